@@ -22,16 +22,47 @@ fn main() {
         "case", "voxels", "directions", "ns/vox/dir", "transport", "in all"
     );
     let cases = [
-        ("10x10, point-6mv, 5 mm preview", "point-6mv", 5.0, 100.0, Quality::Preview),
-        ("10x10, generic-6mv, 5 mm preview", "generic-6mv", 5.0, 100.0, Quality::Preview),
-        ("10x10, generic-6mv, 2.5 mm, 128", "generic-6mv", 2.5, 100.0, Quality::Standard),
-        ("10x10, generic-6mv, 2.5 mm, full", "generic-6mv", 2.5, 100.0, Quality::Full),
-        ("20x20, generic-6mv, 2.5 mm, 128", "generic-6mv", 2.5, 200.0, Quality::Standard),
+        (
+            "10x10, point-6mv, 5 mm preview",
+            "point-6mv",
+            5.0,
+            100.0,
+            Quality::Preview,
+        ),
+        (
+            "10x10, generic-6mv, 5 mm preview",
+            "generic-6mv",
+            5.0,
+            100.0,
+            Quality::Preview,
+        ),
+        (
+            "10x10, generic-6mv, 2.5 mm, 128",
+            "generic-6mv",
+            2.5,
+            100.0,
+            Quality::Standard,
+        ),
+        (
+            "10x10, generic-6mv, 2.5 mm, full",
+            "generic-6mv",
+            2.5,
+            100.0,
+            Quality::Full,
+        ),
+        (
+            "20x20, generic-6mv, 2.5 mm, 128",
+            "generic-6mv",
+            2.5,
+            200.0,
+            Quality::Standard,
+        ),
     ];
     for (name, machine, spacing, side, quality) in cases {
         let request = request(machine, spacing, side, quality);
         // The first run also calibrates the machine.
-        let mut runs: Vec<(f64, f64, BeamDose)> = (0..=RUNS).map(|_| run(&request)).skip(1).collect();
+        let mut runs: Vec<(f64, f64, BeamDose)> =
+            (0..=RUNS).map(|_| run(&request)).skip(1).collect();
         runs.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (transport, all, dose) = &runs[RUNS / 2];
         println!(
@@ -50,7 +81,13 @@ fn run(request: &DoseRequest) -> (f64, f64, BeamDose) {
     static CONTROL: LazyLock<JobControl> = LazyLock::new(JobControl::new);
     let dose = beam_dose(request, &CONTROL).expect("a dose");
     let all = start.elapsed().as_secs_f64() * 1000.0;
-    let transport = dose.receipt.phases_ms.iter().filter(|(n, _)| n == "transport").map(|(_, ms)| ms).sum();
+    let transport = dose
+        .receipt
+        .phases_ms
+        .iter()
+        .filter(|(n, _)| n == "transport")
+        .map(|(_, ms)| ms)
+        .sum();
     (transport, all, dose)
 }
 
@@ -58,8 +95,11 @@ fn run(request: &DoseRequest) -> (f64, f64, BeamDose) {
 fn request(machine: &str, spacing_mm: f64, side_mm: f64, quality: Quality) -> DoseRequest {
     let extent = DVec3::new(400.0, 300.0, 300.0);
     let size = [0, 1, 2].map(|a| (extent[a] / spacing_mm) as usize);
-    let grid =
-        Grid::axis_aligned(-0.5 * extent + DVec3::splat(0.5 * spacing_mm), DVec3::splat(spacing_mm), size);
+    let grid = Grid::axis_aligned(
+        -0.5 * extent + DVec3::splat(0.5 * spacing_mm),
+        DVec3::splat(spacing_mm),
+        size,
+    );
     let grid = Arc::new(grid.expect("a grid"));
     let density = Arc::new(Volume::new(Arc::clone(&grid), vec![1.0; grid.len()]));
     let material = vec![Material::Water as u8; grid.len()];
@@ -73,7 +113,14 @@ fn request(machine: &str, spacing_mm: f64, side_mm: f64, quality: Quality) -> Do
     DoseRequest {
         patient: Arc::new(patient),
         machine: Machine::resolve(machine).expect("a shipped machine"),
-        beam: Beam::fixed("beam", 1, 0.0, DVec3::ZERO, Jaws::symmetric(side_mm, side_mm), 100.0),
+        beam: Beam::fixed(
+            "beam",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(side_mm, side_mm),
+            100.0,
+        ),
         grid,
         quality,
         dose_to: DoseTo::Medium,

@@ -18,7 +18,9 @@ const MOST_LOOKS: u32 = 30;
 /// they stay: each dose of a drag needs the buffers of the one before, and buffers that are mapped anew cost it a third of its pace.
 /// Without the thread, for want of one, memory is held and nothing else is lost. A verb that ends soon needs none.
 pub fn give_back_at_rest() {
-    let _ = thread::Builder::new().name("heap".to_owned()).spawn(trim_at_rest);
+    let _ = thread::Builder::new()
+        .name("heap".to_owned())
+        .spawn(trim_at_rest);
 }
 
 fn trim_at_rest() {
@@ -42,9 +44,15 @@ fn trim_at_rest() {
 }
 
 /// Processor time of all threads, s.
-#[expect(unsafe_code, reason = "clock_gettime, which writes to the time it is given")]
+#[expect(
+    unsafe_code,
+    reason = "clock_gettime, which writes to the time it is given"
+)]
 fn processor_s() -> f64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
     // SAFETY: `time` outlives the call. Where the clock cannot be read it stays 0, and nothing is trimmed.
     unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
     time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64

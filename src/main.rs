@@ -19,8 +19,8 @@ fn give_back_at_rest() {}
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "set_var, before there is another thread")]
 fn keep_device_selection_from_wayland() {
-    let has_session =
-        std::env::var_os("XDG_RUNTIME_DIR").is_some_and(|folder| folder.as_encoded_bytes().starts_with(b"/"));
+    let has_session = std::env::var_os("XDG_RUNTIME_DIR")
+        .is_some_and(|folder| folder.as_encoded_bytes().starts_with(b"/"));
     if !has_session && std::env::var_os("MESA_VK_DEVICE_SELECT").is_none() {
         // SAFETY: the process has one thread, so that nothing reads the environment meanwhile.
         unsafe { std::env::set_var("NODEVICE_SELECT", "1") };

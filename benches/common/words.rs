@@ -15,7 +15,12 @@ pub struct Words {
 
 impl Words {
     pub fn read() -> Result<Self, String> {
-        let mut read = Self { cases: Vec::new(), runs: 15, card: 0, walk: None };
+        let mut read = Self {
+            cases: Vec::new(),
+            runs: 15,
+            card: 0,
+            walk: None,
+        };
         let mut words = std::env::args().skip(1);
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or_else(|| format!("{word} wants a value"));
@@ -25,11 +30,17 @@ impl Words {
                 "--runs" => read.runs = number(&value()?)?,
                 "--card" => read.card = number(&value()?)?,
                 "--walk" => read.walk = Some(value()?),
-                option if option.starts_with('-') => return Err(format!("there is no option {option}")),
+                option if option.starts_with('-') => {
+                    return Err(format!("there is no option {option}"));
+                }
                 case => read.cases.push(case.to_owned()),
             }
         }
-        if read.runs == 0 { Err("--runs is 1 or more".to_owned()) } else { Ok(read) }
+        if read.runs == 0 {
+            Err("--runs is 1 or more".to_owned())
+        } else {
+            Ok(read)
+        }
     }
 }
 

@@ -18,8 +18,11 @@ use std::time::Instant;
 use words::{Words, end, median};
 
 /// How points are searched.
-const SEARCHES: [(&str, Option<bool>); 3] =
-    [("paper", Some(false)), ("paper, sorted", Some(true)), ("bounded", None)];
+const SEARCHES: [(&str, Option<bool>); 3] = [
+    ("paper", Some(false)),
+    ("paper, sorted", Some(true)),
+    ("bounded", None),
+];
 /// Phases of a card that are kernels, by its own events.
 const ON_CARD: [&str; 2] = ["prepare", "search"];
 
@@ -28,7 +31,12 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    let Words { cases, runs, card, walk } = Words::read()?;
+    let Words {
+        cases,
+        runs,
+        card,
+        walk,
+    } = Words::read()?;
     if walk.is_some() {
         return Err("--walk is of --bench xiao".into());
     }
@@ -103,12 +111,23 @@ fn gamma(
 
 fn phases_ms(result: &GammaResult, wanted: &[&str]) -> f64 {
     let phases = result.receipt.phases_ms.iter();
-    phases.filter(|(phase, _)| wanted.contains(&phase.as_str())).map(|(_, ms)| ms).sum()
+    phases
+        .filter(|(phase, _)| wanted.contains(&phase.as_str()))
+        .map(|(_, ms)| ms)
+        .sum()
 }
 
 /// The greatest difference of two maps; infinite where one of them alone has a gamma.
 fn difference(a: &GammaResult, b: &GammaResult) -> f32 {
     let both = a.maps[0].gamma.data().iter().zip(b.maps[0].gamma.data());
-    let apart = both.filter(|(a, b)| !(a.is_nan() && b.is_nan())).map(|(a, b)| (a - b).abs());
-    apart.fold(0.0, |worst, apart| if apart.is_nan() { f32::INFINITY } else { worst.max(apart) })
+    let apart = both
+        .filter(|(a, b)| !(a.is_nan() && b.is_nan()))
+        .map(|(a, b)| (a - b).abs());
+    apart.fold(0.0, |worst, apart| {
+        if apart.is_nan() {
+            f32::INFINITY
+        } else {
+            worst.max(apart)
+        }
+    })
 }

@@ -28,8 +28,17 @@ pub fn gamma(
     card: &Device,
     control: &JobControl,
 ) -> Result<GammaResult, Failure<GammaError>> {
-    assert_eq!(request.reference.grid(), request.evaluated.grid(), "both doses are on one grid");
-    gamma_by(&|card, points| queue(card, points, request, sorted), request, card, control)
+    assert_eq!(
+        request.reference.grid(),
+        request.evaluated.grid(),
+        "both doses are on one grid"
+    );
+    gamma_by(
+        &|card, points| queue(card, points, request, sorted),
+        request,
+        card,
+        control,
+    )
 }
 
 /// Queues the search of the points listed.
@@ -58,7 +67,12 @@ fn queue(
         Arg::int(offsets.count()),
         Arg::from(points.gamma),
     ];
-    card.launch(SOURCE, "gu_search", line(points.list.count(), THREADS, MOST_BLOCKS), &args)
+    card.launch(
+        SOURCE,
+        "gu_search",
+        line(points.list.count(), THREADS, MOST_BLOCKS),
+        &args,
+    )
 }
 
 /// The list of points by dose difference.
@@ -106,24 +120,35 @@ fn offsets(request: &GammaRequest, points: &Points<'_>) -> Vec<Offset> {
     let grid = request.evaluated.grid();
     let [dx, dy] = grid.spacing_xy_mm();
     // Planes may be uneven: no two are nearer.
-    let dz = grid.planes_mm().windows(2).map(|two| two[1] - two[0]).fold(f64::INFINITY, f64::min);
+    let dz = grid
+        .planes_mm()
+        .windows(2)
+        .map(|two| two[1] - two[0])
+        .fold(f64::INFINITY, f64::min);
     let side = [dx, dy, dz].map(|mm| mm / points.criterion.dta_mm);
     let reach = greatest(request, points);
-    let reach = request.max_gamma.map_or(reach, |most| reach.min(f64::from(most)));
+    let reach = request
+        .max_gamma
+        .map_or(reach, |most| reach.min(f64::from(most)));
     let most: [i32; 3] = std::array::from_fn(|axis| {
         let cells = (reach / side[axis]).ceil() + 1.0;
         cells.min(grid.size()[axis] as f64) as i32
     });
-    let apart = |axis: usize, cells: i32| (f64::from(cells.abs() - 1).max(0.0) * side[axis]).powi(2);
+    let apart =
+        |axis: usize, cells: i32| (f64::from(cells.abs() - 1).max(0.0) * side[axis]).powi(2);
     let mut offsets: Vec<Offset> = (-most[2]..=most[2])
         .into_par_iter()
         .flat_map_iter(|k| {
             (-most[1]..=most[1]).flat_map(move |j| {
-                (-most[0]..=most[0]).map(move |i| (apart(0, i) + apart(1, j) + apart(2, k), [i, j, k]))
+                (-most[0]..=most[0])
+                    .map(move |i| (apart(0, i) + apart(1, j) + apart(2, k), [i, j, k]))
             })
         })
         .filter(|(far, _)| *far <= reach * reach)
-        .map(|(far, cells)| Offset { cells, far: far as f32 })
+        .map(|(far, cells)| Offset {
+            cells,
+            far: far as f32,
+        })
         .collect();
     offsets.par_sort_by(|a, b| a.far.total_cmp(&b.far));
     offsets
@@ -131,12 +156,22 @@ fn offsets(request: &GammaRequest, points: &Points<'_>) -> Vec<Offset> {
 
 /// The greatest dose difference between voxels at one place: no gamma is more.
 fn greatest(request: &GammaRequest, points: &Points<'_>) -> f64 {
-    let doses = request.reference.data().par_iter().zip(request.evaluated.data());
+    let doses = request
+        .reference
+        .data()
+        .par_iter()
+        .zip(request.evaluated.data());
     let of = |(&reference, &evaluated): (&f32, &f32)| {
         let [reference, evaluated] = [reference, evaluated].map(f64::from);
-        let dose_gy = points.criterion.dose_gy(points.checked.normalisation_gy, reference);
+        let dose_gy = points
+            .criterion
+            .dose_gy(points.checked.normalisation_gy, reference);
         let is_point = reference >= points.checked.threshold_gy && dose_gy > 0.0;
-        if is_point { (evaluated - reference).abs() / dose_gy } else { 0.0 }
+        if is_point {
+            (evaluated - reference).abs() / dose_gy
+        } else {
+            0.0
+        }
     };
     doses.map(of).reduce(|| 0.0, f64::max)
 }

@@ -24,7 +24,12 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<(), Box<dyn Error>> {
-    let Words { cases, runs, card, walk } = Words::read()?;
+    let Words {
+        cases,
+        runs,
+        card,
+        walk,
+    } = Words::read()?;
     let walks: Vec<Option<Walk>> = match walk.as_deref() {
         None => [None].into_iter().chain(Walk::ALL.map(Some)).collect(),
         Some("lattice") => vec![None],
@@ -35,7 +40,11 @@ fn run() -> Result<(), Box<dyn Error>> {
     };
     let card = cuda::Device::open(card)?;
     let control = JobControl::new();
-    println!("cccs on {}: median of {runs} runs, {} directions", card.card(), Quality::Full.directions());
+    println!(
+        "cccs on {}: median of {runs} runs, {} directions",
+        card.card(),
+        Quality::Full.directions()
+    );
     println!(
         "{:14} {:9} {:>10} {:>10} {:>9} {:>10} {:>9} {:>10}",
         "case", "walk", "voxels", "ms", "ns each", "call ms", "differs %", "paper ms"
@@ -94,6 +103,10 @@ fn dose(
 /// The greatest difference of two doses, percent of the maximum.
 fn difference_percent(a: &BeamDose, b: &BeamDose) -> f64 {
     let most = b.gy.data().iter().copied().fold(0.0, f32::max);
-    let apart = a.gy.data().iter().zip(b.gy.data()).map(|(a, b)| (a - b).abs());
+    let apart =
+        a.gy.data()
+            .iter()
+            .zip(b.gy.data())
+            .map(|(a, b)| (a - b).abs());
     100.0 * f64::from(apart.fold(0.0, f32::max) / most)
 }

@@ -71,7 +71,10 @@ struct Exact {
 impl From<f64> for Exact {
     fn from(value: f64) -> Self {
         let hi = value as f32;
-        Self { hi, lo: (value - f64::from(hi)) as f32 }
+        Self {
+            hi,
+            lo: (value - f64::from(hi)) as f32,
+        }
     }
 }
 
@@ -82,13 +85,24 @@ pub fn beam_dose(
     card: &Device,
     control: &JobControl,
 ) -> Result<BeamDose, Failure<DoseError>> {
-    beam_dose_by(&|card, terma| transport(card, walk, terma), request, card, control)
+    beam_dose_by(
+        &|card, terma| transport(card, walk, terma),
+        request,
+        card,
+        control,
+    )
 }
 
 /// Queues all lines; they walk through the layout along z.
 fn transport(card: &mut CardLock<'_>, walk: Walk, terma: &HighTerma<'_>) -> Result<(), CudaError> {
     card.load(SOURCE, PTX)?;
-    let HighTerma { size, spacing_mm, directions, orders, .. } = *terma;
+    let HighTerma {
+        size,
+        spacing_mm,
+        directions,
+        orders,
+        ..
+    } = *terma;
     let voxels = RayVoxels {
         grid: WalkGrid {
             box_low: [0; 3],
@@ -102,12 +116,14 @@ fn transport(card: &mut CardLock<'_>, walk: Walk, terma: &HighTerma<'_>) -> Resu
         from_mm: terma.source_mm.to_array().map(|f| f as f32),
         order: orders.map(|order| order.map(int)),
     };
-    let planes = (0..=size[2]).map(|k| Exact::from((k as f64 - 0.5 * size[2] as f64) * spacing_mm[2]));
+    let planes =
+        (0..=size[2]).map(|k| Exact::from((k as f64 - 0.5 * size[2] as f64) * spacing_mm[2]));
     card.set_constant(SOURCE, "plane_edges_mm", &planes.collect::<Vec<_>>())?;
     // Lines that touch the voxels, as `line_range` of the kernels counts them.
     let lines = directions.iter().map(|direction| {
         let [columns, across, slabs] = orders[direction.layout as usize].map(|axis| size[axis]);
-        let range = |size: usize, per_slab: f64| size + (per_slab * slabs as f64).abs().ceil() as usize + 2;
+        let range =
+            |size: usize, per_slab: f64| size + (per_slab * slabs as f64).abs().ceil() as usize + 2;
         range(columns, direction.per_slab[0]) * range(across, direction.per_slab[1])
     });
     let most = lines.max().unwrap_or(0);

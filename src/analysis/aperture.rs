@@ -37,12 +37,20 @@ pub enum ApertureError {
     #[error(
         "jaw {jaw} would stand at {need_mm:.1} mm{}, and jaws reach {REACH_MM} mm: move the isocentre or take a smaller margin", at(*.point)
     )]
-    OutOfReach { jaw: &'static str, need_mm: f64, point: usize },
+    OutOfReach {
+        jaw: &'static str,
+        need_mm: f64,
+        point: usize,
+    },
     #[error(
         "the outline reaches from {need_mm:.1?} mm across the leaves{}, which cover {have_mm:?} mm: turn the collimator or \
          move the isocentre", at(*.point)
     )]
-    BeyondLeaves { need_mm: [f64; 2], have_mm: [f64; 2], point: usize },
+    BeyondLeaves {
+        need_mm: [f64; 2],
+        have_mm: [f64; 2],
+        point: usize,
+    },
     #[error("no leaf pair would open: choose the leaf edge 'outside'")]
     NothingOpens,
     #[error("the beam has no leaves: add an MLC")]
@@ -52,12 +60,20 @@ pub enum ApertureError {
     #[error("closing the leaves over it would close the whole field{}", at(*.0))]
     ClosesAll(usize),
     #[error("the leaf positions do not fit its MLC{}: {pairs} pairs, {tips} pairs of tips", at(*.point))]
-    WrongLeaves { pairs: usize, tips: usize, point: usize },
+    WrongLeaves {
+        pairs: usize,
+        tips: usize,
+        point: usize,
+    },
 }
 
 /// Words for a control point of a dynamic beam; static beams have the first alone, which goes unsaid.
 fn at(point: usize) -> String {
-    if point == 0 { String::new() } else { format!(" at control point {}", point + 1) }
+    if point == 0 {
+        String::new()
+    } else {
+        format!(" at control point {}", point + 1)
+    }
 }
 
 /// Axis of leaf travel: 0 for x, 1 for y.
@@ -71,7 +87,11 @@ fn along(jaws: &Jaws, axis: usize) -> [f64; 2] {
 
 /// Position of a parked closed pair: behind the jaw that is nearer to the axis.
 fn parked(jaws: [f64; 2]) -> [f64; 2] {
-    let to = if jaws[0].abs() < jaws[1].abs() { jaws[0] - PARKED_MM } else { jaws[1] + PARKED_MM };
+    let to = if jaws[0].abs() < jaws[1].abs() {
+        jaws[0] - PARKED_MM
+    } else {
+        jaws[1] + PARKED_MM
+    };
     [to.clamp(-REACH_MM, REACH_MM); 2]
 }
 
@@ -79,29 +99,42 @@ fn parked(jaws: [f64; 2]) -> [f64; 2] {
 pub fn aperture_faults(beam: &Beam, max_faults: usize) -> Vec<String> {
     let mut faults = Vec::new();
     for (n, point) in beam.control_points.iter().enumerate() {
-        let place =
-            if beam.control_points.len() > 1 { format!("Control point {}: ", n + 1) } else { String::new() };
+        let place = if beam.control_points.len() > 1 {
+            format!("Control point {}: ", n + 1)
+        } else {
+            String::new()
+        };
         let sides = [("X", point.jaws.x), ("Y", point.jaws.y)];
         for (axis, pair) in sides {
             for (side, jaw) in pair.into_iter().enumerate() {
                 if !(-REACH_MM..=REACH_MM).contains(&jaw) {
                     let name = format!("{axis}{}", side + 1);
-                    faults.push(format!("{place}jaw {name} at {jaw:.1} mm; the jaws reach {REACH_MM} mm."));
+                    faults.push(format!(
+                        "{place}jaw {name} at {jaw:.1} mm; the jaws reach {REACH_MM} mm."
+                    ));
                 }
             }
             if pair[1] <= pair[0] {
                 faults.push(format!("{place}the {axis} jaws are closed."));
             }
         }
-        let pairs = beam.mlc.as_ref().map_or(0, |m| m.boundaries_mm.len().saturating_sub(1));
+        let pairs = beam
+            .mlc
+            .as_ref()
+            .map_or(0, |m| m.boundaries_mm.len().saturating_sub(1));
         if point.leaves_mm.len() != pairs {
-            faults
-                .push(format!("{place}{} pairs of leaf tips for {pairs} leaf pairs.", point.leaves_mm.len()));
+            faults.push(format!(
+                "{place}{} pairs of leaf tips for {pairs} leaf pairs.",
+                point.leaves_mm.len()
+            ));
         }
         for (pair, [low, high]) in point.leaves_mm.iter().enumerate() {
             if low - high > ROUNDING_MM {
                 let by = low - high;
-                faults.push(format!("{place}the leaves of pair {} cross by {by:.1} mm.", pair + 1));
+                faults.push(format!(
+                    "{place}the leaves of pair {} cross by {by:.1} mm.",
+                    pair + 1
+                ));
             }
         }
         if faults.len() > max_faults {

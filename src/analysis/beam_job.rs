@@ -9,7 +9,8 @@ use super::not_counted::NotCounted;
 use super::outside::{Outside, meets_matter};
 use super::remarks::{hu_caveats, hu_remarks, status_with};
 use case::{
-    Beam, Contours, Ct, Dose, DoseEngine, DoseStatus, Plan, PlanFault, Radiation, Reservations, Structure,
+    Beam, Contours, Ct, Dose, DoseEngine, DoseStatus, Plan, PlanFault, Radiation, Reservations,
+    Structure,
 };
 use engine::dose::{DoseError, DoseRequest, DoseTo, Quality, dose_grid, matter_box};
 use engine::{DeviceChoice, DeviceError, JobControl, beam_dose};
@@ -25,7 +26,11 @@ pub const UNIT_MU: f64 = 100.0;
 
 /// The beam as it is computed: with the unit monitor units and its machine.
 pub fn unit_beam(plan: &Plan, beam: &Beam) -> Beam {
-    Beam { mu: UNIT_MU, off: false, ..plan.delivered_beam(beam) }
+    Beam {
+        mu: UNIT_MU,
+        off: false,
+        ..plan.delivered_beam(beam)
+    }
 }
 
 /// The weight of a beam's dose for [`UNIT_MU`] in the dose of all fractions.
@@ -70,19 +75,41 @@ impl Ready {
         overrides: DensityOverrides,
     ) -> Result<Self, BodyMismatch> {
         let has_couch = body.mask.is_none() || overrides.has_couch;
-        let patient =
-            Patient { has_couch, ..Patient::with(ct, table, body.mask.as_ref(), &overrides.parts())? };
+        let patient = Patient {
+            has_couch,
+            ..Patient::with(ct, table, body.mask.as_ref(), &overrides.parts())?
+        };
         let beyond = BeyondTable::count(ct, table, body.mask.as_ref(), &overrides.parts());
-        let place = if body.mask.is_some() { "of the body" } else { "of the CT" };
-        let DensityOverrides { caveats, beside: devices, without_density, reservations: of_given, .. } =
-            overrides;
+        let place = if body.mask.is_some() {
+            "of the body"
+        } else {
+            "of the CT"
+        };
+        let DensityOverrides {
+            caveats,
+            beside: devices,
+            without_density,
+            reservations: of_given,
+            ..
+        } = overrides;
         let edge = CtEdge::new(ct, &patient.mass_density_g_cm3, &devices);
-        let mut reservations = Reservations { caveats, remarks: Vec::new() };
+        let mut reservations = Reservations {
+            caveats,
+            remarks: Vec::new(),
+        };
         reservations.caveats.extend(hu_caveats(&beyond, table));
-        for known in [Reservations::of_remarks(&ct.remarks), body.reservations, of_given] {
+        for known in [
+            Reservations::of_remarks(&ct.remarks),
+            body.reservations,
+            of_given,
+        ] {
             reservations.add(&known);
         }
-        let outside = |mask| Outside { hu: Arc::clone(&ct.hu), body: Arc::new(mask), beside: devices };
+        let outside = |mask| Outside {
+            hu: Arc::clone(&ct.hu),
+            body: Arc::new(mask),
+            beside: devices,
+        };
         Ok(Self {
             outside: body.mask.map(outside),
             remarks: body.remarks,
@@ -170,9 +197,15 @@ impl Default for Computation {
 /// Why a plan that has no beam to compute has no dose.
 pub fn no_beams(plan: &Plan) -> String {
     let why = why_left_out(plan);
-    let because =
-        if why.is_empty() { "; it has none at all".to_owned() } else { format!(": {}", why.join("; ")) };
-    format!("the plan '{}' has no beam that can be computed{because}", plan.name)
+    let because = if why.is_empty() {
+        "; it has none at all".to_owned()
+    } else {
+        format!(": {}", why.join("; "))
+    };
+    format!(
+        "the plan '{}' has no beam that can be computed{because}",
+        plan.name
+    )
 }
 
 /// Why a beam has no dose.
@@ -206,8 +239,11 @@ pub fn dose_of_beam(
     let mut remarks = remarks_in_patient(beam, &machine, &ready.patient);
     // A preview skips these rays: its status already warns against it.
     let full = how.quality != Quality::Preview;
-    let not_counted =
-        if full { NotCounted::of_beam(ready, beam, machine.sad_mm) } else { NotCounted::default() };
+    let not_counted = if full {
+        NotCounted::of_beam(ready, beam, machine.sad_mm)
+    } else {
+        NotCounted::default()
+    };
     remarks.extend(not_counted.remarks);
     let request = DoseRequest {
         patient: Arc::clone(&ready.patient),
@@ -218,14 +254,25 @@ pub fn dose_of_beam(
         dose_to: how.dose_to,
     };
     let answer = beam_dose(how.engine, &request, &how.device.resolve()?, control)?;
-    let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
+    let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM {
+        DoseStatus::Coarse
+    } else {
+        DoseStatus::Final
+    };
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(remarks);
     let of_patient = ready.reservations.caveats.iter().cloned();
-    let caveats: Vec<String> = caveats.into_iter().chain(of_patient).chain(not_counted.caveats).collect();
+    let caveats: Vec<String> = caveats
+        .into_iter()
+        .chain(of_patient)
+        .chain(not_counted.caveats)
+        .collect();
     let mut dose = Dose {
         gy: answer.gy,
-        status: answer.status.worst(on_this_grid).worst(status_with(&caveats)),
+        status: answer
+            .status
+            .worst(on_this_grid)
+            .worst(status_with(&caveats)),
         label: beam.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid.clone(),
         receipt: Some(Arc::new(receipt)),
@@ -250,11 +297,22 @@ pub enum Contradiction {
     #[error(
         "the plan '{plan}' is for a patient lying {plan_position}, the CT shows one lying {ct_position}: they contradict each other; correct the position of the plan, or take the CT it was made on"
     )]
-    Position { plan: String, plan_position: &'static str, ct_position: &'static str },
+    Position {
+        plan: String,
+        plan_position: &'static str,
+        ct_position: &'static str,
+    },
     #[error(
         "the isocentre {x:.1},{y:.1},{z:.1} of beam '{beam}' lies outside the CT, which reaches from {low} to {high} mm (patient LPS), and the beam meets nothing in it: plan and CT do not belong together, or the axes are mixed up"
     )]
-    Isocentre { beam: String, x: f64, y: f64, z: f64, low: String, high: String },
+    Isocentre {
+        beam: String,
+        x: f64,
+        y: f64,
+        z: f64,
+        low: String,
+        high: String,
+    },
 }
 
 /// The contradiction that keeps a beam from being computed on a CT, if any.
@@ -275,7 +333,14 @@ pub fn contradiction(plan: &Plan, beam: &Beam, ct: &Ct) -> Option<Contradiction>
     }
     let [x, y, z] = beam.isocentre_mm.to_array();
     let [low, high] = reach(ct.hu.grid());
-    Some(Contradiction::Isocentre { beam: beam.name.clone(), x, y, z, low, high })
+    Some(Contradiction::Isocentre {
+        beam: beam.name.clone(),
+        x,
+        y,
+        z,
+        low,
+        high,
+    })
 }
 
 /// Remarks on a beam with its machine in a patient, a sentence each.
@@ -323,20 +388,35 @@ pub fn is_computed(beam: &Beam) -> bool {
 pub fn beams_left_out(plan: &Plan) -> Option<String> {
     let treatment = plan.beams.iter().filter(|b| !b.setup);
     let absent = plan.absent_beams.len();
-    let (total, computed) =
-        (treatment.clone().count() + absent, treatment.filter(|b| is_computed(b)).count());
+    let (total, computed) = (
+        treatment.clone().count() + absent,
+        treatment.filter(|b| is_computed(b)).count(),
+    );
     let off = plan.beams.iter().filter(|b| !b.setup && b.off).count();
-    let why = [(off, "switched off"), (absent, "not in the file of the plan")];
-    let why: Vec<String> =
-        why.iter().filter(|(beams, _)| *beams > 0).map(|(beams, why)| format!("{beams} {why}")).collect();
-    let why = if why.is_empty() { String::new() } else { format!(" ({})", why.join(", ")) };
+    let why = [
+        (off, "switched off"),
+        (absent, "not in the file of the plan"),
+    ];
+    let why: Vec<String> = why
+        .iter()
+        .filter(|(beams, _)| *beams > 0)
+        .map(|(beams, why)| format!("{beams} {why}"))
+        .collect();
+    let why = if why.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", why.join(", "))
+    };
     (computed < total).then(|| format!("{computed} of {total} beams{why}"))
 }
 
 /// Monitor units a fraction of the computed beams.
 pub fn computed_mu(plan: &Plan) -> f64 {
     // Not `sum`, whose empty sum is -0.
-    plan.beams.iter().filter(|b| is_computed(b)).fold(0.0, |sum, b| sum + b.mu)
+    plan.beams
+        .iter()
+        .filter(|b| is_computed(b))
+        .fold(0.0, |sum, b| sum + b.mu)
 }
 
 /// Why some beams of a plan are not computed, a few words each: `beam 'A', 'B': it has no GantryAngle`.
@@ -354,7 +434,9 @@ pub fn why_left_out(plan: &Plan) -> Vec<String> {
             None => reasons.push((why, vec![&beam.name])),
         }
     }
-    let in_plan = reasons.into_iter().map(|(why, beams)| format!("beam '{}': {why}", beams.join("', '")));
+    let in_plan = reasons
+        .into_iter()
+        .map(|(why, beams)| format!("beam '{}': {why}", beams.join("', '")));
     let absent = plan.absent_beams.iter().map(|beam| {
         format!(
             "beam {} ({} MU a fraction): its fraction group delivers it, and the file of the plan lacks it",
@@ -368,7 +450,11 @@ pub fn why_left_out(plan: &Plan) -> Vec<String> {
 ///
 /// # Errors
 /// [`MaskError`].
-pub fn mask_of(grid: &Arc<Grid>, structure: &Structure, control: &JobControl) -> Result<Mask, MaskError> {
+pub fn mask_of(
+    grid: &Arc<Grid>,
+    structure: &Structure,
+    control: &JobControl,
+) -> Result<Mask, MaskError> {
     mask_after(grid, structure, None, control)
 }
 
@@ -388,7 +474,9 @@ pub fn mask_after(
     };
     let contours = polygons(&structure.contours);
     match former {
-        Some((before, mask)) => Mask::redrawn(grid, &contours, (&polygons(before), mask), &progress),
+        Some((before, mask)) => {
+            Mask::redrawn(grid, &contours, (&polygons(before), mask), &progress)
+        }
         None => Mask::from_contours(grid, &contours, &progress),
     }
 }

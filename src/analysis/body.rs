@@ -63,8 +63,15 @@ impl BodyWord {
                 Some(structure) => Ok(BodyChoice::Structure(structure.number)),
                 None => {
                     let names: Vec<&str> = set.structures.iter().map(|s| s.name.as_str()).collect();
-                    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                    Err(BodyError::Unknown { name: name.clone(), names })
+                    let names = if names.is_empty() {
+                        "none".to_owned()
+                    } else {
+                        names.join(", ")
+                    };
+                    Err(BodyError::Unknown {
+                        name: name.clone(),
+                        names,
+                    })
                 }
             },
         }
@@ -81,7 +88,10 @@ pub enum BodyError {
     #[error("the structure that was chosen as the body (number {0}) is gone: choose another")]
     Gone(u32),
     #[error("the body '{structure}': {source}")]
-    Mask { structure: String, source: MaskError },
+    Mask {
+        structure: String,
+        source: MaskError,
+    },
 }
 
 /// The part of a CT that counts, and remarks on it.
@@ -106,9 +116,16 @@ impl Body {
         control: &JobControl,
     ) -> Result<Self, BodyError> {
         let masked = |structure: &Structure, remarks| {
-            let mask = mask_of(ct.hu.grid(), structure, control)
-                .map_err(|source| BodyError::Mask { structure: structure.name.clone(), source })?;
-            Ok(Self { mask: Some(mask), remarks, reservations: structure.reservations() })
+            let mask =
+                mask_of(ct.hu.grid(), structure, control).map_err(|source| BodyError::Mask {
+                    structure: structure.name.clone(),
+                    source,
+                })?;
+            Ok(Self {
+                mask: Some(mask),
+                remarks,
+                reservations: structure.reservations(),
+            })
         };
         let whole_image = |why: &str| Self {
             remarks: vec![format!("{why}: everything in the image counts")],
@@ -116,9 +133,12 @@ impl Body {
         };
         let drawn = match choice {
             BodyChoice::Everything => return Ok(whole_image("no body")),
-            BodyChoice::Structure(number) => {
-                Some(set.structures.iter().find(|s| s.number == number).ok_or(BodyError::Gone(number))?)
-            }
+            BodyChoice::Structure(number) => Some(
+                set.structures
+                    .iter()
+                    .find(|s| s.number == number)
+                    .ok_or(BodyError::Gone(number))?,
+            ),
             BodyChoice::Drawn => body_of(set),
             BodyChoice::Auto => None,
         };
@@ -134,7 +154,9 @@ impl Body {
 
 /// The structure that is drawn as the body.
 pub fn body_of(set: &StructureSet) -> Option<&Structure> {
-    set.structures.iter().find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
+    set.structures
+        .iter()
+        .find(|s| s.kind == StructureKind::External && !s.contours.is_empty())
 }
 
 /// A body for a set without one, found in the CT, with remarks on it; `None` where nothing in it is dense
@@ -149,11 +171,20 @@ pub fn body_from_ct(
 ) -> Result<Option<(Structure, Remark)>, Cancelled> {
     let outline = body_contours(&ct.hu, SKIN_HU, &|_| !control.is_cancelled()).ok_or(Cancelled)?;
     let remark = remark_on(&outline);
-    let contours: Contours =
-        outline.contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
+    let contours: Contours = outline
+        .contours
+        .into_iter()
+        .map(|points_mm| Contour {
+            points_mm,
+            image_uid: None,
+        })
+        .collect();
     let kind = StructureKind::External;
     let (number, name) = (set.free_number(), set.free_name("BODY"));
-    let structure = Structure { contours, ..Structure::new(name, number, kind) };
+    let structure = Structure {
+        contours,
+        ..Structure::new(name, number, kind)
+    };
     Ok((!structure.contours.is_empty()).then_some((structure, remark)))
 }
 
@@ -163,17 +194,34 @@ fn remark_on(outline: &BodyOutline) -> Remark {
         "the body was made from the CT (denser than {SKIN_HU} HU, couch and small things cut off); nothing outside it counts"
     );
     if outline.left_out.is_empty() {
-        return Remark::note(format!("{text}, and nothing as dense lies there"), Vec::new());
+        return Remark::note(
+            format!("{text}, and nothing as dense lies there"),
+            Vec::new(),
+        );
     }
     let place = |part: &LeftOut| {
         let [low, high] = part.z_mm;
-        format!("{:.0} cm3 {} of it (z {low:.0} to {high:.0} mm)", part.volume_cm3, part.side)
+        format!(
+            "{:.0} cm3 {} of it (z {low:.0} to {high:.0} mm)",
+            part.volume_cm3, part.side
+        )
     };
-    let mut places: Vec<String> = outline.left_out.iter().take(MOST_LISTED).map(place).collect();
+    let mut places: Vec<String> = outline
+        .left_out
+        .iter()
+        .take(MOST_LISTED)
+        .map(place)
+        .collect();
     let unlisted = outline.left_out.get(MOST_LISTED..).unwrap_or_default();
     if !unlisted.is_empty() {
         let cm3: f64 = unlisted.iter().map(|part| part.volume_cm3).sum();
-        places.push(format!("{} smaller parts of {cm3:.0} cm3 together", unlisted.len()));
+        places.push(format!(
+            "{} smaller parts of {cm3:.0} cm3 together",
+            unlisted.len()
+        ));
     }
-    Remark::warning(format!("{text}: left out are {}", places.join(", ")), Vec::new())
+    Remark::warning(
+        format!("{text}: left out are {}", places.join(", ")),
+        Vec::new(),
+    )
 }

@@ -23,17 +23,44 @@ const WAYS_OUT: [(&str, &str); 14] = [
         BEYOND_CT_CAVEAT,
         "take a CT that reaches 50 mm past the field, or turn or close the field at that side",
     ),
-    (FLUENCE_CAVEAT, "have leaves deliver it (sequence, 'Leaves' in the window)"),
-    ("without a density not counted", "give it a density among the structures"),
-    ("outside the CT not counted", "draw it within the CT, or take a wider CT"),
-    ("beyond the CT not counted", "draw it within the CT, or take a wider CT"),
-    (" beams (", "switch all beams on, or take those out that are not delivered"),
+    (
+        FLUENCE_CAVEAT,
+        "have leaves deliver it (sequence, 'Leaves' in the window)",
+    ),
+    (
+        "without a density not counted",
+        "give it a density among the structures",
+    ),
+    (
+        "outside the CT not counted",
+        "draw it within the CT, or take a wider CT",
+    ),
+    (
+        "beyond the CT not counted",
+        "draw it within the CT, or take a wider CT",
+    ),
+    (
+        " beams (",
+        "switch all beams on, or take those out that are not delivered",
+    ),
     (" beams", "take the beams out that no engine computes"),
-    (" MV as ", "choose a machine of the plan's energy (--machine)"),
-    ("a filter it does not have", "choose a machine without flattening filter (--machine)"),
-    (" HU as ", "take an HU table that reaches as far (--hu-table), or give their structure a density"),
+    (
+        " MV as ",
+        "choose a machine of the plan's energy (--machine)",
+    ),
+    (
+        "a filter it does not have",
+        "choose a machine without flattening filter (--machine)",
+    ),
+    (
+        " HU as ",
+        "take an HU table that reaches as far (--hu-table), or give their structure a density",
+    ),
     ("take a finer grid", "--grid"),
-    ("accessory '", "give its factor in [trays] of the machine file, and choose that file (--machine)"),
+    (
+        "accessory '",
+        "give its factor in [trays] of the machine file, and choose that file (--machine)",
+    ),
 ];
 
 /// Advice that leads to a dose without a caveat.
@@ -69,7 +96,11 @@ mod tests {
             "wedge 30 degrees",
         ];
         let ways = ways_out(&caveats.map(str::to_owned));
-        for word in ["--body none", "draw it within the CT", "no engine here computes it"] {
+        for word in [
+            "--body none",
+            "draw it within the CT",
+            "no engine here computes it",
+        ] {
             assert_eq!(ways.matches(word).count(), 1, "{ways}");
         }
     }

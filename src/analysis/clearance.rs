@@ -53,8 +53,16 @@ impl CouchTop {
         let middle = 0.5 * (low.x + high.x);
         Some(Self {
             axes: [m.x_axis, m.y_axis, m.z_axis],
-            low: DVec3::new(middle - 0.5 * COUCH_MM[0], low.y - COUCH_BEYOND_MM[1], low.z - COUCH_MM[1]),
-            high: DVec3::new(middle + 0.5 * COUCH_MM[0], high.y + COUCH_BEYOND_MM[0], low.z),
+            low: DVec3::new(
+                middle - 0.5 * COUCH_MM[0],
+                low.y - COUCH_BEYOND_MM[1],
+                low.z - COUCH_MM[1],
+            ),
+            high: DVec3::new(
+                middle + 0.5 * COUCH_MM[0],
+                high.y + COUCH_BEYOND_MM[0],
+                low.z,
+            ),
         })
     }
 
@@ -75,12 +83,15 @@ impl CouchTop {
     /// Points of its upper and lower face, patient LPS, mm.
     pub fn points_mm(&self) -> Vec<DVec3> {
         let size = self.high - self.low;
-        let [across, along] = [size.x, size.y].map(|mm| (mm / COUCH_STEP_MM).ceil().max(1.0) as usize);
+        let [across, along] =
+            [size.x, size.y].map(|mm| (mm / COUCH_STEP_MM).ceil().max(1.0) as usize);
         let mut points = Vec::with_capacity(2 * (across + 1) * (along + 1));
         for up in [0.0, 1.0] {
             for j in 0..=along {
                 let y = j as f64 / along as f64;
-                points.extend((0..=across).map(|i| self.at(DVec3::new(i as f64 / across as f64, y, up))));
+                points.extend(
+                    (0..=across).map(|i| self.at(DVec3::new(i as f64 / across as f64, y, up))),
+                );
             }
         }
         points
@@ -119,17 +130,38 @@ impl HeadPath {
             }
             angles_deg.push(to);
         }
-        Self { beam: beam.number, position, isocentre_mm: beam.isocentre_mm, angles_deg }
+        Self {
+            beam: beam.number,
+            position,
+            isocentre_mm: beam.isocentre_mm,
+            angles_deg,
+        }
     }
 
     /// The least distance of these points (patient LPS, mm) from the head on its way; `None` without points.
     pub fn closest(&self, points_mm: &[DVec3]) -> Option<Closest> {
-        let clearances = self.angles_deg.par_iter().filter_map(|&[gantry_deg, couch_deg]| {
-            // Neither the collimator nor the distance of the source moves a round head.
-            let frame = BeamFrame::new(self.position, gantry_deg, 0.0, couch_deg, self.isocentre_mm, 1000.0);
-            let mm = points_mm.iter().map(|p| head_clearance_mm(&frame, *p)).min_by(f64::total_cmp)?;
-            Some(Closest { mm, gantry_deg: gantry_deg.rem_euclid(360.0) })
-        });
+        let clearances = self
+            .angles_deg
+            .par_iter()
+            .filter_map(|&[gantry_deg, couch_deg]| {
+                // Neither the collimator nor the distance of the source moves a round head.
+                let frame = BeamFrame::new(
+                    self.position,
+                    gantry_deg,
+                    0.0,
+                    couch_deg,
+                    self.isocentre_mm,
+                    1000.0,
+                );
+                let mm = points_mm
+                    .iter()
+                    .map(|p| head_clearance_mm(&frame, *p))
+                    .min_by(f64::total_cmp)?;
+                Some(Closest {
+                    mm,
+                    gantry_deg: gantry_deg.rem_euclid(360.0),
+                })
+            });
         clearances.min_by(|a, b| a.mm.total_cmp(&b.mm))
     }
 }
@@ -148,7 +180,14 @@ mod tests {
     use case::{ControlPoint, Jaws};
 
     fn beam(gantry_deg: f64, couch_deg: f64) -> Beam {
-        let mut beam = Beam::fixed("B", 1, gantry_deg, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 1.0);
+        let mut beam = Beam::fixed(
+            "B",
+            1,
+            gantry_deg,
+            DVec3::ZERO,
+            Jaws::symmetric(100.0, 100.0),
+            1.0,
+        );
         beam.control_points[0].couch_deg = couch_deg;
         beam
     }
@@ -166,7 +205,10 @@ mod tests {
     }
 
     fn closest_mm(beam: &Beam, points: &[DVec3]) -> f64 {
-        HeadPath::new(beam, PatientPosition::Hfs).closest(points).expect("points").mm
+        HeadPath::new(beam, PatientPosition::Hfs)
+            .closest(points)
+            .expect("points")
+            .mm
     }
 
     /// A sphere round the isocentre is as far from the face at any angle; one beside the head is as far as its middle
@@ -181,18 +223,35 @@ mod tests {
         let middle = DVec3::new(HEAD_RADIUS_MM + 150.0, -(HEAD_FACE_MM - 40.0), 0.0);
         let got = closest_mm(&beam(0.0, 0.0), &sphere(middle, 100.0));
         assert!((got - (150.0_f64.hypot(40.0) - 100.0)).abs() < 0.1, "{got}");
-        assert_eq!(closest_mm(&beam(0.0, 0.0), &sphere(DVec3::new(0.0, -350.0, 0.0), 100.0)), 0.0, "it hits");
+        assert_eq!(
+            closest_mm(
+                &beam(0.0, 0.0),
+                &sphere(DVec3::new(0.0, -350.0, 0.0), 100.0)
+            ),
+            0.0,
+            "it hits"
+        );
     }
 
     /// A box of 400 x 200 mm: from the front its half height counts, from the side its half width.
     #[test]
     fn a_box_is_nearest_with_the_side_it_shows() {
-        let corner =
-            |n: i32| DVec3::new(f64::from(n & 1) - 0.5, f64::from(n >> 1 & 1) - 0.5, f64::from(n >> 2) - 0.5);
-        let points: Vec<DVec3> = (0..8).map(|n| corner(n) * DVec3::new(400.0, 200.0, 300.0)).collect();
+        let corner = |n: i32| {
+            DVec3::new(
+                f64::from(n & 1) - 0.5,
+                f64::from(n >> 1 & 1) - 0.5,
+                f64::from(n >> 2) - 0.5,
+            )
+        };
+        let points: Vec<DVec3> = (0..8)
+            .map(|n| corner(n) * DVec3::new(400.0, 200.0, 300.0))
+            .collect();
         for (gantry, half) in [(0.0, 100.0), (90.0, 200.0), (180.0, 100.0), (270.0, 200.0)] {
             let got = closest_mm(&beam(gantry, 0.0), &points);
-            assert!((got - (HEAD_FACE_MM - half)).abs() < 1e-6, "gantry {gantry}: {got}");
+            assert!(
+                (got - (HEAD_FACE_MM - half)).abs() < 1e-6,
+                "gantry {gantry}: {got}"
+            );
         }
         // An arc over it is nearest where a corner faces the head.
         let mut arc = beam(60.0, 0.0);
@@ -207,9 +266,15 @@ mod tests {
         assert_eq!(path.angles_deg.len(), 31, "every two degrees");
         let closest = path.closest(&points).expect("points");
         let corner_mm = 200.0_f64.hypot(100.0);
-        assert!((closest.mm - (HEAD_FACE_MM - corner_mm)).abs() < 0.1, "{closest:?}");
+        assert!(
+            (closest.mm - (HEAD_FACE_MM - corner_mm)).abs() < 0.1,
+            "{closest:?}"
+        );
         let from_lateral = 100.0_f64.atan2(200.0).to_degrees();
-        assert!(((closest.gantry_deg - 90.0).abs() - from_lateral).abs() < 2.1, "{closest:?}");
+        assert!(
+            ((closest.gantry_deg - 90.0).abs() - from_lateral).abs() < 2.1,
+            "{closest:?}"
+        );
     }
 
     /// The way over north is the short one; which way a half turn goes is not said.
@@ -226,7 +291,10 @@ mod tests {
             .collect();
         assert_eq!(gantry, [356.0, 358.0, 0.0, 2.0, 4.0]);
         arc.control_points[1].gantry_deg = 180.0;
-        assert_eq!(HeadPath::new(&arc, PatientPosition::Hfs).angles_deg.len(), 2);
+        assert_eq!(
+            HeadPath::new(&arc, PatientPosition::Hfs).angles_deg.len(),
+            2
+        );
     }
 
     /// Under a supine patient the top is posterior, under a prone one anterior; from below the head clears it by its
@@ -242,10 +310,18 @@ mod tests {
         for (position, y) in [(PatientPosition::Hfs, 1.0), (PatientPosition::Hfp, -1.0)] {
             let couch = CouchTop::below(&body, position).expect("a couch");
             let points = couch.points_mm();
-            assert!(points.iter().all(|p| p.y * y > 119.9 && p.y * y < 170.1), "{position}");
+            assert!(
+                points.iter().all(|p| p.y * y > 119.9 && p.y * y < 170.1),
+                "{position}"
+            );
             // Gantry 180 is below the table in any position.
-            let closest = HeadPath::new(&beam(180.0, 0.0), position).closest(&points).expect("points");
-            assert!((closest.mm - (HEAD_FACE_MM - 170.0)).abs() < 1e-6, "{position}: {closest:?}");
+            let closest = HeadPath::new(&beam(180.0, 0.0), position)
+                .closest(&points)
+                .expect("points");
+            assert!(
+                (closest.mm - (HEAD_FACE_MM - 170.0)).abs() < 1e-6,
+                "{position}: {closest:?}"
+            );
             let corners = couch.corners_mm();
             assert!((corners[0].distance(corners[1]) - COUCH_MM[0]).abs() < 1e-9);
             assert!((corners[0].distance(corners[2]) - (300.0 + 700.0)).abs() < 1e-9);

@@ -98,9 +98,11 @@ fn cluster(gamma: &Volume<f32>, masks: &[&Mask], voxels: Vec<usize>) -> Cluster 
         }
     }
     // Of structures that hold equally many voxels, the smallest is the most specific.
-    let best = (0..masks.len())
-        .filter(|s| held[*s] > 0)
-        .max_by(|&x, &y| held[x].cmp(&held[y]).then(masks[y].volume_cm3().total_cmp(&masks[x].volume_cm3())));
+    let best = (0..masks.len()).filter(|s| held[*s] > 0).max_by(|&x, &y| {
+        held[x]
+            .cmp(&held[y])
+            .then(masks[y].volume_cm3().total_cmp(&masks[x].volume_cm3()))
+    });
     Cluster {
         voxels: voxels.len(),
         volume_cm3,
@@ -119,7 +121,8 @@ mod tests {
     use std::sync::Arc;
 
     fn map(size: [usize; 3], failing: &[([usize; 3], f32)]) -> Volume<f32> {
-        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), size).unwrap());
+        let grid =
+            Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), size).unwrap());
         let mut data = vec![0.5; grid.len()];
         data[0] = f32::NAN;
         for ([i, j, k], value) in failing {
@@ -162,12 +165,16 @@ mod tests {
 
     #[test]
     fn a_cluster_lies_in_the_structure_that_holds_most_of_it() {
-        let gamma = map([8, 8, 4], &[([1, 1, 1], 1.5), ([2, 1, 1], 1.5), ([3, 1, 1], 1.5)]);
+        let gamma = map(
+            [8, 8, 4],
+            &[([1, 1, 1], 1.5), ([2, 1, 1], 1.5), ([3, 1, 1], 1.5)],
+        );
         let grid = gamma.grid().clone();
         // Up to x = 5 mm (voxels 0 to 2), and everything.
         let mask = |x: f64| {
-            let outline =
-                |z: f64| [[-2.0, -2.0], [x, -2.0], [x, 30.0], [-2.0, 30.0]].map(|[x, y]| DVec3::new(x, y, z));
+            let outline = |z: f64| {
+                [[-2.0, -2.0], [x, -2.0], [x, 30.0], [-2.0, 30.0]].map(|[x, y]| DVec3::new(x, y, z))
+            };
             let contours: Vec<_> = [0.0, 4.0, 8.0, 12.0].map(outline).to_vec();
             let contours: Vec<&[DVec3]> = contours.iter().map(<[DVec3; 4]>::as_slice).collect();
             Mask::from_contours(&grid, &contours, &|_| true).unwrap()
@@ -176,13 +183,19 @@ mod tests {
         let structure_of =
             |masks: &[&Mask]| clusters(&gamma, masks, &JobControl::new()).unwrap()[0].structure;
         assert_eq!(structure_of(&[&part, &full]), Some((1, 1.0)));
-        assert!(structure_of(&[&part]).is_some_and(|(s, share)| s == 0 && (share - 2.0 / 3.0).abs() < 1e-9));
+        assert!(
+            structure_of(&[&part])
+                .is_some_and(|(s, share)| s == 0 && (share - 2.0 / 3.0).abs() < 1e-9)
+        );
         // Both hold the whole cluster: the smaller structure is named.
         let gamma = map([8, 8, 4], &[([1, 1, 1], 1.5)]);
         assert_eq!(
             clusters(&gamma, &[&full, &part], &JobControl::new()).unwrap()[0].structure,
             Some((1, 1.0))
         );
-        assert_eq!(clusters(&gamma, &[], &JobControl::new()).unwrap()[0].structure, None);
+        assert_eq!(
+            clusters(&gamma, &[], &JobControl::new()).unwrap()[0].structure,
+            None
+        );
     }
 }

@@ -14,7 +14,11 @@ pub const DIVERGING: [Rgb; 6] = [
 ];
 
 /// Colours of gamma at 0, 1 and the end of the scale.
-pub const GAMMA_COLOURS: [Rgb; 3] = [Rgb([24, 78, 168]), Rgb([250, 250, 250]), Rgb([240, 120, 10])];
+pub const GAMMA_COLOURS: [Rgb; 3] = [
+    Rgb([24, 78, 168]),
+    Rgb([250, 250, 250]),
+    Rgb([240, 120, 10]),
+];
 
 /// Rim of the failing voxels.
 pub const FAILING: Rgb = Rgb([255, 60, 0]);
@@ -26,14 +30,22 @@ const FLUENCE_COLOURS: [Rgb; 3] = [Rgb([40, 60, 150]), Rgb([200, 60, 120]), Rgb(
 pub fn fluence_colour(part: f64) -> Rgb {
     let [none, half, full] = FLUENCE_COLOURS;
     let position = 2.0 * part.clamp(0.0, 1.0);
-    if position > 1.0 { mixed(half, full, position - 1.0) } else { mixed(none, half, position) }
+    if position > 1.0 {
+        mixed(half, full, position - 1.0)
+    } else {
+        mixed(none, half, position)
+    }
 }
 
 /// Colour of a difference at a share -1 to 1 of the scale, as in `kernels/compare.wgsl`.
 pub fn difference_colour(share: f64) -> Rgb {
     let t = share.abs().min(1.0) * 2.0;
     let n = (t.floor() as usize).min(1);
-    let [from, to] = if share > 0.0 { [3 + n, 4 + n] } else { [2 - n, 1 - n] };
+    let [from, to] = if share > 0.0 {
+        [3 + n, 4 + n]
+    } else {
+        [2 - n, 1 - n]
+    };
     mixed(DIVERGING[from], DIVERGING[to], t - n as f64)
 }
 
@@ -60,7 +72,8 @@ pub fn signed_gamma_colour(gamma: f64, end: f64) -> Rgb {
 }
 
 fn mixed(Rgb(a): Rgb, Rgb(b): Rgb, t: f64) -> Rgb {
-    Rgb([0, 1, 2].map(|n| (f64::from(a[n]) + (f64::from(b[n]) - f64::from(a[n])) * t).round() as u8))
+    Rgb([0, 1, 2]
+        .map(|n| (f64::from(a[n]) + (f64::from(b[n]) - f64::from(a[n])) * t).round() as u8))
 }
 
 #[cfg(test)]
@@ -75,15 +88,27 @@ mod tests {
             assert!(blue(difference_colour(share)) < -40, "higher is red");
         }
         assert_eq!(gamma_colour(1.0, 2.0), GAMMA_COLOURS[1]);
-        assert_eq!([gamma_colour(0.0, 2.0), gamma_colour(5.0, 2.0)], [GAMMA_COLOURS[0], GAMMA_COLOURS[2]]);
-        assert!(blue(gamma_colour(1.001, 2.0)) < -20, "what just fails is not white");
+        assert_eq!(
+            [gamma_colour(0.0, 2.0), gamma_colour(5.0, 2.0)],
+            [GAMMA_COLOURS[0], GAMMA_COLOURS[2]]
+        );
+        assert!(
+            blue(gamma_colour(1.001, 2.0)) < -20,
+            "what just fails is not white"
+        );
     }
 
     #[test]
     fn more_fluence_is_lighter() {
-        let light = |Rgb([r, g, b]): Rgb| 0.3 * f64::from(r) + 0.6 * f64::from(g) + 0.1 * f64::from(b);
-        let lightness: Vec<f64> = (0..=20).map(|n| light(fluence_colour(f64::from(n) / 20.0))).collect();
-        assert!(lightness.windows(2).all(|pair| pair[0] < pair[1]), "{lightness:?}");
+        let light =
+            |Rgb([r, g, b]): Rgb| 0.3 * f64::from(r) + 0.6 * f64::from(g) + 0.1 * f64::from(b);
+        let lightness: Vec<f64> = (0..=20)
+            .map(|n| light(fluence_colour(f64::from(n) / 20.0)))
+            .collect();
+        assert!(
+            lightness.windows(2).all(|pair| pair[0] < pair[1]),
+            "{lightness:?}"
+        );
         assert_eq!(fluence_colour(-1.0), fluence_colour(0.0));
     }
 
@@ -93,7 +118,10 @@ mod tests {
         for sign in [-1.0, 1.0] {
             let [passes, fails, worst] =
                 [1.0, 1.01, 2.0].map(|g| paleness(signed_gamma_colour(sign * g, 2.0)));
-            assert!(passes > fails + 60 && fails > worst, "{passes} {fails} {worst}");
+            assert!(
+                passes > fails + 60 && fails > worst,
+                "{passes} {fails} {worst}"
+            );
         }
     }
 }

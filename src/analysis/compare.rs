@@ -34,7 +34,12 @@ pub fn check_pair(a: &Dose, b: &Dose) -> Result<Option<String>, PairError> {
     let names = || (a.label.clone(), b.label.clone());
     if !frame_a.is_empty() && !frame_b.is_empty() && frame_a != frame_b {
         let (name_a, name_b) = names();
-        return Err(PairError::Frames(name_a, name_b, frame_a.to_owned(), frame_b.to_owned()));
+        return Err(PairError::Frames(
+            name_a,
+            name_b,
+            frame_a.to_owned(),
+            frame_b.to_owned(),
+        ));
     }
     if !overlap(a.gy.grid(), b.gy.grid()) {
         let (name_a, name_b) = names();
@@ -57,7 +62,10 @@ const LIKE_CGY: std::ops::RangeInclusive<f64> = 80.0..=125.0;
 /// The remark on two doses one of which is likely written in cGy: `DoseUnits` has no word for it, and a `.mha` none for any unit.
 pub fn unit_remark(reference_gy: f64, evaluated_gy: f64) -> Option<String> {
     let likely = |high: f64, low: f64| low > 0.0 && LIKE_CGY.contains(&(high / low));
-    let which = match (likely(reference_gy, evaluated_gy), likely(evaluated_gy, reference_gy)) {
+    let which = match (
+        likely(reference_gy, evaluated_gy),
+        likely(evaluated_gy, reference_gy),
+    ) {
         (true, _) => "reference",
         (_, true) => "evaluated",
         _ => return None,
@@ -73,14 +81,19 @@ pub fn unit_remark(reference_gy: f64, evaluated_gy: f64) -> Option<String> {
 /// cross products of the edges; Gottschalk 1996).
 fn overlap(a: &Grid, b: &Grid) -> bool {
     let corners = [a, b].map(Grid::corners_mm);
-    let crossed = a.axes().into_iter().flat_map(|x| b.axes().map(|y| x.cross(y)));
+    let crossed = a
+        .axes()
+        .into_iter()
+        .flat_map(|x| b.axes().map(|y| x.cross(y)));
     let mut axes = a.axes().into_iter().chain(b.axes()).chain(crossed);
     !axes.any(|axis| {
         if axis.length_squared() < 1e-12 {
             return false;
         }
         let [[low_a, high_a], [low_b, high_b]] = corners.map(|c| {
-            c.iter().map(|p: &DVec3| p.dot(axis)).fold([f64::MAX, f64::MIN], |[l, h], v| [l.min(v), h.max(v)])
+            c.iter()
+                .map(|p: &DVec3| p.dot(axis))
+                .fold([f64::MAX, f64::MIN], |[l, h], v| [l.min(v), h.max(v)])
         });
         high_a <= low_b || high_b <= low_a
     })
@@ -93,7 +106,11 @@ fn overlap(a: &Grid, b: &Grid) -> bool {
 /// # Errors
 /// [`PairError`].
 pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Dose, PairError> {
-    let used: Vec<(&Dose, f64)> = [a, b].into_iter().zip(weights).filter(|(_, w)| *w != 0.0).collect();
+    let used: Vec<(&Dose, f64)> = [a, b]
+        .into_iter()
+        .zip(weights)
+        .filter(|(_, w)| *w != 0.0)
+        .collect();
     if used.is_empty() || weights.iter().any(|w| !w.is_finite()) {
         return Err(PairError::Weights(weights[0], weights[1]));
     }
@@ -101,7 +118,10 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
         check_pair(a, b)?;
     }
     let finest = |x: &&(&Dose, f64), y: &&(&Dose, f64)| {
-        x.0.gy.grid().voxel_cm3(0).total_cmp(&y.0.gy.grid().voxel_cm3(0))
+        x.0.gy
+            .grid()
+            .voxel_cm3(0)
+            .total_cmp(&y.0.gy.grid().voxel_cm3(0))
     };
     // `used` is not empty: see above.
     let base = used.iter().min_by(finest).map_or(a, |(d, _)| d);
@@ -124,8 +144,14 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
         });
     }
     let status = used.iter().map(|(d, _)| d.status).max().unwrap_or(a.status);
-    let frame = used.iter().map(|(d, _)| &d.frame_of_reference_uid).find(|f| !f.is_empty());
-    let receipts = || used.iter().filter_map(|(d, w)| Some((d, w, d.receipt.as_ref()?)));
+    let frame = used
+        .iter()
+        .map(|(d, _)| &d.frame_of_reference_uid)
+        .find(|f| !f.is_empty());
+    let receipts = || {
+        used.iter()
+            .filter_map(|(d, w)| Some((d, w, d.receipt.as_ref()?)))
+    };
     Ok(Dose {
         gy: Arc::new(Volume::new(grid, sum)),
         status,
@@ -133,7 +159,10 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
         frame_of_reference_uid: frame.cloned().unwrap_or_default(),
         receipt: Some(Arc::new(Receipt {
             job: "sum".to_owned(),
-            digest: receipts().map(|(_, w, r)| format!("{w} x {}", r.digest)).collect::<Vec<_>>().join(" + "),
+            digest: receipts()
+                .map(|(_, w, r)| format!("{w} x {}", r.digest))
+                .collect::<Vec<_>>()
+                .join(" + "),
             device: "cpu".to_owned(),
             warnings: receipts().flat_map(|(.., r)| r.warnings.clone()).collect(),
             ..Receipt::default()
@@ -149,10 +178,18 @@ mod tests {
     use super::*;
     use case::DoseStatus;
 
-    fn dose(label: &str, origin: DVec3, spacing: f64, size: usize, gy: impl Fn(DVec3) -> f64) -> Dose {
+    fn dose(
+        label: &str,
+        origin: DVec3,
+        spacing: f64,
+        size: usize,
+        gy: impl Fn(DVec3) -> f64,
+    ) -> Dose {
         let grid = Grid::axis_aligned(origin, DVec3::splat(spacing), [size; 3]).unwrap();
         let voxels = (0..grid.len()).map(|n| (n % size, n / size % size, n / size / size));
-        let data = voxels.map(|(i, j, k)| gy(grid.centre_mm(i, j, k)) as f32).collect();
+        let data = voxels
+            .map(|(i, j, k)| gy(grid.centre_mm(i, j, k)) as f32)
+            .collect();
         Dose {
             gy: Arc::new(Volume::new(Arc::new(grid), data)),
             status: DoseStatus::Final,
@@ -172,12 +209,25 @@ mod tests {
         assert_eq!(check_pair(&a, &b), Ok(None));
         b.frame_of_reference_uid = "9.9".to_owned();
         let text = check_pair(&a, &b).unwrap_err().to_string();
-        assert!(["'a'", "'b'", "1.2", "9.9"].iter().all(|w| text.contains(w)), "{text}");
+        assert!(
+            ["'a'", "'b'", "1.2", "9.9"]
+                .iter()
+                .all(|w| text.contains(w)),
+            "{text}"
+        );
         b.frame_of_reference_uid.clear();
-        assert!(check_pair(&a, &b).unwrap().unwrap().contains("of B not named"));
+        assert!(
+            check_pair(&a, &b)
+                .unwrap()
+                .unwrap()
+                .contains("of B not named")
+        );
         // A's box ends at 19 mm, the far one begins there.
         let far = dose("far", DVec3::new(20.0, 0.0, 0.0), 2.0, 4, |_| 1.0);
-        assert_eq!(check_pair(&a, &far), Err(PairError::NoOverlap("a".into(), "far".into())));
+        assert_eq!(
+            check_pair(&a, &far),
+            Err(PairError::NoOverlap("a".into(), "far".into()))
+        );
         let near = dose("near", DVec3::new(19.9, 0.0, 0.0), 2.0, 4, |_| 1.0);
         assert_eq!(check_pair(&a, &near), Ok(None));
     }
@@ -186,9 +236,19 @@ mod tests {
     fn a_dose_a_hundred_times_another_is_likely_in_cgy() {
         for (a, b, which) in [(70.0, 7012.0, "evaluated"), (6990.0, 70.0, "reference")] {
             let said = unit_remark(a, b).expect("a remark");
-            assert!(said.contains(&format!("the {which} dose is likely in cGy")), "{said}");
+            assert!(
+                said.contains(&format!("the {which} dose is likely in cGy")),
+                "{said}"
+            );
         }
-        for (a, b) in [(70.0, 70.0), (70.0, 2.0), (1.0, 40.0), (0.0, 70.0), (70.0, 0.0), (0.0, 0.0)] {
+        for (a, b) in [
+            (70.0, 70.0),
+            (70.0, 2.0),
+            (1.0, 40.0),
+            (0.0, 70.0),
+            (70.0, 0.0),
+            (0.0, 0.0),
+        ] {
             assert_eq!(unit_remark(a, b), None, "{a} {b}");
         }
     }
@@ -199,7 +259,15 @@ mod tests {
         let s = 0.5_f64.sqrt();
         let turned = |x: f64| {
             let (row, column) = (DVec3::new(s, s, 0.0), DVec3::new(-s, s, 0.0));
-            Grid::new(DVec3::new(x, 9.0, 0.0), row, column, [2.0; 2], [10; 2], &[0.0, 2.0, 4.0]).unwrap()
+            Grid::new(
+                DVec3::new(x, 9.0, 0.0),
+                row,
+                column,
+                [2.0; 2],
+                [10; 2],
+                &[0.0, 2.0, 4.0],
+            )
+            .unwrap()
         };
         // The turned box's lowest corner lies at x, its sides run up at 45 degrees: boxes along the axes overlap.
         assert!(overlap(a.gy.grid(), &turned(18.0)));
@@ -223,7 +291,10 @@ mod tests {
         let mut b = dose("b", DVec3::splat(-4.0), 4.0, 8, linear);
         b.status = DoseStatus::Preview;
         let combination = combined("b - a", &a, &b, [-1.0, 3.0]).unwrap();
-        assert_eq!((combination.status, combination.label.as_str()), (DoseStatus::Preview, "b - a"));
+        assert_eq!(
+            (combination.status, combination.label.as_str()),
+            (DoseStatus::Preview, "b - a")
+        );
         assert_eq!(**combination.gy.grid(), **a.gy.grid());
         for (i, j, k) in [(0, 0, 0), (3, 7, 2), (9, 9, 9)] {
             let want = 2.0 * linear(a.gy.grid().centre_mm(i, j, k));
@@ -233,9 +304,18 @@ mod tests {
         let mut other = b.clone();
         other.frame_of_reference_uid = "9.9".to_owned();
         let copy = combined("copy", &a, &other, [1.0, 0.0]).unwrap();
-        assert_eq!((copy.gy.data(), copy.status), (a.gy.data(), DoseStatus::Final));
-        assert!(matches!(combined("x", &a, &b, [0.0, 0.0]), Err(PairError::Weights(..))));
-        assert!(matches!(combined("x", &a, &other, [1.0, 1.0]), Err(PairError::Frames(..))));
+        assert_eq!(
+            (copy.gy.data(), copy.status),
+            (a.gy.data(), DoseStatus::Final)
+        );
+        assert!(matches!(
+            combined("x", &a, &b, [0.0, 0.0]),
+            Err(PairError::Weights(..))
+        ));
+        assert!(matches!(
+            combined("x", &a, &other, [1.0, 1.0]),
+            Err(PairError::Frames(..))
+        ));
     }
 
     #[test]

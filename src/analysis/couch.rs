@@ -5,7 +5,9 @@
 
 use super::body::{Body, BodyChoice, BodyError};
 use super::outside::SOLID_HU;
-use case::{Contour, Contours, Ct, Density, DensityOverride, Medium, Structure, StructureKind, StructureSet};
+use case::{
+    Contour, Contours, Ct, Density, DensityOverride, Medium, Structure, StructureKind, StructureSet,
+};
 use engine::{Cancelled, JobControl};
 use geometry::{PatientPosition, matter_beside};
 use glam::{DMat3, DVec3};
@@ -69,24 +71,39 @@ pub fn couch_from_ct(
     body: BodyChoice,
     control: &JobControl,
 ) -> Result<(Contours, f64), CtCouchError> {
-    let body = Body::new(ct, set, body, &control.child())?.mask.ok_or(CtCouchError::Everything)?;
+    let body = Body::new(ct, set, body, &control.child())?
+        .mask
+        .ok_or(CtCouchError::Everything)?;
     let matter = matter_beside(&ct.hu, &body, SOLID_HU, &|done| {
         control.report(done);
         !control.is_cancelled()
     });
     let matter = matter.ok_or(Cancelled)?;
-    let contours: Contours =
-        matter.contours.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
-    if contours.is_empty() { Err(CtCouchError::Nothing) } else { Ok((contours, matter.volume_cm3)) }
+    let contours: Contours = matter
+        .contours
+        .into_iter()
+        .map(|points_mm| Contour {
+            points_mm,
+            image_uid: None,
+        })
+        .collect();
+    if contours.is_empty() {
+        Err(CtCouchError::Nothing)
+    } else {
+        Ok((contours, matter.volume_cm3))
+    }
 }
 
 /// Indices of the parts of a couch: a support with an overridden density, and such supports inside it or round it. None where
 /// a structure is no part of a couch, or counts as scanned: a couch of the CT does not move.
 pub fn couch_parts(set: &StructureSet, structure: &Structure) -> Vec<usize> {
-    let Some([low, high]) = couch_box_mm(structure) else { return Vec::new() };
+    let Some([low, high]) = couch_box_mm(structure) else {
+        return Vec::new();
+    };
     let parts = set.structures.iter().enumerate().filter(|(_, part)| {
         couch_box_mm(part).is_some_and(|[l, h]| {
-            (l.cmpge(low).all() && h.cmple(high).all()) || (l.cmple(low).all() && h.cmpge(high).all())
+            (l.cmpge(low).all() && h.cmple(high).all())
+                || (l.cmple(low).all() && h.cmpge(high).all())
         })
     });
     parts.map(|(n, _)| n).collect()
@@ -94,9 +111,15 @@ pub fn couch_parts(set: &StructureSet, structure: &Structure) -> Vec<usize> {
 
 /// Lowest and highest corner of a support with an overridden density, patient LPS, mm.
 fn couch_box_mm(structure: &Structure) -> Option<[DVec3; 2]> {
-    let has_density = structure.counted_density().is_some_and(|d| d.density != Density::AsScanned);
+    let has_density = structure
+        .counted_density()
+        .is_some_and(|d| d.density != Density::AsScanned);
     let is_part = structure.kind == StructureKind::Support && has_density;
-    if is_part { box_mm(structure, DMat3::IDENTITY) } else { None }
+    if is_part {
+        box_mm(structure, DMat3::IDENTITY)
+    } else {
+        None
+    }
 }
 
 /// Position of a couch's parts from a point, in the axes of the table (IEC 61217), mm: laterally and longitudinally
@@ -108,7 +131,9 @@ pub fn couch_place(
     from_mm: DVec3,
 ) -> Option<[f64; 3]> {
     let to_table = position.patient_from_table().transpose();
-    let boxes = parts.iter().filter_map(|n| box_mm(set.structures.get(*n)?, to_table));
+    let boxes = parts
+        .iter()
+        .filter_map(|n| box_mm(set.structures.get(*n)?, to_table));
     let [low, high] = boxes.reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])?;
     let from = to_table * from_mm;
     let middle = 0.5 * (low + high) - from;
@@ -117,8 +142,14 @@ pub fn couch_place(
 
 /// Lowest and highest corner of the contours, turned.
 fn box_mm(structure: &Structure, turn: DMat3) -> Option<[DVec3; 2]> {
-    let points = structure.contours.iter().flat_map(|c| &c.points_mm).map(|p| turn * *p);
-    points.map(|p| [p, p]).reduce(|[low, high], [p, _]| [low.min(p), high.max(p)])
+    let points = structure
+        .contours
+        .iter()
+        .flat_map(|c| &c.points_mm)
+        .map(|p| turn * *p);
+    points
+        .map(|p| [p, p])
+        .reduce(|[low, high], [p, _]| [low.min(p), high.max(p)])
 }
 
 /// The densities of shell and core. Carbon attenuates by its electrons nearly as water does.
@@ -145,12 +176,21 @@ impl Couch {
         // The grid's axis across the couch and the one down, each with its direction.
         let along = |way: DVec3| {
             let local = grid.local_direction(way).to_array();
-            let axis = (0..2).find(|&n| local[n].abs() > 0.9995).ok_or(CouchError::Oblique)?;
+            let axis = (0..2)
+                .find(|&n| local[n].abs() > 0.9995)
+                .ok_or(CouchError::Oblique)?;
             Ok((axis, local[axis].signum()))
         };
         let ((across, _), (down, sign)) = (along(table.x_axis)?, along(-table.z_axis)?);
-        let points: Vec<DVec3> = body.contours.iter().flat_map(|c| &c.points_mm).copied().collect();
-        let local = points.iter().map(|p| grid.local_from_patient(*p).to_array());
+        let points: Vec<DVec3> = body
+            .contours
+            .iter()
+            .flat_map(|c| &c.points_mm)
+            .copied()
+            .collect();
+        let local = points
+            .iter()
+            .map(|p| grid.local_from_patient(*p).to_array());
         let bounds = |axis: usize, points: &mut dyn Iterator<Item = [f64; 3]>| {
             points.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], p| {
                 [low.min(p[axis]), high.max(p[axis])]
@@ -163,7 +203,10 @@ impl Couch {
         }
         let ends = |axis: usize| {
             let edges = grid.edges_mm(axis);
-            [edges.first().copied().unwrap_or(0.0), edges.last().copied().unwrap_or(0.0)]
+            [
+                edges.first().copied().unwrap_or(0.0),
+                edges.last().copied().unwrap_or(0.0),
+            ]
         };
         // Depths grow downwards, whichever way the grid's axis runs.
         let depth = |coordinate: f64| sign * coordinate;
@@ -175,7 +218,10 @@ impl Couch {
         let bottom = top + COUCH_MM[1];
         let middle = 0.5 * (sides[0] + sides[1]);
         let image = ends(across);
-        let outer = [(middle - 0.5 * COUCH_MM[0]).max(image[0]), (middle + 0.5 * COUCH_MM[0]).min(image[1])];
+        let outer = [
+            (middle - 0.5 * COUCH_MM[0]).max(image[0]),
+            (middle + 0.5 * COUCH_MM[0]).min(image[1]),
+        ];
         let mut remarks = Vec::new();
         if outer[1] - outer[0] < COUCH_MM[0] - 0.5 {
             remarks.push(format!(
@@ -205,13 +251,20 @@ impl Couch {
         };
         let contours = |inside: &[f64]| -> Contours {
             let planes = grid.planes_mm().iter().enumerate();
-            let on_plane = planes.flat_map(|(k, &z)| inside.iter().map(move |&inside| (k, z, inside)));
+            let on_plane =
+                planes.flat_map(|(k, &z)| inside.iter().map(move |&inside| (k, z, inside)));
             let contour = |(k, z, inside): (usize, f64, f64)| Contour {
-                points_mm: ring(inside).map(|[x, y]| grid.patient_from_local(DVec3::new(x, y, z))).to_vec(),
+                points_mm: ring(inside)
+                    .map(|[x, y]| grid.patient_from_local(DVec3::new(x, y, z)))
+                    .to_vec(),
                 image_uid: ct.plane_uids.get(k).cloned(),
             };
             on_plane.map(contour).collect()
         };
-        Ok(Self { shell: contours(&[0.0, SHELL_MM]), core: contours(&[SHELL_MM]), remarks })
+        Ok(Self {
+            shell: contours(&[0.0, SHELL_MM]),
+            core: contours(&[SHELL_MM]),
+            remarks,
+        })
     }
 }

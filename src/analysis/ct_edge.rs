@@ -27,7 +27,11 @@ const PAST_MM: f64 = 5.0;
 pub(super) const SCATTER_MM: f64 = 40.0;
 
 /// Sides of the patient along x, y and z (LPS), towards lower and higher coordinates.
-const SIDES: [[&str; 2]; 3] = [["right", "left"], ["anterior", "posterior"], ["inferior", "superior"]];
+const SIDES: [[&str; 2]; 3] = [
+    ["right", "left"],
+    ["anterior", "posterior"],
+    ["inferior", "superior"],
+];
 
 /// A place at the edge of a CT that shows matter there.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +46,11 @@ impl EdgePlace {
     /// The patient's side, as an index of [`SIDES`].
     fn side(&self) -> [usize; 2] {
         let along = self.outward.abs();
-        let axis = if along.z >= along.x.max(along.y) { 2 } else { usize::from(along.y > along.x) };
+        let axis = if along.z >= along.x.max(along.y) {
+            2
+        } else {
+            usize::from(along.y > along.x)
+        };
         [axis, usize::from(self.outward[axis] > 0.0)]
     }
 }
@@ -63,7 +71,10 @@ pub(super) struct EdgeOfBeam {
 impl CtEdge {
     /// The edge of a CT whose voxels have these densities; `devices` are bolus and couch, which end where they end.
     pub(super) fn new(ct: &Ct, density: &Volume<f32>, devices: &[Mask]) -> Self {
-        let image = Image { density, beside: devices };
+        let image = Image {
+            density,
+            beside: devices,
+        };
         let mut places = image.outer_planes();
         places.extend(image.sides());
         places.extend(image.rim(&ct.hu));
@@ -84,7 +95,10 @@ impl CtEdge {
                 if *distance_mm < 0.0 {
                     continue;
                 }
-                if opening.beside_mm(place.place_mm + PAST_MM * place.outward, 0.0).is_some() {
+                if opening
+                    .beside_mm(place.place_mm + PAST_MM * place.outward, 0.0)
+                    .is_some()
+                {
                     *distance_mm = -1.0;
                 } else if let Some(mm) = opening.beside_mm(place.place_mm, SCATTER_MM) {
                     *distance_mm = distance_mm.min(mm);
@@ -95,7 +109,9 @@ impl CtEdge {
         let nearest_mm = nearest_mm.reduce(
             || [[f64::INFINITY; 2]; 3],
             |a, b| {
-                std::array::from_fn(|axis| std::array::from_fn(|end| f64::min(a[axis][end], b[axis][end])))
+                std::array::from_fn(|axis| {
+                    std::array::from_fn(|end| f64::min(a[axis][end], b[axis][end]))
+                })
             },
         );
         let mut met = EdgeOfBeam::default();
@@ -125,7 +141,10 @@ impl Image<'_> {
 
     fn is_matter(&self, [i, j, k]: [usize; 3]) -> bool {
         self.density.at(i, j, k) >= MATTER_G_CM3
-            && !self.beside.iter().any(|mask| mask.coverage_at(i, j, k) > 0.0)
+            && !self
+                .beside
+                .iter()
+                .any(|mask| mask.coverage_at(i, j, k) > 0.0)
     }
 
     /// Voxels of half the square of matter, and from one place that is looked at to the next, along x and y.
@@ -140,7 +159,9 @@ impl Image<'_> {
     fn is_solid(&self, [i, j, k]: [usize; 3]) -> bool {
         let ([nx, ny, _], [[rx, ry], _]) = (self.grid().size(), self.steps());
         let mut rows = j.saturating_sub(ry)..=(j + ry).min(ny - 1);
-        rows.all(|j| (i.saturating_sub(rx)..=(i + rx).min(nx - 1)).all(|i| self.is_matter([i, j, k])))
+        rows.all(|j| {
+            (i.saturating_sub(rx)..=(i + rx).min(nx - 1)).all(|i| self.is_matter([i, j, k]))
+        })
     }
 
     /// A place on the face of a voxel, out of which `outward` of the grid's axes points.
@@ -148,9 +169,17 @@ impl Image<'_> {
         let [i, j, k] = voxel;
         let sign = if is_high { 1.0 } else { -1.0 };
         let spacing_mm = self.grid().spacing_xy_mm();
-        let half_mm = 0.5 * if axis == 2 { self.grid().plane_thickness_mm(k) } else { spacing_mm[axis] };
+        let half_mm = 0.5
+            * if axis == 2 {
+                self.grid().plane_thickness_mm(k)
+            } else {
+                spacing_mm[axis]
+            };
         let outward = sign * self.grid().axes()[axis];
-        EdgePlace { place_mm: self.grid().centre_mm(i, j, k) + half_mm * outward, outward }
+        EdgePlace {
+            place_mm: self.grid().centre_mm(i, j, k) + half_mm * outward,
+            outward,
+        }
     }
 
     /// Places on the first and the last plane.
@@ -158,10 +187,13 @@ impl Image<'_> {
         let ([nx, ny, nz], [_, [step_x, step_y]]) = (self.grid().size(), self.steps());
         let mut places = Vec::new();
         for (k, is_high) in [(0, false), (nz - 1, true)] {
-            let voxels =
-                (0..ny).step_by(step_y).flat_map(|j| (0..nx).step_by(step_x).map(move |i| [i, j, k]));
+            let voxels = (0..ny)
+                .step_by(step_y)
+                .flat_map(|j| (0..nx).step_by(step_x).map(move |i| [i, j, k]));
             places.extend(
-                voxels.filter(|voxel| self.is_solid(*voxel)).map(|voxel| self.place(voxel, 2, is_high)),
+                voxels
+                    .filter(|voxel| self.is_solid(*voxel))
+                    .map(|voxel| self.place(voxel, 2, is_high)),
             );
         }
         places
@@ -176,17 +208,26 @@ impl Image<'_> {
             let along = 1 - axis;
             for is_high in [false, true] {
                 let edge = if is_high { size[axis] - 1 } else { 0 };
-                let inner =
-                    if is_high { edge.saturating_sub(inwards[axis]) } else { inwards[axis].min(edge) };
+                let inner = if is_high {
+                    edge.saturating_sub(inwards[axis])
+                } else {
+                    inwards[axis].min(edge)
+                };
                 let voxel_at = |across: usize, n: usize, k: usize| {
-                    if axis == 0 { [across, n, k] } else { [n, across, k] }
+                    if axis == 0 {
+                        [across, n, k]
+                    } else {
+                        [n, across, k]
+                    }
                 };
                 for k in 0..nz {
                     let sampled = (0..size[along]).step_by(steps[along]);
                     let touching = sampled.filter(|n| {
-                        self.is_solid(voxel_at(inner, *n, k)) && self.is_matter(voxel_at(edge, *n, k))
+                        self.is_solid(voxel_at(inner, *n, k))
+                            && self.is_matter(voxel_at(edge, *n, k))
                     });
-                    places.extend(touching.map(|n| self.place(voxel_at(edge, n, k), axis, is_high)));
+                    places
+                        .extend(touching.map(|n| self.place(voxel_at(edge, n, k), axis, is_high)));
                 }
             }
         }
@@ -200,7 +241,10 @@ impl Image<'_> {
         let ([nx, ny, nz], spacing_mm) = (grid.size(), grid.spacing_xy_mm());
         let [width_mm, height_mm] = [nx as f64 * spacing_mm[0], ny as f64 * spacing_mm[1]];
         let radius_mm = 0.5 * width_mm;
-        if (width_mm - height_mm).abs() > spacing_mm[0] || nx < 8 || !is_filled_outside(hu, radius_mm) {
+        if (width_mm - height_mm).abs() > spacing_mm[0]
+            || nx < 8
+            || !is_filled_outside(hu, radius_mm)
+        {
             return Vec::new();
         }
         let middle = 0.5 * DVec3::new((nx - 1) as f64, (ny - 1) as f64, 0.0);
@@ -209,11 +253,15 @@ impl Image<'_> {
         // The last voxels that the circle leaves whole: matter that ends before them is not cut off by it.
         let outer_mm = radius_mm - 1.25 * spacing_mm[0];
         let count = (TAU * radius_mm / STEP_MM).round().max(1.0) as usize;
-        let directions: Vec<(f64, f64)> =
-            (0..count).map(|n| (TAU * n as f64 / count as f64).sin_cos()).collect();
+        let directions: Vec<(f64, f64)> = (0..count)
+            .map(|n| (TAU * n as f64 / count as f64).sin_cos())
+            .collect();
         let voxel_at = |(sin, cos): (f64, f64), r_mm: f64, k: usize| {
             let place = middle + r_mm * DVec3::new(cos / spacing_mm[0], sin / spacing_mm[1], 0.0);
-            let [i, j] = [place.x.round().max(0.0) as usize, place.y.round().max(0.0) as usize];
+            let [i, j] = [
+                place.x.round().max(0.0) as usize,
+                place.y.round().max(0.0) as usize,
+            ];
             (i < nx && j < ny).then_some([i, j, k])
         };
         let mut places = Vec::new();
@@ -227,7 +275,10 @@ impl Image<'_> {
             for n in in_long_runs(&reaching, (LEAST_ARC_MM / STEP_MM) as usize) {
                 let (sin, cos) = directions[n];
                 let outward = grid.axes()[0] * cos + grid.axes()[1] * sin;
-                places.push(EdgePlace { place_mm: centre_mm + radius_mm * outward, outward });
+                places.push(EdgePlace {
+                    place_mm: centre_mm + radius_mm * outward,
+                    outward,
+                });
             }
         }
         places
@@ -242,22 +293,33 @@ fn in_long_runs(holds: &[bool], min_run: usize) -> Vec<usize> {
     }
     let starts = (0..count).filter(|n| holds[*n] && !holds[(n + count - 1) % count]);
     let runs = starts
-        .map(|start| (start, (0..count).take_while(|step| holds[(start + step) % count]).count()))
+        .map(|start| {
+            (
+                start,
+                (0..count)
+                    .take_while(|step| holds[(start + step) % count])
+                    .count(),
+            )
+        })
         .filter(|(_, run)| *run >= min_run);
-    runs.flat_map(|(start, run)| (0..run).map(move |step| (start + step) % count)).collect()
+    runs.flat_map(|(start, run)| (0..run).map(move |step| (start + step) % count))
+        .collect()
 }
 
 /// Whether all voxels outside the circle of this radius about the middle of the planes have one value.
 fn is_filled_outside(hu: &Volume<f32>, radius_mm: f64) -> bool {
     let ([nx, ny, nz], spacing_mm) = (hu.grid().size(), hu.grid().spacing_xy_mm());
     let filling = hu.at(0, 0, 0);
-    let mut outside: Vec<(usize, usize)> = (0..ny).flat_map(|j| (0..nx).map(move |i| (i, j))).collect();
+    let mut outside: Vec<(usize, usize)> =
+        (0..ny).flat_map(|j| (0..nx).map(move |i| (i, j))).collect();
     outside.retain(|&(i, j)| {
         let x_mm = (i as f64 - 0.5 * (nx - 1) as f64) * spacing_mm[0];
         let y_mm = (j as f64 - 0.5 * (ny - 1) as f64) * spacing_mm[1];
         x_mm.hypot(y_mm) > radius_mm + 1.5 * spacing_mm[0]
     });
-    (0..nz).into_par_iter().all(|k| outside.iter().all(|(i, j)| hu.at(*i, *j, k) == filling))
+    (0..nz)
+        .into_par_iter()
+        .all(|k| outside.iter().all(|(i, j)| hu.at(*i, *j, k) == filling))
 }
 
 #[cfg(test)]
@@ -272,15 +334,22 @@ mod tests {
     /// 256 x 256 x 120 mm about the origin, by HU.
     fn edge_of(hu: impl Fn(DVec3) -> f32) -> CtEdge {
         let spacing_mm = DVec3::new(4.0, 4.0, 3.0);
-        let grid = Grid::axis_aligned(DVec3::new(-126.0, -126.0, -58.5), spacing_mm, [64, 64, 40]).unwrap();
+        let grid = Grid::axis_aligned(DVec3::new(-126.0, -126.0, -58.5), spacing_mm, [64, 64, 40])
+            .unwrap();
         let data = (0..grid.len()).map(|n| hu(grid.centre_of_mm(n))).collect();
-        let ct = Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), data)), PatientPosition::Hfs);
+        let ct = Ct::unnamed(
+            Arc::new(Volume::new(Arc::new(grid), data)),
+            PatientPosition::Hfs,
+        );
         let patient = Patient::new(&ct, &HuTable::shipped_default(), None).unwrap();
         CtEdge::new(&ct, &patient.mass_density_g_cm3, &[])
     }
 
     fn met(edge: &CtEdge, gantry_deg: f64, [x, z]: [f64; 2]) -> EdgeOfBeam {
-        let jaws = Jaws { x: [-x, x], y: [-z, z] };
+        let jaws = Jaws {
+            x: [-x, x],
+            y: [-z, z],
+        };
         let beam = Beam::fixed("B", 1, gantry_deg, DVec3::ZERO, jaws, 100.0);
         edge.met_by(&openings(PatientPosition::Hfs, &beam, 1000.0))
     }
@@ -288,43 +357,110 @@ mod tests {
     /// Water of 200 mm along x and y on all planes, which end at z = -60 and 60 mm.
     #[test]
     fn fields_are_cut_by_the_last_planes_or_lie_beside_them() {
-        let edge = edge_of(|p| if p.x.abs() < 100.0 && p.y.abs() < 100.0 { 0.0 } else { -1000.0 });
+        let edge = edge_of(|p| {
+            if p.x.abs() < 100.0 && p.y.abs() < 100.0 {
+                0.0
+            } else {
+                -1000.0
+            }
+        });
         let far = met(&edge, 0.0, [20.0, 8.0]);
-        assert_eq!(far, EdgeOfBeam::default(), "60 - 1.1 x 8 mm are more than 40");
+        assert_eq!(
+            far,
+            EdgeOfBeam::default(),
+            "60 - 1.1 x 8 mm are more than 40"
+        );
         let near = met(&edge, 0.0, [20.0, 20.0]);
         assert!(near.in_field.is_empty());
-        assert_eq!(near.beside.iter().map(|(side, _)| *side).collect::<Vec<_>>(), ["inferior", "superior"]);
+        assert_eq!(
+            near.beside
+                .iter()
+                .map(|(side, _)| *side)
+                .collect::<Vec<_>>(),
+            ["inferior", "superior"]
+        );
         // The lowest voxel that is the middle of a square has its centre at y = 94 mm.
-        assert!(near.beside.iter().all(|(_, mm)| (mm - (60.0 - 20.0 * 1.094)).abs() < 0.1), "{near:?}");
+        assert!(
+            near.beside
+                .iter()
+                .all(|(_, mm)| (mm - (60.0 - 20.0 * 1.094)).abs() < 0.1),
+            "{near:?}"
+        );
         let exit = met(&edge, 0.0, [20.0, 58.0]);
-        assert!(exit.in_field.is_empty() && exit.beside.iter().all(|(_, mm)| *mm == 0.0), "{exit:?}");
-        assert_eq!(met(&edge, 0.0, [20.0, 70.0]).in_field, ["inferior", "superior"]);
+        assert!(
+            exit.in_field.is_empty() && exit.beside.iter().all(|(_, mm)| *mm == 0.0),
+            "{exit:?}"
+        );
+        assert_eq!(
+            met(&edge, 0.0, [20.0, 70.0]).in_field,
+            ["inferior", "superior"]
+        );
     }
 
     #[test]
     fn sides_and_entrance_are_found_and_sheets_and_air_are_not() {
-        let wide = edge_of(|p| if p.y.abs() < 50.0 && p.z.abs() < 40.0 { 0.0 } else { -1000.0 });
+        let wide = edge_of(|p| {
+            if p.y.abs() < 50.0 && p.z.abs() < 40.0 {
+                0.0
+            } else {
+                -1000.0
+            }
+        });
         assert_eq!(met(&wide, 90.0, [20.0, 20.0]).in_field, ["right", "left"]);
         assert_eq!(met(&wide, 0.0, [20.0, 20.0]), EdgeOfBeam::default());
-        let high =
-            edge_of(|p| if p.y < 20.0 && p.x.abs() < 50.0 && p.z.abs() < 40.0 { 0.0 } else { -1000.0 });
+        let high = edge_of(|p| {
+            if p.y < 20.0 && p.x.abs() < 50.0 && p.z.abs() < 40.0 {
+                0.0
+            } else {
+                -1000.0
+            }
+        });
         assert_eq!(met(&high, 0.0, [20.0, 20.0]).in_field, ["anterior"]);
-        let sheet = edge_of(|p| if (48.0..52.0).contains(&p.y) { 0.0 } else { -1000.0 });
+        let sheet = edge_of(|p| {
+            if (48.0..52.0).contains(&p.y) {
+                0.0
+            } else {
+                -1000.0
+            }
+        });
         assert_eq!(met(&sheet, 90.0, [100.0, 20.0]), EdgeOfBeam::default());
     }
 
     /// Shoulders in a round field of view of 256 mm.
     #[test]
     fn the_rim_of_a_round_field_of_view_is_an_edge() {
-        let shoulders = |p: DVec3| if p.y.abs() < 50.0 && p.z.abs() < 40.0 { 0.0 } else { -1000.0 };
-        let round = edge_of(|p| if p.x.hypot(p.y) < 127.0 { shoulders(p) } else { -1024.0 });
+        let shoulders = |p: DVec3| {
+            if p.y.abs() < 50.0 && p.z.abs() < 40.0 {
+                0.0
+            } else {
+                -1000.0
+            }
+        };
+        let round = edge_of(|p| {
+            if p.x.hypot(p.y) < 127.0 {
+                shoulders(p)
+            } else {
+                -1024.0
+            }
+        });
         assert_eq!(met(&round, 90.0, [20.0, 20.0]).in_field, ["right", "left"]);
         assert_eq!(met(&round, 0.0, [20.0, 20.0]), EdgeOfBeam::default());
         // The corners of a box touch the circle, and nothing of it is cut off.
-        let corners =
-            edge_of(|p| if p.x.abs().max(p.y.abs()) < 90.0 && p.z.abs() < 40.0 { 0.0 } else { -1000.0 });
+        let corners = edge_of(|p| {
+            if p.x.abs().max(p.y.abs()) < 90.0 && p.z.abs() < 40.0 {
+                0.0
+            } else {
+                -1000.0
+            }
+        });
         assert_eq!(met(&corners, 45.0, [20.0, 20.0]), EdgeOfBeam::default());
-        let cylinder = edge_of(|p| if p.x.hypot(p.y) < 100.0 && p.z.abs() < 40.0 { 0.0 } else { -1000.0 });
+        let cylinder = edge_of(|p| {
+            if p.x.hypot(p.y) < 100.0 && p.z.abs() < 40.0 {
+                0.0
+            } else {
+                -1000.0
+            }
+        });
         assert_eq!(met(&cylinder, 90.0, [20.0, 20.0]), EdgeOfBeam::default());
     }
 }

@@ -18,7 +18,12 @@ pub enum DepthError {
          together, or the axes are mixed up",
         numbers(*at_mm), numbers(*low_mm), numbers(*high_mm)
     )]
-    Outside { at_mm: DVec3, of: String, low_mm: DVec3, high_mm: DVec3 },
+    Outside {
+        at_mm: DVec3,
+        of: String,
+        low_mm: DVec3,
+        high_mm: DVec3,
+    },
     #[error(transparent)]
     Patient(#[from] BodyMismatch),
     #[error(transparent)]
@@ -62,7 +67,11 @@ pub fn depths(
         targets: targets(ct)?,
     };
     let mut map = trace(&request, device, control)?;
-    let beyond = hu_remarks(&BeyondTable::count(ct, table, None, &[]), table, "of the CT");
+    let beyond = hu_remarks(
+        &BeyondTable::count(ct, table, None, &[]),
+        table,
+        "of the CT",
+    );
     Arc::make_mut(&mut map.receipt).warnings.extend(beyond);
     Ok(map)
 }
@@ -75,13 +84,23 @@ fn targets(ct: &Ct) -> Result<Arc<Grid>, GridError> {
         return Ok(Arc::clone(grid));
     }
     let planes = grid.planes_mm();
-    let step = planes.windows(2).map(|w| w[1] - w[0]).fold(f64::INFINITY, f64::min);
+    let step = planes
+        .windows(2)
+        .map(|w| w[1] - w[0])
+        .fold(f64::INFINITY, f64::min);
     let last = planes[planes.len() - 1];
     let count = (last / step).floor() as usize + 1;
     let [nx, ny, _] = grid.size();
     let even: Vec<f64> = (0..count).map(|k| k as f64 * step).collect();
     let [row, column, _] = grid.axes();
-    Ok(Arc::new(Grid::new(grid.origin_mm(), row, column, grid.spacing_xy_mm(), [nx, ny], &even)?))
+    Ok(Arc::new(Grid::new(
+        grid.origin_mm(),
+        row,
+        column,
+        grid.spacing_xy_mm(),
+        [nx, ny],
+        &even,
+    )?))
 }
 
 #[cfg(test)]
@@ -91,11 +110,21 @@ mod tests {
 
     #[test]
     fn uneven_planes_become_even_ones_as_close_as_the_closest() {
-        let grid =
-            Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [1.0, 1.0], [2, 2], &[0.0, 3.0, 4.0, 8.5]).unwrap();
+        let grid = Grid::new(
+            DVec3::ZERO,
+            DVec3::X,
+            DVec3::Y,
+            [1.0, 1.0],
+            [2, 2],
+            &[0.0, 3.0, 4.0, 8.5],
+        )
+        .unwrap();
         let hu = Arc::new(Volume::new(Arc::new(grid), vec![0.0; 16]));
         let ct = Ct::unnamed(hu, PatientPosition::Hfs);
         let even = targets(&ct).unwrap();
-        assert_eq!(even.planes_mm(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]);
+        assert_eq!(
+            even.planes_mm(),
+            [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+        );
     }
 }

@@ -75,7 +75,12 @@ impl DifferenceDisplay {
             DifferenceUnit::Gy => [rounded(0.01 * reference_gy), rounded(0.1 * reference_gy)],
             DifferenceUnit::Percent | DifferenceUnit::LocalPercent => [1.0, 10.0],
         };
-        Self { unit, dead_band, end, opacity: 0.75 }
+        Self {
+            unit,
+            dead_band,
+            end,
+            opacity: 0.75,
+        }
     }
 
     /// B - A at a position in the unit; `None` if undefined: without a 100 %, or local where A is too low.
@@ -108,7 +113,11 @@ pub const LOCAL_FROM: f64 = 0.1;
 /// Rounds down to 1, 2 or 5 times a power of ten.
 fn rounded(gy: f64) -> f64 {
     let power = 10.0_f64.powf(gy.max(1e-6).log10().floor());
-    power * [5.0, 2.0, 1.0].into_iter().find(|m| m * power <= gy * 1.000_001).unwrap_or(1.0)
+    power
+        * [5.0, 2.0, 1.0]
+            .into_iter()
+            .find(|m| m * power <= gy * 1.000_001)
+            .unwrap_or(1.0)
 }
 
 #[cfg(test)]
@@ -118,15 +127,28 @@ mod tests {
     #[test]
     fn differences_are_b_less_a_in_each_unit() {
         let display = |unit| DifferenceDisplay::new(unit, 50.0);
-        assert_eq!(display(DifferenceUnit::Gy).value(20.0, 19.0, Some(50.0)), Some(-1.0));
-        assert_eq!(display(DifferenceUnit::Percent).value(20.0, 19.0, Some(50.0)), Some(-2.0));
-        assert_eq!(display(DifferenceUnit::LocalPercent).value(20.0, 19.0, Some(50.0)), Some(-5.0));
+        assert_eq!(
+            display(DifferenceUnit::Gy).value(20.0, 19.0, Some(50.0)),
+            Some(-1.0)
+        );
+        assert_eq!(
+            display(DifferenceUnit::Percent).value(20.0, 19.0, Some(50.0)),
+            Some(-2.0)
+        );
+        assert_eq!(
+            display(DifferenceUnit::LocalPercent).value(20.0, 19.0, Some(50.0)),
+            Some(-5.0)
+        );
         assert_eq!(
             display(DifferenceUnit::LocalPercent).value(4.9, 19.0, Some(50.0)),
             None,
             "A is too low for local percent"
         );
-        assert_eq!(display(DifferenceUnit::Percent).value(20.0, 19.0, None), None, "no 100 %, no percent");
+        assert_eq!(
+            display(DifferenceUnit::Percent).value(20.0, 19.0, None),
+            None,
+            "no 100 %, no percent"
+        );
     }
 
     #[test]
@@ -142,7 +164,13 @@ mod tests {
 
     #[test]
     fn a_scale_in_gy_is_round() {
-        for (gy, want) in [(6.0, 5.0), (0.19, 0.1), (0.2, 0.2), (1.0, 1.0), (74.0, 50.0)] {
+        for (gy, want) in [
+            (6.0, 5.0),
+            (0.19, 0.1),
+            (0.2, 0.2),
+            (1.0, 1.0),
+            (74.0, 50.0),
+        ] {
             assert!((rounded(gy) - want).abs() < 1e-9 * want, "{gy}");
         }
     }

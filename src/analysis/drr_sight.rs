@@ -31,14 +31,23 @@ fn is_seen(hu: &Volume<f32>, request: &DrrRequest, region: Region) -> bool {
     let between = |pixel: f64, first: usize, count: usize| {
         pixel >= first as f64 - 0.5 && pixel <= (first + count) as f64 - 0.5
     };
-    let dense = hu.data().iter().enumerate().filter(|(_, hu)| **hu > SKIN_HU);
+    let dense = hu
+        .data()
+        .iter()
+        .enumerate()
+        .filter(|(_, hu)| **hu > SKIN_HU);
     dense.map(|(n, _)| grid.centre_of_mm(n)).any(|ct_mm| {
         request
             .poses
             .iter()
-            .filter_map(|pose| request.projection.project(pose.apply(ct_mm, request.pose_centre_mm)))
+            .filter_map(|pose| {
+                request
+                    .projection
+                    .project(pose.apply(ct_mm, request.pose_centre_mm))
+            })
             .any(|[column, row]| {
-                between(column, region.column, region.columns) && between(row, region.row, region.rows)
+                between(column, region.column, region.columns)
+                    && between(row, region.row, region.rows)
             })
     })
 }

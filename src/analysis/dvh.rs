@@ -84,7 +84,9 @@ const PLANES_OF_A_GROUP: usize = 8;
 /// The bins of the samples of some planes.
 fn counted(planes: &[(HeldSamples, Sums)], min_gy: f64, max_gy: f64) -> Bins {
     let mut bins = Bins::new(min_gy, max_gy);
-    planes.iter().for_each(|(samples, _)| samples.visit(&mut bins));
+    planes
+        .iter()
+        .for_each(|(samples, _)| samples.visit(&mut bins));
     bins
 }
 
@@ -113,7 +115,9 @@ impl Dvh {
     /// The DVH of single points of a structure: of each its dose (Gy) and the volume (cm3) that it stands for. A point's dose stands for
     /// those up to its neighbours in the order of doses. `None` without a point that has volume and a finite dose.
     pub fn of_points(points: impl Iterator<Item = (f32, f32)>) -> Option<Self> {
-        let mut points: Vec<(f32, f32)> = points.filter(|(gy, cm3)| gy.is_finite() && *cm3 > 0.0).collect();
+        let mut points: Vec<(f32, f32)> = points
+            .filter(|(gy, cm3)| gy.is_finite() && *cm3 > 0.0)
+            .collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (min_gy, max_gy) = (f64::from(points.first()?.0), f64::from(points.last()?.0));
         let mut bins = Bins::new(min_gy, max_gy);
@@ -150,8 +154,10 @@ impl Dvh {
         let [min_gy, max_gy] = Self::range_gy(&sums)?;
         let mut bins = Bins::new(min_gy, max_gy);
         if source.is_held() {
-            let groups: Vec<Bins> =
-                planes.par_chunks(PLANES_OF_A_GROUP).map(|planes| counted(planes, min_gy, max_gy)).collect();
+            let groups: Vec<Bins> = planes
+                .par_chunks(PLANES_OF_A_GROUP)
+                .map(|planes| counted(planes, min_gy, max_gy))
+                .collect();
             groups.iter().for_each(|group| bins.merge(group));
         } else {
             let planes = source.planes(control, 0.5, |s, k| s.bins(k, min_gy, max_gy))?;
@@ -166,7 +172,11 @@ impl Dvh {
             return Err(DvhError::Empty);
         }
         if sums.inside_cm3 <= 0.0 {
-            return Err(if sums.not_a_number_cm3 > 0.0 { DvhError::NotANumber } else { DvhError::Outside });
+            return Err(if sums.not_a_number_cm3 > 0.0 {
+                DvhError::NotANumber
+            } else {
+                DvhError::Outside
+            });
         }
         Ok([sums.min_gy, sums.max_gy].map(f64::from))
     }
@@ -189,13 +199,19 @@ impl Dvh {
     /// Adds the isodoses of its dose, which all structures share.
     #[must_use]
     pub fn with_isodoses(self, isodoses: Arc<Isodoses>) -> Self {
-        Self { isodoses: Some(isodoses), ..self }
+        Self {
+            isodoses: Some(isodoses),
+            ..self
+        }
     }
 
     /// Adds what was remarked on reading the contours of its structure.
     #[must_use]
     pub fn of_structure(self, structure: &Structure) -> Self {
-        Self { of_contours: structure.reservations().remarks, ..self }
+        Self {
+            of_contours: structure.reservations().remarks,
+            ..self
+        }
     }
 
     /// Volume of the structure inside its image, with or without dose, cm3.
@@ -225,14 +241,25 @@ impl Dvh {
 
     /// The largest part of the structure without a dose: its share of the whole, percent, and why it has none.
     pub fn without_dose(&self) -> (f64, WithoutDose) {
-        let beyond = if self.on_dose_grid { WithoutDose::OutsideDoseGrid } else { WithoutDose::OutsideCt };
+        let beyond = if self.on_dose_grid {
+            WithoutDose::OutsideDoseGrid
+        } else {
+            WithoutDose::OutsideCt
+        };
         let parts = [
             (self.not_a_number_cm3, WithoutDose::NotANumber),
             (self.outside_cm3, WithoutDose::OutsideDoseGrid),
             (self.outside_mask_cm3, beyond),
         ];
-        let largest = parts.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or(parts[0]);
-        let alike = parts.iter().filter(|part| part.1 == largest.1).map(|part| part.0).sum::<f64>();
+        let largest = parts
+            .into_iter()
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .unwrap_or(parts[0]);
+        let alike = parts
+            .iter()
+            .filter(|part| part.1 == largest.1)
+            .map(|part| part.0)
+            .sum::<f64>();
         (100.0 * alike / self.whole_cm3(), largest.1)
     }
 
@@ -250,7 +277,8 @@ impl Dvh {
 
     /// D(v %): the dose that the hottest `percent` of the volume get at least, Gy.
     pub fn dose_at_percent(&self, percent: f64) -> f64 {
-        self.inside.dose_at_cm3(percent / 100.0 * self.inside.whole_cm3())
+        self.inside
+            .dose_at_cm3(percent / 100.0 * self.inside.whole_cm3())
     }
 
     /// D(v cm3): the dose that the hottest `cm3` get at least, Gy; the least dose where the structure is smaller.
@@ -288,12 +316,20 @@ impl Dvh {
         }
         let powers = self.inside.bins().map(|(gy, cm3)| {
             let relative = gy / reference_gy;
-            let power = if a == 0.0 { relative.ln() } else { relative.powf(a) };
+            let power = if a == 0.0 {
+                relative.ln()
+            } else {
+                relative.powf(a)
+            };
             power * cm3
         });
         let sum: f64 = powers.sum();
         let mean = sum / self.inside.whole_cm3();
-        let scale = if a == 0.0 { mean.exp() } else { mean.powf(a.recip()) };
+        let scale = if a == 0.0 {
+            mean.exp()
+        } else {
+            mean.powf(a.recip())
+        };
         Some((reference_gy * scale).clamp(low, high))
     }
 
@@ -302,7 +338,10 @@ impl Dvh {
     pub fn cumulative(&self) -> Vec<[f64; 2]> {
         let scale = 100.0 / self.inside.whole_cm3();
         let start = (self.inside.min_gy > 0.0).then_some([0.0, 100.0]);
-        start.into_iter().chain(self.inside.edges(16).map(|[gy, cm3]| [gy, cm3 * scale])).collect()
+        start
+            .into_iter()
+            .chain(self.inside.edges(16).map(|[gy, cm3]| [gy, cm3 * scale]))
+            .collect()
     }
 
     /// The differential curve for drawing: (Gy at the middle of a bin, percent of volume per Gy). Empty for a
@@ -334,8 +373,9 @@ impl Dvh {
         let mut remarks = self.of_contours.clone();
         let outside = self.outside_percent();
         if outside >= 0.05 {
-            remarks
-                .push(format!("{outside:.1} % of the volume lie outside the dose grid and are not counted"));
+            remarks.push(format!(
+                "{outside:.1} % of the volume lie outside the dose grid and are not counted"
+            ));
         }
         let beyond = 100.0 * self.outside_mask_cm3 / self.whole_cm3();
         if beyond >= 0.05 {
@@ -346,11 +386,15 @@ impl Dvh {
         }
         let broken = self.not_a_number_percent();
         if broken > 0.0 {
-            remarks
-                .push(format!("the dose is not a number in {broken:.1} % of the volume; it is not counted"));
+            remarks.push(format!(
+                "the dose is not a number in {broken:.1} % of the volume; it is not counted"
+            ));
         }
         if self.volume_cm3 < SMALL_CM3 {
-            remarks.push(format!("{:.2} cm3 only: too small for a reliable DVH", self.volume_cm3));
+            remarks.push(format!(
+                "{:.2} cm3 only: too small for a reliable DVH",
+                self.volume_cm3
+            ));
         }
         remarks
     }

@@ -37,7 +37,10 @@ impl DvhPair<'_> {
 
     /// Dose change of a structure: the largest of its [`DvhPair::CHANGES`], Gy.
     pub fn change_gy(&self) -> f64 {
-        Self::CHANGES.into_iter().filter_map(|m| self.change(m, None).map(f64::abs)).fold(0.0, f64::max)
+        Self::CHANGES
+            .into_iter()
+            .filter_map(|m| self.change(m, None).map(f64::abs))
+            .fold(0.0, f64::max)
     }
 }
 

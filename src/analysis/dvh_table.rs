@@ -27,7 +27,10 @@ pub fn dvhs_of<'a>(
         control.check()?;
         let mask = mask_of(grid, structure, control).map_err(DvhError::from);
         let dvh = mask.and_then(|mask| Dvh::new(&mask, &dose.gy, control));
-        let dvh = dvh.map(|dvh| dvh.with_isodoses(Arc::clone(&isodoses)).of_structure(structure));
+        let dvh = dvh.map(|dvh| {
+            dvh.with_isodoses(Arc::clone(&isodoses))
+                .of_structure(structure)
+        });
         control.check()?;
         dvhs.push((structure, dvh));
     }
@@ -48,24 +51,43 @@ pub fn dvh_csv(status_text: &str, dvhs: &[(&str, &Dvh)]) -> String {
     // The step is 1, 2 or 5 times a power of ten.
     let finer = |step: &f64| max_gy / step >= ENOUGH_ROWS;
     let mut steps = (0..9).map(|n| STEP_GY * [1.0, 0.5, 0.2][n % 3] * 0.1_f64.powi(n as i32 / 3));
-    let step_gy = steps.clone().find(finer).or(steps.next_back()).unwrap_or(STEP_GY);
+    let step_gy = steps
+        .clone()
+        .find(finer)
+        .or(steps.next_back())
+        .unwrap_or(STEP_GY);
     let digits = (-step_gy.log10()).ceil().max(1.0) as usize;
     let mut heads = vec![format!("dose (Gy), {status_text}")];
     for unit in ["%", "cm3", "% per Gy"] {
         heads.extend(dvhs.iter().map(|(name, dvh)| {
-            let remarks = dvh.remarks().into_iter().map(|remark| format!("; {remark}")).collect::<String>();
+            let remarks = dvh
+                .remarks()
+                .into_iter()
+                .map(|remark| format!("; {remark}"))
+                .collect::<String>();
             format!("{name} ({unit}){remarks}")
         }));
     }
-    let mut text = heads.iter().map(|head| csv_cell(head)).collect::<Vec<_>>().join(",") + "\n";
+    let mut text = heads
+        .iter()
+        .map(|head| csv_cell(head))
+        .collect::<Vec<_>>()
+        .join(",")
+        + "\n";
     let rows = (max_gy / step_gy).ceil().clamp(0.0, 1e5) as u32 + 1;
     for row in 0..=rows {
         let [low, high] = [row, row + 1].map(|row| f64::from(row) * step_gy);
         let _ = write!(text, "{low:.digits$}");
-        dvhs.iter().for_each(|(_, dvh)| _ = write!(text, ",{:.3}", dvh.percent_at(low)));
-        dvhs.iter().for_each(|(_, dvh)| _ = write!(text, ",{:.4}", dvh.cm3_at(low)));
+        dvhs.iter()
+            .for_each(|(_, dvh)| _ = write!(text, ",{:.3}", dvh.percent_at(low)));
+        dvhs.iter()
+            .for_each(|(_, dvh)| _ = write!(text, ",{:.4}", dvh.cm3_at(low)));
         for (_, dvh) in dvhs {
-            let _ = write!(text, ",{:.4}", (dvh.percent_at(low) - dvh.percent_at(high)) / (high - low));
+            let _ = write!(
+                text,
+                ",{:.4}",
+                (dvh.percent_at(low) - dvh.percent_at(high)) / (high - low)
+            );
         }
         text.push('\n');
     }
@@ -86,12 +108,16 @@ mod tests {
             lines.next().unwrap(),
             "\"dose (Gy), coarse\",A (%),\"'=B, left (%)\",A (cm3),\"'=B, left (cm3)\",A (% per Gy),\"'=B, left (% per Gy)\""
         );
-        let rows: Vec<Vec<f64>> =
-            lines.map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect()).collect();
+        let rows: Vec<Vec<f64>> = lines
+            .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
+            .collect();
         // Up to 9.95 Gy: 0.02 Gy apart, of 10 % a Gy.
         assert_eq!((rows[0][0], rows[1][0], rows.len()), (0.0, 0.02, 500));
         let row = rows.iter().find(|row| row[0] == 4.0).unwrap();
-        assert!((row[1] - 60.0).abs() < 1.1 && (row[3] - 24.0).abs() < 0.5, "{row:?}");
+        assert!(
+            (row[1] - 60.0).abs() < 1.1 && (row[3] - 24.0).abs() < 0.5,
+            "{row:?}"
+        );
         let area: f64 = rows.iter().map(|row| 0.02 * row[5]).sum();
         assert!((area - 100.0).abs() < 0.01, "{area}");
     }

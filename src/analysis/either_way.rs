@@ -7,7 +7,9 @@ use case::{Dose, DoseStatus};
 /// Whether nothing but matter outside the body keeps a dose from being whole.
 pub fn lacks_only_matter_outside(dose: &Dose) -> bool {
     let is_known = |caveat: &String| caveat == OUTSIDE_CAVEAT;
-    dose.status == DoseStatus::Partial && !dose.caveats.is_empty() && dose.caveats.iter().all(is_known)
+    dose.status == DoseStatus::Partial
+        && !dose.caveats.is_empty()
+        && dose.caveats.iter().all(is_known)
 }
 
 /// Goals with their values in the dose `without` such matter, and verdicts that are the same in the dose `with` it. Both are judged as
@@ -18,13 +20,18 @@ pub fn decided_either_way(without: Vec<GoalRow>, with: &[GoalRow]) -> Vec<GoalRo
         let counted = counted.and_then(|other| other.answer.as_ref().ok());
         if let Ok(outcome) = &mut row.answer {
             let unit = row.goal.unit().symbol();
-            let told = counted
-                .map(|other| format!("{:.2} {unit} with the matter outside the body counted", other.value));
+            let told = counted.map(|other| {
+                format!(
+                    "{:.2} {unit} with the matter outside the body counted",
+                    other.value
+                )
+            });
             let is_same = counted.is_some_and(|other| other.verdict == outcome.verdict);
             if !is_same && !matches!(outcome.verdict, Verdict::Undecided(_)) {
                 let turned = counted.zip(told.as_ref());
                 let why = turned.map(|(other, told)| format!("{told}: {}", other.verdict.word()));
-                outcome.verdict = Verdict::Undecided(why.unwrap_or_else(|| "the dose is partial".to_owned()));
+                outcome.verdict =
+                    Verdict::Undecided(why.unwrap_or_else(|| "the dose is partial".to_owned()));
             } else {
                 row.remarks.extend(told);
             }
@@ -42,9 +49,17 @@ mod tests {
 
     fn row(words: &str, answer: Result<(f64, Verdict), Unanswered>) -> GoalRow {
         let goal: Goal = words.parse().unwrap();
-        let outcome =
-            |(value, verdict): (f64, Verdict)| Outcome { value, verdict, margin: goal.limit() - value };
-        GoalRow { index: 0, answer: answer.map(outcome), goal: goal.clone(), remarks: Vec::new() }
+        let outcome = |(value, verdict): (f64, Verdict)| Outcome {
+            value,
+            verdict,
+            margin: goal.limit() - value,
+        };
+        GoalRow {
+            index: 0,
+            answer: answer.map(outcome),
+            goal: goal.clone(),
+            remarks: Vec::new(),
+        }
     }
 
     #[test]
@@ -56,7 +71,10 @@ mod tests {
         };
         let same = decided(Ok((48.0, Pass)), Ok((47.5, Pass)));
         assert!(same.is_met());
-        assert_eq!(same.remarks, ["47.50 Gy with the matter outside the body counted"]);
+        assert_eq!(
+            same.remarks,
+            ["47.50 Gy with the matter outside the body counted"]
+        );
         let turned = decided(Ok((50.5, Fail)), Ok((49.5, Pass)));
         assert_eq!(
             turned.verdict_text(),

@@ -26,13 +26,19 @@ pub enum EngineOptionError {
         "{option} is an option of engines that sample histories ({}), not of {engine}",
         statistical_words()
     )]
-    NotStatistical { option: &'static str, engine: DoseEngine },
+    NotStatistical {
+        option: &'static str,
+        engine: DoseEngine,
+    },
     #[error("a run ends by histories or by uncertainty: give one of them")]
     TwoEnds,
 }
 
 fn statistical_words() -> String {
-    DoseEngine::statistical().map(DoseEngine::word).collect::<Vec<_>>().join(", ")
+    DoseEngine::statistical()
+        .map(DoseEngine::word)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 impl EngineOptions {
@@ -43,14 +49,20 @@ impl EngineOptions {
     pub fn engine(&self) -> Result<Engine, EngineOptionError> {
         match Engine::from(self.engine) {
             by_beam @ Engine::ByBeam(_) => match self.option_of_histories() {
-                Some(option) => Err(EngineOptionError::NotStatistical { option, engine: self.engine }),
+                Some(option) => Err(EngineOptionError::NotStatistical {
+                    option,
+                    engine: self.engine,
+                }),
                 None => Ok(by_beam),
             },
             Engine::Mccs(usual) => {
                 let until = match (self.histories, self.uncertainty_percent) {
                     (Some(_), Some(_)) => return Err(EngineOptionError::TwoEnds),
                     (Some(histories), None) => Until::Histories(histories),
-                    (None, Some(percent)) => Until::Uncertainty { percent, most: MOST_HISTORIES },
+                    (None, Some(percent)) => Until::Uncertainty {
+                        percent,
+                        most: MOST_HISTORIES,
+                    },
                     (None, None) => usual.until,
                 };
                 Ok(Engine::Mccs(MonteCarlo {
@@ -73,7 +85,10 @@ impl EngineOptions {
             ("directions", self.directions.is_some()),
             ("variant", self.variant.is_some()),
         ];
-        options.into_iter().find(|(_, is_set)| *is_set).map(|(name, _)| name)
+        options
+            .into_iter()
+            .find(|(_, is_set)| *is_set)
+            .map(|(name, _)| name)
     }
 }
 
@@ -84,22 +99,52 @@ mod tests {
     #[test]
     fn options_of_histories_belong_to_engines_with_histories() {
         for engine in DoseEngine::ALL {
-            let plain = EngineOptions { engine, ..EngineOptions::default() };
+            let plain = EngineOptions {
+                engine,
+                ..EngineOptions::default()
+            };
             assert_eq!(plain.engine().unwrap().kind(), engine);
-            let to_percent = EngineOptions { uncertainty_percent: Some(2.0), ..plain };
+            let to_percent = EngineOptions {
+                uncertainty_percent: Some(2.0),
+                ..plain
+            };
             for options in [
                 to_percent,
-                EngineOptions { histories: Some(1000), ..plain },
-                EngineOptions { seed: Some(1), ..plain },
-                EngineOptions { directions: Some(12), ..plain },
-                EngineOptions { variant: Some(Variant::Own), ..plain },
+                EngineOptions {
+                    histories: Some(1000),
+                    ..plain
+                },
+                EngineOptions {
+                    seed: Some(1),
+                    ..plain
+                },
+                EngineOptions {
+                    directions: Some(12),
+                    ..plain
+                },
+                EngineOptions {
+                    variant: Some(Variant::Own),
+                    ..plain
+                },
             ] {
-                assert_eq!(options.engine().is_ok(), engine.is_statistical(), "{options:?}");
+                assert_eq!(
+                    options.engine().is_ok(),
+                    engine.is_statistical(),
+                    "{options:?}"
+                );
             }
-            let both = EngineOptions { histories: Some(1000), ..to_percent };
+            let both = EngineOptions {
+                histories: Some(1000),
+                ..to_percent
+            };
             assert!(both.engine().is_err());
         }
-        let error = EngineOptions { histories: Some(1), ..EngineOptions::default() }.engine().unwrap_err();
+        let error = EngineOptions {
+            histories: Some(1),
+            ..EngineOptions::default()
+        }
+        .engine()
+        .unwrap_err();
         assert_eq!(
             error.to_string(),
             "histories is an option of engines that sample histories (mccs), not of cccs"

@@ -67,7 +67,10 @@ impl PlanFigures {
             fractions: plan.fractions,
             prescription_gy: plan.prescription_gy,
             target: target.map(|(name, dvh)| StructureFigures::new(name, dvh)),
-            computed: dose.receipt.as_ref().map(|r| (r.total_ms(), r.device.clone())),
+            computed: dose
+                .receipt
+                .as_ref()
+                .map(|r| (r.total_ms(), r.device.clone())),
         }
     }
 }
@@ -76,7 +79,11 @@ impl PlanFigures {
 /// GTV, in that order, that has contours.
 pub fn target_of<'a>(plan: &Plan, set: &'a StructureSet) -> Option<&'a Structure> {
     let drawn = |s: &&Structure| !s.contours.is_empty();
-    let named = plan.normalisation.as_ref().and_then(|n| set.normalised_to(n)?.ok()).filter(drawn);
+    let named = plan
+        .normalisation
+        .as_ref()
+        .and_then(|n| set.normalised_to(n)?.ok())
+        .filter(drawn);
     let structure_of = |kind| set.structures.iter().filter(drawn).find(|s| s.kind == kind);
     named.or_else(|| StructureKind::TARGETS.into_iter().find_map(structure_of))
 }
@@ -84,7 +91,11 @@ pub fn target_of<'a>(plan: &Plan, set: &'a StructureSet) -> Option<&'a Structure
 impl fmt::Display for PlanFigures {
     /// A few lines for people, without a line end after the last.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fractions = if self.fractions == 1 { "fraction" } else { "fractions" };
+        let fractions = if self.fractions == 1 {
+            "fraction"
+        } else {
+            "fractions"
+        };
         write!(
             f,
             "{}: {:.1} MU, {} {fractions}, dose {}",
@@ -109,10 +120,25 @@ impl fmt::Display for PlanFigures {
 
 impl fmt::Display for StructureFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, volume_cm3, mean_gy, min_gy, max_gy, d98_gy, d95_gy, d2_gy, .. } = self;
-        write!(f, "{name} ({volume_cm3:.1} cm3): mean {mean_gy:.2} Gy, D95 {d95_gy:.2}, D98 {d98_gy:.2}, ")?;
+        let Self {
+            name,
+            volume_cm3,
+            mean_gy,
+            min_gy,
+            max_gy,
+            d98_gy,
+            d95_gy,
+            d2_gy,
+            ..
+        } = self;
+        write!(
+            f,
+            "{name} ({volume_cm3:.1} cm3): mean {mean_gy:.2} Gy, D95 {d95_gy:.2}, D98 {d98_gy:.2}, "
+        )?;
         write!(f, "D2 {d2_gy:.2}, min {min_gy:.2}, max {max_gy:.2}")?;
-        self.remarks.iter().try_for_each(|remark| write!(f, "; {remark}"))
+        self.remarks
+            .iter()
+            .try_for_each(|remark| write!(f, "; {remark}"))
     }
 }
 
@@ -123,9 +149,15 @@ mod tests {
     use glam::DVec3;
 
     fn structure(name: &str, kind: StructureKind, drawn: bool) -> Structure {
-        let contour = Contour { points_mm: vec![DVec3::ZERO; 3], image_uid: None };
+        let contour = Contour {
+            points_mm: vec![DVec3::ZERO; 3],
+            image_uid: None,
+        };
         let contours = if drawn { vec![contour] } else { Vec::new() }.into();
-        Structure { contours, ..Structure::new(name, 1, kind) }
+        Structure {
+            contours,
+            ..Structure::new(name, 1, kind)
+        }
     }
 
     #[test]
@@ -136,7 +168,10 @@ mod tests {
             structure("PTV 1", StructureKind::Ptv, true),
             structure("PTV 2", StructureKind::Ptv, true),
         ];
-        let set = StructureSet { structures, ..StructureSet::default() };
+        let set = StructureSet {
+            structures,
+            ..StructureSet::default()
+        };
         let mut plan = Plan::new("P", "generic-6mv");
         let target = |plan: &Plan| target_of(plan, &set).map(|s| s.name.clone());
         assert_eq!(target(&plan).as_deref(), Some("PTV 1"));

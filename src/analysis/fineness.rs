@@ -27,7 +27,10 @@ impl PeakCount {
     }
 
     fn plus(self, other: Self) -> Self {
-        Self { voxels: self.voxels + other.voxels, low: self.low + other.low }
+        Self {
+            voxels: self.voxels + other.voxels,
+            low: self.low + other.low,
+        }
     }
 }
 
@@ -38,7 +41,11 @@ fn lost_at_peaks_percent(dose: &Dose) -> Option<f64> {
         count.voxels += 1;
         count.low += usize::from(lost > MOST_LOST_PERCENT);
     });
-    if !counted.into_iter().fold(PeakCount::default(), PeakCount::plus).is_mostly_low() {
+    if !counted
+        .into_iter()
+        .fold(PeakCount::default(), PeakCount::plus)
+        .is_mostly_low()
+    {
         return None;
     }
     let mut lost: Vec<f64> = peak_losses(dose, Vec::new, |losses, lost| losses.push(lost)).concat();
@@ -56,7 +63,10 @@ fn peak_losses<G: Send>(
     let strides = [1, nx, nx * ny];
     let is_inside = |n: usize| {
         let index = [n % nx, n / nx % ny, n / (nx * ny)];
-        index.iter().zip([nx, ny, nz]).all(|(index, size)| *index > 0 && index + 1 < size)
+        index
+            .iter()
+            .zip([nx, ny, nz])
+            .all(|(index, size)| *index > 0 && index + 1 < size)
     };
     let least_gy = PEAK * most_gy;
     // Few rows have a peak.
@@ -67,10 +77,15 @@ fn peak_losses<G: Send>(
         let voxels = peaked.flat_map(|(j, row)| ((k * ny + j) * nx..).zip(row));
         let peaks = voxels.filter(|(n, gy)| **gy > 0.0 && **gy >= least_gy && is_inside(*n));
         let losses = peaks.map(|(n, gy)| {
-            let bend: f32 = strides.iter().map(|stride| 2.0 * gy - data[n - stride] - data[n + stride]).sum();
+            let bend: f32 = strides
+                .iter()
+                .map(|stride| 2.0 * gy - data[n - stride] - data[n + stride])
+                .sum();
             100.0 * f64::from(bend / gy) / 24.0
         });
-        losses.filter(|lost| lost.is_finite()).for_each(|lost| add(&mut gathered, lost));
+        losses
+            .filter(|lost| lost.is_finite())
+            .for_each(|lost| add(&mut gathered, lost));
         gathered
     });
     planes.collect()
@@ -83,7 +98,9 @@ pub fn low_peaks(dose: &Dose) -> Option<String> {
     }
     let lost = lost_at_peaks_percent(dose)?;
     let step_mm = dose.gy.grid().spacing_xy_mm()[0];
-    Some(format!("peaks about {lost:.0} % low on {step_mm} mm: take a finer grid"))
+    Some(format!(
+        "peaks about {lost:.0} % low on {step_mm} mm: take a finer grid"
+    ))
 }
 
 /// A final dose as it is, or as a coarse one that says how low its peaks are.
@@ -108,8 +125,8 @@ mod tests {
     fn dose(sigma_mm: f64, status: DoseStatus) -> Dose {
         let grid = Grid::axis_aligned(DVec3::splat(-50.0), DVec3::splat(2.5), [41; 3]).unwrap();
         let gy = |n: usize| {
-            let point_mm =
-                DVec3::new((n % 41) as f64, (n / 41 % 41) as f64, 0.0) * 2.5 - DVec3::new(50.0, 50.0, 0.0);
+            let point_mm = DVec3::new((n % 41) as f64, (n / 41 % 41) as f64, 0.0) * 2.5
+                - DVec3::new(50.0, 50.0, 0.0);
             (-0.5 * (point_mm / sigma_mm).length_squared()).exp() as f32
         };
         let values = (0..41 * 41 * 41).map(gy).collect();
@@ -131,10 +148,16 @@ mod tests {
         for (sigma_mm, within) in [(4.0, 0.4), (6.0, 0.2)] {
             let want = 100.0 * 2.5_f64.powi(2) / 12.0 / (sigma_mm * sigma_mm);
             let got = lost_at_peaks_percent(&dose(sigma_mm, DoseStatus::Final)).unwrap();
-            assert!(got < want && want - got < within + 0.1 * want, "{sigma_mm}: {got} for {want}");
+            assert!(
+                got < want && want - got < within + 0.1 * want,
+                "{sigma_mm}: {got} for {want}"
+            );
         }
         for sigma_mm in [12.0, 25.0] {
-            assert_eq!(lost_at_peaks_percent(&dose(sigma_mm, DoseStatus::Final)), None);
+            assert_eq!(
+                lost_at_peaks_percent(&dose(sigma_mm, DoseStatus::Final)),
+                None
+            );
         }
     }
 
@@ -142,16 +165,28 @@ mod tests {
     fn a_peak_of_few_voxels_is_coarse_and_a_wide_one_is_as_it_was() {
         let narrow = as_fine_as_its_voxels(dose(4.0, DoseStatus::Final));
         let said = ["peaks about 3 % low on 2.5 mm: take a finer grid"];
-        assert_eq!((narrow.status, &narrow.caveats[..]), (DoseStatus::Coarse, &said.map(str::to_owned)[..]));
+        assert_eq!(
+            (narrow.status, &narrow.caveats[..]),
+            (DoseStatus::Coarse, &said.map(str::to_owned)[..])
+        );
         let wide = as_fine_as_its_voxels(dose(12.0, DoseStatus::Final));
         assert_eq!((wide.status, wide.caveats.len()), (DoseStatus::Final, 0));
         let partial = as_fine_as_its_voxels(dose(4.0, DoseStatus::Partial));
-        assert_eq!((partial.status, partial.caveats.len()), (DoseStatus::Partial, 0));
+        assert_eq!(
+            (partial.status, partial.caveats.len()),
+            (DoseStatus::Partial, 0)
+        );
         let mut sampled = dose(4.0, DoseStatus::Final);
-        sampled.receipt = Some(Arc::new(Receipt { job: "mccs".to_owned(), ..Receipt::default() }));
+        sampled.receipt = Some(Arc::new(Receipt {
+            job: "mccs".to_owned(),
+            ..Receipt::default()
+        }));
         assert_eq!(as_fine_as_its_voxels(sampled).status, DoseStatus::Final);
         let mut unknown = dose(12.0, DoseStatus::Final);
-        unknown.gy = Arc::new(Volume::new(unknown.gy.grid().clone(), vec![f32::NAN; 41 * 41 * 41]));
+        unknown.gy = Arc::new(Volume::new(
+            unknown.gy.grid().clone(),
+            vec![f32::NAN; 41 * 41 * 41],
+        ));
         assert_eq!(as_fine_as_its_voxels(unknown).status, DoseStatus::Final);
     }
 }

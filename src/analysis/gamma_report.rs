@@ -165,11 +165,24 @@ impl GammaReport {
 impl CriterionReport {
     /// `max_gamma`: where the search ended.
     pub fn new(map: &GammaMap, max_gamma: Option<f32>, structures: &[(&str, &Mask)]) -> Self {
-        let Criterion { dose_percent, dta_mm, local } = map.criterion;
+        let Criterion {
+            dose_percent,
+            dta_mm,
+            local,
+        } = map.criterion;
         let counts = map.counts;
-        let values: Vec<f32> = map.gamma.data().iter().copied().filter(|g| !g.is_nan()).collect();
+        let values: Vec<f32> = map
+            .gamma
+            .data()
+            .iter()
+            .copied()
+            .filter(|g| !g.is_nan())
+            .collect();
         let histogram = GammaHistogram::new(&values);
-        let figures = GammaFigures { not_judged: counts.unjudged(), ..GammaFigures::new(values, max_gamma) };
+        let figures = GammaFigures {
+            not_judged: counts.unjudged(),
+            ..GammaFigures::new(values, max_gamma)
+        };
         let total = (counts.analysed + counts.outside).max(1) as f64;
         Self {
             criterion: map.criterion.to_string(),
@@ -204,8 +217,14 @@ impl GammaFigures {
         let grid = gamma.grid();
         let [nx, _, nz] = grid.size();
         let values = (0..nz).into_par_iter().flat_map_iter(|k| {
-            let points = gamma.plane(k).iter().enumerate().filter(|(_, g)| !g.is_nan() || is_unjudged(**g));
-            points.filter(move |(n, _)| mask.holds(grid.centre_mm(n % nx, n / nx, k))).map(|(_, g)| *g)
+            let points = gamma
+                .plane(k)
+                .iter()
+                .enumerate()
+                .filter(|(_, g)| !g.is_nan() || is_unjudged(**g));
+            points
+                .filter(move |(n, _)| mask.holds(grid.centre_mm(n % nx, n / nx, k)))
+                .map(|(_, g)| *g)
         });
         Self::from_values(values.collect(), max_gamma)
     }
@@ -214,7 +233,10 @@ impl GammaFigures {
     fn from_values(mut values: Vec<f32>, max_gamma: Option<f32>) -> Self {
         let not_judged = values.iter().filter(|g| is_unjudged(**g)).count();
         values.retain(|g| !g.is_nan());
-        Self { not_judged, ..Self::new(values, max_gamma) }
+        Self {
+            not_judged,
+            ..Self::new(values, max_gamma)
+        }
     }
 
     /// `values` are without NaN.
@@ -246,7 +268,11 @@ impl GammaFigures {
 
     /// Before a mean or a maximum in words: `more than ` where points have more than was searched for.
     pub fn more_than(&self) -> &'static str {
-        if self.beyond_max_gamma > 0 { "more than " } else { "" }
+        if self.beyond_max_gamma > 0 {
+            "more than "
+        } else {
+            ""
+        }
     }
 
     /// As [`Self::more_than`], a sign for tables.
@@ -257,7 +283,9 @@ impl GammaFigures {
 
 /// Whether a map's value marks a point over the threshold without gamma.
 fn is_unjudged(gamma: f32) -> bool {
-    [OUTSIDE, UNDEFINED].iter().any(|value| value.to_bits() == gamma.to_bits())
+    [OUTSIDE, UNDEFINED]
+        .iter()
+        .any(|value| value.to_bits() == gamma.to_bits())
 }
 
 impl GammaHistogram {
@@ -273,7 +301,11 @@ impl GammaHistogram {
                 None => above += 1,
             }
         }
-        Self { bin: BIN, counts, above }
+        Self {
+            bin: BIN,
+            counts,
+            above,
+        }
     }
 }
 
@@ -299,7 +331,11 @@ pub fn stricter(than: Criterion) -> Criterion {
 
 impl fmt::Display for GammaReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "reference {}, evaluated {}", self.reference, self.evaluated)?;
+        writeln!(
+            f,
+            "reference {}, evaluated {}",
+            self.reference, self.evaluated
+        )?;
         writeln!(
             f,
             "100 % is {:.3} Gy ({}); from {} % ({:.3} Gy) on; {}D, {}; gamma {}",
@@ -309,7 +345,8 @@ impl fmt::Display for GammaReport {
             self.threshold_gy,
             self.dims,
             self.interpolation,
-            self.max_gamma.map_or("unlimited".to_owned(), |most| format!("up to {most}")),
+            self.max_gamma
+                .map_or("unlimited".to_owned(), |most| format!("up to {most}")),
         )?;
         if let Some(why) = loosened(self.normalisation_gy, self.near_maximum_gy) {
             writeln!(f, "warning: {why}")?;
@@ -318,7 +355,11 @@ impl fmt::Display for GammaReport {
             writeln!(f, "inside {region}")?;
         }
         if let Some(subset) = self.subset {
-            writeln!(f, "of {} points chosen at random, seed {}", subset.count, subset.seed)?;
+            writeln!(
+                f,
+                "of {} points chosen at random, seed {}",
+                subset.count, subset.seed
+            )?;
         }
         for criterion in &self.criteria {
             write!(f, "{criterion}")?;
@@ -360,7 +401,8 @@ impl fmt::Display for CriterionReport {
 
 impl fmt::Display for GammaFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Some(rate), Some(mean), Some(max)) = (self.pass_rate_percent, self.mean, self.max) else {
+        let (Some(rate), Some(mean), Some(max)) = (self.pass_rate_percent, self.mean, self.max)
+        else {
             return match self.not_judged {
                 0 => f.write_str("no points"),
                 n => write!(f, "no point judged, {n} NOT judged"),
@@ -392,20 +434,34 @@ mod tests {
     #[test]
     fn figures_of_a_few_values() {
         let figures = GammaFigures::new(vec![0.2, 1.0, 3.0, 0.4, 1.1], None);
-        assert_eq!((figures.points, figures.passing, figures.failing), (5, 3, 2));
+        assert_eq!(
+            (figures.points, figures.passing, figures.failing),
+            (5, 3, 2)
+        );
         assert_eq!((figures.median, figures.max), (Some(1.0), Some(3.0)));
-        assert!((figures.mean.unwrap() - 1.14).abs() < 1e-6 && figures.pass_rate_percent == Some(60.0));
+        assert!(
+            (figures.mean.unwrap() - 1.14).abs() < 1e-6 && figures.pass_rate_percent == Some(60.0)
+        );
         assert_eq!(GammaFigures::new(Vec::new(), None).pass_rate_percent, None);
         assert!(!figures.to_string().contains("more than"), "{figures}");
         let ended = GammaFigures::new(vec![0.2, 1.0, 3.0, 0.4, 1.1], Some(3.0));
-        assert_eq!((ended.beyond_max_gamma, ended.pass_rate_percent), (1, Some(60.0)));
-        assert!(ended.to_string().contains("mean more than 1.140, greatest more than 3.000"), "{ended}");
+        assert_eq!(
+            (ended.beyond_max_gamma, ended.pass_rate_percent),
+            (1, Some(60.0))
+        );
+        assert!(
+            ended
+                .to_string()
+                .contains("mean more than 1.140, greatest more than 3.000"),
+            "{ended}"
+        );
     }
 
     /// A mask on another grid than the dose's, of half the voxels: x up to 5 mm.
     #[test]
     fn figures_inside_a_structure() {
-        let grid = |origin, spacing, size| Arc::new(Grid::axis_aligned(origin, spacing, size).unwrap());
+        let grid =
+            |origin, spacing, size| Arc::new(Grid::axis_aligned(origin, spacing, size).unwrap());
         let mask_grid = grid(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), [8, 8, 4]);
         let mut data = vec![0.5; mask_grid.len()];
         data[0] = f32::NAN;
@@ -413,24 +469,49 @@ mod tests {
             data[mask_grid.index(i, 1, 1)] = 1.5;
         }
         let gamma = Volume::new(mask_grid.clone(), data);
-        for on in [mask_grid, grid(DVec3::new(-1.0, -1.0, -2.0), DVec3::new(1.0, 1.0, 2.0), [20, 22, 12])] {
+        for on in [
+            mask_grid,
+            grid(
+                DVec3::new(-1.0, -1.0, -2.0),
+                DVec3::new(1.0, 1.0, 2.0),
+                [20, 22, 12],
+            ),
+        ] {
             let outline = |z: f64| {
-                [[-2.0, -2.0], [5.0, -2.0], [5.0, 30.0], [-2.0, 30.0]].map(|[x, y]| DVec3::new(x, y, z))
+                [[-2.0, -2.0], [5.0, -2.0], [5.0, 30.0], [-2.0, 30.0]]
+                    .map(|[x, y]| DVec3::new(x, y, z))
             };
-            let contours: Vec<_> = on.planes_mm().iter().map(|z| outline(on.origin_mm().z + z)).collect();
+            let contours: Vec<_> = on
+                .planes_mm()
+                .iter()
+                .map(|z| outline(on.origin_mm().z + z))
+                .collect();
             let contours: Vec<&[DVec3]> = contours.iter().map(<[DVec3; 4]>::as_slice).collect();
             let mask = Mask::from_contours(&on, &contours, &|_| true).unwrap();
             let figures = GammaFigures::inside(&gamma, &mask, None);
             // 3 x 8 x 4 voxels, one of them without a gamma and two that fail.
-            assert_eq!((figures.points, figures.passing, figures.max), (95, 93, Some(1.5)));
+            assert_eq!(
+                (figures.points, figures.passing, figures.max),
+                (95, 93, Some(1.5))
+            );
         }
     }
 
     #[test]
     fn the_bins_below_1_hold_what_passes() {
         let histogram = GammaHistogram::new(&[0.0, 0.04, 0.049, 0.051, 1.0, 1.01, 1.99, 7.0]);
-        assert_eq!((histogram.counts[0], histogram.counts[1], histogram.counts[19]), (3, 1, 1));
-        assert_eq!((histogram.counts[20], histogram.counts[39], histogram.above), (1, 1, 1));
+        assert_eq!(
+            (
+                histogram.counts[0],
+                histogram.counts[1],
+                histogram.counts[19]
+            ),
+            (3, 1, 1)
+        );
+        assert_eq!(
+            (histogram.counts[20], histogram.counts[39], histogram.above),
+            (1, 1, 1)
+        );
         assert_eq!(histogram.counts[..20].iter().sum::<usize>(), 5);
     }
 
@@ -457,7 +538,10 @@ mod tests {
                     finer.dose_percent < dose_percent || finer.dta_mm < dta_mm,
                     "{requested:?} {finer:?}"
                 );
-                assert!(finer.dose_percent > 0.0 && finer.dta_mm > 0.0, "{requested:?} {finer:?}");
+                assert!(
+                    finer.dose_percent > 0.0 && finer.dta_mm > 0.0,
+                    "{requested:?} {finer:?}"
+                );
             }
         }
     }

@@ -10,7 +10,11 @@ use engine::gamma::{Counts, Criterion};
 const TOLERANCE_PERCENT: f64 = 95.0;
 const ACTION_PERCENT: f64 = 90.0;
 /// The criterion of those limits; window, verb and second check start from it.
-pub const CRITERION: Criterion = Criterion { dose_percent: 3.0, dta_mm: 2.0, local: false };
+pub const CRITERION: Criterion = Criterion {
+    dose_percent: 3.0,
+    dta_mm: 2.0,
+    local: false,
+};
 /// Least reference dose analysed under those limits, percent of the normalisation.
 pub const THRESHOLD_PERCENT: f64 = 10.0;
 /// Greatest share of points without gamma at which the others stand for the dose. Chosen.
@@ -39,7 +43,8 @@ pub struct Judged {
 pub fn not_final<'a>(doses: impl IntoIterator<Item = (&'a str, &'a Dose)>) -> Option<String> {
     let reasons: Vec<String> = { doses.into_iter() }
         .filter(|(_, dose)| {
-            !matches!(dose.status, DoseStatus::Final | DoseStatus::Imported) || !dose.caveats.is_empty()
+            !matches!(dose.status, DoseStatus::Final | DoseStatus::Imported)
+                || !dose.caveats.is_empty()
         })
         .map(|(name, dose)| format!("{name} is {}", dose.status_text()))
         .collect();
@@ -55,16 +60,23 @@ pub struct GammaVerdict {
 
 impl Judged {
     pub fn verdict(&self) -> GammaVerdict {
-        let none = |why: String| GammaVerdict { level: None, words: format!("no verdict: {why}") };
+        let none = |why: String| GammaVerdict {
+            level: None,
+            words: format!("no verdict: {why}"),
+        };
         if let Some(why) = &self.not_final {
             return none(why.clone());
         }
         if !self.measured {
             return none(
-                "the limits of AAPM TG-218 are for a measured dose against a computed one".to_owned(),
+                "the limits of AAPM TG-218 are for a measured dose against a computed one"
+                    .to_owned(),
             );
         }
-        if self.criterion != CRITERION || self.threshold_percent != THRESHOLD_PERCENT || self.in_part {
+        if self.criterion != CRITERION
+            || self.threshold_percent != THRESHOLD_PERCENT
+            || self.in_part
+        {
             return none(format!(
                 "the limits of AAPM TG-218 are for all points at {CRITERION} from {THRESHOLD_PERCENT} %"
             ));
@@ -88,8 +100,15 @@ impl Judged {
             Level::Between => "below tolerance (95 %)",
             Level::Beyond => "below the action limit (90 %)",
         };
-        let with = if unjudged > 0.0 { ", points without gamma as failing" } else { "" };
-        GammaVerdict { level: Some(level), words: format!("TG-218: {words}{with}") }
+        let with = if unjudged > 0.0 {
+            ", points without gamma as failing"
+        } else {
+            ""
+        };
+        GammaVerdict {
+            level: Some(level),
+            words: format!("TG-218: {words}{with}"),
+        }
     }
 }
 
@@ -114,7 +133,11 @@ pub fn digits_apart(value: f64, limits: &[f64], min_digits: usize) -> usize {
     let mut digits = min_digits..=min_digits + 6;
     let digits = digits.find(|digits| {
         let shown = format!("{value:.digits$}").parse::<f64>();
-        shown.is_ok_and(|shown| limits.iter().all(|l| shown.partial_cmp(l) == value.partial_cmp(l)))
+        shown.is_ok_and(|shown| {
+            limits
+                .iter()
+                .all(|l| shown.partial_cmp(l) == value.partial_cmp(l))
+        })
     });
     digits.unwrap_or(min_digits)
 }
@@ -132,7 +155,12 @@ mod tests {
             threshold_percent: 10.0,
             normalisation_gy: 2.1,
             near_maximum_gy: 2.0,
-            counts: Counts { analysed, passing, outside, undefined: 0 },
+            counts: Counts {
+                analysed,
+                passing,
+                outside,
+                undefined: 0,
+            },
             measured: true,
             in_part: false,
             not_final: None,
@@ -157,20 +185,72 @@ mod tests {
     #[test]
     fn what_tg_218_is_not_for_has_no_verdict() {
         let all_pass = || measured(1000, 1000, 0);
-        let wide = Criterion { dose_percent: 10.0, dta_mm: 10.0, local: false };
-        let local = Criterion { local: true, ..CRITERION };
+        let wide = Criterion {
+            dose_percent: 10.0,
+            dta_mm: 10.0,
+            local: false,
+        };
+        let local = Criterion {
+            local: true,
+            ..CRITERION
+        };
         for (of, says) in [
-            (Judged { criterion: wide, ..all_pass() }, "3 %/2 mm global from 10 %"),
-            (Judged { criterion: local, ..all_pass() }, "3 %/2 mm global from 10 %"),
-            (Judged { threshold_percent: 50.0, ..all_pass() }, "from 10 %"),
-            (Judged { in_part: true, ..all_pass() }, "all points"),
-            (Judged { measured: false, ..all_pass() }, "a measured dose against a computed one"),
-            (Judged { not_final: Some("B is a preview".to_owned()), ..all_pass() }, "B is a preview"),
-            (Judged { normalisation_gy: 6.4, ..all_pass() }, "looser than it says"),
+            (
+                Judged {
+                    criterion: wide,
+                    ..all_pass()
+                },
+                "3 %/2 mm global from 10 %",
+            ),
+            (
+                Judged {
+                    criterion: local,
+                    ..all_pass()
+                },
+                "3 %/2 mm global from 10 %",
+            ),
+            (
+                Judged {
+                    threshold_percent: 50.0,
+                    ..all_pass()
+                },
+                "from 10 %",
+            ),
+            (
+                Judged {
+                    in_part: true,
+                    ..all_pass()
+                },
+                "all points",
+            ),
+            (
+                Judged {
+                    measured: false,
+                    ..all_pass()
+                },
+                "a measured dose against a computed one",
+            ),
+            (
+                Judged {
+                    not_final: Some("B is a preview".to_owned()),
+                    ..all_pass()
+                },
+                "B is a preview",
+            ),
+            (
+                Judged {
+                    normalisation_gy: 6.4,
+                    ..all_pass()
+                },
+                "looser than it says",
+            ),
             (measured(0, 0, 0), "no point"),
         ] {
             let verdict = of.verdict();
-            assert!(verdict.level.is_none() && verdict.words.contains(says), "{verdict:?}");
+            assert!(
+                verdict.level.is_none() && verdict.words.contains(says),
+                "{verdict:?}"
+            );
         }
     }
 
@@ -189,7 +269,10 @@ mod tests {
             remarks: Vec::new(),
             part: None,
         };
-        let (done, read) = (dose(DoseStatus::Final, &[]), dose(DoseStatus::Imported, &[]));
+        let (done, read) = (
+            dose(DoseStatus::Final, &[]),
+            dose(DoseStatus::Imported, &[]),
+        );
         assert_eq!(not_final([("A", &done), ("B", &read)]), None);
         for (status, caveats) in [
             (DoseStatus::Preview, &[][..]),
@@ -201,8 +284,15 @@ mod tests {
             let other = dose(status, caveats);
             let why = not_final([("A", &done), ("B", &other)]);
             assert_eq!(why, Some(format!("B is {}", other.status_text())));
-            let verdict = Judged { not_final: why, ..measured(1000, 1000, 0) }.verdict();
-            assert!(verdict.level.is_none() && verdict.words.contains(&other.status_text()), "{verdict:?}");
+            let verdict = Judged {
+                not_final: why,
+                ..measured(1000, 1000, 0)
+            }
+            .verdict();
+            assert!(
+                verdict.level.is_none() && verdict.words.contains(&other.status_text()),
+                "{verdict:?}"
+            );
         }
     }
 
@@ -212,7 +302,12 @@ mod tests {
         assert_eq!(measured(950, 950, 50).verdict().level, Some(Level::Within));
         assert_eq!(measured(960, 950, 41).verdict().level, Some(Level::Between));
         let verdict = measured(1681, 1681, 67_240).verdict();
-        assert!(verdict.level.is_none() && verdict.words.contains("97.6 % of the points are NOT judged"));
+        assert!(
+            verdict.level.is_none()
+                && verdict
+                    .words
+                    .contains("97.6 % of the points are NOT judged")
+        );
     }
 
     #[test]
@@ -226,7 +321,10 @@ mod tests {
         ] {
             assert_eq!(rate_text(rate), shown);
         }
-        assert_eq!([3.02, 3.04, 3.06].map(|value| digits_apart(value, &[3.0], 1)), [2, 2, 1]);
+        assert_eq!(
+            [3.02, 3.04, 3.06].map(|value| digits_apart(value, &[3.0], 1)),
+            [2, 2, 1]
+        );
         assert_eq!(digits_apart(3.0, &[3.0], 1), 1);
     }
 }

@@ -48,16 +48,25 @@ pub(super) struct WithoutDensity {
 
 impl WithoutDensity {
     fn new(structure: &Structure) -> Self {
-        let outline_mm = structure.contours.iter().flat_map(|c| places_along(&c.points_mm)).collect();
-        Self { kind_word: structure.kind.name().to_lowercase(), outline_mm }
+        let outline_mm = structure
+            .contours
+            .iter()
+            .flat_map(|c| places_along(&c.points_mm))
+            .collect();
+        Self {
+            kind_word: structure.kind.name().to_lowercase(),
+            outline_mm,
+        }
     }
 
     /// Whether some of it lies in the field before the isocentre. Behind the patient it changes little, and a remark says that it does
     /// not count.
     pub(super) fn is_before_patient(&self, openings: &[Opening]) -> bool {
         openings.par_iter().any(|opening| {
-            let mut in_front =
-                self.outline_mm.iter().filter(|place| opening.frame.device_from_patient(**place).z > 0.0);
+            let mut in_front = self
+                .outline_mm
+                .iter()
+                .filter(|place| opening.frame.device_from_patient(**place).z > 0.0);
             in_front.any(|place| opening.beside_mm(*place, 0.0).is_some())
         })
     }
@@ -67,7 +76,9 @@ impl WithoutDensity {
 fn places_along(points_mm: &[DVec3]) -> Vec<DVec3> {
     let next = points_mm.iter().cycle().skip(1);
     let places = points_mm.iter().zip(next).flat_map(|(from, to)| {
-        let count = (from.distance(*to) / OUTLINE_STEP_MM).ceil().clamp(1.0, MOST_PLACES_A_SIDE);
+        let count = (from.distance(*to) / OUTLINE_STEP_MM)
+            .ceil()
+            .clamp(1.0, MOST_PLACES_A_SIDE);
         let (from, step) = (*from, (*to - *from) / count);
         (0..count as usize).map(move |n| from + step * n as f64)
     });
@@ -81,8 +92,13 @@ pub enum GivenError {
     Cancelled(#[from] Cancelled),
     #[error("the density of '{structure}': {why}")]
     Value { structure: String, why: String },
-    #[error("the density of '{structure}': {source}; correct its contours, or switch its density off")]
-    Mask { structure: String, source: MaskError },
+    #[error(
+        "the density of '{structure}': {source}; correct its contours, or switch its density off"
+    )]
+    Mask {
+        structure: String,
+        source: MaskError,
+    },
 }
 
 impl DensityOverrides {
@@ -97,8 +113,10 @@ impl DensityOverrides {
         control: &JobControl,
     ) -> Result<Self, GivenError> {
         let without_density = set.structures.iter().filter(|s| is_without_density(s));
-        let mut overrides =
-            Self { without_density: without_density.map(WithoutDensity::new).collect(), ..Self::default() };
+        let mut overrides = Self {
+            without_density: without_density.map(WithoutDensity::new).collect(),
+            ..Self::default()
+        };
         // What reaches farthest, by kind: a couch may be of several structures.
         let mut beyond: BTreeMap<&str, f64> = BTreeMap::new();
         let mut reaches = |structure: &Structure, mm: f64| {
@@ -107,7 +125,10 @@ impl DensityOverrides {
         };
         for (structure, density) in counted(set) {
             if let Some(why) = density.fault() {
-                return Err(GivenError::Value { structure: structure.name.clone(), why });
+                return Err(GivenError::Value {
+                    structure: structure.name.clone(),
+                    why,
+                });
             }
             overrides.reservations.add(&structure.reservations());
             let is_beside = structure.kind.is_beside_patient();
@@ -121,7 +142,10 @@ impl DensityOverrides {
                 }
                 Err(source) => {
                     control.check()?;
-                    return Err(GivenError::Mask { structure: structure.name.clone(), source });
+                    return Err(GivenError::Mask {
+                        structure: structure.name.clone(),
+                        source,
+                    });
                 }
             };
             if is_beside && let Some(mm) = beyond_mm(ct.hu.grid(), structure) {
@@ -129,7 +153,8 @@ impl DensityOverrides {
             }
             let tissue = table.of_density(&density);
             if is_beside {
-                overrides.has_couch |= structure.kind == StructureKind::Support && is_denser_than_air(tissue);
+                overrides.has_couch |=
+                    structure.kind == StructureKind::Support && is_denser_than_air(tissue);
                 overrides.beside.push(mask);
                 overrides.beside_tissues.push(tissue);
             } else {
@@ -137,20 +162,34 @@ impl DensityOverrides {
             }
         }
         // No caveat names a structure: a dose outlives their names.
-        let caveats = beyond.into_iter().map(|(kind, mm)| match (kind.to_lowercase(), mm) {
-            (kind, f64::INFINITY) => format!("a {kind} outside the CT not counted"),
-            (kind, _) => format!("{mm:.0} mm of a {kind} beyond the CT not counted"),
-        });
+        let caveats = beyond
+            .into_iter()
+            .map(|(kind, mm)| match (kind.to_lowercase(), mm) {
+                (kind, f64::INFINITY) => format!("a {kind} outside the CT not counted"),
+                (kind, _) => format!("{mm:.0} mm of a {kind} beyond the CT not counted"),
+            });
         overrides.caveats = caveats.collect();
         Ok(overrides)
     }
 
     pub(super) fn parts(&self) -> Vec<Given<'_>> {
-        let inside = self.inside.iter().map(|(mask, tissue)| (mask, *tissue, false));
-        let devices =
-            self.beside.iter().zip(&self.beside_tissues).map(|(mask, tissue)| (mask, *tissue, true));
+        let inside = self
+            .inside
+            .iter()
+            .map(|(mask, tissue)| (mask, *tissue, false));
+        let devices = self
+            .beside
+            .iter()
+            .zip(&self.beside_tissues)
+            .map(|(mask, tissue)| (mask, *tissue, true));
         let overrides = inside.chain(devices);
-        overrides.map(|(mask, tissue, is_beside_patient)| Given { mask, tissue, is_beside_patient }).collect()
+        overrides
+            .map(|(mask, tissue, is_beside_patient)| Given {
+                mask,
+                tissue,
+                is_beside_patient,
+            })
+            .collect()
     }
 }
 
@@ -175,11 +214,19 @@ fn counted(set: &StructureSet) -> impl Iterator<Item = (&Structure, DensityOverr
 /// How far a structure reaches beyond the edges of a grid, mm; `None` where it does not.
 fn beyond_mm(grid: &Grid, structure: &Structure) -> Option<f64> {
     let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| grid.edges_mm(axis));
-    let ends = edges.map(|e| [e.first().copied().unwrap_or(0.0), e.last().copied().unwrap_or(0.0)]);
+    let ends = edges.map(|e| {
+        [
+            e.first().copied().unwrap_or(0.0),
+            e.last().copied().unwrap_or(0.0),
+        ]
+    });
     let points = structure.contours.iter().flat_map(|c| &c.points_mm);
     let beyond_mm = points.map(|p| {
         let p = grid.local_from_patient(*p).to_array();
-        p.iter().zip(&ends).map(|(v, [low, high])| (low - v).max(v - high)).fold(0.0, f64::max)
+        p.iter()
+            .zip(&ends)
+            .map(|(v, [low, high])| (low - v).max(v - high))
+            .fold(0.0, f64::max)
     });
     let farthest_mm = beyond_mm.fold(0.0, f64::max);
     (farthest_mm > BEYOND_MM).then_some(farthest_mm)
@@ -187,7 +234,10 @@ fn beyond_mm(grid: &Grid, structure: &Structure) -> Option<f64> {
 
 /// Boluses that count in dose, by name.
 fn included_boluses(set: &StructureSet) -> Vec<&str> {
-    counted(set).filter(|(s, _)| s.kind == StructureKind::Bolus).map(|(s, _)| s.name.as_str()).collect()
+    counted(set)
+        .filter(|(s, _)| s.kind == StructureKind::Bolus)
+        .map(|(s, _)| s.name.as_str())
+        .collect()
 }
 
 /// Why a dose does not leave as DICOM for its boluses, if one counts in it: a written plan names no bolus, so that elsewhere
@@ -195,17 +245,24 @@ fn included_boluses(set: &StructureSet) -> Vec<&str> {
 pub fn why_bolus_stays(set: &StructureSet) -> Option<String> {
     let boluses = included_boluses(set);
     let names = boluses.join("', '");
-    (!boluses.is_empty())
-        .then(|| format!("its dose counts the bolus '{names}', which the written plan would not name"))
+    (!boluses.is_empty()).then(|| {
+        format!("its dose counts the bolus '{names}', which the written plan would not name")
+    })
 }
 
 /// The densities that count in the dose of a plan in place of the CT's, a sentence each; and what has none and takes no part.
 pub fn given_words(set: &StructureSet, plan: Option<&Plan>) -> Vec<String> {
-    let beams = || plan.into_iter().flat_map(|plan| plan.beams.iter().filter(|b| is_computed(b)));
+    let beams = || {
+        plan.into_iter()
+            .flat_map(|plan| plan.beams.iter().filter(|b| is_computed(b)))
+    };
     let mut words: Vec<String> = counted(set)
         .map(|(s, density)| match s.kind {
             StructureKind::Bolus => {
-                let off: Vec<&str> = beams().filter(|b| !b.meets(s)).map(|b| b.name.as_str()).collect();
+                let off: Vec<&str> = beams()
+                    .filter(|b| !b.meets(s))
+                    .map(|b| b.name.as_str())
+                    .collect();
                 let but = if off.is_empty() {
                     String::new()
                 } else {
@@ -214,7 +271,10 @@ pub fn given_words(set: &StructureSet, plan: Option<&Plan>) -> Vec<String> {
                 format!("bolus '{}' is included: {density}{but}", s.name)
             }
             StructureKind::Support => format!("support '{}' is included: {density}", s.name),
-            _ => format!("'{}' has a density of {density} in place of the CT's", s.name),
+            _ => format!(
+                "'{}' has a density of {density} in place of the CT's",
+                s.name
+            ),
         })
         .collect();
     for s in &set.structures {
@@ -223,11 +283,17 @@ pub fn given_words(set: &StructureSet, plan: Option<&Plan>) -> Vec<String> {
                 words.push(format!("the density given to '{}' is switched off", s.name))
             }
             Some(_) if s.contours.is_empty() => {
-                words.push(format!("'{}' has a density and no contours: nothing of it counts", s.name));
+                words.push(format!(
+                    "'{}' has a density and no contours: nothing of it counts",
+                    s.name
+                ));
             }
             None if is_without_density(s) => {
                 let kind = s.kind.name().to_lowercase();
-                words.push(format!("{kind} '{}' is not included: it has no density", s.name));
+                words.push(format!(
+                    "{kind} '{}' is not included: it has no density",
+                    s.name
+                ));
             }
             _ => {}
         }

@@ -34,7 +34,9 @@ pub fn undecided_by(dose: &Dose, status: DoseStatus) -> Option<String> {
     let by_part = dose.part.map(DosePart::why_undecided);
     // What a file says of its dose: of another quantity, patient or anatomy. A computed one with a caveat is partial, or coarse.
     let is_of_file = status == DoseStatus::Imported && !dose.caveats.is_empty();
-    by_status.or(by_part).or_else(|| is_of_file.then(|| format!("the dose is {}", dose.status_text())))
+    by_status
+        .or(by_part)
+        .or_else(|| is_of_file.then(|| format!("the dose is {}", dose.status_text())))
 }
 
 /// Why no verdict on a dose of this status is final; `None` where it is. A coarse dose is a whole one, and its word stands
@@ -73,11 +75,26 @@ impl Outcome {
 
     /// The distance in words, like `1.50 Gy below` for a goal "at most".
     pub fn distance_text(&self, goal: &Goal) -> String {
-        let (size, side) = (self.margin.abs(), if self.value > goal.limit() { "above" } else { "below" });
-        let size = if size > 0.0 && size < 0.005 { "< 0.01".to_owned() } else { format!("{size:.2}") };
+        let (size, side) = (
+            self.margin.abs(),
+            if self.value > goal.limit() {
+                "above"
+            } else {
+                "below"
+            },
+        );
+        let size = if size > 0.0 && size < 0.005 {
+            "< 0.01".to_owned()
+        } else {
+            format!("{size:.2}")
+        };
         let unit = goal.unit().symbol();
         let gap = if unit.is_empty() { "" } else { " " };
-        if self.margin == 0.0 { "at the limit".to_owned() } else { format!("{size}{gap}{unit} {side}") }
+        if self.margin == 0.0 {
+            "at the limit".to_owned()
+        } else {
+            format!("{size}{gap}{unit} {side}")
+        }
     }
 }
 
@@ -122,12 +139,17 @@ pub struct GoalRow {
 
 impl GoalRow {
     pub fn is_met(&self) -> bool {
-        self.answer.as_ref().is_ok_and(|outcome| outcome.verdict == Verdict::Pass)
+        self.answer
+            .as_ref()
+            .is_ok_and(|outcome| outcome.verdict == Verdict::Pass)
     }
 
     /// Whether it is neither met nor missed.
     pub fn is_undecided(&self) -> bool {
-        !self.answer.as_ref().is_ok_and(|outcome| !matches!(outcome.verdict, Verdict::Undecided(_)))
+        !self
+            .answer
+            .as_ref()
+            .is_ok_and(|outcome| !matches!(outcome.verdict, Verdict::Undecided(_)))
     }
 
     /// The verdict in words with what stands beside it, where values are told apart: `pass, 1.50 Gy below`.
@@ -150,14 +172,22 @@ pub fn scorecard<'a>(
 ) -> Vec<GoalRow> {
     let row = |(index, goal): (usize, &Goal)| {
         let structure = structure_of_goal(goal, set);
-        let doubt = structure.as_ref().ok().and_then(|structure| set.doubt(structure));
+        let doubt = structure
+            .as_ref()
+            .ok()
+            .and_then(|structure| set.doubt(structure));
         let dvh = structure.and_then(&dvh);
         let mut remarks = dvh.as_ref().map(|dvh| dvh.remarks()).unwrap_or_default();
         // Beside another reason it is no reason yet.
         remarks.extend(doubt.clone().filter(|_| unsettled.is_some()));
         let undecided = unsettled.or(doubt.as_deref());
         let answer = dvh.and_then(|dvh| Ok(check(goal, dvh, hundred_gy, undecided)?));
-        GoalRow { index, goal: goal.clone(), answer, remarks }
+        GoalRow {
+            index,
+            goal: goal.clone(),
+            answer,
+            remarks,
+        }
     };
     let mut rows: Vec<GoalRow> = goals.iter().enumerate().map(row).collect();
     rows.sort_by_key(|row| row.goal.priority());
@@ -177,7 +207,11 @@ fn structure_of_goal<'a>(goal: &Goal, set: &'a StructureSet) -> Result<&'a Struc
 
 /// "5 of 7 met", and how many are undecided.
 pub fn met_text(rows: &[GoalRow]) -> String {
-    let met = format!("{} of {} met", rows.iter().filter(|row| row.is_met()).count(), rows.len());
+    let met = format!(
+        "{} of {} met",
+        rows.iter().filter(|row| row.is_met()).count(),
+        rows.len()
+    );
     match rows.iter().filter(|row| row.is_undecided()).count() {
         0 => met,
         undecided => format!("{met}, {undecided} undecided"),
@@ -200,19 +234,29 @@ pub fn check(
     if !value.is_finite() {
         return Err(NoValue::Undefined("the value is not a number"));
     }
-    let [low, high] = dvh.metric_bounds(metric, hundred_gy)?.map(|bound| verdict(goal, bound));
+    let [low, high] = dvh
+        .metric_bounds(metric, hundred_gy)?
+        .map(|bound| verdict(goal, bound));
     let verdict = match unsettled {
         Some(why) => Verdict::Undecided(why.to_owned()),
         None if low == high => low,
         None => Verdict::Undecided(what_is_missing(goal, dvh)),
     };
-    Ok(Outcome { value, verdict, margin: margin(goal, value) })
+    Ok(Outcome {
+        value,
+        verdict,
+        margin: margin(goal, value),
+    })
 }
 
 /// The distance to the limit, 0 at it.
 fn margin(goal: &Goal, value: f64) -> f64 {
     let margin = goal.bound.margin(value, goal.limit());
-    if margin.abs() <= AT_LIMIT * goal.limit().abs() { 0.0 } else { margin }
+    if margin.abs() <= AT_LIMIT * goal.limit().abs() {
+        0.0
+    } else {
+        margin
+    }
 }
 
 fn verdict(goal: &Goal, value: f64) -> Verdict {
@@ -271,7 +315,11 @@ mod tests {
             ("S: Dmean ≤ 50%", Fail),
         ] {
             let goal: Goal = words.parse().unwrap();
-            assert_eq!(check(&goal, &dvh, Some(8.0), None).unwrap().verdict, verdict, "{words}");
+            assert_eq!(
+                check(&goal, &dvh, Some(8.0), None).unwrap().verdict,
+                verdict,
+                "{words}"
+            );
         }
         let goal: Goal = "S: Dmean >= 50 %".parse().unwrap();
         assert_eq!(check(&goal, &dvh, None, None), Err(NoValue::NoHundred));
@@ -282,10 +330,17 @@ mod tests {
         let mean_gy = dvh.mean_gy();
         for (limit_gy, verdict) in [(1.00005 * mean_gy, Pass), (1.0005 * mean_gy, Fail)] {
             let goal: Goal = format!("S: Dmean >= {limit_gy} Gy").parse().unwrap();
-            assert_eq!(check(&goal, &dvh, None, None).unwrap().verdict, verdict, "{limit_gy}");
+            assert_eq!(
+                check(&goal, &dvh, None, None).unwrap().verdict,
+                verdict,
+                "{limit_gy}"
+            );
         }
         let cord: Goal = "S: Dmean <= 7 Gy".parse().unwrap();
-        assert_eq!(check(&cord, &dvh, None, None).unwrap().distance_text(&cord), "2.00 Gy below");
+        assert_eq!(
+            check(&cord, &dvh, None, None).unwrap().distance_text(&cord),
+            "2.00 Gy below"
+        );
     }
 
     #[test]
@@ -293,7 +348,11 @@ mod tests {
         let dvh = ramp();
         let structure = |number: u32, drawn: bool| Structure {
             contours: if drawn {
-                vec![case::Contour { points_mm: vec![glam::DVec3::ZERO; 3], image_uid: None }].into()
+                vec![case::Contour {
+                    points_mm: vec![glam::DVec3::ZERO; 3],
+                    image_uid: None,
+                }]
+                .into()
             } else {
                 case::Contours::default()
             },
@@ -316,11 +375,20 @@ mod tests {
         .collect();
         let rows = scorecard(&goals, &set, None, None, |s| match s.number {
             1 => Ok(&dvh),
-            _ => Err(Unanswered::NoDose("the structure lies wholly outside the dose grid".to_owned())),
+            _ => Err(Unanswered::NoDose(
+                "the structure lies wholly outside the dose grid".to_owned(),
+            )),
         });
         let told: Vec<(usize, &str)> = rows
             .iter()
-            .map(|row| (row.index, row.answer.as_ref().map_or_else(Unanswered::short, |o| o.verdict.word())))
+            .map(|row| {
+                (
+                    row.index,
+                    row.answer
+                        .as_ref()
+                        .map_or_else(Unanswered::short, |o| o.verdict.word()),
+                )
+            })
             .collect();
         assert_eq!(
             told,
@@ -339,7 +407,10 @@ mod tests {
     #[test]
     fn a_structure_that_was_not_read_whole_or_shares_its_name_decides_nothing() {
         let dvh = ramp();
-        let contours = case::Contour { points_mm: vec![glam::DVec3::ZERO; 3], image_uid: None };
+        let contours = case::Contour {
+            points_mm: vec![glam::DVec3::ZERO; 3],
+            image_uid: None,
+        };
         let structure = |name: &str, number: u32| Structure {
             contours: vec![contours.clone()].into(),
             ..Structure::new(name, number, StructureKind::Other)
@@ -347,18 +418,35 @@ mod tests {
         let mut cord = structure("Cord", 3);
         cord.remarks =
             vec![case::Remark::warning("open lines", Vec::new()).forbidding("5 contours left out")];
-        let structures = vec![structure("PTV", 1), structure("ptv ", 2), cord, structure("Lung", 4)];
-        let mut set = StructureSet { structures, ..StructureSet::default() };
+        let structures = vec![
+            structure("PTV", 1),
+            structure("ptv ", 2),
+            cord,
+            structure("Lung", 4),
+        ];
+        let mut set = StructureSet {
+            structures,
+            ..StructureSet::default()
+        };
         set.tell_apart();
         let told = |set: &StructureSet| -> Vec<String> {
-            let goals = ["PTV: Dmax <= 100 Gy", "Cord: Dmax <= 100 Gy", "Lung: Dmax <= 100 Gy"];
+            let goals = [
+                "PTV: Dmax <= 100 Gy",
+                "Cord: Dmax <= 100 Gy",
+                "Lung: Dmax <= 100 Gy",
+            ];
             let goals: Vec<Goal> = goals.iter().map(|words| words.parse().unwrap()).collect();
             let rows = scorecard(&goals, set, None, None, |_| Ok(&dvh));
             rows.iter().map(GoalRow::verdict_text).collect()
         };
         let verdicts = told(&set);
-        let [ptv, cord, lung] = &verdicts[..] else { panic!("{verdicts:?}") };
-        assert!(ptv.starts_with("undecided, two structures are called 'PTV'"), "{ptv}");
+        let [ptv, cord, lung] = &verdicts[..] else {
+            panic!("{verdicts:?}")
+        };
+        assert!(
+            ptv.starts_with("undecided, two structures are called 'PTV'"),
+            "{ptv}"
+        );
         assert!(cord.starts_with("undecided, 5 contours left out"), "{cord}");
         assert!(lung.starts_with("pass"), "{lung}");
         // Named anew, the second is another.
@@ -409,14 +497,24 @@ mod tests {
             ("S: gEUD(a=1) >= 31 %", "pass"),
         ] {
             let goal: Goal = words.parse().unwrap();
-            assert_eq!(check(&goal, &dvh, Some(8.0), None).unwrap().verdict.word(), word, "{words}");
+            assert_eq!(
+                check(&goal, &dvh, Some(8.0), None).unwrap().verdict.word(),
+                word,
+                "{words}"
+            );
         }
         let goal: Goal = "S: Dmean <= 6 Gy".parse().unwrap();
         let told = |goal: &Goal, why| check(goal, &dvh, None, why).unwrap().told(goal);
         assert_eq!(told(&goal, None), "50 % of S lies outside the dose grid");
         let sure: Goal = "S: Dmax <= 9 Gy".parse().unwrap();
-        assert_eq!(told(&sure, unsettled(DoseStatus::Preview)), "the dose is a preview");
-        assert_eq!(told(&sure, unsettled(DoseStatus::Coarse)), told(&sure, None));
+        assert_eq!(
+            told(&sure, unsettled(DoseStatus::Preview)),
+            "the dose is a preview"
+        );
+        assert_eq!(
+            told(&sure, unsettled(DoseStatus::Coarse)),
+            told(&sure, None)
+        );
     }
 
     /// Whether the CT or the dose grid ends at the middle of the bar, as much of it has no dose.
@@ -438,13 +536,22 @@ mod tests {
         ] {
             let goal: Goal = words.parse().unwrap();
             let verdict_of = |dvh| check(&goal, dvh, Some(8.0), None).unwrap().verdict;
-            assert_eq!((verdict_of(&cut).word(), verdict_of(&complete).word()), (word, word), "{words}");
+            assert_eq!(
+                (verdict_of(&cut).word(), verdict_of(&complete).word()),
+                (word, word),
+                "{words}"
+            );
         }
         let goal: Goal = "S: Dmean <= 6 Gy".parse().unwrap();
-        assert_eq!(check(&goal, &cut, None, None).unwrap().told(&goal), "45 % of S lies outside the CT");
+        assert_eq!(
+            check(&goal, &cut, None, None).unwrap().told(&goal),
+            "45 % of S lies outside the CT"
+        );
         let said = cut.remarks();
         assert!(
-            said.iter().any(|r| r == "45.0 % of the contours' volume lie outside the CT and are not counted"),
+            said.iter()
+                .any(|r| r
+                    == "45.0 % of the contours' volume lie outside the CT and are not counted"),
             "{said:?}"
         );
     }

@@ -46,30 +46,32 @@ mod spread;
 mod unjudged;
 
 pub use aperture::{
-    ApertureError, AperturePart, FitSettings, JawRule, LEAST_OPENING_MM, LeafEdge, REACH_MM, aperture_faults,
-    brushed, fitted, move_part, segment_of, shielded, with_leaves,
+    ApertureError, AperturePart, FitSettings, JawRule, LEAST_OPENING_MM, LeafEdge, REACH_MM,
+    aperture_faults, brushed, fitted, move_part, segment_of, shielded, with_leaves,
 };
 pub use attenuators::accessory_caveats;
 pub use beam_job::{
-    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out, computed_mu,
-    contradiction, dose_of_beam, is_computed, is_modelled, isocentre_remark, mask_after, mask_of, no_beams,
-    times, unit_beam, why_left_out,
+    BeamJobError, Computation, Contradiction, DEFAULT_GRID_MM, Ready, UNIT_MU, beams_left_out,
+    computed_mu, contradiction, dose_of_beam, is_computed, is_modelled, isocentre_remark,
+    mask_after, mask_of, no_beams, times, unit_beam, why_left_out,
 };
 pub use beam_ray::{CentralRay, central_ray};
 pub use body::{Body, BodyChoice, BodyError, BodyWord, SKIN_HU, body_from_ct, body_of};
 pub use case::{Figure, Goal, GoalError, Metric, MetricError, MetricUnit};
 pub use caveat::{BEYOND_CT_CAVEAT, OUTSIDE_CAVEAT, way_out, ways_out};
 pub use clearance::{
-    Closest, CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM, HeadPath, LEAST_CLEARANCE_MM, head_clearance_mm,
+    Closest, CouchTop, HEAD_FACE_MM, HEAD_RADIUS_MM, HeadPath, LEAST_CLEARANCE_MM,
+    head_clearance_mm,
 };
 pub use clusters::{Cluster, clusters};
 pub use colour_scales::{
-    DIVERGING, FAILING, GAMMA_COLOURS, difference_colour, fluence_colour, gamma_colour, signed_gamma_colour,
+    DIVERGING, FAILING, GAMMA_COLOURS, difference_colour, fluence_colour, gamma_colour,
+    signed_gamma_colour,
 };
 pub use compare::{PairError, check_pair, combined, unit_remark};
 pub use couch::{
-    COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct, couch_parts,
-    couch_place,
+    COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct,
+    couch_parts, couch_place,
 };
 pub use decimals::decimals;
 pub use depth_job::{DepthError, depths};
@@ -90,7 +92,9 @@ pub use gamma_verdict::{
     THRESHOLD_PERCENT as TG_218_THRESHOLD_PERCENT, digits_apart, loosened, not_final, rate_text,
 };
 pub use given::{DensityOverrides, GivenError, given_words, is_without_density, why_bolus_stays};
-pub use goals::{GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, undecided_by, unsettled};
+pub use goals::{
+    GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, undecided_by, unsettled,
+};
 pub use mccs_job::{
     Certainty, Engine, MOST_HISTORIES, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request,
     part_of_plan, scaled,
@@ -101,6 +105,8 @@ pub use outside_targets::{HotSpot, NEAR_TARGET_MM, OutsideTargets};
 pub use plan_sum::{BeamShare, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};
-pub use remarks::{MOST_MU, beam_caveats, beam_remarks, generic_machines, hu_remarks, most_mu_remark};
+pub use remarks::{
+    MOST_MU, beam_caveats, beam_remarks, generic_machines, hu_remarks, most_mu_remark,
+};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread, percent_words};
 pub use unjudged::{grouped, unjudged_text, unjudged_words};

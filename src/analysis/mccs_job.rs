@@ -88,14 +88,23 @@ pub struct MonteCarlo {
 impl MonteCarlo {
     /// A run to an uncertainty.
     pub fn to_percent(percent: f64) -> Self {
-        Self { until: Until::Uncertainty { percent, most: MOST_HISTORIES }, ..Self::default() }
+        Self {
+            until: Until::Uncertainty {
+                percent,
+                most: MOST_HISTORIES,
+            },
+            ..Self::default()
+        }
     }
 }
 
 impl Default for MonteCarlo {
     fn default() -> Self {
         Self {
-            until: Until::Uncertainty { percent: 1.0, most: MOST_HISTORIES },
+            until: Until::Uncertainty {
+                percent: 1.0,
+                most: MOST_HISTORIES,
+            },
             seed: 1,
             directions: DIRECTIONS,
             variant: Variant::Own,
@@ -155,11 +164,19 @@ pub fn mccs_request(
             .map_err(|e| RunError::of_beam(beam, BeamJobError::Machine(e)))?;
         beams.push((beam.clone(), machine));
     }
-    let Some((first, _)) = beams.first() else { return Err(RunError::NoBeams(Box::new(plan.clone()))) };
+    let Some((first, _)) = beams.first() else {
+        return Err(RunError::NoBeams(Box::new(plan.clone())));
+    };
     let image = ready.patient().mass_density_g_cm3.grid();
     let grid = dose_grid(image, ready.corners_mm(), computation.grid_mm)
         .map_err(|e| RunError::of_beam(first, BeamJobError::Grid(e)))?;
-    let MonteCarlo { until, seed, directions, variant, show_every } = how;
+    let MonteCarlo {
+        until,
+        seed,
+        directions,
+        variant,
+        show_every,
+    } = how;
     Ok(MccsRequest {
         patient: Arc::clone(ready.patient()),
         beams,
@@ -176,7 +193,10 @@ pub fn mccs_request(
 
 impl RunError {
     fn of_beam(beam: &Beam, source: BeamJobError) -> Self {
-        Self::Beam { beam: beam.name.clone(), source }
+        Self::Beam {
+            beam: beam.name.clone(),
+            source,
+        }
     }
 }
 
@@ -193,7 +213,12 @@ pub fn part_of_plan(
     control: &JobControl,
 ) -> Result<PartTally, RunError> {
     let request = mccs_request(plan, ready, computation, how)?;
-    Ok(mccs::part(&request, part, &devices(computation, how)?, control)?)
+    Ok(mccs::part(
+        &request,
+        part,
+        &devices(computation, how)?,
+        control,
+    )?)
 }
 
 fn devices(computation: Computation, how: MonteCarlo) -> Result<Vec<Compute>, DeviceError> {
@@ -216,31 +241,54 @@ pub fn mccs_of_plan(
 ) -> Result<RunDose, RunError> {
     let request = mccs_request(plan, ready, computation, how)?;
     let answer = match parts {
-        Some(parts) => dose_of_parts(&request, parts, &computation.device.resolve_for_cuda()?, control)?,
+        Some(parts) => dose_of_parts(
+            &request,
+            parts,
+            &computation.device.resolve_for_cuda()?,
+            control,
+        )?,
         None => refine_over(&request, &devices(computation, how)?, control, show)?,
     };
     let not_counted: Vec<NotCounted> = { request.beams.iter() }
         .map(|(beam, machine)| NotCounted::of_beam(ready, beam, machine.sad_mm))
         .collect();
-    let warnings = request.beams.iter().zip(&not_counted).flat_map(|((beam, machine), not_counted)| {
-        let remarks = remarks_in_patient(beam, machine, ready.patient()).into_iter();
-        let remarks = remarks.chain(not_counted.remarks.iter().cloned());
-        remarks.map(|w| format!("beam '{}': {w}", beam.name))
-    });
-    let caveats: Vec<Vec<String>> =
-        request.beams.iter().map(|(beam, machine)| super::beam_caveats(beam, machine)).collect();
+    let warnings =
+        request
+            .beams
+            .iter()
+            .zip(&not_counted)
+            .flat_map(|((beam, machine), not_counted)| {
+                let remarks = remarks_in_patient(beam, machine, ready.patient()).into_iter();
+                let remarks = remarks.chain(not_counted.remarks.iter().cloned());
+                remarks.map(|w| format!("beam '{}': {w}", beam.name))
+            });
+    let caveats: Vec<Vec<String>> = request
+        .beams
+        .iter()
+        .map(|(beam, machine)| super::beam_caveats(beam, machine))
+        .collect();
     let of_patient = ready.reservations().caveats.clone();
     let of_field = not_counted.iter().map(|losses| &losses.caveats);
     let caveats = caveats_of(caveats.iter().chain([&of_patient]).chain(of_field));
     let mut receipt = Arc::unwrap_or_clone(answer.receipt);
     receipt.warnings.extend(warnings);
-    let seconds =
-        receipt.phases_ms.iter().find(|(phase, _)| phase == "histories").map_or(0.0, |p| p.1 * 1e-3);
+    let seconds = receipt
+        .phases_ms
+        .iter()
+        .find(|(phase, _)| phase == "histories")
+        .map_or(0.0, |p| p.1 * 1e-3);
     let is_coarse = computation.grid_mm > DEFAULT_GRID_MM;
-    let on_this_grid = if is_coarse { DoseStatus::Coarse } else { DoseStatus::Final };
+    let on_this_grid = if is_coarse {
+        DoseStatus::Coarse
+    } else {
+        DoseStatus::Final
+    };
     let mut dose = Dose {
         gy: answer.gy,
-        status: answer.status.worst(on_this_grid).worst(status_with(&caveats)),
+        status: answer
+            .status
+            .worst(on_this_grid)
+            .worst(status_with(&caveats)),
         label: plan.name.clone(),
         frame_of_reference_uid: ready.frame_of_reference_uid().to_owned(),
         receipt: Some(Arc::new(receipt)),
@@ -248,7 +296,11 @@ pub fn mccs_of_plan(
         remarks: ready.reservations().remarks.clone(),
         part: None,
     };
-    dose.remark(not_counted.iter().flat_map(|losses| losses.beside.iter().copied()));
+    dose.remark(
+        not_counted
+            .iter()
+            .flat_map(|losses| losses.beside.iter().copied()),
+    );
     let certainty = Certainty {
         sigma_gy: answer.sigma_gy,
         uncertainty_percent: answer.uncertainty_percent,

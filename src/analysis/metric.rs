@@ -23,12 +23,21 @@ impl Dvh {
     /// [`NoValue`].
     pub fn metric(&self, metric: Metric, hundred_gy: Option<f64>) -> Result<f64, NoValue> {
         let hundred_gy = hundred_gy.filter(|gy| *gy > 0.0);
-        let value = figure(metric.figure(), self, metric.number().unwrap_or_default(), hundred_gy)?;
-        Ok(match (metric.units().contains(&MetricUnit::Cm3), metric.unit()) {
-            (false, MetricUnit::Percent) => 100.0 * value / hundred_gy.ok_or(NoValue::NoHundred)?,
-            (true, MetricUnit::Percent) => 100.0 * value / self.cm3_at(self.min_gy()),
-            _ => value,
-        })
+        let value = figure(
+            metric.figure(),
+            self,
+            metric.number().unwrap_or_default(),
+            hundred_gy,
+        )?;
+        Ok(
+            match (metric.units().contains(&MetricUnit::Cm3), metric.unit()) {
+                (false, MetricUnit::Percent) => {
+                    100.0 * value / hundred_gy.ok_or(NoValue::NoHundred)?
+                }
+                (true, MetricUnit::Percent) => 100.0 * value / self.cm3_at(self.min_gy()),
+                _ => value,
+            },
+        )
     }
 
     /// The least and the greatest value of the metric in the whole structure, whatever the dose is where none is known: at
@@ -36,7 +45,11 @@ impl Dvh {
     ///
     /// # Errors
     /// [`NoValue`].
-    pub fn metric_bounds(&self, metric: Metric, hundred_gy: Option<f64>) -> Result<[f64; 2], NoValue> {
+    pub fn metric_bounds(
+        &self,
+        metric: Metric,
+        hundred_gy: Option<f64>,
+    ) -> Result<[f64; 2], NoValue> {
         let value = self.metric(metric, hundred_gy)?;
         let (total, unknown) = (self.whole_cm3(), self.without_dose_cm3());
         if unknown <= 0.0 {
@@ -46,11 +59,27 @@ impl Dvh {
         let known_cm3 = total - unknown;
         // All of the unknown volume at 0 Gy, and all of it above any dose.
         let hottest = |cm3: f64| {
-            let low = if cm3 < known_cm3 { self.dose_at_cm3(cm3) } else { self.min_gy().min(0.0) };
-            [low, if cm3 > unknown { self.dose_at_cm3(cm3 - unknown) } else { f64::INFINITY }]
+            let low = if cm3 < known_cm3 {
+                self.dose_at_cm3(cm3)
+            } else {
+                self.min_gy().min(0.0)
+            };
+            [
+                low,
+                if cm3 > unknown {
+                    self.dose_at_cm3(cm3 - unknown)
+                } else {
+                    f64::INFINITY
+                },
+            ]
         };
-        let reached =
-            |gy: f64| if gy > 0.0 { [self.cm3_at(gy), self.cm3_at(gy) + unknown] } else { [total; 2] };
+        let reached = |gy: f64| {
+            if gy > 0.0 {
+                [self.cm3_at(gy), self.cm3_at(gy) + unknown]
+            } else {
+                [total; 2]
+            }
+        };
         let number = metric.number().unwrap_or_default();
         let bounds = match metric.figure() {
             Figure::Least => [self.min_gy().min(0.0), self.min_gy()],
@@ -59,11 +88,14 @@ impl Dvh {
             Figure::DoseAtPercent => hottest(number / 100.0 * total),
             Figure::DoseAtCm3 => hottest(number),
             Figure::VolumeAtGy => reached(number),
-            Figure::VolumeAtPercent => reached(0.01 * number * hundred_gy.ok_or(NoValue::NoHundred)?),
+            Figure::VolumeAtPercent => {
+                reached(0.01 * number * hundred_gy.ok_or(NoValue::NoHundred)?)
+            }
             Figure::Conformity => return Ok([0.0, 1.0]),
             Figure::Homogeneity => return Ok([0.0, f64::INFINITY]),
             Figure::EquivalentUniformDose => {
-                let gy = self.geud_gy(number).unwrap_or_default() * (known_cm3 / total).powf(number.recip());
+                let gy = self.geud_gy(number).unwrap_or_default()
+                    * (known_cm3 / total).powf(number.recip());
                 match number {
                     a if a > 0.0 => [gy, f64::INFINITY],
                     a if a < 0.0 => [0.0, gy],
@@ -71,14 +103,16 @@ impl Dvh {
                 }
             }
         };
-        Ok(match (metric.units().contains(&MetricUnit::Cm3), metric.unit()) {
-            (false, MetricUnit::Percent) => {
-                let percent = 100.0 / hundred_gy.ok_or(NoValue::NoHundred)?;
-                bounds.map(|gy| percent * gy)
-            }
-            (true, MetricUnit::Percent) => bounds.map(|cm3| 100.0 * cm3 / total),
-            _ => bounds,
-        })
+        Ok(
+            match (metric.units().contains(&MetricUnit::Cm3), metric.unit()) {
+                (false, MetricUnit::Percent) => {
+                    let percent = 100.0 / hundred_gy.ok_or(NoValue::NoHundred)?;
+                    bounds.map(|gy| percent * gy)
+                }
+                (true, MetricUnit::Percent) => bounds.map(|cm3| 100.0 * cm3 / total),
+                _ => bounds,
+            },
+        )
     }
 }
 
@@ -92,7 +126,11 @@ fn figure(figure: Figure, dvh: &Dvh, number: f64, hundred_gy: Option<f64>) -> Re
         Figure::DoseAtPercent => dvh.dose_at_percent(number),
         Figure::DoseAtCm3 => {
             let (has, cm3) = (dvh.cm3_at(dvh.min_gy()), number);
-            if cm3 <= has { dvh.dose_at_cm3(cm3) } else { return Err(NoValue::Smaller { has, cm3 }) }
+            if cm3 <= has {
+                dvh.dose_at_cm3(cm3)
+            } else {
+                return Err(NoValue::Smaller { has, cm3 });
+            }
         }
         Figure::VolumeAtGy => dvh.cm3_at(number),
         Figure::VolumeAtPercent => dvh.cm3_at(0.01 * number * hundred()?),
@@ -117,9 +155,9 @@ fn figure(figure: Figure, dvh: &Dvh, number: f64, hundred_gy: Option<f64>) -> Re
             }
             (d2 - d98) / d50
         }
-        Figure::EquivalentUniformDose => {
-            dvh.geud_gy(number).ok_or(NoValue::Undefined("doses below 0 Gy have no gEUD"))?
-        }
+        Figure::EquivalentUniformDose => dvh
+            .geud_gy(number)
+            .ok_or(NoValue::Undefined("doses below 0 Gy have no gEUD"))?,
     })
 }
 

@@ -58,11 +58,17 @@ impl Normalising<'_> {
     }
 
     /// The factor on all monitor units with which the plan gets the dose of the normalisation; `sum` is its present dose.
-    pub(super) fn factor(&self, sum: &Volume<f32>, control: &JobControl) -> Result<f64, PlanSumError> {
+    pub(super) fn factor(
+        &self,
+        sum: &Volume<f32>,
+        control: &JobControl,
+    ) -> Result<f64, PlanSumError> {
         let most_gy = f64::from(sum.greatest());
         let now_gy = match &self.to.at {
             NormalisedAt::Volume { volume_percent, .. } => {
-                let mask = self.mask.ok_or_else(|| self.fault(CannotNormalise::NoMask))?;
+                let mask = self
+                    .mask
+                    .ok_or_else(|| self.fault(CannotNormalise::NoMask))?;
                 let dvh = Dvh::sampled(mask, sum, self.sampling, control).map_err(|e| match e {
                     DvhError::Cancelled(stopped) => PlanSumError::Cancelled(stopped),
                     other => self.fault(other),
@@ -77,17 +83,26 @@ impl Normalising<'_> {
             return Ok(factor);
         }
         let why = match self.to.at {
-            NormalisedAt::Volume { volume_percent, .. } => {
-                CannotNormalise::Volume { percent: volume_percent, gy: now_gy, most_gy }
-            }
-            NormalisedAt::Point(mm) => CannotNormalise::NoDose { mm, gy: now_gy, most_gy },
+            NormalisedAt::Volume { volume_percent, .. } => CannotNormalise::Volume {
+                percent: volume_percent,
+                gy: now_gy,
+                most_gy,
+            },
+            NormalisedAt::Point(mm) => CannotNormalise::NoDose {
+                mm,
+                gy: now_gy,
+                most_gy,
+            },
             NormalisedAt::Maximum => CannotNormalise::Maximum(now_gy),
         };
         Err(self.fault(why))
     }
 
     fn fault(&self, why: impl ToString) -> PlanSumError {
-        PlanSumError::Normalisation { to: self.to.at.to_string(), why: why.to_string() }
+        PlanSumError::Normalisation {
+            to: self.to.at.to_string(),
+            why: why.to_string(),
+        }
     }
 }
 
@@ -110,19 +125,34 @@ mod tests {
 
     /// Dose of x + 0.001 Gy at x mm, 0 to 100 mm; unknown from z = 50 mm on.
     fn wedge() -> Volume<f32> {
-        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(10.0), [11, 3, 11]).expect("a grid");
+        let grid =
+            Grid::axis_aligned(DVec3::ZERO, DVec3::splat(10.0), [11, 3, 11]).expect("a grid");
         let gy = |n: usize| {
             let p = grid.centre_mm(n % 11, n / 11 % 3, n / 33);
-            if p.z >= 50.0 { f32::NAN } else { (p.x + 0.001) as f32 }
+            if p.z >= 50.0 {
+                f32::NAN
+            } else {
+                (p.x + 0.001) as f32
+            }
         };
         let data = (0..grid.len()).map(gy).collect();
         Volume::new(Arc::new(grid), data)
     }
 
     fn factor(place: NormalisedAt, gy: f64) -> Result<f64, String> {
-        let to = Normalisation { at: place, dose: NormalisedDose::Gy(gy) };
-        let normalising = Normalising { to: &to, gy, mask: None, sampling: Sampling::Full };
-        normalising.factor(&wedge(), &JobControl::new()).map_err(|e| e.to_string())
+        let to = Normalisation {
+            at: place,
+            dose: NormalisedDose::Gy(gy),
+        };
+        let normalising = Normalising {
+            to: &to,
+            gy,
+            mask: None,
+            sampling: Sampling::Full,
+        };
+        normalising
+            .factor(&wedge(), &JobControl::new())
+            .map_err(|e| e.to_string())
     }
 
     #[test]
@@ -139,37 +169,73 @@ mod tests {
             (point(0.4, 7.0), "less than 1 % of the greatest dose"),
         ] {
             let why = factor(at, 60.0).expect_err(words);
-            assert!(why.contains(words) && why.contains("normalised to the point"), "{why}");
+            assert!(
+                why.contains(words) && why.contains("normalised to the point"),
+                "{why}"
+            );
         }
-        assert!(factor(NormalisedAt::Maximum, 0.0).is_err() && factor(point(43.0, 7.0), -1.0).is_err());
+        assert!(
+            factor(NormalisedAt::Maximum, 0.0).is_err() && factor(point(43.0, 7.0), -1.0).is_err()
+        );
     }
 
     /// Doses of 10, 9, ... 1 Gy along x, each with 0.1 Gy: monitor units are as uncertain as the dose that they are scaled to.
     #[test]
     fn monitor_units_are_as_uncertain_as_the_dose_they_are_normalised_to() {
-        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [10, 4, 4]).expect("a grid"));
+        let grid = Arc::new(
+            Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [10, 4, 4]).expect("a grid"),
+        );
         let by_x = |gy: &dyn Fn(usize) -> f32| {
-            Arc::new(Volume::new(Arc::clone(&grid), (0..160).map(|n| gy(n % 10)).collect()))
+            Arc::new(Volume::new(
+                Arc::clone(&grid),
+                (0..160).map(|n| gy(n % 10)).collect(),
+            ))
         };
         let spread = Spread::new(by_x(&|i| 10.0 - i as f32), by_x(&|_| 0.1));
         let square = [(-1.0, -1.0), (3.0, -1.0), (3.0, 7.0), (-1.0, 7.0)];
-        let contours: Vec<Vec<DVec3>> =
-            (0..4).map(|k| square.map(|(x, y)| DVec3::new(x, y, 2.0 * f64::from(k))).to_vec()).collect();
+        let contours: Vec<Vec<DVec3>> = (0..4)
+            .map(|k| {
+                square
+                    .map(|(x, y)| DVec3::new(x, y, 2.0 * f64::from(k)))
+                    .to_vec()
+            })
+            .collect();
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
         let mask = Mask::from_contours(&grid, &contours, &|_| true).expect("a mask");
         let percent = |place: NormalisedAt, mask: Option<&Mask>| {
-            let to = Normalisation { at: place, dose: NormalisedDose::Gy(60.0) };
-            Normalising { to: &to, gy: 60.0, mask, sampling: Sampling::Full }.uncertainty_percent(&spread)
+            let to = Normalisation {
+                at: place,
+                dose: NormalisedDose::Gy(60.0),
+            };
+            Normalising {
+                to: &to,
+                gy: 60.0,
+                mask,
+                sampling: Sampling::Full,
+            }
+            .uncertainty_percent(&spread)
         };
         let near = |got: Option<f64>, want: f64| {
-            assert!((got.expect("known") - want).abs() < 1e-4, "{got:?}, not {want}")
+            assert!(
+                (got.expect("known") - want).abs() < 1e-4,
+                "{got:?}, not {want}"
+            )
         };
         near(percent(NormalisedAt::Maximum, None), 1.0);
-        near(percent(NormalisedAt::Point(DVec3::new(10.0, 2.0, 2.0)), None), 2.0);
+        near(
+            percent(NormalisedAt::Point(DVec3::new(10.0, 2.0, 2.0)), None),
+            2.0,
+        );
         let volume = || Normalisation::to_named("PTV", 95.0, 60.0).at;
         // Voxels of 10 and 9 Gy.
-        near(percent(volume(), Some(&mask)), 100.0 * 0.1 * (1.0 / 10.0 + 1.0 / 9.0) / 2.0);
+        near(
+            percent(volume(), Some(&mask)),
+            100.0 * 0.1 * (1.0 / 10.0 + 1.0 / 9.0) / 2.0,
+        );
         assert_eq!(percent(volume(), None), None);
-        assert_eq!(percent(NormalisedAt::Point(DVec3::new(40.0, 2.0, 2.0)), None), None);
+        assert_eq!(
+            percent(NormalisedAt::Point(DVec3::new(40.0, 2.0, 2.0)), None),
+            None
+        );
     }
 }

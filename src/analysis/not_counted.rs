@@ -19,7 +19,8 @@ pub(super) struct NotCounted {
 }
 
 /// Stands beside a dose whose fields lie near the end of the CT.
-const NEAR_EDGE: &str = "the CT ends near a field where the patient goes on: scatter from beyond is missing";
+const NEAR_EDGE: &str =
+    "the CT ends near a field where the patient goes on: scatter from beyond is missing";
 
 impl NotCounted {
     /// Some milliseconds a beam: too much for previews, negligible beside a full dose.

@@ -19,17 +19,28 @@ pub(super) struct Window {
 impl Window {
     /// The place (x, y) of the device frame at a place along and across the leaves.
     pub(super) fn xy(&self, along: f64, across: f64) -> [f64; 2] {
-        if self.axis == MlcAxis::X { [along, across] } else { [across, along] }
+        if self.axis == MlcAxis::X {
+            [along, across]
+        } else {
+            [across, along]
+        }
     }
 
     /// Low and high side of a part of it across the leaves, by shares from 0 to 1.
     pub(super) fn band(self, shares: [f64; 2]) -> Self {
         let [low, high] = self.across_mm;
-        Self { across_mm: shares.map(|share| low + share * (high - low)), ..self }
+        Self {
+            across_mm: shares.map(|share| low + share * (high - low)),
+            ..self
+        }
     }
 
     fn distance_mm(&self, [x, y]: [f64; 2]) -> f64 {
-        let [along, across] = if self.axis == MlcAxis::X { [x, y] } else { [y, x] };
+        let [along, across] = if self.axis == MlcAxis::X {
+            [x, y]
+        } else {
+            [y, x]
+        };
         beyond_mm(along, self.along_mm).hypot(beyond_mm(across, self.across_mm))
     }
 }
@@ -52,13 +63,19 @@ impl Opening {
         let windows = windows(beam, point);
         let mut bounds_mm = [[f64::INFINITY, f64::NEG_INFINITY]; 2];
         for window in &windows {
-            for [along, across] in [0, 1].map(|side| [window.along_mm[side], window.across_mm[side]]) {
+            for [along, across] in
+                [0, 1].map(|side| [window.along_mm[side], window.across_mm[side]])
+            {
                 for (bounds, at) in bounds_mm.iter_mut().zip(window.xy(along, across)) {
                     *bounds = [bounds[0].min(at), bounds[1].max(at)];
                 }
             }
         }
-        Self { frame: beam.frame_at(point, position, sad_mm), windows, bounds_mm }
+        Self {
+            frame: beam.frame_at(point, position, sad_mm),
+            windows,
+            bounds_mm,
+        }
     }
 
     /// How far a place (patient LPS) lies beside the field at its own depth, mm: 0 inside it. `None` where that is more than `most_mm`,
@@ -67,21 +84,31 @@ impl Opening {
         let (projected, depth_mm) = self.frame.project(place_mm)?;
         let magnification = depth_mm / self.frame.sad_mm;
         let most_mm_at_isocentre = most_mm / magnification;
-        let is_near = projected.into_iter().zip(self.bounds_mm).all(|(coordinate, [low, high])| {
-            coordinate >= low - most_mm_at_isocentre && coordinate <= high + most_mm_at_isocentre
-        });
+        let is_near = projected
+            .into_iter()
+            .zip(self.bounds_mm)
+            .all(|(coordinate, [low, high])| {
+                coordinate >= low - most_mm_at_isocentre
+                    && coordinate <= high + most_mm_at_isocentre
+            });
         if !is_near {
             return None;
         }
-        let nearest =
-            self.windows.iter().map(|window| window.distance_mm(projected)).fold(f64::INFINITY, f64::min);
+        let nearest = self
+            .windows
+            .iter()
+            .map(|window| window.distance_mm(projected))
+            .fold(f64::INFINITY, f64::min);
         Some(nearest * magnification).filter(|mm| *mm <= most_mm)
     }
 }
 
 /// The fields of a beam at all its stops.
 pub(super) fn openings(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<Opening> {
-    stops(beam).iter().map(|point| Opening::new(beam, point, position, sad_mm)).collect()
+    stops(beam)
+        .iter()
+        .map(|point| Opening::new(beam, point, position, sad_mm))
+        .collect()
 }
 
 /// Control points, and where a beam turns the middle of each step on its way.
@@ -90,9 +117,15 @@ pub(super) fn stops(beam: &Beam) -> Vec<ControlPoint> {
     let steps = exposures(beam, STEP_DEG);
     let middles = steps.iter().filter_map(|step| {
         let s = step.segments.first()?;
-        let (gantry_deg, collimator_deg, couch_deg) = (step.gantry_deg, step.collimator_deg, step.couch_deg);
+        let (gantry_deg, collimator_deg, couch_deg) =
+            (step.gantry_deg, step.collimator_deg, step.couch_deg);
         let point = s.from.on_the_way_to(s.to, 0.5 * (s.span[0] + s.span[1]));
-        Some(ControlPoint { gantry_deg, collimator_deg, couch_deg, ..point })
+        Some(ControlPoint {
+            gantry_deg,
+            collimator_deg,
+            couch_deg,
+            ..point
+        })
     });
     if steps.len() > 1 {
         stops.extend(middles);
@@ -107,15 +140,31 @@ pub(super) fn windows(beam: &Beam, point: &ControlPoint) -> Vec<Window> {
     }
     let jaws = point.jaws;
     let axis = beam.mlc.as_ref().map_or(MlcAxis::X, |mlc| mlc.axis);
-    let [along_mm, across_mm] = if axis == MlcAxis::X { [jaws.x, jaws.y] } else { [jaws.y, jaws.x] };
+    let [along_mm, across_mm] = if axis == MlcAxis::X {
+        [jaws.x, jaws.y]
+    } else {
+        [jaws.y, jaws.x]
+    };
     let Some(mlc) = beam.mlc.as_ref().filter(|_| !point.leaves_mm.is_empty()) else {
-        let window = Window { along_mm, across_mm, axis };
-        return if jaws.is_open() { vec![window] } else { Vec::new() };
+        let window = Window {
+            along_mm,
+            across_mm,
+            axis,
+        };
+        return if jaws.is_open() {
+            vec![window]
+        } else {
+            Vec::new()
+        };
     };
     let pairs = mlc.boundaries_mm.windows(2).zip(&point.leaves_mm);
     let open = pairs.filter_map(|(sides, tips)| {
         let across_mm = overlap([sides[0], sides[1]], across_mm)?;
-        Some(Window { along_mm: overlap(*tips, along_mm)?, across_mm, axis })
+        Some(Window {
+            along_mm: overlap(*tips, along_mm)?,
+            across_mm,
+            axis,
+        })
     });
     open.collect()
 }
@@ -128,7 +177,11 @@ fn windows_of_map(map: &FluenceMap) -> Vec<Window> {
         let last = values.iter().rposition(|value| *value > 0.0)?;
         let [[low, _], across_mm] = map.sides_mm(row * map.columns + first);
         let [[_, high], _] = map.sides_mm(row * map.columns + last);
-        Some(Window { along_mm: [low, high], across_mm, axis: map.axis })
+        Some(Window {
+            along_mm: [low, high],
+            across_mm,
+            axis: map.axis,
+        })
     });
     windows.collect()
 }
@@ -150,7 +203,10 @@ mod tests {
     /// A field of 100 x 60 mm from the front: at z = 40 mm it is missed by 10 mm at the isocentre, by 9 mm 100 mm before it.
     #[test]
     fn distances_from_a_field_are_those_at_the_depth_of_the_place() {
-        let jaws = Jaws { x: [-50.0, 50.0], y: [-30.0, 30.0] };
+        let jaws = Jaws {
+            x: [-50.0, 50.0],
+            y: [-30.0, 30.0],
+        };
         let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, jaws, 100.0);
         let distance_mm = |x, y, z| opening(&beam).beside_mm(DVec3::new(x, y, z), 50.0);
         assert_eq!(distance_mm(49.0, 0.0, -29.0), Some(0.0));
@@ -165,10 +221,20 @@ mod tests {
     fn closed_leaves_and_beamlets_without_fluence_open_nothing() {
         let jaws = Jaws::symmetric(100.0, 100.0);
         let mut beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, jaws, 100.0);
-        beam.mlc = Some(Mlc { axis: MlcAxis::X, boundaries_mm: vec![-20.0, 0.0, 20.0] });
+        beam.mlc = Some(Mlc {
+            axis: MlcAxis::X,
+            boundaries_mm: vec![-20.0, 0.0, 20.0],
+        });
         beam.control_points[0].leaves_mm = vec![[-5.0, -5.0], [-30.0, 10.0]];
         let open = windows(&beam, &beam.control_points[0]);
-        assert_eq!(open, [Window { along_mm: [-30.0, 10.0], across_mm: [0.0, 20.0], axis: MlcAxis::X }]);
+        assert_eq!(
+            open,
+            [Window {
+                along_mm: [-30.0, 10.0],
+                across_mm: [0.0, 20.0],
+                axis: MlcAxis::X
+            }]
+        );
         beam.fluence = Some(FluenceMap {
             axis: MlcAxis::Y,
             rows_mm: vec![-10.0, 0.0, 10.0],
@@ -178,6 +244,13 @@ mod tests {
             values: vec![0.0, 0.5, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0],
         });
         let open = windows(&beam, &beam.control_points[0]);
-        assert_eq!(open, [Window { along_mm: [-10.0, 20.0], across_mm: [-10.0, 0.0], axis: MlcAxis::Y }]);
+        assert_eq!(
+            open,
+            [Window {
+                along_mm: [-10.0, 20.0],
+                across_mm: [-10.0, 0.0],
+                axis: MlcAxis::Y
+            }]
+        );
     }
 }

@@ -44,13 +44,17 @@ pub(super) struct Outside {
 
 impl Outside {
     fn holds(&self, [i, j, k]: [usize; 3]) -> bool {
-        std::iter::once(&*self.body).chain(&self.beside).any(|mask| mask.coverage_at(i, j, k) >= 0.5)
+        std::iter::once(&*self.body)
+            .chain(&self.beside)
+            .any(|mask| mask.coverage_at(i, j, k) >= 0.5)
     }
 
     /// Whether a voxel, by its place in the data, belongs to the body.
     pub(super) fn is_body(&self, voxel: usize) -> bool {
         let [nx, ny, _] = self.hu.grid().size();
-        self.body.coverage_at(voxel % nx, voxel / nx % ny, voxel / (nx * ny)) >= 0.5
+        self.body
+            .coverage_at(voxel % nx, voxel / nx % ny, voxel / (nx * ny))
+            >= 0.5
     }
 
     /// The longest path of any ray of the beam outside the body through matter as dense as skin, or solid and
@@ -59,7 +63,9 @@ impl Outside {
         let grid = self.hu.grid();
         let paths_mm = bundles.par_iter().map(|(frame, rays)| {
             let planes = walk::Planes::seen_from(grid, frame.source_mm);
-            rays.iter().map(|ray| self.along(&planes, far_end(frame, grid, *ray))).fold(0.0, f64::max)
+            rays.iter()
+                .map(|ray| self.along(&planes, far_end(frame, grid, *ray)))
+                .fold(0.0, f64::max)
         });
         paths_mm.reduce(|| 0.0, f64::max)
     }
@@ -99,7 +105,11 @@ impl Outside {
     /// Whether a voxel is the middle of a square of matter outside the body on its plane.
     fn is_solid(&self, [i, j, k]: [usize; 3]) -> bool {
         let [nx, ny, _] = self.hu.grid().size();
-        let [rx, ry] = self.hu.grid().spacing_xy_mm().map(|d| (SOLID_MM / d).round() as usize);
+        let [rx, ry] = self
+            .hu
+            .grid()
+            .spacing_xy_mm()
+            .map(|d| (SOLID_MM / d).round() as usize);
         let mut rows = j.saturating_sub(ry)..=(j + ry).min(ny - 1);
         rows.all(|j| {
             let mut row = i.saturating_sub(rx)..=(i + rx).min(nx - 1);
@@ -108,7 +118,12 @@ impl Outside {
     }
 
     fn is_next_to_body(&self, [i, j, k]: [usize; 3]) -> bool {
-        let neighbours = [[i.wrapping_sub(1), j], [i + 1, j], [i, j.wrapping_sub(1)], [i, j + 1]];
+        let neighbours = [
+            [i.wrapping_sub(1), j],
+            [i + 1, j],
+            [i, j.wrapping_sub(1)],
+            [i, j + 1],
+        ];
         neighbours.into_iter().any(|[i, j]| self.holds([i, j, k]))
     }
 }
@@ -148,7 +163,10 @@ impl ContactRun {
     fn end(&mut self) {
         let counts = self.solid && self.follows_body;
         let all_mm = self.all_mm + if counts { self.mm } else { 0.0 };
-        *self = Self { all_mm, ..Self::default() };
+        *self = Self {
+            all_mm,
+            ..Self::default()
+        };
     }
 }
 
@@ -159,17 +177,29 @@ impl ContactRun {
 pub(super) fn outside_remark(ready: &Ready, beam: &Beam, sad_mm: f64) -> Option<String> {
     let outside = ready.outside()?;
     let mm = outside.most_mm(&bundles(ready.patient().position, beam, sad_mm));
-    (mm > MOST_MM).then(|| format!("{mm:.0} mm of {OUTSIDE_CAVEAT}: {}", way_out(OUTSIDE_CAVEAT)))
+    (mm > MOST_MM).then(|| {
+        format!(
+            "{mm:.0} mm of {OUTSIDE_CAVEAT}: {}",
+            way_out(OUTSIDE_CAVEAT)
+        )
+    })
 }
 
 /// Whether a beam meets matter as dense as skin in an image.
-pub(super) fn meets_matter(hu: &Volume<f32>, position: PatientPosition, beam: &Beam, sad_mm: f64) -> bool {
+pub(super) fn meets_matter(
+    hu: &Volume<f32>,
+    position: PatientPosition,
+    beam: &Beam,
+    sad_mm: f64,
+) -> bool {
     let grid = hu.grid();
     bundles(position, beam, sad_mm).iter().any(|(frame, rays)| {
         let planes = walk::Planes::seen_from(grid, frame.source_mm);
         rays.iter().any(|ray| {
             let mut met = false;
-            walk::nested(&planes, far_end(frame, grid, *ray), |voxel, _| met |= hu.data()[voxel] > SKIN_HU);
+            walk::nested(&planes, far_end(frame, grid, *ray), |voxel, _| {
+                met |= hu.data()[voxel] > SKIN_HU
+            });
             met
         })
     })
@@ -180,7 +210,9 @@ pub(super) fn meets_matter(hu: &Volume<f32>, position: PatientPosition, beam: &B
 fn far_end(frame: &BeamFrame, grid: &Grid, [x, y]: [f64; 2]) -> DVec3 {
     let through = frame.isocentre_mm + frame.axes[0] * x + frame.axes[1] * y - frame.source_mm;
     let corners = grid.corners_mm().into_iter();
-    let farthest = corners.map(|c| c.distance(frame.source_mm)).fold(0.0, f64::max);
+    let farthest = corners
+        .map(|c| c.distance(frame.source_mm))
+        .fold(0.0, f64::max);
     grid.local_direction(through.normalize() * (farthest + 1.0))
 }
 
@@ -190,7 +222,14 @@ fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<Bundle> {
     let last = points.len().saturating_sub(1);
     let count = points.len().min(MOST_POINTS);
     let picked = (0..count).map(|n| &points[(n * last).div_ceil(count.max(2) - 1)]);
-    picked.map(|point| (beam.frame_at(point, position, sad_mm), open_points(beam, point))).collect()
+    picked
+        .map(|point| {
+            (
+                beam.frame_at(point, position, sad_mm),
+                open_points(beam, point),
+            )
+        })
+        .collect()
 }
 
 /// Points of the isocentre plane that jaws and leaves, or a map, leave open; none where the field is closed.
@@ -199,17 +238,26 @@ fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
     let bands: Vec<Window> = match windows[..] {
         [whole] => {
             let share = |n: usize| n as f64 / ROWS as f64;
-            (0..ROWS).map(|n| whole.band([share(n), share(n + 1)])).collect()
+            (0..ROWS)
+                .map(|n| whole.band([share(n), share(n + 1)]))
+                .collect()
         }
         // Some of many leaf pairs, the outermost among them.
         _ => {
             let count = windows.len().min(2 * ROWS);
-            (0..count).map(|n| windows[(n * (windows.len() - 1)).div_ceil(count.max(2) - 1)]).collect()
+            (0..count)
+                .map(|n| windows[(n * (windows.len() - 1)).div_ceil(count.max(2) - 1)])
+                .collect()
         }
     };
     let position = |[low, high]: [f64; 2], share: f64| low + share * (high - low);
     let rays = |band: &Window| {
-        RAYS.map(|share| band.xy(position(band.along_mm, share), position(band.across_mm, 0.5)))
+        RAYS.map(|share| {
+            band.xy(
+                position(band.along_mm, share),
+                position(band.across_mm, 0.5),
+            )
+        })
     };
     bands.iter().flat_map(rays).collect()
 }
@@ -228,14 +276,28 @@ mod tests {
         let block = DVec3::new(0.0, -100.0, 0.0);
         let hu = |n: usize| {
             let centre = grid.centre_mm(n % 30, n / 30 % 30, n / 900);
-            if (centre - block).abs().max_element() < 20.0 { 0.0 } else { -1000.0 }
+            if (centre - block).abs().max_element() < 20.0 {
+                0.0
+            } else {
+                -1000.0
+            }
         };
         let data = (0..grid.len()).map(hu).collect();
         let hu = Volume::new(Arc::new(grid.clone()), data);
-        let mut beam = Beam::fixed("arc", 1, 300.0, DVec3::ZERO, Jaws::symmetric(40.0, 40.0), 100.0);
+        let mut beam = Beam::fixed(
+            "arc",
+            1,
+            300.0,
+            DVec3::ZERO,
+            Jaws::symmetric(40.0, 40.0),
+            100.0,
+        );
         let meets = |beam: &Beam| meets_matter(&hu, PatientPosition::Hfs, beam, 1000.0);
         assert!(!meets(&beam));
-        let mut last = ControlPoint { meterset_weight: 1.0, ..beam.control_points[0].clone() };
+        let mut last = ControlPoint {
+            meterset_weight: 1.0,
+            ..beam.control_points[0].clone()
+        };
         last.gantry_deg = 60.0;
         beam.control_points[0].meterset_weight = 0.0;
         beam.control_points.push(last);

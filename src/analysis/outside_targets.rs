@@ -34,32 +34,46 @@ impl OutsideTargets {
     /// Whether a place (patient LPS) lies in the body, and 3 mm and more from each target.
     fn holds(&self, mm: DVec3) -> bool {
         self.body.as_ref().is_none_or(|body| covers(body, mm))
-            && !self.targets.iter().any(|target| around(mm).any(|near| covers(target, near)))
+            && !self
+                .targets
+                .iter()
+                .any(|target| around(mm).any(|near| covers(target, near)))
     }
 
     /// The greatest dose of voxels outside, of a dose in Gy of all fractions; `None` where none has any.
     pub fn hottest(&self, gy: &Volume<f32>) -> Option<HotSpot> {
         let (grid, data) = (gy.grid(), gy.data());
-        let mut hotter: Vec<usize> =
-            (0..data.len()).into_par_iter().filter(|voxel| data[*voxel] > 0.0).collect();
+        let mut hotter: Vec<usize> = (0..data.len())
+            .into_par_iter()
+            .filter(|voxel| data[*voxel] > 0.0)
+            .collect();
         // From the hottest down the first that is outside is the greatest.
         hotter.par_sort_unstable_by(|a, b| data[*b].total_cmp(&data[*a]).then(a.cmp(b)));
-        let voxel = hotter.into_par_iter().find_first(|voxel| self.holds(grid.centre_of_mm(*voxel)))?;
-        Some(HotSpot { gy: f64::from(data[voxel]), at_mm: grid.centre_of_mm(voxel) })
+        let voxel = hotter
+            .into_par_iter()
+            .find_first(|voxel| self.holds(grid.centre_of_mm(*voxel)))?;
+        Some(HotSpot {
+            gy: f64::from(data[voxel]),
+            at_mm: grid.centre_of_mm(voxel),
+        })
     }
 }
 
 /// Whether a mask covers any of the voxel at a place.
 fn covers(mask: &Mask, mm: DVec3) -> bool {
-    mask.grid().voxel_at(mm).is_some_and(|[i, j, k]| mask.coverage_at(i, j, k) > 0.0)
+    mask.grid()
+        .voxel_at(mm)
+        .is_some_and(|[i, j, k]| mask.coverage_at(i, j, k) > 0.0)
 }
 
 /// A place, and places half of 3 mm and 3 mm from it to all sides.
 fn around(mm: DVec3) -> impl Iterator<Item = DVec3> {
     let steps = || [-1.0, 0.0, 1.0].into_iter();
-    let sides =
-        steps().flat_map(move |x| steps().flat_map(move |y| steps().map(move |z| DVec3::new(x, y, z))));
-    let sides = sides.filter(|side| *side != DVec3::ZERO).map(DVec3::normalize);
+    let sides = steps()
+        .flat_map(move |x| steps().flat_map(move |y| steps().map(move |z| DVec3::new(x, y, z))));
+    let sides = sides
+        .filter(|side| *side != DVec3::ZERO)
+        .map(DVec3::normalize);
     let near = move |side: DVec3| [0.5, 1.0].map(|part| mm + part * NEAR_TARGET_MM * side);
     std::iter::once(mm).chain(sides.flat_map(near))
 }
@@ -73,7 +87,12 @@ mod tests {
         let corner = |x: f64, y: f64, z: f64| DVec3::new(x, y, z);
         let square_at = |z: f64| {
             let [low, high] = x_mm;
-            vec![corner(low, -3.0, z), corner(high, -3.0, z), corner(high, 23.0, z), corner(low, 23.0, z)]
+            vec![
+                corner(low, -3.0, z),
+                corner(high, -3.0, z),
+                corner(high, 23.0, z),
+                corner(low, 23.0, z),
+            ]
         };
         let contours: Vec<Vec<DVec3>> = (0..5).map(|k| square_at(5.0 * f64::from(k))).collect();
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
@@ -83,12 +102,19 @@ mod tests {
     /// Doses rise along x: the greatest lies at the side of the target that is farthest up, 3 mm from it, and within the body.
     #[test]
     fn the_greatest_dose_lies_in_the_body_and_beyond_the_targets_penumbra() {
-        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::splat(5.0), [20, 5, 5]).expect("a grid"));
-        let gy = Volume::new(Arc::clone(&grid), (0..grid.len()).map(|n| (n % 20) as f32).collect());
+        let grid = Arc::new(
+            Grid::axis_aligned(DVec3::ZERO, DVec3::splat(5.0), [20, 5, 5]).expect("a grid"),
+        );
+        let gy = Volume::new(
+            Arc::clone(&grid),
+            (0..grid.len()).map(|n| (n % 20) as f32).collect(),
+        );
         let (body, target) = (of_box(&grid, [7.5, 82.5]), of_box(&grid, [62.5, 82.5]));
         let outside = |targets: &[&Arc<Mask>], body: Option<&Arc<Mask>>| {
             let targets = targets.iter().map(|mask| Arc::clone(mask)).collect();
-            OutsideTargets::new(targets, body.cloned()).hottest(&gy).expect("a dose")
+            OutsideTargets::new(targets, body.cloned())
+                .hottest(&gy)
+                .expect("a dose")
         };
         assert_eq!(outside(&[], None).gy, 19.0);
         // Voxels 2 to 16 are the body, 13 to 16 the target; the centre of 12 lies 2.5 mm from it.

@@ -61,13 +61,20 @@ pub fn plan_dose(label: &str, parts: &[BeamShare]) -> Result<Dose, SumError> {
 /// The sum of the parts, Gy.
 fn added(parts: &[BeamShare]) -> Result<Volume<f32>, SumError> {
     let is_preview = |part: &BeamShare| part.dose.status == DoseStatus::Preview;
-    let by_size = |a: &&BeamShare, b: &&BeamShare| voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose));
+    let by_size =
+        |a: &&BeamShare, b: &&BeamShare| voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose));
     let previews_first =
         |a: &&BeamShare, b: &&BeamShare| is_preview(b).cmp(&is_preview(a)).then(by_size(a, b));
-    let finest = parts.iter().min_by(previews_first).ok_or(SumError::NoParts)?;
+    let finest = parts
+        .iter()
+        .min_by(previews_first)
+        .ok_or(SumError::NoParts)?;
     for part in parts {
         if part.dose.frame_of_reference_uid != finest.dose.frame_of_reference_uid {
-            return Err(SumError::Frames(finest.dose.label.clone(), part.dose.label.clone()));
+            return Err(SumError::Frames(
+                finest.dose.label.clone(),
+                part.dose.label.clone(),
+            ));
         }
         if !(part.scale.is_finite() && part.scale >= 0.0) {
             return Err(SumError::Scale(part.dose.label.clone(), part.scale));
@@ -76,25 +83,38 @@ fn added(parts: &[BeamShare]) -> Result<Volume<f32>, SumError> {
     let grid = finest.dose.gy.grid().clone();
     // The finest part is written, not added to zeros: a plan is summed at the pace of a drag, and zeros are as many bytes again.
     let scale = finest.scale as f32;
-    let mut sum: Vec<f32> =
-        finest.dose.gy.data().par_iter().with_min_len(TAKEN).map(|gy| scale * gy).collect();
+    let mut sum: Vec<f32> = finest
+        .dose
+        .gy
+        .data()
+        .par_iter()
+        .with_min_len(TAKEN)
+        .map(|gy| scale * gy)
+        .collect();
     let others = parts.iter().filter(|part| !std::ptr::eq(*part, finest));
     let rows: Vec<Rows<'_>> = others.map(|part| Rows::new(part, &grid)).collect();
     if !rows.is_empty() {
         // Each row is added up while it is in the processor's cache.
-        sum.par_chunks_mut(grid.size()[0]).enumerate().for_each(|(row, sum)| {
-            rows.iter().for_each(|part| part.add(&grid, row, sum));
-        });
+        sum.par_chunks_mut(grid.size()[0])
+            .enumerate()
+            .for_each(|(row, sum)| {
+                rows.iter().for_each(|part| part.add(&grid, row, sum));
+            });
     }
     Ok(Volume::new(grid, sum))
 }
 
 /// A sum of the parts as a dose: the status is the worst of theirs.
 fn dose_of(label: &str, parts: &[BeamShare], gy: Volume<f32>) -> Dose {
-    let frame = parts.first().map(|part| part.dose.frame_of_reference_uid.clone());
+    let frame = parts
+        .first()
+        .map(|part| part.dose.frame_of_reference_uid.clone());
     Dose {
         gy: Arc::new(gy),
-        status: parts.iter().map(|p| p.dose.status).fold(DoseStatus::Final, DoseStatus::worst),
+        status: parts
+            .iter()
+            .map(|p| p.dose.status)
+            .fold(DoseStatus::Final, DoseStatus::worst),
         label: label.to_owned(),
         frame_of_reference_uid: frame.unwrap_or_default(),
         receipt: Some(Arc::new(receipt(parts))),
@@ -132,8 +152,13 @@ pub fn sum_of_beams(
     let factor = normalising.factor(&sum, control)?;
     control.check()?;
     let sum = whole_plan(dose_of(label, parts, sum.scaled(factor as f32)));
-    let Some(index) = only else { return Ok((sum, factor)) };
-    let part = BeamShare { scale: factor * parts[index].scale, ..parts[index].clone() };
+    let Some(index) = only else {
+        return Ok((sum, factor));
+    };
+    let part = BeamShare {
+        scale: factor * parts[index].scale,
+        ..parts[index].clone()
+    };
     let mut dose = plan_dose(label, &[part])?;
     // The normalisation of a single beam has the status of the whole plan.
     dose.status = dose.status.worst(sum.status);
@@ -159,17 +184,26 @@ impl<'a> Rows<'a> {
         let gy = &*part.dose.gy;
         let step = || gy.grid().local_direction(grid.axes()[0]) * grid.spacing_xy_mm()[0];
         let other_grid = (**gy.grid() != *grid).then(|| (Sampler::new(gy), step()));
-        Self { gy, scale: part.scale as f32, other_grid }
+        Self {
+            gy,
+            scale: part.scale as f32,
+            other_grid,
+        }
     }
 
     fn add(&self, grid: &Grid, row: usize, sum: &mut [f32]) {
         let [nx, ny, _] = grid.size();
         let Some((sampler, step)) = &self.other_grid else {
             let values = &self.gy.data()[row * nx..][..nx];
-            sum.iter_mut().zip(values).for_each(|(sum, value)| *sum += self.scale * value);
+            sum.iter_mut()
+                .zip(values)
+                .for_each(|(sum, value)| *sum += self.scale * value);
             return;
         };
-        let start = self.gy.grid().local_from_patient(grid.centre_mm(0, row % ny, row / ny));
+        let start = self
+            .gy
+            .grid()
+            .local_from_patient(grid.centre_mm(0, row % ny, row / ny));
         for (i, sum) in sum.iter_mut().enumerate() {
             let value = sampler.within(start + *step * i as f64, RIM_VOXELS);
             *sum += self.scale * value.unwrap_or(f32::NAN);
@@ -199,17 +233,31 @@ pub fn as_whole_plan(plan: &Plan, mut dose: Dose) -> Dose {
 
 /// The receipt of the sum: one phase a beam.
 fn receipt(parts: &[BeamShare]) -> Receipt {
-    let receipts = || parts.iter().filter_map(|p| p.dose.receipt.as_deref().map(|r| (&p.dose.label, r)));
+    let receipts = || {
+        parts
+            .iter()
+            .filter_map(|p| p.dose.receipt.as_deref().map(|r| (&p.dose.label, r)))
+    };
     let mut devices: Vec<&str> = receipts().map(|(_, r)| r.device.as_str()).collect();
     devices.dedup();
-    let mut warnings: Vec<String> = receipts().flat_map(|(_, r)| r.warnings.iter().cloned()).collect();
+    let mut warnings: Vec<String> = receipts()
+        .flat_map(|(_, r)| r.warnings.iter().cloned())
+        .collect();
     warnings.sort();
     warnings.dedup();
     Receipt {
-        job: receipts().next().map(|(_, r)| r.job.clone()).unwrap_or_default(),
-        digest: receipts().map(|(_, r)| r.digest.as_str()).collect::<Vec<_>>().join(" "),
+        job: receipts()
+            .next()
+            .map(|(_, r)| r.job.clone())
+            .unwrap_or_default(),
+        digest: receipts()
+            .map(|(_, r)| r.digest.as_str())
+            .collect::<Vec<_>>()
+            .join(" "),
         device: devices.join(", "),
-        phases_ms: receipts().map(|(label, r)| (label.clone(), r.total_ms())).collect(),
+        phases_ms: receipts()
+            .map(|(label, r)| (label.clone(), r.total_ms()))
+            .collect(),
         warnings,
         work: receipts().map(|(_, r)| r.work).sum(),
     }
@@ -227,9 +275,16 @@ mod tests {
         status: DoseStatus,
         gy: impl Fn(DVec3) -> f64,
     ) -> Arc<Dose> {
-        let grid = Grid::axis_aligned(DVec3::splat(spacing / 2.0), DVec3::splat(spacing), [size; 3]).unwrap();
+        let grid = Grid::axis_aligned(
+            DVec3::splat(spacing / 2.0),
+            DVec3::splat(spacing),
+            [size; 3],
+        )
+        .unwrap();
         let voxels = (0..grid.len()).map(|n| (n % size, n / size % size, n / size / size));
-        let data = voxels.map(|(i, j, k)| gy(grid.centre_mm(i, j, k)) as f32).collect();
+        let data = voxels
+            .map(|(i, j, k)| gy(grid.centre_mm(i, j, k)) as f32)
+            .collect();
         Arc::new(Dose {
             gy: Arc::new(Volume::new(Arc::new(grid), data)),
             status,
@@ -251,7 +306,16 @@ mod tests {
         let linear = |p: DVec3| 1.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z;
         let fine = dose("fine", 2.0, 20, DoseStatus::Final, linear);
         let coarse = dose("coarse", 4.0, 10, DoseStatus::Coarse, linear);
-        let parts = [BeamShare { dose: coarse, scale: 3.0 }, BeamShare { dose: fine.clone(), scale: 2.0 }];
+        let parts = [
+            BeamShare {
+                dose: coarse,
+                scale: 3.0,
+            },
+            BeamShare {
+                dose: fine.clone(),
+                scale: 2.0,
+            },
+        ];
         let sum = plan_dose("plan", &parts).unwrap();
         assert_eq!(sum.status, DoseStatus::Coarse);
         assert_eq!(**sum.gy.grid(), **fine.gy.grid());
@@ -262,7 +326,10 @@ mod tests {
             let want = 5.0 * linear(sum.gy.grid().centre_mm(i, j, k));
             assert!((f64::from(sum.gy.at(i, j, k)) - want).abs() < 1e-4);
         }
-        assert!(sum.gy.data().iter().all(|gy| gy.is_finite()), "the rim is filled");
+        assert!(
+            sum.gy.data().iter().all(|gy| gy.is_finite()),
+            "the rim is filled"
+        );
     }
 
     /// The sum of two previews and a final dose lies on the finer preview's grid, and is known wherever that is.
@@ -276,7 +343,10 @@ mod tests {
         ];
         let parts = doses.clone().map(|dose| BeamShare { dose, scale: 1.0 });
         let sum = plan_dose("plan", &parts).unwrap();
-        assert_eq!((sum.status, sum.gy.grid()), (DoseStatus::Preview, doses[1].gy.grid()));
+        assert_eq!(
+            (sum.status, sum.gy.grid()),
+            (DoseStatus::Preview, doses[1].gy.grid())
+        );
         let want = 3.0 * linear(sum.gy.grid().centre_mm(4, 5, 6));
         assert!((f64::from(sum.gy.at(4, 5, 6)) - want).abs() < 1e-4);
         assert!(sum.gy.data().iter().all(|gy| gy.is_finite()));
@@ -288,7 +358,16 @@ mod tests {
         let large = dose("large", 1.9, 20, DoseStatus::Final, |_| 1.0);
         let sum = plan_dose(
             "plan",
-            &[BeamShare { dose: small, scale: 1.0 }, BeamShare { dose: large, scale: 1.0 }],
+            &[
+                BeamShare {
+                    dose: small,
+                    scale: 1.0,
+                },
+                BeamShare {
+                    dose: large,
+                    scale: 1.0,
+                },
+            ],
         )
         .unwrap();
         assert_eq!(sum.gy.at(2, 2, 2), 2.0);
@@ -302,9 +381,18 @@ mod tests {
         let mut b = (*a).clone();
         b.frame_of_reference_uid = "9.9".to_owned();
         b.label = "b".to_owned();
-        let part = |dose: &Dose, scale| BeamShare { dose: Arc::new(dose.clone()), scale };
+        let part = |dose: &Dose, scale| BeamShare {
+            dose: Arc::new(dose.clone()),
+            scale,
+        };
         let parts = [part(&a, 1.0), part(&b, 1.0)];
-        assert_eq!(plan_dose("p", &parts).unwrap_err(), SumError::Frames("a".into(), "b".into()));
-        assert!(matches!(plan_dose("p", &[part(&a, f64::NAN)]), Err(SumError::Scale(..))));
+        assert_eq!(
+            plan_dose("p", &parts).unwrap_err(),
+            SumError::Frames("a".into(), "b".into())
+        );
+        assert!(matches!(
+            plan_dose("p", &[part(&a, f64::NAN)]),
+            Err(SumError::Scale(..))
+        ));
     }
 }

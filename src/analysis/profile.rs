@@ -43,8 +43,15 @@ mod tests {
         let (s, c) = 0.3_f64.sin_cos();
         let (row, column) = (DVec3::new(c, s, 0.0), DVec3::new(-s, c, 0.0));
         let planes = [0.0, 2.0, 5.0, 9.0, 10.0];
-        let grid =
-            Grid::new(DVec3::new(-20.0, -15.0, 4.0), row, column, [2.0, 3.0], [20, 14], &planes).unwrap();
+        let grid = Grid::new(
+            DVec3::new(-20.0, -15.0, 4.0),
+            row,
+            column,
+            [2.0, 3.0],
+            [20, 14],
+            &planes,
+        )
+        .unwrap();
         let [nx, ny, nz] = grid.size();
         let mut data = Vec::new();
         for k in 0..nz {
@@ -81,7 +88,11 @@ mod tests {
         let mut data: Vec<f32> = (0..11).map(|n| n as f32).collect();
         data[5] = f32::NAN;
         let volume = Volume::new(Arc::new(grid), data);
-        let parts = profile(&volume, [DVec3::new(-5.0, 0.0, 0.0), DVec3::new(15.0, 0.0, 0.0)], 21);
+        let parts = profile(
+            &volume,
+            [DVec3::new(-5.0, 0.0, 0.0), DVec3::new(15.0, 0.0, 0.0)],
+            21,
+        );
         // The line runs from x = -5, so its 5th mm is voxel 0; NaN at voxel 5 spoils nothing but itself.
         let spans: Vec<_> = parts.iter().map(|p| [p[0][0], p[p.len() - 1][0]]).collect();
         assert_eq!(spans, [[5.0, 9.0], [11.0, 15.0]]);

@@ -46,8 +46,13 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
     remarks.extend(leaf_remark(beam, machine));
     remarks.extend(accessory_remarks(beam, machine));
     let said = |what: &str, sentences: &[String]| {
-        (!sentences.is_empty())
-            .then(|| format!("the machine {} {what}: {}", machine.name, sentences.join("; ")))
+        (!sentences.is_empty()).then(|| {
+            format!(
+                "the machine {} {what}: {}",
+                machine.name,
+                sentences.join("; ")
+            )
+        })
     };
     remarks.extend(said("calls itself NOT fitted", &machine.not_fitted));
     remarks.extend(said(
@@ -60,10 +65,17 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
 /// Remarks on HU that count as the first or the last entry of a table; `place` is where they were looked for.
 pub fn hu_remarks(beyond: &BeyondTable, table: &HuTable, place: &str) -> Vec<String> {
     let remark = |end: Option<BeyondEnd>, above: bool| {
-        let BeyondEnd { voxels, cm3, farthest_hu } = end?;
+        let BeyondEnd {
+            voxels,
+            cm3,
+            farthest_hu,
+        } = end?;
         let (end_hu, as_density) = end_of(table, above);
-        let [than, reach, ends] =
-            if above { ["above", "up to", "ends"] } else { ["below", "down to", "begins"] };
+        let [than, reach, ends] = if above {
+            ["above", "up to", "ends"]
+        } else {
+            ["below", "down to", "begins"]
+        };
         Some(format!(
             "{voxels} voxel{s} {place} ({cm3:.2} cm3) with HU {than} those of the HU table {name}, which {ends} at {end_hu} HU: {reach} \
              {farthest_hu:.0} HU, all count as {as_density} g/cm3; take a table that reaches as far, or give their structure its density",
@@ -71,7 +83,10 @@ pub fn hu_remarks(beyond: &BeyondTable, table: &HuTable, place: &str) -> Vec<Str
             s = if voxels == 1 { "" } else { "s" },
         ))
     };
-    [remark(beyond.below, false), remark(beyond.above, true)].into_iter().flatten().collect()
+    [remark(beyond.below, false), remark(beyond.above, true)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// The caveats of every dose in such a patient, a few words each.
@@ -84,42 +99,66 @@ pub(super) fn hu_caveats(beyond: &BeyondTable, table: &HuTable) -> Vec<String> {
             if above { "above" } else { "below" }
         ))
     };
-    [caveat(beyond.below, false), caveat(beyond.above, true)].into_iter().flatten().collect()
+    [caveat(beyond.below, false), caveat(beyond.above, true)]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// An end of a table: its HU, and its mass density in words.
 fn end_of(table: &HuTable, above: bool) -> (f64, String) {
     let end_hu = table.ends_hu()[usize::from(above)];
-    (end_hu, format!("{:.2}", table.at(end_hu as f32).mass_density_g_cm3))
+    (
+        end_hu,
+        format!("{:.2}", table.at(end_hu as f32).mass_density_g_cm3),
+    )
 }
 
 /// The best status of a dose with these caveats.
 pub(super) fn status_with(caveats: &[String]) -> DoseStatus {
-    if caveats.is_empty() { DoseStatus::Final } else { DoseStatus::Partial }
+    if caveats.is_empty() {
+        DoseStatus::Final
+    } else {
+        DoseStatus::Partial
+    }
 }
 
 /// The remark on monitor units that cannot be meant.
 pub fn most_mu_remark(beam: &Beam) -> Option<String> {
     let said = || {
         let mu = beam.mu;
-        format!("{mu:.3e} MU in one fraction is more than any machine delivers: correct the monitor units")
+        format!(
+            "{mu:.3e} MU in one fraction is more than any machine delivers: correct the monitor units"
+        )
     };
     (beam.mu > MOST_MU).then(said)
 }
 
 /// Features of `beam` that are not computed with `machine`, a few words each: caveats of its dose.
 pub fn beam_caveats(beam: &Beam, machine: &Machine) -> Vec<String> {
-    let energy = other_energy_mv(beam, machine).map(|mv| format!("{mv} MV as {} MV", machine.nominal_mv));
+    let energy =
+        other_energy_mv(beam, machine).map(|mv| format!("{mv} MV as {} MV", machine.nominal_mv));
     let filter = lacks_filter(beam, machine).then(|| "a filter it does not have".to_owned());
     let fluence = beam.fluence.is_some().then(|| FLUENCE_CAVEAT.to_owned());
-    let unfitted = (!machine.not_fitted.is_empty()).then(|| format!("machine {} NOT fitted", machine.name));
-    let of_beam = beam.not_modelled.iter().cloned().chain(accessory_caveats(beam, machine));
-    of_beam.chain(energy).chain(filter).chain(fluence).chain(unfitted).collect()
+    let unfitted =
+        (!machine.not_fitted.is_empty()).then(|| format!("machine {} NOT fitted", machine.name));
+    let of_beam = beam
+        .not_modelled
+        .iter()
+        .cloned()
+        .chain(accessory_caveats(beam, machine));
+    of_beam
+        .chain(energy)
+        .chain(filter)
+        .chain(fluence)
+        .chain(unfitted)
+        .collect()
 }
 
 /// The plan's energy where it is not the machine's.
 fn other_energy_mv(beam: &Beam, machine: &Machine) -> Option<f64> {
-    beam.energy_mv.filter(|mv| (mv - machine.nominal_mv).abs() > SAME_ENERGY_MV)
+    beam.energy_mv
+        .filter(|mv| (mv - machine.nominal_mv).abs() > SAME_ENERGY_MV)
 }
 
 /// Whether a beam without flattening filter is computed with one.
@@ -133,7 +172,11 @@ pub fn generic_machines(plan: &Plan) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
     for beam in plan.beams.iter().filter(|beam| is_computed(beam)) {
         let model = plan.machine_of(beam);
-        let Some(treating) = beam.treatment_machine.as_ref().filter(|_| Machine::is_shipped(model)) else {
+        let Some(treating) = beam
+            .treatment_machine
+            .as_ref()
+            .filter(|_| Machine::is_shipped(model))
+        else {
             continue;
         };
         let remark = format!(
@@ -151,7 +194,10 @@ fn leaf_remark(beam: &Beam, machine: &Machine) -> Option<String> {
     let (mlc, leaves) = (beam.mlc.as_ref()?, machine.leaves.as_ref()?);
     let (plan_mm, machine_mm) = (&mlc.boundaries_mm, &leaves.boundaries_mm);
     let same = plan_mm.len() == machine_mm.len()
-        && plan_mm.iter().zip(machine_mm).all(|(a, b)| (a - b).abs() <= SAME_SIDE_MM);
+        && plan_mm
+            .iter()
+            .zip(machine_mm)
+            .all(|(a, b)| (a - b).abs() <= SAME_SIDE_MM);
     (!same).then(|| {
         format!(
             "the plan's {} leaf pairs do not have the sides of the machine's {} ({} pairs): the plan's sides are used, \
@@ -170,18 +216,36 @@ mod tests {
     use glam::DVec3;
 
     fn beam() -> Beam {
-        Beam::fixed("B", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0)
+        Beam::fixed(
+            "B",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(100.0, 100.0),
+            100.0,
+        )
     }
 
     #[test]
     fn a_beam_of_its_machine_needs_no_words() {
         for name in Machine::shipped() {
             let machine = Machine::resolve(&name).unwrap();
-            let mut beam = Beam { energy_mv: Some(machine.nominal_mv), ..beam() };
+            let mut beam = Beam {
+                energy_mv: Some(machine.nominal_mv),
+                ..beam()
+            };
             beam.mlc = machine.leaves.as_ref().map(|l| l.to_case());
             beam.unflattened = name.contains("fff");
-            assert_eq!(beam_remarks(&beam, &machine), Vec::<String>::new(), "{name}");
-            assert_eq!(beam_caveats(&beam, &machine), Vec::<String>::new(), "{name}");
+            assert_eq!(
+                beam_remarks(&beam, &machine),
+                Vec::<String>::new(),
+                "{name}"
+            );
+            assert_eq!(
+                beam_caveats(&beam, &machine),
+                Vec::<String>::new(),
+                "{name}"
+            );
         }
     }
 
@@ -189,21 +253,69 @@ mod tests {
     fn what_differs_is_said() {
         let ten = Machine::resolve("generic-10mv").unwrap();
         let said = |beam: Beam| beam_remarks(&beam, &ten).join("; ");
-        let flat = Beam { energy_mv: Some(10.0), ..beam() };
+        let flat = Beam {
+            energy_mv: Some(10.0),
+            ..beam()
+        };
         assert_eq!(said(flat.clone()), "");
-        assert!(said(Beam { unflattened: true, ..flat.clone() }).contains("without flattening filter"));
-        assert!(said(Beam { energy_mv: Some(18.0), ..flat.clone() }).contains("18 MV"));
+        assert!(
+            said(Beam {
+                unflattened: true,
+                ..flat.clone()
+            })
+            .contains("without flattening filter")
+        );
+        assert!(
+            said(Beam {
+                energy_mv: Some(18.0),
+                ..flat.clone()
+            })
+            .contains("18 MV")
+        );
         // The other way round it may only be unsaid; a plan that states no energy states nothing.
         let bare = Machine::resolve("generic-6mv-fff").unwrap();
-        let flattened = Beam { energy_mv: Some(6.0), ..beam() };
-        assert!(beam_remarks(&flattened, &bare).join("; ").contains("which has none"));
-        assert_eq!((beam_caveats(&flattened, &bare), beam_remarks(&beam(), &bare)), (Vec::new(), Vec::new()));
+        let flattened = Beam {
+            energy_mv: Some(6.0),
+            ..beam()
+        };
+        assert!(
+            beam_remarks(&flattened, &bare)
+                .join("; ")
+                .contains("which has none")
+        );
+        assert_eq!(
+            (
+                beam_caveats(&flattened, &bare),
+                beam_remarks(&beam(), &bare)
+            ),
+            (Vec::new(), Vec::new())
+        );
         let not_modelled = vec!["bolus".to_owned()];
-        let other = Beam { energy_mv: Some(18.0), unflattened: true, not_modelled, ..flat.clone() };
-        assert_eq!(beam_caveats(&other, &ten), ["bolus", "18 MV as 10 MV", "a filter it does not have"]);
-        assert!(said(Beam { mu: 1e12, ..flat.clone() }).contains("1.000e12 MU"));
+        let other = Beam {
+            energy_mv: Some(18.0),
+            unflattened: true,
+            not_modelled,
+            ..flat.clone()
+        };
+        assert_eq!(
+            beam_caveats(&other, &ten),
+            ["bolus", "18 MV as 10 MV", "a filter it does not have"]
+        );
+        assert!(
+            said(Beam {
+                mu: 1e12,
+                ..flat.clone()
+            })
+            .contains("1.000e12 MU")
+        );
         let boundaries_mm = (0..=10).map(|n| f64::from(n) * 10.0 - 50.0).collect();
-        let other = Beam { mlc: Some(Mlc { axis: MlcAxis::X, boundaries_mm }), ..flat };
+        let other = Beam {
+            mlc: Some(Mlc {
+                axis: MlcAxis::X,
+                boundaries_mm,
+            }),
+            ..flat
+        };
         assert!(said(other).contains("10 leaf pairs"));
     }
 
@@ -211,12 +323,24 @@ mod tests {
     fn a_machine_that_is_not_fitted_says_so_with_every_dose() {
         let machine = (*Machine::resolve("generic-6mv").unwrap()).clone();
         let not_fitted = vec!["focal-x stopped at 0.2".to_owned()];
-        let unfitted = Machine { not_fitted, ..machine.clone() };
-        assert_eq!(beam_caveats(&beam(), &unfitted), ["machine generic-6mv NOT fitted"]);
+        let unfitted = Machine {
+            not_fitted,
+            ..machine.clone()
+        };
+        assert_eq!(
+            beam_caveats(&beam(), &unfitted),
+            ["machine generic-6mv NOT fitted"]
+        );
         let remarks = beam_remarks(&beam(), &unfitted).join("; ");
-        assert!(remarks.contains("calls itself NOT fitted: focal-x stopped at 0.2"), "{remarks}");
+        assert!(
+            remarks.contains("calls itself NOT fitted: focal-x stopped at 0.2"),
+            "{remarks}"
+        );
         // Data that it misses are told, and are no caveat: tolerances differ.
-        let off = Machine { outside_tolerance: vec!["depth dose 60: 4 of 30 points".to_owned()], ..machine };
+        let off = Machine {
+            outside_tolerance: vec!["depth dose 60: 4 of 30 points".to_owned()],
+            ..machine
+        };
         assert_eq!(beam_caveats(&beam(), &off), Vec::<String>::new());
         assert!(beam_remarks(&beam(), &off)[0].contains("4 of 30 points"));
     }

@@ -65,19 +65,29 @@ impl<'a> Sampler<'a> {
         let (near, far) = (plane(a, b), plane(c, d));
         let [value, along_x, along_y] = std::array::from_fn(|n| mix(near[n], far[n], tz));
         let along_z = (far[0] - near[0]) * self.per_mm_after(z0);
-        Some((value as f32, DVec3::new(along_x * self.per_mm[0], along_y * self.per_mm[1], along_z)))
+        Some((
+            value as f32,
+            DVec3::new(along_x * self.per_mm[0], along_y * self.per_mm[1], along_z),
+        ))
     }
 
     /// The four pairs of neighbours along x round a position, the second and fourth further along y, the last two along z; the
     /// weights of the neighbours further on, and the first plane.
     #[inline]
     fn corners(&self, local_mm: DVec3, rim: f64) -> Option<([[f32; 2]; 4], [f64; 3], usize)> {
-        let index = [local_mm.x * self.per_mm[0], local_mm.y * self.per_mm[1], self.plane_at(local_mm.z)];
+        let index = [
+            local_mm.x * self.per_mm[0],
+            local_mm.y * self.per_mm[1],
+            self.plane_at(local_mm.z),
+        ];
         let [nx, ny, nz] = self.size;
         let low = index.map(|index| index as i32);
         // Inside, where most positions are, neighbours lie at known steps.
         let inside = index.iter().all(|index| *index >= 0.0)
-            && [nx, ny, nz].iter().zip(low).all(|(n, low)| low < *n as i32 - 1);
+            && [nx, ny, nz]
+                .iter()
+                .zip(low)
+                .all(|(n, low)| low < *n as i32 - 1);
         if inside {
             let [x, y, z] = low.map(|low| low as usize);
             let pairs = |first: usize| {
@@ -86,15 +96,26 @@ impl<'a> Sampler<'a> {
             };
             let first = (z * ny + y) * nx + x;
             let ([a, b], [c, d]) = (pairs(first)?, pairs(first + nx * ny)?);
-            return Some(([a, b, c, d], std::array::from_fn(|n| index[n] - f64::from(low[n])), z));
+            return Some((
+                [a, b, c, d],
+                std::array::from_fn(|n| index[n] - f64::from(low[n])),
+                z,
+            ));
         }
-        let [(x0, x1, tx), (y0, y1, ty), (z0, z1, tz)] =
-            [cell(index[0], nx, rim)?, cell(index[1], ny, rim)?, cell(index[2], nz, rim)?];
+        let [(x0, x1, tx), (y0, y1, ty), (z0, z1, tz)] = [
+            cell(index[0], nx, rim)?,
+            cell(index[1], ny, rim)?,
+            cell(index[2], nz, rim)?,
+        ];
         let pair = |y: usize, z: usize| {
             let first = self.grid.index(0, y, z);
             [self.data[first + x0], self.data[first + x1]]
         };
-        Some(([pair(y0, z0), pair(y1, z0), pair(y0, z1), pair(y1, z1)], [tx, ty, tz], z0))
+        Some((
+            [pair(y0, z0), pair(y1, z0), pair(y0, z1), pair(y1, z1)],
+            [tx, ty, tz],
+            z0,
+        ))
     }
 
     /// The plane at a position along the grid's normal, in parts.
@@ -103,20 +124,27 @@ impl<'a> Sampler<'a> {
             Some(per_mm) => z_mm * per_mm,
             None => {
                 let place = DVec3::new(0.0, 0.0, z_mm);
-                self.grid.voxel_from_patient(self.grid.patient_from_local(place)).z
+                self.grid
+                    .voxel_from_patient(self.grid.patient_from_local(place))
+                    .z
             }
         }
     }
 
     /// One over the distance of a plane from the next, 1/mm; 0 after the last.
     fn per_mm_after(&self, z: usize) -> f64 {
-        self.planes_per_mm.unwrap_or_else(|| self.per_mm_between(z, (z + 1).min(self.size[2] - 1)))
+        self.planes_per_mm
+            .unwrap_or_else(|| self.per_mm_between(z, (z + 1).min(self.size[2] - 1)))
     }
 
     /// One over the distance of two planes, 1/mm.
     fn per_mm_between(&self, z0: usize, z1: usize) -> f64 {
         let planes_mm = self.grid.planes_mm();
-        if z1 > z0 { (planes_mm[z1] - planes_mm[z0]).recip() } else { 0.0 }
+        if z1 > z0 {
+            (planes_mm[z1] - planes_mm[z0]).recip()
+        } else {
+            0.0
+        }
     }
 }
 
@@ -129,8 +157,16 @@ impl Sampler<'_> {
 
     /// The values of the columns `wanted` along a row of the grid at `y_mm` and `z_mm` in its own frame:
     /// positions between two columns interpolate them. `false` where the row lies outside.
-    pub fn row_at(&self, y_mm: f64, z_mm: f64, wanted: Range<usize>, values: &mut Vec<f32>) -> bool {
-        let Some((rows, y, z)) = self.rows_round(y_mm, z_mm, wanted) else { return false };
+    pub fn row_at(
+        &self,
+        y_mm: f64,
+        z_mm: f64,
+        wanted: Range<usize>,
+        values: &mut Vec<f32>,
+    ) -> bool {
+        let Some((rows, y, z)) = self.rows_round(y_mm, z_mm, wanted) else {
+            return false;
+        };
         values_between(rows, [y.2, z.2], values);
         true
     }
@@ -154,12 +190,17 @@ impl Sampler<'_> {
         let [half_x, half_y] = [0, 1].map(|axis| (half_mm[axis] * self.per_mm[axis]) as f32);
         let half_z = (half_mm[2] * self.per_mm_between(z0, z1)) as f32;
         changes_sq.clear();
-        changes_sq.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(|((a, b), (c, d))| {
-            let [near, far] = [b - a, d - c];
-            let along_y = half_y * (near + (far - near) * tz);
-            let along_z = half_z * (c - a + (far - near) * ty);
-            number_or_0(along_y * along_y + along_z * along_z)
-        }));
+        changes_sq.extend(
+            a.iter()
+                .zip(b)
+                .zip(c.iter().zip(d))
+                .map(|((a, b), (c, d))| {
+                    let [near, far] = [b - a, d - c];
+                    let along_y = half_y * (near + (far - near) * tz);
+                    let along_z = half_z * (c - a + (far - near) * ty);
+                    number_or_0(along_y * along_y + along_z * along_z)
+                }),
+        );
         for (change_sq, pair) in changes_sq.iter_mut().zip(values.windows(2)) {
             let along_x = half_x * (pair[1] - pair[0]);
             *change_sq += number_or_0(along_x * along_x);
@@ -177,7 +218,9 @@ impl Sampler<'_> {
         values: &mut Vec<f32>,
         changes_sq: &mut Vec<f32>,
     ) -> bool {
-        let Some((_, y, z)) = self.rows_round(y_mm, z_mm, wanted.clone()) else { return false };
+        let Some((_, y, z)) = self.rows_round(y_mm, z_mm, wanted.clone()) else {
+            return false;
+        };
         let [y, z] = [y, z].map(|(first, second, t)| if t < 0.5 { first } else { second });
         let [(y0, y1), (z0, z1)] = [neighbours(y, self.size[1]), neighbours(z, self.size[2])];
         let half_x = (half_mm[0] * self.per_mm[0]) as f32 / 2.0;
@@ -190,13 +233,22 @@ impl Sampler<'_> {
             return true;
         }
         changes_sq.clear();
-        let adjacent = (self.row(y0, z, &wanted).iter().zip(self.row(y1, z, &wanted)))
-            .zip(self.row(y, z0, &wanted).iter().zip(self.row(y, z1, &wanted)));
+        let adjacent = (self
+            .row(y0, z, &wanted)
+            .iter()
+            .zip(self.row(y1, z, &wanted)))
+        .zip(
+            self.row(y, z0, &wanted)
+                .iter()
+                .zip(self.row(y, z1, &wanted)),
+        );
         changes_sq.extend(adjacent.map(|((a, b), (c, d))| {
             let [along_y, along_z] = [(b - a) * half_y, (d - c) * half_z];
             number_or_0(along_y * along_y + along_z * along_z)
         }));
-        if let ([first, inner @ .., last], [a, b, ..], [.., c, d]) = (&mut changes_sq[..], centre, centre) {
+        if let ([first, inner @ .., last], [a, b, ..], [.., c, d]) =
+            (&mut changes_sq[..], centre, centre)
+        {
             add_square(first, (b - a) * 2.0 * half_x);
             add_square(last, (d - c) * 2.0 * half_x);
             inner
@@ -208,10 +260,16 @@ impl Sampler<'_> {
     }
 
     /// The four rows of voxels round a position across them, and how they are weighed along y and z; `None` outside.
-    fn rows_round(&self, y_mm: f64, z_mm: f64, wanted: Range<usize>) -> Option<([&[f32]; 4], Cell, Cell)> {
+    fn rows_round(
+        &self,
+        y_mm: f64,
+        z_mm: f64,
+        wanted: Range<usize>,
+    ) -> Option<([&[f32]; 4], Cell, Cell)> {
         let y = cell(y_mm * self.per_mm[1], self.size[1], 0.5)?;
         let z = cell(self.plane_at(z_mm), self.size[2], 0.5)?;
-        let rows = [(y.0, z.0), (y.1, z.0), (y.0, z.1), (y.1, z.1)].map(|(y, z)| self.row(y, z, &wanted));
+        let rows =
+            [(y.0, z.0), (y.1, z.0), (y.0, z.1), (y.1, z.1)].map(|(y, z)| self.row(y, z, &wanted));
         Some((rows, y, z))
     }
 
@@ -240,10 +298,15 @@ fn values_between([a, b, c, d]: [&[f32]; 4], [ty, tz]: [f64; 2], values: &mut Ve
         return values.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(between));
     }
     let [ty, tz] = [ty, tz].map(|t| t as f32);
-    values.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(|((a, b), (c, d))| {
-        let (low, high) = (a + (b - a) * ty, c + (d - c) * ty);
-        low + (high - low) * tz
-    }));
+    values.extend(
+        a.iter()
+            .zip(b)
+            .zip(c.iter().zip(d))
+            .map(|((a, b), (c, d))| {
+                let (low, high) = (a + (b - a) * ty, c + (d - c) * ty);
+                low + (high - low) * tz
+            }),
+    );
 }
 
 /// A change beside a value that is no number is not known.
@@ -289,13 +352,18 @@ mod tests {
             let mut inside = 0;
             for n in 0..2000 {
                 let n = f64::from(n) + 0.123;
-                let place =
-                    DVec3::new((n * 0.37) % 12.0 - 1.5, (n * 0.53) % 16.0 - 2.0, (n * 0.29) % 9.0 - 1.0);
+                let place = DVec3::new(
+                    (n * 0.37) % 12.0 - 1.5,
+                    (n * 0.53) % 16.0 - 2.0,
+                    (n * 0.29) % 9.0 - 1.0,
+                );
                 let want = volume.trilinear(volume.grid().patient_from_local(place));
                 let got = sampler.at_local(place);
                 inside += usize::from(want.is_some());
                 match (want, got) {
-                    (Some(want), Some(got)) => assert!((want - got).abs() < 1e-3, "{want} {got} at {place}"),
+                    (Some(want), Some(got)) => {
+                        assert!((want - got).abs() < 1e-3, "{want} {got} at {place}")
+                    }
                     (want, got) => assert_eq!(want, got, "at {place}"),
                 }
             }

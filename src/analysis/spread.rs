@@ -30,11 +30,24 @@ impl Spread {
     pub fn new(gy: Arc<Volume<f32>>, sigma_gy: Arc<Volume<f32>>) -> Self {
         let threshold_gy = LEAST_SPREAD_DOSE * gy.greatest();
         let relative = |(&gy, &sigma): (&f32, &f32)| {
-            if gy > 0.0 && gy >= threshold_gy { 100.0 * sigma / gy } else { NO_SPREAD }
+            if gy > 0.0 && gy >= threshold_gy {
+                100.0 * sigma / gy
+            } else {
+                NO_SPREAD
+            }
         };
-        let percent = gy.data().par_iter().zip(sigma_gy.data()).map(relative).collect();
+        let percent = gy
+            .data()
+            .par_iter()
+            .zip(sigma_gy.data())
+            .map(relative)
+            .collect();
         let percent = Arc::new(Volume::new(Arc::clone(gy.grid()), percent));
-        Self { gy, sigma_gy, percent }
+        Self {
+            gy,
+            sigma_gy,
+            percent,
+        }
     }
 
     /// One standard deviation of each voxel, percent of its dose; [`NO_SPREAD`] below a tenth of the greatest dose.
@@ -46,14 +59,22 @@ impl Spread {
     pub fn percent_at(&self, at_mm: DVec3) -> Option<f64> {
         let grid = self.percent.grid();
         let voxel = grid.voxel_from_patient(at_mm).round().to_array();
-        let inside = voxel.iter().zip(grid.size()).all(|(n, size)| *n >= 0.0 && *n < size as f64);
+        let inside = voxel
+            .iter()
+            .zip(grid.size())
+            .all(|(n, size)| *n >= 0.0 && *n < size as f64);
         let [i, j, k] = inside.then(|| voxel.map(|n| n as usize))?;
         Some(f64::from(self.percent.at(i, j, k))).filter(|percent| *percent >= 0.0)
     }
 
     /// Relative standard deviation of the voxel with the greatest dose, percent.
     pub fn percent_of_greatest(&self) -> Option<f64> {
-        let finite = self.gy.data().iter().enumerate().filter(|(_, gy)| gy.is_finite());
+        let finite = self
+            .gy
+            .data()
+            .iter()
+            .enumerate()
+            .filter(|(_, gy)| gy.is_finite());
         let (n, _) = finite.max_by(|a, b| a.1.total_cmp(b.1))?;
         Some(f64::from(self.percent.data()[n])).filter(|percent| *percent >= 0.0)
     }
@@ -78,7 +99,9 @@ impl Spread {
         let half = 0.5 * voxels().map(|v| v.0).fold(0.0, f32::max);
         let (sum, count) = voxels()
             .filter(|(gy, _)| *gy > half)
-            .fold((0.0, 0_u64), |(sum, n), (gy, sigma)| (sum + f64::from(*sigma) / f64::from(*gy), n + 1));
+            .fold((0.0, 0_u64), |(sum, n), (gy, sigma)| {
+                (sum + f64::from(*sigma) / f64::from(*gy), n + 1)
+            });
         (count > 0).then(|| 100.0 * sum / count as f64)
     }
 }
@@ -92,9 +115,13 @@ mod tests {
     /// A slab whose dose falls along x, with a known spread in each voxel.
     #[test]
     fn spreads_are_of_the_local_dose_where_there_is_dose() {
-        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [10, 4, 4]).unwrap());
+        let grid =
+            Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [10, 4, 4]).unwrap());
         let by_x = |f: &dyn Fn(usize) -> f32| {
-            Arc::new(Volume::new(grid.clone(), (0..160).map(|n| f(n % 10)).collect()))
+            Arc::new(Volume::new(
+                grid.clone(),
+                (0..160).map(|n| f(n % 10)).collect(),
+            ))
         };
         // 10, 9, ... 1 Gy; then 0.5 Gy, too little; sd is 0.1 Gy all over.
         let gy = by_x(&|i| if i == 9 { 0.5 } else { 10.0 - i as f32 });
@@ -108,7 +135,8 @@ mod tests {
         assert_eq!([of_point(18.0), of_point(-2.0), of_point(40.0)], [None; 3]);
         assert!((spread.percent_of_greatest().unwrap() - 1.0).abs() < 1e-5);
         // A structure over the voxels 2 to 7 (8 to 3 Gy): those above 4 Gy count, 8, 7, 6 and 5.
-        let square = [(3.0, -1.0), (15.0, -1.0), (15.0, 7.0), (3.0, 7.0)].map(|(x, y)| DVec2::new(x, y));
+        let square =
+            [(3.0, -1.0), (15.0, -1.0), (15.0, 7.0), (3.0, 7.0)].map(|(x, y)| DVec2::new(x, y));
         let mask = mask_of(&grid, &square);
         let want = 100.0 * 0.1 * (1.0 / 8.0 + 1.0 / 7.0 + 1.0 / 6.0 + 1.0 / 5.0) / 4.0;
         let got = spread.mean_percent(&mask).unwrap();
@@ -116,8 +144,14 @@ mod tests {
     }
 
     fn mask_of(grid: &Arc<Grid>, outline: &[DVec2]) -> Mask {
-        let contours: Vec<Vec<DVec3>> =
-            (0..4).map(|k| outline.iter().map(|p| p.extend(2.0 * f64::from(k))).collect()).collect();
+        let contours: Vec<Vec<DVec3>> = (0..4)
+            .map(|k| {
+                outline
+                    .iter()
+                    .map(|p| p.extend(2.0 * f64::from(k)))
+                    .collect()
+            })
+            .collect();
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
         Mask::from_contours(grid, &contours, &|_| true).unwrap()
     }

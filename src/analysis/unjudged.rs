@@ -9,18 +9,30 @@ pub fn unjudged_text(judged: usize, unjudged: usize) -> Option<String> {
     let total = judged + unjudged;
     let percent = 100.0 * unjudged as f64 / total.max(1) as f64;
     let [unjudged_words, points] = [unjudged, total].map(grouped);
-    (unjudged > 0).then(|| format!("{unjudged_words} of {points} points ({percent:.1} %) NOT judged"))
+    (unjudged > 0)
+        .then(|| format!("{unjudged_words} of {points} points ({percent:.1} %) NOT judged"))
 }
 
 /// As [`unjudged_text`], with the reasons: `...: 67 240 outside B`.
 pub fn unjudged_words(counts: &Counts, evaluated: Side) -> Option<String> {
-    let Counts { analysed, outside, undefined, .. } = *counts;
+    let Counts {
+        analysed,
+        outside,
+        undefined,
+        ..
+    } = *counts;
     let number = unjudged_text(analysed, counts.unjudged())?;
     let parts = [
-        (outside, format!("{} outside {}", grouped(outside), evaluated.name())),
+        (
+            outside,
+            format!("{} outside {}", grouped(outside), evaluated.name()),
+        ),
         (undefined, format!("{} of 0 Gy", grouped(undefined))),
     ];
-    let parts: Vec<String> = parts.into_iter().filter_map(|(n, words)| (n > 0).then_some(words)).collect();
+    let parts: Vec<String> = parts
+        .into_iter()
+        .filter_map(|(n, words)| (n > 0).then_some(words))
+        .collect();
     Some(format!("{number}: {}", parts.join(", ")))
 }
 
@@ -51,9 +63,26 @@ mod tests {
 
     #[test]
     fn points_without_gamma_are_counted() {
-        let counts = Counts { analysed: 1681, passing: 1681, outside: 67_240, undefined: 0 };
+        let counts = Counts {
+            analysed: 1681,
+            passing: 1681,
+            outside: 67_240,
+            undefined: 0,
+        };
         let words = unjudged_words(&counts, Side::B).unwrap();
-        assert_eq!(words, "67 240 of 68 921 points (97.6 %) NOT judged: 67 240 outside B");
-        assert_eq!(unjudged_words(&Counts { outside: 0, ..counts }, Side::B), None);
+        assert_eq!(
+            words,
+            "67 240 of 68 921 points (97.6 %) NOT judged: 67 240 outside B"
+        );
+        assert_eq!(
+            unjudged_words(
+                &Counts {
+                    outside: 0,
+                    ..counts
+                },
+                Side::B
+            ),
+            None
+        );
     }
 }

@@ -39,7 +39,10 @@ const fn with_ctrl(key: Key) -> KeyboardShortcut {
 /// Keys with a command each. Of two that share a key, the one with more modifiers comes first.
 const SHORTCUTS: [Shortcut; 13] = [
     Shortcut {
-        keys: &[KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z), with_ctrl(Key::Y)],
+        keys: &[
+            KeyboardShortcut::new(Modifiers::COMMAND.plus(Modifiers::SHIFT), Key::Z),
+            with_ctrl(Key::Y),
+        ],
         word: "Ctrl + Y, Ctrl + Shift + Z",
         what: "redo",
         command: |_| Some(Command::Redo),
@@ -83,7 +86,10 @@ const SHORTCUTS: [Shortcut; 13] = [
         word: "D",
         what: "colourwash on and off",
         command: |s| {
-            Some(Command::DoseDisplay(DoseDisplay { wash: !s.dose_display.wash, ..s.dose_display.clone() }))
+            Some(Command::DoseDisplay(DoseDisplay {
+                wash: !s.dose_display.wash,
+                ..s.dose_display.clone()
+            }))
         },
         over_menus: false,
     },
@@ -92,7 +98,10 @@ const SHORTCUTS: [Shortcut; 13] = [
         word: "L",
         what: "isodose lines on and off",
         command: |s| {
-            Some(Command::DoseDisplay(DoseDisplay { lines: !s.dose_display.lines, ..s.dose_display.clone() }))
+            Some(Command::DoseDisplay(DoseDisplay {
+                lines: !s.dose_display.lines,
+                ..s.dose_display.clone()
+            }))
         },
         over_menus: false,
     },
@@ -158,21 +167,33 @@ const GESTURES: [(&str, &str); 22] = [
     ("Drag", "pan"),
     ("Ctrl + wheel", "zoom a view"),
     ("Wheel", "in the beam's-eye view and on X-rays: zoom"),
-    ("Ctrl + plus, minus, 0", "larger, smaller, normal text and buttons"),
+    (
+        "Ctrl + plus, minus, 0",
+        "larger, smaller, normal text and buttons",
+    ),
     ("Right drag", "window and level"),
     ("Double click", "crosshair here"),
-    ("Drag of the crosshair's centre", "moves it, in all views and in the DVH"),
+    (
+        "Drag of the crosshair's centre",
+        "moves it, in all views and in the DVH",
+    ),
     ("Page up, page down", "next axial slice"),
     ("1 … 6", "window presets, with the pointer over a view"),
     ("← →", "turn the gantry by 1°"),
     ("Shift + ← →", "turn the gantry by 10°"),
-    ("P, S, G, H", "on a structure: brush, sphere brush, polygon, freehand"),
+    (
+        "P, S, G, H",
+        "on a structure: brush, sphere brush, polygon, freehand",
+    ),
     ("E", "while drawing: erase"),
     ("Shift or Ctrl + drag", "while drawing: erase once"),
     ("[ ], Shift + wheel", "while drawing: size of the brush"),
     ("Esc", "while drawing: drop the outline, then the tool"),
     ("Space, held", "Compare, flicker: dose B"),
-    ("Arrows, page keys", "with X-rays: shift the patient by a step"),
+    (
+        "Arrows, page keys",
+        "with X-rays: shift the patient by a step",
+    ),
     ("Shift + these", "with X-rays: turn him"),
     ("[ ]", "with X-rays: a smaller, a larger step"),
     ("Space, held", "with X-rays: the DRR alone"),
@@ -180,15 +201,25 @@ const GESTURES: [(&str, &str); 22] = [
 
 /// All keys and gestures with what they do, for the help.
 pub fn help() -> impl Iterator<Item = (&'static str, &'static str)> {
-    GESTURES.into_iter().chain(SHORTCUTS.iter().map(|s| (s.word, s.what)))
+    GESTURES
+        .into_iter()
+        .chain(SHORTCUTS.iter().map(|s| (s.word, s.what)))
 }
 
-const PRESET_KEYS: [Key; 6] = [Key::Num1, Key::Num2, Key::Num3, Key::Num4, Key::Num5, Key::Num6];
+const PRESET_KEYS: [Key; 6] = [
+    Key::Num1,
+    Key::Num2,
+    Key::Num3,
+    Key::Num4,
+    Key::Num5,
+    Key::Num6,
+];
 
 /// The grid whose planes paging steps through: the CT's, else the dose's.
 fn paged_grid(state: &State) -> Option<&Grid> {
     let ct = state.case().ct.as_ref().map(|ct| ct.hu.grid());
-    ct.or_else(|| state.results.shown_dose().map(|d| d.gy.grid())).map(|g| g.as_ref())
+    ct.or_else(|| state.results.shown_dose().map(|d| d.gy.grid()))
+        .map(|g| g.as_ref())
 }
 
 /// Owner of the keyboard focus.
@@ -204,7 +235,11 @@ pub struct Keyboard {
 impl Keyboard {
     pub fn new(ctx: &egui::Context) -> Self {
         let (widget, modal) = ctx.memory(|m| (m.focused(), m.top_modal_layer().is_some()));
-        Self { widget, taken: modal || ctx.text_edit_focused(), menu: Popup::is_any_open(ctx) }
+        Self {
+            widget,
+            taken: modal || ctx.text_edit_focused(),
+            menu: Popup::is_any_open(ctx),
+        }
     }
 }
 
@@ -237,9 +272,15 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
     // The arrows turn the selected beam, unless a widget has the focus.
     let free = before.widget.is_none() && now.widget.is_none();
     let turns = free && state.workspace != Workspace::Register;
-    let beam = state.selected_beam().filter(|(_, b)| turns && b.read_only.is_none());
-    let turning =
-        beam.and_then(|(index, b)| Some((index, b.control_points.get(state.shown_point(b))?.gantry_deg)));
+    let beam = state
+        .selected_beam()
+        .filter(|(_, b)| turns && b.read_only.is_none());
+    let turning = beam.and_then(|(index, b)| {
+        Some((
+            index,
+            b.control_points.get(state.shown_point(b))?.gantry_deg,
+        ))
+    });
     pressed(false, commands);
     // A digit that missed its field must not change the views: the presets belong to the pointer over a view.
     let over_view = state.pointer_mm.is_some();
@@ -256,7 +297,11 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
                 turn -= step * i.count_and_consume_key(modifiers, Key::ArrowLeft) as f64;
             }
             if turn != 0.0 {
-                commands.push(Command::Gantry { beam, gantry_deg: start_deg + turn, gesture: None });
+                commands.push(Command::Gantry {
+                    beam,
+                    gantry_deg: start_deg + turn,
+                    gesture: None,
+                });
             }
         }
         let pages = i.count_and_consume_key(Modifiers::NONE, Key::PageUp) as i32
@@ -277,7 +322,9 @@ fn draw_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         let tools = [Key::P, Key::S, Key::G, Key::H].into_iter().zip(Tool::ALL);
         for (key, tool) in tools {
             if i.consume_key(Modifiers::NONE, key) && state.why_not_drawn().is_none() {
-                push(DrawAction::Tool((drawing.tool != Some(tool)).then_some(tool)));
+                push(DrawAction::Tool(
+                    (drawing.tool != Some(tool)).then_some(tool),
+                ));
             }
         }
         let Some(tool) = drawing.tool else { return };
@@ -295,11 +342,17 @@ fn draw_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         }
         for (modifiers, flips) in [(Modifiers::SHIFT, true), (Modifiers::NONE, false)] {
             if outlined && i.consume_key(modifiers, Key::Enter) {
-                push(DrawAction::Close { erase: drawing.erase ^ flips });
+                push(DrawAction::Close {
+                    erase: drawing.erase ^ flips,
+                });
             }
         }
         if i.consume_key(Modifiers::NONE, Key::Escape) {
-            push(if outlined { DrawAction::Drop } else { DrawAction::Tool(None) });
+            push(if outlined {
+                DrawAction::Drop
+            } else {
+                DrawAction::Tool(None)
+            });
         }
     });
 }
@@ -307,7 +360,9 @@ fn draw_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
 /// Keys of the Register workspace: arrows shift along the first image, page keys along its axis, with shift they turn.
 fn register_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let register = &state.register;
-    let Some(image) = register.images().first() else { return };
+    let Some(image) = register.images().first() else {
+        return;
+    };
     let free = ctx.memory(|m| m.focused().is_none());
     let [right, up, towards] = seen_axes(&image.radiograph.projection);
     let step = register.step;
@@ -343,7 +398,10 @@ fn register_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         }
     });
     if pose != start {
-        commands.push(Command::Register(RegisterAction::Move { pose, gesture: None }));
+        commands.push(Command::Register(RegisterAction::Move {
+            pose,
+            gesture: None,
+        }));
     }
 }
 

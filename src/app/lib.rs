@@ -20,4 +20,6 @@ pub mod workspace;
 
 pub use picture::{Compared, Shot, ShotError, picture};
 pub use run::{RunError, has_display, run};
-pub use window::{App, CompareOptions, Dialog, DoseWord, OneView, Options, Picked, RegisterOptions};
+pub use window::{
+    App, CompareOptions, Dialog, DoseWord, OneView, Options, Picked, RegisterOptions,
+};

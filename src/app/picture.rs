@@ -58,9 +58,14 @@ pub fn picture(
     let compares = options.compare.is_some() || options.plan_report.is_some();
     let xrays_asked = options.register.as_ref().map_or(0, |w| w.images.len());
     let build = |cc: &_| App::with_options(cc, options);
-    let (app, picture) = offscreen::draw(size_px, pixels_per_point, build, App::is_settled, patience)?;
+    let (app, picture) =
+        offscreen::draw(size_px, pixels_per_point, build, App::is_settled, patience)?;
     let (state, results) = (&app.state, &app.state.results);
-    let error = state.notices.iter().find(|n| n.kind == NoticeKind::Error).map(|n| n.text.clone());
+    let error = state
+        .notices
+        .iter()
+        .find(|n| n.kind == NoticeKind::Error)
+        .map(|n| n.text.clone());
     let loaded = state.is_loaded();
     // Nobody answers the question here.
     let unanswered = || state.strange_doses.first().map(|of| of.why.clone());
@@ -68,21 +73,33 @@ pub fn picture(
     // A requested X-ray that is missing is an error, too.
     if loaded && state.register.images().len() < xrays_asked {
         let unplaced = state.register.draft().map(|d| d.said());
-        let why = unplaced.or(error).unwrap_or_else(|| "an X-ray was not opened".to_owned());
+        let why = unplaced
+            .or(error)
+            .unwrap_or_else(|| "an X-ray was not opened".to_owned());
         return Err(ShotError::Case(why));
     }
     // A requested comparison that is missing is an error, too.
-    let refusal = || results.pair_refusal().map(str::to_owned).filter(|_| compares);
+    let refusal = || {
+        results
+            .pair_refusal()
+            .map(str::to_owned)
+            .filter(|_| compares)
+    };
     if let Some(why) = error.or_else(refusal).filter(|_| !loaded || compares) {
         return Err(ShotError::Case(why));
     }
-    let mut caveats = results.shown_dose().map(|d| d.caveats.clone()).unwrap_or_default();
+    let mut caveats = results
+        .shown_dose()
+        .map(|d| d.caveats.clone())
+        .unwrap_or_default();
     caveats.extend(results.shown_failure().map(str::to_owned));
     Ok(Shot {
         picture,
         status: results.shown_status(),
         caveats,
-        certainty: results.certainty().map(|c| format!("{}, {}", c.percent_words(), c.histories_words())),
+        certainty: results
+            .certainty()
+            .map(|c| format!("{}, {}", c.percent_words(), c.histories_words())),
         figures: figures_of(&app),
         notices: state.notices.iter().map(|n| n.text.clone()).collect(),
         compared: compared(&app),
@@ -90,8 +107,15 @@ pub fn picture(
 }
 
 fn compared(app: &App) -> Option<Compared> {
-    let doses = app.state.results.pair()?.map(|dose| (dose.label.clone(), dose.status));
-    Some(Compared { doses, note: app.state.results.pair_note().map(str::to_owned) })
+    let doses = app
+        .state
+        .results
+        .pair()?
+        .map(|dose| (dose.label.clone(), dose.status));
+    Some(Compared {
+        doses,
+        note: app.state.results.pair_note().map(str::to_owned),
+    })
 }
 
 fn figures_of(app: &App) -> Option<PlanFigures> {

@@ -53,7 +53,11 @@ const PREFERRED: wgpu::Backends = wgpu::Backends::PRIMARY;
 fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
     let mut setup = render::setup();
     setup.instance_descriptor.backends = backends;
-    let layout = options.state_folder.as_deref().map(Layout::load).unwrap_or_default();
+    let layout = options
+        .state_folder
+        .as_deref()
+        .map(Layout::load)
+        .unwrap_or_default();
     let native = eframe::NativeOptions {
         viewport: egui::ViewportBuilder::default()
             .with_title("Beamsight (not for clinical use)")
@@ -83,7 +87,9 @@ fn in_plain_words(error: &eframe::Error) -> RunError {
     match error {
         eframe::Error::Wgpu(_) => RunError::NoDriver(short),
         // winit names the library: "XNotSupported(LibraryOpenError(... libXcursor.so.1 ...".
-        _ if text.contains("LibraryOpenError") || text.contains(".so") => RunError::Libraries(short),
+        _ if text.contains("LibraryOpenError") || text.contains(".so") => {
+            RunError::Libraries(short)
+        }
         _ if text.contains("XOpenDisplayFailed")
             || text.contains("NotSupported")
             || text.contains("Connect") =>
@@ -134,16 +140,29 @@ mod tests {
 
     #[test]
     fn a_missing_library_becomes_a_message_with_the_packages() {
-        let error = caught(|| panic!("Library libxkbcommon-x11.so could not be loaded.")).unwrap_err();
+        let error =
+            caught(|| panic!("Library libxkbcommon-x11.so could not be loaded.")).unwrap_err();
         let text = error.to_string();
-        assert!(text.contains("libxkbcommon-x11") && text.contains("apt-get install"), "{text}");
+        assert!(
+            text.contains("libxkbcommon-x11") && text.contains("apt-get install"),
+            "{text}"
+        );
     }
 
     #[test]
     fn winit_and_wgpu_errors_become_remedies() {
         let no_driver = eframe::Error::Wgpu(egui_wgpu::WgpuError::NoSurfaceFormatsAvailable);
-        assert!(in_plain_words(&no_driver).to_string().contains("mesa-vulkan-drivers"));
-        let creation = eframe::Error::AppCreation("XNotSupported(LibraryOpenError(libXcursor.so.1".into());
-        assert!(in_plain_words(&creation).to_string().contains("libxcursor1"));
+        assert!(
+            in_plain_words(&no_driver)
+                .to_string()
+                .contains("mesa-vulkan-drivers")
+        );
+        let creation =
+            eframe::Error::AppCreation("XNotSupported(LibraryOpenError(libXcursor.so.1".into());
+        assert!(
+            in_plain_words(&creation)
+                .to_string()
+                .contains("libxcursor1")
+        );
     }
 }

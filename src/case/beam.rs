@@ -154,7 +154,10 @@ pub fn check_leaf_boundaries(boundaries_mm: &[f64]) -> Result<(), LeafBoundaryEr
             return Err(LeafBoundaryError::Order { low_mm, high_mm });
         }
         if high_mm - low_mm < NARROWEST_LEAF_MM {
-            return Err(LeafBoundaryError::Narrow { pair: row + 1, width_mm: high_mm - low_mm });
+            return Err(LeafBoundaryError::Narrow {
+                pair: row + 1,
+                width_mm: high_mm - low_mm,
+            });
         }
     }
     Ok(())
@@ -172,7 +175,10 @@ impl ControlPoint {
     /// Itself with the jaws and leaves that it has after a part of its way to another, 0 to 1.
     #[must_use]
     pub fn on_the_way_to(&self, to: &Self, part: f64) -> Self {
-        let (x, y) = (interpolated(self.jaws.x, to.jaws.x, part), interpolated(self.jaws.y, to.jaws.y, part));
+        let (x, y) = (
+            interpolated(self.jaws.x, to.jaws.x, part),
+            interpolated(self.jaws.y, to.jaws.y, part),
+        );
         let leaves = self.leaves_mm.iter().zip(&to.leaves_mm);
         Self {
             jaws: Jaws { x, y },
@@ -188,7 +194,14 @@ fn interpolated(from: [f64; 2], to: [f64; 2], part: f64) -> [f64; 2] {
 
 impl Beam {
     /// A static photon beam.
-    pub fn fixed(name: &str, number: u32, gantry_deg: f64, isocentre_mm: DVec3, jaws: Jaws, mu: f64) -> Self {
+    pub fn fixed(
+        name: &str,
+        number: u32,
+        gantry_deg: f64,
+        isocentre_mm: DVec3,
+        jaws: Jaws,
+        mu: f64,
+    ) -> Self {
         Self {
             name: name.to_owned(),
             number,
@@ -225,17 +238,23 @@ impl Beam {
     /// Whether a structure takes part in this beam: all but the boluses that are taken off for it.
     pub fn meets(&self, structure: &Structure) -> bool {
         structure.kind != StructureKind::Bolus
-            || !self.without_boluses.iter().any(|name| is_same_name(name, &structure.name))
+            || !self
+                .without_boluses
+                .iter()
+                .any(|name| is_same_name(name, &structure.name))
     }
 
     /// Whether a bolus of this name is taken off for this beam.
     pub(super) fn is_without_bolus(&self, name: &str) -> bool {
-        self.without_boluses.iter().any(|other| is_same_name(other, name))
+        self.without_boluses
+            .iter()
+            .any(|other| is_same_name(other, name))
     }
 
     /// Takes a bolus off for this beam, or lays it back on.
     pub fn set_bolus(&mut self, name: &str, on: bool) {
-        self.without_boluses.retain(|other| !is_same_name(other, name));
+        self.without_boluses
+            .retain(|other| !is_same_name(other, name));
         if !on {
             self.without_boluses.push(name.to_owned());
         }
@@ -243,8 +262,15 @@ impl Beam {
 
     /// Parts of the beam that its file alone states and no new file of it would, a few words each.
     pub fn parts_of_its_file(&self) -> Vec<String> {
-        let accessories = self.accessories.iter().map(|id| format!("accessory '{id}'"));
-        self.not_modelled.iter().cloned().chain(accessories).collect()
+        let accessories = self
+            .accessories
+            .iter()
+            .map(|id| format!("accessory '{id}'"));
+        self.not_modelled
+            .iter()
+            .cloned()
+            .chain(accessories)
+            .collect()
     }
 
     /// Whether the beam is meant to be delivered: for treatment, and not switched off.
@@ -253,9 +279,26 @@ impl Beam {
     }
 
     /// The beam limiting device's frame at one of its control points.
-    pub fn frame_at(&self, point: &ControlPoint, position: PatientPosition, sad_mm: f64) -> BeamFrame {
-        let ControlPoint { gantry_deg, collimator_deg, couch_deg, .. } = *point;
-        BeamFrame::new(position, gantry_deg, collimator_deg, couch_deg, self.isocentre_mm, sad_mm)
+    pub fn frame_at(
+        &self,
+        point: &ControlPoint,
+        position: PatientPosition,
+        sad_mm: f64,
+    ) -> BeamFrame {
+        let ControlPoint {
+            gantry_deg,
+            collimator_deg,
+            couch_deg,
+            ..
+        } = *point;
+        BeamFrame::new(
+            position,
+            gantry_deg,
+            collimator_deg,
+            couch_deg,
+            self.isocentre_mm,
+            sad_mm,
+        )
     }
 
     /// The first control point: the start of the beam, and all of a static one.
@@ -267,7 +310,10 @@ impl Beam {
 impl Jaws {
     /// A symmetric field of the given sides, mm.
     pub fn symmetric(x_mm: f64, y_mm: f64) -> Self {
-        Self { x: [-x_mm / 2.0, x_mm / 2.0], y: [-y_mm / 2.0, y_mm / 2.0] }
+        Self {
+            x: [-x_mm / 2.0, x_mm / 2.0],
+            y: [-y_mm / 2.0, y_mm / 2.0],
+        }
     }
 
     /// Sides of the field, mm at the isocentre plane.

@@ -24,7 +24,9 @@ impl Beam {
 
     /// The requested map, else the map that the leaves were sequenced from.
     pub fn map(&self) -> Option<&FluenceMap> {
-        self.fluence.as_ref().or(self.cut_from.as_ref().map(|from| &from.map))
+        self.fluence
+            .as_ref()
+            .or(self.cut_from.as_ref().map(|from| &from.map))
     }
 
     /// Upper bounds of [`Self::map`].
@@ -38,7 +40,8 @@ impl Beam {
     /// The beam with the map that its leaves were cut from in their place; as it is where there is none.
     #[must_use]
     pub fn uncut(&self) -> Self {
-        let Some(CutFrom { map, mu, limits }) = self.cut_from.as_deref().cloned().filter(|_| self.is_cut())
+        let Some(CutFrom { map, mu, limits }) =
+            self.cut_from.as_deref().cloned().filter(|_| self.is_cut())
         else {
             return self.clone();
         };
@@ -83,6 +86,9 @@ impl Plan {
     /// The plan with maps in place of the leaves that were cut from them.
     #[must_use]
     pub fn uncut(&self) -> Self {
-        Self { beams: self.beams.iter().map(Beam::uncut).collect(), ..self.clone() }
+        Self {
+            beams: self.beams.iter().map(Beam::uncut).collect(),
+            ..self.clone()
+        }
     }
 }

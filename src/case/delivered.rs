@@ -82,7 +82,10 @@ impl Beam {
 impl Plan {
     /// A beam of the plan as [`Beam::delivered`], with its machine.
     pub fn delivered_beam(&self, beam: &Beam) -> Beam {
-        Beam { machine: Some(self.machine_of(beam).to_owned()), ..beam.delivered() }
+        Beam {
+            machine: Some(self.machine_of(beam).to_owned()),
+            ..beam.delivered()
+        }
     }
 
     /// The plan without what no dose is made of: names, objectives, records. Two plans that are equal so have one dose on one patient.
@@ -157,13 +160,24 @@ mod tests {
         beam.machine = Some("generic-6mv".to_owned());
         (beam.treatment_machine, beam.dose_rate_mu_min) = (Some("M1".to_owned()), Some(600.0));
         (beam.energy_mv, beam.unflattened, beam.source_axis_mm) = (Some(6.0), true, Some(1000.0));
-        beam.mlc = Some(Mlc { axis: MlcAxis::X, boundaries_mm: vec![-10.0, 0.0, 10.0] });
+        beam.mlc = Some(Mlc {
+            axis: MlcAxis::X,
+            boundaries_mm: vec![-10.0, 0.0, 10.0],
+        });
         beam.control_points[0].leaves_mm = vec![[-5.0, 5.0]; 2];
         beam.fluence = Some(map(0.5));
-        beam.fluence_limits = vec![FluenceLimit { beamlet: 0, mu: 80.0 }];
-        beam.cut_from = Some(Box::new(CutFrom { map: map(0.4), mu: 90.0, limits: Vec::new() }));
+        beam.fluence_limits = vec![FluenceLimit {
+            beamlet: 0,
+            mu: 80.0,
+        }];
+        beam.cut_from = Some(Box::new(CutFrom {
+            map: map(0.4),
+            mu: 90.0,
+            limits: Vec::new(),
+        }));
         (beam.setup, beam.off, beam.read_only) = (true, true, Some("electrons".to_owned()));
-        (beam.not_modelled, beam.without_boluses) = (vec!["wedge".to_owned()], vec!["Gel".to_owned()]);
+        (beam.not_modelled, beam.without_boluses) =
+            (vec!["wedge".to_owned()], vec!["Gel".to_owned()]);
         beam.accessories = vec!["T1".to_owned()];
         beam
     }
@@ -174,14 +188,25 @@ mod tests {
             prescription_gy: Some(60.0),
             fractions: 30,
             normalisation: Some(Normalisation::to_named("PTV", 95.0, 60.0)),
-            objectives: FluenceObjectives { smoothness: 2.0, ..FluenceObjectives::default() },
+            objectives: FluenceObjectives {
+                smoothness: 2.0,
+                ..FluenceObjectives::default()
+            },
             beams: vec![full_beam()],
             uid: Some("1.2".to_owned()),
-            approval: Some(Approval { stage: Stage::Reviewed, by, at: date, reason: "fine".to_owned() }),
+            approval: Some(Approval {
+                stage: Stage::Reviewed,
+                by,
+                at: date,
+                reason: "fine".to_owned(),
+            }),
             answered_goals: Some("x".to_owned()),
             follows_goals: true,
             remarks: vec![Remark::warning("of another structure set", Vec::new())],
-            absent_beams: vec![AbsentBeam { number: 2, mu: 50.0 }],
+            absent_beams: vec![AbsentBeam {
+                number: 2,
+                mu: 50.0,
+            }],
             ..Plan::new("P", "generic-6mv")
         }
     }
@@ -189,7 +214,11 @@ mod tests {
     const OF_BEAM: [Change<Beam>; 22] = [
         ("name", |b| b.name.push('x'), false),
         ("number", |b| b.number += 1, true),
-        ("machine", |b| b.machine = Some("generic-10mv".to_owned()), true),
+        (
+            "machine",
+            |b| b.machine = Some("generic-10mv".to_owned()),
+            true,
+        ),
         // A dose by another machine than the file's says so.
         ("treatment_machine", |b| b.treatment_machine = None, true),
         ("radiation", |b| b.radiation = Radiation::Electron, true),
@@ -229,7 +258,16 @@ mod tests {
         ("prescription_gy", |p| p.prescription_gy = Some(50.0), true),
         ("fractions", |p| p.fractions += 1, true),
         ("normalisation", |p| p.normalisation = None, true),
-        ("objectives", |p| p.objectives.fall_off = FallOff { weight: 9.0, ..FallOff::default() }, false),
+        (
+            "objectives",
+            |p| {
+                p.objectives.fall_off = FallOff {
+                    weight: 9.0,
+                    ..FallOff::default()
+                }
+            },
+            false,
+        ),
         ("beams", |p| p.beams.clear(), true),
         ("uid", |p| p.uid = None, false),
         ("approval", |p| p.approval = None, false),
@@ -241,30 +279,46 @@ mod tests {
 
     /// Members of a value as its file names them: a member that no change is of is one that was forgotten.
     fn members(value: impl serde::Serialize) -> BTreeSet<String> {
-        let Ok(Value::Object(object)) = serde_json::to_value(value) else { panic!("an object") };
+        let Ok(Value::Object(object)) = serde_json::to_value(value) else {
+            panic!("an object")
+        };
         object.keys().cloned().collect()
     }
 
     fn named<T>(changes: &[Change<T>]) -> BTreeSet<String> {
-        changes.iter().map(|(member, ..)| (*member).to_owned()).collect()
+        changes
+            .iter()
+            .map(|(member, ..)| (*member).to_owned())
+            .collect()
     }
 
     #[test]
     fn each_member_counts_exactly_where_a_dose_is_made_of_it() {
         assert_eq!(members(full_beam()), named(&OF_BEAM));
-        assert_eq!(members(full_beam().control_points.remove(0)), named(&OF_POINT));
+        assert_eq!(
+            members(full_beam().control_points.remove(0)),
+            named(&OF_POINT)
+        );
         assert_eq!(members(full_plan()), named(&OF_PLAN));
         let mut plan = full_plan();
         for (member, change, counts) in OF_BEAM {
             let mut beam = full_beam();
             change(&mut beam);
             assert_ne!(beam, full_beam(), "{member}");
-            assert_eq!(beam.delivered() != full_beam().delivered(), counts, "{member}");
+            assert_eq!(
+                beam.delivered() != full_beam().delivered(),
+                counts,
+                "{member}"
+            );
         }
         for (member, change, counts) in OF_POINT {
             let mut beam = full_beam();
             change(&mut beam.control_points[0]);
-            assert_eq!(beam.delivered() != full_beam().delivered(), counts, "{member}");
+            assert_eq!(
+                beam.delivered() != full_beam().delivered(),
+                counts,
+                "{member}"
+            );
         }
         plan.beams[0].machine = None;
         for (member, change, counts) in OF_PLAN {

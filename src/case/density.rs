@@ -63,12 +63,23 @@ impl DensityOverride {
     ];
 
     /// The CT's densities, which count outside the body, too.
-    pub const AS_SCANNED: Self = Self { density: Density::AsScanned, medium: None, off: false };
+    pub const AS_SCANNED: Self = Self {
+        density: Density::AsScanned,
+        medium: None,
+        off: false,
+    };
 
     /// A medium with its usual density.
     pub fn preset(medium: Medium) -> Self {
-        let mass = Self::PRESETS.iter().find(|(m, _)| *m == medium).map_or(1.0, |(_, mass)| *mass);
-        Self { density: Density::MassGCm3(mass), medium: Some(medium), off: false }
+        let mass = Self::PRESETS
+            .iter()
+            .find(|(m, _)| *m == medium)
+            .map_or(1.0, |(_, mass)| *mass);
+        Self {
+            density: Density::MassGCm3(mass),
+            medium: Some(medium),
+            off: false,
+        }
     }
 
     /// Why its number cannot be, if so.
@@ -112,6 +123,8 @@ impl fmt::Display for DensityOverride {
     /// `1.00 g/cm³ (water)`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.density)?;
-        self.medium.map_or(Ok(()), |medium| write!(f, " ({})", medium.name().to_lowercase()))
+        self.medium.map_or(Ok(()), |medium| {
+            write!(f, " ({})", medium.name().to_lowercase())
+        })
     }
 }

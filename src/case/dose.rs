@@ -122,8 +122,14 @@ impl Dose {
     /// The dose with what is known of its inputs. One with caveats is partial at best.
     #[must_use]
     pub fn with_reservations(mut self, reservations: &Reservations) -> Self {
-        add_each_once(&mut self.caveats, reservations.caveats.iter().map(String::as_str));
-        add_each_once(&mut self.remarks, reservations.remarks.iter().map(String::as_str));
+        add_each_once(
+            &mut self.caveats,
+            reservations.caveats.iter().map(String::as_str),
+        );
+        add_each_once(
+            &mut self.remarks,
+            reservations.remarks.iter().map(String::as_str),
+        );
         if !reservations.caveats.is_empty() {
             self.status = self.status.worst(DoseStatus::Partial);
         }
@@ -142,7 +148,11 @@ impl Dose {
 
     /// The status with its caveats and what else is known of the dose, on one line.
     pub fn status_with_remarks(&self) -> String {
-        let remarks: String = self.remarks.iter().map(|remark| format!("; {remark}")).collect();
+        let remarks: String = self
+            .remarks
+            .iter()
+            .map(|remark| format!("; {remark}"))
+            .collect();
         self.status_text() + &remarks
     }
 
@@ -181,9 +191,10 @@ impl DoseValueError {
     /// silence.
     pub fn caveat(gy: &Volume<f32>) -> Option<String> {
         match Self::check(gy) {
-            Err(Self::Negative { at: [i, j, k], value }) => {
-                Some(format!("values below 0 Gy ({value} at voxel {i} {j} {k})"))
-            }
+            Err(Self::Negative {
+                at: [i, j, k],
+                value,
+            }) => Some(format!("values below 0 Gy ({value} at voxel {i} {j} {k})")),
             _ => None,
         }
     }
@@ -201,7 +212,11 @@ pub struct BeamDose {
 
 /// A status with its caveats.
 pub fn status_text(status: DoseStatus, caveats: &[String]) -> String {
-    if caveats.is_empty() { status.to_string() } else { format!("{status}: {}", caveats.join(", ")) }
+    if caveats.is_empty() {
+        status.to_string()
+    } else {
+        format!("{status}: {}", caveats.join(", "))
+    }
 }
 
 /// The record of a finished job: its inputs, its device and its times.
@@ -241,7 +256,10 @@ impl Receipt {
 
     /// The warning that the CPU did the job because a card failed, and why.
     pub fn card_failure(&self) -> Option<&str> {
-        self.warnings.iter().map(String::as_str).find(|w| w.starts_with(ON_THE_CPU))
+        self.warnings
+            .iter()
+            .map(String::as_str)
+            .find(|w| w.starts_with(ON_THE_CPU))
     }
 
     /// The receipt with one more warning.
@@ -282,18 +300,30 @@ mod tests {
 
     #[test]
     fn values_that_are_no_dose_are_named_with_their_voxel() {
-        assert_eq!(DoseValueError::check(&volume_with(&[(3, 0.0), (4, -0.0)])), Ok(()));
+        assert_eq!(
+            DoseValueError::check(&volume_with(&[(3, 0.0), (4, -0.0)])),
+            Ok(())
+        );
         // Voxel (2, 1, 3) is the 2 + 3 (1 + 4 * 3) = 41st.
         let (voxel, nan) = ([2, 1, 3], volume_with(&[(41, f32::NAN), (50, -1.0)]));
         assert!(
             matches!(DoseValueError::check(&nan), Err(DoseValueError::NotFinite { at: a, .. }) if a == voxel)
         );
         let infinite = DoseValueError::check(&volume_with(&[(41, f32::INFINITY)]));
-        assert_eq!(infinite, Err(DoseValueError::NotFinite { at: voxel, value: f32::INFINITY }));
+        assert_eq!(
+            infinite,
+            Err(DoseValueError::NotFinite {
+                at: voxel,
+                value: f32::INFINITY
+            })
+        );
         let negative = volume_with(&[(41, -0.25)]);
         assert_eq!(
             DoseValueError::check(&negative),
-            Err(DoseValueError::Negative { at: voxel, value: -0.25 })
+            Err(DoseValueError::Negative {
+                at: voxel,
+                value: -0.25
+            })
         );
         assert!(DoseValueError::caveat(&negative).is_some_and(|caveat| caveat.contains("2 1 3")));
         assert_eq!(DoseValueError::caveat(&volume_with(&[])), None);

@@ -46,12 +46,18 @@ impl DoseEngine {
     /// Engine of single beams: itself, or for an engine that computes whole plans the one that stands in until its first histories.
     #[must_use]
     pub const fn beam_engine(self) -> Self {
-        if self.is_statistical() { Self::CollapsedCone } else { self }
+        if self.is_statistical() {
+            Self::CollapsedCone
+        } else {
+            self
+        }
     }
 
     /// Engines that sample histories, in the order of the list.
     pub fn statistical() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|engine| engine.is_statistical())
+        Self::ALL
+            .into_iter()
+            .filter(|engine| engine.is_statistical())
     }
 
     /// Whether the engine samples histories: its dose has a statistical uncertainty, refines on screen, and comes from one run of all
@@ -75,7 +81,9 @@ impl FromStr for DoseEngine {
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         let named = Self::ALL.into_iter().find(|engine| engine.word() == word);
-        named.ok_or_else(|| NoSuchEngine { word: word.to_owned() })
+        named.ok_or_else(|| NoSuchEngine {
+            word: word.to_owned(),
+        })
     }
 }
 
@@ -87,9 +95,15 @@ mod tests {
     fn each_engine_has_one_word_for_verbs_and_files() {
         for engine in DoseEngine::ALL {
             assert_eq!(engine.word().parse(), Ok(engine));
-            assert_eq!(serde_json::to_string(&engine).unwrap(), format!("\"{engine}\""));
+            assert_eq!(
+                serde_json::to_string(&engine).unwrap(),
+                format!("\"{engine}\"")
+            );
         }
         let error = "magic".parse::<DoseEngine>().unwrap_err();
-        assert_eq!(error.to_string(), "'magic' is no engine; the engines are cccs, mccs");
+        assert_eq!(
+            error.to_string(),
+            "'magic' is no engine; the engines are cccs, mccs"
+        );
     }
 }

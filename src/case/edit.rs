@@ -2,8 +2,8 @@
 
 use super::structure::is_same_name;
 use super::{
-    Approval, ApprovalError, Beam, Case, Dose, Goal, Plan, PlanFault, Steps, Structure, StructureFault,
-    StructureSet,
+    Approval, ApprovalError, Beam, Case, Dose, Goal, Plan, PlanFault, Steps, Structure,
+    StructureFault, StructureSet,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,7 +90,11 @@ pub enum EditError {
     #[error(
         "the dose of the plan '{plan}' is made with the structure '{structure}', and the plan is {by}. Take the approval back first"
     )]
-    InApprovedDose { structure: String, plan: String, by: String },
+    InApprovedDose {
+        structure: String,
+        plan: String,
+        by: String,
+    },
     #[error(transparent)]
     Approval(#[from] ApprovalError),
     #[error(transparent)]
@@ -125,7 +129,11 @@ impl Step {
 impl History {
     pub fn new(case: Case) -> Self {
         Self {
-            steps: Steps::at(Step { case, name: String::new(), gesture: None }),
+            steps: Steps::at(Step {
+                case,
+                name: String::new(),
+                gesture: None,
+            }),
             before_load: BTreeMap::new(),
         }
     }
@@ -142,7 +150,12 @@ impl History {
     /// Names of all steps, oldest first: [`Self::done`] of them are done, the others are undone.
     pub fn names(&self) -> Vec<&str> {
         let current = std::iter::once(self.steps.now());
-        let steps = self.steps.past().iter().chain(current).chain(self.steps.future().iter().rev());
+        let steps = self
+            .steps
+            .past()
+            .iter()
+            .chain(current)
+            .chain(self.steps.future().iter().rev());
         steps.skip(1).map(|step| step.name.as_str()).collect()
     }
 
@@ -152,7 +165,11 @@ impl History {
         let current = plans.get(plan)?;
 
         for step in self.steps.past().iter().rev() {
-            let kept = step.case.plans.iter().position(|earlier| Arc::ptr_eq(earlier, &plans[place]));
+            let kept = step
+                .case
+                .plans
+                .iter()
+                .position(|earlier| Arc::ptr_eq(earlier, &plans[place]));
             place = kept.or((step.case.plans.len() == plans.len()).then_some(place))?;
             plans = &step.case.plans;
             // One that stayed has the maps of the step after it.
@@ -160,7 +177,9 @@ impl History {
                 return Some(&plans[place]);
             }
         }
-        self.before_load.get(&place).filter(|earlier| !has_map_values_of(earlier, current))
+        self.before_load
+            .get(&place)
+            .filter(|earlier| !has_map_values_of(earlier, current))
     }
 
     /// Number of steps that can be undone.
@@ -186,7 +205,11 @@ impl History {
             return Ok(());
         }
         // A drag is named by what it changed since it began.
-        let began = self.steps.past().last().filter(|_| self.steps.goes_on(gesture));
+        let began = self
+            .steps
+            .past()
+            .last()
+            .filter(|_| self.steps.goes_on(gesture));
         let name = edit.name(began.map_or(self.case(), |step| &step.case));
         let mut case = self.case().clone();
         let is_record = matches!(edit, Edit::SetApproval { .. });
@@ -196,7 +219,14 @@ impl History {
             case.drop_records_of_changed(self.case());
         }
         case.check_changes(self.case())?;
-        self.steps.set(Step { case, name, gesture }, gesture);
+        self.steps.set(
+            Step {
+                case,
+                name,
+                gesture,
+            },
+            gesture,
+        );
         Ok(())
     }
 
@@ -205,7 +235,12 @@ impl History {
     ///
     /// # Errors
     /// As [`Self::apply`].
-    pub fn apply_to_step(&mut self, plan: usize, edit: Edit, gesture: Option<u64>) -> Result<(), EditError> {
+    pub fn apply_to_step(
+        &mut self,
+        plan: usize,
+        edit: Edit,
+        gesture: Option<u64>,
+    ) -> Result<(), EditError> {
         let past = self.steps.past();
         let joined = { past.iter() }
             .rposition(|step| step.is_of_gesture(gesture))
@@ -213,9 +248,13 @@ impl History {
         let Some((joined, previous)) = joined.zip(self.case().plans.get(plan).cloned()) else {
             return self.apply(edit, gesture);
         };
-        let has_changed = past[joined..]
-            .iter()
-            .any(|step| !step.case.plans.iter().any(|other| Arc::ptr_eq(other, &previous)));
+        let has_changed = past[joined..].iter().any(|step| {
+            !step
+                .case
+                .plans
+                .iter()
+                .any(|other| Arc::ptr_eq(other, &previous))
+        });
         if joined == 0 || has_changed {
             return self.apply(edit, gesture);
         }
@@ -229,7 +268,11 @@ impl History {
             if n == joined {
                 step.name.clone_from(&name);
             }
-            let places = step.case.plans.iter_mut().filter(|place| Arc::ptr_eq(place, &previous));
+            let places = step
+                .case
+                .plans
+                .iter_mut()
+                .filter(|place| Arc::ptr_eq(place, &previous));
             places.for_each(|place| *place = Arc::clone(&after));
         }
         Ok(())
@@ -242,12 +285,18 @@ impl History {
 
     /// Why the last step cannot be undone though there is one: an approved plan would not be as it is.
     pub fn undo_refusal(&self) -> Option<EditError> {
-        self.steps.past().last().and_then(|step| self.case().hold_approved(&step.case).err())
+        self.steps
+            .past()
+            .last()
+            .and_then(|step| self.case().hold_approved(&step.case).err())
     }
 
     /// As [`Self::undo_refusal`], of the step that was undone last.
     pub fn redo_refusal(&self) -> Option<EditError> {
-        self.steps.future().last().and_then(|step| self.case().hold_approved(&step.case).err())
+        self.steps
+            .future()
+            .last()
+            .and_then(|step| self.case().hold_approved(&step.case).err())
     }
 
     /// Undoes the last step; `false` where the history is empty, or the step is refused.
@@ -284,11 +333,15 @@ impl History {
 
 /// Whether a plan's beams have the map values of `current`, by number.
 fn has_map_values_of(plan: &Plan, current: &Plan) -> bool {
-    current.beams.iter().filter(|beam| beam.map().is_some()).all(|beam| {
-        let same_number = plan.beams.iter().find(|other| other.number == beam.number);
-        let [map, other] = [Some(beam), same_number].map(|beam| beam?.map());
-        map.map(|map| &map.values) == other.map(|map| &map.values)
-    })
+    current
+        .beams
+        .iter()
+        .filter(|beam| beam.map().is_some())
+        .all(|beam| {
+            let same_number = plan.beams.iter().find(|other| other.number == beam.number);
+            let [map, other] = [Some(beam), same_number].map(|beam| beam?.map());
+            map.map(|map| &map.values) == other.map(|map| &map.values)
+        })
 }
 
 impl Case {
@@ -325,17 +378,29 @@ impl Case {
                 beams.remove(beam);
             }
             Edit::SetBeam { plan, beam, value } => {
-                let previous = self.plans.get(plan).map(Arc::clone).ok_or(EditError::NoPlan(plan))?;
+                let previous = self
+                    .plans
+                    .get(plan)
+                    .map(Arc::clone)
+                    .ok_or(EditError::NoPlan(plan))?;
                 let next = self.plan_mut(plan)?;
                 *next.beams.get_mut(beam).ok_or(EditError::NoBeam(beam))? = value;
                 next.name_turned_beams(&previous);
             }
-            Edit::SetFluences { plan, beams, answered_goals } => {
+            Edit::SetFluences {
+                plan,
+                beams,
+                answered_goals,
+            } => {
                 self.plan_mut(plan)?.normalisation = None;
                 self.replace_beams(plan, beams)?;
                 self.plan_mut(plan)?.set_answered_goals(answered_goals);
             }
-            Edit::SetLeaves { plan, beams, answered_goals } => {
+            Edit::SetLeaves {
+                plan,
+                beams,
+                answered_goals,
+            } => {
                 self.replace_beams(plan, beams)?;
                 self.plan_mut(plan)?.set_answered_goals(answered_goals);
             }
@@ -351,7 +416,10 @@ impl Case {
             }
             Edit::SetStructure { index, mut value } => {
                 self.check_identity(&value, Some(index))?;
-                let place = self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))?;
+                let place = self
+                    .structures_mut()
+                    .get_mut(index)
+                    .ok_or(EditError::NoStructure(index))?;
                 // Whoever names it has told it apart from the other of its name.
                 value.shared_name = value.shared_name.filter(|_| value.name == place.name);
                 let previous = std::mem::replace(place, value.clone());
@@ -360,7 +428,10 @@ impl Case {
             Edit::SetStructures(_, structures) => {
                 for (index, value) in structures {
                     self.check_identity(&value, Some(index))?;
-                    *self.structures_mut().get_mut(index).ok_or(EditError::NoStructure(index))? = value;
+                    *self
+                        .structures_mut()
+                        .get_mut(index)
+                        .ok_or(EditError::NoStructure(index))? = value;
                 }
             }
             Edit::RemoveStructure { index } => {
@@ -392,8 +463,10 @@ impl Case {
 
     /// Checks plans and structures that the case before the edit does not have.
     fn check_changes(&self, previous: &Self) -> Result<(), EditError> {
-        let mut new_plans =
-            self.plans.iter().filter(|plan| !previous.plans.iter().any(|other| Arc::ptr_eq(other, plan)));
+        let mut new_plans = self
+            .plans
+            .iter()
+            .filter(|plan| !previous.plans.iter().any(|other| Arc::ptr_eq(other, plan)));
         let fault = new_plans.find_map(|plan| plan.fault());
         fault.map_or(Ok(()), |fault| Err(EditError::Plan(Box::new(fault))))?;
         let checked = &previous.structures.structures;
@@ -411,13 +484,24 @@ impl Case {
 
     /// Marks `number` and the structures' numbers as used.
     fn reserve_number(&mut self, number: u32) {
-        let highest = self.structures.structures.iter().map(|s| s.number).max().unwrap_or(0);
+        let highest = self
+            .structures
+            .structures
+            .iter()
+            .map(|s| s.number)
+            .max()
+            .unwrap_or(0);
         self.spent_number = self.spent_number.max(highest).max(number);
     }
 
     /// Structures are identified by number and by name: no two may share either.
     fn check_identity(&self, structure: &Structure, index: Option<usize>) -> Result<(), EditError> {
-        let others = self.structures.structures.iter().enumerate().filter(|(n, _)| Some(*n) != index);
+        let others = self
+            .structures
+            .structures
+            .iter()
+            .enumerate()
+            .filter(|(n, _)| Some(*n) != index);
         for (_, other) in others {
             if other.number == structure.number {
                 return Err(EditError::NumberTaken(structure.number));
@@ -454,8 +538,12 @@ impl Case {
             if objectives != plan.objectives {
                 Arc::make_mut(plan).objectives = objectives;
             }
-            let Some(normalisation) = &plan.normalisation else { continue };
-            let Some((name, number)) = normalisation.structure() else { continue };
+            let Some(normalisation) = &plan.normalisation else {
+                continue;
+            };
+            let Some((name, number)) = normalisation.structure() else {
+                continue;
+            };
             let number = number.filter(|n| structures.by_number(*n).is_some());
             let bound = match structures.referenced(number, name) {
                 Ok(to) => normalisation.of_structure(&to.name, Some(to.number)),
@@ -480,14 +568,20 @@ impl Case {
     /// Plans that refer to a structure, by index.
     pub fn plans_normalised_to(&self, structure: u32) -> Vec<usize> {
         let referring = self.plans.iter().enumerate().filter(|(_, plan)| {
-            let to = plan.normalisation.as_ref().and_then(|n| self.structures.normalised_to(n));
+            let to = plan
+                .normalisation
+                .as_ref()
+                .and_then(|n| self.structures.normalised_to(n));
             to.is_some_and(|to| to.is_ok_and(|s| s.number == structure))
         });
         referring.map(|(n, _)| n).collect()
     }
 
     fn plan_mut(&mut self, plan: usize) -> Result<&mut Plan, EditError> {
-        self.plans.get_mut(plan).map(Arc::make_mut).ok_or(EditError::NoPlan(plan))
+        self.plans
+            .get_mut(plan)
+            .map(Arc::make_mut)
+            .ok_or(EditError::NoPlan(plan))
     }
 
     fn structures_mut(&mut self) -> &mut Vec<Structure> {

@@ -16,7 +16,9 @@ pub struct FluenceLimit {
 impl FluenceLimit {
     /// The bound of a beamlet, if `limits` has one, monitor units a fraction.
     pub fn of_beamlet(beamlet: usize, limits: &[Self]) -> Option<f64> {
-        let index = limits.binary_search_by_key(&beamlet, |limit| limit.beamlet).ok()?;
+        let index = limits
+            .binary_search_by_key(&beamlet, |limit| limit.beamlet)
+            .ok()?;
         Some(limits[index].mu)
     }
 }
@@ -48,29 +50,42 @@ impl Beam {
             off <= stroke.radius_mm || under == Some(*beamlet)
         });
         let met: Vec<usize> = met.collect();
-        self.fluence_limits.retain(|limit| met.binary_search(&limit.beamlet).is_err());
+        self.fluence_limits
+            .retain(|limit| met.binary_search(&limit.beamlet).is_err());
         if let Some(percent) = stroke.percent {
             let mu = 0.01 * percent.clamp(0.0, 100.0) * most_mu;
-            self.fluence_limits.extend(met.into_iter().map(|beamlet| FluenceLimit { beamlet, mu }));
-            self.fluence_limits.sort_unstable_by_key(|limit| limit.beamlet);
+            self.fluence_limits
+                .extend(met.into_iter().map(|beamlet| FluenceLimit { beamlet, mu }));
+            self.fluence_limits
+                .sort_unstable_by_key(|limit| limit.beamlet);
         }
     }
 
     /// The bounds as they lie on another map, beamlet by beamlet by the place of its middle.
     pub fn limits_on(&self, other: &FluenceMap) -> Vec<FluenceLimit> {
-        let Some(map) = self.fluence.as_ref().filter(|_| !self.fluence_limits.is_empty()) else {
+        let Some(map) = self
+            .fluence
+            .as_ref()
+            .filter(|_| !self.fluence_limits.is_empty())
+        else {
             return Vec::new();
         };
         let limits = (0..other.values.len()).filter_map(|beamlet| {
             let covered = map.beamlet_at(other.middle_mm(beamlet))?;
-            Some(FluenceLimit { beamlet, mu: FluenceLimit::of_beamlet(covered, &self.fluence_limits)? })
+            Some(FluenceLimit {
+                beamlet,
+                mu: FluenceLimit::of_beamlet(covered, &self.fluence_limits)?,
+            })
         });
         limits.collect()
     }
 
     /// The first bound that is none: of no beamlet, out of order, or no number of monitor units.
     pub(super) fn false_limit(&self) -> Option<FluenceLimit> {
-        let of_leaves = self.cut_from.as_ref().and_then(|from| false_limit(Some(&from.map), &from.limits));
+        let of_leaves = self
+            .cut_from
+            .as_ref()
+            .and_then(|from| false_limit(Some(&from.map), &from.limits));
         false_limit(self.fluence.as_ref(), &self.fluence_limits).or(of_leaves)
     }
 }
@@ -107,11 +122,19 @@ mod tests {
     }
 
     fn stroke(from_mm: [f64; 2], to_mm: [f64; 2], percent: Option<f64>) -> FluenceStroke {
-        FluenceStroke { from_mm, to_mm, radius_mm: 4.0, percent }
+        FluenceStroke {
+            from_mm,
+            to_mm,
+            radius_mm: 4.0,
+            percent,
+        }
     }
 
     fn limits(beam: &Beam) -> Vec<(usize, f64)> {
-        beam.fluence_limits.iter().map(|limit| (limit.beamlet, limit.mu)).collect()
+        beam.fluence_limits
+            .iter()
+            .map(|limit| (limit.beamlet, limit.mu))
+            .collect()
     }
 
     #[test]
@@ -130,7 +153,10 @@ mod tests {
         let mut turned = beam(MlcAxis::Y);
         turned.brush_fluence(&stroke([5.0, -10.0], [5.0, 2.0], Some(25.0)));
         assert_eq!(limits(&turned), [(3, 50.0), (4, 50.0)]);
-        let mut bare = Beam { fluence: None, ..b.clone() };
+        let mut bare = Beam {
+            fluence: None,
+            ..b.clone()
+        };
         bare.fluence_limits.clear();
         bare.brush_fluence(&stroke([0.0, 0.0], [0.0, 0.0], Some(5.0)));
         assert!(bare.fluence_limits.is_empty());
@@ -148,7 +174,11 @@ mod tests {
             values: vec![0.0; 16],
             ..b.fluence.clone().unwrap()
         };
-        let on: Vec<usize> = b.limits_on(&fine).iter().map(|limit| limit.beamlet).collect();
+        let on: Vec<usize> = b
+            .limits_on(&fine)
+            .iter()
+            .map(|limit| limit.beamlet)
+            .collect();
         assert_eq!(on, [10, 11, 12, 13]);
     }
 
@@ -165,11 +195,18 @@ mod tests {
             vec![limit(3, 1.0), limit(2, 1.0)],
             vec![limit(3, 1.0), limit(3, 1.0)],
         ] {
-            let b = Beam { fluence_limits: limits.clone(), ..beam(MlcAxis::X) };
+            let b = Beam {
+                fluence_limits: limits.clone(),
+                ..beam(MlcAxis::X)
+            };
             let said = b.fault().map(|fault| fault.to_string()).unwrap_or_default();
             assert!(said.contains("upper bound"), "{limits:?}: {said}");
         }
-        let b = Beam { fluence: None, fluence_limits: vec![limit(0, 1.0)], ..beam(MlcAxis::X) };
+        let b = Beam {
+            fluence: None,
+            fluence_limits: vec![limit(0, 1.0)],
+            ..beam(MlcAxis::X)
+        };
         assert!(b.fault().is_some(), "bounds of no map");
     }
 }

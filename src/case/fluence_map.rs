@@ -33,8 +33,15 @@ pub enum FluenceMapError {
     #[error(
         "its fluence map has {values} values for {rows} rows of {columns} columns: give one for each beamlet"
     )]
-    Count { values: usize, rows: usize, columns: usize },
-    #[error("its fluence map has {beamlets} beamlets, more than {}", bounds::MOST_BEAMLETS)]
+    Count {
+        values: usize,
+        rows: usize,
+        columns: usize,
+    },
+    #[error(
+        "its fluence map has {beamlets} beamlets, more than {}",
+        bounds::MOST_BEAMLETS
+    )]
     TooMany { beamlets: usize },
     #[error("columns of its fluence map are {step_mm} mm wide: {} to {} mm are", bounds::BEAMLET_MM.start(), bounds::BEAMLET_MM.end())]
     Step { step_mm: f64 },
@@ -56,7 +63,10 @@ impl FluenceMap {
     pub fn sides_mm(&self, beamlet: usize) -> [[f64; 2]; 2] {
         let (row, column) = (beamlet / self.columns, beamlet % self.columns);
         let low = self.first_mm + column as f64 * self.step_mm;
-        [[low, low + self.step_mm], [self.rows_mm[row], self.rows_mm[row + 1]]]
+        [
+            [low, low + self.step_mm],
+            [self.rows_mm[row], self.rows_mm[row + 1]],
+        ]
     }
 
     /// Middle of a beamlet (u, v), mm.
@@ -66,7 +76,11 @@ impl FluenceMap {
 
     /// A place (x, y) of the device frame along and across the leaves, (u, v).
     pub fn uv(&self, [x, y]: [f64; 2]) -> [f64; 2] {
-        if self.axis == MlcAxis::X { [x, y] } else { [y, x] }
+        if self.axis == MlcAxis::X {
+            [x, y]
+        } else {
+            [y, x]
+        }
     }
 
     /// The greatest fluence of a beamlet.
@@ -76,15 +90,26 @@ impl FluenceMap {
 
     /// Low and high side of the whole map along u and along v, mm.
     pub fn reach_mm(&self) -> [[f64; 2]; 2] {
-        let v = [self.rows_mm.first(), self.rows_mm.last()].map(|side| side.copied().unwrap_or_default());
-        [[self.first_mm, self.first_mm + self.columns as f64 * self.step_mm], v]
+        let v = [self.rows_mm.first(), self.rows_mm.last()]
+            .map(|side| side.copied().unwrap_or_default());
+        [
+            [
+                self.first_mm,
+                self.first_mm + self.columns as f64 * self.step_mm,
+            ],
+            v,
+        ]
     }
 
     /// The beamlet at a place (u, v), mm.
     pub fn beamlet_at(&self, [u, v]: [f64; 2]) -> Option<usize> {
         let column = ((u - self.first_mm) / self.step_mm).floor();
-        let row = self.rows_mm.windows(2).position(|side| side[0] <= v && v < side[1])?;
-        (column >= 0.0 && column < self.columns as f64).then(|| row * self.columns + column as usize)
+        let row = self
+            .rows_mm
+            .windows(2)
+            .position(|side| side[0] <= v && v < side[1])?;
+        (column >= 0.0 && column < self.columns as f64)
+            .then(|| row * self.columns + column as usize)
     }
 
     /// Fluence at a place (u, v), mm.
@@ -103,7 +128,11 @@ impl FluenceMap {
     }
 
     fn jaws_of(&self, [u, v]: [[f64; 2]; 2]) -> Jaws {
-        if self.axis == MlcAxis::X { Jaws { x: u, y: v } } else { Jaws { x: v, y: u } }
+        if self.axis == MlcAxis::X {
+            Jaws { x: u, y: v }
+        } else {
+            Jaws { x: v, y: u }
+        }
     }
 
     /// The first fault of the map.
@@ -118,17 +147,34 @@ impl FluenceMap {
             return Err(FluenceMapError::TooMany { beamlets });
         }
         if beamlets != values || columns == 0 {
-            return Err(FluenceMapError::Count { values, rows, columns });
+            return Err(FluenceMapError::Count {
+                values,
+                rows,
+                columns,
+            });
         }
         if !bounds::BEAMLET_MM.contains(&self.step_mm) {
-            return Err(FluenceMapError::Step { step_mm: self.step_mm });
+            return Err(FluenceMapError::Step {
+                step_mm: self.step_mm,
+            });
         }
-        if let Some(mm) = self.reach_mm().into_iter().flatten().find(|mm| !bounds::COLLIMATOR_MM.contains(mm))
+        if let Some(mm) = self
+            .reach_mm()
+            .into_iter()
+            .flatten()
+            .find(|mm| !bounds::COLLIMATOR_MM.contains(mm))
         {
             return Err(FluenceMapError::Reach { mm });
         }
-        match self.values.iter().position(|value| !(0.0..=bounds::MOST_FLUENCE).contains(value)) {
-            Some(beamlet) => Err(FluenceMapError::Value { beamlet, value: self.values[beamlet] }),
+        match self
+            .values
+            .iter()
+            .position(|value| !(0.0..=bounds::MOST_FLUENCE).contains(value))
+        {
+            Some(beamlet) => Err(FluenceMapError::Value {
+                beamlet,
+                value: self.values[beamlet],
+            }),
             None => Ok(()),
         }
     }
@@ -158,7 +204,13 @@ mod tests {
         assert_eq!(map.sides_mm(11), [[2.5, 5.0], [0.0, 10.0]]);
         assert_eq!(map.reach_mm(), [[-5.0, 5.0], [-10.0, 10.0]]);
         assert!((0..12).all(|beamlet| map.beamlet_at(map.middle_mm(beamlet)) == Some(beamlet)));
-        for outside in [[-5.1, 0.0], [5.0, 0.0], [0.0, -10.1], [0.0, 10.0], [f64::NAN, 0.0]] {
+        for outside in [
+            [-5.1, 0.0],
+            [5.0, 0.0],
+            [0.0, -10.1],
+            [0.0, 10.0],
+            [f64::NAN, 0.0],
+        ] {
             assert_eq!(map.beamlet_at(outside), None, "{outside:?}");
         }
     }

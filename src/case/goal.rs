@@ -130,7 +130,8 @@ impl Goal {
 
     /// Weight of its objective where plans are optimised: 1 for the highest priority and a quarter of it for each lower one, unless set.
     pub fn weight(&self) -> f64 {
-        self.weight.unwrap_or_else(|| 0.25_f64.powi(i32::from(self.priority.max(1)) - 1))
+        self.weight
+            .unwrap_or_else(|| 0.25_f64.powi(i32::from(self.priority.max(1)) - 1))
     }
 
     /// The value that may not get worse where plans are optimised, in the unit of the limit.
@@ -145,28 +146,56 @@ impl Goal {
 
     /// The goal of another structure; `number` is its ROI number where it is in a case.
     pub fn of_structure(self, name: &str, number: Option<u32>) -> Self {
-        Self { structure: name.to_owned(), number, ..self }
+        Self {
+            structure: name.to_owned(),
+            number,
+            ..self
+        }
     }
 
     pub fn with_bound(self, bound: Bound) -> Self {
-        Self { bound, kept: None, ..self }
+        Self {
+            bound,
+            kept: None,
+            ..self
+        }
     }
 
     /// With another metric; the limit keeps its unit where the metric has it.
     pub fn with_metric(self, metric: Metric) -> Self {
-        let unit = if metric.units().contains(&self.unit) { self.unit } else { metric.unit() };
-        Self { metric, unit, kept: None, ..self }
+        let unit = if metric.units().contains(&self.unit) {
+            self.unit
+        } else {
+            metric.unit()
+        };
+        Self {
+            metric,
+            unit,
+            kept: None,
+            ..self
+        }
     }
 
     /// With another limit; unchanged where it is no number.
     pub fn with_limit(self, limit: f64) -> Self {
-        if limit.is_finite() { Self { limit: limit.max(0.0), ..self } } else { self }
+        if limit.is_finite() {
+            Self {
+                limit: limit.max(0.0),
+                ..self
+            }
+        } else {
+            self
+        }
     }
 
     /// With another unit; unchanged where the metric does not have it.
     pub fn with_unit(self, unit: MetricUnit) -> Self {
         if self.unit != unit && self.metric.units().contains(&unit) {
-            Self { unit, kept: None, ..self }
+            Self {
+                unit,
+                kept: None,
+                ..self
+            }
         } else {
             self
         }
@@ -174,32 +203,50 @@ impl Goal {
 
     /// With another tolerance; unchanged where it is no number.
     pub fn with_tolerance(self, tolerance: f64) -> Self {
-        if tolerance.is_finite() { Self { tolerance: tolerance.max(0.0), ..self } } else { self }
+        if tolerance.is_finite() {
+            Self {
+                tolerance: tolerance.max(0.0),
+                ..self
+            }
+        } else {
+            self
+        }
     }
 
     pub fn with_priority(self, priority: u8) -> Self {
-        Self { priority: priority.clamp(1, Self::LOWEST_PRIORITY), ..self }
+        Self {
+            priority: priority.clamp(1, Self::LOWEST_PRIORITY),
+            ..self
+        }
     }
 
     /// With this weight, or the priority's for `None`; unchanged where it is no number.
     pub fn with_weight(self, weight: Option<f64>) -> Self {
         match weight {
             Some(weight) if weight.is_nan() => self,
-            _ => {
-                Self { weight: weight.map(|w| w.clamp(*Self::WEIGHTS.start(), *Self::WEIGHTS.end())), ..self }
-            }
+            _ => Self {
+                weight: weight.map(|w| w.clamp(*Self::WEIGHTS.start(), *Self::WEIGHTS.end())),
+                ..self
+            },
         }
     }
 
     /// With a value that may not get worse, or none; unchanged where it is no number.
     pub fn with_kept(self, kept: Option<f64>) -> Self {
-        if kept.is_some_and(|kept| !kept.is_finite()) { self } else { Self { kept, ..self } }
+        if kept.is_some_and(|kept| !kept.is_finite()) {
+            self
+        } else {
+            Self { kept, ..self }
+        }
     }
 
     /// The usual goals of a target with a prescription: 95 % of it get 95 % at least (ICRU 50), 2 % no more
     /// than 107 %.
     pub fn of_target(structure: &str) -> Vec<Self> {
-        let goals = [(Metric::D95, Bound::AtLeast, 95.0), (Metric::D2, Bound::AtMost, 107.0)];
+        let goals = [
+            (Metric::D95, Bound::AtLeast, 95.0),
+            (Metric::D2, Bound::AtMost, 107.0),
+        ];
         let percent = goals.map(|(metric, bound, limit)| {
             Self::new(structure, metric, bound, limit).with_unit(MetricUnit::Percent)
         });
@@ -208,7 +255,14 @@ impl Goal {
 
     /// The limit as text: `<= 45 Gy`.
     pub fn limit_text(&self) -> String {
-        format!("{} {} {}", self.bound.sign(), self.limit, self.unit.symbol()).trim_end().to_owned()
+        format!(
+            "{} {} {}",
+            self.bound.sign(),
+            self.limit,
+            self.unit.symbol()
+        )
+        .trim_end()
+        .to_owned()
     }
 
     /// The structure, the metric and its limit alone.
@@ -231,7 +285,9 @@ impl Goal {
         let (max_limit, unit) = (self.most_limit(), self.unit.symbol());
         let beyond = self.limit > max_limit;
         beyond.then(|| {
-            format!("the limit of {} is at most {max_limit} {unit}", self.metric).trim_end().to_owned()
+            format!("the limit of {} is at most {max_limit} {unit}", self.metric)
+                .trim_end()
+                .to_owned()
         })
     }
 
@@ -244,15 +300,23 @@ impl Goal {
                     if unit != self.unit {
                         return None;
                     }
-                    if what == "kept" { self.with_kept(Some(value)) } else { self.with_tolerance(value) }
+                    if what == "kept" {
+                        self.with_kept(Some(value))
+                    } else {
+                        self.with_tolerance(value)
+                    }
                 }
                 ("weight", number) => {
                     let number: f64 = number.trim().parse().ok()?;
-                    Self::WEIGHTS.contains(&number).then(|| self.with_weight(Some(number)))?
+                    Self::WEIGHTS
+                        .contains(&number)
+                        .then(|| self.with_weight(Some(number)))?
                 }
                 ("priority", number) => {
                     let number: u8 = number.trim().parse().ok()?;
-                    (1..=Self::LOWEST_PRIORITY).contains(&number).then(|| self.with_priority(number))?
+                    (1..=Self::LOWEST_PRIORITY)
+                        .contains(&number)
+                        .then(|| self.with_priority(number))?
                 }
                 _ => return None,
             };
@@ -268,9 +332,20 @@ impl fmt::Display for Goal {
         let tolerance = (self.tolerance > 0.0).then(|| tolerance.trim_end().to_owned());
         let priority = (self.priority > 1).then(|| format!("priority {}", self.priority));
         let weight = self.weight.map(|weight| format!("weight {weight}"));
-        let kept = self.kept.map(|kept| format!("kept {kept} {}", self.unit.symbol()).trim_end().to_owned());
-        let suffix: Vec<String> = [tolerance, priority, weight, kept].into_iter().flatten().collect();
-        if suffix.is_empty() { Ok(()) } else { write!(f, " ({})", suffix.join(", ")) }
+        let kept = self.kept.map(|kept| {
+            format!("kept {kept} {}", self.unit.symbol())
+                .trim_end()
+                .to_owned()
+        });
+        let suffix: Vec<String> = [tolerance, priority, weight, kept]
+            .into_iter()
+            .flatten()
+            .collect();
+        if suffix.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " ({})", suffix.join(", "))
+        }
     }
 }
 
@@ -287,24 +362,39 @@ impl FromStr for Goal {
         let (structure, expression) = words.rsplit_once(':').ok_or(GoalError::Shape)?;
         let signs = Bound::ALL.into_iter().flat_map(|bound| {
             let spellings = bound.spellings().into_iter();
-            spellings.filter_map(move |sign| Some((expression.find(sign)?, Reverse(sign.len()), bound)))
+            spellings
+                .filter_map(move |sign| Some((expression.find(sign)?, Reverse(sign.len()), bound)))
         });
         // The leftmost sign in the text, and the longest of those that begin there.
         let sign = { signs }.min_by_key(|(start, length, _)| (*start, *length));
         let (start, Reverse(length), bound) = sign.ok_or(GoalError::Shape)?;
-        let (metric, behind) = (expression[..start].parse::<Metric>()?, expression[start + length..].trim());
+        let (metric, behind) = (
+            expression[..start].parse::<Metric>()?,
+            expression[start + length..].trim(),
+        );
         let (limit, suffix) = match behind.split_once('(') {
             Some((limit, suffix)) => (limit.trim(), Some(suffix)),
             None => (behind, None),
         };
         let (limit, unit) = MetricUnit::split(limit)
-            .filter(|(limit, unit)| *limit >= 0.0 && (*unit != MetricUnit::One || metric.unit() == *unit))
+            .filter(|(limit, unit)| {
+                *limit >= 0.0 && (*unit != MetricUnit::One || metric.unit() == *unit)
+            })
             .ok_or_else(|| GoalError::Limit(limit.to_owned()))?;
         if metric.told_in(unit).is_none() {
-            let units = metric.units().iter().map(|u| u.symbol()).collect::<Vec<_>>().join(" or ");
+            let units = metric
+                .units()
+                .iter()
+                .map(|u| u.symbol())
+                .collect::<Vec<_>>()
+                .join(" or ");
             return Err(GoalError::Unit(
                 metric.to_string(),
-                if units.is_empty() { "no unit".to_owned() } else { units },
+                if units.is_empty() {
+                    "no unit".to_owned()
+                } else {
+                    units
+                },
             ));
         }
         let structure = structure.trim();
@@ -312,7 +402,9 @@ impl FromStr for Goal {
             return Err(GoalError::Shape);
         }
         let goal = Self::new(structure, metric, bound, limit).with_unit(unit);
-        let Some(suffix) = suffix else { return Ok(goal) };
+        let Some(suffix) = suffix else {
+            return Ok(goal);
+        };
         let parts = suffix.trim().strip_suffix(')').map(str::trim);
         let with_suffix = parts.and_then(|parts| goal.with_suffix(parts));
         with_suffix.ok_or_else(|| GoalError::Suffix(format!("({suffix}")))
@@ -358,8 +450,13 @@ mod tests {
             let kept = serde_json::to_string(&goal).unwrap();
             assert_eq!(serde_json::from_str::<Goal>(&kept).unwrap(), goal);
         }
-        let goal: Goal = "Cord: Dmax < 45Gy ( priority 2 , tolerance 1.5 Gy )".parse().unwrap();
-        assert_eq!(goal.to_string(), "Cord: Dmax <= 45 Gy (tolerance 1.5 Gy, priority 2)");
+        let goal: Goal = "Cord: Dmax < 45Gy ( priority 2 , tolerance 1.5 Gy )"
+            .parse()
+            .unwrap();
+        assert_eq!(
+            goal.to_string(),
+            "Cord: Dmax <= 45 Gy (tolerance 1.5 Gy, priority 2)"
+        );
         assert_eq!((goal.tolerance(), goal.priority()), (1.5, 2));
         for words in [
             "",
@@ -400,17 +497,37 @@ mod tests {
 
     #[test]
     fn another_metric_keeps_a_unit_that_it_has() {
-        let goal = Goal::new("Lung", Metric::MEAN, Bound::AtMost, 20.0).with_unit(MetricUnit::Percent);
+        let goal =
+            Goal::new("Lung", Metric::MEAN, Bound::AtMost, 20.0).with_unit(MetricUnit::Percent);
         let v20: Metric = "V20Gy".parse().unwrap();
-        assert_eq!(goal.clone().with_metric(v20).short_text(), "Lung: V20Gy <= 20 %");
+        assert_eq!(
+            goal.clone().with_metric(v20).short_text(),
+            "Lung: V20Gy <= 20 %"
+        );
         let cc = goal.with_metric(v20).with_unit(MetricUnit::Cm3);
-        assert_eq!(cc.clone().with_metric(Metric::MAX).short_text(), "Lung: Dmax <= 20 Gy");
+        assert_eq!(
+            cc.clone().with_metric(Metric::MAX).short_text(),
+            "Lung: Dmax <= 20 Gy"
+        );
         assert_eq!(cc.with_limit(f64::NAN).with_limit(-3.0).limit(), 0.0);
-        assert_eq!([1, 2, 3].map(|p| goal_of_priority(p).weight()), [1.0, 0.25, 0.0625]);
-        let weighed = goal_of_priority(2).with_weight(Some(1e9)).with_weight(Some(f64::NAN));
-        assert_eq!((weighed.weight(), weighed.with_weight(None).weight()), (100.0, 0.25));
-        let kept = goal_of_priority(1).with_kept(Some(3.0)).with_kept(Some(f64::INFINITY));
-        assert_eq!((kept.kept(), kept.with_metric(Metric::MEAN).kept()), (Some(3.0), None));
+        assert_eq!(
+            [1, 2, 3].map(|p| goal_of_priority(p).weight()),
+            [1.0, 0.25, 0.0625]
+        );
+        let weighed = goal_of_priority(2)
+            .with_weight(Some(1e9))
+            .with_weight(Some(f64::NAN));
+        assert_eq!(
+            (weighed.weight(), weighed.with_weight(None).weight()),
+            (100.0, 0.25)
+        );
+        let kept = goal_of_priority(1)
+            .with_kept(Some(3.0))
+            .with_kept(Some(f64::INFINITY));
+        assert_eq!(
+            (kept.kept(), kept.with_metric(Metric::MEAN).kept()),
+            (Some(3.0), None)
+        );
         for (words, max_words) in [
             ("PTV: V20Gy <= 130 %", Some("100 %")),
             ("PTV: V20Gy <= 100 %", None),
@@ -422,9 +539,15 @@ mod tests {
         ] {
             let told = words.parse::<Goal>().unwrap().nonsense();
             assert_eq!(told.is_some(), max_words.is_some(), "{words}");
-            assert!(told.is_none_or(|told| told.ends_with(max_words.unwrap_or_default())), "{words}");
+            assert!(
+                told.is_none_or(|told| told.ends_with(max_words.unwrap_or_default())),
+                "{words}"
+            );
         }
-        let of_target = Goal::of_target("PTV").iter().map(Goal::to_string).collect::<Vec<_>>();
+        let of_target = Goal::of_target("PTV")
+            .iter()
+            .map(Goal::to_string)
+            .collect::<Vec<_>>();
         assert_eq!(of_target, ["PTV: D95% >= 95 %", "PTV: D2% <= 107 %"]);
     }
 }

@@ -40,7 +40,8 @@ mod validate;
 pub use approval::{Approval, ApprovalError, NO_RELEASE, Stage};
 pub use arc::GantryArc;
 pub use beam::{
-    Bank, Beam, ControlPoint, Jaws, LeafBoundaryError, Mlc, MlcAxis, Radiation, check_leaf_boundaries,
+    Bank, Beam, ControlPoint, Jaws, LeafBoundaryError, Mlc, MlcAxis, Radiation,
+    check_leaf_boundaries,
 };
 pub use contours::Contours;
 pub use ct::{Ct, NO_HU, beyond_16_bits, too_narrow};
@@ -103,7 +104,9 @@ pub struct Case {
 impl Case {
     /// A number that no structure has or had.
     pub fn free_number(&self) -> u32 {
-        self.structures.free_number().max(self.spent_number.saturating_add(1))
+        self.structures
+            .free_number()
+            .max(self.spent_number.saturating_add(1))
     }
 
     /// Caveats and remarks on images, structures and folder that bear on every result made of them.
@@ -114,7 +117,11 @@ impl Case {
 
     /// Why doses made on the images are not whole: said beside a dose of a file, too, whose structures are drawn on them.
     pub fn remarks_of_unfit_images(&self) -> impl Iterator<Item = &str> {
-        let unfit = self.ct.iter().flat_map(|ct| &ct.remarks).filter(|remark| remark.caveat().is_some());
+        let unfit = self
+            .ct
+            .iter()
+            .flat_map(|ct| &ct.remarks)
+            .filter(|remark| remark.caveat().is_some());
         unfit.map(|remark| remark.message.as_str())
     }
 
@@ -122,7 +129,9 @@ impl Case {
     pub fn stated_frames(&self) -> impl Iterator<Item = &str> + Clone {
         let of_ct = self.ct.as_ref().filter(|ct| !ct.plane_uids.is_empty());
         let frames = of_ct.map(|ct| &ct.frame_of_reference_uid);
-        let frames = frames.into_iter().chain(std::iter::once(&self.structures.frame_of_reference_uid));
+        let frames = frames
+            .into_iter()
+            .chain(std::iter::once(&self.structures.frame_of_reference_uid));
         frames.map(|uid| uid.trim()).filter(|uid| !uid.is_empty())
     }
 
@@ -130,7 +139,11 @@ impl Case {
     pub fn no_plan(&self) -> String {
         match &self.refused_plans[..] {
             [] => format!("{} has no plan of its own", self.source),
-            why => format!("{} has no plan that can be used: {}", self.source, why.join("; ")),
+            why => format!(
+                "{} has no plan that can be used: {}",
+                self.source,
+                why.join("; ")
+            ),
         }
     }
 }

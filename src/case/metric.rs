@@ -189,14 +189,27 @@ pub enum MetricError {
     #[error("'{0}' has a decimal comma; numbers of metrics have a point, like D0.03cc")]
     Comma(String),
     #[error("'{word}': the number of {form} is from {low} to {high}")]
-    Range { word: String, form: &'static str, low: String, high: String },
+    Range {
+        word: String,
+        form: &'static str,
+        low: String,
+        high: String,
+    },
     #[error("'{word}': {form} is given in {units}")]
-    Unit { word: String, form: &'static str, units: String },
+    Unit {
+        word: String,
+        form: &'static str,
+        units: String,
+    },
 }
 
 /// The written forms of all metrics, `#` for a number.
 fn all_forms() -> String {
-    KINDS.iter().map(|kind| kind.form).collect::<Vec<_>>().join(", ")
+    KINDS
+        .iter()
+        .map(|kind| kind.form)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// A number read off a DVH: its kind, its own number and its unit.
@@ -287,7 +300,11 @@ impl Metric {
     pub fn with_number(self, number: f64) -> Self {
         let [low, high] = self.kind.numbers;
         // Adding 0 gives zero one sign.
-        let number = if number.is_finite() { number.clamp(low, high) + 0.0 } else { self.number };
+        let number = if number.is_finite() {
+            number.clamp(low, high) + 0.0
+        } else {
+            self.number
+        };
         Self { number, ..self }
     }
 
@@ -303,7 +320,9 @@ impl Metric {
 
     /// The metric in another unit; `None` where its quantity does not have that unit.
     pub fn told_in(self, unit: MetricUnit) -> Option<Self> {
-        self.units().contains(&unit).then_some(Self { unit, ..self })
+        self.units()
+            .contains(&unit)
+            .then_some(Self { unit, ..self })
     }
 
     /// Its definition, with the source where the name does not state it.
@@ -325,7 +344,9 @@ const fn same(a: &str, b: &str) -> bool {
 /// A text normalised for comparison: without spaces, in lower case, cm3 as cc.
 fn plain(word: &str) -> String {
     let word: String = word.chars().filter(|c| !c.is_whitespace()).collect();
-    word.to_lowercase().replace("cm3", "cc").replace("cm³", "cc")
+    word.to_lowercase()
+        .replace("cm3", "cc")
+        .replace("cm³", "cc")
 }
 
 fn finite(number: &str) -> Option<f64> {
@@ -355,34 +376,63 @@ impl FromStr for Metric {
             Some((name, unit)) => (name, Some(unit)),
             None => (word.as_str(), None),
         };
-        let Some((kind, number)) = KINDS.iter().find_map(|kind| Some((kind, kind.number_in(name)?))) else {
-            return Err(if word.contains(',') { MetricError::Comma } else { MetricError::Unknown }(
-                typed.to_owned(),
-            ));
+        let Some((kind, number)) = KINDS
+            .iter()
+            .find_map(|kind| Some((kind, kind.number_in(name)?)))
+        else {
+            return Err(if word.contains(',') {
+                MetricError::Comma
+            } else {
+                MetricError::Unknown
+            }(typed.to_owned()));
         };
         let [low, high] = kind.numbers;
         if !(low..=high).contains(&number) {
             let [low, high] = kind.numbers.map(|v| v.to_string());
-            return Err(MetricError::Range { word: typed.to_owned(), form: kind.form, low, high });
+            return Err(MetricError::Range {
+                word: typed.to_owned(),
+                form: kind.form,
+                low,
+                high,
+            });
         }
         let units = kind.quantity.units();
         let unit = match unit {
-            Some(symbol) => units.iter().copied().find(|u| u.symbol().to_lowercase() == symbol),
+            Some(symbol) => units
+                .iter()
+                .copied()
+                .find(|u| u.symbol().to_lowercase() == symbol),
             None => Some(units[0]),
         };
         let Some(unit) = unit else {
-            let units = units.iter().map(|u| u.symbol()).collect::<Vec<_>>().join(" or ");
-            return Err(MetricError::Unit { word: typed.to_owned(), form: kind.form, units });
+            let units = units
+                .iter()
+                .map(|u| u.symbol())
+                .collect::<Vec<_>>()
+                .join(" or ");
+            return Err(MetricError::Unit {
+                word: typed.to_owned(),
+                form: kind.form,
+                units,
+            });
         };
         // Adding 0 gives zero one sign.
-        Ok(Self { kind, number: number + 0.0, unit })
+        Ok(Self {
+            kind,
+            number: number + 0.0,
+            unit,
+        })
     }
 }
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind.form.replace('#', &self.number.to_string()))?;
-        if self.unit == self.units()[0] { Ok(()) } else { write!(f, "[{}]", self.unit.symbol()) }
+        if self.unit == self.units()[0] {
+            Ok(())
+        } else {
+            write!(f, "[{}]", self.unit.symbol())
+        }
     }
 }
 
@@ -394,7 +444,9 @@ impl fmt::Debug for Metric {
 
 impl PartialEq for Metric {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.kind, other.kind) && self.number == other.number && self.unit == other.unit
+        std::ptr::eq(self.kind, other.kind)
+            && self.number == other.number
+            && self.unit == other.unit
     }
 }
 
@@ -438,7 +490,11 @@ mod tests {
     #[test]
     fn the_lists_have_every_kind_and_keep_its_numbers_in_range() {
         for kind in &KINDS {
-            assert!(Metric::LISTED.iter().any(|m| std::ptr::eq(m.kind, kind)), "{}", kind.form);
+            assert!(
+                Metric::LISTED.iter().any(|m| std::ptr::eq(m.kind, kind)),
+                "{}",
+                kind.form
+            );
         }
         for metric in Metric::LISTED {
             assert_eq!(read(&metric.to_string()), metric);

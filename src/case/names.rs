@@ -20,7 +20,9 @@ pub enum NotMeant {
 
 /// A name without what differs from clinic to clinic: case, spaces, underscores and hyphens.
 pub fn name_letters(name: &str) -> String {
-    let kept = name.chars().filter(|c| !c.is_whitespace() && !matches!(c, '_' | '-'));
+    let kept = name
+        .chars()
+        .filter(|c| !c.is_whitespace() && !matches!(c, '_' | '-'));
     kept.collect::<String>().to_lowercase()
 }
 
@@ -70,13 +72,24 @@ impl StructureSet {
             has_inside,
         ];
         for rule in RULES {
-            let structures: Vec<&Structure> = set_structures.iter().filter(|s| rule(s, &letters)).collect();
+            let structures: Vec<&Structure> = set_structures
+                .iter()
+                .filter(|s| rule(s, &letters))
+                .collect();
             match structures[..] {
                 [] => {}
                 [one] => return Ok(one),
                 _ => {
-                    let names: Vec<&str> = structures.iter().take(LISTED).map(|s| s.name.as_str()).collect();
-                    let more = if structures.len() > LISTED { ", …" } else { "" };
+                    let names: Vec<&str> = structures
+                        .iter()
+                        .take(LISTED)
+                        .map(|s| s.name.as_str())
+                        .collect();
+                    let more = if structures.len() > LISTED {
+                        ", …"
+                    } else {
+                        ""
+                    };
                     return Err(NotMeant::Several {
                         name: typed.trim().to_owned(),
                         of: names.join(", ") + more,
@@ -90,9 +103,13 @@ impl StructureSet {
     /// Structures whose names begin with what is typed, then those that have it inside, in the order of the set.
     pub fn completions(&self, typed: &str) -> Vec<&Structure> {
         let letters = name_letters(typed);
-        let (beginning, others): (Vec<_>, Vec<_>) =
-            self.structures.iter().partition(|s| begins_with(s, &letters));
-        let inside = others.into_iter().filter(|s| name_letters(&s.name).contains(&letters));
+        let (beginning, others): (Vec<_>, Vec<_>) = self
+            .structures
+            .iter()
+            .partition(|s| begins_with(s, &letters));
+        let inside = others
+            .into_iter()
+            .filter(|s| name_letters(&s.name).contains(&letters));
         beginning.into_iter().chain(inside).collect()
     }
 }
@@ -105,7 +122,9 @@ mod tests {
     fn set(structures: &[(&str, StructureKind)]) -> StructureSet {
         let structures = structures.iter().zip(1..);
         StructureSet {
-            structures: structures.map(|((name, kind), n)| Structure::new(*name, n, *kind)).collect(),
+            structures: structures
+                .map(|((name, kind), n)| Structure::new(*name, n, *kind))
+                .collect(),
             ..StructureSet::default()
         }
     }
@@ -130,14 +149,31 @@ mod tests {
             ("spinalcord", "Spinal-Cord"),
             ("äu", "Äußeres"),
         ] {
-            assert_eq!(set.meant(typed).map(|s| s.name.as_str()), Ok(want), "{typed}");
+            assert_eq!(
+                set.meant(typed).map(|s| s.name.as_str()),
+                Ok(want),
+                "{typed}"
+            );
         }
         let candidates = "Lung_L, Lung_R".to_owned();
-        assert_eq!(set.meant("Lung"), Err(NotMeant::Several { name: "Lung".to_owned(), of: candidates }));
+        assert_eq!(
+            set.meant("Lung"),
+            Err(NotMeant::Several {
+                name: "Lung".to_owned(),
+                of: candidates
+            })
+        );
         for typed in ["", " ", "-", "Heart", "or", "PTV-12"] {
-            assert!(matches!(set.meant(typed), Err(NotMeant::None(_))), "{typed}");
+            assert!(
+                matches!(set.meant(typed), Err(NotMeant::None(_))),
+                "{typed}"
+            );
         }
-        let names: Vec<&str> = set.completions("l").iter().map(|s| s.name.as_str()).collect();
+        let names: Vec<&str> = set
+            .completions("l")
+            .iter()
+            .map(|s| s.name.as_str())
+            .collect();
         assert_eq!(names, ["Lung_L", "Lung_R", "Spinal-Cord"]);
         assert_eq!(set.completions("").len(), 6);
     }

@@ -51,26 +51,46 @@ pub enum NormalisationError {
     #[error("the prescription is {0} Gy, and a normalisation is to a dose above 0: prescribe one")]
     Prescription(f64),
     #[error("normalisation.{key} = {value} must be {range}")]
-    Value { key: &'static str, value: f64, range: String },
+    Value {
+        key: &'static str,
+        value: f64,
+        range: String,
+    },
 }
 
 impl Normalisation {
     /// "`volume_percent` of `structure` get `dose_gy`", of a structure given by name only.
     pub fn to_named(structure: &str, volume_percent: f64, dose_gy: f64) -> Self {
-        let place = NormalisedAt::Volume { structure: structure.to_owned(), number: None, volume_percent };
-        Self { at: place, dose: NormalisedDose::Gy(dose_gy) }
+        let place = NormalisedAt::Volume {
+            structure: structure.to_owned(),
+            number: None,
+            volume_percent,
+        };
+        Self {
+            at: place,
+            dose: NormalisedDose::Gy(dose_gy),
+        }
     }
 
     /// The normalisation of a new plan: 95 % of its target get the prescription.
     pub fn of_target(structure: &str, number: Option<u32>) -> Self {
-        let place = NormalisedAt::Volume { structure: structure.to_owned(), number, volume_percent: 95.0 };
-        Self { at: place, dose: NormalisedDose::Percent(100.0) }
+        let place = NormalisedAt::Volume {
+            structure: structure.to_owned(),
+            number,
+            volume_percent: 95.0,
+        };
+        Self {
+            at: place,
+            dose: NormalisedDose::Percent(100.0),
+        }
     }
 
     /// Name and number of the structure, where one is normalised to.
     pub fn structure(&self) -> Option<(&str, Option<u32>)> {
         match &self.at {
-            NormalisedAt::Volume { structure, number, .. } => Some((structure, *number)),
+            NormalisedAt::Volume {
+                structure, number, ..
+            } => Some((structure, *number)),
             _ => None,
         }
     }
@@ -79,7 +99,10 @@ impl Normalisation {
     #[must_use]
     pub fn of_structure(&self, name: &str, to: Option<u32>) -> Self {
         let mut next = self.clone();
-        if let NormalisedAt::Volume { structure, number, .. } = &mut next.at {
+        if let NormalisedAt::Volume {
+            structure, number, ..
+        } = &mut next.at
+        {
             (*structure, *number) = (name.to_owned(), to);
         }
         next
@@ -97,13 +120,19 @@ impl Normalisation {
             }
         }
         match &self.at {
-            NormalisedAt::Volume { volume_percent, .. } => up_to("volume_percent", *volume_percent, 100.0),
+            NormalisedAt::Volume { volume_percent, .. } => {
+                up_to("volume_percent", *volume_percent, 100.0)
+            }
             NormalisedAt::Point(mm) => {
                 let range = bounds::PLACE_MM;
                 let wrong = mm.to_array().into_iter().find(|v| !range.contains(v));
                 wrong.map_or(Ok(()), |value| {
                     let range = format!("from {} to {}", range.start(), range.end());
-                    Err(NormalisationError::Value { key: "point_mm", value, range })
+                    Err(NormalisationError::Value {
+                        key: "point_mm",
+                        value,
+                        range,
+                    })
                 })
             }
             NormalisedAt::Maximum => Ok(()),
@@ -118,7 +147,9 @@ impl Normalisation {
         self.check()?;
         match (self.dose, prescription_gy) {
             (NormalisedDose::Gy(gy), _) => Ok(gy),
-            (NormalisedDose::Percent(percent), None) => Err(NormalisationError::NoPrescription { percent }),
+            (NormalisedDose::Percent(percent), None) => {
+                Err(NormalisationError::NoPrescription { percent })
+            }
             (NormalisedDose::Percent(percent), Some(gy)) if gy.is_finite() && gy > 0.0 => {
                 Ok(gy * percent / 100.0)
             }
@@ -131,13 +162,21 @@ fn up_to(key: &'static str, value: f64, max: f64) -> Result<(), NormalisationErr
     if value > 0.0 && value <= max {
         return Ok(());
     }
-    Err(NormalisationError::Value { key, value, range: format!("above 0 and at most {max}") })
+    Err(NormalisationError::Value {
+        key,
+        value,
+        range: format!("above 0 and at most {max}"),
+    })
 }
 
 impl fmt::Display for NormalisedAt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Volume { structure, volume_percent, .. } => {
+            Self::Volume {
+                structure,
+                volume_percent,
+                ..
+            } => {
                 write!(f, "D{volume_percent}% of '{structure}'")
             }
             Self::Point(mm) => write!(f, "the point {:.1}, {:.1}, {:.1} mm", mm.x, mm.y, mm.z),
@@ -184,10 +223,17 @@ impl TryFrom<Record> for Normalisation {
     type Error = &'static str;
 
     fn try_from(record: Record) -> Result<Self, Self::Error> {
-        let place = match (record.structure, record.volume_percent, record.point_mm, record.maximum) {
-            (Some(structure), Some(volume_percent), None, false) => {
-                NormalisedAt::Volume { structure, number: None, volume_percent }
-            }
+        let place = match (
+            record.structure,
+            record.volume_percent,
+            record.point_mm,
+            record.maximum,
+        ) {
+            (Some(structure), Some(volume_percent), None, false) => NormalisedAt::Volume {
+                structure,
+                number: None,
+                volume_percent,
+            },
             (None, None, Some(mm), false) => NormalisedAt::Point(DVec3::from(mm)),
             (None, None, None, true) => NormalisedAt::Maximum,
             _ => {
@@ -199,7 +245,11 @@ impl TryFrom<Record> for Normalisation {
         let dose = match (record.dose_gy, record.dose_percent) {
             (Some(gy), None) => NormalisedDose::Gy(gy),
             (None, Some(percent)) => NormalisedDose::Percent(percent),
-            _ => return Err("a normalisation has one of dose_gy and dose_percent (of the prescription)"),
+            _ => {
+                return Err(
+                    "a normalisation has one of dose_gy and dose_percent (of the prescription)",
+                );
+            }
         };
         Ok(Self { at: place, dose })
     }
@@ -209,7 +259,11 @@ impl From<Normalisation> for Record {
     fn from(normalisation: Normalisation) -> Self {
         let mut record = Self::default();
         match normalisation.at {
-            NormalisedAt::Volume { structure, volume_percent, .. } => {
+            NormalisedAt::Volume {
+                structure,
+                volume_percent,
+                ..
+            } => {
                 (record.structure, record.volume_percent) = (Some(structure), Some(volume_percent));
             }
             NormalisedAt::Point(mm) => record.point_mm = Some(mm.to_array()),
@@ -235,9 +289,11 @@ mod tests {
     fn files_say_one_place_and_one_dose() {
         let old = r#"{"structure":"PTV","volume_percent":95.0,"dose_gy":57.0}"#;
         assert_eq!(read(old), Ok(Normalisation::to_named("PTV", 95.0, 57.0)));
-        for text in
-            [old, r#"{"point_mm":[1.0,-2.5,3.0],"dose_percent":100.0}"#, r#"{"maximum":true,"dose_gy":2.0}"#]
-        {
+        for text in [
+            old,
+            r#"{"point_mm":[1.0,-2.5,3.0],"dose_percent":100.0}"#,
+            r#"{"maximum":true,"dose_gy":2.0}"#,
+        ] {
             assert_eq!(serde_json::to_string(&read(text).unwrap()).unwrap(), text);
         }
         for (text, words) in [
@@ -247,7 +303,10 @@ mod tests {
                 "one of: structure",
             ),
             (r#"{"maximum":true}"#, "dose_gy and dose_percent"),
-            (r#"{"maximum":true,"dose_gy":57.0,"dose_percent":100.0}"#, "dose_gy and dose_percent"),
+            (
+                r#"{"maximum":true,"dose_gy":57.0,"dose_percent":100.0}"#,
+                "dose_gy and dose_percent",
+            ),
             (r#"{"maximum":true,"dose_gy":57.0,"mm":1}"#, "unknown field"),
         ] {
             assert!(read(text).unwrap_err().contains(words), "{text}");
@@ -256,11 +315,20 @@ mod tests {
 
     #[test]
     fn percent_are_of_a_prescription_above_zero() {
-        let mut to = Normalisation { at: NormalisedAt::Maximum, dose: NormalisedDose::Percent(107.0) };
+        let mut to = Normalisation {
+            at: NormalisedAt::Maximum,
+            dose: NormalisedDose::Percent(107.0),
+        };
         assert_eq!(to.wanted_gy(Some(60.0)), Ok(64.2));
-        assert_eq!(to.wanted_gy(None), Err(NormalisationError::NoPrescription { percent: 107.0 }));
+        assert_eq!(
+            to.wanted_gy(None),
+            Err(NormalisationError::NoPrescription { percent: 107.0 })
+        );
         for gy in [0.0, -2.0, f64::INFINITY] {
-            assert_eq!(to.wanted_gy(Some(gy)), Err(NormalisationError::Prescription(gy)));
+            assert_eq!(
+                to.wanted_gy(Some(gy)),
+                Err(NormalisationError::Prescription(gy))
+            );
         }
         to.dose = NormalisedDose::Gy(50.0);
         assert_eq!(to.wanted_gy(Some(0.0)), Ok(50.0), "Gy need no prescription");
@@ -268,9 +336,17 @@ mod tests {
             to.dose = NormalisedDose::Gy(gy);
             assert!(to.wanted_gy(None).is_err());
         }
-        assert_eq!(Normalisation::to_named("PTV", 100.0, 60.0).wanted_gy(None), Ok(60.0));
+        assert_eq!(
+            Normalisation::to_named("PTV", 100.0, 60.0).wanted_gy(None),
+            Ok(60.0)
+        );
         for percent in [0.0, 100.1, f64::NAN] {
-            assert!(Normalisation::to_named("PTV", percent, 60.0).wanted_gy(None).is_err(), "{percent}");
+            assert!(
+                Normalisation::to_named("PTV", percent, 60.0)
+                    .wanted_gy(None)
+                    .is_err(),
+                "{percent}"
+            );
         }
         to = Normalisation {
             at: NormalisedAt::Point(DVec3::new(0.0, f64::NAN, 0.0)),

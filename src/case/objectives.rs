@@ -44,13 +44,21 @@ pub struct UniformDose {
 impl Default for FallOff {
     /// Chosen.
     fn default() -> Self {
-        Self { percent_per_mm: 5.0, far_percent: 25.0, weight: 0.1 }
+        Self {
+            percent_per_mm: 5.0,
+            far_percent: 25.0,
+            weight: 0.1,
+        }
     }
 }
 
 impl Default for FluenceObjectives {
     fn default() -> Self {
-        Self { fall_off: FallOff::default(), smoothness: 1.0, uniform: Vec::new() }
+        Self {
+            fall_off: FallOff::default(),
+            smoothness: 1.0,
+            uniform: Vec::new(),
+        }
     }
 }
 
@@ -77,16 +85,32 @@ impl FluenceObjectives {
 
     /// Each number with its key and the range that it must have.
     pub(super) fn numbers(&self) -> Vec<(&'static str, f64, RangeInclusive<f64>)> {
-        let FallOff { percent_per_mm, far_percent, weight } = self.fall_off;
+        let FallOff {
+            percent_per_mm,
+            far_percent,
+            weight,
+        } = self.fall_off;
         let mut numbers = vec![
-            ("objectives.fall_off.percent_per_mm", percent_per_mm, FallOff::PERCENT_PER_MM),
+            (
+                "objectives.fall_off.percent_per_mm",
+                percent_per_mm,
+                FallOff::PERCENT_PER_MM,
+            ),
             ("objectives.fall_off.far_percent", far_percent, 0.0..=100.0),
             ("objectives.fall_off.weight", weight, Self::WEIGHTS),
             ("objectives.smoothness", self.smoothness, Self::WEIGHTS),
-            ("the number of objectives.uniform", self.uniform.len() as f64, 0.0..=Self::MOST_UNIFORM as f64),
+            (
+                "the number of objectives.uniform",
+                self.uniform.len() as f64,
+                0.0..=Self::MOST_UNIFORM as f64,
+            ),
         ];
         for uniform in &self.uniform {
-            numbers.push(("objectives.uniform.dose_gy", uniform.dose_gy, 0.0..=bounds::MOST_COURSE_GY));
+            numbers.push((
+                "objectives.uniform.dose_gy",
+                uniform.dose_gy,
+                0.0..=bounds::MOST_COURSE_GY,
+            ));
             numbers.push(("objectives.uniform.weight", uniform.weight, Self::WEIGHTS));
         }
         numbers
@@ -101,9 +125,16 @@ impl FluenceObjectives {
                 Ok(to) => (to.name.clone(), Some(to.number)),
                 Err(_) => (dose.structure.clone(), None),
             };
-            UniformDose { structure, number, ..dose.clone() }
+            UniformDose {
+                structure,
+                number,
+                ..dose.clone()
+            }
         });
-        Self { uniform: uniform.collect(), ..self.clone() }
+        Self {
+            uniform: uniform.collect(),
+            ..self.clone()
+        }
     }
 }
 
@@ -114,7 +145,11 @@ mod tests {
 
     #[test]
     fn the_fall_off_begins_at_all_and_ends_far_away() {
-        let fall_off = FallOff { percent_per_mm: 5.0, far_percent: 25.0, weight: 1.0 };
+        let fall_off = FallOff {
+            percent_per_mm: 5.0,
+            far_percent: 25.0,
+            weight: 1.0,
+        };
         assert_eq!(fall_off.part_at(0.0), 1.0);
         assert!((fall_off.part_at(1000.0) - 0.25).abs() < 1e-12);
         // Half of what falls off is gone after ln 2 / 0.05 mm.
@@ -124,16 +159,27 @@ mod tests {
     #[test]
     fn numbers_that_no_objective_can_have_are_refused() {
         type Lie = fn(&mut FluenceObjectives);
-        let ptv = UniformDose { structure: "PTV".to_owned(), number: None, dose_gy: 50.0, weight: 1.0 };
+        let ptv = UniformDose {
+            structure: "PTV".to_owned(),
+            number: None,
+            dose_gy: 50.0,
+            weight: 1.0,
+        };
         let faults: [(Lie, &str); 8] = [
             (|o| o.fall_off.percent_per_mm = 0.0, "percent_per_mm"),
-            (|o| o.fall_off.percent_per_mm = f64::INFINITY, "percent_per_mm"),
+            (
+                |o| o.fall_off.percent_per_mm = f64::INFINITY,
+                "percent_per_mm",
+            ),
             (|o| o.fall_off.far_percent = 101.0, "far_percent"),
             (|o| o.fall_off.weight = -0.1, "fall_off.weight"),
             (|o| o.smoothness = f64::NAN, "smoothness"),
             (|o| o.uniform[0].dose_gy = -1.0, "uniform.dose_gy"),
             (|o| o.uniform[0].weight = 1e9, "uniform.weight"),
-            (|o| o.uniform = vec![o.uniform[0].clone(); 101], "number of objectives.uniform"),
+            (
+                |o| o.uniform = vec![o.uniform[0].clone(); 101],
+                "number of objectives.uniform",
+            ),
         ];
         let mut plan = Plan::new("P", "generic-6mv");
         plan.objectives.uniform.push(ptv);
@@ -141,7 +187,10 @@ mod tests {
         for (lie, word) in faults {
             let mut plan = plan.clone();
             lie(&mut plan.objectives);
-            let said = plan.fault().map(|fault| fault.to_string()).unwrap_or_default();
+            let said = plan
+                .fault()
+                .map(|fault| fault.to_string())
+                .unwrap_or_default();
             assert!(said.contains(word), "{said}");
         }
     }

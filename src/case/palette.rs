@@ -32,7 +32,9 @@ const NEIGHBOURS: usize = 4;
 /// users too. Where all of the palette are in use, the oldest count no more.
 pub fn free_colour(used: &[Rgb], first: Option<Rgb>) -> Rgb {
     if let Some(first) = first
-        && used.iter().all(|other| colour_distance(first, *other) > LOOK_ALIKE)
+        && used
+            .iter()
+            .all(|other| colour_distance(first, *other) > LOOK_ALIKE)
     {
         return first;
     }
@@ -51,8 +53,12 @@ pub fn free_colour(used: &[Rgb], first: Option<Rgb>) -> Rgb {
 /// Distance of a colour to the nearest of the used ones from an index on, and to its neighbours for colour-blind users.
 fn min_distance(colour: Rgb, used: &[Rgb], from: usize) -> f64 {
     let neighbours = from.max(used.len().saturating_sub(NEIGHBOURS));
-    let distances = used[from..].iter().map(|other| colour_distance(colour, *other));
-    let blind = used[neighbours..].iter().map(|other| blind_distance(colour, *other));
+    let distances = used[from..]
+        .iter()
+        .map(|other| colour_distance(colour, *other));
+    let blind = used[neighbours..]
+        .iter()
+        .map(|other| blind_distance(colour, *other));
     distances.chain(blind).fold(f64::INFINITY, f64::min)
 }
 
@@ -63,7 +69,10 @@ pub fn colour_distance(a: Rgb, b: Rgb) -> f64 {
 
 /// As [`colour_distance`], to the user who tells them apart least: with normal vision, protanopia or deuteranopia.
 pub fn blind_distance(a: Rgb, b: Rgb) -> f64 {
-    [NORMAL, PROTANOPIA, DEUTERANOPIA].iter().map(|v| distance(v, a, b)).fold(f64::INFINITY, f64::min)
+    [NORMAL, PROTANOPIA, DEUTERANOPIA]
+        .iter()
+        .map(|v| distance(v, a, b))
+        .fold(f64::INFINITY, f64::min)
 }
 
 fn distance(vision: &Matrix, a: Rgb, b: Rgb) -> f64 {
@@ -93,7 +102,11 @@ const DEUTERANOPIA: Matrix = [
 fn linear(colour: Rgb) -> [f64; 3] {
     colour.0.map(|v| {
         let v = f64::from(v) / 255.0;
-        if v <= 0.040_45 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+        if v <= 0.040_45 {
+            v / 12.92
+        } else {
+            ((v + 0.055) / 1.055).powf(2.4)
+        }
     })
 }
 
@@ -120,9 +133,15 @@ mod tests {
     /// OKLab of the primaries as its author gives them.
     #[test]
     fn oklab_has_white_at_one_and_red_where_its_author_has_it() {
-        for (colour, want) in [([255; 3], [1.0, 0.0, 0.0]), ([255, 0, 0], [0.628, 0.2249, 0.1258])] {
+        for (colour, want) in [
+            ([255; 3], [1.0, 0.0, 0.0]),
+            ([255, 0, 0], [0.628, 0.2249, 0.1258]),
+        ] {
             let got = oklab(linear(Rgb(colour)));
-            assert!((0..3).all(|n| (got[n] - want[n]).abs() < 1e-3), "{got:?} for {want:?}");
+            assert!(
+                (0..3).all(|n| (got[n] - want[n]).abs() < 1e-3),
+                "{got:?} for {want:?}"
+            );
         }
         assert!((colour_distance(Rgb([0; 3]), Rgb([255; 3])) - 1.0).abs() < 1e-3);
     }
@@ -140,10 +159,17 @@ mod tests {
         for n in 0..40 {
             let next = free_colour(&used, None);
             for other in &used[used.len().saturating_sub(NEIGHBOURS)..] {
-                assert!(blind_distance(next, *other) > LOOK_ALIKE, "{n}: {next:?} beside {other:?}");
+                assert!(
+                    blind_distance(next, *other) > LOOK_ALIKE,
+                    "{n}: {next:?} beside {other:?}"
+                );
             }
             if n < 9 {
-                assert!(used.iter().all(|other| colour_distance(next, *other) > LOOK_ALIKE), "{n}: {next:?}");
+                assert!(
+                    used.iter()
+                        .all(|other| colour_distance(next, *other) > LOOK_ALIKE),
+                    "{n}: {next:?}"
+                );
             }
             used.push(next);
         }

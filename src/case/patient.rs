@@ -38,19 +38,31 @@ impl PatientInfo {
 /// it, in small letters: systems differ in both.
 fn alphabetic(name: &str) -> String {
     let group = name.split('=').next().unwrap_or_default();
-    group.trim_matches(|c: char| c == '^' || c.is_whitespace()).to_lowercase()
+    group
+        .trim_matches(|c: char| c == '^' || c.is_whitespace())
+        .to_lowercase()
 }
 
 /// A readable name: DICOM separates its parts by carets (PS3.5 6.2.1.2: family, given, middle, prefix, suffix), its groups in
 /// several scripts by equals signs.
 fn person(name: &str) -> String {
-    let groups: Vec<String> = name.split('=').map(group).filter(|group| !group.is_empty()).collect();
+    let groups: Vec<String> = name
+        .split('=')
+        .map(group)
+        .filter(|group| !group.is_empty())
+        .collect();
     groups.join(" = ")
 }
 
 fn group(name: &str) -> String {
     let parts: Vec<&str> = name.split('^').map(str::trim).collect();
-    let given_names = parts.iter().skip(1).filter(|p| !p.is_empty()).copied().collect::<Vec<_>>().join(" ");
+    let given_names = parts
+        .iter()
+        .skip(1)
+        .filter(|p| !p.is_empty())
+        .copied()
+        .collect::<Vec<_>>()
+        .join(" ");
     match (parts[0], given_names.as_str()) {
         (family, "") => family.to_owned(),
         ("", given_names) => given_names.to_owned(),
@@ -78,7 +90,11 @@ mod tests {
     }
 
     fn patient(id: &str, name: &str) -> PatientInfo {
-        PatientInfo { id: id.into(), name: name.into(), ..Default::default() }
+        PatientInfo {
+            id: id.into(),
+            name: name.into(),
+            ..Default::default()
+        }
     }
 
     #[test]
@@ -86,9 +102,21 @@ mod tests {
         for (a, b, same) in [
             (patient("1", "Doe^J"), patient("1 ", "Smith"), Some(true)),
             (patient("1", "Doe^J"), patient("2", "Doe^J"), Some(false)),
-            (patient("", "Doe^Jane"), patient("2", "DOE^JANE^^"), Some(true)),
-            (patient("", "Doe^Jane"), patient("2", "Roe^Jane"), Some(false)),
-            (patient("", "Yamada^Tarou"), patient("", "Yamada^Tarou=山田^太郎"), Some(true)),
+            (
+                patient("", "Doe^Jane"),
+                patient("2", "DOE^JANE^^"),
+                Some(true),
+            ),
+            (
+                patient("", "Doe^Jane"),
+                patient("2", "Roe^Jane"),
+                Some(false),
+            ),
+            (
+                patient("", "Yamada^Tarou"),
+                patient("", "Yamada^Tarou=山田^太郎"),
+                Some(true),
+            ),
             (patient("1", ""), patient("", "Doe"), None),
             (patient("", ""), patient("2", "Doe"), None),
         ] {

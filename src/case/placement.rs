@@ -44,7 +44,10 @@ impl Placement {
             shift_mm: self.shift_mm.or(other.shift_mm),
             field_mm: self.field_mm.or(other.field_mm),
             bone_is_bright: self.bone_is_bright.or(other.bone_is_bright),
-            accepted_patient: self.accepted_patient.clone().or_else(|| other.accepted_patient.clone()),
+            accepted_patient: self
+                .accepted_patient
+                .clone()
+                .or_else(|| other.accepted_patient.clone()),
         }
     }
 
@@ -52,19 +55,45 @@ impl Placement {
     /// distances, in words.
     pub fn against(&self, declared: &Self) -> Vec<String> {
         let mut compared: Vec<(&str, [Option<f64>; 2], Differs)> = vec![
-            ("the gantry angle (degrees)", [self.gantry_deg, declared.gantry_deg], is_turned),
-            ("the couch angle (degrees)", [self.couch_deg, declared.couch_deg], is_turned),
-            ("the source to axis distance (mm)", [self.sad_mm, declared.sad_mm], is_apart),
-            ("the source to image distance (mm)", [self.sid_mm, declared.sid_mm], is_apart),
+            (
+                "the gantry angle (degrees)",
+                [self.gantry_deg, declared.gantry_deg],
+                is_turned,
+            ),
+            (
+                "the couch angle (degrees)",
+                [self.couch_deg, declared.couch_deg],
+                is_turned,
+            ),
+            (
+                "the source to axis distance (mm)",
+                [self.sad_mm, declared.sad_mm],
+                is_apart,
+            ),
+            (
+                "the source to image distance (mm)",
+                [self.sid_mm, declared.sid_mm],
+                is_apart,
+            ),
         ];
         compared.extend([0, 1].map(|axis| {
             let pixels_mm = [self, declared].map(|p| p.pixel_mm.map(|mm| mm[axis]));
-            ("the distance of pixels (mm)", pixels_mm, is_scaled as Differs)
+            (
+                "the distance of pixels (mm)",
+                pixels_mm,
+                is_scaled as Differs,
+            )
         }));
-        let contradictions = compared.into_iter().filter_map(|(what, [user, file], differs)| {
-            let (user, file) = user.zip(file).filter(|(user, file)| differs(*user, *file))?;
-            Some(format!("{what} is given as {user}, and the file says {file}"))
-        });
+        let contradictions = compared
+            .into_iter()
+            .filter_map(|(what, [user, file], differs)| {
+                let (user, file) = user
+                    .zip(file)
+                    .filter(|(user, file)| differs(*user, *file))?;
+                Some(format!(
+                    "{what} is given as {user}, and the file says {file}"
+                ))
+            });
         contradictions.collect()
     }
 
@@ -81,9 +110,13 @@ impl Placement {
             (self.sid_mm.is_some(), "source to image distance"),
             (self.pixel_mm.is_some(), "pixel size"),
         ];
-        let (Some(gantry_deg), Some(isocentre_mm), Some(sad_mm), Some(sid_mm), Some(pixel_mm)) =
-            (self.gantry_deg, self.isocentre_mm, self.sad_mm, self.sid_mm, self.pixel_mm)
-        else {
+        let (Some(gantry_deg), Some(isocentre_mm), Some(sad_mm), Some(sid_mm), Some(pixel_mm)) = (
+            self.gantry_deg,
+            self.isocentre_mm,
+            self.sad_mm,
+            self.sid_mm,
+            self.pixel_mm,
+        ) else {
             return Err(needed.into_iter().filter(|n| !n.0).map(|n| n.1).collect());
         };
         Ok(ImagingSetup {
@@ -145,12 +178,21 @@ mod tests {
             pixel_mm: Some([0.4, 0.5]),
             ..Placement::default()
         };
-        let same = Placement { gantry_deg: Some(-0.1), sid_mm: Some(1500.2), ..Placement::default() };
+        let same = Placement {
+            gantry_deg: Some(-0.1),
+            sid_mm: Some(1500.2),
+            ..Placement::default()
+        };
         assert_eq!(same.against(&file), Vec::<String>::new());
         assert!(
-            Placement::default().against(&file).is_empty() && file.against(&Placement::default()).is_empty()
+            Placement::default().against(&file).is_empty()
+                && file.against(&Placement::default()).is_empty()
         );
-        let other = Placement { gantry_deg: Some(90.0), pixel_mm: Some([0.4; 2]), ..Placement::default() };
+        let other = Placement {
+            gantry_deg: Some(90.0),
+            pixel_mm: Some([0.4; 2]),
+            ..Placement::default()
+        };
         let said = other.against(&file).join("; ");
         assert!(
             said.contains("given as 90, and the file says 359.9") && said.contains("given as 0.4"),
@@ -161,8 +203,15 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named_and_what_is_given_goes_first() {
-        let placement = Placement { gantry_deg: Some(90.0), sad_mm: Some(1000.0), ..Placement::default() };
-        assert_eq!(placement.setup([4, 3]), Err(vec!["isocentre", "source to image distance", "pixel size"]));
+        let placement = Placement {
+            gantry_deg: Some(90.0),
+            sad_mm: Some(1000.0),
+            ..Placement::default()
+        };
+        assert_eq!(
+            placement.setup([4, 3]),
+            Err(vec!["isocentre", "source to image distance", "pixel size"])
+        );
         let file = Placement {
             gantry_deg: Some(5.0),
             shift_mm: Some([0.4, 0.0]),
@@ -172,8 +221,14 @@ mod tests {
             ..Placement::default()
         };
         let setup = placement.or(&file).setup([4, 3]).expect("all is said");
-        assert_eq!((setup.gantry_deg, setup.couch_deg, setup.pixel_mm), (90.0, 0.0, [0.4, 0.5]));
-        assert_eq!((setup.columns, setup.rows, setup.position), (4, 3, PatientPosition::Hfs));
+        assert_eq!(
+            (setup.gantry_deg, setup.couch_deg, setup.pixel_mm),
+            (90.0, 0.0, [0.4, 0.5])
+        );
+        assert_eq!(
+            (setup.columns, setup.rows, setup.position),
+            (4, 3, PatientPosition::Hfs)
+        );
         // Columns lie at -0.2, 0.2, 0.6, 1.0 mm, rows at 0.5, 0, -0.5; a field of 0.3 x 0.5 mm is half as large again there.
         let open = opened(&setup, [0.3, 0.5]);
         let want: Vec<bool> = (0..12).map(|n| n == 4 || n == 5).collect();

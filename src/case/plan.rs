@@ -89,7 +89,10 @@ impl Plan {
 
     /// Puts all beams on one machine. A review is one of the plan with its own machine: on another it is gone.
     pub fn set_machine(&mut self, machine: &str) {
-        let is_own = self.beams.iter().all(|beam| self.machine_of(beam) == machine);
+        let is_own = self
+            .beams
+            .iter()
+            .all(|beam| self.machine_of(beam) == machine);
         self.approval = self.approval.take().filter(|_| is_own);
         machine.clone_into(&mut self.machine);
         self.beams.iter_mut().for_each(|beam| beam.machine = None);

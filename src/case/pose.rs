@@ -24,7 +24,10 @@ pub struct Pose {
 
 impl Pose {
     pub fn new([tx, ty, tz]: [f64; 3], [rx, ry, rz]: [f64; 3]) -> Self {
-        Self { translation_mm: DVec3::new(tx, ty, tz), rotation_deg: DVec3::new(rx, ry, rz) }
+        Self {
+            translation_mm: DVec3::new(tx, ty, tz),
+            rotation_deg: DVec3::new(rx, ry, rz),
+        }
     }
 
     pub fn is_identity(&self) -> bool {
@@ -80,7 +83,10 @@ impl Pose {
         };
         let translation_mm = matrix.transform_point3(centre_mm) - centre_mm;
         let rotation_deg = DVec3::new(x, y, z).map(f64::to_degrees);
-        Some(Self { translation_mm, rotation_deg })
+        Some(Self {
+            translation_mm,
+            rotation_deg,
+        })
     }
 }
 
@@ -88,12 +94,16 @@ impl FromStr for Pose {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let numbers = word.split(',').map(|w| w.trim().parse().ok().filter(|v: &f64| v.is_finite()));
+        let numbers = word
+            .split(',')
+            .map(|w| w.trim().parse().ok().filter(|v: &f64| v.is_finite()));
         match numbers.collect::<Option<Vec<f64>>>().as_deref() {
             Some(&[tx, ty, tz, rx, ry, rz]) => Ok(Self::new([tx, ty, tz], [rx, ry, rz])),
-            _ => Err("it is six numbers with commas between: tx,ty,tz in mm, rx,ry,rz in degrees, like \
+            _ => Err(
+                "it is six numbers with commas between: tx,ty,tz in mm, rx,ry,rz in degrees, like \
                       5,0,-2.5,0,0,1.5"
-                .to_owned()),
+                    .to_owned(),
+            ),
         }
     }
 }
@@ -123,7 +133,10 @@ mod tests {
     #[test]
     fn signs_and_order() {
         // To the left, to the back, to the head.
-        close(moved([1.0, 2.0, 3.0], [0.0; 3], DVec3::ZERO), DVec3::new(1.0, 2.0, 3.0));
+        close(
+            moved([1.0, 2.0, 3.0], [0.0; 3], DVec3::ZERO),
+            DVec3::new(1.0, 2.0, 3.0),
+        );
         // Right-handed: about x the back (y) turns to the head (z), about y the head to the left, about z the left to the back.
         close(moved([0.0; 3], [90.0, 0.0, 0.0], DVec3::Y), DVec3::Z);
         close(moved([0.0; 3], [0.0, 90.0, 0.0], DVec3::Z), DVec3::X);
@@ -131,7 +144,10 @@ mod tests {
         // x first, then y, then z: y -> z (about x), z -> x (about y), x -> y (about z).
         close(moved([0.0; 3], [90.0; 3], DVec3::Y), DVec3::Y);
         // Turned first, then shifted.
-        close(moved([5.0, 0.0, 0.0], [0.0, 0.0, 90.0], DVec3::X), DVec3::new(5.0, 1.0, 0.0));
+        close(
+            moved([5.0, 0.0, 0.0], [0.0, 0.0, 90.0], DVec3::X),
+            DVec3::new(5.0, 1.0, 0.0),
+        );
     }
 
     #[test]
@@ -146,15 +162,24 @@ mod tests {
             let matrix = pose.matrix(CENTRE);
             let p = DVec3::new(-3.0, 55.0, 8.0);
             let moved = pose.apply(p, CENTRE);
-            assert!((matrix.transform_point3(p) - moved).length() < 1e-9, "{pose}");
+            assert!(
+                (matrix.transform_point3(p) - moved).length() < 1e-9,
+                "{pose}"
+            );
             assert!((pose.undo(moved, CENTRE) - p).length() < 1e-9, "{pose}");
             let back = Pose::from_matrix(matrix, CENTRE).expect("rigid");
             let same = (back.translation_mm - pose.translation_mm).length() < 1e-9
                 && (back.rotation_deg - pose.rotation_deg).length() < 1e-5;
             assert!(same, "{pose} came back as {back}");
         }
-        assert_eq!(Pose::from_matrix(DMat4::from_scale(DVec3::splat(1.1)), CENTRE), None);
-        assert_eq!(Pose::from_matrix(DMat4::from_scale(DVec3::new(1.0, 1.0, -1.0)), CENTRE), None);
+        assert_eq!(
+            Pose::from_matrix(DMat4::from_scale(DVec3::splat(1.1)), CENTRE),
+            None
+        );
+        assert_eq!(
+            Pose::from_matrix(DMat4::from_scale(DVec3::new(1.0, 1.0, -1.0)), CENTRE),
+            None
+        );
     }
 
     #[test]
@@ -162,7 +187,14 @@ mod tests {
         let pose: Pose = "1,-2, 3.5,0,0,-1e1".parse().expect("six numbers");
         assert_eq!(pose, Pose::new([1.0, -2.0, 3.5], [0.0, 0.0, -10.0]));
         assert_eq!(pose.to_string().parse::<Pose>(), Ok(pose));
-        for wrong in ["", "1,2,3", "1,2,3,4,5,6,7", "1,2,3,4,5,x", "1,2,3,4,5,nan", "1,2,3,4,5,inf"] {
+        for wrong in [
+            "",
+            "1,2,3",
+            "1,2,3,4,5,6,7",
+            "1,2,3,4,5,x",
+            "1,2,3,4,5,nan",
+            "1,2,3,4,5,inf",
+        ] {
             assert!(wrong.parse::<Pose>().is_err(), "{wrong}");
         }
     }

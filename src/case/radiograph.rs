@@ -36,7 +36,12 @@ pub struct Radiograph {
 
 impl Radiograph {
     /// An image without further information. One value a pixel of the projection.
-    pub fn new(values: Vec<f32>, meaning: PixelMeaning, projection: Projection, label: &str) -> Self {
+    pub fn new(
+        values: Vec<f32>,
+        meaning: PixelMeaning,
+        projection: Projection,
+        label: &str,
+    ) -> Self {
         Self {
             values: Arc::new(values),
             meaning,

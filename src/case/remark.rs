@@ -41,30 +41,49 @@ pub enum Bearing {
 impl Remark {
     /// A harmless remark. `files` are file names.
     pub fn note(message: impl Into<String>, files: Vec<String>) -> Self {
-        Self { severity: Severity::Note, message: message.into(), files, bearing: Bearing::None }
+        Self {
+            severity: Severity::Note,
+            message: message.into(),
+            files,
+            bearing: Bearing::None,
+        }
     }
 
     /// A remark to check before results computed on it are trusted, beside which it stands. `files` are file names.
     pub fn warning(message: impl Into<String>, files: Vec<String>) -> Self {
-        Self { severity: Severity::Warning, message: message.into(), files, bearing: Bearing::MayMove }
+        Self {
+            severity: Severity::Warning,
+            message: message.into(),
+            files,
+            bearing: Bearing::MayMove,
+        }
     }
 
     /// As one that forbids whole results, which have this caveat.
     #[must_use]
     pub fn forbidding(self, caveat: impl Into<String>) -> Self {
-        Self { bearing: Bearing::Forbids(caveat.into()), ..self }
+        Self {
+            bearing: Bearing::Forbids(caveat.into()),
+            ..self
+        }
     }
 
     /// As one that may move results.
     #[must_use]
     pub fn moving(self) -> Self {
-        Self { bearing: Bearing::MayMove, ..self }
+        Self {
+            bearing: Bearing::MayMove,
+            ..self
+        }
     }
 
     /// As one that no result depends on.
     #[must_use]
     pub fn without_bearing(self) -> Self {
-        Self { bearing: Bearing::None, ..self }
+        Self {
+            bearing: Bearing::None,
+            ..self
+        }
     }
 
     /// The caveat of what is made of the object, where it is not whole.
@@ -98,7 +117,10 @@ impl Reservations {
     /// The remarks that bear on results, and their caveats.
     pub fn of_remarks<'a>(remarks: impl IntoIterator<Item = &'a Remark>) -> Self {
         let mut reservations = Self::default();
-        for remark in remarks.into_iter().filter(|remark| remark.bearing != Bearing::None) {
+        for remark in remarks
+            .into_iter()
+            .filter(|remark| remark.bearing != Bearing::None)
+        {
             add_each_once(&mut reservations.caveats, remark.caveat());
             add_each_once(&mut reservations.remarks, [remark.message.as_str()]);
         }
@@ -141,7 +163,10 @@ mod tests {
         let mut reservations = Reservations::of_remarks(&remarks);
         reservations.add(&reservations.clone());
         assert_eq!(reservations.caveats, ["2 planes missing"]);
-        assert_eq!(reservations.remarks, ["the gantry is tilted", "two planes are missing"]);
+        assert_eq!(
+            reservations.remarks,
+            ["the gantry is tilted", "two planes are missing"]
+        );
     }
 
     /// Remarks in older sessions have no bearing.
@@ -149,9 +174,12 @@ mod tests {
     fn a_remark_survives_in_text() {
         let remark = Remark::warning("it is a projection", Vec::new()).forbidding("projections");
         let text = serde_json::to_string(&remark).expect("text");
-        assert_eq!(serde_json::from_str::<Remark>(&text).expect("a remark"), remark);
-        let old: Remark =
-            serde_json::from_str(r#"{"severity":"note","message":"m","files":[]}"#).expect("a remark");
+        assert_eq!(
+            serde_json::from_str::<Remark>(&text).expect("a remark"),
+            remark
+        );
+        let old: Remark = serde_json::from_str(r#"{"severity":"note","message":"m","files":[]}"#)
+            .expect("a remark");
         assert_eq!(old, Remark::note("m", Vec::new()));
     }
 }

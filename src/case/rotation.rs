@@ -78,7 +78,14 @@ mod tests {
 
     fn frame(gantry_deg: f64, collimator_deg: f64, couch_deg: f64) -> BeamFrame {
         let position = PatientPosition::Hfs;
-        BeamFrame::new(position, gantry_deg, collimator_deg, couch_deg, DVec3::ZERO, 1000.0)
+        BeamFrame::new(
+            position,
+            gantry_deg,
+            collimator_deg,
+            couch_deg,
+            DVec3::ZERO,
+            1000.0,
+        )
     }
 
     fn is_counter_clockwise(start: DVec3, end: DVec3, to_eye: DVec3) -> bool {
@@ -114,11 +121,16 @@ mod tests {
             "the couch rises counter-clockwise"
         );
         for (axis, rising) in
-            RotationAxis::ALL.into_iter().zip(["Clockwise", "CounterClockwise", "CounterClockwise"])
+            RotationAxis::ALL
+                .into_iter()
+                .zip(["Clockwise", "CounterClockwise", "CounterClockwise"])
         {
             assert_eq!(format!("{:?}", axis.direction(5.0).unwrap()), rising);
             assert!(axis.is_against(-5.0, axis.rising()) && !axis.is_against(5.0, axis.rising()));
-            assert_eq!((axis.direction(0.0), axis.is_against(0.0, axis.rising())), (None, false));
+            assert_eq!(
+                (axis.direction(0.0), axis.is_against(0.0, axis.rising())),
+                (None, false)
+            );
         }
     }
 }

@@ -25,7 +25,9 @@ impl Sources {
         match &plan.uid {
             Some(_) => self.plans.iter().find(|source| source.read.uid == plan.uid),
             None => self.plans.iter().find(|source| {
-                plan.beams.iter().any(|beam| source.read.beams.iter().any(|read| read.is_unchanged(beam)))
+                plan.beams
+                    .iter()
+                    .any(|beam| source.read.beams.iter().any(|read| read.is_unchanged(beam)))
             }),
         }
     }

@@ -32,7 +32,11 @@ impl Edit {
                 Some(current) => format!("Delete beam {}", current.name),
                 None => "Delete beam".to_owned(),
             },
-            Self::SetBeam { plan, beam: index, value } => match previous.beam(*plan, *index) {
+            Self::SetBeam {
+                plan,
+                beam: index,
+                value,
+            } => match previous.beam(*plan, *index) {
                 Some(current) => beam_change(current, value),
                 None => format!("Change {}", value.name),
             },
@@ -72,7 +76,10 @@ impl Case {
 
 /// The one changed property as "verb of the object"; "Change object" where several changed.
 fn one_of(changes: &[(bool, &str)], object: &str) -> String {
-    let mut changed = changes.iter().filter(|(changed, _)| *changed).map(|(_, words)| words);
+    let mut changed = changes
+        .iter()
+        .filter(|(changed, _)| *changed)
+        .map(|(_, words)| words);
     match (changed.next(), changed.next()) {
         (Some(words), None) => format!("{words} of {object}"),
         _ => format!("Change {object}"),
@@ -81,7 +88,10 @@ fn one_of(changes: &[(bool, &str)], object: &str) -> String {
 
 /// Names of the beams of `plan` that `other` does not have.
 fn beams_missing_in(other: &Plan, plan: &Plan) -> Vec<String> {
-    let missing = plan.beams.iter().filter(|beam| other.beams.iter().all(|o| o.number != beam.number));
+    let missing = plan
+        .beams
+        .iter()
+        .filter(|beam| other.beams.iter().all(|o| o.number != beam.number));
     missing.map(|beam| beam.name.clone()).collect()
 }
 
@@ -89,7 +99,10 @@ fn plan_change(current: &Plan, next: &Plan) -> String {
     if current.name != next.name {
         return format!("Rename plan {} to {}", current.name, next.name);
     }
-    match (&beams_missing_in(current, next)[..], &beams_missing_in(next, current)[..]) {
+    match (
+        &beams_missing_in(current, next)[..],
+        &beams_missing_in(next, current)[..],
+    ) {
         ([], []) => {}
         ([beam], []) => return format!("Add beam {beam}"),
         ([], [beam]) => return format!("Delete beam {beam}"),
@@ -97,9 +110,15 @@ fn plan_change(current: &Plan, next: &Plan) -> String {
         _ => return format!("Delete beams of plan {}", current.name),
     }
     let changes = [
-        (current.prescription_gy != next.prescription_gy, "Change prescription"),
+        (
+            current.prescription_gy != next.prescription_gy,
+            "Change prescription",
+        ),
         (current.fractions != next.fractions, "Change fractions"),
-        (current.normalisation != next.normalisation, "Change normalisation"),
+        (
+            current.normalisation != next.normalisation,
+            "Change normalisation",
+        ),
         (current.objectives != next.objectives, "Change objectives"),
         (current.machine != next.machine, "Change machine"),
         (current.position != next.position, "Change patient position"),
@@ -113,21 +132,50 @@ fn beam_change(current: &Beam, next: &Beam) -> String {
         return format!("Rename beam {} to {}", current.name, next.name);
     }
     let same_count = current.control_points.len() == next.control_points.len();
-    let pairs: Vec<_> = current.control_points.iter().zip(&next.control_points).collect();
+    let pairs: Vec<_> = current
+        .control_points
+        .iter()
+        .zip(&next.control_points)
+        .collect();
     let changes = [
         (!same_count, "Change control points"),
-        (pairs.iter().any(|(a, b)| a.gantry_deg != b.gantry_deg), "Turn gantry"),
-        (pairs.iter().any(|(a, b)| a.collimator_deg != b.collimator_deg), "Turn collimator"),
-        (pairs.iter().any(|(a, b)| a.couch_deg != b.couch_deg), "Turn couch"),
+        (
+            pairs.iter().any(|(a, b)| a.gantry_deg != b.gantry_deg),
+            "Turn gantry",
+        ),
+        (
+            pairs
+                .iter()
+                .any(|(a, b)| a.collimator_deg != b.collimator_deg),
+            "Turn collimator",
+        ),
+        (
+            pairs.iter().any(|(a, b)| a.couch_deg != b.couch_deg),
+            "Turn couch",
+        ),
         (pairs.iter().any(|(a, b)| a.jaws != b.jaws), "Move jaws"),
-        (pairs.iter().any(|(a, b)| a.leaves_mm != b.leaves_mm), "Move leaves"),
-        (pairs.iter().any(|(a, b)| a.meterset_weight != b.meterset_weight), "Change control point weights"),
+        (
+            pairs.iter().any(|(a, b)| a.leaves_mm != b.leaves_mm),
+            "Move leaves",
+        ),
+        (
+            pairs
+                .iter()
+                .any(|(a, b)| a.meterset_weight != b.meterset_weight),
+            "Change control point weights",
+        ),
         (current.mu != next.mu, "Change MU"),
         (current.isocentre_mm != next.isocentre_mm, "Move isocentre"),
         (current.machine != next.machine, "Change machine"),
         (current.mlc != next.mlc, "Change MLC"),
-        (current.fluence_limits != next.fluence_limits, "Limit fluence"),
-        (current.without_boluses != next.without_boluses, "Change boluses"),
+        (
+            current.fluence_limits != next.fluence_limits,
+            "Limit fluence",
+        ),
+        (
+            current.without_boluses != next.without_boluses,
+            "Change boluses",
+        ),
     ];
     one_of(&changes, &current.name)
 }
@@ -144,9 +192,16 @@ fn structure_change(current: &Structure, next: &Structure) -> String {
         // A stroke keeps the contours of all other planes: their points need no look in each of its frames.
         let kept: BTreeSet<*const Contour> = current.contours.iter().map(Arc::as_ptr).collect();
         let boxes_mm = current.contours.box_mm().zip(next.contours.box_mm());
-        let moved = !next.contours.iter().any(|contour| kept.contains(&Arc::as_ptr(contour)))
+        let moved = !next
+            .contours
+            .iter()
+            .any(|contour| kept.contains(&Arc::as_ptr(contour)))
             && boxes_mm.is_some_and(|(from, to)| is_shifted(from, to));
-        return format!("{} {}", if moved { "Move" } else { "Change contours of" }, current.name);
+        return format!(
+            "{} {}",
+            if moved { "Move" } else { "Change contours of" },
+            current.name
+        );
     }
     let changes = [
         (current.kind != next.kind, "Change type"),
@@ -170,18 +225,44 @@ mod tests {
     use crate::{Jaws, Rgb, StructureKind, StructureSet};
 
     fn case() -> Case {
-        let beam = Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0);
-        let plan = Plan { beams: vec![beam], ..Plan::new("P1", "generic-6mv") };
+        let beam = Beam::fixed(
+            "AP",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(100.0, 100.0),
+            100.0,
+        );
+        let plan = Plan {
+            beams: vec![beam],
+            ..Plan::new("P1", "generic-6mv")
+        };
         let structures = vec![square("Sphere", 0.0, 10.0)];
-        let set = StructureSet { structures, ..StructureSet::default() };
-        Case { plans: vec![Arc::new(plan)], structures: Arc::new(set), ..Case::default() }
+        let set = StructureSet {
+            structures,
+            ..StructureSet::default()
+        };
+        Case {
+            plans: vec![Arc::new(plan)],
+            structures: Arc::new(set),
+            ..Case::default()
+        }
     }
 
     fn square(name: &str, x_mm: f64, side: f64) -> Structure {
         let corners = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]];
-        let points_mm = corners.map(|[x, y]| DVec3::new(x_mm + x * side, y * side, 0.0)).to_vec();
-        let contours = vec![Contour { points_mm, image_uid: None }].into();
-        Structure { contours, ..Structure::new(name, 1, StructureKind::Other) }
+        let points_mm = corners
+            .map(|[x, y]| DVec3::new(x_mm + x * side, y * side, 0.0))
+            .to_vec();
+        let contours = vec![Contour {
+            points_mm,
+            image_uid: None,
+        }]
+        .into();
+        Structure {
+            contours,
+            ..Structure::new(name, 1, StructureKind::Other)
+        }
     }
 
     #[test]
@@ -190,9 +271,15 @@ mod tests {
 
         type Change = fn(&mut Beam);
         let cases: [(Change, &str); 7] = [
-            (|b| b.control_points[0].gantry_deg = 40.0, "Turn gantry of AP"),
+            (
+                |b| b.control_points[0].gantry_deg = 40.0,
+                "Turn gantry of AP",
+            ),
             (|b| b.control_points[0].couch_deg = 9.0, "Turn couch of AP"),
-            (|b| b.control_points[0].jaws.x = [-1.0, 2.0], "Move jaws of AP"),
+            (
+                |b| b.control_points[0].jaws.x = [-1.0, 2.0],
+                "Move jaws of AP",
+            ),
             (|b| b.mu = 7.0, "Change MU of AP"),
             (|b| b.isocentre_mm.x = 3.0, "Move isocentre of AP"),
             (|b| b.name = "PA".to_owned(), "Rename beam AP to PA"),
@@ -201,16 +288,37 @@ mod tests {
         for (change, want) in cases {
             let mut value = case.plans[0].beams[0].clone();
             change(&mut value);
-            assert_eq!(Edit::SetBeam { plan: 0, beam: 0, value }.name(&case), want);
+            assert_eq!(
+                Edit::SetBeam {
+                    plan: 0,
+                    beam: 0,
+                    value
+                }
+                .name(&case),
+                want
+            );
         }
-        assert_eq!(Edit::RemoveBeam { plan: 0, beam: 0 }.name(&case), "Delete beam AP");
+        assert_eq!(
+            Edit::RemoveBeam { plan: 0, beam: 0 }.name(&case),
+            "Delete beam AP"
+        );
         assert_eq!(
             Edit::RemoveBeam { plan: 3, beam: 0 }.name(&case),
             "Delete beam",
             "a beam that is missing"
         );
-        let dosed = Plan { prescription_gy: Some(50.0), ..(*case.plans[0]).clone() };
-        assert_eq!(Edit::SetPlan { plan: 0, value: dosed }.name(&case), "Change prescription of plan P1");
+        let dosed = Plan {
+            prescription_gy: Some(50.0),
+            ..(*case.plans[0]).clone()
+        };
+        assert_eq!(
+            Edit::SetPlan {
+                plan: 0,
+                value: dosed
+            }
+            .name(&case),
+            "Change prescription of plan P1"
+        );
     }
 
     fn name_of_change(case: &Case, value: Structure) -> String {
@@ -221,14 +329,32 @@ mod tests {
     fn a_structure_that_keeps_its_size_is_moved() {
         let case = case();
 
-        assert_eq!(name_of_change(&case, square("Sphere", 4.0, 10.0)), "Move Sphere");
-        assert_eq!(name_of_change(&case, square("Sphere", 0.0, 12.0)), "Change contours of Sphere");
+        assert_eq!(
+            name_of_change(&case, square("Sphere", 4.0, 10.0)),
+            "Move Sphere"
+        );
+        assert_eq!(
+            name_of_change(&case, square("Sphere", 0.0, 12.0)),
+            "Change contours of Sphere"
+        );
         let mut holed = square("Sphere", 0.0, 10.0);
-        holed.contours =
-            holed.contours.replaced(|_| false, vec![square("", 2.0, 5.0).contours[0].as_ref().clone()]);
-        assert_eq!(name_of_change(&case, holed), "Change contours of Sphere", "its box stays");
-        assert_eq!(name_of_change(&case, square("PTV", 0.0, 10.0)), "Rename Sphere to PTV");
-        let red = Structure { colour: Rgb([255, 0, 0]), ..square("Sphere", 0.0, 10.0) };
+        holed.contours = holed.contours.replaced(
+            |_| false,
+            vec![square("", 2.0, 5.0).contours[0].as_ref().clone()],
+        );
+        assert_eq!(
+            name_of_change(&case, holed),
+            "Change contours of Sphere",
+            "its box stays"
+        );
+        assert_eq!(
+            name_of_change(&case, square("PTV", 0.0, 10.0)),
+            "Rename Sphere to PTV"
+        );
+        let red = Structure {
+            colour: Rgb([255, 0, 0]),
+            ..square("Sphere", 0.0, 10.0)
+        };
         assert_eq!(name_of_change(&case, red), "Change colour of Sphere");
     }
 }

@@ -16,7 +16,12 @@ const MOST_STEPS: usize = 200;
 impl<T> Steps<T> {
     /// Starts with nothing to undo.
     pub fn at(value: T) -> Self {
-        Self { now: value, past: Vec::new(), future: Vec::new(), gesture: None }
+        Self {
+            now: value,
+            past: Vec::new(),
+            future: Vec::new(),
+            gesture: None,
+        }
     }
 
     pub fn now(&self) -> &T {
@@ -31,7 +36,10 @@ impl<T> Steps<T> {
     /// All values, oldest first, the undone ones too, for changes that are part of an earlier step.
     pub fn all_mut(&mut self) -> impl Iterator<Item = &mut T> {
         let current = std::iter::once(&mut self.now);
-        self.past.iter_mut().chain(current).chain(self.future.iter_mut().rev())
+        self.past
+            .iter_mut()
+            .chain(current)
+            .chain(self.future.iter_mut().rev())
     }
 
     /// Sets the value; steps with the same `gesture` (a drag) undo together.

@@ -61,7 +61,10 @@ impl Contour {
     /// z of the axial plane that the contour lies in, in mm; `None` where it is tilted or has fewer than three points.
     pub fn axial_z_mm(&self) -> Option<f64> {
         let z = self.points_mm.first()?.z;
-        let is_flat = self.points_mm.iter().all(|p| (p.z - z).abs() < Self::FLAT_MM);
+        let is_flat = self
+            .points_mm
+            .iter()
+            .all(|p| (p.z - z).abs() < Self::FLAT_MM);
         (self.points_mm.len() > 2 && is_flat).then_some(z)
     }
 
@@ -73,7 +76,9 @@ impl Contour {
 }
 
 /// RT ROI interpreted type (3006,00A4), as far as the program treats them apart.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum StructureKind {
     External,
@@ -129,11 +134,15 @@ impl Structure {
     /// The structure at another place, patient LPS, mm.
     #[must_use]
     pub fn moved(&self, by_mm: DVec3) -> Self {
-        let contours = self
-            .contours
-            .iter()
-            .map(|contour| Contour { points_mm: shifted(&contour.points_mm, by_mm), image_uid: None });
-        Self { contours: contours.collect(), points_mm: shifted(&self.points_mm, by_mm), ..self.clone() }
+        let contours = self.contours.iter().map(|contour| Contour {
+            points_mm: shifted(&contour.points_mm, by_mm),
+            image_uid: None,
+        });
+        Self {
+            contours: contours.collect(),
+            points_mm: shifted(&self.points_mm, by_mm),
+            ..self.clone()
+        }
     }
 
     fn name_in_file(&self) -> &str {
@@ -161,7 +170,9 @@ impl StructureSet {
 
     fn all_named(&self, name: &str) -> impl Iterator<Item = &Structure> {
         let name = name.to_owned();
-        self.structures.iter().filter(move |s| is_same_name(&s.name, &name))
+        self.structures
+            .iter()
+            .filter(move |s| is_same_name(&s.name, &name))
     }
 
     pub fn by_number(&self, number: u32) -> Option<&Structure> {
@@ -174,49 +185,82 @@ impl StructureSet {
     /// # Errors
     /// [`ReferenceError`].
     pub fn normalised_to(&self, to: &Normalisation) -> Option<Result<&Structure, ReferenceError>> {
-        to.structure().map(|(name, number)| self.referenced(number, name))
+        to.structure()
+            .map(|(name, number)| self.referenced(number, name))
     }
 
     /// The structure of a number, else the only one of a name.
     ///
     /// # Errors
     /// [`ReferenceError`].
-    pub fn referenced(&self, number: Option<u32>, name: &str) -> Result<&Structure, ReferenceError> {
+    pub fn referenced(
+        &self,
+        number: Option<u32>,
+        name: &str,
+    ) -> Result<&Structure, ReferenceError> {
         if let Some(structure) = number.and_then(|n| self.by_number(n)) {
             return Ok(structure);
         }
         let mut named = self.all_named(name);
         match (named.next(), named.count()) {
             (Some(structure), 0) => Ok(structure),
-            (Some(_), more) => Err(ReferenceError::Ambiguous { name: name.to_owned(), count: more + 1 }),
+            (Some(_), more) => Err(ReferenceError::Ambiguous {
+                name: name.to_owned(),
+                count: more + 1,
+            }),
             (None, _) => {
                 let names: Vec<&str> = self.structures.iter().map(|s| s.name.as_str()).collect();
-                let existing = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-                Err(ReferenceError::Missing { name: name.to_owned(), known: existing })
+                let existing = if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                };
+                Err(ReferenceError::Missing {
+                    name: name.to_owned(),
+                    known: existing,
+                })
             }
         }
     }
 
     /// A number no structure has.
     pub fn free_number(&self) -> u32 {
-        self.structures.iter().map(|s| s.number).max().unwrap_or(0).saturating_add(1)
+        self.structures
+            .iter()
+            .map(|s| s.number)
+            .max()
+            .unwrap_or(0)
+            .saturating_add(1)
     }
 
     /// The name itself where it is free, else the name with the first free count behind it.
     pub fn free_name(&self, name: &str) -> String {
-        let mut counted =
-            (1..).map(|count| if count == 1 { name.to_owned() } else { format!("{name} {count}") });
-        counted.find(|name| self.by_name(name).is_none()).unwrap_or_default()
+        let mut counted = (1..).map(|count| {
+            if count == 1 {
+                name.to_owned()
+            } else {
+                format!("{name} {count}")
+            }
+        });
+        counted
+            .find(|name| self.by_name(name).is_none())
+            .unwrap_or_default()
     }
 
     /// Why nothing that is meant of a structure can be decided by its contours: not all were read, or another structure has its
     /// name. `None` where it can.
     pub fn doubt(&self, structure: &Structure) -> Option<String> {
         if let Some(caveat) = structure.reservations().caveats.first() {
-            return Some(format!("{caveat} in the file of {}: correct it, or draw it anew", structure.name));
+            return Some(format!(
+                "{caveat} in the file of {}: correct it, or draw it anew",
+                structure.name
+            ));
         }
         let name_in_file = structure.name_in_file();
-        let others = self.structures.iter().filter(|s| s.number != structure.number);
+        let others = self
+            .structures
+            .iter()
+            .filter(|s| s.number != structure.number);
         let same = { others }.find(|s| is_same_but_for_blanks(s.name_in_file(), name_in_file))?;
         Some(format!(
             "two structures are called '{}': which is meant? Name one of them ('{}', '{}') anew, or delete it",
@@ -231,7 +275,9 @@ impl StructureSet {
         let mut shared: Vec<String> = Vec::new();
         for index in 1..self.structures.len() {
             let name = self.structures[index].name.clone();
-            let taken = self.structures[..index].iter().any(|s| is_same_name(&s.name, &name));
+            let taken = self.structures[..index]
+                .iter()
+                .any(|s| is_same_name(&s.name, &name));
             if taken {
                 let free = self.free_name(name.trim());
                 let structure = &mut self.structures[index];
@@ -317,7 +363,10 @@ impl StructureKind {
             _ if words.contains(&"PTV") => Self::Ptv,
             _ if words.contains(&"CTV") => Self::Ctv,
             _ if words.contains(&"GTV") => Self::Gtv,
-            _ if words.contains(&"BODY") || words.contains(&"EXTERNAL") || words.contains(&"SKIN") => {
+            _ if words.contains(&"BODY")
+                || words.contains(&"EXTERNAL")
+                || words.contains(&"SKIN") =>
+            {
                 Self::External
             }
             "ORGAN" | "AVOIDANCE" | "OAR" => Self::Organ,
@@ -345,9 +394,14 @@ mod tests {
     use super::*;
 
     fn set(names: &[&str]) -> StructureSet {
-        let structures =
-            names.iter().zip(1..).map(|(name, n)| Structure::new(*name, n, StructureKind::Other));
-        StructureSet { structures: structures.collect(), ..StructureSet::default() }
+        let structures = names
+            .iter()
+            .zip(1..)
+            .map(|(name, n)| Structure::new(*name, n, StructureKind::Other));
+        StructureSet {
+            structures: structures.collect(),
+            ..StructureSet::default()
+        }
     }
 
     #[test]
@@ -359,7 +413,10 @@ mod tests {
         assert!(set.tell_apart().is_empty());
     }
 
-    fn number_of_structure(set: &StructureSet, to: &Normalisation) -> Option<Result<u32, ReferenceError>> {
+    fn number_of_structure(
+        set: &StructureSet,
+        to: &Normalisation,
+    ) -> Option<Result<u32, ReferenceError>> {
         set.normalised_to(to).map(|s| s.map(|s| s.number))
     }
 
@@ -373,11 +430,20 @@ mod tests {
         assert_eq!(number_of_structure(&set, &to), Some(Ok(3)));
         to = Normalisation::to_named("Boost", 95.0, 60.0);
         let error = number_of_structure(&set, &to).unwrap().unwrap_err();
-        assert_eq!(error, ReferenceError::Ambiguous { name: "Boost".into(), count: 2 });
+        assert_eq!(
+            error,
+            ReferenceError::Ambiguous {
+                name: "Boost".into(),
+                count: 2
+            }
+        );
         let missing = number_of_structure(&set, &Normalisation::to_named("GTV", 95.0, 60.0))
             .unwrap()
             .unwrap_err()
             .to_string();
-        assert!(missing.contains("'GTV'") && missing.contains("PTV, Boost, boost"), "{missing}");
+        assert!(
+            missing.contains("'GTV'") && missing.contains("PTV, Boost, boost"),
+            "{missing}"
+        );
     }
 }

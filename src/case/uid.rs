@@ -15,15 +15,22 @@ pub fn new_uid() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     let seed = RandomState::new().hash_one("beamsight");
     let call = CALLS.fetch_add(1, Ordering::Relaxed);
-    let nanoseconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos());
-    derived_uid(&format!("{seed}/{call}/{nanoseconds}/{}", std::process::id()))
+    let nanoseconds = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| d.as_nanos());
+    derived_uid(&format!(
+        "{seed}/{call}/{nanoseconds}/{}",
+        std::process::id()
+    ))
 }
 
 /// FNV-1a, 128 bits (offset basis and prime of the reference).
 fn fnv1a(bytes: &[u8]) -> u128 {
-    bytes.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |h, b| {
-        (h ^ u128::from(*b)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    })
+    bytes
+        .iter()
+        .fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |h, b| {
+            (h ^ u128::from(*b)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+        })
 }
 
 #[cfg(test)]

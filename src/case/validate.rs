@@ -5,7 +5,8 @@ use super::bounds;
 use super::rotation::RotationAxis;
 use super::{
     Approval, ApprovalError, Beam, ControlPoint, Density, FluenceLimit, FluenceMapError, Jaws,
-    LeafBoundaryError, Mlc, Normalisation, NormalisationError, Plan, Structure, check_leaf_boundaries,
+    LeafBoundaryError, Mlc, Normalisation, NormalisationError, Plan, Structure,
+    check_leaf_boundaries,
 };
 use glam::DVec3;
 use std::collections::HashSet;
@@ -17,7 +18,11 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum Fault {
     #[error("{key} = {value} must be {range}")]
-    Value { key: &'static str, value: f64, range: String },
+    Value {
+        key: &'static str,
+        value: f64,
+        range: String,
+    },
     #[error("no machine is named: choose a shipped one (generic-6mv) or a machine file")]
     NoMachine,
     #[error(transparent)]
@@ -38,7 +43,9 @@ pub enum Fault {
     JawsCrossed { axis: char, low: f64, high: f64 },
     #[error("it has {0} pairs of leaf tips and no mlc: give the MLC, or leave out the leaves")]
     NoMlc(usize),
-    #[error("it has {tips} pairs of leaf tips, and its mlc {pairs} leaf pairs: give a pair of tips for each")]
+    #[error(
+        "it has {tips} pairs of leaf tips, and its mlc {pairs} leaf pairs: give a pair of tips for each"
+    )]
     LeafCount { tips: usize, pairs: usize },
     #[error("leaf pair {pair} at [{low}, {high}] mm is crossed: give the negative bank first")]
     LeavesCrossed { pair: usize, low: f64, high: f64 },
@@ -58,7 +65,11 @@ pub enum Fault {
     #[error(
         "the {axis} turns by half a circle, from {from} to {to} degrees, and which way round is not known: give a control point between"
     )]
-    HalfTurn { axis: &'static str, from: f64, to: f64 },
+    HalfTurn {
+        axis: &'static str,
+        from: f64,
+        to: f64,
+    },
     #[error("another structure has its ROI number {0}: number it differently")]
     StructureNumberTaken(u32),
     #[error("another structure is called '{0}': give it another name")]
@@ -79,7 +90,11 @@ pub enum PlanFault {
     #[error("plan '{plan}': {fault}")]
     Plan { plan: String, fault: Fault },
     #[error("plan '{plan}', beam '{beam}': {fault}")]
-    Beam { plan: String, beam: String, fault: BeamFault },
+    Beam {
+        plan: String,
+        beam: String,
+        fault: BeamFault,
+    },
 }
 
 /// The first fault of a structure.
@@ -116,7 +131,9 @@ fn within(key: &'static str, value: f64, range: &RangeInclusive<f64>) -> Checked
 }
 
 fn place(key: &'static str, mm: DVec3) -> Checked {
-    mm.to_array().into_iter().try_for_each(|value| within(key, value, &bounds::PLACE_MM))
+    mm.to_array()
+        .into_iter()
+        .try_for_each(|value| within(key, value, &bounds::PLACE_MM))
 }
 
 fn must(holds: bool, fault: impl FnOnce() -> Fault) -> Checked {
@@ -131,7 +148,11 @@ impl Plan {
             return Some(PlanFault::Plan { plan, fault });
         }
         let (index, fault) = self.first_beam_fault()?;
-        Some(PlanFault::Beam { plan, beam: self.beams[index].name.clone(), fault })
+        Some(PlanFault::Beam {
+            plan,
+            beam: self.beams[index].name.clone(),
+            fault,
+        })
     }
 
     /// The first fault of the plan without its beams.
@@ -149,10 +170,19 @@ impl Plan {
             })?;
         }
         let (from, to) = bounds::FRACTIONS.into_inner();
-        within("fractions", f64::from(self.fractions), &(f64::from(from)..=f64::from(to)))?;
-        self.normalisation.as_ref().map_or(Ok(()), Normalisation::check)?;
+        within(
+            "fractions",
+            f64::from(self.fractions),
+            &(f64::from(from)..=f64::from(to)),
+        )?;
+        self.normalisation
+            .as_ref()
+            .map_or(Ok(()), Normalisation::check)?;
         self.approval.as_ref().map_or(Ok(()), Approval::check)?;
-        self.objectives.numbers().into_iter().try_for_each(|(key, value, range)| within(key, value, &range))
+        self.objectives
+            .numbers()
+            .into_iter()
+            .try_for_each(|(key, value, range)| within(key, value, &range))
     }
 
     /// The first fault of a beam, with the beam's index. A beam that is only shown may lack anything but a number of its
@@ -161,10 +191,12 @@ impl Plan {
         let mut numbers = HashSet::new();
         self.beams.iter().enumerate().find_map(|(index, beam)| {
             let named = !self.machine_of(beam).trim().is_empty() || beam.read_only.is_some();
-            let checked = must(numbers.insert(beam.number), || Fault::NumberTaken(beam.number))
-                .and_then(|()| must(named, || Fault::NoMachine))
-                .map_err(BeamFault::from)
-                .and_then(|()| beam.check());
+            let checked = must(numbers.insert(beam.number), || {
+                Fault::NumberTaken(beam.number)
+            })
+            .and_then(|()| must(named, || Fault::NoMachine))
+            .map_err(BeamFault::from)
+            .and_then(|()| beam.check());
             checked.err().map(|fault| (index, fault))
         })
     }
@@ -184,11 +216,21 @@ impl Beam {
             return Ok(());
         }
         within("mu", self.mu, &bounds::MU)?;
-        must(!self.setup || self.mu == 0.0, || Fault::SetupDelivers(self.mu))?;
+        must(!self.setup || self.mu == 0.0, || {
+            Fault::SetupDelivers(self.mu)
+        })?;
         for (key, value, range) in [
             ("energy_mv", self.energy_mv, &bounds::ENERGY_MV),
-            ("source_axis_mm", self.source_axis_mm, &bounds::SOURCE_AXIS_MM),
-            ("dose_rate_mu_min", self.dose_rate_mu_min, &bounds::DOSE_RATE_MU_MIN),
+            (
+                "source_axis_mm",
+                self.source_axis_mm,
+                &bounds::SOURCE_AXIS_MM,
+            ),
+            (
+                "dose_rate_mu_min",
+                self.dose_rate_mu_min,
+                &bounds::DOSE_RATE_MU_MIN,
+            ),
         ] {
             value.map_or(Ok(()), |value| within(key, value, range))?;
         }
@@ -207,11 +249,16 @@ impl Beam {
         }
 
         for (n, point) in self.control_points.iter().enumerate() {
-            point
-                .check(self.mlc.as_ref())
-                .map_err(|fault| BeamFault { point: several.then_some(n), fault })?;
+            point.check(self.mlc.as_ref()).map_err(|fault| BeamFault {
+                point: several.then_some(n),
+                fault,
+            })?;
         }
-        let weights: Vec<f64> = self.control_points.iter().map(|p| p.meterset_weight).collect();
+        let weights: Vec<f64> = self
+            .control_points
+            .iter()
+            .map(|p| p.meterset_weight)
+            .collect();
         if several {
             let first = weights[0];
             must(first == 0.0, || Fault::Value {
@@ -221,11 +268,21 @@ impl Beam {
             })?;
         }
         let last = weights[weights.len() - 1];
-        let range = if several { "1 at the last control point" } else { "1 at the only control point" };
-        must(last == 1.0, || Fault::Value { key: "meterset_weight", value: last, range: range.to_owned() })?;
+        let range = if several {
+            "1 at the last control point"
+        } else {
+            "1 at the only control point"
+        };
+        must(last == 1.0, || Fault::Value {
+            key: "meterset_weight",
+            value: last,
+            range: range.to_owned(),
+        })?;
         for (n, pair) in self.control_points.windows(2).enumerate() {
-            check_step(&pair[0], &pair[1])
-                .map_err(|fault| BeamFault { point: several.then_some(n + 1), fault })?;
+            check_step(&pair[0], &pair[1]).map_err(|fault| BeamFault {
+                point: several.then_some(n + 1),
+                fault,
+            })?;
         }
         Ok(())
     }
@@ -234,14 +291,20 @@ impl Beam {
 /// Checks what the beam delivers from one control point to the next.
 fn check_step(from: &ControlPoint, to: &ControlPoint) -> Checked {
     let (from_weight, to_weight) = (from.meterset_weight, to.meterset_weight);
-    must(to_weight >= from_weight, || Fault::WeightFalls(from_weight, to_weight))?;
+    must(to_weight >= from_weight, || {
+        Fault::WeightFalls(from_weight, to_weight)
+    })?;
     if to_weight == from_weight {
         return Ok(());
     }
     for axis in RotationAxis::ALL {
         let [from, to] = [from, to].map(|point| axis.angle_deg(point));
         let is_half = turn_deg(from, to).abs() > 180.0 - bounds::SAME_DEG;
-        must(!is_half, || Fault::HalfTurn { axis: axis.name(), from, to })?;
+        must(!is_half, || Fault::HalfTurn {
+            axis: axis.name(),
+            from,
+            to,
+        })?;
     }
     Ok(())
 }
@@ -254,7 +317,8 @@ pub fn turn_deg(from: f64, to: f64) -> f64 {
 impl Mlc {
     fn check(&self) -> Checked {
         check_leaf_boundaries(&self.boundaries_mm)?;
-        { self.boundaries_mm.iter() }.try_for_each(|mm| within("boundaries_mm", *mm, &bounds::COLLIMATOR_MM))
+        { self.boundaries_mm.iter() }
+            .try_for_each(|mm| within("boundaries_mm", *mm, &bounds::COLLIMATOR_MM))
     }
 }
 
@@ -270,7 +334,9 @@ impl ControlPoint {
         within("meterset_weight", self.meterset_weight, &(0.0..=1.0))?;
         let Jaws { x, y } = self.jaws;
         for (axis, key, [low, high]) in [('x', "jaws_mm.x", x), ('y', "jaws_mm.y", y)] {
-            [low, high].into_iter().try_for_each(|mm| within(key, mm, &bounds::COLLIMATOR_MM))?;
+            [low, high]
+                .into_iter()
+                .try_for_each(|mm| within(key, mm, &bounds::COLLIMATOR_MM))?;
             must(low <= high, || Fault::JawsCrossed { axis, low, high })?;
         }
         let tips = self.leaves_mm.len();
@@ -282,9 +348,15 @@ impl ControlPoint {
             }
         }
         for (n, [low, high]) in self.leaves_mm.iter().copied().enumerate() {
-            [low, high].into_iter().try_for_each(|mm| within("leaves_mm", mm, &bounds::COLLIMATOR_MM))?;
+            [low, high]
+                .into_iter()
+                .try_for_each(|mm| within("leaves_mm", mm, &bounds::COLLIMATOR_MM))?;
             let holds = low - high <= bounds::LEAF_OVERLAP_MM;
-            must(holds, || Fault::LeavesCrossed { pair: n + 1, low, high })?;
+            must(holds, || Fault::LeavesCrossed {
+                pair: n + 1,
+                low,
+                high,
+            })?;
         }
         Ok(())
     }
@@ -293,12 +365,17 @@ impl ControlPoint {
 impl Structure {
     /// The first fault of the structure by itself.
     pub fn fault(&self) -> Option<StructureFault> {
-        self.check().err().map(|fault| StructureFault { name: self.name.clone(), fault })
+        self.check().err().map(|fault| StructureFault {
+            name: self.name.clone(),
+            fault,
+        })
     }
 
     fn check(&self) -> Checked {
         let drawn = self.contours.iter().flat_map(|contour| &contour.points_mm);
-        drawn.chain(&self.points_mm).try_for_each(|mm| place("points_mm", *mm))?;
+        drawn
+            .chain(&self.points_mm)
+            .try_for_each(|mm| place("points_mm", *mm))?;
         let density = self.density.and_then(|density| density.density.value());
         density.map_or(Ok(()), |value| within("density", value, &Density::RANGE))
     }
@@ -309,10 +386,18 @@ pub fn structures_fault(structures: &[Structure]) -> Option<StructureFault> {
     let (mut numbers, mut names) = (HashSet::new(), HashSet::new());
     structures.iter().find_map(|structure| {
         let Structure { name, number, .. } = structure;
-        let checked = must(numbers.insert(*number), || Fault::StructureNumberTaken(*number)).and_then(|()| {
-            must(names.insert(name.trim().to_ascii_lowercase()), || Fault::StructureNameTaken(name.clone()))
+        let checked = must(numbers.insert(*number), || {
+            Fault::StructureNumberTaken(*number)
+        })
+        .and_then(|()| {
+            must(names.insert(name.trim().to_ascii_lowercase()), || {
+                Fault::StructureNameTaken(name.clone())
+            })
         });
-        let fault = checked.err().map(|fault| StructureFault { name: name.clone(), fault });
+        let fault = checked.err().map(|fault| StructureFault {
+            name: name.clone(),
+            fault,
+        });
         fault.or_else(|| structure.fault())
     })
 }
@@ -338,21 +423,27 @@ mod tests {
         let mut plan = Plan::new("P", "generic-6mv");
         plan.beams = Template::Arc(GantryArc::FULL).beams(&plan, DVec3::ZERO);
         plan.beams[0].control_points[6].jaws.y = [30.0, -30.0];
-        let said = plan.fault().map(|fault| fault.to_string()).unwrap_or_default();
-        assert!(said.starts_with("plan 'P', beam 'G181-179': control point 7: the y jaws"), "{said}");
+        let said = plan
+            .fault()
+            .map(|fault| fault.to_string())
+            .unwrap_or_default();
+        assert!(
+            said.starts_with("plan 'P', beam 'G181-179': control point 7: the y jaws"),
+            "{said}"
+        );
         // Beams that are only shown have a number and a place, and no more is asked of them.
         plan.beams[0].read_only = Some("its jaws are crossed".to_owned());
         assert_eq!(plan.fault(), None);
         plan.beams.push(plan.beams[0].clone());
-        assert!(
-            plan.fault()
-                .is_some_and(|fault| fault.to_string().contains("number 1 is that of an earlier beam"))
-        );
+        assert!(plan.fault().is_some_and(|fault| {
+            fault
+                .to_string()
+                .contains("number 1 is that of an earlier beam")
+        }));
         plan.fractions = 0;
-        assert!(
-            plan.fault()
-                .is_some_and(|fault| fault.to_string() == "plan 'P': fractions = 0 must be from 1 to 200")
-        );
+        assert!(plan.fault().is_some_and(
+            |fault| fault.to_string() == "plan 'P': fractions = 0 must be from 1 to 200"
+        ));
     }
 
     #[test]
@@ -360,23 +451,36 @@ mod tests {
         let mut plan = Plan::new("P", "generic-6mv");
         plan.beams = Template::One.beams(&plan, DVec3::ZERO);
         plan.beams[0].setup = true;
-        assert!(plan.fault().is_some_and(|fault| fault.to_string().contains("setup field with 100 MU")));
+        assert!(
+            plan.fault()
+                .is_some_and(|fault| fault.to_string().contains("setup field with 100 MU"))
+        );
         plan.beams[0].mu = 0.0;
         assert_eq!(plan.fault(), None);
     }
 
     fn structure(number: u32, name: &str) -> Structure {
-        Structure { points_mm: vec![DVec3::X], ..Structure::new(name, number, StructureKind::Organ) }
+        Structure {
+            points_mm: vec![DVec3::X],
+            ..Structure::new(name, number, StructureKind::Organ)
+        }
     }
 
     fn fault_words(structures: &[Structure]) -> String {
-        structures_fault(structures).map(|fault| fault.to_string()).unwrap_or_default()
+        structures_fault(structures)
+            .map(|fault| fault.to_string())
+            .unwrap_or_default()
     }
 
     #[test]
     fn structures_are_told_apart_by_number_and_name_and_lie_somewhere() {
-        assert_eq!(fault_words(&[structure(1, "Cord"), structure(2, "Heart")]), "");
-        assert!(fault_words(&[structure(1, "Cord"), structure(1, "Heart")]).contains("ROI number 1"));
+        assert_eq!(
+            fault_words(&[structure(1, "Cord"), structure(2, "Heart")]),
+            ""
+        );
+        assert!(
+            fault_words(&[structure(1, "Cord"), structure(1, "Heart")]).contains("ROI number 1")
+        );
         assert!(
             fault_words(&[structure(1, "Cord"), structure(2, " CORD")])
                 .contains("structure ' CORD': another")

@@ -23,7 +23,8 @@ use unit::{Piece, Unit};
 use workers::{BatchContext, carry_out_all};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "The file of jobs is TOML or, with an object a line, JSON Lines:\n\n  \
+#[command(
+    after_help = "The file of jobs is TOML or, with an object a line, JSON Lines:\n\n  \
 [[job]]\n  \
 name = \"patient-7\"\n  \
 run = [\"dose\", \"plans/patient-7\", \"--out\", \"dose.mha\"]\n\n  \
@@ -39,7 +40,8 @@ Examples:\n  \
 beamsight batch jobs.toml --out night\n  \
 beamsight batch jobs.jsonl --out night --device cuda --json\n  \
 beamsight batch jobs.toml --out night --slurm --partition gpu --tasks 16 --time 8:00:00 --sbatch=--gres=gpu:1\n  \
-beamsight batch jobs.toml --out night --collect")]
+beamsight batch jobs.toml --out night --collect"
+)]
 pub struct Args {
     /// The jobs (.toml, .jsonl)
     #[arg(value_name = "JOBS")]
@@ -70,7 +72,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     // The jobs' paths are relative to their file.
     let base = file.parent().unwrap_or(Path::new("/"));
     if base.is_dir() {
-        std::env::set_current_dir(base).with_context(|| format!("cannot enter {}", base.display()))?;
+        std::env::set_current_dir(base)
+            .with_context(|| format!("cannot enter {}", base.display()))?;
     }
     let jobs = jobs_file::read(&file, &out)?;
     if args.task.is_some() || args.slurm.submits() {
@@ -79,7 +82,13 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     std::fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let pieces = jobs.iter().map(|job| job.parts.unwrap_or(1) as usize).sum();
     let slurm_job = match args.slurm.submits() {
-        true => Some(slurm::run_to_the_end(&args.slurm, (&file, &out), pieces, device, stop)?),
+        true => Some(slurm::run_to_the_end(
+            &args.slurm,
+            (&file, &out),
+            pieces,
+            device,
+            stop,
+        )?),
         false => None,
     };
     let runs = !args.collect && slurm_job.is_none();
@@ -87,17 +96,34 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if args.task.is_none() {
         remove_leftovers(&out);
     }
-    let context = BatchContext { out: &out, program: &Program::this()?, device, stop };
+    let context = BatchContext {
+        out: &out,
+        program: &Program::this()?,
+        device,
+        stop,
+    };
     let mut rows: Vec<Option<Row>> = jobs.iter().map(|_| None).collect();
     let (mut part_rows, mut has_run) = (Vec::new(), false);
     for level in 0..=jobs.iter().map(|job| job.level).max().unwrap_or(0) {
-        let of_level: Vec<usize> = (0..jobs.len()).filter(|n| jobs[*n].level == level).collect();
+        let of_level: Vec<usize> = (0..jobs.len())
+            .filter(|n| jobs[*n].level == level)
+            .collect();
         let mut units: Vec<Unit<'_>> = Vec::new();
         for n in of_level.iter().copied() {
-            let (job, whole) = (&jobs[n], Unit { job: &jobs[n], n, piece: Piece::Whole });
+            let (job, whole) = (
+                &jobs[n],
+                Unit {
+                    job: &jobs[n],
+                    n,
+                    piece: Piece::Whole,
+                },
+            );
             let is_done = |other: &&usize| rows[**other].as_ref().is_some_and(Row::is_done);
             rows[n] = if let Some(other) = job.reads.iter().find(|other| !is_done(other)) {
-                let why = format!("it reads the files of '{}', which is not done", jobs[*other].name);
+                let why = format!(
+                    "it reads the files of '{}', which is not done",
+                    jobs[*other].name
+                );
                 Some(Row::bare(&whole, State::NotDone, &why))
             } else if let Some(record) = done(&context, &whole) {
                 Some(Row::new(&whole, State::Before, &record))
@@ -123,12 +149,19 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         if args.task.is_some() {
             continue;
         }
-        let left: Vec<usize> = of_level.into_iter().filter(|n| rows[*n].is_none()).collect();
-        let merges: Vec<Unit<'_>> = { left.iter() }.filter_map(|n| jobs[*n].merge(*n, &context)).collect();
+        let left: Vec<usize> = of_level
+            .into_iter()
+            .filter(|n| rows[*n].is_none())
+            .collect();
+        let merges: Vec<Unit<'_>> = { left.iter() }
+            .filter_map(|n| jobs[*n].merge(*n, &context))
+            .collect();
         has_run |= !merges.is_empty();
         for (unit, row) in carry_out_all(&context, &merges) {
             if row.state == State::Done {
-                unit.job.pieces(unit.n).for_each(|part| remove_part(&part.folder(&out)));
+                unit.job
+                    .pieces(unit.n)
+                    .for_each(|part| remove_part(&part.folder(&out)));
             }
             rows[unit.n] = Some(row);
         }
@@ -142,7 +175,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             // The table of a task is that of what it has done.
             row.take_if(|row| matches!(row.state, State::Before | State::NotDone));
         } else if is_before && has_run {
-            let whole = Unit { job: &jobs[n], n, piece: Piece::Whole };
+            let whole = Unit {
+                job: &jobs[n],
+                n,
+                piece: Piece::Whole,
+            };
             if !inputs_stand(&context, &whole) {
                 let why = "what it read was written to by another job; start the batch again";
                 *row = Some(Row::bare(&whole, State::NotDone, why));
@@ -150,9 +187,17 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
     }
     let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
-    rows.extend(part_rows.into_iter().filter(|row| args.task.is_some() || row.state != State::Done));
+    rows.extend(
+        part_rows
+            .into_iter()
+            .filter(|row| args.task.is_some() || row.state != State::Done),
+    );
     let answer = table::answer(&rows, &out, slurm_job, stop.load(Ordering::Relaxed));
-    if rows.iter().all(Row::passes) { Ok(answer) } else { Err(Failure::Checks(answer)) }
+    if rows.iter().all(Row::passes) {
+        Ok(answer)
+    } else {
+        Err(Failure::Checks(answer))
+    }
 }
 
 /// Removes the folder of a part that was merged, unless there is more in it.
@@ -165,7 +210,12 @@ fn remove_part(folder: &Path) {
 /// Refuses what tasks that do not know of each other cannot keep in order.
 fn check_tasks(jobs: &[Job]) -> Result<(), Failure> {
     let is_split = |job: &Job, other: usize| job.parts.is_some() || jobs[other].parts.is_some();
-    let split = |job: &&Job| job.reads.iter().copied().find(|other| is_split(job, *other));
+    let split = |job: &&Job| {
+        job.reads
+            .iter()
+            .copied()
+            .find(|other| is_split(job, *other))
+    };
     let found = jobs.iter().find_map(|job| Some((job, split(&job)?)));
     found.map_or(Ok(()), |(job, other)| {
         Err(Failure::Words(format!(
@@ -178,7 +228,11 @@ fn check_tasks(jobs: &[Job]) -> Result<(), Failure> {
 
 /// The row of a job that was not run now, by what its last run left.
 fn not_done(context: &BatchContext<'_>, job: &Job, n: usize) -> Row {
-    let whole = Unit { job, n, piece: Piece::Whole };
+    let whole = Unit {
+        job,
+        n,
+        piece: Piece::Whole,
+    };
     match failure(context, &whole) {
         Some(record) => Row::new(&whole, State::Failed, &record),
         None => Row::bare(&whole, State::NotDone, ""),
@@ -187,16 +241,23 @@ fn not_done(context: &BatchContext<'_>, job: &Job, n: usize) -> Row {
 
 /// One batch works in a folder at a time, or several tasks of one.
 fn locks(out: &Path, task: Option<RunPart>) -> anyhow::Result<Vec<Lock>> {
-    let busy = || anyhow!("another batch works in {}; wait for it, or name another --out", out.display());
+    let busy = || {
+        anyhow!(
+            "another batch works in {}; wait for it, or name another --out",
+            out.display()
+        )
+    };
     let lock = |name: &str, shared: bool| {
         let path = out.join(name);
         let lock = Lock::try_take(&path, shared);
-        lock.with_context(|| format!("cannot lock {}", path.display()))?.ok_or_else(busy)
+        lock.with_context(|| format!("cannot lock {}", path.display()))?
+            .ok_or_else(busy)
     };
     match task {
         None => Ok(vec![lock(".lock", false)?]),
-        Some(RunPart { number, of }) => {
-            Ok(vec![lock(".lock", true)?, lock(&format!(".lock-{number}-of-{of}"), false)?])
-        }
+        Some(RunPart { number, of }) => Ok(vec![
+            lock(".lock", true)?,
+            lock(&format!(".lock-{number}-of-{of}"), false)?,
+        ]),
     }
 }

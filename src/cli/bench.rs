@@ -60,7 +60,11 @@ const JOBS: [Job; 11] = [
         name: "path",
         times: "radiological depth, geometries of de Greef 2009",
         cases: || "A-I to D-IV, C-V, arc-C-1 to arc-D-2".to_owned(),
-        examples: &["", "A-I C-I arc --runs 51 --device cuda", "--device cpu --json"],
+        examples: &[
+            "",
+            "A-I C-I arc --runs 51 --device cuda",
+            "--device cpu --json",
+        ],
         on_the_cpu: (&["A"], 1),
         is_of_the_window: false,
         peer: Some(by_voxel::PEER_OF_PATH),
@@ -70,7 +74,11 @@ const JOBS: [Job; 11] = [
         name: "cccs",
         times: "dose of a beam, a clinical grid and geometries of Xiao 2012",
         cases: || "clinical-10-48 to clinical-20-384, xiao-water to xiao-head-b".to_owned(),
-        examples: &["clinical --device cuda", "clinical-10-128 --device wgpu", "xiao --device cuda"],
+        examples: &[
+            "clinical --device cuda",
+            "clinical-10-128 --device wgpu",
+            "xiao --device cuda",
+        ],
         on_the_cpu: (&["clinical"], 1),
         is_of_the_window: false,
         peer: Some(by_voxel::PEER_OF_CCCS),
@@ -203,18 +211,28 @@ pub struct Args {
 impl Args {
     /// Whether the window works, timed or watched.
     pub fn opens_window(&self) -> bool {
-        self.job == MEMORY || JOBS.iter().any(|job| job.name == self.job && job.is_of_the_window)
+        self.job == MEMORY
+            || JOBS
+                .iter()
+                .any(|job| job.name == self.job && job.is_of_the_window)
     }
 }
 
 impl Args {
     /// Timed runs of a case on a device, unless others are asked for.
     fn runs_on(&self, device: &Compute) -> usize {
-        self.runs.unwrap_or(if matches!(device, Compute::Cpu) { 3 } else { 15 }) as usize
+        self.runs.unwrap_or(if matches!(device, Compute::Cpu) {
+            3
+        } else {
+            15
+        }) as usize
     }
 
     fn options(&self, device: &Compute) -> Options {
-        Options { cases: self.cases.clone(), runs: self.runs_on(device) }
+        Options {
+            cases: self.cases.clone(),
+            runs: self.runs_on(device),
+        }
     }
 }
 
@@ -225,7 +243,11 @@ fn names() -> Vec<&'static str> {
 fn help() -> String {
     let about = |job: &Job| {
         let cases = (job.cases)();
-        let cases = if cases.is_empty() { cases } else { format!("; cases {cases}") };
+        let cases = if cases.is_empty() {
+            cases
+        } else {
+            format!("; cases {cases}")
+        };
         format!("  {:<9} {}{cases}\n", job.name, job.times)
     };
     let jobs = JOBS.iter().map(about);
@@ -233,7 +255,9 @@ fn help() -> String {
         let gap = if words.is_empty() { "" } else { " " };
         format!("\n  beamsight bench {}{gap}{words}", job.name)
     };
-    let examples = JOBS.iter().flat_map(|job| job.examples.iter().map(move |words| example(job, words)));
+    let examples = JOBS
+        .iter()
+        .flat_map(|job| job.examples.iter().map(move |words| example(job, words)));
     format!(
         "Jobs:\n{}\n\
          Every case is run several times after warming up and the median is given: on a card the time of its \
@@ -255,7 +279,10 @@ fn job(word: &str) -> Result<String, String> {
 }
 
 fn runs(word: &str) -> Result<u32, String> {
-    words::count(word).ok().filter(|n| *n <= 10_000).ok_or_else(|| "it must be from 1 to 10000".to_owned())
+    words::count(word)
+        .ok()
+        .filter(|n| *n <= 10_000)
+        .ok_or_else(|| "it must be from 1 to 10000".to_owned())
 }
 
 /// # Errors
@@ -286,12 +313,20 @@ mod tests {
     fn the_help_is_of_every_job() {
         let help = help();
         for job in &JOBS {
-            assert!(help.contains(&format!("\n  {:<9} {}", job.name, job.times)), "{}", job.name);
+            assert!(
+                help.contains(&format!("\n  {:<9} {}", job.name, job.times)),
+                "{}",
+                job.name
+            );
             assert!(!job.examples.is_empty(), "{}", job.name);
         }
-        let examples = help.lines().filter_map(|line| line.strip_prefix("  beamsight bench "));
+        let examples = help
+            .lines()
+            .filter_map(|line| line.strip_prefix("  beamsight bench "));
         for words in examples {
-            let words = ["beamsight", "bench"].into_iter().chain(words.split_whitespace());
+            let words = ["beamsight", "bench"]
+                .into_iter()
+                .chain(words.split_whitespace());
             if let Err(why) = Cli::try_parse_from(words) {
                 panic!("{why}");
             }

@@ -85,8 +85,9 @@ fn criterion(word: &str) -> Result<[f64; 2], String> {
         words::within(0.1, 10.0)(part.trim().trim_end_matches(unit).trim_end())
             .map_err(|why| format!("'{part}': {why}"))
     };
-    let (dose, distance) =
-        word.split_once('/').ok_or_else(|| "it is percent and mm, like 3%/2mm".to_owned())?;
+    let (dose, distance) = word
+        .split_once('/')
+        .ok_or_else(|| "it is percent and mm, like 3%/2mm".to_owned())?;
     Ok([number(dose, "%")?, number(distance, "mm")?])
 }
 
@@ -120,7 +121,10 @@ pub fn outputs(args: &Args) -> Outputs {
     outputs.file("--report", &args.report);
     outputs.reads("FOLDER", [&args.folder]);
     outputs.reads("--tolerances", &args.tolerances);
-    args.machine.iter().chain(&args.goals).for_each(|word| outputs.reads_word("an option", word));
+    args.machine
+        .iter()
+        .chain(&args.goals)
+        .for_each(|word| outputs.reads_word("an option", word));
     outputs
 }
 
@@ -130,7 +134,9 @@ fn engine(args: &Args) -> Result<Engine, Failure> {
         uncertainty_percent: args.uncertainty,
         ..EngineOptions::default()
     };
-    let engine = options.engine().map_err(|error| words::engine_refusal(&error))?;
+    let engine = options
+        .engine()
+        .map_err(|error| words::engine_refusal(&error))?;
     Ok(engine.show_every(Duration::from_secs(2)))
 }
 
@@ -154,20 +160,35 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let tolerances = tolerances(args).map_err(wrong)?;
     let goals = args.goals.as_deref().map(GoalTemplate::resolve).transpose();
     let goals = goals.map_err(|e| wrong(e.into()))?;
-    let mut machines = CheckMachines::new(&args.machine, state_folder()).map_err(|e| wrong(e.into()))?;
+    let mut machines =
+        CheckMachines::new(&args.machine, state_folder()).map_err(|e| wrong(e.into()))?;
     let grid_mm = args.grid.unwrap_or(DEFAULT_GRID_MM);
-    let settings = Settings { device, grid_mm, ..Settings::default() };
+    let settings = Settings {
+        device,
+        grid_mm,
+        ..Settings::default()
+    };
     let folders = folders_of(&args.folder);
-    let options =
-        CheckOptions { engine, tolerances: &tolerances, template: goals.as_ref(), settings: &settings };
+    let options = CheckOptions {
+        engine,
+        tolerances: &tolerances,
+        template: goals.as_ref(),
+        settings: &settings,
+    };
     let mut rows = Vec::new();
-    for folder in folders.as_deref().unwrap_or(std::slice::from_ref(&args.folder)) {
+    for folder in folders
+        .as_deref()
+        .unwrap_or(std::slice::from_ref(&args.folder))
+    {
         if folders.is_some() {
             super::tell(&format!("{}", folder.display()));
         }
         rows.extend(check_folder(folder, &options, &mut machines));
     }
-    let verdict = rows.iter().map(Row::verdict).fold(Verdict::Within, Verdict::worst);
+    let verdict = rows
+        .iter()
+        .map(Row::verdict)
+        .fold(Verdict::Within, Verdict::worst);
     let mut text = text::checks(&rows, folders.is_some());
     for note in machines.keep() {
         text += &format!("note: {note}\n");
@@ -198,7 +219,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 }
 
 fn tolerances(args: &Args) -> anyhow::Result<Tolerances> {
-    let tolerances = args.tolerances.as_deref().map_or(Ok(Tolerances::default()), Tolerances::read)?;
+    let tolerances = args
+        .tolerances
+        .as_deref()
+        .map_or(Ok(Tolerances::default()), Tolerances::read)?;
     Ok(match args.gamma {
         Some(gamma) => tolerances.with_gamma(gamma),
         None => tolerances,
@@ -234,10 +258,22 @@ struct CheckOptions<'a> {
 }
 
 /// The checks of all plans of a folder.
-fn check_folder(folder: &Path, options: &CheckOptions<'_>, machines: &mut CheckMachines) -> Vec<Row> {
-    let CheckOptions { engine, tolerances, template, settings } = *options;
+fn check_folder(
+    folder: &Path,
+    options: &CheckOptions<'_>,
+    machines: &mut CheckMachines,
+) -> Vec<Row> {
+    let CheckOptions {
+        engine,
+        tolerances,
+        template,
+        settings,
+    } = *options;
     let failed = |why: String| {
-        vec![Row::Failed { folder: folder.display().to_string(), why: format!("Not judged: {why}.") }]
+        vec![Row::Failed {
+            folder: folder.display().to_string(),
+            why: format!("Not judged: {why}."),
+        }]
     };
     let files = match CheckFiles::read(folder) {
         Ok(files) => files,
@@ -246,8 +282,14 @@ fn check_folder(folder: &Path, options: &CheckOptions<'_>, machines: &mut CheckM
     if files.case.plans.is_empty() && files.unchecked().is_empty() {
         return failed(files.case.no_plan());
     }
-    let goals = template.map(|template| template.matched(&files.case.structures).goals).unwrap_or_default();
-    let mut rows: Vec<Row> = files.unchecked().iter().flat_map(|why| failed(why.clone())).collect();
+    let goals = template
+        .map(|template| template.matched(&files.case.structures).goals)
+        .unwrap_or_default();
+    let mut rows: Vec<Row> = files
+        .unchecked()
+        .iter()
+        .flat_map(|why| failed(why.clone()))
+        .collect();
     for plan in &files.case.plans {
         let stated = files.stated(plan);
         let mut plan = (**plan).clone();
@@ -279,7 +321,9 @@ mod tests {
         for word in ["3%/2mm", " 3 % / 2 mm ", "3/2"] {
             assert_eq!(criterion(word), Ok([3.0, 2.0]), "{word}");
         }
-        for word in ["3%", "3mm/2%", "0%/2mm", "3%/2mm/1", "nan/2", "/", "3%/99mm"] {
+        for word in [
+            "3%", "3mm/2%", "0%/2mm", "3%/2mm/1", "nan/2", "/", "3%/99mm",
+        ] {
             assert!(criterion(word).is_err(), "{word}");
         }
     }

@@ -35,5 +35,8 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut signed(Cli::command()), "beamsight", &mut script);
     let script = String::from_utf8(script)?;
-    Ok(VerbOutput { json: json!({ "shell": name, "script": script }), text: script })
+    Ok(VerbOutput {
+        json: json!({ "shell": name, "script": script }),
+        text: script,
+    })
 }

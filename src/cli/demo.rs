@@ -48,16 +48,23 @@ pub struct Args {
 /// # Errors
 /// An unknown name, a missing or used folder, errors of writing.
 pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
-    let Some(name) = &args.name else { return Ok(list()) };
+    let Some(name) = &args.name else {
+        return Ok(list());
+    };
     // The window's spelling is accepted too.
     let name = name.strip_prefix("demo:").unwrap_or(name);
     let plan = demo::plan(name).map_err(|e| Failure::Words(e.to_string()))?;
     if args.out.is_none() && args.xray.is_none() {
-        return Err(Failure::Words(format!("name a folder to write to: beamsight demo {name} --out DIR")));
+        return Err(Failure::Words(format!(
+            "name a folder to write to: beamsight demo {name} --out DIR"
+        )));
     }
     // What may not be written is refused before anything is.
-    let xray_files =
-        args.xray.as_deref().map(|folder| XrayFiles::checked(folder, args.output)).transpose()?;
+    let xray_files = args
+        .xray
+        .as_deref()
+        .map(|folder| XrayFiles::checked(folder, args.output))
+        .transpose()?;
     let mut written = serde_json::Map::from_iter([("demo".to_owned(), json!(name))]);
     let mut lines = Vec::new();
     if let Some(folder) = &args.out {
@@ -66,23 +73,39 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
         written.insert("files".to_owned(), json!(files));
         written.insert("plan".to_owned(), json!(folder.join("plan.toml")));
         let folder = folder.display();
-        lines.push(format!("demo:{name}: {files} DICOM files and plan.toml written to {folder}"));
+        lines.push(format!(
+            "demo:{name}: {files} DICOM files and plan.toml written to {folder}"
+        ));
         lines.extend(said.map(|said| format!("note: {said}")));
         lines.push(format!("open them with: beamsight {folder}"));
     }
     if let Some(files) = xray_files {
         write_xrays(name, &plan, &files, args.seed)?;
-        let XrayFiles { folder, pictures, hidden, .. } = files;
-        let words: Vec<String> = pictures.iter().map(|path| format!("--image {}", path.display())).collect();
+        let XrayFiles {
+            folder,
+            pictures,
+            hidden,
+            ..
+        } = files;
+        let words: Vec<String> = pictures
+            .iter()
+            .map(|path| format!("--image {}", path.display()))
+            .collect();
         let folder = folder.display();
         lines.push(format!(
             "two X-rays of demo:{name} written to {folder}, the patient in a pose that is not shown"
         ));
-        lines.push(format!("find it with: beamsight register demo:{name} {}", words.join(" ")));
+        lines.push(format!(
+            "find it with: beamsight register demo:{name} {}",
+            words.join(" ")
+        ));
         written.insert("images".to_owned(), json!(pictures));
         written.insert("hidden_pose".to_owned(), json!(hidden));
     }
-    Ok(VerbOutput { json: written.into(), text: lines.join("\n") })
+    Ok(VerbOutput {
+        json: written.into(),
+        text: lines.join("\n"),
+    })
 }
 
 /// The files of two X-rays.
@@ -98,34 +121,62 @@ impl XrayFiles {
     /// The files in a folder, which is made; none that is there already is replaced unasked.
     fn checked(folder: &Path, output: OutputArgs) -> Result<Self, Failure> {
         std::fs::create_dir_all(folder).with_context(|| {
-            format!("cannot make the folder {}; choose one you may write to with --xray", folder.display())
+            format!(
+                "cannot make the folder {}; choose one you may write to with --xray",
+                folder.display()
+            )
         })?;
         let pictures = [0, 90].map(|gantry| folder.join(format!("gantry-{gantry}.png")));
         let hidden = folder.join("hidden-pose.txt");
         let mut outputs = Outputs::new(output);
-        outputs
-            .file("--xray", pictures.iter().chain(&pictures.each_ref().map(|path| picture::sidecar(path))));
+        outputs.file(
+            "--xray",
+            pictures
+                .iter()
+                .chain(&pictures.each_ref().map(|path| picture::sidecar(path))),
+        );
         outputs.file("--xray", [&hidden]);
         outputs.check()?;
-        Ok(Self { folder: folder.to_owned(), pictures, hidden, outputs })
+        Ok(Self {
+            folder: folder.to_owned(),
+            pictures,
+            hidden,
+            outputs,
+        })
     }
 }
 
 /// X-rays of a demo at a hidden pose within 12 mm and 6 degrees; the pose is written to a file of its own.
 fn write_xrays(name: &str, plan: &Plan, files: &XrayFiles, seed: u64) -> Result<(), Failure> {
-    let XrayFiles { pictures, hidden, outputs, .. } = files;
+    let XrayFiles {
+        pictures,
+        hidden,
+        outputs,
+        ..
+    } = files;
     let case = demo::build(name).map_err(|e| Failure::Words(e.to_string()))?;
     let ct = super::words::ct_of(&case)?;
     let isocentre = plan.beams.first().map_or(DVec3::ZERO, |b| b.isocentre_mm);
     let mut random = Random::new(seed);
-    let mut three = |most: f64| [(); 3].map(|()| (random.between(-most, most) * 100.0).round() / 100.0);
+    let mut three =
+        |most: f64| [(); 3].map(|()| (random.between(-most, most) * 100.0).round() / 100.0);
     let pose = Pose::new(three(12.0), three(6.0));
     let attenuation = simulate::attenuation(&ct.hu);
     let mut images = Vec::new();
     for gantry in [0.0, 90.0] {
-        let exposure = Exposure { seed: 2 * seed + u64::from(gantry > 0.0), ..Exposure::default() };
+        let exposure = Exposure {
+            seed: 2 * seed + u64::from(gantry > 0.0),
+            ..Exposure::default()
+        };
         let setup = simulate::imager(gantry, ct.position, isocentre);
-        let image = simulate::xray(&attenuation, setup, pose, &exposure, &Compute::Cpu, &JobControl::new())?;
+        let image = simulate::xray(
+            &attenuation,
+            setup,
+            pose,
+            &exposure,
+            &Compute::Cpu,
+            &JobControl::new(),
+        )?;
         images.push((image, exposure.within_mm()));
     }
     outputs.write(|| {
@@ -143,9 +194,14 @@ fn list() -> VerbOutput {
     for (name, what) in demo::DEMOS {
         let _ = writeln!(text, "demo:{name:<8} {what}");
     }
-    let demos: Vec<_> =
-        demo::DEMOS.iter().map(|(name, what)| json!({ "name": name, "what": what })).collect();
-    VerbOutput { json: json!({ "demos": demos }), text }
+    let demos: Vec<_> = demo::DEMOS
+        .iter()
+        .map(|(name, what)| json!({ "name": name, "what": what }))
+        .collect();
+    VerbOutput {
+        json: json!({ "demos": demos }),
+        text,
+    }
 }
 
 /// The plan with the monitor units that deliver its normalisation, which DICOM does not hold, and a sentence on them.
@@ -153,10 +209,21 @@ fn as_delivered(name: &str, plan: &Plan) -> anyhow::Result<(Plan, Option<String>
     if plan.normalisation.is_none() {
         return Ok((plan.clone(), None));
     }
-    let case = open(&CaseWord::Demo(name.to_owned()), OpenOptions::default(), &|_| true)?;
+    let case = open(
+        &CaseWord::Demo(name.to_owned()),
+        OpenOptions::default(),
+        &|_| true,
+    )?;
     let settings = Settings::default();
     let engine = Engine::default();
-    let (result, _) = compute_written_plan(&case, plan, engine, &settings, &JobControl::new(), &super::tell)?;
+    let (result, _) = compute_written_plan(
+        &case,
+        plan,
+        engine,
+        &settings,
+        &JobControl::new(),
+        &super::tell,
+    )?;
     let said = format!(
         "RP.dcm has the monitor units that deliver the plan's normalisation, {:.4} times those of plan.toml, which has the \
          normalisation",
@@ -169,10 +236,13 @@ fn as_delivered(name: &str, plan: &Plan) -> anyhow::Result<(Plan, Option<String>
 fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<(usize, Option<String>)> {
     let missing = !folder.exists();
     std::fs::create_dir_all(folder).with_context(|| {
-        format!("cannot make the folder {}; choose one you may write to with --out", folder.display())
+        format!(
+            "cannot make the folder {}; choose one you may write to with --out",
+            folder.display()
+        )
     })?;
-    let mut entries =
-        std::fs::read_dir(folder).with_context(|| format!("cannot look into {}", folder.display()))?;
+    let mut entries = std::fs::read_dir(folder)
+        .with_context(|| format!("cannot look into {}", folder.display()))?;
     if entries.next().is_some() {
         bail!(
             "the folder {} is not empty, and two cases in one folder cannot be told apart; name a new one with --out",
@@ -181,12 +251,17 @@ fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<(usize, Optio
     }
     let written = || {
         let staged = Temporary::folder_in(folder).with_context(|| {
-            format!("cannot write to {}; choose a folder you may write to with --out", folder.display())
+            format!(
+                "cannot write to {}; choose a folder you may write to with --out",
+                folder.display()
+            )
         })?;
         let (delivered, said) = as_delivered(name, plan)?;
         let files = write_demo(name, staged.path(), &delivered, &|_| true)?;
         plan_toml::write(&staged.path().join("plan.toml"), plan)?;
-        staged.move_contents(folder).with_context(|| format!("cannot write to {}", folder.display()))?;
+        staged
+            .move_contents(folder)
+            .with_context(|| format!("cannot write to {}", folder.display()))?;
         Ok((files, said))
     };
     let written = written();

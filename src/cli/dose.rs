@@ -117,7 +117,9 @@ struct Histories {
 impl Histories {
     fn engine(&self, engine: DoseEngine) -> Result<Engine, Failure> {
         if self.sigma.is_some() && !engine.is_statistical() {
-            return Err(Failure::Words(words::needs_histories("--sigma is an option")));
+            return Err(Failure::Words(words::needs_histories(
+                "--sigma is an option",
+            )));
         }
         let options = EngineOptions {
             engine,
@@ -127,7 +129,9 @@ impl Histories {
             directions: self.directions,
             variant: self.variant,
         };
-        let engine = options.engine().map_err(|error| words::engine_refusal(&error))?;
+        let engine = options
+            .engine()
+            .map_err(|error| words::engine_refusal(&error))?;
         Ok(engine.show_every(Duration::from_secs(2)))
     }
 }
@@ -136,7 +140,11 @@ impl Histories {
 pub fn histories(word: &str) -> Result<u64, String> {
     let n = words::positive(word)?;
     let whole = n.fract() == 0.0 && n <= MOST_HISTORIES as f64;
-    if whole { Ok(n as u64) } else { Err("it is a whole number up to 1e11, like 5e7".to_owned()) }
+    if whole {
+        Ok(n as u64)
+    } else {
+        Err("it is a whole number up to 1e11, like 5e7".to_owned())
+    }
 }
 
 fn directions(word: &str) -> Result<u32, String> {
@@ -176,7 +184,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let computing = device.resolve()?.to_string();
     args.plan.check()?;
     let dicom = matches!(ending, Some((_, "dcm")));
-    if dicom && (args.plan.grid_mm() > DEFAULT_GRID_MM || args.plan.quality() != Quality::default()) {
+    if dicom && (args.plan.grid_mm() > DEFAULT_GRID_MM || args.plan.quality() != Quality::default())
+    {
         return Err(Failure::Words(format!(
             "--out .dcm is the dose of a plan, which only a final dose is: leave --quality out, and --grid or give it as \
              {DEFAULT_GRID_MM} or less; or write a .mha, which says what it is"
@@ -192,7 +201,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if let Some(part) = args.histories.part {
         return parts::run(part, args.histories.tally.as_deref(), &job, &outputs);
     }
-    let job = PlanJob { parts: parts::read(&args.histories.merge)?, ..job };
+    let job = PlanJob {
+        parts: parts::read(&args.histories.merge)?,
+        ..job
+    };
     let result = compute_plan(&job, &JobControl::new(), &super::tell)?;
     let seconds = start.elapsed().as_secs_f64();
     // The devices used: the CPU where it replaced a requested card.
@@ -202,28 +214,45 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             devices.push(&receipt.device);
         }
     }
-    let on = if devices.is_empty() { computing } else { devices.join(" and ") };
+    let on = if devices.is_empty() {
+        computing
+    } else {
+        devices.join(" and ")
+    };
     let json = figures_json(args, engine, &case, &result, &on, seconds);
     let mut text = describe(&result);
     let _ = writeln!(text, "  whole run {seconds:.2} s on {on}");
     let written = outputs.write(|| {
         let mut written = Vec::new();
         if let (Some(path), Some(certainty)) = (&args.histories.sigma, &result.certainty) {
-            write_dose_volume(path, Quantity::DoseDeviation, &certainty.sigma_gy, &result.dose, &case)?;
+            write_dose_volume(
+                path,
+                Quantity::DoseDeviation,
+                &certainty.sigma_gy,
+                &result.dose,
+                &case,
+            )?;
             written.push(path.clone());
         }
         if let Some((out, ending)) = ending {
             match ending {
                 "dcm" => written.extend(write_dicom(out, args, &case, &result)?),
-                "mha" => write_dose_volume(out, Quantity::Dose, &result.dose.gy, &result.dose, &case)
-                    .map(|()| written.push(out.to_owned()))?,
+                "mha" => {
+                    write_dose_volume(out, Quantity::Dose, &result.dose.gy, &result.dose, &case)
+                        .map(|()| written.push(out.to_owned()))?
+                }
                 _ => write(out, ending, &result, &json).map(|()| written.push(out.to_owned()))?,
             }
         }
         Ok(written)
     })?;
     for file in written {
-        let _ = writeln!(text, "written to {} ({})", file.display(), result.dose.status_text());
+        let _ = writeln!(
+            text,
+            "written to {} ({})",
+            file.display(),
+            result.dose.status_text()
+        );
     }
     Ok(VerbOutput { json, text })
 }
@@ -232,8 +261,14 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 pub fn outputs(args: &Args) -> Outputs {
     let mut outputs = Outputs::new(args.output);
     outputs.file("--out", &args.out);
-    let dicom = |out: &&PathBuf| out.extension().is_some_and(|e| e.eq_ignore_ascii_case("dcm"));
-    outputs.file("--out", &args.out.as_ref().filter(dicom).map(|out| plan_beside(out)));
+    let dicom = |out: &&PathBuf| {
+        out.extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("dcm"))
+    };
+    outputs.file(
+        "--out",
+        &args.out.as_ref().filter(dicom).map(|out| plan_beside(out)),
+    );
     outputs.file("--sigma", &args.histories.sigma);
     outputs.file("--tally", &args.histories.tally);
     outputs.reads("--merge", &args.histories.merge);
@@ -249,11 +284,15 @@ fn describe(result: &PlanResult) -> String {
             text,
             "  monitor units scaled by {:.4}{} to the plan's normalisation: {to}",
             result.factor,
-            result.factor_uncertainty_percent.map_or(String::new(), |p| format!(" {}", percent_words(p)))
+            result
+                .factor_uncertainty_percent
+                .map_or(String::new(), |p| format!(" {}", percent_words(p)))
         );
     }
     if let Some(c) = &result.certainty {
-        let uncertainty = c.uncertainty_percent.map_or("unknown".to_owned(), |u| format!("{u:.2} %"));
+        let uncertainty = c
+            .uncertainty_percent
+            .map_or("unknown".to_owned(), |u| format!("{u:.2} %"));
         let _ = writeln!(
             text,
             "  {:.2} million histories, {:.2} million a second; standard deviation above half the maximum {uncertainty}",
@@ -284,7 +323,11 @@ fn figures_json(
         Engine::Mccs(run) => Some(run),
     };
     let grid = result.dose.gy.grid();
-    let structures: Vec<_> = result.dvhs.iter().map(|(s, d)| StructureFigures::new(&s.name, d)).collect();
+    let structures: Vec<_> = result
+        .dvhs
+        .iter()
+        .map(|(s, d)| StructureFigures::new(&s.name, d))
+        .collect();
     json!({
         "case": case.source,
         "engine": args.engine,
@@ -327,9 +370,8 @@ fn figures_json(
 fn write(out: &Path, ending: &str, result: &PlanResult, json: &Value) -> anyhow::Result<()> {
     let unwritable = || format!("cannot write {}", out.display());
     match ending {
-        "csv" => {
-            replace_file(out, |file| file.write_all(dvh_table(result).as_bytes())).with_context(unwritable)?
-        }
+        "csv" => replace_file(out, |file| file.write_all(dvh_table(result).as_bytes()))
+            .with_context(unwritable)?,
         _ => replace_file(out, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
     }
     Ok(())
@@ -339,7 +381,10 @@ fn write(out: &Path, ending: &str, result: &PlanResult, json: &Value) -> anyhow:
 /// filter.
 fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
     // A plan with scaled monitor units, or from a file, is another object than the case's plan.
-    let mut plan = Plan { uid: Some(new_uid()), ..plan.clone() };
+    let mut plan = Plan {
+        uid: Some(new_uid()),
+        ..plan.clone()
+    };
     if args.plan.machine.is_some() {
         let flattened = Machine::resolve(&plan.machine)?.is_flattened();
         for beam in &mut plan.beams {
@@ -354,10 +399,19 @@ fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
 fn check_leaves(plan: &Plan, case: &Case) -> anyhow::Result<()> {
     let mut known = case.reservations();
     known.add(&plan.reservations());
-    let caveats: Vec<String> = analysis::beams_left_out(plan).into_iter().chain(known.caveats).collect();
-    let partial = (!caveats.is_empty()).then(|| why_no_plan_dose(DoseStatus::Partial, &caveats)).flatten();
+    let caveats: Vec<String> = analysis::beams_left_out(plan)
+        .into_iter()
+        .chain(known.caveats)
+        .collect();
+    let partial = (!caveats.is_empty())
+        .then(|| why_no_plan_dose(DoseStatus::Partial, &caveats))
+        .flatten();
     let bolus = why_bolus_stays(&case.structures);
-    let faults = partial.into_iter().chain(bolus).chain(plan_faults(plan)).collect::<Vec<_>>();
+    let faults = partial
+        .into_iter()
+        .chain(bolus)
+        .chain(plan_faults(plan))
+        .collect::<Vec<_>>();
     if faults.is_empty() {
         return Ok(());
     }
@@ -375,10 +429,19 @@ fn plan_beside(out: &Path) -> PathBuf {
 }
 
 /// A plan dose must reference its plan: the computed plan is written beside the dose.
-fn write_dicom(out: &Path, args: &Args, case: &Case, result: &PlanResult) -> anyhow::Result<Vec<PathBuf>> {
+fn write_dicom(
+    out: &Path,
+    args: &Args,
+    case: &Case,
+    result: &PlanResult,
+) -> anyhow::Result<Vec<PathBuf>> {
     let plan = as_written(args, &result.plan)?;
     let source_plan_uid = result.plan.uid.clone();
-    let belonging = Belonging { plan_uid: plan.uid.clone(), source_plan_uid, ..Belonging::new(case) };
+    let belonging = Belonging {
+        plan_uid: plan.uid.clone(),
+        source_plan_uid,
+        ..Belonging::new(case)
+    };
     let beside = plan_beside(out);
     write_dose(out, &result.dose, &belonging, DoseBits::ThirtyTwo)?;
     write_plan(&beside, &plan, &result.beam_doses, &belonging)?;
@@ -387,6 +450,10 @@ fn write_dicom(out: &Path, args: &Args, case: &Case, result: &PlanResult) -> any
 
 /// The DVHs of all structures.
 fn dvh_table(result: &PlanResult) -> String {
-    let dvhs: Vec<(&str, &Dvh)> = result.dvhs.iter().map(|(s, dvh)| (s.name.as_str(), &**dvh)).collect();
+    let dvhs: Vec<(&str, &Dvh)> = result
+        .dvhs
+        .iter()
+        .map(|(s, dvh)| (s.name.as_str(), &**dvh))
+        .collect();
     dvh_csv(&result.dose.status_with_remarks(), &dvhs)
 }

@@ -7,16 +7,31 @@ use open::{DoseFile, NotOfCase};
 /// Remarks that stand with a dose of a file: those on its file, and what is known of the case beside it.
 pub fn remarks_of(file: &DoseFile) -> Vec<String> {
     let of_file = |message: &String| file.remarks.iter().any(|remark| remark.message == *message);
-    let of_case = file.dose.remarks.iter().filter(|message| !of_file(message)).cloned();
-    file.remarks.iter().map(Remark::with_files).chain(of_case).collect()
+    let of_case = file
+        .dose
+        .remarks
+        .iter()
+        .filter(|message| !of_file(message))
+        .cloned();
+    file.remarks
+        .iter()
+        .map(Remark::with_files)
+        .chain(of_case)
+        .collect()
 }
 
 /// The outcome of a check: another patient is taken only on request, and said by the dose then.
-pub fn taken(file: &mut DoseFile, checked: Result<(), NotOfCase>, any_patient: bool) -> anyhow::Result<()> {
+pub fn taken(
+    file: &mut DoseFile,
+    checked: Result<(), NotOfCase>,
+    any_patient: bool,
+) -> anyhow::Result<()> {
     match checked {
         Err(NotOfCase::Patient { .. }) if any_patient => file.accept(),
         Err(other @ NotOfCase::Patient { .. }) => {
-            bail!("{other}: they belong to one patient; where both are the same person, add --any-patient")
+            bail!(
+                "{other}: they belong to one patient; where both are the same person, add --any-patient"
+            )
         }
         checked => checked?,
     }

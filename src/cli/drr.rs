@@ -118,7 +118,12 @@ pub struct Args {
     pixels: Option<usize>,
 
     /// How they are spread over it: random, or low-discrepancy (a Sobol sequence: no heaps, no holes)
-    #[arg(long, value_name = "SPREAD", default_value = "random", requires = "pixels")]
+    #[arg(
+        long,
+        value_name = "SPREAD",
+        default_value = "random",
+        requires = "pixels"
+    )]
     spread: Spread,
 
     /// Which of such pixels
@@ -165,13 +170,27 @@ type Matrix = [[f64; 4]; 3];
 
 fn numbers<const N: usize>(word: &str, what: &str) -> Result<[f64; N], String> {
     let all: Result<Vec<f64>, _> = word.split(',').map(words::finite).collect();
-    all.ok().and_then(|all| all.try_into().ok()).ok_or_else(|| what.to_owned())
+    all.ok()
+        .and_then(|all| all.try_into().ok())
+        .ok_or_else(|| what.to_owned())
 }
 
 fn size(word: &str) -> Result<[usize; 2], String> {
-    let side = |w: &str| w.trim().parse().ok().filter(|n| (1..=Projection::MOST_PIXELS).contains(n));
-    let sides = word.split_once(['x', 'X']).and_then(|(c, r)| Some([side(c)?, side(r)?]));
-    sides.ok_or_else(|| format!("it is columns x rows, 1 to {} each, like 750x750", Projection::MOST_PIXELS))
+    let side = |w: &str| {
+        w.trim()
+            .parse()
+            .ok()
+            .filter(|n| (1..=Projection::MOST_PIXELS).contains(n))
+    };
+    let sides = word
+        .split_once(['x', 'X'])
+        .and_then(|(c, r)| Some([side(c)?, side(r)?]));
+    sides.ok_or_else(|| {
+        format!(
+            "it is columns x rows, 1 to {} each, like 750x750",
+            Projection::MOST_PIXELS
+        )
+    })
 }
 
 fn pixel(word: &str) -> Result<[f64; 2], String> {
@@ -179,27 +198,44 @@ fn pixel(word: &str) -> Result<[f64; 2], String> {
     match each.as_deref() {
         Some(&[both]) => Ok([both, both]),
         Some(&[columns, rows]) => Ok([columns, rows]),
-        _ => Err("it is one number from 0.001 to 1000 in mm, or two with a comma between".to_owned()),
+        _ => {
+            Err("it is one number from 0.001 to 1000 in mm, or two with a comma between".to_owned())
+        }
     }
 }
 
 fn bits(word: &str) -> Result<u8, String> {
-    words::whole(word).ok().filter(|n| matches!(n, 8 | 16)).ok_or_else(|| "it is 8 or 16".to_owned())
+    words::whole(word)
+        .ok()
+        .filter(|n| matches!(n, 8 | 16))
+        .ok_or_else(|| "it is 8 or 16".to_owned())
 }
 
 fn shift(word: &str) -> Result<[f64; 2], String> {
-    numbers(word, "it is two numbers in mm with a comma between, like 0,-20")
+    numbers(
+        word,
+        "it is two numbers in mm with a comma between, like 0,-20",
+    )
 }
 
 fn window(word: &str) -> Result<[f64; 2], String> {
     let what = "it is two numbers, the first less than the second, like 0,6.5";
-    numbers(word, what)
-        .and_then(|[low, high]| if low < high { Ok([low, high]) } else { Err(what.to_owned()) })
+    numbers(word, what).and_then(|[low, high]| {
+        if low < high {
+            Ok([low, high])
+        } else {
+            Err(what.to_owned())
+        }
+    })
 }
 
 fn matrix(word: &str) -> Result<Matrix, String> {
     let n: [f64; 12] = numbers(word, "it is twelve numbers with commas between, row by row")?;
-    Ok([[n[0], n[1], n[2], n[3]], [n[4], n[5], n[6], n[7]], [n[8], n[9], n[10], n[11]]])
+    Ok([
+        [n[0], n[1], n[2], n[3]],
+        [n[4], n[5], n[6], n[7]],
+        [n[8], n[9], n[10], n[11]],
+    ])
 }
 
 /// The volume that is projected.
@@ -234,7 +270,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     outputs.reads_word("the HU table", &args.hu_table);
     outputs.check()?;
     if args.integrator == IntegratorArg::Exact && args.step.is_some() {
-        return Err(Failure::Words("--integrator exact takes no steps: leave --step out".to_owned()));
+        return Err(Failure::Words(
+            "--integrator exact takes no steps: leave --step out".to_owned(),
+        ));
     }
     let device = device.resolve_for_cuda()?;
     let control = JobControl::new();
@@ -257,14 +295,26 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             IntegratorArg::Texture => Integrator::Texture { step_mm },
         },
         pixels: match (args.pixels, args.region) {
-            (Some(count), region) => Pixels::Subset { region, count, spread: args.spread, seed: args.seed },
+            (Some(count), region) => Pixels::Subset {
+                region,
+                count,
+                spread: args.spread,
+                seed: args.seed,
+            },
             (None, Some(region)) => Pixels::Region(region),
             (None, None) => Pixels::All,
         },
     };
     let mut answer = drr(&request, &device, &control)?;
-    Arc::make_mut(&mut answer.receipt).warnings.extend(subject.remarks.iter().cloned());
-    if let Some(why) = answer.receipt.warnings.iter().find(|w| w.contains("nothing is seen")) {
+    Arc::make_mut(&mut answer.receipt)
+        .warnings
+        .extend(subject.remarks.iter().cloned());
+    if let Some(why) = answer
+        .receipt
+        .warnings
+        .iter()
+        .find(|w| w.contains("nothing is seen"))
+    {
         return Err(anyhow!("{}: {why}", subject.name).into());
     }
     let region = args.region.unwrap_or(Region::whole(&projection));
@@ -277,17 +327,31 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         )
         .into());
     }
-    let image = out::image(&answer, &projection, region, args.quantity == Quantity::Intensity, setup)?;
+    let image = out::image(
+        &answer,
+        &projection,
+        region,
+        args.quantity == Quantity::Intensity,
+        setup,
+    )?;
     if let Some(path) = &args.out {
         outputs.write(|| out::write(path, &image, args, &subject.belonging))?;
     }
-    Ok(say(args, &subject, isocentre_mm, &projection, &answer, &image))
+    Ok(say(
+        args,
+        &subject,
+        isocentre_mm,
+        &projection,
+        &answer,
+        &image,
+    ))
 }
 
 fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
     if args.values == Values::Attenuation {
         let CaseWord::Mha(path) = &args.case.case else {
-            let why = "--values attenuation reads a .mha volume in 1/mm; name one, or leave --values out";
+            let why =
+                "--values attenuation reads a .mha volume in 1/mm; name one, or leave --values out";
             return Err(Failure::Words(why.to_owned()));
         };
         return Ok(Subject {
@@ -309,11 +373,21 @@ fn subject(args: &Args, control: &JobControl) -> Result<Subject, Failure> {
     let ct = words::ct_of(&case)?;
     let water = f64::from(curve.at(0.0));
     let remarks = match args.curve {
-        CurveKind::Tissue => hu_remarks(&BeyondTable::count(&ct, &table, None, &[]), &table, "of the CT"),
+        CurveKind::Tissue => hu_remarks(
+            &BeyondTable::count(&ct, &table, None, &[]),
+            &table,
+            "of the CT",
+        ),
         CurveKind::Water => Vec::new(),
     };
     Ok(Subject {
-        attenuation: Graph::default().full(&AttenuationOf { ct: Arc::clone(&ct), curve }, control)?,
+        attenuation: Graph::default().full(
+            &AttenuationOf {
+                ct: Arc::clone(&ct),
+                curve,
+            },
+            control,
+        )?,
         position: ct.position,
         first_beam_mm: words::first_isocentre(&case),
         belonging: Belonging::new(&case),
@@ -347,7 +421,11 @@ fn geometry(
     };
     let projection = setup.projection()?;
     if args.sid <= args.source.sad {
-        tracing::warn!("the image ({} mm) lies before the isocentre ({} mm)", args.sid, args.source.sad);
+        tracing::warn!(
+            "the image ({} mm) lies before the isocentre ({} mm)",
+            args.sid,
+            args.source.sad
+        );
     }
     Ok((Some(setup), projection))
 }
@@ -362,10 +440,15 @@ fn say(
 ) -> VerbOutput {
     let receipt = &answer.receipt;
     let seen = image.values.iter().copied().filter(|v| v.is_finite());
-    let (low, high, sum) = seen
-        .fold((f32::INFINITY, f32::NEG_INFINITY, 0.0), |(a, b, s), v| (a.min(v), b.max(v), s + f64::from(v)));
+    let (low, high, sum) = seen.fold((f32::INFINITY, f32::NEG_INFINITY, 0.0), |(a, b, s), v| {
+        (a.min(v), b.max(v), s + f64::from(v))
+    });
     let mean = sum / answer.integrals.len() as f64;
-    let quantity = if args.quantity == Quantity::Integral { "line integral" } else { "intensity" };
+    let quantity = if args.quantity == Quantity::Integral {
+        "line integral"
+    } else {
+        "intensity"
+    };
     let place = isocentre_mm.to_array().map(|v| format!("{v:.1}")).join(",");
     let mut text = format!(
         "{}: {}, {}, isocentre {place} mm, pose {}\n{quantity} {low:.4} to {high:.4}, mean {mean:.4}; {} of {} x {} pixels, {}, \
@@ -373,8 +456,10 @@ fn say(
         subject.name,
         match args.matrix {
             Some(_) => "projection by matrix".to_owned(),
-            None =>
-                format!("gantry {}, couch {}, {}", args.source.gantry, args.source.couch, subject.position),
+            None => format!(
+                "gantry {}, couch {}, {}",
+                args.source.gantry, args.source.couch, subject.position
+            ),
         },
         subject.curve,
         args.pose,
@@ -439,7 +524,15 @@ mod tests {
         assert_eq!(size("750x600"), Ok([750, 600]));
         assert_eq!(pixel("0.4"), Ok([0.4, 0.4]));
         assert_eq!(pixel("0.4,0.6"), Ok([0.4, 0.6]));
-        assert_eq!(words::region("1,2,3,4"), Ok(Region { column: 1, row: 2, columns: 3, rows: 4 }));
+        assert_eq!(
+            words::region("1,2,3,4"),
+            Ok(Region {
+                column: 1,
+                row: 2,
+                columns: 3,
+                rows: 4
+            })
+        );
         assert_eq!(window("-1,2.5"), Ok([-1.0, 2.5]));
         for wrong in ["750", "0x5", "x", "40000x4", "-3x3"] {
             assert!(size(wrong).is_err(), "{wrong}");

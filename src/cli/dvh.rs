@@ -78,13 +78,24 @@ struct MetricList(Vec<(String, Metric)>);
 fn metrics(list: &str) -> Result<MetricList, String> {
     let words = || list.split(',').map(str::trim);
     // No metric begins with a digit: the list was split at a decimal comma.
-    if let Some(rest) = words().skip(1).find(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+    if let Some(rest) = words()
+        .skip(1)
+        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+    {
         return Err(format!(
             "',{rest}' follows a decimal comma; numbers of metrics have a point, like D0.03cc, and commas stand between metrics"
         ));
     }
-    let metric = |word: &str| Ok((word.to_owned(), word.parse::<Metric>().map_err(|e| e.to_string())?));
-    words().map(metric).collect::<Result<_, String>>().map(MetricList)
+    let metric = |word: &str| {
+        Ok((
+            word.to_owned(),
+            word.parse::<Metric>().map_err(|e| e.to_string())?,
+        ))
+    };
+    words()
+        .map(metric)
+        .collect::<Result<_, String>>()
+        .map(MetricList)
 }
 
 /// A structure with its DVH and its metrics.
@@ -102,7 +113,11 @@ struct StructureRow<'a> {
 /// Contradicting options and unknown structures; doses that cannot be read or computed; files that cannot be
 /// written.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
-    let ending = args.out.as_deref().map(|out| words::ending(out, &["csv", "json"])).transpose()?;
+    let ending = args
+        .out
+        .as_deref()
+        .map(|out| words::ending(out, &["csv", "json"]))
+        .transpose()?;
     let computes = args.dose.as_os_str() == "plan";
     if let Some(option) = args.plan.of_computing().filter(|_| !computes) {
         return Err(Failure::Words(format!(
@@ -113,18 +128,30 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     outputs.file("--out", &args.out);
     outputs.reads_case(&args.case.case);
     outputs.reads("--dose", (!computes).then_some(&args.dose));
-    args.goals.iter().for_each(|word| outputs.reads_word("--goals", word));
+    args.goals
+        .iter()
+        .for_each(|word| outputs.reads_word("--goals", word));
     args.plan.reads(&mut outputs);
     outputs.check()?;
     device.check()?;
     args.plan.check()?;
-    let file = if computes { None } else { Some(read_dose(&args.dose)?) };
+    let file = if computes {
+        None
+    } else {
+        Some(read_dose(&args.dose)?)
+    };
     let case = args.case.open()?;
     let goals = scorecard::goals_of(&case, args.goals.as_deref())?;
     let mut structures = structures(args, &case)?;
     let asked_for = structures.len();
-    for structure in goals.iter().flat_map(|of| scorecard::structures_of(&case, &of.goals)) {
-        if !structures.iter().any(|known| known.number == structure.number) {
+    for structure in goals
+        .iter()
+        .flat_map(|of| scorecard::structures_of(&case, &of.goals))
+    {
+        if !structures
+            .iter()
+            .any(|known| known.number == structure.number)
+        {
             structures.push(structure);
         }
     }
@@ -137,11 +164,22 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
         None => {
             let plan = args.plan.plan(&case)?;
-            let result = args.plan.compute(&case, plan, Engine::COLLAPSED_CONE, device)?;
+            let result = args
+                .plan
+                .compute(&case, plan, Engine::COLLAPSED_CONE, device)?;
             remarks.extend(result.remarks.iter().cloned());
-            let prescription = result.plan.prescription_gy.ok_or("the plan does not say what is prescribed");
-            let with_matter = args.plan.with_matter_outside(&case, (&result, goals.as_ref()), device)?;
-            (result.dose.clone(), Some((result, with_matter)), prescription)
+            let prescription = result
+                .plan
+                .prescription_gy
+                .ok_or("the plan does not say what is prescribed");
+            let with_matter =
+                args.plan
+                    .with_matter_outside(&case, (&result, goals.as_ref()), device)?;
+            (
+                result.dose.clone(),
+                Some((result, with_matter)),
+                prescription,
+            )
         }
     };
     let prescription = args.prescription.map_or(prescription, Ok);
@@ -149,13 +187,19 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         Some((grid, _)) => grid,
         None => {
             remarks.push(
-                "the case has no images: of the structures only what lies in the dose grid counts".to_owned(),
+                "the case has no images: of the structures only what lies in the dose grid counts"
+                    .to_owned(),
             );
             Arc::clone(dose.gy.grid())
         }
     };
     let metrics_asked = args.metrics.clone().unwrap_or_else(|| {
-        MetricList(Metric::USUAL.into_iter().map(|metric| (metric.to_string(), metric)).collect())
+        MetricList(
+            Metric::USUAL
+                .into_iter()
+                .map(|metric| (metric.to_string(), metric))
+                .collect(),
+        )
     });
     let mut dvhs = dvhs_of(structures, &grid, &dose, &JobControl::new())?;
     let hundred_gy = prescription.ok();
@@ -187,7 +231,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     });
     let mut text = table(&dose, prescription.ok(), &metrics_asked, &rows);
     text += &goals.as_ref().map(Scorecard::text).unwrap_or_default();
-    remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
+    remarks
+        .iter()
+        .for_each(|remark| _ = writeln!(text, "note: {remark}"));
     if rows.iter().all(|row| row.dvh.is_err()) {
         return Err(Failure::Checks(VerbOutput {
             json,
@@ -195,12 +241,21 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }));
     }
     if let (Some(out), Some(ending)) = (&args.out, ending) {
-        let content = if ending == "csv" { curves(&dose, &rows) } else { format!("{json:#}\n") };
+        let content = if ending == "csv" {
+            curves(&dose, &rows)
+        } else {
+            format!("{json:#}\n")
+        };
         outputs.write(|| {
             replace_file(out, |file| file.write_all(content.as_bytes()))
                 .with_context(|| format!("cannot write {}", out.display()))
         })?;
-        let _ = writeln!(text, "written to {} ({})", out.display(), dose.status_text());
+        let _ = writeln!(
+            text,
+            "written to {} ({})",
+            out.display(),
+            dose.status_text()
+        );
     }
     Ok(VerbOutput { json, text })
 }
@@ -223,7 +278,11 @@ fn structures<'a>(args: &Args, case: &'a Case) -> Result<Vec<&'a Structure>, Fai
     for name in &args.structure {
         let structure = set.by_name(name).ok_or_else(|| {
             let names: Vec<&str> = drawn().map(|s| s.name.as_str()).collect();
-            Failure::Words(format!("{} has no structure '{name}'; it has {}", case.source, names.join(", ")))
+            Failure::Words(format!(
+                "{} has no structure '{name}'; it has {}",
+                case.source,
+                names.join(", ")
+            ))
         })?;
         if !named.iter().any(|known| known.number == structure.number) {
             named.push(structure);
@@ -243,21 +302,30 @@ fn tell_of<'a>(
         Ok(dvh) => dvh.remarks(),
         Err(why) => vec![why.to_string()],
     };
-    let mut value =
-        |(word, metric): &(String, Metric)| match dvh.as_ref().ok()?.metric(*metric, prescription.ok()) {
-            Ok(value) => Some(value),
-            Err(NoValue::NoHundred) => {
-                let why = prescription.err().unwrap_or("there is no prescription");
-                remarks.push(format!("{word}: {why}; give it with --prescription GY"));
-                None
-            }
-            Err(why) => {
-                remarks.push(format!("{word}: {why}"));
-                None
-            }
-        };
+    let mut value = |(word, metric): &(String, Metric)| match dvh
+        .as_ref()
+        .ok()?
+        .metric(*metric, prescription.ok())
+    {
+        Ok(value) => Some(value),
+        Err(NoValue::NoHundred) => {
+            let why = prescription.err().unwrap_or("there is no prescription");
+            remarks.push(format!("{word}: {why}; give it with --prescription GY"));
+            None
+        }
+        Err(why) => {
+            remarks.push(format!("{word}: {why}"));
+            None
+        }
+    };
     let values = metrics_asked.0.iter().map(&mut value).collect();
-    StructureRow { structure, dvh, values, remarks, doubt: None }
+    StructureRow {
+        structure,
+        dvh,
+        values,
+        remarks,
+        doubt: None,
+    }
 }
 
 impl StructureRow<'_> {
@@ -292,27 +360,50 @@ fn table(
     let mut text = format!("{} ({}){hundred}\n", dose.label, dose.status_text());
     let mut rows = vec![vec!["structure".to_owned(), "cm3".to_owned()]];
     let head = |(word, metric): &(String, Metric)| {
-        format!("{word} {}", metric.unit().symbol()).trim_end().to_owned()
+        format!("{word} {}", metric.unit().symbol())
+            .trim_end()
+            .to_owned()
     };
     rows[0].extend(metrics_asked.0.iter().map(head));
     for of in structures {
         let dash = || "-".to_owned();
-        let cm3 = of.dvh.as_ref().map_or(dash(), |dvh| format!("{:.2}", dvh.volume_cm3()));
+        let cm3 = of
+            .dvh
+            .as_ref()
+            .map_or(dash(), |dvh| format!("{:.2}", dvh.volume_cm3()));
         let mut row = vec![of.structure.name.clone(), cm3];
-        row.extend(of.values.iter().map(|value| value.map_or(dash(), |v| format!("{v:.3}"))));
+        row.extend(
+            of.values
+                .iter()
+                .map(|value| value.map_or(dash(), |v| format!("{v:.3}"))),
+        );
         rows.push(row);
     }
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     for row in &rows {
         let _ = write!(text, "  {:<width$}", row[0], width = widths[0]);
-        row.iter().zip(&widths).skip(1).for_each(|(cell, width)| _ = write!(text, "  {cell:>width$}"));
+        row.iter()
+            .zip(&widths)
+            .skip(1)
+            .for_each(|(cell, width)| _ = write!(text, "  {cell:>width$}"));
         text.push('\n');
     }
     for of in structures {
-        of.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {}: {remark}", of.structure.name));
+        of.remarks
+            .iter()
+            .for_each(|remark| _ = writeln!(text, "note: {}: {remark}", of.structure.name));
         of.doubt.iter().for_each(|why| {
-            _ = writeln!(text, "note: {}: its metrics decide nothing: {why}", of.structure.name)
+            _ = writeln!(
+                text,
+                "note: {}: its metrics decide nothing: {why}",
+                of.structure.name
+            )
         });
     }
     text
@@ -320,7 +411,9 @@ fn table(
 
 /// The curves of the structures that have one.
 fn curves(dose: &Dose, rows: &[StructureRow<'_>]) -> String {
-    let with = rows.iter().filter_map(|row| Some((row.structure.name.as_str(), row.dvh.as_ref().ok()?)));
+    let with = rows
+        .iter()
+        .filter_map(|row| Some((row.structure.name.as_str(), row.dvh.as_ref().ok()?)));
     dvh_csv(&dose.status_with_remarks(), &with.collect::<Vec<_>>())
 }
 
@@ -331,8 +424,13 @@ mod tests {
     #[test]
     fn lists_of_metrics() {
         let words = |list: &str| {
-            metrics(list)
-                .map(|metrics_asked| metrics_asked.0.into_iter().map(|(word, _)| word).collect::<Vec<_>>())
+            metrics(list).map(|metrics_asked| {
+                metrics_asked
+                    .0
+                    .into_iter()
+                    .map(|(word, _)| word)
+                    .collect::<Vec<_>>()
+            })
         };
         assert_eq!(words("d95 %, V20Gy[cc]").unwrap(), ["d95 %", "V20Gy[cc]"]);
         for (list, says) in [

@@ -84,9 +84,21 @@ pub struct Args {
 
 impl Args {
     fn engine(&self) -> Result<Engine, Failure> {
-        let Self { engine, histories, uncertainty: uncertainty_percent, .. } = *self;
-        let options = EngineOptions { engine, histories, uncertainty_percent, ..EngineOptions::default() };
-        options.engine().map_err(|error| words::engine_refusal(&error))
+        let Self {
+            engine,
+            histories,
+            uncertainty: uncertainty_percent,
+            ..
+        } = *self;
+        let options = EngineOptions {
+            engine,
+            histories,
+            uncertainty_percent,
+            ..EngineOptions::default()
+        };
+        options
+            .engine()
+            .map_err(|error| words::engine_refusal(&error))
     }
 }
 
@@ -94,12 +106,19 @@ impl Args {
 fn days(word: &str) -> Result<i32, String> {
     let fits = |days: &i32| *days != 0 && days.abs() <= 36_525;
     let why = "it must be a whole number of days from -36525 to 36525, and not 0";
-    word.trim().parse().ok().filter(fits).ok_or_else(|| why.to_owned())
+    word.trim()
+        .parse()
+        .ok()
+        .filter(fits)
+        .ok_or_else(|| why.to_owned())
 }
 
 fn part(word: &str) -> Result<ExportPart, String> {
     let known = ExportPart::ALL.map(ExportPart::word).join(", ");
-    ExportPart::ALL.into_iter().find(|part| part.word() == word).ok_or_else(|| format!("it is of {known}"))
+    ExportPart::ALL
+        .into_iter()
+        .find(|part| part.word() == word)
+        .ok_or_else(|| format!("it is of {known}"))
 }
 
 fn doses(word: &str) -> Result<DosesToExport, String> {
@@ -123,9 +142,17 @@ fn bits(word: &str) -> Result<DoseBits, String> {
 /// Objects that cannot leave, by name; errors of opening, computing and writing. Nothing is written then.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let mut inputs = Inputs::default();
-    paths_of(&args.case.case).into_iter().for_each(|path| inputs.add("the CASE", path));
-    args.plan.inputs().into_iter().for_each(|(what, path)| inputs.add(what, path));
-    args.xrays.xray.iter().for_each(|path| inputs.add("an X-ray", path.clone()));
+    paths_of(&args.case.case)
+        .into_iter()
+        .for_each(|path| inputs.add("the CASE", path));
+    args.plan
+        .inputs()
+        .into_iter()
+        .for_each(|(what, path)| inputs.add(what, path));
+    args.xrays
+        .xray
+        .iter()
+        .for_each(|path| inputs.add("an X-ray", path.clone()));
     let overwrite = args.output.overwrite;
     let folder = NewFolder::prepare(&args.out, &inputs, overwrite, "--overwrite")?;
     args.plan.check()?;
@@ -134,23 +161,51 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if args.plan.names_a_plan() {
         case.plans = vec![Arc::new(args.plan.plan(&case)?)];
     } else {
-        case.plans.iter_mut().for_each(|plan| args.plan.set_machine(Arc::make_mut(plan)));
+        case.plans
+            .iter_mut()
+            .for_each(|plan| args.plan.set_machine(Arc::make_mut(plan)));
     }
     let settings = args.plan.settings(&case, device)?;
-    let wanted = args.only.as_ref().is_none_or(|parts| parts.iter().any(|part| part.is_of_xrays()));
-    let xrays = if wanted { args.xrays.read(&args.case, &case, &settings.hu_table)? } else { None };
+    let wanted = args
+        .only
+        .as_ref()
+        .is_none_or(|parts| parts.iter().any(|part| part.is_of_xrays()));
+    let xrays = if wanted {
+        args.xrays.read(&args.case, &case, &settings.hu_table)?
+    } else {
+        None
+    };
     let in_case = || {
         let of_case = ExportPart::ALL.into_iter().filter(|part| part.is_in(&case));
         of_case.chain(xrays.iter().flat_map(XRays::parts)).collect()
     };
     let parts = args.only.clone().unwrap_or_else(in_case);
-    let anonymise = args.anonymise.then_some(Anonymise { shift_days: args.shift_dates });
-    let options = ExportOptions { parts, bits: args.bits, anonymise, imaging: None };
+    let anonymise = args.anonymise.then_some(Anonymise {
+        shift_days: args.shift_dates,
+    });
+    let options = ExportOptions {
+        parts,
+        bits: args.bits,
+        anonymise,
+        imaging: None,
+    };
     let engines = vec![engine; case.plans.len()];
     let doses = args.dose.unwrap_or_else(|| DosesToExport::all_of(engine));
-    let how = ExportHow { doses, settings: &settings, engines: &engines, xrays: xrays.as_ref() };
-    let exported = export_case(folder.path(), &case, &options, how, &JobControl::new(), &super::tell)
-        .map_err(|failure| without_dose(failure, &options, engine))?;
+    let how = ExportHow {
+        doses,
+        settings: &settings,
+        engines: &engines,
+        xrays: xrays.as_ref(),
+    };
+    let exported = export_case(
+        folder.path(),
+        &case,
+        &options,
+        how,
+        &JobControl::new(),
+        &super::tell,
+    )
+    .map_err(|failure| without_dose(failure, &options, engine))?;
     let target = folder.finish()?;
     let text = describe(&exported, &target.display().to_string());
     let json = json!({ "case": case.source, "folder": target, "files": exported.files, "remarks": exported.remarks });
@@ -167,7 +222,10 @@ fn without_dose(failure: ExportFailure, options: &ExportOptions, engine: Engine)
         ExportFailure::Refused(why) | ExportFailure::NoDoseLeaves(why) => (why, ""),
         other => return other.into(),
     };
-    let rest = options.parts.iter().filter(|part| **part != ExportPart::Dose);
+    let rest = options
+        .parts
+        .iter()
+        .filter(|part| **part != ExportPart::Dose);
     let rest: Vec<&str> = rest.map(|part| part.word()).collect();
     anyhow!("{why}: {beams}--only {}", rest.join(","))
 }
@@ -176,8 +234,16 @@ fn describe(exported: &Exported, folder: &str) -> String {
     let mut text = String::new();
     let images = exported.files.iter().filter(|file| file.what == "CT");
     if images.clone().count() > 0 {
-        let unchanged = if images.clone().all(|file| file.unchanged) { ", unchanged" } else { "" };
-        let _ = writeln!(text, "  CT0001.dcm ...   {} images{unchanged}", images.count());
+        let unchanged = if images.clone().all(|file| file.unchanged) {
+            ", unchanged"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "  CT0001.dcm ...   {} images{unchanged}",
+            images.count()
+        );
     }
     for file in exported.files.iter().filter(|file| file.what != "CT") {
         let unchanged = if file.unchanged { ", unchanged" } else { "" };

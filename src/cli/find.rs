@@ -4,7 +4,8 @@ use super::peer::{Now, TitleArgs, make_folder};
 use super::{Failure, VerbOutput};
 use files::stop_in_order;
 use network::{
-    Match, Query, Retrieval, Route, find, query_date, query_key, query_name, query_uid, retrieve_all,
+    Match, Query, Retrieval, Route, find, query_date, query_key, query_name, query_uid,
+    retrieve_all,
 };
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -61,7 +62,12 @@ pub struct Args {
     by: By,
 
     /// Address that C-MOVE calls back
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", requires = "get")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1",
+        requires = "get"
+    )]
     bind: IpAddr,
 
     /// Port that C-MOVE calls back
@@ -86,8 +92,19 @@ fn by(word: &str) -> Result<By, String> {
 /// # Errors
 /// A system that is not there or refuses; as [`Failure::Checks`] objects that were not retrieved.
 pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
-    let Args { patient, name, date, study, modality, .. } = args;
-    if args.get.is_some() && [patient, name, date, study].into_iter().all(Option::is_none) {
+    let Args {
+        patient,
+        name,
+        date,
+        study,
+        modality,
+        ..
+    } = args;
+    if args.get.is_some()
+        && [patient, name, date, study]
+            .into_iter()
+            .all(Option::is_none)
+    {
         let words =
             "--get would retrieve all that the system has; name a --patient, --name, --date or --study"
                 .to_owned();
@@ -105,12 +122,18 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let matches = find(&call, &query, stop)?;
     let text = table(&matches, study.is_some());
     let Some(into) = &args.get else {
-        return Ok(VerbOutput { json: json!({ "from": args.from, "matches": matches }), text });
+        return Ok(VerbOutput {
+            json: json!({ "from": args.from, "matches": matches }),
+            text,
+        });
     };
     super::tell(&text);
     if matches.is_empty() {
         let json = json!({ "from": args.from, "matches": matches, "objects": 0 });
-        return Err(Failure::Checks(VerbOutput { json, text: "nothing to retrieve".to_owned() }));
+        return Err(Failure::Checks(VerbOutput {
+            json,
+            text: "nothing to retrieve".to_owned(),
+        }));
     }
     make_folder(into, "--get")?;
     let wanted = query.wanted(&matches);
@@ -121,15 +144,27 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let now = Mutex::new(Now::new());
     let progress = |come: usize, to_come: usize| {
         let line = || format!("{come} objects have come, {to_come} are to come");
-        now.lock().unwrap_or_else(PoisonError::into_inner).tell(line);
+        now.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .tell(line);
     };
     let (all, errors) = retrieve_all(&call, &wanted, route, into, stop, &progress);
     let answer = retrieved(&all, &errors, json!(matches), args, into);
     let failed = all.failed > 0 || all.objects == 0 || !errors.is_empty();
-    if failed { Err(Failure::Checks(answer)) } else { Ok(answer) }
+    if failed {
+        Err(Failure::Checks(answer))
+    } else {
+        Ok(answer)
+    }
 }
 
-fn retrieved(all: &Retrieval, errors: &[String], matches: Value, args: &Args, into: &Path) -> VerbOutput {
+fn retrieved(
+    all: &Retrieval,
+    errors: &[String],
+    matches: Value,
+    args: &Args,
+    into: &Path,
+) -> VerbOutput {
     let text = all.lines(errors, into).join("\n");
     let json = json!({
         "from": args.from,
@@ -146,9 +181,21 @@ fn retrieved(all: &Retrieval, errors: &[String], matches: Value, args: &Args, in
 fn table(matches: &[Match], is_series: bool) -> String {
     let mut text = String::new();
     for m in matches {
-        let Match { patient_id, patient_name, study_uid, date, description, modality, .. } = m;
+        let Match {
+            patient_id,
+            patient_name,
+            study_uid,
+            date,
+            description,
+            modality,
+            ..
+        } = m;
         // Some systems do not count.
-        let count = if m.objects.is_empty() { String::new() } else { format!("{} objects", m.objects) };
+        let count = if m.objects.is_empty() {
+            String::new()
+        } else {
+            format!("{} objects", m.objects)
+        };
         let _ = match is_series {
             true => writeln!(
                 text,

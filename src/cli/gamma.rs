@@ -190,18 +190,33 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     };
     let remarks = [doses::remarks_of(&reference), doses::remarks_of(&evaluated)].concat();
     let facts = {
-        let (of_case, frame) =
-            (case.as_ref().map(|case| &case.patient), &reference.dose.frame_of_reference_uid);
+        let (of_case, frame) = (
+            case.as_ref().map(|case| &case.patient),
+            &reference.dose.frame_of_reference_uid,
+        );
         let stated = Some(&reference.patient).filter(|patient| !patient.in_words().is_empty());
-        Facts::new(Quantity::Gamma, stated.or(of_case).unwrap_or(&reference.patient), frame)
+        Facts::new(
+            Quantity::Gamma,
+            stated.or(of_case).unwrap_or(&reference.patient),
+            frame,
+        )
     };
     let [reference, evaluated] = [reference.dose, evaluated.dose];
     let not_final = not_final([("REF", &reference), ("EVAL", &evaluated)]);
-    let region = case.as_ref().map(|case| region(args, case)).transpose()?.flatten();
+    let region = case
+        .as_ref()
+        .map(|case| region(args, case))
+        .transpose()?
+        .flatten();
     let on_reference = |structure: &Structure| MaskOf::on(&reference.gy, structure);
-    let criterion = Criterion { dose_percent: args.dose, dta_mm: args.dta, local: args.local };
+    let criterion = Criterion {
+        dose_percent: args.dose,
+        dta_mm: args.dta,
+        local: args.local,
+    };
     let criteria = vec![criterion, stricter(criterion)];
-    let dose_of = |dose, index| Shared::new(DoseOfPlan::of_file(&Arc::new(dose), index, None), None);
+    let dose_of =
+        |dose, index| Shared::new(DoseOfPlan::of_file(&Arc::new(dose), index, None), None);
     let query = GammaOfPair {
         normalisation: match args.norm {
             Norm::NearMaximum => Normalisation::NearMaximum,
@@ -213,27 +228,58 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         max_gamma: Some(args.max_gamma),
         dims: args.dims,
         region: region.map(on_reference),
-        subset: args.subset.map(|count| Subset { count: count as usize, seed: args.seed }),
-        surface: if args.trilinear { Surface::Trilinear } else { Surface::Simplices },
-        ..GammaOfPair::new(dose_of(reference.clone(), 0), dose_of(evaluated, 1), criteria, device)
+        subset: args.subset.map(|count| Subset {
+            count: count as usize,
+            seed: args.seed,
+        }),
+        surface: if args.trilinear {
+            Surface::Trilinear
+        } else {
+            Surface::Simplices
+        },
+        ..GammaOfPair::new(
+            dose_of(reference.clone(), 0),
+            dose_of(evaluated, 1),
+            criteria,
+            device,
+        )
     };
     let (graph, control) = (Graph::default(), JobControl::new());
     let GammaAnswer { request, result } = graph.full(&query, &control)?;
     // Of structures that have nothing on the reference dose gamma says nothing.
     let structures = case.iter().flat_map(|case| &case.structures.structures);
-    let mask = |s: &'_ Structure| Some((s.name.clone(), graph.full(&on_reference(s), &control).ok()?));
+    let mask =
+        |s: &'_ Structure| Some((s.name.clone(), graph.full(&on_reference(s), &control).ok()?));
     let masks: Vec<(String, Arc<Mask>)> = structures.filter_map(mask).collect();
     let labels = [&args.reference, &args.evaluated].map(|path| path.display().to_string());
-    let structures: Vec<(&str, &Mask)> = masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
+    let structures: Vec<(&str, &Mask)> = masks
+        .iter()
+        .map(|(name, mask)| (name.as_str(), &**mask))
+        .collect();
     let labels = [labels[0].as_str(), &labels[1]];
     let region = args.structure.as_deref();
-    let report = GammaReport::new(labels, &request, &result, args.measured, not_final, region, &structures);
+    let report = GammaReport::new(
+        labels,
+        &request,
+        &result,
+        args.measured,
+        not_final,
+        region,
+        &structures,
+    );
     let json = as_json(&report, args, &remarks)?;
     let mut text = format!("{report}\n");
-    remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
-    let map = result.maps.first().ok_or_else(|| anyhow!("gamma answered no criterion"))?;
+    remarks
+        .iter()
+        .for_each(|remark| _ = writeln!(text, "note: {remark}"));
+    let map = result
+        .maps
+        .first()
+        .ok_or_else(|| anyhow!("gamma answered no criterion"))?;
     outputs.write(|| {
-        files.iter().try_for_each(|(path, ending)| write(path, ending, args, &request, (map, &facts), &json))
+        files.iter().try_for_each(|(path, ending)| {
+            write(path, ending, args, &request, (map, &facts), &json)
+        })
     })?;
     for (path, _) in files {
         let _ = writeln!(text, "written to {}", path.display());
@@ -258,11 +304,17 @@ fn check_outs(files: &[(&Path, &str)], reference: &Dose) -> anyhow::Result<()> {
 
 /// The structure that gamma is restricted to.
 fn region<'a>(args: &Args, case: &'a Case) -> anyhow::Result<Option<&'a Structure>> {
-    let Some(name) = &args.structure else { return Ok(None) };
+    let Some(name) = &args.structure else {
+        return Ok(None);
+    };
     let set = &case.structures;
     set.by_name(name).map(Some).ok_or_else(|| {
         let names: Vec<&str> = set.structures.iter().map(|s| s.name.as_str()).collect();
-        anyhow!("{} has no structure '{name}'; it has {}", case.source, names.join(", "))
+        anyhow!(
+            "{} has no structure '{name}'; it has {}",
+            case.source,
+            names.join(", ")
+        )
     })
 }
 
@@ -303,25 +355,35 @@ fn write(
     let unwritable = || format!("cannot write {}", path.display());
     match ending {
         "mha" => mha::write_with(path, gamma, facts)?,
-        "csv" => {
-            replace_file(path, |file| write_points(file, request, gamma.data())).with_context(unwritable)?
-        }
+        "csv" => replace_file(path, |file| write_points(file, request, gamma.data()))
+            .with_context(unwritable)?,
         _ => replace_file(path, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
     }
     Ok(())
 }
 
 /// Writes every point with a gamma: voxel, patient position, reference dose, gamma.
-fn write_points(file: &mut impl io::Write, request: &GammaRequest, gamma: &[f32]) -> io::Result<()> {
+fn write_points(
+    file: &mut impl io::Write,
+    request: &GammaRequest,
+    gamma: &[f32],
+) -> io::Result<()> {
     let grid = request.reference.grid();
     let [nx, ny, _] = grid.size();
     writeln!(file, "i,j,k,x (mm),y (mm),z (mm),reference (Gy),gamma")?;
-    let points =
-        gamma.iter().zip(request.reference.data()).enumerate().filter(|(_, (gamma, _))| !gamma.is_nan());
+    let points = gamma
+        .iter()
+        .zip(request.reference.data())
+        .enumerate()
+        .filter(|(_, (gamma, _))| !gamma.is_nan());
     for (n, (gamma, gy)) in points {
         let (i, j, k) = (n % nx, n / nx % ny, n / (nx * ny));
         let p = grid.centre_mm(i, j, k);
-        writeln!(file, "{i},{j},{k},{:.3},{:.3},{:.3},{gy},{gamma:.6}", p.x, p.y, p.z)?;
+        writeln!(
+            file,
+            "{i},{j},{k},{:.3},{:.3},{:.3},{gy},{gamma:.6}",
+            p.x, p.y, p.z
+        )?;
     }
     Ok(())
 }
@@ -332,7 +394,10 @@ mod tests {
 
     #[test]
     fn norms_and_dims() {
-        assert!(matches!(norm("max"), Ok(Norm::Maximum)) && matches!(norm("rx"), Ok(Norm::Prescription)));
+        assert!(
+            matches!(norm("max"), Ok(Norm::Maximum))
+                && matches!(norm("rx"), Ok(Norm::Prescription))
+        );
         assert!(matches!(norm("60.5"), Ok(Norm::Gy(gy)) if gy == 60.5));
         assert!(norm("0").is_err() && norm("-3").is_err() && norm("mean").is_err());
         assert_eq!(

@@ -41,7 +41,12 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
             super::tell(&catalogue.tree().to_string());
         }
     })?;
-    let volumes: Vec<Option<f64>> = case.structures.structures.iter().map(|s| volume_cm3(&case, s)).collect();
+    let volumes: Vec<Option<f64>> = case
+        .structures
+        .structures
+        .iter()
+        .map(|s| volume_cm3(&case, s))
+        .collect();
     let remarks = remarks(&case);
     let json = json!({
         "case": case.source,
@@ -56,31 +61,54 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
         })).collect::<Vec<_>>(),
         "remarks": remarks,
     });
-    Ok(VerbOutput { json, text: describe(&case, catalogue.as_ref(), &volumes, &remarks) })
+    Ok(VerbOutput {
+        json,
+        text: describe(&case, catalogue.as_ref(), &volumes, &remarks),
+    })
 }
 
 fn volume_cm3(case: &Case, structure: &Structure) -> Option<f64> {
     let grid = case.ct.as_ref()?.hu.grid();
-    let contours: Vec<&[glam::DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
-    Mask::from_contours(grid, &contours, &|_| true).ok().map(|m| m.volume_cm3())
+    let contours: Vec<&[glam::DVec3]> = structure
+        .contours
+        .iter()
+        .map(|c| c.points_mm.as_slice())
+        .collect();
+    Mask::from_contours(grid, &contours, &|_| true)
+        .ok()
+        .map(|m| m.volume_cm3())
 }
 
 fn remarks(case: &Case) -> Vec<Remark> {
     let ct = case.ct.iter().flat_map(|ct| &ct.remarks);
     let plans = case.plans.iter().flat_map(|p| &p.remarks);
-    let files = ct.chain(&case.structures.remarks).chain(plans).chain(&case.remarks).cloned();
-    files.chain(case.plans.iter().flat_map(|p| computed_otherwise(p))).collect()
+    let files = ct
+        .chain(&case.structures.remarks)
+        .chain(plans)
+        .chain(&case.remarks)
+        .cloned();
+    files
+        .chain(case.plans.iter().flat_map(|p| computed_otherwise(p)))
+        .collect()
 }
 
 /// Differences between a plan's beams and their machines.
 fn computed_otherwise(plan: &Plan) -> Vec<Remark> {
     let of = |beam: &Beam| {
-        let said = Machine::resolve(plan.machine_of(beam)).map(|machine| beam_remarks(beam, &machine));
-        let said = said.unwrap_or_else(|error| vec![error.to_string()]).into_iter();
+        let said =
+            Machine::resolve(plan.machine_of(beam)).map(|machine| beam_remarks(beam, &machine));
+        let said = said
+            .unwrap_or_else(|error| vec![error.to_string()])
+            .into_iter();
         let name = format!("plan '{}', beam '{}'", plan.name, beam.name);
-        said.map(move |text| Remark::warning(format!("{name}: {text}"), Vec::new())).collect::<Vec<_>>()
+        said.map(move |text| Remark::warning(format!("{name}: {text}"), Vec::new()))
+            .collect::<Vec<_>>()
     };
-    plan.beams.iter().filter(|b| is_computed(b)).flat_map(of).collect()
+    plan.beams
+        .iter()
+        .filter(|b| is_computed(b))
+        .flat_map(of)
+        .collect()
 }
 
 fn ct_json(ct: &Ct) -> Value {
@@ -103,7 +131,12 @@ fn ct_json(ct: &Ct) -> Value {
 }
 
 fn hu_range(ct: &Ct) -> (f32, f32) {
-    ct.hu.data().iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), &v| (low.min(v), high.max(v)))
+    ct.hu
+        .data()
+        .iter()
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), &v| {
+            (low.min(v), high.max(v))
+        })
 }
 
 fn structure_json(s: &Structure, volume_cm3: Option<f64>) -> Value {
@@ -139,12 +172,18 @@ fn write_case(
 ) -> std::fmt::Result {
     writeln!(out, "{}", case.source)?;
     if !case.patient.name.is_empty() || !case.patient.id.is_empty() {
-        writeln!(out, "Patient    {} ({})", case.patient.name, case.patient.id)?;
+        writeln!(
+            out,
+            "Patient    {} ({})",
+            case.patient.name, case.patient.id
+        )?;
     }
     if let Some(found) = catalogue {
         for (n, s) in found.series.iter().enumerate() {
-            let open =
-                case.ct.as_ref().is_some_and(|ct| ct.series_uid == s.uid && ct.description == s.description);
+            let open = case
+                .ct
+                .as_ref()
+                .is_some_and(|ct| ct.series_uid == s.uid && ct.description == s.description);
             let mark = if open { "(open)" } else { "" };
             writeln!(
                 out,
@@ -166,7 +205,9 @@ fn write_case(
         let [nx, ny, nz] = grid.size();
         let [dx, dy] = grid.spacing_xy_mm();
         let (low, high) = hu_range(ct);
-        let planes = grid.even_plane_spacing_mm().map_or("uneven".to_owned(), |dz| format!("{dz:.4}"));
+        let planes = grid
+            .even_plane_spacing_mm()
+            .map_or("uneven".to_owned(), |dz| format!("{dz:.4}"));
         writeln!(
             out,
             "CT         {nx}x{ny}x{nz} voxels of {dx:.4} x {dy:.4} x {planes} mm, {}, HU {low} to {high}",
@@ -176,10 +217,17 @@ fn write_case(
     for (s, volume) in case.structures.structures.iter().zip(volumes) {
         let volume = volume.map_or("-".to_owned(), |v| format!("{v:.2} cm3"));
         let [r, g, b] = s.colour.0;
-        writeln!(out, "Structure  {:<20} {:<9} {volume:>14}  #{r:02x}{g:02x}{b:02x}", s.name, s.kind.code())?;
+        writeln!(
+            out,
+            "Structure  {:<20} {:<9} {volume:>14}  #{r:02x}{g:02x}{b:02x}",
+            s.name,
+            s.kind.code()
+        )?;
     }
     for plan in &case.plans {
-        let dose = plan.prescription_gy.map_or(String::new(), |gy| format!(", {gy} Gy"));
+        let dose = plan
+            .prescription_gy
+            .map_or(String::new(), |gy| format!(", {gy} Gy"));
         writeln!(
             out,
             "Plan       {}: {} beams, {:.1} MU, {} fractions{dose}, {}",
@@ -191,7 +239,13 @@ fn write_case(
         )?;
     }
     for dose in &case.doses {
-        writeln!(out, "Dose       {}: {} to {:.3} Gy", dose.label, dose.status, dose.max_gy())?;
+        writeln!(
+            out,
+            "Dose       {}: {} to {:.3} Gy",
+            dose.label,
+            dose.status,
+            dose.max_gy()
+        )?;
     }
     for remark in remarks {
         let word = match remark.severity {

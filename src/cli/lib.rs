@@ -74,7 +74,12 @@ struct Cli {
     out: Option<PathBuf>,
 
     /// Write the accessibility tree of each frame into a file (.json): for scripts that drive the window by mouse and keys
-    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "For developers")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        hide_short_help = true,
+        help_heading = "For developers"
+    )]
     access_tree: Option<PathBuf>,
 
     #[command(flatten)]
@@ -262,8 +267,14 @@ fn signed(command: Command) -> Command {
         TypeId::of::<Region>(),
     ];
     let sign = |arg: Arg| {
-        let of_numbers = numbers.iter().any(|number| arg.get_value_parser().type_id() == *number);
-        if of_numbers && arg.get_action().takes_values() { arg.allow_hyphen_values(true) } else { arg }
+        let of_numbers = numbers
+            .iter()
+            .any(|number| arg.get_value_parser().type_id() == *number);
+        if of_numbers && arg.get_action().takes_values() {
+            arg.allow_hyphen_values(true)
+        } else {
+            arg
+        }
     };
     command.mut_args(sign).mut_subcommands(signed)
 }
@@ -294,7 +305,15 @@ fn carry_out(cli: Cli) -> Result<Option<VerbOutput>, Failure> {
         Some(Verb::Bench(args)) => bench::run(&args, common.device),
         Some(Verb::Completions(args)) => completions::run(&args),
         Some(Verb::Manual(args)) => manual::run(&args),
-        None => return window::run(cli.case, cli.out, cli.access_tree, cli.output, common.device),
+        None => {
+            return window::run(
+                cli.case,
+                cli.out,
+                cli.access_tree,
+                cli.output,
+                common.device,
+            );
+        }
     }
     .map(Some)
 }
@@ -305,12 +324,18 @@ const ROOMS_THAT_LOG: [&str; 5] = ["app", "cli", "engine", "results", "worker"];
 /// Logs our own warnings; failures of the graphics libraries are returned as errors. `BEAMSIGHT_LOG` selects
 /// more: a level (`debug`), or levels of rooms and of others' crates (`engine=debug,wgpu=info`).
 fn log_to_standard_error() {
-    let wanted = std::env::var("BEAMSIGHT_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
-    let filter = wanted
-        .unwrap_or_else(|| Targets::new().with_targets(ROOMS_THAT_LOG.map(|room| (room, LevelFilter::WARN))));
+    let wanted = std::env::var("BEAMSIGHT_LOG")
+        .ok()
+        .and_then(|text| text.parse::<Targets>().ok());
+    let filter = wanted.unwrap_or_else(|| {
+        Targets::new().with_targets(ROOMS_THAT_LOG.map(|room| (room, LevelFilter::WARN)))
+    });
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     // A second call in one process (a test) keeps the first subscriber.
-    let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
+    let _ = tracing_subscriber::registry()
+        .with(lines)
+        .with(filter)
+        .try_init();
 }
 
 fn say(answer: &VerbOutput, json: bool) {
@@ -359,7 +384,8 @@ mod tests {
         let inner = std::io::Error::other("disk full");
         let error = anyhow::Error::from(inner).context("cannot write a.mha: disk full");
         assert_eq!(chain(&error), "cannot write a.mha: disk full");
-        let error = anyhow::Error::from(std::io::Error::other("disk full")).context("cannot write a.mha");
+        let error =
+            anyhow::Error::from(std::io::Error::other("disk full")).context("cannot write a.mha");
         assert_eq!(chain(&error), "cannot write a.mha: disk full");
     }
 }

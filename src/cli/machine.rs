@@ -4,8 +4,8 @@ use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::quality;
 use super::{Failure, VerbOutput, tell, words};
 use analysis::machine_fit::{
-    COLUMNS, CurveReport, FitContext, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling, TankFiles,
-    Verdict, compare_files, parameter_line, tolerances,
+    COLUMNS, CurveReport, FitContext, FitJob, FitSettings, FittedMachine, LOCAL, Report, Sampling,
+    TankFiles, Verdict, compare_files, parameter_line, tolerances,
 };
 use anyhow::Context as _;
 use engine::dose::Quality;
@@ -112,7 +112,10 @@ struct CheckArgs {
 
 fn parameter(word: &str) -> Result<Parameter, String> {
     let known = || Parameter::ALL.map(Parameter::word).join(", ");
-    Parameter::ALL.into_iter().find(|p| p.word() == word).ok_or_else(|| format!("it is one of {}", known()))
+    Parameter::ALL
+        .into_iter()
+        .find(|p| p.word() == word)
+        .ok_or_else(|| format!("it is one of {}", known()))
 }
 
 /// # Errors
@@ -130,23 +133,41 @@ fn run_fit(args: &FitArgs, device: DeviceChoice) -> Result<VerbOutput, Failure> 
     outputs.file("--out", [&args.out]);
     outputs.check()?;
     let compute = device.resolve()?;
-    let context = FitContext { device: &compute, control: &JobControl::new(), tell: &tell };
-    let settings = FitSettings { last: args.data.sampling(), ..FitSettings::default() };
+    let context = FitContext {
+        device: &compute,
+        control: &JobControl::new(),
+        tell: &tell,
+    };
+    let settings = FitSettings {
+        last: args.data.sampling(),
+        ..FitSettings::default()
+    };
     let (start, fixed) = (args.start.clone(), args.fix.clone());
-    let fitted = FitJob { start, files: args.data.files(), fixed, settings }.run(&context)?;
-    let FittedMachine { fit, report, read, .. } = &fitted;
+    let fitted = FitJob {
+        start,
+        files: args.data.files(),
+        fixed,
+        settings,
+    }
+    .run(&context)?;
+    let FittedMachine {
+        fit, report, read, ..
+    } = &fitted;
     let text = fitted.text(&args.out);
     outputs.write(|| {
         let written = replace_file(&args.out, |file| file.write_all(text.as_bytes()));
         written.with_context(|| format!("cannot write {}", args.out.display()))?;
-        args.data.write_reports(&args.out.display().to_string(), report)
+        args.data
+            .write_reports(&args.out.display().to_string(), report)
     })?;
     let parameters: Vec<Value> = fit.parameters.iter().map(|p| {
         json!({ "parameter": p.parameter.word(), "unit": p.parameter.unit(), "start": p.start, "value": p.value,
             "uncertainty": p.uncertainty, "standing": p.standing })
     }).collect();
-    let mut said =
-        format!("{} fitted to measured data in {} rounds, {} doses\n", args.start, fit.rounds, fit.doses);
+    let mut said = format!(
+        "{} fitted to measured data in {} rounds, {} doses\n",
+        args.start, fit.rounds, fit.doses
+    );
     fit.parameters.iter().for_each(|p| {
         let _ = writeln!(said, "{}", parameter_line(p));
     });
@@ -167,10 +188,22 @@ fn run_check(args: &CheckArgs, device: DeviceChoice) -> Result<VerbOutput, Failu
     let outputs = args.data.outputs(&args.machine)?;
     outputs.check()?;
     let compute = device.resolve()?;
-    let context = FitContext { device: &compute, control: &JobControl::new(), tell: &tell };
-    let (report, read) = compare_files(&args.machine, &args.data.files(), &args.data.sampling(), &context)?;
+    let context = FitContext {
+        device: &compute,
+        control: &JobControl::new(),
+        tell: &tell,
+    };
+    let (report, read) = compare_files(
+        &args.machine,
+        &args.data.files(),
+        &args.data.sampling(),
+        &context,
+    )?;
     outputs.write(|| args.data.write_reports(&args.machine, &report))?;
-    let (mut said, mut json) = (format!("{}\n", args.machine), json!({ "machine": args.machine }));
+    let (mut said, mut json) = (
+        format!("{}\n", args.machine),
+        json!({ "machine": args.machine }),
+    );
     tell_report(&mut said, &mut json, &report, &read.remarks, &args.data);
     ended(&report, VerbOutput { json, text: said })
 }
@@ -204,12 +237,24 @@ impl DataArgs {
     }
 
     fn sampling(&self) -> Sampling {
-        Sampling { quality: self.quality.unwrap_or_default(), ..Sampling::FULL }
+        Sampling {
+            quality: self.quality.unwrap_or_default(),
+            ..Sampling::FULL
+        }
     }
 
     fn files(&self) -> TankFiles {
-        let Self { pdd, profiles, output_factors, .. } = self;
-        TankFiles { pdd: pdd.clone(), profiles: profiles.clone(), output_factors: output_factors.clone() }
+        let Self {
+            pdd,
+            profiles,
+            output_factors,
+            ..
+        } = self;
+        TankFiles {
+            pdd: pdd.clone(),
+            profiles: profiles.clone(),
+            output_factors: output_factors.clone(),
+        }
     }
 
     fn write_reports(&self, machine: &str, compared: &Report) -> anyhow::Result<()> {
@@ -221,13 +266,28 @@ impl DataArgs {
     }
 }
 
-fn tell_report(said: &mut String, json: &mut Value, report: &Report, remarks: &[String], data: &DataArgs) {
+fn tell_report(
+    said: &mut String,
+    json: &mut Value,
+    report: &Report,
+    remarks: &[String],
+    data: &DataArgs,
+) {
     if !report.curves.is_empty() {
-        let _ = writeln!(said, "computed - measured, % of the maximum (depth doses) or the axis (profiles):");
+        let _ = writeln!(
+            said,
+            "computed - measured, % of the maximum (depth doses) or the axis (profiles):"
+        );
         let rows: Vec<[String; 7]> = report.curves.iter().map(CurveReport::cells).collect();
-        let wide = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0).max(5);
+        let wide = rows
+            .iter()
+            .map(|row| row[0].chars().count())
+            .max()
+            .unwrap_or(0)
+            .max(5);
         said.push_str(&row(COLUMNS, wide));
-        rows.iter().for_each(|cells| said.push_str(&row(cells.each_ref().map(String::as_str), wide)));
+        rows.iter()
+            .for_each(|cells| said.push_str(&row(cells.each_ref().map(String::as_str), wide)));
     }
     if report.curves.iter().any(|c| c.high_dose_percent.is_some()) {
         let _ = writeln!(said, "{LOCAL}");
@@ -269,7 +329,9 @@ fn tell_report(said: &mut String, json: &mut Value, report: &Report, remarks: &[
 }
 
 fn row([curve, mean, rms, greatest, high_dose, dta, outside]: [&str; 7], wide: usize) -> String {
-    format!("{curve:wide$}  {mean:>6}  {rms:>5}  {greatest:>8}  {high_dose:>11}  {dta:>7}  {outside}\n")
+    format!(
+        "{curve:wide$}  {mean:>6}  {rms:>5}  {greatest:>8}  {high_dose:>11}  {dta:>7}  {outside}\n"
+    )
 }
 
 #[cfg(test)]
@@ -279,6 +341,10 @@ mod tests {
     #[test]
     fn parameters_by_name() {
         assert_eq!(parameter("focal-x"), Ok(Parameter::FocalX));
-        assert!(parameter("focal").unwrap_err().contains("extra-focal-share"));
+        assert!(
+            parameter("focal")
+                .unwrap_err()
+                .contains("extra-focal-share")
+        );
     }
 }

@@ -11,10 +11,12 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Pages have the texts of `beamsight help`. The Debian package brings them along.\n\n\
+#[command(
+    after_help = "Pages have the texts of `beamsight help`. The Debian package brings them along.\n\n\
 Examples:\n  \
 beamsight manual --out ~/.local/share/man/man1\n  \
-beamsight manual --out man1 --overwrite --json")]
+beamsight manual --out man1 --overwrite --json"
+)]
 pub struct Args {
     /// Folder to write beamsight.1, beamsight-dose.1 and so on into; made where it is missing
     #[arg(long, value_name = "DIR")]
@@ -29,13 +31,22 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let mut command = signed(Cli::command());
     command.build();
-    let path =
-        |page: &Command| args.out.join(format!("{}.1", page.get_display_name().unwrap_or(page.get_name())));
-    let pages: Vec<(PathBuf, &Command)> =
-        pages(&command).into_iter().map(|page| (path(page), page)).collect();
+    let path = |page: &Command| {
+        args.out.join(format!(
+            "{}.1",
+            page.get_display_name().unwrap_or(page.get_name())
+        ))
+    };
+    let pages: Vec<(PathBuf, &Command)> = pages(&command)
+        .into_iter()
+        .map(|page| (path(page), page))
+        .collect();
     let mut outputs = Outputs::new(args.output);
     std::fs::create_dir_all(&args.out).with_context(|| {
-        format!("cannot make the folder {}; choose one you may write to with --out", args.out.display())
+        format!(
+            "cannot make the folder {}; choose one you may write to with --out",
+            args.out.display()
+        )
     })?;
     outputs.file("--out", pages.iter().map(|(path, _)| path));
     outputs.check()?;
@@ -48,12 +59,23 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
         })
     })?;
     let files: Vec<&PathBuf> = pages.iter().map(|(path, _)| path).collect();
-    let text = format!("{} manual pages written to {}", files.len(), args.out.display());
-    Ok(VerbOutput { json: json!({ "files": files }), text })
+    let text = format!(
+        "{} manual pages written to {}",
+        files.len(),
+        args.out.display()
+    );
+    Ok(VerbOutput {
+        json: json!({ "files": files }),
+        text,
+    })
 }
 
 /// A command and the verbs below it; a built one has the name of its page.
 fn pages(command: &Command) -> Vec<&Command> {
-    let below = command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
-    std::iter::once(command).chain(below.flat_map(pages)).collect()
+    let below = command
+        .get_subcommands()
+        .filter(|verb| !verb.is_hide_set() && verb.get_name() != "help");
+    std::iter::once(command)
+        .chain(below.flat_map(pages))
+        .collect()
 }

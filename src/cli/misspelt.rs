@@ -40,7 +40,10 @@ pub fn neither(case: &CaseWord) -> Option<String> {
     }
     let word = case.to_string();
     let known = "name a folder of DICOM files, a .mha volume, a session, or demo:thorax";
-    Some(format!("'{word}' is no verb and no file or folder that is there: {}", instead_of(&word, known)))
+    Some(format!(
+        "'{word}' is no verb and no file or folder that is there: {}",
+        instead_of(&word, known)
+    ))
 }
 
 /// The verb that was likely meant, all of them, and what else may be typed.
@@ -48,7 +51,11 @@ fn instead_of(word: &str, or: &str) -> String {
     let verbs = verbs();
     let like = |verb: &&String| strsim::jaro_winkler(&word.to_lowercase(), verb);
     let all = format!("verbs are {}; or {or}", verbs.join(", "));
-    match verbs.iter().max_by(|a, b| like(a).total_cmp(&like(b))).filter(|verb| like(verb) > LIKE) {
+    match verbs
+        .iter()
+        .max_by(|a, b| like(a).total_cmp(&like(b)))
+        .filter(|verb| like(verb) > LIKE)
+    {
         Some(verb) => format!("did you mean '{verb}'? The {all}"),
         None => format!("the {all}"),
     }
@@ -69,13 +76,27 @@ mod tests {
 
     #[test]
     fn options_of_a_verb_that_exclude_one_another_are_told_by_the_parser() {
-        let words =
-            ["beamsight", "find", "--from", "a:1", "--called", "X", "--name", "Doe", "--study", "1.2"];
-        let error = Cli::command().try_get_matches_from(words).expect_err("a name and a study");
+        let words = [
+            "beamsight",
+            "find",
+            "--from",
+            "a:1",
+            "--called",
+            "X",
+            "--name",
+            "Doe",
+            "--study",
+            "1.2",
+        ];
+        let error = Cli::command()
+            .try_get_matches_from(words)
+            .expect_err("a name and a study");
         assert_eq!(error.kind(), ErrorKind::ArgumentConflict);
         assert_eq!(no_verb(&words.map(OsString::from), &error), None);
         let words = ["beamsight", "fnid", "demo:water"].map(OsString::from);
-        let error = Cli::command().try_get_matches_from(&words).expect_err("two cases");
+        let error = Cli::command()
+            .try_get_matches_from(&words)
+            .expect_err("two cases");
         assert!(no_verb(&words, &error).is_some_and(|said| said.contains("did you mean 'find'")));
     }
 
@@ -89,7 +110,10 @@ mod tests {
             ("Info", "info"),
             ("recieve", "receive"),
         ] {
-            assert!(instead_of(typed, "").starts_with(&format!("did you mean '{meant}'?")), "{typed}");
+            assert!(
+                instead_of(typed, "").starts_with(&format!("did you mean '{meant}'?")),
+                "{typed}"
+            );
         }
         assert!(instead_of("patient-7", "").starts_with("the verbs are info, demo, path"));
     }
@@ -100,6 +124,10 @@ mod tests {
         for word in ["demo:water", ".", "Cargo.toml"] {
             assert_eq!(neither(&word.parse().unwrap()), None, "{word}");
         }
-        assert!(neither(&"no/such/folder".parse().unwrap()).unwrap().contains("no file or folder"));
+        assert!(
+            neither(&"no/such/folder".parse().unwrap())
+                .unwrap()
+                .contains("no file or folder")
+        );
     }
 }

@@ -94,7 +94,9 @@ fn outputs(args: &Args) -> Outputs {
     outputs.file("--out", [&args.out]);
     outputs.file("--matrix", &args.matrix);
     outputs.reads_case(&args.case.case);
-    args.goals.iter().for_each(|word| outputs.reads_word("the goals", word));
+    args.goals
+        .iter()
+        .for_each(|word| outputs.reads_word("the goals", word));
     args.plan.reads(&mut outputs);
     outputs
 }
@@ -118,10 +120,16 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         plan = with_arcs(&plan, args.arcs.into());
     }
     let matched = goals_of(&case, args.goals.as_deref())?;
-    let goals = matched.as_ref().map(|matched| matched.goals.clone()).unwrap_or_default();
+    let goals = matched
+        .as_ref()
+        .map(|matched| matched.goals.clone())
+        .unwrap_or_default();
     let settings = args.plan.settings(&case, device)?;
     if args.technique != Technique::Maps {
-        check_machines(&plan, plan.beams.iter().filter(|beam| analysis::is_computed(beam)))?;
+        check_machines(
+            &plan,
+            plan.beams.iter().filter(|beam| analysis::is_computed(beam)),
+        )?;
     }
     let job = OptimiseJob {
         case: &case,
@@ -149,13 +157,20 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
                     "true dose: moved by {moved_percent:.2} % of the reference dose in the targets"
                 ));
             }
-            Progress::Iteration { objective, evaluations } if told.elapsed() >= TELL_EVERY => {
+            Progress::Iteration {
+                objective,
+                evaluations,
+            } if told.elapsed() >= TELL_EVERY => {
                 told = Instant::now();
-                super::tell(&format!("{evaluations} evaluations, objective {objective:.6}"));
+                super::tell(&format!(
+                    "{evaluations} evaluations, objective {objective:.6}"
+                ));
             }
             Progress::Iteration { .. } => {}
             Progress::Leaves { before, after } => {
-                super::tell(&format!("leaves refined: objective {before:.6}, then {after:.6}"));
+                super::tell(&format!(
+                    "leaves refined: objective {before:.6}, then {after:.6}"
+                ));
             }
         }
     };
@@ -163,21 +178,38 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let answer = &found.answer;
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");
-    let result = args.plan.compute(&case, answer.plan.clone(), Engine::COLLAPSED_CONE, device)?;
+    let result = args
+        .plan
+        .compute(&case, answer.plan.clone(), Engine::COLLAPSED_CONE, device)?;
     let cut = answer.leaves.as_ref().map(|leaves| {
         let sequenced = SequencedPlan::new(&answer.plan, leaves.plan.clone())?;
-        Cut::with_dose(&case, &args.plan, (&result, matched.clone()), (sequenced, leaves.objective), device)
+        Cut::with_dose(
+            &case,
+            &args.plan,
+            (&result, matched.clone()),
+            (sequenced, leaves.objective),
+            device,
+        )
     });
     let cut = cut.transpose()?;
-    let with_matter = args.plan.with_matter_outside(&case, (&result, matched.as_ref()), device)?;
+    let with_matter = args
+        .plan
+        .with_matter_outside(&case, (&result, matched.as_ref()), device)?;
     let scorecard = matched.map(|matched| {
-        Scorecard::of_plan(&case, matched, (&result, with_matter.as_ref()), plan.prescription_gy)
+        Scorecard::of_plan(
+            &case,
+            matched,
+            (&result, with_matter.as_ref()),
+            plan.prescription_gy,
+        )
     });
     outputs.write(|| {
         plan_toml::write(&args.out, cut.as_ref().map_or(&answer.plan, Cut::plan))?;
         if let Some(path) = &args.matrix {
-            replace_file(path, |out| write_matrix(std::io::BufWriter::new(out), answer))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            replace_file(path, |out| {
+                write_matrix(std::io::BufWriter::new(out), answer)
+            })
+            .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(())
     })?;
@@ -185,10 +217,19 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         "{}: {} beamlets of {} beams, {} voxels\n",
         answer.plan.name,
         answer.fluences.len(),
-        answer.plan.beams.iter().filter(|beam| beam.fluence.is_some()).count(),
+        answer
+            .plan
+            .beams
+            .iter()
+            .filter(|beam| beam.fluence.is_some())
+            .count(),
         answer.rows.voxels.len()
     );
-    let end = if answer.stopped { "stopped before it came to rest" } else { "at rest" };
+    let end = if answer.stopped {
+        "stopped before it came to rest"
+    } else {
+        "at rest"
+    };
     let _ = writeln!(
         text,
         "  objective {:.6} after {} evaluations, {end}; true dose within {:.2} % in the targets; {seconds:.1} s",
@@ -201,16 +242,22 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         let _ = writeln!(text, "  not optimised: {goal}: {why}");
     }
     // Of leaves their figures of delivery say it.
-    let is_new =
-        |remark: &&OptimiseRemark| cut.is_none() || !matches!(remark, OptimiseRemark::ManyMonitorUnits(_));
+    let is_new = |remark: &&OptimiseRemark| {
+        cut.is_none() || !matches!(remark, OptimiseRemark::ManyMonitorUnits(_))
+    };
     for remark in answer.remarks.iter().filter(is_new) {
         let _ = writeln!(text, "  {remark}");
     }
     if let Some(scorecard) = &scorecard {
         text.push_str(&scorecard.text());
     }
-    result.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
-    let hottest_of_leaves = cut.as_ref().and_then(|cut| found.outside.hottest(cut.dose_gy()));
+    result
+        .remarks
+        .iter()
+        .for_each(|remark| _ = writeln!(text, "note: {remark}"));
+    let hottest_of_leaves = cut
+        .as_ref()
+        .and_then(|cut| found.outside.hottest(cut.dose_gy()));
     if let Some(cut) = &cut {
         text.push_str(&cut.text());
         text.push_str(&hottest_line(hottest_of_leaves, plan.prescription_gy));
@@ -219,7 +266,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if let Some(leaves) = &mut of_leaves {
         leaves["hottest_outside_targets"] = json!(hottest_of_leaves);
     }
-    let caveat = if cut.is_none() { " (fluence, not deliverable)" } else { "" };
+    let caveat = if cut.is_none() {
+        " (fluence, not deliverable)"
+    } else {
+        ""
+    };
     let _ = writeln!(text, "written to {}{caveat}", args.out.display());
     let json = json!({
         "case": case.source,
@@ -248,9 +299,12 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 
 /// The greatest dose outside the targets, on a line.
 fn hottest_line(hottest: Option<HotSpot>, prescription_gy: Option<f64>) -> String {
-    let Some(HotSpot { gy, at_mm }) = hottest else { return String::new() };
-    let percent =
-        prescription_gy.map_or_else(String::new, |hundred| format!(" ({:.0} %)", 100.0 * gy / hundred));
+    let Some(HotSpot { gy, at_mm }) = hottest else {
+        return String::new();
+    };
+    let percent = prescription_gy.map_or_else(String::new, |hundred| {
+        format!(" ({:.0} %)", 100.0 * gy / hundred)
+    });
     let [x, y, z] = at_mm.to_array();
     format!("  outside the targets up to {gy:.2} Gy{percent}, at {x:.1}, {y:.1}, {z:.1} mm\n")
 }

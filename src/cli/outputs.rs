@@ -27,12 +27,16 @@ pub struct Outputs {
 
 impl Outputs {
     pub fn new(args: OutputArgs) -> Self {
-        Self { overwrite: args.overwrite, ..Self::default() }
+        Self {
+            overwrite: args.overwrite,
+            ..Self::default()
+        }
     }
 
     /// Adds an output file of an option.
     pub fn file<'a>(&mut self, option: &'static str, path: impl IntoIterator<Item = &'a PathBuf>) {
-        self.files.extend(path.into_iter().map(|path| (option, path.clone())));
+        self.files
+            .extend(path.into_iter().map(|path| (option, path.clone())));
     }
 
     /// Adds input files.
@@ -78,8 +82,10 @@ impl Outputs {
     pub fn check(&self) -> Result<(), Failure> {
         for (n, (option, path)) in self.files.iter().enumerate() {
             let named = |obstacle| anyhow!("{option} {}: {obstacle}", path.display());
-            let place = OutputPath::new(path).map_err(|e| anyhow!("cannot write {}: {e}", path.display()))?;
-            if let Some((earlier, _)) = self.files[..n].iter().find(|(_, other)| place.is_at(other)) {
+            let place = OutputPath::new(path)
+                .map_err(|e| anyhow!("cannot write {}: {e}", path.display()))?;
+            if let Some((earlier, _)) = self.files[..n].iter().find(|(_, other)| place.is_at(other))
+            {
                 return Err(Failure::Words(format!(
                     "{earlier} and {option} name one file, {}; give each a name of its own",
                     path.display()
@@ -110,7 +116,9 @@ impl Outputs {
         together(|| {
             let written = write()?;
             if !self.overwrite {
-                self.files.iter().try_for_each(|(option, path)| refuse_existing(option, path))?;
+                self.files
+                    .iter()
+                    .try_for_each(|(option, path)| refuse_existing(option, path))?;
             }
             Ok(written)
         })
@@ -119,7 +127,10 @@ impl Outputs {
 
 fn refuse_existing(option: &str, path: &Path) -> anyhow::Result<()> {
     if is_taken(path) {
-        bail!("{option} {}: it exists; add --overwrite to replace it, or name another", path.display());
+        bail!(
+            "{option} {}: it exists; add --overwrite to replace it, or name another",
+            path.display()
+        );
     }
     Ok(())
 }

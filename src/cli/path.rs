@@ -60,10 +60,26 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let case = args.case.open()?;
     let ct = words::ct_of(&case)?;
     let isocentre = isocentre(args, &case)?;
-    let frame =
-        BeamFrame::new(ct.position, args.source.gantry, 0.0, args.source.couch, isocentre, args.source.sad);
-    let DepthMap { depth_mm: depth, receipt } =
-        depths(&ct, &case.source, &table, &frame, isocentre, &device, &JobControl::new())?;
+    let frame = BeamFrame::new(
+        ct.position,
+        args.source.gantry,
+        0.0,
+        args.source.couch,
+        isocentre,
+        args.source.sad,
+    );
+    let DepthMap {
+        depth_mm: depth,
+        receipt,
+    } = depths(
+        &ct,
+        &case.source,
+        &table,
+        &frame,
+        isocentre,
+        &device,
+        &JobControl::new(),
+    )?;
     let ms = receipt.total_ms();
     let at_isocentre = depth.trilinear(isocentre);
     let largest = depth.data().iter().copied().fold(0.0, f32::max);
@@ -74,7 +90,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             Ok(mha::write_with(out, &depth, &facts)?)
         })?;
     }
-    let angles = format!("gantry {}, couch {}, {}", args.source.gantry, args.source.couch, ct.position);
+    let angles = format!(
+        "gantry {}, couch {}, {}",
+        args.source.gantry, args.source.couch, ct.position
+    );
     let mut text = format!(
         "{}: {angles}, isocentre {}, source {}\ndepth at the isocentre {:.2} mm of water, greatest {largest:.2} mm; \
          {} voxels in {ms:.1} ms on {}\n",
@@ -111,9 +130,15 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 }
 
 fn isocentre(args: &Args, case: &Case) -> anyhow::Result<DVec3> {
-    args.source.isocentre.or_else(|| words::first_isocentre(case)).ok_or_else(|| {
-        anyhow!("{}, to take the isocentre from; give it with --isocentre x,y,z", case.no_plan())
-    })
+    args.source
+        .isocentre
+        .or_else(|| words::first_isocentre(case))
+        .ok_or_else(|| {
+            anyhow!(
+                "{}, to take the isocentre from; give it with --isocentre x,y,z",
+                case.no_plan()
+            )
+        })
 }
 
 fn millimetres(p: DVec3) -> String {

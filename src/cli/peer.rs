@@ -21,7 +21,12 @@ pub struct TitleArgs {
 impl TitleArgs {
     pub fn call(&self, to: &str) -> Call {
         let (called, calling) = (self.called.clone(), self.calling.clone());
-        Call { to: to.to_owned(), called, calling, patience: Patience::default() }
+        Call {
+            to: to.to_owned(),
+            called,
+            calling,
+            patience: Patience::default(),
+        }
     }
 }
 
@@ -30,8 +35,12 @@ pub fn make_folder(folder: &Path, option: &str) -> anyhow::Result<()> {
     if folder.exists() {
         return Ok(());
     }
-    std::fs::create_dir(folder)
-        .with_context(|| format!("cannot make the folder {}; choose another with {option}", folder.display()))
+    std::fs::create_dir(folder).with_context(|| {
+        format!(
+            "cannot make the folder {}; choose another with {option}",
+            folder.display()
+        )
+    })
 }
 
 /// Tells a line now and then, not for every object.
@@ -41,7 +50,9 @@ pub struct Now {
 
 impl Now {
     pub fn new() -> Self {
-        Self { last: Cell::new(None) }
+        Self {
+            last: Cell::new(None),
+        }
     }
 
     pub fn tell(&self, line: impl FnOnce() -> String) {

@@ -88,13 +88,17 @@ impl PlanArgs {
             (self.hu_table.is_some(), "--hu-table"),
             (self.body.is_some(), "--body"),
         ];
-        given.into_iter().find_map(|(is, option)| is.then_some(option))
+        given
+            .into_iter()
+            .find_map(|(is, option)| is.then_some(option))
     }
 
     /// Registers the files that are read.
     pub fn reads(&self, outputs: &mut Outputs) {
         outputs.reads("the plan", &self.plan);
-        self.machine.iter().for_each(|word| outputs.reads_word("the machine", word));
+        self.machine
+            .iter()
+            .for_each(|word| outputs.reads_word("the machine", word));
         outputs.reads_word("the HU table", self.hu_table());
     }
 
@@ -103,9 +107,9 @@ impl PlanArgs {
     /// # Errors
     /// Errors of its reader.
     pub fn check(&self) -> anyhow::Result<()> {
-        self.plan
-            .as_ref()
-            .map_or(Ok(()), |path| Ok(plan_toml::read(path, PatientPosition::default()).map(|_| ())?))
+        self.plan.as_ref().map_or(Ok(()), |path| {
+            Ok(plan_toml::read(path, PatientPosition::default()).map(|_| ())?)
+        })
     }
 
     /// The plan of a file, else the case's first.
@@ -117,7 +121,10 @@ impl PlanArgs {
         let mut plan = match &self.plan {
             Some(path) => plan_toml::read(path, ct.position)?,
             None => case.plans.first().map(|p| (**p).clone()).ok_or_else(|| {
-                anyhow!("{}; give one with --plan FILE (assets/plans/README.md)", case.no_plan())
+                anyhow!(
+                    "{}; give one with --plan FILE (assets/plans/README.md)",
+                    case.no_plan()
+                )
             })?,
         };
         self.set_machine(&mut plan);
@@ -139,8 +146,13 @@ impl PlanArgs {
     /// The files that are read.
     pub fn inputs(&self) -> Vec<(&'static str, PathBuf)> {
         let plan = self.plan.iter().map(|path| ("the plan", path.clone()));
-        let machine = self.machine.iter().map(|word| ("the machine", PathBuf::from(word)));
-        plan.chain(machine).chain([("the HU table", PathBuf::from(self.hu_table()))]).collect()
+        let machine = self
+            .machine
+            .iter()
+            .map(|word| ("the machine", PathBuf::from(word)));
+        plan.chain(machine)
+            .chain([("the HU table", PathBuf::from(self.hu_table()))])
+            .collect()
     }
 
     /// The dose prescribed by the plan of a file, else by the plans of the case where they agree; or why
@@ -150,10 +162,15 @@ impl PlanArgs {
     /// Errors of the file's reader.
     pub fn prescription_gy(&self, case: &Case) -> anyhow::Result<Result<f64, &'static str>> {
         let mut prescribed: Vec<f64> = match &self.plan {
-            Some(path) => {
-                plan_toml::read(path, PatientPosition::default())?.prescription_gy.into_iter().collect()
-            }
-            None => case.plans.iter().filter_map(|plan| plan.prescription_gy).collect(),
+            Some(path) => plan_toml::read(path, PatientPosition::default())?
+                .prescription_gy
+                .into_iter()
+                .collect(),
+            None => case
+                .plans
+                .iter()
+                .filter_map(|plan| plan.prescription_gy)
+                .collect(),
         };
         prescribed.dedup();
         Ok(match prescribed[..] {
@@ -193,7 +210,12 @@ impl PlanArgs {
             return Ok(None);
         }
         let job = self.job(case, result.plan.clone(), Engine::COLLAPSED_CONE, device)?;
-        Ok(with_matter_outside(&job, result, &JobControl::new(), &super::tell)?)
+        Ok(with_matter_outside(
+            &job,
+            result,
+            &JobControl::new(),
+            &super::tell,
+        )?)
     }
 
     /// Job for a plan of a case.

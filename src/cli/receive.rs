@@ -83,8 +83,18 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
             events.push(event.clone());
         }
     };
-    let time = args.seconds.map(|s| Instant::now() + Duration::from_secs(u64::from(s)));
-    receiver.serve(Until { once: args.once, time, done: None }, stop, &told)?;
+    let time = args
+        .seconds
+        .map(|s| Instant::now() + Duration::from_secs(u64::from(s)));
+    receiver.serve(
+        Until {
+            once: args.once,
+            time,
+            done: None,
+        },
+        stop,
+        &told,
+    )?;
     let events = events.into_inner().unwrap_or_else(PoisonError::into_inner);
     summary(&events, address, args)
 }
@@ -111,13 +121,23 @@ fn summary(events: &[Event], address: SocketAddr, args: &Args) -> Result<VerbOut
             }
         }
     }
-    let mut text = format!("{objects} objects received in {} associations", deliveries.len());
+    let mut text = format!(
+        "{objects} objects received in {} associations",
+        deliveries.len()
+    );
     if failed > 0 || !broken.is_empty() {
-        text += &format!("; {failed} objects or associations failed, {} ended out of order", broken.len());
+        text += &format!(
+            "; {failed} objects or associations failed, {} ended out of order",
+            broken.len()
+        );
     }
     let json = json!({
         "address": address.to_string(), "ae": args.ae.as_str(), "objects": objects, "deliveries": deliveries, "broken": broken,
     });
     let answer = VerbOutput { json, text };
-    if failed > 0 || (args.once && objects == 0) { Err(Failure::Checks(answer)) } else { Ok(answer) }
+    if failed > 0 || (args.once && objects == 0) {
+        Err(Failure::Checks(answer))
+    } else {
+        Ok(answer)
+    }
 }

@@ -137,7 +137,10 @@ fn axes(word: &str) -> Result<Axes, String> {
 fn two(word: &str) -> Result<[f64; 2], String> {
     let wrong = || "it is two numbers above 0 with a comma between, like 40,25".to_owned();
     let (a, b) = word.split_once(',').ok_or_else(wrong)?;
-    Ok([words::positive(a).map_err(|_| wrong())?, words::positive(b).map_err(|_| wrong())?])
+    Ok([
+        words::positive(a).map_err(|_| wrong())?,
+        words::positive(b).map_err(|_| wrong())?,
+    ])
 }
 
 /// The files that it writes and reads.
@@ -158,13 +161,19 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let outputs = outputs(args);
     outputs.check()?;
     if args.images.len() > 2 {
-        return Err(Failure::Words("one or two X-rays are matched; give --image once or twice".to_owned()));
+        return Err(Failure::Words(
+            "one or two X-rays are matched; give --image once or twice".to_owned(),
+        ));
     }
     if args.gantry.len() > args.images.len() {
-        return Err(Failure::Words("--gantry is given once for each --image".to_owned()));
+        return Err(Failure::Words(
+            "--gantry is given once for each --image".to_owned(),
+        ));
     }
     if args.region.len() > args.images.len() {
-        return Err(Failure::Words("--region is given once for each --image".to_owned()));
+        return Err(Failure::Words(
+            "--region is given once for each --image".to_owned(),
+        ));
     }
     let device = device.resolve_for_cuda()?;
     let (graph, control) = (Graph::default(), JobControl::new());
@@ -178,14 +187,29 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         .isocentre
         .or_else(|| images.iter().find_map(|i| i.setup.map(|s| s.isocentre_mm)))
         .or_else(|| words::first_isocentre(&case))
-        .ok_or_else(|| anyhow!("where the isocentre is, is not known; give it with --isocentre x,y,z"))?;
+        .ok_or_else(|| {
+            anyhow!("where the isocentre is, is not known; give it with --isocentre x,y,z")
+        })?;
     let table = HuTable::shipped_default();
     let curve = AttenuationCurve::new(CurveKind::Water, &table, args.energy_mev);
     let curve = curve.with_threshold(Some(-900.0));
-    let attenuation = graph.full(&AttenuationOf { ct: Arc::clone(&ct), curve }, &control)?;
+    let attenuation = graph.full(
+        &AttenuationOf {
+            ct: Arc::clone(&ct),
+            curve,
+        },
+        &control,
+    )?;
     let view = |(n, image): (usize, &Arc<Radiograph>)| match args.region.get(n) {
-        Some(&Region { column, row, columns, rows }) => View::new(Arc::clone(image))
-            .within(column..column.saturating_add(columns), row..row.saturating_add(rows)),
+        Some(&Region {
+            column,
+            row,
+            columns,
+            rows,
+        }) => View::new(Arc::clone(image)).within(
+            column..column.saturating_add(columns),
+            row..row.saturating_add(rows),
+        ),
         None => View::new(Arc::clone(image)),
     };
     let views = images.iter().enumerate().map(view).collect();
@@ -203,11 +227,23 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let found = register(&request, &device, &control, &|_| ())?;
     let standing = found.standing();
     if let (Some(out), true) = (&args.out, standing.is_match()) {
-        let object = spatial_registration((&found.pose, &standing), centre_mm, &images[0], &ct, &case);
-        outputs.write(|| Ok(write_registration(out, &object, &ct, &Belonging::new(&case))?))?;
+        let object =
+            spatial_registration((&found.pose, &standing), centre_mm, &images[0], &ct, &case);
+        outputs.write(|| {
+            Ok(write_registration(
+                out,
+                &object,
+                &ct,
+                &Belonging::new(&case),
+            )?)
+        })?;
     }
     let answer = answer(args, &case, &request, &found, &remarks);
-    if standing.is_match() { Ok(answer) } else { Err(Failure::NoMatch(answer)) }
+    if standing.is_match() {
+        Ok(answer)
+    } else {
+        Err(Failure::NoMatch(answer))
+    }
 }
 
 /// The X-ray of a place among the words.
@@ -235,7 +271,13 @@ fn image(
     Ok(image)
 }
 
-fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &[Remark]) -> VerbOutput {
+fn answer(
+    args: &Args,
+    case: &Case,
+    request: &Request,
+    found: &Found,
+    remarks: &[Remark],
+) -> VerbOutput {
     let (pose, standing) = (found.pose, found.standing());
     let is_match = standing.is_match();
     let (t, r) = (pose.translation_mm, pose.rotation_deg);
@@ -258,7 +300,11 @@ fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &
         request.centre_mm.z
     );
     for row in &rows {
-        let _ = writeln!(text, "  {:>12.7} {:>12.7} {:>12.7} {:>12.5}", row[0], row[1], row[2], row[3]);
+        let _ = writeln!(
+            text,
+            "  {:>12.7} {:>12.7} {:>12.7} {:>12.5}",
+            row[0], row[1], row[2], row[3]
+        );
     }
     let _ = writeln!(
         text,
@@ -270,19 +316,33 @@ fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &
         found.seconds,
         found.device
     );
-    let stopped: Vec<&str> =
-        AXIS_WORDS.into_iter().zip(found.at_bound).filter(|b| b.1).map(|b| b.0).collect();
+    let stopped: Vec<&str> = AXIS_WORDS
+        .into_iter()
+        .zip(found.at_bound)
+        .filter(|b| b.1)
+        .map(|b| b.0)
+        .collect();
     let evidence = &found.evidence;
     for image in &evidence.images {
         let _ = write!(text, "{}: {:.4}", image.image, image.metric);
         if let Some(Alone { off_mm, metric, .. }) = image.alone {
-            let _ = write!(text, "; alone {metric:.4}, {off_mm:.2} mm from the pose as it sees it");
+            let _ = write!(
+                text,
+                "; alone {metric:.4}, {off_mm:.2} mm from the pose as it sees it"
+            );
         }
         text.push('\n');
     }
-    let _ = writeln!(text, "searches begun beside the pose end within {:.2} mm of it", evidence.again_mm);
+    let _ = writeln!(
+        text,
+        "searches begun beside the pose end within {:.2} mm of it",
+        evidence.again_mm
+    );
     if let Some(mm) = evidence.depth_mm {
-        let _ = writeln!(text, "the depth that the X-rays see least is told to ±{mm:.1} mm");
+        let _ = writeln!(
+            text,
+            "the depth that the X-rays see least is told to ±{mm:.1} mm"
+        );
     }
     let couch = beyond_couch(&pose);
     couch.iter().for_each(|what| {
@@ -320,7 +380,11 @@ fn answer(args: &Args, case: &Case, request: &Request, found: &Found, remarks: &
             "metric_as_it_is": flipped.metric_as_it_is })
     });
     let flipped: Vec<Value> = flipped.collect();
-    let phases: Vec<Value> = found.phases_ms.iter().map(|(n, ms)| json!({ "phase": n, "ms": ms })).collect();
+    let phases: Vec<Value> = found
+        .phases_ms
+        .iter()
+        .map(|(n, ms)| json!({ "phase": n, "ms": ms }))
+        .collect();
     let json = json!({
         "case": case.source,
         "images": args.images,
@@ -354,7 +418,10 @@ mod tests {
 
     #[test]
     fn words_of_axes_and_reach() {
-        assert_eq!(axes("rx, tz").map(|a| a.0), Ok([false, false, true, true, false, false]));
+        assert_eq!(
+            axes("rx, tz").map(|a| a.0),
+            Ok([false, false, true, true, false, false])
+        );
         assert!(axes("rx,q").is_err() && axes("").is_err());
         assert_eq!(two("40,25"), Ok([40.0, 25.0]));
         assert!(two("40").is_err() && two("0,3").is_err() && two("x,3").is_err());

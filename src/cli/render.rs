@@ -153,9 +153,15 @@ impl DoseArgs {
         let default = EngineChoice::default();
         let choice = EngineChoice {
             engine,
-            ends_at: if self.histories.is_some() { EndsAt::Histories } else { EndsAt::Uncertainty },
+            ends_at: if self.histories.is_some() {
+                EndsAt::Histories
+            } else {
+                EndsAt::Uncertainty
+            },
             uncertainty_percent: self.uncertainty.unwrap_or(default.uncertainty_percent),
-            histories_million: self.histories.map_or(default.histories_million, |n| n as f64 * 1e-6),
+            histories_million: self
+                .histories
+                .map_or(default.histories_million, |n| n as f64 * 1e-6),
             seed: self.seed.unwrap_or(default.seed),
         };
         anyhow::ensure!(
@@ -222,8 +228,9 @@ impl CompareArgs {
 
 fn layout(word: &str) -> Result<Layout, String> {
     let named = |layout: &Layout| layout.name().to_lowercase().replace(' ', "-");
-    let found =
-        Layout::ALL.into_iter().find(|l| named(l) == word || named(l).trim_end_matches("-map") == word);
+    let found = Layout::ALL
+        .into_iter()
+        .find(|l| named(l) == word || named(l).trim_end_matches("-map") == word);
     found.ok_or_else(|| {
         "it is side-by-side, swipe, checkerboard, spyglass, flicker, difference or gamma".to_owned()
     })
@@ -231,7 +238,9 @@ fn layout(word: &str) -> Result<Layout, String> {
 
 fn plane(word: &str) -> Result<ViewKind, String> {
     let planes = [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal];
-    let found = planes.into_iter().find(|p| p.name().eq_ignore_ascii_case(word));
+    let found = planes
+        .into_iter()
+        .find(|p| p.name().eq_ignore_ascii_case(word));
     found.ok_or_else(|| "it is axial, sagittal or coronal".to_owned())
 }
 
@@ -239,9 +248,9 @@ fn one_view(word: &str) -> Result<OneView, String> {
     match word {
         "room" => Ok(OneView::Room),
         "bev" => Ok(OneView::Of(ViewKind::Bev)),
-        _ => {
-            plane(word).map(OneView::Of).map_err(|_| "it is axial, sagittal, coronal, bev or room".to_owned())
-        }
+        _ => plane(word)
+            .map(OneView::Of)
+            .map_err(|_| "it is axial, sagittal, coronal, bev or room".to_owned()),
     }
 }
 
@@ -263,10 +272,15 @@ fn theme(word: &str) -> Result<ThemeChoice, String> {
 fn size(word: &str) -> Result<[u32; 2], String> {
     let sides: Option<Vec<u32>> = word.split('x').map(|w| w.parse().ok()).collect();
     match sides.as_deref() {
-        Some(&[width, height]) if (320..=16_384).contains(&width) && (240..=16_384).contains(&height) => {
+        Some(&[width, height])
+            if (320..=16_384).contains(&width) && (240..=16_384).contains(&height) =>
+        {
             Ok([width, height])
         }
-        _ => Err("it is width x height in points, like 1600x1000, from 320x240 to 16384x16384".to_owned()),
+        _ => Err(
+            "it is width x height in points, like 1600x1000, from 320x240 to 16384x16384"
+                .to_owned(),
+        ),
     }
 }
 
@@ -288,7 +302,11 @@ fn register(args: &Args) -> anyhow::Result<Option<RegisterOptions>> {
         return Ok(None);
     }
     let most = app::feature::register::state::MOST_IMAGES;
-    anyhow::ensure!(args.image.len() <= most, "--image is given {} times; {most} at most", args.image.len());
+    anyhow::ensure!(
+        args.image.len() <= most,
+        "--image is given {} times; {most} at most",
+        args.image.len()
+    );
     Ok(Some(choice))
 }
 
@@ -312,15 +330,22 @@ struct StagedReport(Option<(Temporary, PathBuf)>);
 
 impl StagedReport {
     fn new(args: &CompareArgs) -> anyhow::Result<Self> {
-        let Some(report) = &args.report else { return Ok(Self(None)) };
-        let folder = report.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let staged =
-            Temporary::folder_in(folder).with_context(|| format!("cannot write {}", report.display()))?;
+        let Some(report) = &args.report else {
+            return Ok(Self(None));
+        };
+        let folder = report
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
+        let staged = Temporary::folder_in(folder)
+            .with_context(|| format!("cannot write {}", report.display()))?;
         Ok(Self(Some((staged, report.clone()))))
     }
 
     fn path(&self) -> Option<PathBuf> {
-        self.0.as_ref().map(|(staged, report)| staged.path().join(report.file_name().unwrap_or_default()))
+        self.0
+            .as_ref()
+            .map(|(staged, report)| staged.path().join(report.file_name().unwrap_or_default()))
     }
 
     /// The window's message about it, with its final name.
@@ -338,7 +363,9 @@ impl StagedReport {
     }
 
     fn put_in_place(&self) -> anyhow::Result<()> {
-        let (Some(own), Some((_, report))) = (self.path(), &self.0) else { return Ok(()) };
+        let (Some(own), Some((_, report))) = (self.path(), &self.0) else {
+            return Ok(());
+        };
         let unwritable = || format!("cannot write {}", report.display());
         let bytes = std::fs::read(own).with_context(unwritable)?;
         replace_file(report, |file| file.write_all(&bytes)).with_context(unwritable)
@@ -354,14 +381,26 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         return Err(Failure::Words(text.to_owned()));
     }
     if args.workspace == Workspace::Register && args.compare.report.is_some() {
-        return Err(Failure::Words("--report belongs to --workspace plan or compare".to_owned()));
+        return Err(Failure::Words(
+            "--report belongs to --workspace plan or compare".to_owned(),
+        ));
     }
     if args.workspace != Workspace::Plan && args.view.is_some() {
-        return Err(Failure::Words("--view belongs to --workspace plan".to_owned()));
+        return Err(Failure::Words(
+            "--view belongs to --workspace plan".to_owned(),
+        ));
     }
     if let Some(report) = &args.compare.report {
         let of_plan = args.workspace == Workspace::Plan;
-        words::ending_of(report, if of_plan { &["pdf"] } else { &report::comparison::ENDINGS }, "--report")?;
+        words::ending_of(
+            report,
+            if of_plan {
+                &["pdf"]
+            } else {
+                &report::comparison::ENDINGS
+            },
+            "--report",
+        )?;
     }
     let outputs = outputs(args);
     outputs.check()?;
@@ -388,7 +427,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         access_tree: None,
         theme: Some(args.theme),
     };
-    let size_px = args.size.map(|points| (f64::from(points) * args.scale).round() as u32);
+    let size_px = args
+        .size
+        .map(|points| (f64::from(points) * args.scale).round() as u32);
     let shot = picture(options, size_px, args.scale as f32, PATIENCE)
         .map_err(|e| anyhow!(staged.with_final_path(&e.to_string())))?;
     outputs.write(|| {
@@ -396,19 +437,38 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         write_png(&args.out, &shot.picture)
     })?;
     let seconds = start.elapsed().as_secs_f64();
-    let mut text = format!("{} drawn into {} in {seconds:.1} s\n", args.case, args.out.display());
+    let mut text = format!(
+        "{} drawn into {} in {seconds:.1} s\n",
+        args.case,
+        args.out.display()
+    );
     if let Some(status) = shot.status {
-        let certainty = shot.certainty.as_ref().map(|c| format!(", Monte Carlo {c}")).unwrap_or_default();
+        let certainty = shot
+            .certainty
+            .as_ref()
+            .map(|c| format!(", Monte Carlo {c}"))
+            .unwrap_or_default();
         text += &format!("dose: {}{certainty}\n", status_text(status, &shot.caveats));
     }
-    if let Some(Compared { doses: [a, b], note }) = &shot.compared {
+    if let Some(Compared {
+        doses: [a, b],
+        note,
+    }) = &shot.compared
+    {
         text += &format!("A: {} ({})\nB: {} ({})\n", a.0, a.1, b.0, b.1);
-        text += &note.iter().map(|n| format!("note: {n}\n")).collect::<String>();
+        text += &note
+            .iter()
+            .map(|n| format!("note: {n}\n"))
+            .collect::<String>();
     }
     if let Some(report) = &args.compare.report {
         text += &format!("report: {}\n", report.display());
     }
-    let notices: Vec<String> = shot.notices.iter().map(|notice| staged.with_final_path(notice)).collect();
+    let notices: Vec<String> = shot
+        .notices
+        .iter()
+        .map(|notice| staged.with_final_path(notice))
+        .collect();
     for notice in &notices {
         text += &format!("note: {notice}\n");
     }
@@ -444,6 +504,9 @@ mod tests {
         let folder = Temporary::folder_in(Path::new(".")).unwrap();
         let staged = StagedReport(Some((folder, PathBuf::from("plan.pdf"))));
         let own = std::path::absolute(staged.path().unwrap()).unwrap();
-        assert_eq!(staged.with_final_path(&format!("Saved {}.", own.display())), "Saved plan.pdf.");
+        assert_eq!(
+            staged.with_final_path(&format!("Saved {}.", own.display())),
+            "Saved plan.pdf."
+        );
     }
 }

@@ -1,7 +1,9 @@
 //! The goals of a case as `beamsight dvh` and `beamsight report` tell them.
 
 use super::Failure;
-use analysis::{Dvh, DvhError, GoalRow, Unanswered, decided_either_way, met_text, scorecard, undecided_by};
+use analysis::{
+    Dvh, DvhError, GoalRow, Unanswered, decided_either_way, met_text, scorecard, undecided_by,
+};
 use anyhow::Context as _;
 use case::{Case, Dose, Goal, Structure};
 use files::{GoalTemplate, Matched};
@@ -16,11 +18,17 @@ use std::fmt::Write as _;
 pub fn goals_of(case: &Case, template: Option<&str>) -> Result<Option<Matched>, Failure> {
     let Some(word) = template else {
         let own = case.goals.as_ref();
-        return Ok(own.map(|goals| Matched { goals: goals.to_vec(), unmatched: Vec::new() }));
+        return Ok(own.map(|goals| Matched {
+            goals: goals.to_vec(),
+            unmatched: Vec::new(),
+        }));
     };
     let template = GoalTemplate::resolve(word).with_context(|| {
         let shipped: Vec<&str> = GoalTemplate::shipped().collect();
-        format!("--goals is the path of a template, or one of {}", shipped.join(", "))
+        format!(
+            "--goals is the path of a template, or one of {}",
+            shipped.join(", ")
+        )
     })?;
     Ok(Some(template.matched(&case.structures)))
 }
@@ -46,14 +54,20 @@ fn rows(
     dvhs: &[(&Structure, Result<Dvh, DvhError>)],
     hundred_gy: Option<f64>,
 ) -> Vec<GoalRow> {
-    scorecard(goals, &case.structures, hundred_gy, unsettled, |structure| {
-        let found = dvhs.iter().find(|(of, _)| of.number == structure.number);
-        match found {
-            Some((_, Ok(dvh))) => Ok(dvh),
-            Some((_, Err(why))) => Err(Unanswered::NoDose(why.to_string())),
-            None => Err(Unanswered::NoDose("it has no DVH".to_owned())),
-        }
-    })
+    scorecard(
+        goals,
+        &case.structures,
+        hundred_gy,
+        unsettled,
+        |structure| {
+            let found = dvhs.iter().find(|(of, _)| of.number == structure.number);
+            match found {
+                Some((_, Ok(dvh))) => Ok(dvh),
+                Some((_, Err(why))) => Err(Unanswered::NoDose(why.to_string())),
+                None => Err(Unanswered::NoDose("it has no DVH".to_owned())),
+            }
+        },
+    )
 }
 
 /// Goals with their answers.
@@ -73,7 +87,10 @@ impl Scorecard {
     ) -> Self {
         let undecided = undecided_by(dose, dose.status);
         let rows = rows(case, &matched.goals, undecided.as_deref(), dvhs, hundred_gy);
-        Self { rows, unmatched: matched.unmatched }
+        Self {
+            rows,
+            unmatched: matched.unmatched,
+        }
     }
 
     /// The goals held against the dose of a plan, and against the one with the matter outside the body counted where there is one.
@@ -84,15 +101,24 @@ impl Scorecard {
         hundred_gy: Option<f64>,
     ) -> Self {
         let rows_of = |result: &PlanResult, unsettled: Option<&str>| {
-            let dvhs: Vec<(&Structure, _)> =
-                result.dvhs.iter().map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
+            let dvhs: Vec<(&Structure, _)> = result
+                .dvhs
+                .iter()
+                .map(|(s, dvh)| (s, Ok((**dvh).clone())))
+                .collect();
             rows(case, &matched.goals, unsettled, &dvhs, hundred_gy)
         };
         let rows = match with_matter {
             Some(counted) => decided_either_way(rows_of(result, None), &rows_of(counted, None)),
-            None => rows_of(result, undecided_by(&result.dose, result.dose.status).as_deref()),
+            None => rows_of(
+                result,
+                undecided_by(&result.dose, result.dose.status).as_deref(),
+            ),
         };
-        Self { rows, unmatched: matched.unmatched }
+        Self {
+            rows,
+            unmatched: matched.unmatched,
+        }
     }
 
     pub fn json(&self) -> Value {
@@ -130,15 +156,34 @@ impl Scorecard {
     pub fn beside(&self, own: &str, other: &Self, others: &str) -> String {
         let told = |row: &GoalRow| match &row.answer {
             Ok(outcome) => {
-                format!("{:.2} {} {}", outcome.value, row.goal.unit().symbol(), outcome.verdict.word())
+                format!(
+                    "{:.2} {} {}",
+                    outcome.value,
+                    row.goal.unit().symbol(),
+                    outcome.verdict.word()
+                )
             }
             Err(why) => why.short().to_owned(),
         };
-        let mut text = format!("goals: {own} {}; {others} {}\n", met_text(&self.rows), met_text(&other.rows));
-        let width = self.rows.iter().map(|row| row.goal.short_text().chars().count()).max().unwrap_or(0);
+        let mut text = format!(
+            "goals: {own} {}; {others} {}\n",
+            met_text(&self.rows),
+            met_text(&other.rows)
+        );
+        let width = self
+            .rows
+            .iter()
+            .map(|row| row.goal.short_text().chars().count())
+            .max()
+            .unwrap_or(0);
         for (row, beside) in self.rows.iter().zip(&other.rows) {
             let goal = row.goal.short_text();
-            let _ = writeln!(text, "  {goal:<width$}  {own} {}, {others} {}", told(row), told(beside));
+            let _ = writeln!(
+                text,
+                "  {goal:<width$}  {own} {}, {others} {}",
+                told(row),
+                told(beside)
+            );
         }
         text
     }
@@ -146,7 +191,12 @@ impl Scorecard {
     /// A line for each goal, by priority.
     pub fn text(&self) -> String {
         let mut text = format!("goals: {}\n", met_text(&self.rows));
-        let width = self.rows.iter().map(|row| row.goal.short_text().chars().count()).max().unwrap_or(0);
+        let width = self
+            .rows
+            .iter()
+            .map(|row| row.goal.short_text().chars().count())
+            .max()
+            .unwrap_or(0);
         for row in &self.rows {
             let told = match &row.answer {
                 Ok(outcome) => format!(
@@ -160,10 +210,16 @@ impl Scorecard {
             };
             let goal = row.goal.short_text();
             let _ = writeln!(text, "  {} {goal:<width$}  {told}", row.goal.priority());
-            row.remarks.iter().for_each(|r| _ = writeln!(text, "note: {}: {r}", row.goal.structure));
+            row.remarks
+                .iter()
+                .for_each(|r| _ = writeln!(text, "note: {}: {r}", row.goal.structure));
         }
         if !self.unmatched.is_empty() {
-            let _ = writeln!(text, "note: the case has no structure for {}", self.unmatched.join(", "));
+            let _ = writeln!(
+                text,
+                "note: the case has no structure for {}",
+                self.unmatched.join(", ")
+            );
         }
         text
     }

@@ -25,13 +25,18 @@ pub struct Args {}
 pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let mut rows = Vec::new();
     let mut text = String::new();
-    let devices: Vec<Compute> =
-        devices(choice, &mut text).into_iter().map(DeviceChoice::resolve).collect::<Result<_, _>>()?;
+    let devices: Vec<Compute> = devices(choice, &mut text)
+        .into_iter()
+        .map(DeviceChoice::resolve)
+        .collect::<Result<_, _>>()?;
     let control = JobControl::new();
     for device in &devices {
         rows.extend(selftest::run(device, &control)?);
     }
-    let cards: Vec<Compute> = devices.into_iter().filter(|d| matches!(d, Compute::Cuda(_))).collect();
+    let cards: Vec<Compute> = devices
+        .into_iter()
+        .filter(|d| matches!(d, Compute::Cuda(_)))
+        .collect();
     rows.extend(selftest::run_together(&cards, &control)?);
     text += &table(&rows);
     let failed = rows.iter().filter(|row| !row.passes()).count();
@@ -41,7 +46,11 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     };
     let json = json!({ "comparisons": rows, "failed": failed });
     let answer = VerbOutput { json, text };
-    if failed == 0 { Ok(answer) } else { Err(Failure::Checks(answer)) }
+    if failed == 0 {
+        Ok(answer)
+    } else {
+        Err(Failure::Checks(answer))
+    }
 }
 
 /// Each device of a choice by itself: with `auto` the CPU and every card, or a line that there is none.

@@ -56,26 +56,40 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     match echo(&call, stop) {
         Ok(()) => {}
         // Some systems store without answering echoes.
-        Err(error @ NetworkError::NoService { .. }) if !args.echo => super::tell(&format!("note: {error}")),
+        Err(error @ NetworkError::NoService { .. }) if !args.echo => {
+            super::tell(&format!("note: {error}"))
+        }
         Err(error) => return Err(error.into()),
     }
     if args.echo {
         let json = json!({ "to": args.to, "called": call.called.as_str(), "echo": true });
-        return Ok(VerbOutput { json, text: format!("{there} is there and answers") });
+        return Ok(VerbOutput {
+            json,
+            text: format!("{there} is there and answers"),
+        });
     }
     let (now, all) = (Now::new(), found.objects.len());
-    let sent =
-        send(&call, &found.objects, stop, &|done| now.tell(|| format!("{done} of {all} objects sent")));
+    let sent = send(&call, &found.objects, stop, &|done| {
+        now.tell(|| format!("{done} of {all} objects sent"))
+    });
     let answer = describe(&sent, &found, &there, args);
     let failed = sent.broken.is_some() || !sent.refused.is_empty() || !found.faulty.is_empty();
-    if failed { Err(Failure::Checks(answer)) } else { Ok(answer) }
+    if failed {
+        Err(Failure::Checks(answer))
+    } else {
+        Ok(answer)
+    }
 }
 
 /// Files of a list that are named to people; one folder can hold thousands of pictures beside its objects.
 const MOST_NAMED: usize = 40;
 
 fn names(paths: &[PathBuf]) -> String {
-    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+    paths
+        .iter()
+        .map(|path| path.display().to_string())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn describe(sent: &Sent, found: &ToSend, there: &str, args: &Args) -> VerbOutput {
@@ -91,14 +105,27 @@ fn describe(sent: &Sent, found: &ToSend, there: &str, args: &Args) -> VerbOutput
             let _ = writeln!(text, "  {what}: {}: {}", unsent.file, unsent.why);
         }
         if list.len() > MOST_NAMED {
-            let _ = writeln!(text, "  {what}: {} more, all in the answer of --json", list.len() - MOST_NAMED);
+            let _ = writeln!(
+                text,
+                "  {what}: {} more, all in the answer of --json",
+                list.len() - MOST_NAMED
+            );
         }
     }
     if let Some(error) = &sent.broken {
-        let _ = writeln!(text, "  broken off: {error}; {} objects were not sent", sent.left);
+        let _ = writeln!(
+            text,
+            "  broken off: {error}; {} objects were not sent",
+            sent.left
+        );
     }
     let (refused, faulty) = (sent.refused.len(), found.faulty.len());
-    let _ = write!(text, "{} of {} objects sent to {there}", sent.sent, found.objects.len() + faulty);
+    let _ = write!(
+        text,
+        "{} of {} objects sent to {there}",
+        sent.sent,
+        found.objects.len() + faulty
+    );
     if refused + faulty > 0 {
         let _ = write!(text, "; {refused} refused, {faulty} could not be read");
     }

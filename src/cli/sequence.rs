@@ -71,7 +71,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let mut outputs = Outputs::new(args.output);
     outputs.file("--out", [&args.out]);
     outputs.reads_case(&args.case.case);
-    args.goals.iter().for_each(|word| outputs.reads_word("the goals", word));
+    args.goals
+        .iter()
+        .for_each(|word| outputs.reads_word("the goals", word));
     args.plan.reads(&mut outputs);
     outputs.check()?;
     args.plan.check()?;
@@ -81,15 +83,22 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     // Maps that cannot be cut are refused before any dose.
     sequence_plan(&plan, args.technique.into())?;
     super::tell("dose of the maps");
-    let maps = args.plan.compute(&case, plan, Engine::COLLAPSED_CONE, device)?;
+    let maps = args
+        .plan
+        .compute(&case, plan, Engine::COLLAPSED_CONE, device)?;
     let cut = Cut::new(&case, &args.plan, (&maps, goals), args.technique, device)?;
     outputs.write(|| Ok(plan_toml::write(&args.out, cut.plan())?))?;
     let mut text = cut.text();
     for beam in undelivered(cut.plan()) {
-        let _ =
-            writeln!(text, "  beam '{beam}' gets 0 MU: its map is empty, or its segments are all too small");
+        let _ = writeln!(
+            text,
+            "  beam '{beam}' gets 0 MU: its map is empty, or its segments are all too small"
+        );
     }
-    cut.leaves.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {remark}"));
+    cut.leaves
+        .remarks
+        .iter()
+        .for_each(|remark| _ = writeln!(text, "note: {remark}"));
     let _ = writeln!(text, "written to {}", args.out.display());
     let mut json = cut.json();
     json["case"] = json!(case.source);
@@ -142,13 +151,24 @@ impl Cut {
         let card = |result: &PlanResult, matched: Matched| {
             let with_matter = how.with_matter_outside(case, (result, Some(&matched)), device)?;
             let hundred_gy = result.plan.prescription_gy;
-            Ok::<_, Failure>(Scorecard::of_plan(case, matched, (result, with_matter.as_ref()), hundred_gy))
+            Ok::<_, Failure>(Scorecard::of_plan(
+                case,
+                matched,
+                (result, with_matter.as_ref()),
+                hundred_gy,
+            ))
         };
         let scorecards = match goals {
             Some(goals) => Some([card(maps, goals.clone())?, card(&leaves, goals)?]),
             None => None,
         };
-        Ok(Self { delivery: PlanDelivery::new(&leaves.plan, 1.0), sequenced, refined, leaves, scorecards })
+        Ok(Self {
+            delivery: PlanDelivery::new(&leaves.plan, 1.0),
+            sequenced,
+            refined,
+            leaves,
+            scorecards,
+        })
     }
 
     pub fn plan(&self) -> &Plan {
@@ -169,10 +189,15 @@ impl Cut {
             }
         }
         if let Some([before, after]) = self.refined {
-            let _ = writeln!(text, "  refined on the true dose: objective {before:.6}, then {after:.6}");
+            let _ = writeln!(
+                text,
+                "  refined on the true dose: objective {before:.6}, then {after:.6}"
+            );
         }
         if !self.sequenced.beams.is_empty() {
-            text.push_str("fluence of the leaves less that of the maps, percent of each map's greatest:\n");
+            text.push_str(
+                "fluence of the leaves less that of the maps, percent of each map's greatest:\n",
+            );
         }
         for cut in &self.sequenced.beams {
             let d = &cut.difference;

@@ -37,16 +37,24 @@ pub fn run(
 ) -> Result<Option<VerbOutput>, Failure> {
     device.check()?;
     let named = case.clone();
-    let case: CaseWord =
-        case.as_deref().unwrap_or(DEFAULT_CASE).parse().map_err(|e| Failure::Words(format!("{e}")))?;
+    let case: CaseWord = case
+        .as_deref()
+        .unwrap_or(DEFAULT_CASE)
+        .parse()
+        .map_err(|e| Failure::Words(format!("{e}")))?;
     if let Some(message) = misspelt::neither(&case) {
         return Err(Failure::Words(message));
     }
     if has_display() {
         // Without a CASE the first page stays until the user opens one: recent cases, demos, the tour.
         let case = named.map(|_| case.to_string());
-        let options =
-            Options { case, device, state_folder: state_folder(), access_tree, ..Options::default() };
+        let options = Options {
+            case,
+            device,
+            state_folder: state_folder(),
+            access_tree,
+            ..Options::default()
+        };
         match app::run(options) {
             Ok(()) => return Ok(None),
             Err(RunError::NoDisplay) => {}
@@ -63,7 +71,14 @@ pub fn run(
         "No display was found: {case} is computed and drawn into {} instead of a window.",
         out.display()
     );
-    without_display(&case, &out, &outputs, device, &device.resolve()?.to_string()).map(Some)
+    without_display(
+        &case,
+        &out,
+        &outputs,
+        device,
+        &device.resolve()?.to_string(),
+    )
+    .map(Some)
 }
 
 fn without_display(
@@ -74,7 +89,11 @@ fn without_display(
     computing: &str,
 ) -> Result<VerbOutput, Failure> {
     let start = Instant::now();
-    let options = Options { case: Some(case.to_string()), device, ..Options::default() };
+    let options = Options {
+        case: Some(case.to_string()),
+        device,
+        ..Options::default()
+    };
     let (figures, drawn, trouble) = match picture(options, SIZE, 1.0, PATIENCE) {
         Ok(shot) => {
             outputs.write(|| write_png(out, &shot.picture))?;
@@ -111,8 +130,12 @@ fn without_display(
 /// file.
 fn free_name() -> PathBuf {
     let numbered = (2..10_000).map(|n| format!("beamsight-{n}.png"));
-    let mut names = std::iter::once("beamsight.png".to_owned()).chain(numbered).map(PathBuf::from);
-    names.find(|name| !is_taken(name)).unwrap_or_else(|| PathBuf::from("beamsight.png"))
+    let mut names = std::iter::once("beamsight.png".to_owned())
+        .chain(numbered)
+        .map(PathBuf::from);
+    names
+        .find(|name| !is_taken(name))
+        .unwrap_or_else(|| PathBuf::from("beamsight.png"))
 }
 
 /// The figures of the case's first plan, computed without the window's renderer.

@@ -47,7 +47,14 @@ impl CaseArgs {
     /// A case with nothing chosen.
     pub fn new(case: CaseWord) -> Self {
         let (structure_set, rtplan) = (None, None);
-        Self { case, series: None, structure_set, rtplan, accept_patient_mismatch: false, position: None }
+        Self {
+            case,
+            series: None,
+            structure_set,
+            rtplan,
+            accept_patient_mismatch: false,
+            position: None,
+        }
     }
 
     fn choice(&self) -> Choice {
@@ -66,7 +73,14 @@ impl CaseArgs {
     /// As [`open()`]; a `--position` that contradicts the files.
     pub fn open(&self) -> Result<Case, Failure> {
         let choice = self.choice();
-        let case = open(&self.case, OpenOptions { choice, position: self.position }, &|_| true)?;
+        let case = open(
+            &self.case,
+            OpenOptions {
+                choice,
+                position: self.position,
+            },
+            &|_| true,
+        )?;
         if let (Some(declared), Some(ct)) = (self.position, &case.ct)
             && declared != ct.position
         {
@@ -103,12 +117,21 @@ pub struct SourceArgs {
 
 /// The isocentre of a case's first beam.
 pub fn first_isocentre(case: &Case) -> Option<DVec3> {
-    case.plans.iter().flat_map(|p| &p.beams).next().map(|b| b.isocentre_mm)
+    case.plans
+        .iter()
+        .flat_map(|p| &p.beams)
+        .next()
+        .map(|b| b.isocentre_mm)
 }
 
 /// The CT of a case that needs one.
 pub fn ct_of(case: &Case) -> anyhow::Result<Arc<Ct>> {
-    case.ct.clone().ok_or_else(|| anyhow!("{} has no CT; add the folder with its CT series", case.source))
+    case.ct.clone().ok_or_else(|| {
+        anyhow!(
+            "{} has no CT; add the folder with its CT series",
+            case.source
+        )
+    })
 }
 
 /// `x,y,z` in mm.
@@ -124,35 +147,57 @@ pub fn position(word: &str) -> Result<DVec3, String> {
 pub fn region(word: &str) -> Result<Region, String> {
     let whole: Option<Vec<usize>> = word.split(',').map(|w| w.trim().parse().ok()).collect();
     match whole.as_deref() {
-        Some(&[column, row, columns, rows]) => Ok(Region { column, row, columns, rows }),
+        Some(&[column, row, columns, rows]) => Ok(Region {
+            column,
+            row,
+            columns,
+            rows,
+        }),
         _ => Err("it is four whole numbers: first column, first row, columns, rows".to_owned()),
     }
 }
 
 /// A finite number.
 pub fn finite(word: &str) -> Result<f64, String> {
-    word.trim().parse().ok().filter(|v: &f64| v.is_finite()).ok_or_else(|| "it is not a number".to_owned())
+    word.trim()
+        .parse()
+        .ok()
+        .filter(|v: &f64| v.is_finite())
+        .ok_or_else(|| "it is not a number".to_owned())
 }
 
 /// A number from `low` to `high`.
-pub fn within(low: f64, high: f64) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static {
+pub fn within(
+    low: f64,
+    high: f64,
+) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static {
     move |word| {
         let inside = |v: &f64| (low..=high).contains(v);
-        finite(word)
-            .and_then(|v| Some(v).filter(inside).ok_or_else(|| format!("it must be from {low} to {high}")))
+        finite(word).and_then(|v| {
+            Some(v)
+                .filter(inside)
+                .ok_or_else(|| format!("it must be from {low} to {high}"))
+        })
     }
 }
 
 /// A non-negative whole number within the range of its type.
 pub fn whole<T: TryFrom<u64>>(word: &str) -> Result<T, String> {
-    let number = word.trim().parse::<u64>().ok().and_then(|n| T::try_from(n).ok());
+    let number = word
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| T::try_from(n).ok());
     number.ok_or_else(|| "it must be a whole number, 0 or more".to_owned())
 }
 
 /// As [`whole`], from 1 on.
 pub fn count<T: TryFrom<u64> + PartialOrd + From<u8>>(word: &str) -> Result<T, String> {
     let least = |n: &T| *n >= T::from(1);
-    whole(word).ok().filter(least).ok_or_else(|| "it must be a whole number, 1 or more".to_owned())
+    whole(word)
+        .ok()
+        .filter(least)
+        .ok_or_else(|| "it must be a whole number, 1 or more".to_owned())
 }
 
 /// Degrees, up to a full turn either way.
@@ -194,8 +239,13 @@ pub fn engine_refusal(error: &EngineOptionError) -> Failure {
 
 /// Remark that options, as `subject` says, are those of engines that sample histories.
 pub fn needs_histories(subject: &str) -> String {
-    let engines: Vec<String> = DoseEngine::statistical().map(|engine| format!("--engine {engine}")).collect();
-    format!("{subject} of engines that sample histories: {}", engines.join(", "))
+    let engines: Vec<String> = DoseEngine::statistical()
+        .map(|engine| format!("--engine {engine}"))
+        .collect();
+    format!(
+        "{subject} of engines that sample histories: {}",
+        engines.join(", ")
+    )
 }
 
 /// MeV within the tables of attenuation.
@@ -206,7 +256,13 @@ pub fn energy_mev(word: &str) -> Result<f64, String> {
 
 /// A number above zero.
 pub fn positive(word: &str) -> Result<f64, String> {
-    finite(word).and_then(|v| if v > 0.0 { Ok(v) } else { Err("it must be above 0".to_owned()) })
+    finite(word).and_then(|v| {
+        if v > 0.0 {
+            Ok(v)
+        } else {
+            Err("it must be above 0".to_owned())
+        }
+    })
 }
 
 /// The ending of an `--out` file, which must be one of those a verb writes.
@@ -222,11 +278,21 @@ pub fn ending<'a>(path: &Path, known: &[&'a str]) -> Result<&'a str, Failure> {
 /// # Errors
 /// [`Failure::Words`] for another ending.
 pub fn ending_of<'a>(path: &Path, known: &[&'a str], option: &str) -> Result<&'a str, Failure> {
-    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
-    known.iter().find(|k| ending.as_deref() == Some(**k)).copied().ok_or_else(|| {
-        let known: Vec<String> = known.iter().map(|k| format!(".{k}")).collect();
-        Failure::Words(format!("{option} {}: this verb writes {}", path.display(), known.join(", ")))
-    })
+    let ending = path
+        .extension()
+        .map(|e| e.to_string_lossy().to_ascii_lowercase());
+    known
+        .iter()
+        .find(|k| ending.as_deref() == Some(**k))
+        .copied()
+        .ok_or_else(|| {
+            let known: Vec<String> = known.iter().map(|k| format!(".{k}")).collect();
+            Failure::Words(format!(
+                "{option} {}: this verb writes {}",
+                path.display(),
+                known.join(", ")
+            ))
+        })
 }
 
 #[cfg(test)]

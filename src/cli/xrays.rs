@@ -29,29 +29,51 @@ impl XRayArgs {
     ///
     /// # Errors
     /// X-rays that cannot be read, or are of another patient or frame of reference.
-    pub fn read(&self, of: &CaseArgs, case: &Case, table: &HuTable) -> Result<Option<XRays>, Failure> {
+    pub fn read(
+        &self,
+        of: &CaseArgs,
+        case: &Case,
+        table: &HuTable,
+    ) -> Result<Option<XRays>, Failure> {
         let record = match &of.case {
-            CaseWord::Session(path) => record_of(&session::read(path).map_err(anyhow::Error::from)?.view),
+            CaseWord::Session(path) => {
+                record_of(&session::read(path).map_err(anyhow::Error::from)?.view)
+            }
             _ => RegisterRecord::default(),
         };
-        let named = self.xray.iter().map(|path| (path.clone(), Placement::default()));
+        let named = self
+            .xray
+            .iter()
+            .map(|path| (path.clone(), Placement::default()));
         let mut files: Vec<(PathBuf, Placement)> = named.collect();
         if files.is_empty() {
-            files = record.images.into_iter().map(|image| (image.path, image.placement)).collect();
+            files = record
+                .images
+                .into_iter()
+                .map(|image| (image.path, image.placement))
+                .collect();
         }
-        let Some(ct) = case.ct.as_ref().filter(|_| !files.is_empty()) else { return Ok(None) };
+        let Some(ct) = case.ct.as_ref().filter(|_| !files.is_empty()) else {
+            return Ok(None);
+        };
         let mut images = Vec::new();
         for (path, placement) in files {
-            let (mut read, _) = read_xray(&path, &placement, ct)
-                .with_context(|| format!("the X-ray {} (--only leaves X-rays out)", path.display()))?;
+            let (mut read, _) = read_xray(&path, &placement, ct).with_context(|| {
+                format!("the X-ray {} (--only leaves X-rays out)", path.display())
+            })?;
             if of.accept_patient_mismatch {
                 read.accepted_patient = Some(read.patient.id.clone());
             }
             check_belongs(&read, &case.patient.id, &ct.frame_of_reference_uid)
                 .map_err(anyhow::Error::from)?;
-            images.push(XRay { radiograph: Arc::new(read), path });
+            images.push(XRay {
+                radiograph: Arc::new(read),
+                path,
+            });
         }
-        let centre_mm = images.iter().find_map(|image| image.radiograph.setup.map(|s| s.isocentre_mm));
+        let centre_mm = images
+            .iter()
+            .find_map(|image| image.radiograph.setup.map(|s| s.isocentre_mm));
         let standing = match self.pose {
             Some(_) => PoseStanding::ByHand,
             None => {
@@ -67,13 +89,19 @@ impl XRayArgs {
             centre_mm: centre_mm
                 .or_else(|| first_isocentre(case))
                 .unwrap_or_else(|| ct.hu.grid().middle_mm()),
-            curve: record.reading.unwrap_or_else(AttenuationChoice::default).sound().curve(table),
+            curve: record
+                .reading
+                .unwrap_or_else(AttenuationChoice::default)
+                .sound()
+                .curve(table),
         }))
     }
 }
 
 /// The Register workspace in the view of a session.
 fn record_of(view: &serde_json::Value) -> RegisterRecord {
-    let record = view.get("register").map(|record| serde_json::from_value(record.clone()));
+    let record = view
+        .get("register")
+        .map(|record| serde_json::from_value(record.clone()));
     record.and_then(Result::ok).unwrap_or_default()
 }

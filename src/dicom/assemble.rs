@@ -33,7 +33,9 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     let series = chosen_series(catalogue, choice)?;
     let patient = patient_of(catalogue, choice, series)?;
     // The CT is nearly all of the work.
-    let ct = series.map(|s| read_ct(s, &|share| progress(0.9 * share))).transpose()?;
+    let ct = series
+        .map(|s| read_ct(s, &|share| progress(0.9 * share)))
+        .transpose()?;
     let mut assembly = Assembly {
         patient,
         frame: frame_to_show(catalogue, patient, choice, series),
@@ -51,22 +53,33 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         assembly.remark_enhanced(catalogue);
     }
     let structures = Arc::new(assembly.structures(catalogue, choice)?.unwrap_or_default());
-    assembly.sources.structures =
-        assembly.drawn_in.take().map(|path| Source { path, read: Arc::clone(&structures) });
+    assembly.sources.structures = assembly.drawn_in.take().map(|path| Source {
+        path,
+        read: Arc::clone(&structures),
+    });
     if !progress(0.94) {
         return Err(DicomError::Cancelled);
     }
     // A plan without a frame is linked through its doses.
     let doses = assembly.accepted(&catalogue.doses);
-    assembly.linked.extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
+    assembly
+        .linked
+        .extend(doses.iter().flat_map(|d| d.references.iter().cloned()));
     let plans = assembly.plans(catalogue, choice, ct.as_ref(), &structures)?;
     if catalogue.plans.is_empty() {
         // An unreadable file may be the missing plan.
-        let said = catalogue.unreadable.iter().map(|u| format!("a file could not be read: {}", u.reason));
+        let said = catalogue
+            .unreadable
+            .iter()
+            .map(|u| format!("a file could not be read: {}", u.reason));
         assembly.refused_plans.extend(said.take(MOST_REASONS));
     }
     let late = assembly.accepted_late(&catalogue.doses, &doses);
-    let doses = assembly.doses(catalogue, doses.into_iter().chain(late), (&plans, ct.as_ref()));
+    let doses = assembly.doses(
+        catalogue,
+        doses.into_iter().chain(late),
+        (&plans, ct.as_ref()),
+    );
     if !progress(1.0) {
         return Err(DicomError::Cancelled);
     }
@@ -88,22 +101,35 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
         && case.plans.is_empty()
         && case.doses.is_empty();
     if empty {
-        return Err(assembly.failure.unwrap_or_else(|| nothing_to_show(catalogue)));
+        return Err(assembly
+            .failure
+            .unwrap_or_else(|| nothing_to_show(catalogue)));
     }
     if let Some(ct) = &case.ct {
-        case.remarks.extend(contour_places::remarks(&case.structures, ct));
+        case.remarks
+            .extend(contour_places::remarks(&case.structures, ct));
     }
     Ok(remark_places(case))
 }
 
 fn nothing_to_show(catalogue: &Catalogue) -> DicomError {
     if let Some(first) = catalogue.imageless.first() {
-        return DicomError::NoImage { path: first.clone(), files: catalogue.imageless.len() };
+        return DicomError::NoImage {
+            path: first.clone(),
+            files: catalogue.imageless.len(),
+        };
     }
-    let mut found: Vec<String> =
-        catalogue.series.iter().map(|s| format!("{} {} image(s)", s.planes, s.modality)).collect();
+    let mut found: Vec<String> = catalogue
+        .series
+        .iter()
+        .map(|s| format!("{} {} image(s)", s.planes, s.modality))
+        .collect();
     let modality = |e: &Entry| {
-        if e.modality.is_empty() { "an object of no modality".to_owned() } else { e.modality.clone() }
+        if e.modality.is_empty() {
+            "an object of no modality".to_owned()
+        } else {
+            e.modality.clone()
+        }
     };
     found.extend(catalogue.others.iter().map(modality));
     DicomError::NothingToShow {
@@ -114,7 +140,12 @@ fn nothing_to_show(catalogue: &Catalogue) -> DicomError {
 
 fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series>, DicomError> {
     let refuse = |what, index, count| {
-        Err(DicomError::NoSuchChoice { place: catalogue.place.clone(), what, index, count })
+        Err(DicomError::NoSuchChoice {
+            place: catalogue.place.clone(),
+            what,
+            index,
+            count,
+        })
     };
     let sets = &catalogue.structure_sets;
     if let Some(index) = choice.structure_set.filter(|&i| i >= sets.len()) {
@@ -138,8 +169,16 @@ fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series
         let wanted = choice.structure_set.map_or(&sets[..], |i| &sets[i..=i]);
         let linked = linked_to(Some(s));
         // Phases of a 4D CT share their series UID: the phase with the most referenced images is meant.
-        let named = |set: &Entry| set.references.iter().filter(|r| linked.contains(*r)).count();
-        wanted.iter().map(|set| (link(set, &s.frame_of_reference_uid, &linked), named(set))).max()
+        let named = |set: &Entry| {
+            set.references
+                .iter()
+                .filter(|r| linked.contains(*r))
+                .count()
+        };
+        wanted
+            .iter()
+            .map(|set| (link(set, &s.frame_of_reference_uid, &linked), named(set)))
+            .max()
     };
     Ok(catalogue
         .series
@@ -151,10 +190,21 @@ fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series
         .map(|(_, s)| s))
 }
 
-fn patient_of(catalogue: &Catalogue, choice: Choice, series: Option<&Series>) -> Result<usize, DicomError> {
-    let chosen_set = choice.structure_set.map(|i| catalogue.structure_sets[i].patient);
+fn patient_of(
+    catalogue: &Catalogue,
+    choice: Choice,
+    series: Option<&Series>,
+) -> Result<usize, DicomError> {
+    let chosen_set = choice
+        .structure_set
+        .map(|i| catalogue.structure_sets[i].patient);
     let chosen_plan = choice.plan.map(|i| catalogue.plans[i].patient);
-    let chosen = choice.series.and(series).map(|s| s.patient).or(chosen_set).or(chosen_plan);
+    let chosen = choice
+        .series
+        .and(series)
+        .map(|s| s.patient)
+        .or(chosen_set)
+        .or(chosen_plan);
     // Whose images are shown, the others' objects beside them being accepted.
     let chosen = chosen.or(series.filter(|_| choice.other_patients).map(|s| s.patient));
     match chosen {
@@ -166,7 +216,11 @@ fn patient_of(catalogue: &Catalogue, choice: Choice, series: Option<&Series>) ->
                 [one] => Ok(one),
                 _ => Err(DicomError::SeveralPatients {
                     place: catalogue.place.clone(),
-                    patients: shown.iter().filter_map(|&p| catalogue.patients.get(p)).map(in_words).collect(),
+                    patients: shown
+                        .iter()
+                        .filter_map(|&p| catalogue.patients.get(p))
+                        .map(in_words)
+                        .collect(),
                 }),
             }
         }
@@ -175,9 +229,19 @@ fn patient_of(catalogue: &Catalogue, choice: Choice, series: Option<&Series>) ->
 
 /// Patients with at least one loadable object.
 fn patients_to_show(catalogue: &Catalogue) -> Vec<usize> {
-    let images = catalogue.series.iter().filter(|s| s.modality == "CT").map(|s| s.patient);
-    let entries = [&catalogue.structure_sets, &catalogue.plans, &catalogue.doses];
-    let all: BTreeSet<usize> = images.chain(entries.into_iter().flatten().map(|e| e.patient)).collect();
+    let images = catalogue
+        .series
+        .iter()
+        .filter(|s| s.modality == "CT")
+        .map(|s| s.patient);
+    let entries = [
+        &catalogue.structure_sets,
+        &catalogue.plans,
+        &catalogue.doses,
+    ];
+    let all: BTreeSet<usize> = images
+        .chain(entries.into_iter().flatten().map(|e| e.patient))
+        .collect();
     all.into_iter().collect()
 }
 
@@ -191,12 +255,21 @@ fn in_words(patient: &PatientInfo) -> String {
 }
 
 /// The frame of the images; without images that of the structures, else the doses, else the plans.
-fn frame_to_show(catalogue: &Catalogue, patient: usize, choice: Choice, series: Option<&Series>) -> String {
+fn frame_to_show(
+    catalogue: &Catalogue,
+    patient: usize,
+    choice: Choice,
+    series: Option<&Series>,
+) -> String {
     if let Some(series) = series {
         return series.frame_of_reference_uid.clone();
     }
     let wanted = choice.structure_set.map(|i| &catalogue.structure_sets[i]);
-    let all = [&catalogue.structure_sets, &catalogue.doses, &catalogue.plans];
+    let all = [
+        &catalogue.structure_sets,
+        &catalogue.doses,
+        &catalogue.plans,
+    ];
     wanted
         .into_iter()
         .chain(all.into_iter().flatten().filter(|e| e.patient == patient))
@@ -206,9 +279,14 @@ fn frame_to_show(catalogue: &Catalogue, patient: usize, choice: Choice, series: 
 }
 
 fn linked_to(series: Option<&Series>) -> HashSet<String> {
-    let Some(series) = series else { return HashSet::new() };
+    let Some(series) = series else {
+        return HashSet::new();
+    };
     let images = series.images.iter().map(|i| i.sop_uid.clone());
-    images.chain([series.uid.clone()]).filter(|uid| !uid.is_empty()).collect()
+    images
+        .chain([series.uid.clone()])
+        .filter(|uid| !uid.is_empty())
+        .collect()
 }
 
 /// The link of an object to the displayed ones.
@@ -284,7 +362,13 @@ impl Assembly {
         if self.is_mine(entry) {
             return Ok(());
         }
-        let name = |patient: usize| catalogue.patients.get(patient).map(in_words).unwrap_or_default();
+        let name = |patient: usize| {
+            catalogue
+                .patients
+                .get(patient)
+                .map(in_words)
+                .unwrap_or_default()
+        };
         Err(DicomError::OtherPatient {
             path: entry.path.clone(),
             what,
@@ -298,14 +382,24 @@ impl Assembly {
         if entry.patient == self.patient {
             return None;
         }
-        let name = |patient: usize| catalogue.patients.get(patient).map(in_words).unwrap_or_default();
+        let name = |patient: usize| {
+            catalogue
+                .patients
+                .get(patient)
+                .map(in_words)
+                .unwrap_or_default()
+        };
         let message = format!(
             "the {what} is of the patient {}, what is shown of {}: accepted as asked (--accept-patient-mismatch)",
             name(entry.patient),
             name(self.patient)
         );
-        self.remarks.push(Remark::warning(message, vec![file_name(&entry.path)]).without_bearing());
-        let caveat = format!("{what} of another patient, {}, accepted", name(entry.patient));
+        self.remarks
+            .push(Remark::warning(message, vec![file_name(&entry.path)]).without_bearing());
+        let caveat = format!(
+            "{what} of another patient, {}, accepted",
+            name(entry.patient)
+        );
         self.accepted.push(caveat.clone());
         Some(caveat)
     }
@@ -313,11 +407,17 @@ impl Assembly {
     /// Explains why an enhanced CT is not shown.
     fn remark_enhanced(&mut self, catalogue: &Catalogue) {
         let mine = |s: &&Series| s.multiframe && s.modality == "CT" && s.patient == self.patient;
-        let Some(Err(error)) = catalogue.series.iter().find(mine).map(|s| read_ct(s, &|_| true)) else {
+        let Some(Err(error)) = catalogue
+            .series
+            .iter()
+            .find(mine)
+            .map(|s| read_ct(s, &|_| true))
+        else {
             return;
         };
-        self.remarks
-            .push(Remark::warning(format!("the CT is left out: {error}"), Vec::new()).without_bearing());
+        self.remarks.push(
+            Remark::warning(format!("the CT is left out: {error}"), Vec::new()).without_bearing(),
+        );
         self.failure = Some(error);
     }
 
@@ -336,7 +436,8 @@ impl Assembly {
         if what == PLAN {
             self.refused_plans.push(format!("{message} ({file})"));
         }
-        self.remarks.push(Remark::warning(message, vec![file]).without_bearing());
+        self.remarks
+            .push(Remark::warning(message, vec![file]).without_bearing());
     }
 
     fn keep<T>(&mut self, read: Result<T, DicomError>, entry: &Entry, what: &str) -> Option<T> {
@@ -366,7 +467,11 @@ impl Assembly {
             } else if !self.is_mine(set) {
                 continue;
             }
-            if self.link(set) == Link::None { self.left_out(set, "structure set") } else { sets.push(set) }
+            if self.link(set) == Link::None {
+                self.left_out(set, "structure set")
+            } else {
+                sets.push(set)
+            }
         }
         sets.sort_by(|a, b| {
             // Only CT is shown, so sets drawn on other modalities are last.
@@ -392,7 +497,10 @@ impl Assembly {
             }
         }
         if !others.is_empty() {
-            let message = format!("{} more structure set(s) of this frame can be chosen", others.len());
+            let message = format!(
+                "{} more structure set(s) of this frame can be chosen",
+                others.len()
+            );
             self.remarks.push(Remark::note(message, others));
         }
         match (choice.structure_set, read) {
@@ -401,7 +509,8 @@ impl Assembly {
                 Some(error) => Err(error),
                 None => Err(DicomError::NothingToShow {
                     place: catalogue.place.clone(),
-                    what: "the structure set is in another frame of reference than the images".to_owned(),
+                    what: "the structure set is in another frame of reference than the images"
+                        .to_owned(),
                 }),
             },
             (_, read) => Ok(read),
@@ -410,7 +519,10 @@ impl Assembly {
 
     /// Entries linked to the objects displayed so far.
     fn accepted<'a>(&self, entries: &'a [Entry]) -> Vec<&'a Entry> {
-        entries.iter().filter(|e| self.is_mine(e) && self.link(e) != Link::None).collect()
+        entries
+            .iter()
+            .filter(|e| self.is_mine(e) && self.link(e) != Link::None)
+            .collect()
     }
 
     /// Entries that are linked only now that more is displayed; the remaining ones are named.
@@ -423,7 +535,11 @@ impl Assembly {
             if early.iter().any(|e| e.path == entry.path) {
                 continue;
             }
-            if self.link(entry) == Link::None { self.left_out(entry, "dose") } else { late.push(entry) }
+            if self.link(entry) == Link::None {
+                self.left_out(entry, "dose")
+            } else {
+                late.push(entry)
+            }
         }
         late
     }
@@ -461,12 +577,16 @@ impl Assembly {
                 said.retain(|what| !what.starts_with(PLAN));
                 said.extend(self.accept(catalogue, entry, PLAN));
                 for beam in &mut plan.beams {
-                    beam.not_modelled.extend(structures.not_modelled.iter().chain(&said).cloned());
+                    beam.not_modelled
+                        .extend(structures.not_modelled.iter().chain(&said).cloned());
                 }
                 remark_structure_set(&mut plan, entry, structures);
                 self.linked.extend(plan.uid.clone());
                 let plan = Arc::new(plan);
-                self.sources.plans.push(Source { path: entry.path.clone(), read: Arc::clone(&plan) });
+                self.sources.plans.push(Source {
+                    path: entry.path.clone(),
+                    read: Arc::clone(&plan),
+                });
                 plans.push(plan);
             }
         }
@@ -479,10 +599,16 @@ impl Assembly {
         if plan.position == ct.position {
             return;
         }
-        let reason = format!("the plan is for a patient in {}, the CT shows {}", plan.position, ct.position);
+        let reason = format!(
+            "the plan is for a patient in {}, the CT shows {}",
+            plan.position, ct.position
+        );
         self.remarks.push(
-            Remark::warning(format!("{reason}: its beams are not computed"), vec![file_name(&entry.path)])
-                .without_bearing(),
+            Remark::warning(
+                format!("{reason}: its beams are not computed"),
+                vec![file_name(&entry.path)],
+            )
+            .without_bearing(),
         );
         for beam in &mut plan.beams {
             beam.read_only.get_or_insert_with(|| reason.clone());
@@ -495,22 +621,30 @@ impl Assembly {
         entries: impl Iterator<Item = &'a Entry>,
         (plans, ct): (&[Arc<Plan>], Option<&Ct>),
     ) -> Vec<Arc<Dose>> {
-        let unfit = ct.iter().flat_map(|ct| &ct.remarks).filter(|remark| remark.caveat().is_some());
+        let unfit = ct
+            .iter()
+            .flat_map(|ct| &ct.remarks)
+            .filter(|remark| remark.caveat().is_some());
         let unfit: Vec<String> = unfit.map(|remark| remark.message.clone()).collect();
         let known = |uid: &String| plans.iter().any(|plan| plan.uid.as_ref() == Some(uid));
         let mut doses = Vec::new();
         for entry in entries {
             if let Some((mut dose, remarks)) = self.keep(read_dose(&entry.path), entry, "dose") {
                 // They stand with the dose itself, not with those of the plans.
-                self.remarks.extend(remarks.into_iter().map(Remark::without_bearing));
+                self.remarks
+                    .extend(remarks.into_iter().map(Remark::without_bearing));
                 dose.caveats.extend(self.accept(catalogue, entry, "dose"));
                 dose.remark(unfit.iter().map(String::as_str));
                 if !entry.references.is_empty() && !entry.references.iter().any(known) {
                     let message = format!("the plan of '{}' is not among the files", dose.label);
-                    self.remarks.push(Remark::note(message, vec![file_name(&entry.path)]));
+                    self.remarks
+                        .push(Remark::note(message, vec![file_name(&entry.path)]));
                 }
                 let dose = Arc::new(dose);
-                self.sources.doses.push(Source { path: entry.path.clone(), read: Arc::clone(&dose) });
+                self.sources.doses.push(Source {
+                    path: entry.path.clone(),
+                    read: Arc::clone(&dose),
+                });
                 doses.push(dose);
             }
         }
@@ -522,13 +656,20 @@ impl Assembly {
 
 /// A plan that was made with other structures than those on show has its dose to another body, and its normalisation by others.
 fn remark_structure_set(plan: &mut Plan, entry: &Entry, structures: &StructureSet) {
-    let Some(own) = structures.uid.as_ref().filter(|_| !entry.references.is_empty()) else { return };
+    let Some(own) = structures
+        .uid
+        .as_ref()
+        .filter(|_| !entry.references.is_empty())
+    else {
+        return;
+    };
     if !entry.references.contains(own) {
         let message = format!(
             "the plan was made with another structure set than '{}' (ReferencedStructureSetSequence): body, densities and targets may differ",
             structures.label
         );
-        plan.remarks.push(Remark::warning(message, vec![file_name(&entry.path)]));
+        plan.remarks
+            .push(Remark::warning(message, vec![file_name(&entry.path)]));
     }
 }
 
@@ -543,11 +684,18 @@ fn remark_places(mut case: Case) -> Case {
     };
     let mut remarks = Vec::new();
     for plan in &case.plans {
-        let outside: Vec<&str> =
-            plan.beams.iter().filter(|b| !inside(b.isocentre_mm)).map(|b| b.name.as_str()).collect();
+        let outside: Vec<&str> = plan
+            .beams
+            .iter()
+            .filter(|b| !inside(b.isocentre_mm))
+            .map(|b| b.name.as_str())
+            .collect();
         if !outside.is_empty() {
-            let message =
-                format!("plan '{}': the isocentre of {} lies outside the CT", plan.name, outside.join(", "));
+            let message = format!(
+                "plan '{}': the isocentre of {} lies outside the CT",
+                plan.name,
+                outside.join(", ")
+            );
             remarks.push(Remark::warning(message, Vec::new()).without_bearing());
         }
     }

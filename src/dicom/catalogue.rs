@@ -125,19 +125,34 @@ pub fn scan(path: &Path, progress: Progress) -> Result<Catalogue, DicomError> {
     let found = files_under(path)?;
     let files = &found.files;
     if files.is_empty() {
-        let besides = found.remarks().into_iter().map(|r| format!(" ({})", r.message)).collect();
-        return Err(DicomError::EmptyFolder { folder: path.to_owned(), besides });
+        let besides = found
+            .remarks()
+            .into_iter()
+            .map(|r| format!(" ({})", r.message))
+            .collect();
+        return Err(DicomError::EmptyFolder {
+            folder: path.to_owned(),
+            besides,
+        });
     }
     let headers = read_headers(files, progress)?;
-    let mut catalogue = Catalogue { place: path.display().to_string(), ..Catalogue::default() };
+    let mut catalogue = Catalogue {
+        place: path.display().to_string(),
+        ..Catalogue::default()
+    };
     let mut first_failure = None;
     for (file, header) in files.iter().zip(headers) {
         match header {
             Ok(header) => catalogue.add(header),
-            Err(DicomError::NotDicom { .. }) if path.is_dir() => catalogue.not_dicom.push(file_name(file)),
+            Err(DicomError::NotDicom { .. }) if path.is_dir() => {
+                catalogue.not_dicom.push(file_name(file))
+            }
             Err(error) => {
                 let reason = error.to_string();
-                catalogue.unreadable.push(Unreadable { file: file_name(file), reason });
+                catalogue.unreadable.push(Unreadable {
+                    file: file_name(file),
+                    reason,
+                });
                 first_failure.get_or_insert(error);
             }
         }
@@ -175,7 +190,10 @@ impl Found {
             remarks.push(Remark::warning(message, self.links.clone()).without_bearing());
         }
         if !self.odd.is_empty() {
-            let message = format!("{} pipes, sockets or devices were passed over", self.odd.len());
+            let message = format!(
+                "{} pipes, sockets or devices were passed over",
+                self.odd.len()
+            );
             remarks.push(Remark::note(message, self.odd.clone()));
         }
         remarks
@@ -206,7 +224,10 @@ pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
                 // Objects under way, and the list beside an export.
             } else if kind.is_symlink() {
                 // A dangling link is ignored.
-                if path.canonicalize().is_ok_and(|target| !target.starts_with(&root)) {
+                if path
+                    .canonicalize()
+                    .is_ok_and(|target| !target.starts_with(&root))
+                {
                     found.links.push(file_name(&path));
                 }
             } else if kind.is_dir() {
@@ -218,8 +239,12 @@ pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
             }
         }
         if found.files.len() > FILES_MOST {
-            let what = format!("it holds more than {FILES_MOST} files; name the folder of one patient");
-            return Err(DicomError::Unsupported { path: path.to_owned(), what });
+            let what =
+                format!("it holds more than {FILES_MOST} files; name the folder of one patient");
+            return Err(DicomError::Unsupported {
+                path: path.to_owned(),
+                what,
+            });
         }
     }
     found.files.sort();
@@ -246,7 +271,11 @@ fn read_headers(
             header
         })
         .collect();
-    if stopped.into_inner() { Err(DicomError::Cancelled) } else { Ok(headers) }
+    if stopped.into_inner() {
+        Err(DicomError::Cancelled)
+    } else {
+        Ok(headers)
+    }
 }
 
 /// The header of one file.
@@ -281,9 +310,13 @@ struct ImageHeader {
 impl Header {
     fn read(path: &Path) -> Result<Self, DicomError> {
         let (object, oddities) = open_told(path)?;
-        let class = object
-            .text(tags::SOP_CLASS_UID)
-            .unwrap_or_else(|| object.meta().media_storage_sop_class_uid().trim_end_matches('\0').to_owned());
+        let class = object.text(tags::SOP_CLASS_UID).unwrap_or_else(|| {
+            object
+                .meta()
+                .media_storage_sop_class_uid()
+                .trim_end_matches('\0')
+                .to_owned()
+        });
         let text = |tag| object.text(tag).unwrap_or_default();
         let modality = text(tags::MODALITY);
         let kind = kind_of(&class, &modality, object.item());
@@ -310,14 +343,25 @@ impl Header {
             date_time: format!("{}{}", text(date), text(time)),
             study_uid: text(tags::STUDY_INSTANCE_UID),
             drawn_on: drawn_on(object.item()),
-            named: if kind == Kind::Image { Vec::new() } else { named_in(object.item()) },
+            named: if kind == Kind::Image {
+                Vec::new()
+            } else {
+                named_in(object.item())
+            },
             references: references_of(kind, object.item()),
             modality,
         };
         let patient = patient_of(object.item());
         let image = (kind == Kind::Image).then(|| ImageHeader::read(path, &class, object.item()));
         let imageless = kind == Kind::Other && class == uids::CT_IMAGE_STORAGE;
-        Ok(Self { oddities, imageless, patient, kind, entry, image })
+        Ok(Self {
+            oddities,
+            imageless,
+            patient,
+            kind,
+            entry,
+            image,
+        })
     }
 }
 
@@ -390,7 +434,11 @@ impl ImageHeader {
 
 /// Columns and rows; 16 bits in DICOM, whatever a damaged file has.
 pub(super) fn size_of(item: &Item) -> Option<[usize; 2]> {
-    let count = |tag| item.whole(tag).and_then(|n| u16::try_from(n).ok()).map(usize::from);
+    let count = |tag| {
+        item.whole(tag)
+            .and_then(|n| u16::try_from(n).ok())
+            .map(usize::from)
+    };
     Some([count(tags::COLUMNS)?, count(tags::ROWS)?])
 }
 
@@ -438,12 +486,19 @@ fn kind_of(class: &str, modality: &str, item: &Item) -> Kind {
 
 fn references_of(kind: Kind, item: &Item) -> Vec<String> {
     let uids_in = |tag| {
-        item.items(tag).iter().filter_map(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID)).collect::<Vec<_>>()
+        item.items(tag)
+            .iter()
+            .filter_map(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID))
+            .collect::<Vec<_>>()
     };
     match kind {
         Kind::Structures => {
-            let images = contour_images(item).filter_map(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID));
-            referenced_series(item).filter_map(|s| s.text(tags::SERIES_INSTANCE_UID)).chain(images).collect()
+            let images =
+                contour_images(item).filter_map(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID));
+            referenced_series(item)
+                .filter_map(|s| s.text(tags::SERIES_INSTANCE_UID))
+                .chain(images)
+                .collect()
         }
         Kind::Plan => uids_in(tags::REFERENCED_STRUCTURE_SET_SEQUENCE),
         Kind::Dose => {
@@ -467,7 +522,9 @@ fn contour_images(item: &Item) -> impl Iterator<Item = &Item> {
 }
 
 fn drawn_on(item: &Item) -> Option<String> {
-    let class = contour_images(item).next()?.text(tags::REFERENCED_SOP_CLASS_UID)?;
+    let class = contour_images(item)
+        .next()?
+        .text(tags::REFERENCED_SOP_CLASS_UID)?;
     let modality = match class.as_str() {
         uids::CT_IMAGE_STORAGE => "CT",
         uids::MR_IMAGE_STORAGE => "MR",
@@ -484,9 +541,19 @@ impl Catalogue {
     }
 
     fn add(&mut self, header: Header) {
-        let Header { oddities, imageless, patient, kind, mut entry, image } = header;
+        let Header {
+            oddities,
+            imageless,
+            patient,
+            kind,
+            mut entry,
+            image,
+        } = header;
         for oddity in oddities {
-            self.oddities.entry(oddity).or_default().push(file_name(&entry.path));
+            self.oddities
+                .entry(oddity)
+                .or_default()
+                .push(file_name(&entry.path));
         }
         if imageless {
             self.imageless.push(entry.path.clone());
@@ -502,7 +569,11 @@ impl Catalogue {
     }
 
     fn add_image(&mut self, entry: Entry, header: ImageHeader) {
-        match self.series.iter_mut().find(|s| header.belongs_to(&entry, s)) {
+        match self
+            .series
+            .iter_mut()
+            .find(|s| header.belongs_to(&entry, s))
+        {
             Some(series) => {
                 series.images.push(header.image);
                 series.planes += 1;
@@ -526,17 +597,30 @@ impl Catalogue {
 
     /// One patient per ID; without an ID the name decides.
     fn patient_index(&mut self, patient: PatientInfo) -> usize {
-        let key = |p: &PatientInfo| if p.id.is_empty() { p.name.clone() } else { p.id.clone() };
+        let key = |p: &PatientInfo| {
+            if p.id.is_empty() {
+                p.name.clone()
+            } else {
+                p.id.clone()
+            }
+        };
         let wanted = key(&patient);
-        self.patients.iter().position(|p| key(p) == wanted).unwrap_or_else(|| {
-            self.patients.push(patient);
-            self.patients.len() - 1
-        })
+        self.patients
+            .iter()
+            .position(|p| key(p) == wanted)
+            .unwrap_or_else(|| {
+                self.patients.push(patient);
+                self.patients.len() - 1
+            })
     }
 
     fn finish(&mut self) {
         if !self.unreadable.is_empty() {
-            let files = self.unreadable.iter().map(|u| u.file.clone()).collect::<Vec<_>>();
+            let files = self
+                .unreadable
+                .iter()
+                .map(|u| u.file.clone())
+                .collect::<Vec<_>>();
             let count = files.len();
             let first = &self.unreadable[0].reason;
             self.remarks.push(Remark::warning(
@@ -546,7 +630,10 @@ impl Catalogue {
         }
         if !self.not_dicom.is_empty() {
             self.remarks.push(Remark::note(
-                format!("{} file(s) are not DICOM and were passed over", self.not_dicom.len()),
+                format!(
+                    "{} file(s) are not DICOM and were passed over",
+                    self.not_dicom.len()
+                ),
                 self.not_dicom.clone(),
             ));
         }
@@ -559,13 +646,19 @@ impl Catalogue {
         }
         let imageless: Vec<String> = self.imageless.iter().map(|path| file_name(path)).collect();
         if !imageless.is_empty() {
-            let message =
-                format!("{} CT file(s) hold no image and are left out: cut short?", imageless.len());
+            let message = format!(
+                "{} CT file(s) hold no image and are left out: cut short?",
+                imageless.len()
+            );
             self.remarks.push(Remark::warning(message, imageless));
         }
         let mut split: Vec<&str> = self.series.iter().map(|s| s.uid.as_str()).collect();
         split.sort_unstable();
-        let mixed: HashSet<&str> = split.windows(2).filter(|w| w[0] == w[1]).map(|w| w[0]).collect();
+        let mixed: HashSet<&str> = split
+            .windows(2)
+            .filter(|w| w[0] == w[1])
+            .map(|w| w[0])
+            .collect();
         for uid in mixed {
             self.remarks.push(Remark::warning(
                 format!(
@@ -575,6 +668,9 @@ impl Catalogue {
             ).without_bearing());
         }
         let series = std::mem::take(&mut self.series);
-        self.series = series.into_iter().flat_map(|s| phases::split(s, &mut self.remarks)).collect();
+        self.series = series
+            .into_iter()
+            .flat_map(|s| phases::split(s, &mut self.remarks))
+            .collect();
     }
 }

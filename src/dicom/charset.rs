@@ -3,8 +3,8 @@
 
 use dicom_core::VR;
 use encoding::all::{
-    EUC_JP, GB18030, GBK, ISO_8859_1, ISO_8859_2, ISO_8859_3, ISO_8859_4, ISO_8859_5, ISO_8859_6, ISO_8859_7,
-    ISO_8859_8, ISO_8859_15, WINDOWS_949,
+    EUC_JP, GB18030, GBK, ISO_8859_1, ISO_8859_2, ISO_8859_3, ISO_8859_4, ISO_8859_5, ISO_8859_6,
+    ISO_8859_7, ISO_8859_8, ISO_8859_15, WINDOWS_949,
 };
 use encoding::{DecoderTrap, EncodingRef};
 
@@ -69,7 +69,11 @@ pub enum Decoded {
 fn sets_of(term: &str) -> Option<(Low, High)> {
     // Systems write the terms with underscores and hyphens at will.
     let term = term.to_ascii_uppercase().replace(['_', '-'], " ");
-    let number = term.strip_prefix("ISO IR").or_else(|| term.strip_prefix("ISO 2022 IR"))?.trim().to_owned();
+    let number = term
+        .strip_prefix("ISO IR")
+        .or_else(|| term.strip_prefix("ISO 2022 IR"))?
+        .trim()
+        .to_owned();
     Some(match number.as_str() {
         "6" => (Low::Ascii, High::None),
         "100" => (Low::Ascii, High::Latin1),
@@ -117,14 +121,20 @@ fn escape(rest: &[u8]) -> Option<(usize, Result<Low, High>)> {
         (b"$)A", Err(High::Gb2312)),
         (b"$(B", Ok(Low::Jis0208)),
     ];
-    SEQUENCES.into_iter().find(|(sequence, _)| rest.starts_with(sequence)).map(|(s, set)| (s.len(), set))
+    SEQUENCES
+        .into_iter()
+        .find(|(sequence, _)| rest.starts_with(sequence))
+        .map(|(s, set)| (s.len(), set))
 }
 
 impl CharacterSet {
     /// The set of an attribute's value, and the term in it that is none of the standard.
     pub fn parse(value: &[u8]) -> (Self, Option<String>) {
         let value = String::from_utf8_lossy(value);
-        let terms: Vec<&str> = value.split('\\').map(|term| term.trim_matches([' ', '\0', '\t'])).collect();
+        let terms: Vec<&str> = value
+            .split('\\')
+            .map(|term| term.trim_matches([' ', '\0', '\t']))
+            .collect();
         let plain = terms[0].to_ascii_uppercase().replace(['_', '-'], " ");
         match plain.as_str() {
             "ISO IR 192" | "ISO 2022 IR 192" | "UTF 8" | "UTF8" => return (Self::Utf8, None),
@@ -147,7 +157,11 @@ impl CharacterSet {
         stated.extend(sets.map(|(_, high)| high));
         stated.retain(|high| *high != High::None);
         stated.dedup();
-        let only = if let [only] = stated[..] { only } else { High::None };
+        let only = if let [only] = stated[..] {
+            only
+        } else {
+            High::None
+        };
         let extended = terms.len() > 1 || terms[0].to_ascii_uppercase().contains("2022");
         if only == High::None && stated.is_empty() && !extended {
             return (Self::Default, unknown);
@@ -160,7 +174,9 @@ impl CharacterSet {
         let whole = |encoding: EncodingRef| match encoding.decode(bytes, DecoderTrap::Strict) {
             Ok(text) => Decoded::Sure(text),
             Err(_) => Decoded::Broken(
-                encoding.decode(bytes, DecoderTrap::Replace).unwrap_or_else(|lossy| lossy.into()),
+                encoding
+                    .decode(bytes, DecoderTrap::Replace)
+                    .unwrap_or_else(|lossy| lossy.into()),
             ),
         };
         match self {
@@ -170,9 +186,12 @@ impl CharacterSet {
             },
             Self::Gb18030 => whole(GB18030),
             Self::Gbk => whole(GBK),
-            Self::Default if bytes.contains(&ESC) => {
-                Self::Sets { low: Low::Ascii, high: High::None, only: High::None }.decode(bytes, vr)
+            Self::Default if bytes.contains(&ESC) => Self::Sets {
+                low: Low::Ascii,
+                high: High::None,
+                only: High::None,
             }
+            .decode(bytes, vr),
             Self::Default => Decoded::Guessed(match std::str::from_utf8(bytes) {
                 Ok(text) => text.to_owned(),
                 // Every byte is a letter or control character of Latin-1.
@@ -234,7 +253,14 @@ fn extended(bytes: &[u8], vr: VR, first: (Low, High), only: High) -> Decoded {
                 match (set, second) {
                     (High::KsX1001 | High::Gb2312, Some(second @ 0xA1..=0xFE)) => {
                         rest = &after[1..];
-                        one(if set == High::KsX1001 { WINDOWS_949 } else { GBK }, &[b, *second])
+                        one(
+                            if set == High::KsX1001 {
+                                WINDOWS_949
+                            } else {
+                                GBK
+                            },
+                            &[b, *second],
+                        )
                     }
                     (High::None, _) => {
                         guessed = true;
@@ -294,14 +320,19 @@ impl High {
                 _ => None,
             },
             // JIS X 0201: the halfwidth forms of Unicode in its own order.
-            Self::Katakana => matches!(b, 0xA1..=0xDF).then(|| offset(0xFF61, 0xA1)).flatten(),
+            Self::Katakana => matches!(b, 0xA1..=0xDF)
+                .then(|| offset(0xFF61, 0xA1))
+                .flatten(),
         }
     }
 }
 
 /// Whether SpecificCharacterSet is that of values of a representation (PS3.5 6.1.2.2).
 pub fn is_text(vr: VR) -> bool {
-    matches!(vr, VR::SH | VR::LO | VR::ST | VR::LT | VR::UC | VR::UT | VR::PN)
+    matches!(
+        vr,
+        VR::SH | VR::LO | VR::ST | VR::LT | VR::UC | VR::UT | VR::PN
+    )
 }
 
 #[cfg(test)]
@@ -344,17 +375,33 @@ mod tests {
     #[test]
     fn sets_of_one_byte_are_read() {
         for (term, bytes, want) in [
-            ("ISO_IR 148", &b"I\xfe\xfdk^Ay\xfee \xdd\xd0\xdd\xde\xf0"[..], "Işık^Ayşe İĞİŞğ"),
+            (
+                "ISO_IR 148",
+                &b"I\xfe\xfdk^Ay\xfee \xdd\xd0\xdd\xde\xf0"[..],
+                "Işık^Ayşe İĞİŞğ",
+            ),
             ("ISO_IR 101", b"\xa3ukasz", "Łukasz"),
             ("ISO_IR 144", b"\xb8\xd2\xd0\xdd\xde\xd2\xd0", "Иванова"),
-            ("ISO_IR 126", b"\xc4\xe9\xef\xed\xf5\xf3\xe9\xef\xf2", "Διονυσιος"),
+            (
+                "ISO_IR 126",
+                b"\xc4\xe9\xef\xed\xf5\xf3\xe9\xef\xf2",
+                "Διονυσιος",
+            ),
             ("ISO_IR 138", b"\xf9\xf8\xe5\xef", "שרון"),
             ("ISO_IR 166", b"\xca\xc1\xaa\xd2\xc2", "สมชาย"),
             ("ISO_IR 203", b"\xa4", "€"),
-            ("ISO 2022 IR 6\\ISO 2022 IR 144", b"A\x1b-L\xb8\xd2^\x1b-L\xd0", "AИв^а"),
+            (
+                "ISO 2022 IR 6\\ISO 2022 IR 144",
+                b"A\x1b-L\xb8\xd2^\x1b-L\xd0",
+                "AИв^а",
+            ),
             ("iso-ir 100", b"M\xfcller", "Müller"),
         ] {
-            assert_eq!(decoded(term, bytes, VR::PN), Decoded::Sure(want.to_owned()), "{term}");
+            assert_eq!(
+                decoded(term, bytes, VR::PN),
+                Decoded::Sure(want.to_owned()),
+                "{term}"
+            );
         }
     }
 
@@ -365,23 +412,47 @@ mod tests {
         assert_eq!(of(VR::LO), Decoded::Sure("И\\é".to_owned()));
         assert_eq!(of(VR::LT), Decoded::Sure("И\\щ".to_owned()));
         // The second byte of GBK may be that of a backslash.
-        assert_eq!(decoded("GBK", b"\x81\x5c", VR::LO), Decoded::Sure("乗".to_owned()));
+        assert_eq!(
+            decoded("GBK", b"\x81\x5c", VR::LO),
+            Decoded::Sure("乗".to_owned())
+        );
         // Letters of the only set are known without its escape sequence.
-        assert_eq!(decoded("\\ISO 2022 IR 149", b"\xc8\xab", VR::LO), Decoded::Sure("홍".to_owned()));
+        assert_eq!(
+            decoded("\\ISO 2022 IR 149", b"\xc8\xab", VR::LO),
+            Decoded::Sure("홍".to_owned())
+        );
     }
 
     #[test]
     fn what_no_set_has_is_said() {
-        assert_eq!(decoded("", b"M\xfcller", VR::PN), Decoded::Guessed("Müller".to_owned()));
-        assert_eq!(decoded("", "Łukasz".as_bytes(), VR::PN), Decoded::Guessed("Łukasz".to_owned()));
-        assert_eq!(decoded("ISO_IR 192", b"M\xfcller", VR::PN), Decoded::Broken("M\u{fffd}ller".to_owned()));
-        assert_eq!(decoded("ISO_IR 166", b"\xff", VR::LO), Decoded::Broken("\u{fffd}".to_owned()));
+        assert_eq!(
+            decoded("", b"M\xfcller", VR::PN),
+            Decoded::Guessed("Müller".to_owned())
+        );
+        assert_eq!(
+            decoded("", "Łukasz".as_bytes(), VR::PN),
+            Decoded::Guessed("Łukasz".to_owned())
+        );
+        assert_eq!(
+            decoded("ISO_IR 192", b"M\xfcller", VR::PN),
+            Decoded::Broken("M\u{fffd}ller".to_owned())
+        );
+        assert_eq!(
+            decoded("ISO_IR 166", b"\xff", VR::LO),
+            Decoded::Broken("\u{fffd}".to_owned())
+        );
         assert_eq!(
             decoded("\\ISO 2022 IR 87", b"\x1b$B\x7f\x1b(B", VR::LO),
             Decoded::Sure("\u{7f}".to_owned())
         );
-        assert_eq!(decoded("", b"\x1b[31mRED", VR::PN), Decoded::Broken("\x1b[31mRED".to_owned()));
-        assert_eq!(CharacterSet::parse(b"ISO_IR 999").1.as_deref(), Some("ISO_IR 999"));
+        assert_eq!(
+            decoded("", b"\x1b[31mRED", VR::PN),
+            Decoded::Broken("\x1b[31mRED".to_owned())
+        );
+        assert_eq!(
+            CharacterSet::parse(b"ISO_IR 999").1.as_deref(),
+            Some("ISO_IR 999")
+        );
         assert_eq!(CharacterSet::parse(b"\\ISO 2022 IR 87 ").1, None);
     }
 }

@@ -15,14 +15,20 @@ impl Frame {
     }
 
     fn check(self, columns: usize, rows: usize, components: usize) -> Result<(), String> {
-        let Self { columns: own_columns, rows: own_rows, .. } = self;
+        let Self {
+            columns: own_columns,
+            rows: own_rows,
+            ..
+        } = self;
         if (columns, rows) != (own_columns, own_rows) {
             return Err(format!(
                 "its compressed pixels are {columns} x {rows}, its Columns and Rows {own_columns} x {own_rows}"
             ));
         }
         if components != 1 {
-            return Err(format!("its compressed pixels have {components} components where 1 belongs"));
+            return Err(format!(
+                "its compressed pixels have {components} components where 1 belongs"
+            ));
         }
         Ok(())
     }
@@ -32,7 +38,9 @@ impl Frame {
         if fit {
             Ok(())
         } else {
-            Err(format!("its compressed pixels have {bits} bits, its BitsAllocated are {allocated}"))
+            Err(format!(
+                "its compressed pixels have {bits} bits, its BitsAllocated are {allocated}"
+            ))
         }
     }
 }
@@ -44,10 +52,14 @@ impl Frame {
 /// Contradictions with the file, or a malformed stream.
 pub fn check_jpeg(stream: &[u8], frame: Frame) -> Result<(), String> {
     let cut = || "its JPEG pixels are cut short".to_owned();
-    let mut rest = stream.strip_prefix(&[0xff, 0xd8]).ok_or("its JPEG pixels do not begin as JPEG does")?;
+    let mut rest = stream
+        .strip_prefix(&[0xff, 0xd8])
+        .ok_or("its JPEG pixels do not begin as JPEG does")?;
     let mut sized = false;
     loop {
-        let [0xff, marker, after @ ..] = rest else { return Err(cut()) };
+        let [0xff, marker, after @ ..] = rest else {
+            return Err(cut());
+        };
         match marker {
             // Fill bytes before a marker.
             0xff => {
@@ -57,13 +69,17 @@ pub fn check_jpeg(stream: &[u8], frame: Frame) -> Result<(), String> {
             0x01 | 0xd0..=0xd9 => return Err("its JPEG pixels have no scan".to_owned()),
             _ => {}
         }
-        let [high, low, segment @ ..] = after else { return Err(cut()) };
+        let [high, low, segment @ ..] = after else {
+            return Err(cut());
+        };
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         let segment = segment.get(..length.saturating_sub(2)).ok_or_else(cut)?;
         rest = &after[length.max(2)..];
         match marker {
             0xc0 | 0xc1 | 0xc3 if !sized => {
-                let &[bits, a, b, c, d, components, ..] = segment else { return Err(cut()) };
+                let &[bits, a, b, c, d, components, ..] = segment else {
+                    return Err(cut());
+                };
                 let size = |high, low| usize::from(u16::from_be_bytes([high, low]));
                 frame.check(size(c, d), size(a, b), usize::from(components))?;
                 // The decoder returns one byte for each sample of up to eight bits, else two.
@@ -73,13 +89,20 @@ pub fn check_jpeg(stream: &[u8], frame: Frame) -> Result<(), String> {
             // The markers of tables and of an arithmetic coder's conditioning lie among those of frames.
             0xc4 | 0xc8 | 0xcc => {}
             0xc0..=0xcf => {
-                return Err(format!("its pixels are a kind of JPEG that is not read (SOF{})", marker - 0xc0));
+                return Err(format!(
+                    "its pixels are a kind of JPEG that is not read (SOF{})",
+                    marker - 0xc0
+                ));
             }
             0xda if !sized => return Err("its JPEG pixels have no frame header".to_owned()),
             0xda => {
                 // Inside a scan, FF is followed by 0 or is a restart: another scan begins with a marker.
                 let again = rest.windows(2).any(|pair| pair == [0xff, 0xda]);
-                return if again { Err("its JPEG pixels have several scans".to_owned()) } else { Ok(()) };
+                return if again {
+                    Err("its JPEG pixels have several scans".to_owned())
+                } else {
+                    Ok(())
+                };
             }
             _ => {}
         }
@@ -94,11 +117,15 @@ pub fn check_jpeg(stream: &[u8], frame: Frame) -> Result<(), String> {
 pub fn check_jpeg_2000(stream: &[u8], frame: Frame) -> Result<(), String> {
     let mut rest = bare_codestream(stream)?;
     let cut = || "its JPEG 2000 pixels are cut short".to_owned();
-    rest = rest.strip_prefix(&[0xff, 0x4f]).ok_or("its JPEG 2000 pixels do not begin as JPEG 2000 does")?;
+    rest = rest
+        .strip_prefix(&[0xff, 0x4f])
+        .ok_or("its JPEG 2000 pixels do not begin as JPEG 2000 does")?;
     let mut first = true;
     let mut tile_part: Option<&[u8]> = None;
     loop {
-        let [0xff, marker, after @ ..] = rest else { return Err(cut()) };
+        let [0xff, marker, after @ ..] = rest else {
+            return Err(cut());
+        };
         // Between tile-parts: the end of the stream.
         if *marker == 0xd9 {
             return Ok(());
@@ -112,7 +139,9 @@ pub fn check_jpeg_2000(stream: &[u8], frame: Frame) -> Result<(), String> {
             }
             continue;
         }
-        let [high, low, segment @ ..] = after else { return Err(cut()) };
+        let [high, low, segment @ ..] = after else {
+            return Err(cut());
+        };
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         let segment = segment.get(..length.saturating_sub(2)).ok_or_else(cut)?;
         if first != (*marker == 0x51) {
@@ -121,14 +150,23 @@ pub fn check_jpeg_2000(stream: &[u8], frame: Frame) -> Result<(), String> {
         first = false;
         match marker {
             0x51 => check_size(segment, frame)?,
-            0x52 => check_style(segment.get(5..).ok_or_else(cut)?, segment[0], layers(segment))?,
+            0x52 => check_style(
+                segment.get(5..).ok_or_else(cut)?,
+                segment[0],
+                layers(segment),
+            )?,
             // One component: its number has one byte.
             0x53 => check_style(segment.get(2..).ok_or_else(cut)?, segment[1], 1)?,
             0x5f => {
-                return Err("the packets of its JPEG 2000 pixels are in an order that is not read".to_owned());
+                return Err(
+                    "the packets of its JPEG 2000 pixels are in an order that is not read"
+                        .to_owned(),
+                );
             }
             0x90 => {
-                let &[_, _, a, b, c, d, ..] = segment else { return Err(cut()) };
+                let &[_, _, a, b, c, d, ..] = segment else {
+                    return Err(cut());
+                };
                 // A length of 0 marks the last tile-part, which extends to the end.
                 let bytes = u32::from_be_bytes([a, b, c, d]) as usize;
                 if bytes != 0 && (bytes < 12 || bytes > rest.len()) {
@@ -164,22 +202,41 @@ fn check_size(segment: &[u8], frame: Frame) -> Result<(), String> {
     const TILES_MOST: usize = 4096;
     let cut = || "its JPEG 2000 pixels are cut short".to_owned();
     let (fixed, components) = segment.split_at_checked(36).ok_or_else(cut)?;
-    let word =
-        |at: usize| u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]) as usize;
-    let [width, height, left, top, tile_width, tile_height, tile_left, tile_top] =
-        std::array::from_fn(|n| word(2 + 4 * n));
+    let word = |at: usize| {
+        u32::from_be_bytes([fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]]) as usize
+    };
+    let [
+        width,
+        height,
+        left,
+        top,
+        tile_width,
+        tile_height,
+        tile_left,
+        tile_top,
+    ] = std::array::from_fn(|n| word(2 + 4 * n));
     let count = usize::from(u16::from_be_bytes([fixed[34], fixed[35]]));
-    let &[depth, across, down, ..] = components else { return Err(cut()) };
-    frame.check(width.saturating_sub(left), height.saturating_sub(top), count)?;
+    let &[depth, across, down, ..] = components else {
+        return Err(cut());
+    };
+    frame.check(
+        width.saturating_sub(left),
+        height.saturating_sub(top),
+        count,
+    )?;
     let bits = (depth & 0x7f) + 1;
     frame.check_bits(bits, usize::from(bits) <= 8 * frame.bytes)?;
     if (across, down) != (1, 1) {
         return Err("its JPEG 2000 pixels are subsampled".to_owned());
     }
-    let tiles = |end: usize, from: usize, size: usize| end.saturating_sub(from).div_ceil(size.max(1));
-    let count = tiles(width, tile_left, tile_width).saturating_mul(tiles(height, tile_top, tile_height));
+    let tiles =
+        |end: usize, from: usize, size: usize| end.saturating_sub(from).div_ceil(size.max(1));
+    let count =
+        tiles(width, tile_left, tile_width).saturating_mul(tiles(height, tile_top, tile_height));
     if tile_width == 0 || tile_height == 0 || count > TILES_MOST {
-        return Err(format!("its JPEG 2000 pixels are in {count} tiles of {tile_width} x {tile_height}"));
+        return Err(format!(
+            "its JPEG 2000 pixels are in {count} tiles of {tile_width} x {tile_height}"
+        ));
     }
     Ok(())
 }
@@ -198,7 +255,9 @@ fn check_style(style: &[u8], flags: u8, layers: u16) -> Result<(), String> {
         return Err("its JPEG 2000 pixels are cut short".to_owned());
     };
     if levels > 32 || layers > LAYERS_MOST {
-        return Err(format!("its JPEG 2000 pixels have {levels} levels and {layers} layers"));
+        return Err(format!(
+            "its JPEG 2000 pixels have {levels} levels and {layers} layers"
+        ));
     }
     let small = |p: &u8| p & 0xf < LEAST_EXPONENT || p >> 4 < LEAST_EXPONENT;
     if flags & 1 == 1 && precincts.iter().take(usize::from(levels) + 1).any(small) {
@@ -217,22 +276,40 @@ pub fn decode_rle(stream: &[u8], frame: Frame) -> Result<Vec<u8>, String> {
     let Some(header) = stream.get(..HEADER_BYTES) else {
         return Err("its RLE pixels have no header".to_owned());
     };
-    let words: Vec<usize> =
-        header.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize).collect();
+    let words: Vec<usize> = header
+        .chunks_exact(4)
+        .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize)
+        .collect();
     let count = words[0];
     if count != frame.bytes {
-        return Err(format!("its RLE pixels have {count} segments where {} belong", frame.bytes));
+        return Err(format!(
+            "its RLE pixels have {count} segments where {} belong",
+            frame.bytes
+        ));
     }
     let mut samples = vec![0; frame.pixels() * frame.bytes];
     for segment in 0..count {
-        let end = if segment + 1 < count { words[segment + 2] } else { stream.len() };
-        let bytes = stream.get(words[segment + 1]..end).filter(|_| words[segment + 1] >= HEADER_BYTES);
-        let bytes =
-            bytes.ok_or_else(|| format!("segment {} of its RLE pixels is not where it says", segment + 1))?;
+        let end = if segment + 1 < count {
+            words[segment + 2]
+        } else {
+            stream.len()
+        };
+        let bytes = stream
+            .get(words[segment + 1]..end)
+            .filter(|_| words[segment + 1] >= HEADER_BYTES);
+        let bytes = bytes.ok_or_else(|| {
+            format!(
+                "segment {} of its RLE pixels is not where it says",
+                segment + 1
+            )
+        })?;
         let to = samples[count - 1 - segment..].iter_mut().step_by(count);
         let missing = unpack_bits(bytes, to);
         if missing > 0 {
-            return Err(format!("segment {} of its RLE pixels lacks {missing} pixels", segment + 1));
+            return Err(format!(
+                "segment {} of its RLE pixels lacks {missing} pixels",
+                segment + 1
+            ));
         }
     }
     Ok(samples)
@@ -246,7 +323,9 @@ fn unpack_bits<'a>(mut bytes: &[u8], mut to: impl ExactSizeIterator<Item = &'a m
             128 => (0, 0),
             129..=255 => (257 - usize::from(*control), 1),
         };
-        let Some(values) = rest.get(..used) else { break };
+        let Some(values) = rest.get(..used) else {
+            break;
+        };
         for n in 0..run {
             match to.next() {
                 Some(place) => *place = values[if used == 1 { 0 } else { n }],

@@ -29,33 +29,53 @@ impl<'a> Found<'a> {
     }
 
     fn say(&self, remark: fn(String, Vec<String>) -> Remark, what: &str) -> Option<Remark> {
-        let mut names = self.structures.iter().take(MOST_NAMES).copied().collect::<Vec<_>>().join(", ");
+        let mut names = self
+            .structures
+            .iter()
+            .take(MOST_NAMES)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ");
         if self.structures.len() > MOST_NAMES {
             names += &format!(" and {} more", self.structures.len() - MOST_NAMES);
         }
-        (self.contours > 0)
-            .then(|| remark(format!("{} contour(s) {what}: {names}", self.contours), Vec::new()))
+        (self.contours > 0).then(|| {
+            remark(
+                format!("{} contour(s) {what}: {names}", self.contours),
+                Vec::new(),
+            )
+        })
     }
 }
 
 /// Remarks on misplaced contours of a set on a CT.
 pub(super) fn remarks(set: &StructureSet, ct: &Ct) -> Vec<Remark> {
     let grid = ct.hu.grid();
-    let planes: HashMap<&str, usize> =
-        ct.plane_uids.iter().enumerate().map(|(k, uid)| (uid.as_str(), k)).collect();
+    let planes: HashMap<&str, usize> = ct
+        .plane_uids
+        .iter()
+        .enumerate()
+        .map(|(k, uid)| (uid.as_str(), k))
+        .collect();
     let [mut outside, mut between, mut strange, mut elsewhere] = <[Found; 4]>::default();
     for structure in &set.structures {
         let name = structure.name.as_str();
         for contour in &structure.contours {
             let [low, high] = heights_mm(contour, grid);
             let middle = 0.5 * (low + high);
-            let off = grid.planes_mm().iter().map(|z| (z - middle).abs()).fold(f64::INFINITY, f64::min);
+            let off = grid
+                .planes_mm()
+                .iter()
+                .map(|z| (z - middle).abs())
+                .fold(f64::INFINITY, f64::min);
             if !is_inside(contour, grid) {
                 outside.add(name, 0.0);
             } else if high - low < ON_PLANE_MM && off > ON_PLANE_MM {
                 between.add(name, off);
             }
-            let Some(uid) = contour.image_uid.as_deref().filter(|_| !planes.is_empty()) else { continue };
+            let Some(uid) = contour.image_uid.as_deref().filter(|_| !planes.is_empty()) else {
+                continue;
+            };
             match planes.get(uid) {
                 None => strange.add(name, 0.0),
                 Some(&k) => {
@@ -68,7 +88,8 @@ pub(super) fn remarks(set: &StructureSet, ct: &Ct) -> Vec<Remark> {
         }
     }
     let note: fn(String, Vec<String>) -> Remark = |message, files| Remark::note(message, files);
-    let warning: fn(String, Vec<String>) -> Remark = |message, files| Remark::warning(message, files);
+    let warning: fn(String, Vec<String>) -> Remark =
+        |message, files| Remark::warning(message, files);
     // Goals count what lies outside as volume without a dose.
     let counted: fn(String, Vec<String>) -> Remark =
         |message, files| Remark::warning(message, files).without_bearing();
@@ -92,8 +113,13 @@ pub(super) fn remarks(set: &StructureSet, ct: &Ct) -> Vec<Remark> {
 
 /// Lowest and highest point along the normal of the images, mm from their first plane.
 fn heights_mm(contour: &Contour, grid: &Grid) -> [f64; 2] {
-    let along = contour.points_mm.iter().map(|&p| grid.local_from_patient(p).z);
-    along.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], z| [low.min(z), high.max(z)])
+    let along = contour
+        .points_mm
+        .iter()
+        .map(|&p| grid.local_from_patient(p).z);
+    along.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], z| {
+        [low.min(z), high.max(z)]
+    })
 }
 
 fn is_inside(contour: &Contour, grid: &Grid) -> bool {

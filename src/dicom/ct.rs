@@ -26,7 +26,11 @@ const AIR_HU: f32 = -1000.0;
 /// [`DicomError`] with the file's name: another modality, missing attributes, images that form no grid (zero
 /// spacing, sheared by a gantry tilt), unreadable or truncated pixels, images that contradict each other.
 pub fn read_ct(series: &Series, progress: Progress) -> Result<Ct, DicomError> {
-    let Stack { grid, images, mut remarks } = stack(series, |a, b| same_pixels(series, a, b))?;
+    let Stack {
+        grid,
+        images,
+        mut remarks,
+    } = stack(series, |a, b| same_pixels(series, a, b))?;
     let (hu, facts) = read_planes(&grid, &images, progress)?;
     let names: Vec<String> = images.iter().map(|i| file_name(&i.path)).collect();
     let position = common_position(&images, &facts, &mut remarks)?;
@@ -84,14 +88,25 @@ fn read_planes(
     let mut facts = Vec::with_capacity(nz);
     facts.push(read_plane(&images[0].path, area, &mut first)?);
     // Each image may claim a larger size than its file has.
-    let files = images.iter().filter_map(|i| i.path.metadata().ok()).map(|m| input::held_bytes(&m)).sum();
-    check_unpacked(files, (area as u64).saturating_mul(4 * nz as u64))
-        .map_err(|source| DicomError::OverBudget { path: images[0].path.clone(), source })?;
-    let mut hu: Vec<f32> = Vec::new();
-    hu.try_reserve_exact(area * nz).map_err(|_| DicomError::Unsupported {
-        path: images[0].path.clone(),
-        what: format!("{nx} x {ny} x {nz} voxels do not fit into memory; choose a smaller series"),
+    let files = images
+        .iter()
+        .filter_map(|i| i.path.metadata().ok())
+        .map(|m| input::held_bytes(&m))
+        .sum();
+    check_unpacked(files, (area as u64).saturating_mul(4 * nz as u64)).map_err(|source| {
+        DicomError::OverBudget {
+            path: images[0].path.clone(),
+            source,
+        }
     })?;
+    let mut hu: Vec<f32> = Vec::new();
+    hu.try_reserve_exact(area * nz)
+        .map_err(|_| DicomError::Unsupported {
+            path: images[0].path.clone(),
+            what: format!(
+                "{nx} x {ny} x {nz} voxels do not fit into memory; choose a smaller series"
+            ),
+        })?;
     hu.resize(area * nz, 0.0);
     hu[..area].copy_from_slice(&first);
     let done = AtomicUsize::new(1);
@@ -119,17 +134,31 @@ fn read_planes(
 fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, DicomError> {
     let object = open_header(path)?;
     let samples = read_samples(&object, path, area)?;
-    let attribute = |source| DicomError::Attribute { path: path.to_owned(), source };
-    let slope = object.try_number(tags::RESCALE_SLOPE).optional().map_err(attribute)?;
-    let intercept = object.try_number(tags::RESCALE_INTERCEPT).optional().map_err(attribute)?;
+    let attribute = |source| DicomError::Attribute {
+        path: path.to_owned(),
+        source,
+    };
+    let slope = object
+        .try_number(tags::RESCALE_SLOPE)
+        .optional()
+        .map_err(attribute)?;
+    let intercept = object
+        .try_number(tags::RESCALE_INTERCEPT)
+        .optional()
+        .map_err(attribute)?;
     if slope == Some(0.0) {
         let what = "its RescaleSlope is 0".to_owned();
-        return Err(DicomError::Contradiction { path: path.to_owned(), what });
+        return Err(DicomError::Contradiction {
+            path: path.to_owned(),
+            what,
+        });
     }
     if object.get(tags::MODALITY_LUT_SEQUENCE).is_some() {
-        let what =
-            "it has a modality look-up table in place of slope and intercept; export it with a rescale";
-        return Err(DicomError::Unsupported { path: path.to_owned(), what: what.to_owned() });
+        let what = "it has a modality look-up table in place of slope and intercept; export it with a rescale";
+        return Err(DicomError::Unsupported {
+            path: path.to_owned(),
+            what: what.to_owned(),
+        });
     }
     let (a, b) = (slope.unwrap_or(1.0), intercept.unwrap_or(0.0));
     let layout = samples.layout;
@@ -137,15 +166,23 @@ fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, Dico
     let mut facts = Facts {
         position: object.text(tags::PATIENT_POSITION),
         no_rescale: slope.is_none() || intercept.is_none(),
-        other_unit: object.text(tags::RESCALE_TYPE).filter(|t| t != "HU" && t != "US"),
+        other_unit: object
+            .text(tags::RESCALE_TYPE)
+            .filter(|t| t != "HU" && t != "US"),
         lossy: object.text(tags::LOSSY_IMAGE_COMPRESSION).as_deref() == Some("01"),
         padded: 0,
         lowest_hu: f32::INFINITY,
         highest_hu: f32::NEG_INFINITY,
-        tilt_deg: object.number(tags::GANTRY_DETECTOR_TILT).filter(|deg| deg.abs() > LEVEL_DEG),
-        decomposed: object.text(tags::IMAGE_TYPE).and_then(|kind| decomposed_into(&kind)),
+        tilt_deg: object
+            .number(tags::GANTRY_DETECTOR_TILT)
+            .filter(|deg| deg.abs() > LEVEL_DEG),
+        decomposed: object
+            .text(tags::IMAGE_TYPE)
+            .and_then(|kind| decomposed_into(&kind)),
         tube_kv: object.number(tags::KVP).filter(|kv| *kv > 0.0),
-        contrast_agent: object.text(tags::CONTRAST_BOLUS_AGENT).is_some_and(|agent| is_given(&agent)),
+        contrast_agent: object
+            .text(tags::CONTRAST_BOLUS_AGENT)
+            .is_some_and(|agent| is_given(&agent)),
     };
     hu.clear();
     hu.reserve(area);
@@ -162,8 +199,12 @@ fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, Dico
         hu.push(one);
     }
     if facts.lowest_hu == f32::NEG_INFINITY || facts.highest_hu == f32::INFINITY {
-        let what = format!("its RescaleSlope of {a:e} and RescaleIntercept of {b:e} make infinite HU");
-        return Err(DicomError::Contradiction { path: path.to_owned(), what });
+        let what =
+            format!("its RescaleSlope of {a:e} and RescaleIntercept of {b:e} make infinite HU");
+        return Err(DicomError::Contradiction {
+            path: path.to_owned(),
+            what,
+        });
     }
     Ok(facts)
 }
@@ -181,12 +222,22 @@ impl Padding {
         let read = |tag| {
             object.whole(tag).map(|v| {
                 let bits = v as u16;
-                (bits, if signed { i64::from(bits as i16) } else { i64::from(bits) })
+                (
+                    bits,
+                    if signed {
+                        i64::from(bits as i16)
+                    } else {
+                        i64::from(bits)
+                    },
+                )
             })
         };
         let (pattern, value) = read(tags::PIXEL_PADDING_VALUE)?;
         let limit = read(tags::PIXEL_PADDING_RANGE_LIMIT).map_or(value, |(_, v)| v);
-        Some(Self { pattern: u32::from(pattern), range: (value.min(limit), value.max(limit)) })
+        Some(Self {
+            pattern: u32::from(pattern),
+            range: (value.min(limit), value.max(limit)),
+        })
     }
 
     fn holds(&self, raw: u32, value: i64) -> bool {
@@ -216,7 +267,10 @@ fn common_position(
             file_name(&images[0].path),
             say(first)
         );
-        return Err(DicomError::Contradiction { path: images[k].path.clone(), what });
+        return Err(DicomError::Contradiction {
+            path: images[k].path.clone(),
+            what,
+        });
     }
     Ok(match first.map(str::parse) {
         Some(Ok(position)) => position,
@@ -239,7 +293,12 @@ fn common_position(
 
 fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
     let those = |test: &dyn Fn(&Facts) -> bool| -> Vec<String> {
-        facts.iter().zip(names).filter(|(f, _)| test(f)).map(|(_, n)| n.clone()).collect()
+        facts
+            .iter()
+            .zip(names)
+            .filter(|(f, _)| test(f))
+            .map(|(_, n)| n.clone())
+            .collect()
     };
     let files = those(&|f| f.no_rescale);
     if !files.is_empty() {
@@ -247,13 +306,17 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
             "{} image(s) lack RescaleSlope or RescaleIntercept; 1 and 0 are used: check that water is at 0 HU",
             files.len()
         );
-        remarks
-            .push(Remark::warning(message, files).forbidding("HU without RescaleSlope or RescaleIntercept"));
+        remarks.push(
+            Remark::warning(message, files)
+                .forbidding("HU without RescaleSlope or RescaleIntercept"),
+        );
     }
     if let Some(unit) = facts.iter().find_map(|f| f.other_unit.as_deref()) {
-        let message = format!("the values are in '{unit}', not in HU; they are used as if they were HU");
+        let message =
+            format!("the values are in '{unit}', not in HU; they are used as if they were HU");
         let files = those(&|f| f.other_unit.is_some());
-        remarks.push(Remark::warning(message, files).forbidding(format!("values in '{unit}' as HU")));
+        remarks
+            .push(Remark::warning(message, files).forbidding(format!("values in '{unit}' as HU")));
     }
     let files = those(&|f| f.lossy);
     if !files.is_empty() {
@@ -267,12 +330,18 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
         let message = format!("{padded} pixels are padding and count as air ({AIR_HU} HU)");
         remarks.push(Remark::note(message, those(&|f| f.padded > 0)));
     }
-    let lowest = facts.iter().map(|f| f.lowest_hu).fold(f32::INFINITY, f32::min);
+    let lowest = facts
+        .iter()
+        .map(|f| f.lowest_hu)
+        .fold(f32::INFINITY, f32::min);
     if lowest < -1024.5 {
         let message = format!("HU go down to {lowest}: values below -1024 count as air");
         remarks.push(Remark::note(message, those(&|f| f.lowest_hu < -1024.5)));
     }
-    let highest = facts.iter().map(|f| f.highest_hu).fold(f32::NEG_INFINITY, f32::max);
+    let highest = facts
+        .iter()
+        .map(|f| f.highest_hu)
+        .fold(f32::NEG_INFINITY, f32::max);
     if let Some(message) = beyond_16_bits(lowest, highest) {
         let files = those(&|f| beyond_16_bits(f.lowest_hu, f.highest_hu).is_some());
         remarks.push(Remark::warning(message, files).forbidding(NO_HU));
@@ -284,7 +353,12 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
 /// Remarks on how the images were taken, which moves their HU.
 fn remark_acquisition(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
     let those = |test: &dyn Fn(&Facts) -> bool| -> Vec<String> {
-        facts.iter().zip(names).filter(|(f, _)| test(f)).map(|(_, n)| n.clone()).collect()
+        facts
+            .iter()
+            .zip(names)
+            .filter(|(f, _)| test(f))
+            .map(|(_, n)| n.clone())
+            .collect()
     };
     if let Some(material) = facts.iter().find_map(|f| f.decomposed.as_deref()) {
         let message = format!(
@@ -292,7 +366,8 @@ fn remark_acquisition(facts: &[Facts], names: &[String], remarks: &mut Vec<Remar
              the images of one energy"
         );
         let caveat = format!("values of {material} as HU");
-        remarks.push(Remark::warning(message, those(&|f| f.decomposed.is_some())).forbidding(caveat));
+        remarks
+            .push(Remark::warning(message, those(&|f| f.decomposed.is_some())).forbidding(caveat));
     }
     let mut tubes_kv: Vec<f64> = facts.iter().filter_map(|f| f.tube_kv).collect();
     tubes_kv.sort_by(f64::total_cmp);
@@ -301,7 +376,10 @@ fn remark_acquisition(facts: &[Facts], names: &[String], remarks: &mut Vec<Remar
         let message = format!(
             "the images were taken with tubes of {first} to {last} kV (KVP): no table of HU is that of all"
         );
-        remarks.push(Remark::warning(message, those(&|f| f.tube_kv.is_some_and(|kv| kv != first))));
+        remarks.push(Remark::warning(
+            message,
+            those(&|f| f.tube_kv.is_some_and(|kv| kv != first)),
+        ));
     }
     let files = those(&|f| f.contrast_agent);
     if !files.is_empty() {
@@ -313,9 +391,20 @@ fn remark_acquisition(facts: &[Facts], names: &[String], remarks: &mut Vec<Remar
 /// The material or energy that values are of, where ImageType names one (PS3.3 C.8.15.2.1: enhanced images of several energies; others
 /// write the same words).
 fn decomposed_into(image_type: &str) -> Option<String> {
-    const MATERIALS: [&str; 8] =
-        ["IODINE", "CALCIUM", "WATER", "VNC", "VIRTUALNONCONTRAST", "ZEFF", "EFFECTIVE_Z", "MATERIAL"];
-    let values = image_type.split('\\').skip(2).map(|value| value.trim().to_uppercase());
+    const MATERIALS: [&str; 8] = [
+        "IODINE",
+        "CALCIUM",
+        "WATER",
+        "VNC",
+        "VIRTUALNONCONTRAST",
+        "ZEFF",
+        "EFFECTIVE_Z",
+        "MATERIAL",
+    ];
+    let values = image_type
+        .split('\\')
+        .skip(2)
+        .map(|value| value.trim().to_uppercase());
     let is_material = |value: &String| {
         let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
         MATERIALS.contains(&value.as_str()) || words.any(|word| MATERIALS.contains(&word))
@@ -325,20 +414,33 @@ fn decomposed_into(image_type: &str) -> Option<String> {
 
 /// Files write that there was none.
 fn is_given(agent: &str) -> bool {
-    !matches!(agent.trim().to_uppercase().as_str(), "" | "NONE" | "NO" | "NATIVE" | "WITHOUT")
+    !matches!(
+        agent.trim().to_uppercase().as_str(),
+        "" | "NONE" | "NO" | "NATIVE" | "WITHOUT"
+    )
 }
 
 /// Warns of a tilted gantry where the planes claim to be upright: the volume is sheared unless it was
 /// resampled.
 fn remark_tilt(grid: &Grid, facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
     let upright = grid.axes()[2].z.abs() > LEVEL_DEG.to_radians().cos();
-    let leaning: Vec<(&Facts, &String)> =
-        facts.iter().zip(names).filter(|(f, _)| f.tilt_deg.is_some()).collect();
-    if let Some(deg) = leaning.iter().find_map(|(f, _)| f.tilt_deg).filter(|_| upright) {
+    let leaning: Vec<(&Facts, &String)> = facts
+        .iter()
+        .zip(names)
+        .filter(|(f, _)| f.tilt_deg.is_some())
+        .collect();
+    if let Some(deg) = leaning
+        .iter()
+        .find_map(|(f, _)| f.tilt_deg)
+        .filter(|_| upright)
+    {
         let message = format!(
             "GantryDetectorTilt is {deg} degrees and the orientation is axial: unless the images were sliced anew, the patient is \
              sheared; the orientation is used"
         );
-        remarks.push(Remark::warning(message, leaning.into_iter().map(|(_, n)| n.clone()).collect()));
+        remarks.push(Remark::warning(
+            message,
+            leaning.into_iter().map(|(_, n)| n.clone()).collect(),
+        ));
     }
 }

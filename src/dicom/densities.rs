@@ -30,7 +30,9 @@ fn has_density(kind: StructureKind) -> bool {
 
 /// The density of a structure that a file holds: one that counts.
 pub fn density_of_file(structure: &Structure) -> Option<DensityOverride> {
-    structure.counted_density().filter(|_| has_density(structure.kind))
+    structure
+        .counted_density()
+        .filter(|_| has_density(structure.kind))
 }
 
 /// Properties that state a density, with their values. Mass is relative to water of 1 g/cm3.
@@ -40,8 +42,13 @@ pub fn properties(given: &DensityOverride) -> Vec<(&'static str, f64)> {
         Density::MassGCm3(value) => (MASS, value),
         Density::RelativeElectrons(value) => (ELECTRONS, value),
     };
-    let medium = MEDIA.iter().find(|(medium, _)| Some(*medium) == given.medium);
-    vec![number, (medium.map_or(MEDIUM_OF_TABLE, |(_, term)| term), SAID)]
+    let medium = MEDIA
+        .iter()
+        .find(|(medium, _)| Some(*medium) == given.medium);
+    vec![
+        number,
+        (medium.map_or(MEDIUM_OF_TABLE, |(_, term)| term), SAID),
+    ]
 }
 
 /// The density that properties of a structure state, where this program wrote them and they say it whole.
@@ -49,7 +56,12 @@ pub fn stated(properties: &[Item], kind: StructureKind) -> Option<DensityOverrid
     let term = |item: &Item| item.text(tags::ROI_PHYSICAL_PROPERTY);
     let terms: Vec<String> = properties.iter().map(term).collect::<Option<_>>()?;
     let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
-    let value = || properties.first()?.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE).ok();
+    let value = || {
+        properties
+            .first()?
+            .try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE)
+            .ok()
+    };
     let medium = |own: &str| match MEDIA.iter().find(|(_, term)| *term == own) {
         Some((medium, _)) => Some(Some(*medium)),
         None => (own == MEDIUM_OF_TABLE).then_some(None),
@@ -60,7 +72,11 @@ pub fn stated(properties: &[Item], kind: StructureKind) -> Option<DensityOverrid
         [ELECTRONS, own] => (Density::RelativeElectrons(value()?), medium(own)?),
         _ => return None,
     };
-    let given = DensityOverride { density, medium, off: false };
+    let given = DensityOverride {
+        density,
+        medium,
+        off: false,
+    };
     (has_density(kind) && given.fault().is_none()).then_some(given)
 }
 
@@ -72,7 +88,8 @@ mod tests {
     fn items(properties: &[(&str, f64)]) -> Vec<Item> {
         let item = |(term, value): &(&str, f64)| {
             let term = DataElement::new(tags::ROI_PHYSICAL_PROPERTY, VR::CS, *term);
-            let value = DataElement::new(tags::ROI_PHYSICAL_PROPERTY_VALUE, VR::DS, value.to_string());
+            let value =
+                DataElement::new(tags::ROI_PHYSICAL_PROPERTY_VALUE, VR::DS, value.to_string());
             Item::from_element_iter([term, value])
         };
         properties.iter().map(item).collect()
@@ -81,19 +98,31 @@ mod tests {
     #[test]
     fn densities_come_back_as_they_left() {
         let numbers = [0.0, 0.3, 1.92, 25.0];
-        let media = [None].into_iter().chain(MEDIA.map(|(medium, _)| Some(medium)));
+        let media = [None]
+            .into_iter()
+            .chain(MEDIA.map(|(medium, _)| Some(medium)));
         let mut all = vec![DensityOverride::AS_SCANNED];
         for medium in media {
             for value in numbers {
                 for density in [Density::MassGCm3(value), Density::RelativeElectrons(value)] {
-                    all.push(DensityOverride { density, medium, off: false });
+                    all.push(DensityOverride {
+                        density,
+                        medium,
+                        off: false,
+                    });
                 }
             }
         }
         for given in all {
             let properties = properties(&given);
-            assert!(properties.iter().all(|(term, _)| term.len() <= 16), "CS has 16 characters");
-            assert_eq!(stated(&items(&properties), StructureKind::Support), Some(given));
+            assert!(
+                properties.iter().all(|(term, _)| term.len() <= 16),
+                "CS has 16 characters"
+            );
+            assert_eq!(
+                stated(&items(&properties), StructureKind::Support),
+                Some(given)
+            );
         }
     }
 
@@ -112,7 +141,11 @@ mod tests {
             &[("EFFECTIVE_Z", 7.0), ("MEDIUM_WATER", 1.0)],
             &[(MASS, 0.5), (ELECTRONS, 0.5), ("MEDIUM_WATER", 1.0)],
         ] {
-            assert_eq!(stated(&items(properties), StructureKind::Support), None, "{properties:?}");
+            assert_eq!(
+                stated(&items(properties), StructureKind::Support),
+                None,
+                "{properties:?}"
+            );
         }
     }
 }

@@ -10,14 +10,21 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum DicomError {
     #[error("cannot read {}: {source}; check that it exists and that you may read it", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("{} holds no files{besides}; name a folder with DICOM files (it is searched with its subfolders)", folder.display())]
     EmptyFolder { folder: PathBuf, besides: String },
     #[error(
         "none of the {files} files in {} is DICOM (the first is '{first}'); name a folder with a DICOM export, or try demo:thorax",
         folder.display()
     )]
-    NoDicom { folder: PathBuf, files: usize, first: String },
+    NoDicom {
+        folder: PathBuf,
+        files: usize,
+        first: String,
+    },
     #[error("{} is not a DICOM file; name a DICOM file or a folder of them", path.display())]
     NotDicom { path: PathBuf },
     #[error("{} is damaged or truncated ({reason}); copy or export it again", path.display())]
@@ -25,17 +32,29 @@ pub enum DicomError {
     #[error("{}: {source}; it is not read", path.display())]
     OverBudget { path: PathBuf, source: OverBudget },
     #[error("{} has no {attribute}; export it again with that attribute", path.display())]
-    Missing { path: PathBuf, attribute: &'static str },
+    Missing {
+        path: PathBuf,
+        attribute: &'static str,
+    },
     #[error("{}: {source}; export it again", path.display())]
-    Attribute { path: PathBuf, source: AttributeError },
+    Attribute {
+        path: PathBuf,
+        source: AttributeError,
+    },
     #[error(
         "{} does not say where it was taken: no {}; give what is missing (--gantry, --isocentre, --sad, --sid, --pixel, or in the \
          window's dialog)",
         path.display(), missing.join(", no ")
     )]
-    NoGeometry { path: PathBuf, missing: Vec<&'static str> },
+    NoGeometry {
+        path: PathBuf,
+        missing: Vec<&'static str>,
+    },
     #[error("{}: its geometry cannot be: {source}", path.display())]
-    Projection { path: PathBuf, source: ProjectionError },
+    Projection {
+        path: PathBuf,
+        source: ProjectionError,
+    },
     #[error("{}: {what}; the file contradicts itself, export it again", path.display())]
     Contradiction { path: PathBuf, what: String },
     #[error("{}: {what}", path.display())]
@@ -43,17 +62,30 @@ pub enum DicomError {
     #[error("{}: the images make no grid: {source}", path.display())]
     Grid { path: PathBuf, source: GridError },
     #[error("{place} mixes {} patients ({}); give each a folder of its own, or open one file or series; `beamsight info` lists what belongs to whom", patients.len(), patients.join(", "))]
-    SeveralPatients { place: String, patients: Vec<String> },
+    SeveralPatients {
+        place: String,
+        patients: Vec<String>,
+    },
     #[error(
         "{}: this {what} is of the patient {theirs}, and what is shown of {ours}; choose another, or answer for it with \
          --accept-patient-mismatch",
         path.display()
     )]
-    OtherPatient { path: PathBuf, what: &'static str, theirs: String, ours: String },
+    OtherPatient {
+        path: PathBuf,
+        what: &'static str,
+        theirs: String,
+        ours: String,
+    },
     #[error("{place} has nothing to show: {what}; add the CT series, structures, plan or dose")]
     NothingToShow { place: String, what: String },
     #[error("there is no {what} number {index} in {place}; it has {count}")]
-    NoSuchChoice { place: String, what: &'static str, index: usize, count: usize },
+    NoSuchChoice {
+        place: String,
+        what: &'static str,
+        index: usize,
+        count: usize,
+    },
     #[error(
         "{files} CT file(s), the first of them {}, hold no image (no Rows, no PixelData): they were cut short, or written \
          without pixels; copy or export them again",

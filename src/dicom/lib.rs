@@ -45,10 +45,11 @@ pub use transfer::{
 };
 pub use tree::{FrameBranch, Leaf, Object, Partner, PatientBranch, StudyBranch, Tree};
 pub use write::{
-    Anonymise, Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported, ExportedFile,
-    Imaging, PlanDoses, Registration, StudyFacts, WriteError, check_export, date_time, export,
-    plan_as_written, plan_faults, structures_as_written, utc_now, why_no_plan_dose, write_ct, write_dose,
-    write_dose_file, write_plan, write_radiograph, write_registration, write_structures,
+    Anonymise, Belonging, DoseBits, DoseFile, DoseOf, ExportOptions, ExportPart, Exported,
+    ExportedFile, Imaging, PlanDoses, Registration, StudyFacts, WriteError, check_export,
+    date_time, export, plan_as_written, plan_faults, structures_as_written, utc_now,
+    why_no_plan_dose, write_ct, write_dose, write_dose_file, write_plan, write_radiograph,
+    write_registration, write_structures,
 };
 
 pub use geometry::Progress;

@@ -37,17 +37,38 @@ pub use self::open as open_header;
 /// # Errors
 /// As [`open`].
 pub fn open_told(path: &Path) -> Result<(Object, Vec<(Severity, String)>), DicomError> {
-    let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
-    let Opened { source, item, doubts, .. } = open_parts(path)?;
-    let or =
-        |own: &str, tag| if own.is_empty() { item.text(tag).unwrap_or_default() } else { own.to_owned() };
+    let broken = |reason| DicomError::Broken {
+        path: path.to_owned(),
+        reason,
+    };
+    let Opened {
+        source,
+        item,
+        doubts,
+        ..
+    } = open_parts(path)?;
+    let or = |own: &str, tag| {
+        if own.is_empty() {
+            item.text(tag).unwrap_or_default()
+        } else {
+            own.to_owned()
+        }
+    };
     let meta = FileMetaTableBuilder::new()
         .transfer_syntax(&source.syntax)
         .media_storage_sop_class_uid(or(&source.class, tags::SOP_CLASS_UID))
         .media_storage_sop_instance_uid(or(&source.instance, tags::SOP_INSTANCE_UID));
     let object = item.with_meta(meta).map_err(|e| broken(root_cause(&e)))?;
-    let oddities = source.oddities.into_iter().map(|oddity| (Severity::Note, oddity));
-    Ok((object, oddities.chain(doubts.into_iter().map(|doubt| (Severity::Warning, doubt))).collect()))
+    let oddities = source
+        .oddities
+        .into_iter()
+        .map(|oddity| (Severity::Note, oddity));
+    Ok((
+        object,
+        oddities
+            .chain(doubts.into_iter().map(|doubt| (Severity::Warning, doubt)))
+            .collect(),
+    ))
 }
 
 /// A file read as far as its pixel data.
@@ -65,14 +86,22 @@ pub struct Opened {
 /// # Errors
 /// As [`open`].
 pub fn open_parts(path: &Path) -> Result<Opened, DicomError> {
-    let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
+    let broken = |reason| DicomError::Broken {
+        path: path.to_owned(),
+        reason,
+    };
     let mut source = source::open(path)?;
     let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.in_file(path))?;
     if source.bytes.position == 0 {
         return Err(broken("it has no data set".to_owned()));
     }
     let item = parse(&walked, source.encoding).map_err(broken)?;
-    Ok(Opened { source, item, pixels: walked.pixels, doubts: walked.doubts })
+    Ok(Opened {
+        source,
+        item,
+        pixels: walked.pixels,
+        doubts: walked.doubts,
+    })
 }
 
 /// Parses elements that were walked before.
@@ -85,7 +114,8 @@ pub fn parse(walked: &Walked, encoding: Encoding) -> Result<Item, String> {
         Encoding::Explicit => entries::EXPLICIT_VR_LITTLE_ENDIAN.erased(),
         Encoding::ExplicitBig => entries::EXPLICIT_VR_BIG_ENDIAN.erased(),
     };
-    let read = || Item::read_dataset_with_ts(&walked.elements[..], &syntax).map_err(|e| root_cause(&e));
+    let read =
+        || Item::read_dataset_with_ts(&walked.elements[..], &syntax).map_err(|e| root_cause(&e));
     fenced(read).and_then(|read| read)
 }
 
@@ -100,7 +130,13 @@ pub fn root_cause(error: &dyn Error) -> String {
 
 /// The file's name without its folder, safe to print.
 pub fn file_name(path: &Path) -> String {
-    plain(&path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()).into_owned()
+    plain(
+        &path
+            .file_name()
+            .unwrap_or(path.as_os_str())
+            .to_string_lossy(),
+    )
+    .into_owned()
 }
 
 /// Why an attribute gives no value: absent or empty, of a wrong type, or out of range. Each error names the
@@ -112,12 +148,19 @@ pub enum AttributeError {
     #[error("its {} is '{text}', which {why}", keyword(*.tag))]
     Unreadable { tag: Tag, text: String, why: String },
     #[error("its {} is {}, not within {} to {}", keyword(*.tag), short(*.value), short(*.low), short(*.high))]
-    OutOfRange { tag: Tag, value: f64, low: f64, high: f64 },
+    OutOfRange {
+        tag: Tag,
+        value: f64,
+        low: f64,
+        high: f64,
+    },
 }
 
 /// An attribute's keyword in the standard: `GantryAngle`.
 pub fn keyword(tag: Tag) -> String {
-    StandardDataDictionary.by_tag(tag).map_or_else(|| tag.to_string(), |entry| entry.alias().to_owned())
+    StandardDataDictionary
+        .by_tag(tag)
+        .map_or_else(|| tag.to_string(), |entry| entry.alias().to_owned())
 }
 
 /// An optional attribute: only a present, wrong one is an error.
@@ -139,7 +182,11 @@ impl<T> IfSaid<T> for Result<T, AttributeError> {
 
 /// A number without the zeros of a very large one.
 fn short(value: f64) -> String {
-    if value.abs() < 1e9 { value.to_string() } else { format!("{value:e}") }
+    if value.abs() < 1e9 {
+        value.to_string()
+    } else {
+        format!("{value:e}")
+    }
 }
 
 /// The value, if it is within the range.
@@ -148,7 +195,16 @@ fn short(value: f64) -> String {
 /// [`AttributeError::OutOfRange`].
 pub fn within(tag: Tag, value: f64, range: RangeInclusive<f64>) -> Result<f64, AttributeError> {
     let (low, high) = (*range.start(), *range.end());
-    if range.contains(&value) { Ok(value) } else { Err(AttributeError::OutOfRange { tag, value, low, high }) }
+    if range.contains(&value) {
+        Ok(value)
+    } else {
+        Err(AttributeError::OutOfRange {
+            tag,
+            value,
+            low,
+            high,
+        })
+    }
 }
 
 /// Typed access to attributes that separates absent, empty and odd values from good ones.
@@ -183,9 +239,20 @@ pub trait Attributes {
             Some(bad) => {
                 let text = self.text(tag).unwrap_or_default();
                 let text = text.split('\\').nth(bad).unwrap_or(&text).trim().to_owned();
-                let whole = text.replacen(',', ".", 1).parse::<f64>().is_ok_and(f64::is_finite);
+                let whole = text
+                    .replacen(',', ".", 1)
+                    .parse::<f64>()
+                    .is_ok_and(f64::is_finite);
                 let comma = text.contains(',') && whole;
-                Err(unreadable(tag, &text, if comma { "has a decimal comma" } else { "is no number" }))
+                Err(unreadable(
+                    tag,
+                    &text,
+                    if comma {
+                        "has a decimal comma"
+                    } else {
+                        "is no number"
+                    },
+                ))
             }
         }
     }
@@ -208,7 +275,11 @@ pub trait Attributes {
     fn try_whole(&self, tag: Tag) -> Result<i64, AttributeError> {
         let value = self.try_number(tag)?;
         let whole = value.fract() == 0.0 && value.abs() < 9e15;
-        if whole { Ok(value as i64) } else { Err(unreadable(tag, &value.to_string(), "is no whole number")) }
+        if whole {
+            Ok(value as i64)
+        } else {
+            Err(unreadable(tag, &value.to_string(), "is no whole number"))
+        }
     }
 
     /// Exactly `N` numbers.
@@ -227,12 +298,15 @@ pub trait Attributes {
 
     /// A whole number, also where it is written as `12.0`.
     fn whole(&self, tag: Tag) -> Option<i64> {
-        self.number(tag).filter(|v| v.fract() == 0.0 && v.abs() < 9e15).map(|v| v as i64)
+        self.number(tag)
+            .filter(|v| v.fract() == 0.0 && v.abs() < 9e15)
+            .map(|v| v as i64)
     }
 
     /// A whole number of 0 or more.
     fn unsigned(&self, tag: Tag) -> Option<u32> {
-        self.whole(tag).and_then(|number| u32::try_from(number).ok())
+        self.whole(tag)
+            .and_then(|number| u32::try_from(number).ok())
     }
 
     /// Three numbers as a vector.
@@ -253,7 +327,10 @@ pub trait Attributes {
 
     /// The items of a sequence; none where it is absent.
     fn items(&self, tag: Tag) -> &[Item] {
-        self.item().get(tag).and_then(|e| e.items()).unwrap_or_default()
+        self.item()
+            .get(tag)
+            .and_then(|e| e.items())
+            .unwrap_or_default()
     }
 }
 
@@ -277,20 +354,31 @@ fn unreadable(tag: Tag, text: &str, why: &str) -> AttributeError {
     if shown.len() == MOST_TEXT {
         shown.push_str("...");
     }
-    AttributeError::Unreadable { tag, text: shown, why: why.to_owned() }
+    AttributeError::Unreadable {
+        tag,
+        text: shown,
+        why: why.to_owned(),
+    }
 }
 
 fn counted(tag: Tag, values: &[f64], wanted: usize) -> AttributeError {
     let text: Vec<String> = values.iter().take(MOST_TEXT).map(f64::to_string).collect();
-    let why =
-        format!("has {} values where {wanted} belong{}", values.len(), if wanted == 1 { "s" } else { "" });
+    let why = format!(
+        "has {} values where {wanted} belong{}",
+        values.len(),
+        if wanted == 1 { "s" } else { "" }
+    );
     unreadable(tag, &text.join(" "), &why)
 }
 
 fn numbers_in(value: &PrimitiveValue) -> Vec<f64> {
     let parse = |s: &str| -> Vec<f64> {
         let s = s.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-        if s.is_empty() { Vec::new() } else { s.split('\\').map(number_in).collect() }
+        if s.is_empty() {
+            Vec::new()
+        } else {
+            s.split('\\').map(number_in).collect()
+        }
     };
     match value {
         PrimitiveValue::Str(s) => parse(s),
@@ -301,5 +389,7 @@ fn numbers_in(value: &PrimitiveValue) -> Vec<f64> {
 }
 
 fn number_in(s: &str) -> f64 {
-    s.trim_matches(|c: char| c.is_whitespace() || c == '\0').parse().unwrap_or(f64::NAN)
+    s.trim_matches(|c: char| c.is_whitespace() || c == '\0')
+        .parse()
+        .unwrap_or(f64::NAN)
 }

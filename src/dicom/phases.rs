@@ -10,8 +10,14 @@ use std::collections::HashSet;
 
 /// Attributes that may separate phases, the clearest first, and the label of a phase (`{}` is the value).
 const PHASE_TAGS: [(Tag, &str); 9] = [
-    (tags::NOMINAL_PERCENTAGE_OF_RESPIRATORY_PHASE, "{} % of the breath"),
-    (tags::NOMINAL_PERCENTAGE_OF_CARDIAC_PHASE, "{} % of the heartbeat"),
+    (
+        tags::NOMINAL_PERCENTAGE_OF_RESPIRATORY_PHASE,
+        "{} % of the breath",
+    ),
+    (
+        tags::NOMINAL_PERCENTAGE_OF_CARDIAC_PHASE,
+        "{} % of the heartbeat",
+    ),
     (tags::TEMPORAL_POSITION_IDENTIFIER, "temporal position {}"),
     (tags::TEMPORAL_POSITION_INDEX, "temporal position {}"),
     (tags::TRIGGER_TIME, "{} ms after the trigger"),
@@ -45,9 +51,13 @@ pub(super) fn split(series: Series, remarks: &mut Vec<Remark>) -> Vec<Series> {
     let parts = places.and_then(|places| {
         let count = places.iter().max().map_or(0, |last| last + 1);
         let repeated = count >= 2 && (series.images.len() as f64) >= (1.0 + WHOLE) * count as f64;
-        repeated.then(|| by_header(&series, &places, count).or_else(|| by_number(&series, &places, count)))?
+        repeated.then(|| {
+            by_header(&series, &places, count).or_else(|| by_number(&series, &places, count))
+        })?
     });
-    let Some(parts) = parts else { return vec![series] };
+    let Some(parts) = parts else {
+        return vec![series];
+    };
     let count = parts.len();
     remarks.push(Remark::note(
         format!(
@@ -57,10 +67,23 @@ pub(super) fn split(series: Series, remarks: &mut Vec<Remark>) -> Vec<Series> {
         Vec::new(),
     ));
     let phase = |(number, (name, images)): (usize, (String, Vec<Image>))| {
-        let name = if name.is_empty() { name } else { format!(" ({name})") };
-        let description = format!("{} phase {} of {count}{name}", series.description, number + 1);
+        let name = if name.is_empty() {
+            name
+        } else {
+            format!(" ({name})")
+        };
+        let description = format!(
+            "{} phase {} of {count}{name}",
+            series.description,
+            number + 1
+        );
         let description = description.trim_start().to_owned();
-        Series { description, planes: images.len(), images, ..series.clone() }
+        Series {
+            description,
+            planes: images.len(),
+            images,
+            ..series.clone()
+        }
     };
     parts.into_iter().enumerate().map(phase).collect()
 }
@@ -69,8 +92,11 @@ pub(super) fn split(series: Series, remarks: &mut Vec<Remark>) -> Vec<Series> {
 fn places_of(series: &Series) -> Option<Vec<usize>> {
     let [row, column] = series.orientation?;
     let normal: DVec3 = row.cross(column);
-    let heights: Vec<f64> =
-        series.images.iter().map(|i| Some(i.position_mm?.dot(normal))).collect::<Option<_>>()?;
+    let heights: Vec<f64> = series
+        .images
+        .iter()
+        .map(|i| Some(i.position_mm?.dot(normal)))
+        .collect::<Option<_>>()?;
     let mut order: Vec<usize> = (0..heights.len()).collect();
     order.sort_by(|a, b| heights[*a].total_cmp(&heights[*b]));
     let mut places = vec![0; heights.len()];
@@ -86,31 +112,35 @@ type Parts = Vec<(String, Vec<Image>)>;
 
 /// Phases by the first attribute whose values make whole scans.
 fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
-    PHASE_TAGS.iter().enumerate().find_map(|(tell, (_, words))| {
-        let value = |i: &Image| i.moment.0[tell].clone();
-        let mut values: Vec<String> = series.images.iter().map(value).collect::<Option<_>>()?;
-        values.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
-            (Ok(a), Ok(b)) => a.total_cmp(&b),
-            _ => a.cmp(b),
-        });
-        values.dedup();
-        // A single image is no phase; and a value for each image would make this slow.
-        if values.len() < 2 || values.len() * 2 > series.images.len() {
-            return None;
-        }
-        let whole_scan = |wanted: &String| {
-            let mine: Vec<usize> = (0..places.len())
-                .filter(|i| series.images[*i].moment.0[tell].as_ref() == Some(wanted))
-                .collect();
-            let covered: HashSet<usize> = mine.iter().map(|i| places[*i]).collect();
-            let whole = covered.len() == mine.len() && covered.len() as f64 >= WHOLE * count as f64;
-            whole.then(|| {
-                let images = mine.iter().map(|i| series.images[*i].clone()).collect();
-                (words.replace("{}", wanted), images)
-            })
-        };
-        values.iter().map(whole_scan).collect()
-    })
+    PHASE_TAGS
+        .iter()
+        .enumerate()
+        .find_map(|(tell, (_, words))| {
+            let value = |i: &Image| i.moment.0[tell].clone();
+            let mut values: Vec<String> = series.images.iter().map(value).collect::<Option<_>>()?;
+            values.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
+                (Ok(a), Ok(b)) => a.total_cmp(&b),
+                _ => a.cmp(b),
+            });
+            values.dedup();
+            // A single image is no phase; and a value for each image would make this slow.
+            if values.len() < 2 || values.len() * 2 > series.images.len() {
+                return None;
+            }
+            let whole_scan = |wanted: &String| {
+                let mine: Vec<usize> = (0..places.len())
+                    .filter(|i| series.images[*i].moment.0[tell].as_ref() == Some(wanted))
+                    .collect();
+                let covered: HashSet<usize> = mine.iter().map(|i| places[*i]).collect();
+                let whole =
+                    covered.len() == mine.len() && covered.len() as f64 >= WHOLE * count as f64;
+                whole.then(|| {
+                    let images = mine.iter().map(|i| series.images[*i].clone()).collect();
+                    (words.replace("{}", wanted), images)
+                })
+            };
+            values.iter().map(whole_scan).collect()
+        })
 }
 
 /// Phases by instance number, where all positions have equally many images: the first of each position, the
@@ -123,9 +153,22 @@ fn by_number(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
     let phases = at[0].len();
     let distinct: HashSet<&str> = series.images.iter().map(|i| i.sop_uid.as_str()).collect();
     let numbered = series.images.iter().all(|i| i.instance.is_some());
-    if !numbered || distinct.len() < series.images.len() || at.iter().any(|images| images.len() != phases) {
+    if !numbered
+        || distinct.len() < series.images.len()
+        || at.iter().any(|images| images.len() != phases)
+    {
         return None;
     }
-    at.iter_mut().for_each(|images| images.sort_by_key(|i| i.instance));
-    Some((0..phases).map(|n| (String::new(), at.iter().map(|images| images[n].clone()).collect())).collect())
+    at.iter_mut()
+        .for_each(|images| images.sort_by_key(|i| i.instance));
+    Some(
+        (0..phases)
+            .map(|n| {
+                (
+                    String::new(),
+                    at.iter().map(|images| images[n].clone()).collect(),
+                )
+            })
+            .collect(),
+    )
 }

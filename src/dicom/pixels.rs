@@ -37,25 +37,43 @@ pub struct Samples {
 impl Layout {
     fn read(object: &Object, path: &Path) -> Result<Self, DicomError> {
         let bits = |tag| object.unsigned(tag);
-        let allocated = bits(tags::BITS_ALLOCATED)
-            .ok_or_else(|| DicomError::Missing { path: path.to_owned(), attribute: "BitsAllocated" })?;
+        let allocated = bits(tags::BITS_ALLOCATED).ok_or_else(|| DicomError::Missing {
+            path: path.to_owned(),
+            attribute: "BitsAllocated",
+        })?;
         let stored = bits(tags::BITS_STORED).unwrap_or(allocated);
         let high_bit = bits(tags::HIGH_BIT).unwrap_or(stored.saturating_sub(1));
-        let layout =
-            Self { allocated, stored, high_bit, signed: bits(tags::PIXEL_REPRESENTATION) == Some(1) };
+        let layout = Self {
+            allocated,
+            stored,
+            high_bit,
+            signed: bits(tags::PIXEL_REPRESENTATION) == Some(1),
+        };
         let whole = matches!(allocated, 8 | 16 | 32);
-        if !whole || stored == 0 || stored > allocated || high_bit >= allocated || high_bit + 1 < stored {
+        if !whole
+            || stored == 0
+            || stored > allocated
+            || high_bit >= allocated
+            || high_bit + 1 < stored
+        {
             let what = format!(
                 "{stored} bits stored of {allocated} allocated with the highest bit {high_bit} is no pixel format"
             );
-            return Err(DicomError::Contradiction { path: path.to_owned(), what });
+            return Err(DicomError::Contradiction {
+                path: path.to_owned(),
+                what,
+            });
         }
         Ok(layout)
     }
 
     /// The value of a sample: other bits (old overlays) masked, the sign extended.
     pub fn value(self, raw: u32) -> i64 {
-        let mask = if self.stored == 32 { u32::MAX } else { (1 << self.stored) - 1 };
+        let mask = if self.stored == 32 {
+            u32::MAX
+        } else {
+            (1 << self.stored) - 1
+        };
         let value = (raw >> (self.high_bit + 1 - self.stored)) & mask;
         if self.signed && value >> (self.stored - 1) & 1 == 1 {
             i64::from(value) - (1i64 << self.stored)
@@ -71,19 +89,31 @@ impl Layout {
 /// [`DicomError`] where pixels are missing, too few, several per pixel, or of unknown compression.
 pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Samples, DicomError> {
     if let Some(per_pixel) = header.whole(tags::SAMPLES_PER_PIXEL).filter(|&n| n != 1) {
-        let what =
-            format!("{per_pixel} samples per pixel: this is a colour picture, not an image of density");
-        return Err(DicomError::Unsupported { path: path.to_owned(), what });
+        let what = format!(
+            "{per_pixel} samples per pixel: this is a colour picture, not an image of density"
+        );
+        return Err(DicomError::Unsupported {
+            path: path.to_owned(),
+            what,
+        });
     }
     let layout = Layout::read(header, path)?;
-    let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
+    let broken = |reason| DicomError::Broken {
+        path: path.to_owned(),
+        reason,
+    };
     let mut source = source::open(path)?;
     let wanted = (expected as u64).saturating_mul(SAMPLE_BYTES);
-    check_unpacked(source.bytes.file, wanted)
-        .map_err(|source| DicomError::OverBudget { path: path.to_owned(), source })?;
+    check_unpacked(source.bytes.file, wanted).map_err(|source| DicomError::OverBudget {
+        path: path.to_owned(),
+        source,
+    })?;
     let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.in_file(path))?;
     let Some(pixels) = walked.pixels else {
-        return Err(DicomError::Missing { path: path.to_owned(), attribute: "PixelData" });
+        return Err(DicomError::Missing {
+            path: path.to_owned(),
+            attribute: "PixelData",
+        });
     };
     let raw = match pixels.length {
         Some(length) => {
@@ -104,7 +134,10 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
         }
     };
     if raw.len() < expected {
-        return Err(broken(format!("{} pixels where {expected} belong", raw.len())));
+        return Err(broken(format!(
+            "{} pixels where {expected} belong",
+            raw.len()
+        )));
     }
     Ok(Samples { raw, layout })
 }
@@ -114,31 +147,56 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
 ///
 /// # Errors
 /// [`DicomError`] where the value is cut short, or larger than the budget of the file.
-pub fn pixel_element(header: &Object, path: &Path) -> Result<(Option<InMemElement>, String), DicomError> {
+pub fn pixel_element(
+    header: &Object,
+    path: &Path,
+) -> Result<(Option<InMemElement>, String), DicomError> {
     let plain = uids::IMPLICIT_VR_LITTLE_ENDIAN.to_owned();
     let mut source = source::open(path)?;
     let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.in_file(path))?;
-    let Some(pixels) = walked.pixels else { return Ok((None, plain)) };
+    let Some(pixels) = walked.pixels else {
+        return Ok((None, plain));
+    };
     let Some(length) = pixels.length else {
         let Fragments { offsets, fragments } =
             fragments(&mut source.bytes).map_err(|fault| fault.in_file(path))?;
         let value = Value::PixelSequence(PixelFragmentSequence::new(offsets, fragments));
-        return Ok((Some(DataElement::new(tags::PIXEL_DATA, VR::OB, value)), source.syntax));
+        return Ok((
+            Some(DataElement::new(tags::PIXEL_DATA, VR::OB, value)),
+            source.syntax,
+        ));
     };
     let length = u64::from(length);
-    check_unpacked(source.bytes.file, length)
-        .map_err(|source| DicomError::OverBudget { path: path.to_owned(), source })?;
+    check_unpacked(source.bytes.file, length).map_err(|source| DicomError::OverBudget {
+        path: path.to_owned(),
+        source,
+    })?;
     let mut value = Vec::new();
-    if !source.bytes.copy(length, &mut value).map_err(|fault| fault.in_file(path))? {
+    if !source
+        .bytes
+        .copy(length, &mut value)
+        .map_err(|fault| fault.in_file(path))?
+    {
         return Err(DicomError::Broken {
             path: path.to_owned(),
             reason: "its pixels are cut short".to_owned(),
         });
     }
     if source.encoding == Encoding::ExplicitBig {
-        little_endian(&mut value, Layout::read(header, path)?.allocated, pixels.words);
+        little_endian(
+            &mut value,
+            Layout::read(header, path)?.allocated,
+            pixels.words,
+        );
     }
-    Ok((Some(DataElement::new(tags::PIXEL_DATA, VR::OW, PrimitiveValue::from(value))), plain))
+    Ok((
+        Some(DataElement::new(
+            tags::PIXEL_DATA,
+            VR::OW,
+            PrimitiveValue::from(value),
+        )),
+        plain,
+    ))
 }
 
 /// Swaps the bytes of big endian samples. Samples of 8 bits in words lie in pairs.
@@ -158,23 +216,44 @@ fn decompress(
     pixels: Fragments,
     expected: usize,
 ) -> Result<Vec<u32>, DicomError> {
-    let missing = |attribute| DicomError::Missing { path: path.to_owned(), attribute };
+    let missing = |attribute| DicomError::Missing {
+        path: path.to_owned(),
+        attribute,
+    };
     let [columns, rows] = catalogue::size_of(header).ok_or_else(|| missing("Rows and Columns"))?;
     let layout = Layout::read(header, path)?;
-    let frame = Frame { columns, rows, bytes: layout.allocated as usize / 8 };
-    let decoder = Decoder::for_syntax(syntax)
-        .map_err(|what| DicomError::Unsupported { path: path.to_owned(), what })?;
+    let frame = Frame {
+        columns,
+        rows,
+        bytes: layout.allocated as usize / 8,
+    };
+    let decoder = Decoder::for_syntax(syntax).map_err(|what| DicomError::Unsupported {
+        path: path.to_owned(),
+        what,
+    })?;
     let wanted = expected / frame.pixels().max(1);
-    let total = header.whole(tags::NUMBER_OF_FRAMES).and_then(|n| usize::try_from(n).ok()).unwrap_or(1);
-    let streams = streams(pixels, total.max(1))
-        .map_err(|what| DicomError::Contradiction { path: path.to_owned(), what })?;
+    let total = header
+        .whole(tags::NUMBER_OF_FRAMES)
+        .and_then(|n| usize::try_from(n).ok())
+        .unwrap_or(1);
+    let streams = streams(pixels, total.max(1)).map_err(|what| DicomError::Contradiction {
+        path: path.to_owned(),
+        what,
+    })?;
     let mut raw = Vec::new();
     for stream in streams.into_iter().take(wanted) {
-        let broken = |reason| DicomError::Broken { path: path.to_owned(), reason };
+        let broken = |reason| DicomError::Broken {
+            path: path.to_owned(),
+            reason,
+        };
         let stream = decoder.checked(stream, frame).map_err(broken)?;
-        let samples = decoder
-            .decode(stream, header, syntax)
-            .map_err(|what| DicomError::Unsupported { path: path.to_owned(), what })?;
+        let samples =
+            decoder
+                .decode(stream, header, syntax)
+                .map_err(|what| DicomError::Unsupported {
+                    path: path.to_owned(),
+                    what,
+                })?;
         raw.extend(unpack(&samples, layout.allocated));
     }
     Ok(raw)
@@ -191,14 +270,17 @@ fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
         return Ok(fragments);
     }
     let (count, declared) = (fragments.len(), offsets.len());
-    let unclear = || format!("it has {frames} frames in {count} fragments, and offsets of {declared}");
+    let unclear =
+        || format!("it has {frames} frames in {count} fragments, and offsets of {declared}");
     if declared != frames || offsets.first() != Some(&0) {
         return Err(unclear());
     }
     let mut streams: Vec<Vec<u8>> = Vec::new();
     let mut at: u64 = 0;
     for fragment in fragments {
-        let begins = offsets.get(streams.len()).is_some_and(|&offset| u64::from(offset) == at);
+        let begins = offsets
+            .get(streams.len())
+            .is_some_and(|&offset| u64::from(offset) == at);
         // Offsets count the eight bytes of each fragment's header.
         at += 8 + fragment.len() as u64;
         match streams.last_mut() {
@@ -206,7 +288,11 @@ fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
             _ => streams.push(fragment),
         }
     }
-    if streams.len() == frames { Ok(streams) } else { Err(unclear()) }
+    if streams.len() == frames {
+        Ok(streams)
+    } else {
+        Err(unclear())
+    }
 }
 
 /// The decoder of a stream.
@@ -286,9 +372,17 @@ fn one_frame(header: &Object, syntax: &str, stream: Vec<u8>) -> Result<Object, S
     put(tags::BITS_STORED, VR::US, allocated.into());
     put(tags::HIGH_BIT, VR::US, allocated.saturating_sub(1).into());
     put(tags::PIXEL_REPRESENTATION, VR::US, 0u16.into());
-    put(tags::PHOTOMETRIC_INTERPRETATION, VR::CS, "MONOCHROME2".into());
+    put(
+        tags::PHOTOMETRIC_INTERPRETATION,
+        VR::CS,
+        "MONOCHROME2".into(),
+    );
     let fragments = PixelFragmentSequence::new_fragments(vec![stream]);
-    one.put(DataElement::new(tags::PIXEL_DATA, VR::OB, Value::PixelSequence(fragments)));
+    one.put(DataElement::new(
+        tags::PIXEL_DATA,
+        VR::OB,
+        Value::PixelSequence(fragments),
+    ));
     let meta = FileMetaTableBuilder::new()
         .transfer_syntax(syntax)
         .media_storage_sop_class_uid(uids::CT_IMAGE_STORAGE)
@@ -299,8 +393,14 @@ fn one_frame(header: &Object, syntax: &str, stream: Vec<u8>) -> Result<Object, S
 fn unpack(bytes: &[u8], allocated: u32) -> Vec<u32> {
     match allocated {
         8 => bytes.iter().map(|&b| u32::from(b)).collect(),
-        16 => bytes.chunks_exact(2).map(|b| u32::from(u16::from_le_bytes([b[0], b[1]]))).collect(),
-        _ => bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect(),
+        16 => bytes
+            .chunks_exact(2)
+            .map(|b| u32::from(u16::from_le_bytes([b[0], b[1]])))
+            .collect(),
+        _ => bytes
+            .chunks_exact(4)
+            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            .collect(),
     }
 }
 
@@ -310,14 +410,36 @@ mod tests {
 
     #[test]
     fn values_are_masked_and_signed() {
-        let twelve = Layout { allocated: 16, stored: 12, high_bit: 11, signed: true };
+        let twelve = Layout {
+            allocated: 16,
+            stored: 12,
+            high_bit: 11,
+            signed: true,
+        };
         assert_eq!(twelve.value(0x0fff), -1);
         assert_eq!(twelve.value(0xf7ff), 2047);
         assert_eq!(twelve.value(0x0800), -2048);
-        let high = Layout { allocated: 16, stored: 12, high_bit: 15, signed: false };
+        let high = Layout {
+            allocated: 16,
+            stored: 12,
+            high_bit: 15,
+            signed: false,
+        };
         assert_eq!(high.value(0xabcf), 0xabc);
-        let full = Layout { allocated: 32, stored: 32, high_bit: 31, signed: false };
+        let full = Layout {
+            allocated: 32,
+            stored: 32,
+            high_bit: 31,
+            signed: false,
+        };
         assert_eq!(full.value(u32::MAX), i64::from(u32::MAX));
-        assert_eq!(Layout { signed: true, ..full }.value(u32::MAX), -1);
+        assert_eq!(
+            Layout {
+                signed: true,
+                ..full
+            }
+            .value(u32::MAX),
+            -1
+        );
     }
 }

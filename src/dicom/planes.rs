@@ -29,12 +29,17 @@ pub fn stack<'a>(
     same_pixels: impl Fn(&Image, &Image) -> bool,
 ) -> Result<Stack<'a>, DicomError> {
     let first = first_of(series)?;
-    let missing = |attribute| DicomError::Missing { path: first.path.clone(), attribute };
+    let missing = |attribute| DicomError::Missing {
+        path: first.path.clone(),
+        attribute,
+    };
     if series.size.contains(&0) {
         return Err(missing("Rows and Columns"));
     }
     let spacing = series.spacing_mm.ok_or_else(|| missing("PixelSpacing"))?;
-    let [row, column] = series.orientation.ok_or_else(|| missing("ImageOrientationPatient"))?;
+    let [row, column] = series
+        .orientation
+        .ok_or_else(|| missing("ImageOrientationPatient"))?;
     let normal = row.cross(column);
     let mut remarks = Vec::new();
     let images = slices_of(series, &mut remarks)?;
@@ -46,22 +51,46 @@ pub fn stack<'a>(
         })?;
         if !position.is_finite() {
             let what = "its ImagePositionPatient has a value that is no number".to_owned();
-            return Err(DicomError::Contradiction { path: image.path.clone(), what });
+            return Err(DicomError::Contradiction {
+                path: image.path.clone(),
+                what,
+            });
         }
-        planes.push(Plane { image, position, height: position.dot(normal) });
+        planes.push(Plane {
+            image,
+            position,
+            height: position.dot(normal),
+        });
     }
     planes.sort_by(|a, b| {
         let key = |p: &Plane| p.image.instance.unwrap_or(i64::MAX);
-        a.height.total_cmp(&b.height).then(key(a).cmp(&key(b))).then_with(|| a.image.path.cmp(&b.image.path))
+        a.height
+            .total_cmp(&b.height)
+            .then(key(a).cmp(&key(b)))
+            .then_with(|| a.image.path.cmp(&b.image.path))
     });
     drop_duplicates(&mut planes, same_pixels, &mut remarks);
     check_shift(&planes, normal, spacing, &mut remarks)?;
     let heights: Vec<f64> = planes.iter().map(|p| p.height - planes[0].height).collect();
-    let grid = Grid::new(planes[0].position, row, column, spacing, series.size, &heights)
-        .map_err(|source| DicomError::Grid { path: first.path.clone(), source })?;
+    let grid = Grid::new(
+        planes[0].position,
+        row,
+        column,
+        spacing,
+        series.size,
+        &heights,
+    )
+    .map_err(|source| DicomError::Grid {
+        path: first.path.clone(),
+        source,
+    })?;
     remark_spacing(&planes, &mut remarks);
     remark_orientation(&grid, &mut remarks);
-    Ok(Stack { grid, images: planes.iter().map(|p| p.image).collect(), remarks })
+    Ok(Stack {
+        grid,
+        images: planes.iter().map(|p| p.image).collect(),
+        remarks,
+    })
 }
 
 fn first_of(series: &Series) -> Result<&Image, DicomError> {
@@ -69,12 +98,22 @@ fn first_of(series: &Series) -> Result<&Image, DicomError> {
         let (place, what) = (format!("series {}", series.uid), "no images".to_owned());
         return Err(DicomError::NothingToShow { place, what });
     };
-    let refuse = |what: String| Err(DicomError::Unsupported { path: first.path.clone(), what });
+    let refuse = |what: String| {
+        Err(DicomError::Unsupported {
+            path: first.path.clone(),
+            what,
+        })
+    };
     if series.modality != "CT" {
-        return refuse(format!("its modality is {}; only CT is shown as HU", series.modality));
+        return refuse(format!(
+            "its modality is {}; only CT is shown as HU",
+            series.modality
+        ));
     }
     if series.multiframe {
-        return refuse("it holds several frames (enhanced CT); export the CT as single images".to_owned());
+        return refuse(
+            "it holds several frames (enhanced CT); export the CT as single images".to_owned(),
+        );
     }
     Ok(first)
 }
@@ -95,7 +134,10 @@ impl NoSlice {
         if values.get(2) == Some(&"LOCALIZER") {
             return Some(Self::Localizer);
         }
-        let mut words = values.iter().skip(2).flat_map(|v| v.split(|c: char| !c.is_ascii_alphanumeric()));
+        let mut words = values
+            .iter()
+            .skip(2)
+            .flat_map(|v| v.split(|c: char| !c.is_ascii_alphanumeric()));
         let projected = words.any(|word| matches!(word, "MIP" | "MINIP" | "MAXIP" | "PROJECTION"));
         (values[0] == "DERIVED" && projected).then_some(Self::Projection)
     }
@@ -110,16 +152,26 @@ impl Series {
 
 /// The images of a series that are slices, with a remark on the others. A series of projections alone is
 /// shown as such.
-fn slices_of<'a>(series: &'a Series, remarks: &mut Vec<Remark>) -> Result<Vec<&'a Image>, DicomError> {
+fn slices_of<'a>(
+    series: &'a Series,
+    remarks: &mut Vec<Remark>,
+) -> Result<Vec<&'a Image>, DicomError> {
     let those = |kind| series.images.iter().filter(move |i| i.no_slice == kind);
-    let names = |kind| those(Some(kind)).map(|i| file_name(&i.path)).collect::<Vec<_>>();
+    let names = |kind| {
+        those(Some(kind))
+            .map(|i| file_name(&i.path))
+            .collect::<Vec<_>>()
+    };
     let [localizers, projections] = [NoSlice::Localizer, NoSlice::Projection].map(names);
     let mut slices: Vec<&Image> = those(None).collect();
     if slices.is_empty() {
         slices = those(Some(NoSlice::Projection)).collect();
         if slices.is_empty() {
             let what = "the series holds nothing but localizers (ImageType), no slices".to_owned();
-            return Err(DicomError::Unsupported { path: series.images[0].path.clone(), what });
+            return Err(DicomError::Unsupported {
+                path: series.images[0].path.clone(),
+                what,
+            });
         }
         remarks.push(
             Remark::warning(
@@ -139,7 +191,10 @@ fn slices_of<'a>(series: &'a Series, remarks: &mut Vec<Remark>) -> Result<Vec<&'
         remarks.push(Remark::warning(message, projections).without_bearing());
     }
     if !localizers.is_empty() {
-        let message = format!("{} image(s) are localizers (ImageType) and are left out", localizers.len());
+        let message = format!(
+            "{} image(s) are localizers (ImageType) and are left out",
+            localizers.len()
+        );
         remarks.push(Remark::warning(message, localizers).without_bearing());
     }
     Ok(slices)
@@ -170,7 +225,11 @@ fn drop_duplicates(
     for plane in planes.drain(..) {
         match kept.last() {
             Some(last) if plane.height - last.height < SAME_PLANE_MM => {
-                let list = if same_pixels(last.image, plane.image) { &mut copies } else { &mut rivals };
+                let list = if same_pixels(last.image, plane.image) {
+                    &mut copies
+                } else {
+                    &mut rivals
+                };
                 list.push(plane.name());
             }
             _ => kept.push(plane),
@@ -178,7 +237,10 @@ fn drop_duplicates(
     }
     *planes = kept;
     if !copies.is_empty() {
-        let message = format!("{} image(s) are copies of another and were passed over", copies.len());
+        let message = format!(
+            "{} image(s) are copies of another and were passed over",
+            copies.len()
+        );
         remarks.push(Remark::note(message, copies));
     }
     if !rivals.is_empty() {
@@ -204,17 +266,29 @@ fn check_shift(
         let d = p.position - base.position;
         d - normal * d.dot(normal)
     };
-    let Some(worst) = planes.iter().max_by(|a, b| shift(a).length().total_cmp(&shift(b).length())) else {
+    let Some(worst) = planes
+        .iter()
+        .max_by(|a, b| shift(a).length().total_cmp(&shift(b).length()))
+    else {
         return Ok(());
     };
     let most = shift(worst).length();
     if most <= ROUNDING_MM {
         return Ok(());
     }
-    let square: f64 = planes.iter().map(|p| (p.height - base.height).powi(2)).sum();
-    let slope = planes.iter().map(|p| shift(p) * (p.height - base.height)).sum::<DVec3>() / square.max(1e-9);
-    let residual =
-        planes.iter().map(|p| (shift(p) - slope * (p.height - base.height)).length()).fold(0.0, f64::max);
+    let square: f64 = planes
+        .iter()
+        .map(|p| (p.height - base.height).powi(2))
+        .sum();
+    let slope = planes
+        .iter()
+        .map(|p| shift(p) * (p.height - base.height))
+        .sum::<DVec3>()
+        / square.max(1e-9);
+    let residual = planes
+        .iter()
+        .map(|p| (shift(p) - slope * (p.height - base.height)).length())
+        .fold(0.0, f64::max);
     let sheared = residual < 0.1 * most;
     let path = worst.image.path.clone();
     if most > 0.5 * spacing[0].min(spacing[1]) {
@@ -246,19 +320,26 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
         let declared = thickness.map_or(String::new(), |t| format!(" (SliceThickness {t} mm)"));
         remarks.push(
             Remark::warning(
-                format!("the series has a single plane{declared}: it has no extent along its normal"),
+                format!(
+                    "the series has a single plane{declared}: it has no extent along its normal"
+                ),
                 vec![planes[0].name()],
             )
             .forbidding("a single plane"),
         );
         return;
     }
-    let steps: Vec<f64> = planes.windows(2).map(|w| w[1].height - w[0].height).collect();
+    let steps: Vec<f64> = planes
+        .windows(2)
+        .map(|w| w[1].height - w[0].height)
+        .collect();
     let mut sorted = steps.clone();
     sorted.sort_by(f64::total_cmp);
     let usual = sorted[sorted.len() / 2];
     let tolerance = (0.01 * usual).max(SAME_PLANE_MM);
-    let odd: Vec<usize> = (0..steps.len()).filter(|&k| (steps[k] - usual).abs() > tolerance).collect();
+    let odd: Vec<usize> = (0..steps.len())
+        .filter(|&k| (steps[k] - usual).abs() > tolerance)
+        .collect();
     let is_gap = |k: usize| {
         let times = steps[k] / usual;
         times > 1.5 && (times - times.round()).abs() < 0.1
@@ -274,7 +355,10 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
                 k + 1,
                 k + 2
             );
-            let caveat = format!("{missing} plane{} missing", if missing == 1 { "" } else { "s" });
+            let caveat = format!(
+                "{missing} plane{} missing",
+                if missing == 1 { "" } else { "s" }
+            );
             let files = vec![planes[k].name(), planes[k + 1].name()];
             remarks.push(Remark::warning(message, files).forbidding(caveat));
         }
@@ -284,29 +368,46 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
             sorted[0],
             sorted[sorted.len() - 1]
         );
-        remarks.push(Remark::note(message, odd.iter().map(|&k| planes[k + 1].name()).collect()));
+        remarks.push(Remark::note(
+            message,
+            odd.iter().map(|&k| planes[k + 1].name()).collect(),
+        ));
     }
-    let unlike = |p: &&Plane| p.image.thickness_mm.is_some_and(|t| (t - usual).abs() > 0.1 * usual);
+    let unlike = |p: &&Plane| {
+        p.image
+            .thickness_mm
+            .is_some_and(|t| (t - usual).abs() > 0.1 * usual)
+    };
     let thick: Vec<&Plane> = planes.iter().filter(unlike).collect();
     if let Some(first) = thick.first() {
         let declared = first.image.thickness_mm.unwrap_or_default();
         let message = format!(
             "SliceThickness is {declared} mm where the planes are {usual:.2} mm apart; the positions are used"
         );
-        remarks.push(Remark::note(message, thick.iter().map(|p| p.name()).collect()));
+        remarks.push(Remark::note(
+            message,
+            thick.iter().map(|p| p.name()).collect(),
+        ));
     }
 }
 
 fn remark_orientation(grid: &Grid, remarks: &mut Vec<Remark>) {
     let normal = grid.axes()[2];
-    let off_deg = normal.abs().max_element().clamp(-1.0, 1.0).acos().to_degrees();
+    let off_deg = normal
+        .abs()
+        .max_element()
+        .clamp(-1.0, 1.0)
+        .acos()
+        .to_degrees();
     if off_deg > 0.01 {
         let message = format!(
             "the planes are tilted by {off_deg:.2} degrees against the patient axes; their own orientation is used"
         );
         remarks.push(Remark::note(message, Vec::new()));
     } else if normal.z.abs() < 0.5 {
-        remarks
-            .push(Remark::note("the planes are not transverse; their own orientation is used", Vec::new()));
+        remarks.push(Remark::note(
+            "the planes are not transverse; their own orientation is used",
+            Vec::new(),
+        ));
     }
 }

@@ -19,33 +19,51 @@ use std::sync::Arc;
 /// # Errors
 /// [`DicomError::NoGeometry`] names the values that neither file nor `given` has; images other than X-rays;
 /// errors in the file.
-pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Vec<Remark>), DicomError> {
+pub fn read_radiograph(
+    path: &Path,
+    given: &Placement,
+) -> Result<(Radiograph, Vec<Remark>), DicomError> {
     let object = open_header(path)?;
     let modality = object.text(tags::MODALITY).unwrap_or_default();
     let is_rt = modality == "RTIMAGE";
     if !is_rt && !matches!(modality.as_str(), "DX" | "CR" | "XA" | "RF" | "DR" | "RG") {
         let what = format!("it is {modality}, not an X-ray (RTIMAGE, DX, CR, XA)");
-        return Err(DicomError::Unsupported { path: path.to_owned(), what });
+        return Err(DicomError::Unsupported {
+            path: path.to_owned(),
+            what,
+        });
     }
-    let size = size_of(&object)
-        .ok_or_else(|| DicomError::Missing { path: path.to_owned(), attribute: "Rows and Columns" })?;
+    let size = size_of(&object).ok_or_else(|| DicomError::Missing {
+        path: path.to_owned(),
+        attribute: "Rows and Columns",
+    })?;
     let mut remarks = Vec::new();
     let mut say = |message: String| remarks.push(Remark::warning(message, vec![file_name(path)]));
     let item = object.item();
-    let declared = if is_rt { rtimage::placement(item) } else { placement(item) };
+    let declared = if is_rt {
+        rtimage::placement(item)
+    } else {
+        placement(item)
+    };
     if let (Some(file), Some(given)) = (declared.position, given.position)
         && file != given
     {
-        say(format!("the file says the patient lies {file}; {given} is used, as given"));
+        say(format!(
+            "the file says the patient lies {file}; {given} is used, as given"
+        ));
     }
     let setup = given
         .or(&declared)
         .setup(size)
-        .map_err(|missing| DicomError::NoGeometry { path: path.to_owned(), missing })?;
+        .map_err(|missing| DicomError::NoGeometry {
+            path: path.to_owned(),
+            missing,
+        })?;
     let mut values = values(&object, path, size)?;
     let (projection, setup, open) = if is_rt {
         let (projection, setup) = rtimage::projection(item, setup, path)?;
-        let open = rtimage::jaws(item).and_then(|jaws| within(&projection, &declared, jaws, &mut say));
+        let open =
+            rtimage::jaws(item).and_then(|jaws| within(&projection, &declared, jaws, &mut say));
         (projection, setup, open)
     } else {
         let (projection, setup) = upright(item, setup, path, &mut values, size, &mut say)?;
@@ -56,7 +74,11 @@ pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Ve
         _ => open,
     };
     let (meaning, values) = sense(item, values, given.bone_is_bright, &mut say);
-    let frame = if given.isocentre_mm.is_some() { String::new() } else { frame_of(item) };
+    let frame = if given.isocentre_mm.is_some() {
+        String::new()
+    } else {
+        frame_of(item)
+    };
     let radiograph = Radiograph {
         setup,
         label: file_name(path),
@@ -76,13 +98,24 @@ pub fn read_radiograph(path: &Path, given: &Placement) -> Result<(Radiograph, Ve
 pub fn read_placement(path: &Path) -> Result<Placement, DicomError> {
     let object = open_header(path)?;
     let is_rt = object.text(tags::MODALITY).as_deref() == Some("RTIMAGE");
-    Ok(if is_rt { rtimage::placement(object.item()) } else { placement(object.item()) })
+    Ok(if is_rt {
+        rtimage::placement(object.item())
+    } else {
+        placement(object.item())
+    })
 }
 
 /// Stored values with the modality's rescale; padding becomes the least value.
-fn values(object: &Object, path: &Path, [columns, rows]: [usize; 2]) -> Result<Vec<f32>, DicomError> {
+fn values(
+    object: &Object,
+    path: &Path,
+    [columns, rows]: [usize; 2],
+) -> Result<Vec<f32>, DicomError> {
     let samples = read_samples(object, path, columns * rows)?;
-    let slope = object.number(tags::RESCALE_SLOPE).filter(|s| *s != 0.0).unwrap_or(1.0);
+    let slope = object
+        .number(tags::RESCALE_SLOPE)
+        .filter(|s| *s != 0.0)
+        .unwrap_or(1.0);
     let intercept = object.number(tags::RESCALE_INTERCEPT).unwrap_or(0.0);
     let table = lookup(object.item());
     let padding = object.whole(tags::PIXEL_PADDING_VALUE);
@@ -102,7 +135,10 @@ fn values(object: &Object, path: &Path, [columns, rows]: [usize; 2]) -> Result<V
     let mut values: Vec<f32> = samples.raw.iter().map(|&raw| value(raw)).collect();
     let least = values.iter().copied().fold(f32::INFINITY, f32::min);
     let least = if least.is_finite() { least } else { 0.0 };
-    values.iter_mut().filter(|v| v.is_nan()).for_each(|v| *v = least);
+    values
+        .iter_mut()
+        .filter(|v| v.is_nan())
+        .for_each(|v| *v = least);
     Ok(values)
 }
 
@@ -111,7 +147,11 @@ fn values(object: &Object, path: &Path, [columns, rows]: [usize; 2]) -> Result<V
 fn lookup(item: &Item) -> Option<(i64, Vec<f32>)> {
     let lut = item.items(tags::MODALITY_LUT_SEQUENCE).first()?;
     let descriptor = lut.numbers(tags::LUT_DESCRIPTOR);
-    let entries: Vec<f32> = lut.numbers(tags::LUT_DATA).into_iter().map(|v| v as f32).collect();
+    let entries: Vec<f32> = lut
+        .numbers(tags::LUT_DATA)
+        .into_iter()
+        .map(|v| v as f32)
+        .collect();
     let first = descriptor.get(1).copied().filter(|v| v.is_finite())?;
     (!entries.is_empty()).then_some((first as i64, entries))
 }
@@ -135,7 +175,10 @@ fn sense(
         (None, None) => !inverse,
     };
     let linear = item.text(tags::PIXEL_INTENSITY_RELATIONSHIP).as_deref() == Some("LIN");
-    if declared.is_none() && sign.is_none() && item.text(tags::PIXEL_INTENSITY_RELATIONSHIP).is_none() {
+    if declared.is_none()
+        && sign.is_none()
+        && item.text(tags::PIXEL_INTENSITY_RELATIONSHIP).is_none()
+    {
         say("the file does not say how its pixels follow the beam; they are taken as bone bright when shown"
             .to_owned());
     }
@@ -148,8 +191,11 @@ fn sense(
 }
 
 fn turned_round(values: Vec<f32>) -> Vec<f32> {
-    let (low, high) =
-        values.iter().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+    let (low, high) = values
+        .iter()
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| {
+            (a.min(*v), b.max(*v))
+        });
     values.into_iter().map(|v| low + (high - v)).collect()
 }
 
@@ -169,15 +215,21 @@ fn placement(item: &Item) -> Placement {
         "RL" => Some(90.0),
         _ => None,
     };
-    let by_positioner = item.number(tags::POSITIONER_PRIMARY_ANGLE).map(|a| (180.0 + a).rem_euclid(360.0));
+    let by_positioner = item
+        .number(tags::POSITIONER_PRIMARY_ANGLE)
+        .map(|a| (180.0 + a).rem_euclid(360.0));
     Placement {
         // These angles are relative to the patient in any position.
         position: None,
         gantry_deg: by_positioner.or_else(by_view),
         couch_deg: None,
         isocentre_mm: item.vector(tags::ISOCENTER_POSITION),
-        sad_mm: item.number(tags::DISTANCE_SOURCE_TO_PATIENT).filter(|v| *v > 0.0),
-        sid_mm: item.number(tags::DISTANCE_SOURCE_TO_DETECTOR).filter(|v| *v > 0.0),
+        sad_mm: item
+            .number(tags::DISTANCE_SOURCE_TO_PATIENT)
+            .filter(|v| *v > 0.0),
+        sid_mm: item
+            .number(tags::DISTANCE_SOURCE_TO_DETECTOR)
+            .filter(|v| *v > 0.0),
         pixel_mm: spacing(tags::IMAGER_PIXEL_SPACING),
         shift_mm: None,
         field_mm: None,
@@ -196,7 +248,10 @@ fn upright(
     size: [usize; 2],
     say: &mut impl FnMut(String),
 ) -> Result<(Projection, Option<ImagingSetup>), DicomError> {
-    let wrong = |source| DicomError::Projection { path: path.to_owned(), source };
+    let wrong = |source| DicomError::Projection {
+        path: path.to_owned(),
+        source,
+    };
     let projection = setup.projection().map_err(wrong)?;
     let shown = item.numbers_of_words(tags::PATIENT_ORIENTATION);
     match shown {
@@ -268,8 +323,11 @@ fn within(
     let open: Vec<bool> = (0..projection.pixels())
         .map(|n| {
             let pixel = projection.pixel_mm((n % columns) as f64, (n / columns) as f64);
-            let between = |v: f64, [low, high]: [f64; 2]| v > low + PENUMBRA_MM && v < high - PENUMBRA_MM;
-            frame.project(pixel).is_some_and(|([px, py], _)| between(px, x) && between(py, y))
+            let between =
+                |v: f64, [low, high]: [f64; 2]| v > low + PENUMBRA_MM && v < high - PENUMBRA_MM;
+            frame
+                .project(pixel)
+                .is_some_and(|([px, py], _)| between(px, x) && between(py, y))
         })
         .collect();
     let count = open.iter().filter(|o| **o).count();

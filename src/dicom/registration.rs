@@ -13,8 +13,14 @@ use std::path::Path;
 /// [`DicomError`]: other than two frames, matrices that are missing, no numbers or not rigid.
 pub fn read_registration(path: &Path) -> Result<Registration, DicomError> {
     let object = open(path)?;
-    let missing = |attribute| DicomError::Missing { path: path.to_owned(), attribute };
-    let contradiction = |what: String| DicomError::Contradiction { path: path.to_owned(), what };
+    let missing = |attribute| DicomError::Missing {
+        path: path.to_owned(),
+        attribute,
+    };
+    let contradiction = |what: String| DicomError::Contradiction {
+        path: path.to_owned(),
+        what,
+    };
     let frame = |item: &Item| item.text(tags::FRAME_OF_REFERENCE_UID);
     let registered = frame(object.item()).ok_or_else(|| missing("FrameOfReferenceUID"))?;
     let others: Vec<&Item> = object
@@ -29,19 +35,25 @@ pub fn read_registration(path: &Path) -> Result<Registration, DicomError> {
         )));
     };
     let steps = moving.items(tags::MATRIX_REGISTRATION_SEQUENCE).iter();
-    let matrices: Vec<&Item> = steps.flat_map(|step| step.items(tags::MATRIX_SEQUENCE)).collect();
+    let matrices: Vec<&Item> = steps
+        .flat_map(|step| step.items(tags::MATRIX_SEQUENCE))
+        .collect();
     if matrices.is_empty() {
         return Err(missing("MatrixSequence"));
     }
     // The first item is applied first (C.20.2.1.1).
-    let matrix = matrices.into_iter().try_fold(DMat4::IDENTITY, |before, item| {
-        let rows: Result<[f64; 16], AttributeError> =
-            item.try_array(tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX);
-        rows.map(|rows| DMat4::from_cols_array(&rows).transpose() * before)
-    });
+    let matrix = matrices
+        .into_iter()
+        .try_fold(DMat4::IDENTITY, |before, item| {
+            let rows: Result<[f64; 16], AttributeError> =
+                item.try_array(tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX);
+            rows.map(|rows| DMat4::from_cols_array(&rows).transpose() * before)
+        });
     let matrix = matrix.map_err(|why| contradiction(why.to_string()))?;
     if Pose::from_matrix(matrix, DVec3::ZERO).is_none() {
-        return Err(contradiction("its matrix is not rigid: it scales, shears or mirrors".to_owned()));
+        return Err(contradiction(
+            "its matrix is not rigid: it scales, shears or mirrors".to_owned(),
+        ));
     }
     Ok(Registration {
         source_frame_uid: frame(moving).unwrap_or_default(),

@@ -19,7 +19,11 @@ const SAME_SAD_MM: f64 = 1.0;
 const MODIFIERS: [(Tag, Tag, &str); 3] = [
     (tags::NUMBER_OF_WEDGES, tags::WEDGE_SEQUENCE, "wedge"),
     (tags::NUMBER_OF_BLOCKS, tags::BLOCK_SEQUENCE, "block"),
-    (tags::NUMBER_OF_COMPENSATORS, tags::COMPENSATOR_SEQUENCE, "compensator"),
+    (
+        tags::NUMBER_OF_COMPENSATORS,
+        tags::COMPENSATOR_SEQUENCE,
+        "compensator",
+    ),
 ];
 
 /// Accessories that no treatment beam passes through.
@@ -49,13 +53,22 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     let number = item
         .try_whole(tags::BEAM_NUMBER)
         .map_err(|error| format!("one of its beams cannot be read: {error}"))?;
-    let number =
-        u32::try_from(number).map_err(|_| format!("one of its beams has the BeamNumber {number}"))?;
-    let name = item.text(tags::BEAM_NAME).unwrap_or_else(|| format!("Beam {number}"));
-    let sequence = if plan.ion { tags::ION_CONTROL_POINT_SEQUENCE } else { tags::CONTROL_POINT_SEQUENCE };
+    let number = u32::try_from(number)
+        .map_err(|_| format!("one of its beams has the BeamNumber {number}"))?;
+    let name = item
+        .text(tags::BEAM_NAME)
+        .unwrap_or_else(|| format!("Beam {number}"));
+    let sequence = if plan.ion {
+        tags::ION_CONTROL_POINT_SEQUENCE
+    } else {
+        tags::CONTROL_POINT_SEQUENCE
+    };
     let points = item.items(sequence);
     let Some(first) = points.first() else {
-        return Err(format!("beam '{name}' has no control points ({})", keyword(sequence)));
+        return Err(format!(
+            "beam '{name}' has no control points ({})",
+            keyword(sequence)
+        ));
     };
     let mut refusal = Refusal::default();
     let mut not_modelled = plan.not_modelled.clone();
@@ -72,7 +85,10 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         if let Ok(mu) = told_mu
             && mu > 0.0
         {
-            notes.warn_beam(&name, &format!("a setup field with {mu} MU, whose dose is not counted"));
+            notes.warn_beam(
+                &name,
+                &format!("a setup field with {mu} MU, whose dose is not counted"),
+            );
         }
     } else if let Err(why) = &told_mu {
         refusal.because(why.clone());
@@ -83,8 +99,13 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
             .and_then(|mv| within(tags::NOMINAL_BEAM_ENERGY, mv, bounds::ENERGY_MV)),
     );
     let place = tags::ISOCENTER_POSITION;
-    let each = |mm: [f64; 3]| mm.into_iter().try_for_each(|v| within(place, v, bounds::PLACE_MM).map(drop));
-    let isocentre = first.try_array(place).and_then(|mm| each(mm).map(|()| DVec3::from(mm)));
+    let each = |mm: [f64; 3]| {
+        mm.into_iter()
+            .try_for_each(|v| within(place, v, bounds::PLACE_MM).map(drop))
+    };
+    let isocentre = first
+        .try_array(place)
+        .and_then(|mm| each(mm).map(|()| DVec3::from(mm)));
     let isocentre = refusal.given(isocentre);
     refuse_distance(item, &mut refusal);
     let unflattened = is_unflattened(item, &mut not_modelled);
@@ -108,7 +129,10 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
         mu: if setup { 0.0 } else { told_mu.unwrap_or(0.0) },
         dose_rate_mu_min: dose_rate_set(points),
         isocentre_mm: isocentre.unwrap_or(DVec3::ZERO),
-        mlc: devices.mlc.filter(|_| walk.has_leaves()).map(|(_, mlc)| mlc),
+        mlc: devices
+            .mlc
+            .filter(|_| walk.has_leaves())
+            .map(|(_, mlc)| mlc),
         control_points: walk.points,
         read_only: None,
         name,
@@ -133,11 +157,16 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
                     "its BeamType is STATIC but it moves while it delivers; it is computed as moving",
                 );
             }
-            for what in beam.not_modelled.iter().filter(|what| !plan.not_modelled.contains(what)) {
+            for what in beam
+                .not_modelled
+                .iter()
+                .filter(|what| !plan.not_modelled.contains(what))
+            {
                 notes.warn_beam(&beam.name, &format!("{what}: not modelled"));
             }
             for id in &beam.accessories {
-                let counted = "counted by its factor in the machine file ([trays]), otherwise not modelled";
+                let counted =
+                    "counted by its factor in the machine file ([trays]), otherwise not modelled";
                 notes.warn_beam(&beam.name, &format!("accessory '{id}': {counted}"));
             }
         }
@@ -148,8 +177,12 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
 
 /// The dose rate that a beam is set to; `None` where it changes, or is that of no machine. No dose hangs on it.
 fn dose_rate_set(points: &[Item]) -> Option<f64> {
-    let mut rates = points.iter().filter_map(|point| point.number(tags::DOSE_RATE_SET));
-    let first = rates.next().filter(|rate| bounds::DOSE_RATE_MU_MIN.contains(rate))?;
+    let mut rates = points
+        .iter()
+        .filter_map(|point| point.number(tags::DOSE_RATE_SET));
+    let first = rates
+        .next()
+        .filter(|rate| bounds::DOSE_RATE_MU_MIN.contains(rate))?;
     rates.all(|rate| rate == first).then_some(first)
 }
 
@@ -165,7 +198,9 @@ fn radiation_of(item: &Item, ion: bool, refusal: &mut Refusal) -> Radiation {
             return Radiation::Proton;
         }
         _ if ion => refusal.because("protons and ions are not computed"),
-        Some(other) => refusal.because(format!("its RadiationType is '{other}', which is not computed")),
+        Some(other) => refusal.because(format!(
+            "its RadiationType is '{other}', which is not computed"
+        )),
         None => refusal.because(AttributeError::Missing(tags::RADIATION_TYPE).to_string()),
     }
     Radiation::Other
@@ -180,15 +215,22 @@ fn is_setup(item: &Item, refusal: &mut Refusal) -> bool {
             true
         }
         Some(other) => {
-            refusal.because(format!("its TreatmentDeliveryType is '{other}', which is not known"));
+            refusal.because(format!(
+                "its TreatmentDeliveryType is '{other}', which is not known"
+            ));
             false
         }
     }
 }
 
 fn refuse_unit(item: &Item, refusal: &mut Refusal) {
-    if let Some(unit) = item.text(tags::PRIMARY_DOSIMETER_UNIT).filter(|unit| unit != "MU") {
-        refusal.because(format!("its meterset is not in monitor units (PrimaryDosimeterUnit '{unit}')"));
+    if let Some(unit) = item
+        .text(tags::PRIMARY_DOSIMETER_UNIT)
+        .filter(|unit| unit != "MU")
+    {
+        refusal.because(format!(
+            "its meterset is not in monitor units (PrimaryDosimeterUnit '{unit}')"
+        ));
     }
 }
 
@@ -196,7 +238,10 @@ fn refuse_unit(item: &Item, refusal: &mut Refusal) {
 /// number states counts as well.
 fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
     for (number, sequence, word) in MODIFIERS {
-        let declared = refusal.given(item.try_number(number).optional()).flatten().unwrap_or(0.0);
+        let declared = refusal
+            .given(item.try_number(number).optional())
+            .flatten()
+            .unwrap_or(0.0);
         let listed = item.items(sequence).len();
         if declared != 0.0 || listed > 0 {
             refusal.because(format!(
@@ -207,10 +252,18 @@ fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
         }
     }
     if let Some(applicator) = item.items(tags::APPLICATOR_SEQUENCE).first() {
-        let kind = applicator.text(tags::APPLICATOR_TYPE).unwrap_or_else(|| "not stated".to_owned());
-        refusal.because(format!("it has an applicator, which is not modelled (ApplicatorType '{kind}')"));
+        let kind = applicator
+            .text(tags::APPLICATOR_TYPE)
+            .unwrap_or_else(|| "not stated".to_owned());
+        refusal.because(format!(
+            "it has an applicator, which is not modelled (ApplicatorType '{kind}')"
+        ));
     }
-    if item.text(tags::ENHANCED_RT_BEAM_LIMITING_DEVICE_DEFINITION_FLAG).as_deref() == Some("YES") {
+    if item
+        .text(tags::ENHANCED_RT_BEAM_LIMITING_DEVICE_DEFINITION_FLAG)
+        .as_deref()
+        == Some("YES")
+    {
         refusal.because(
             "its collimators are given in the enhanced way (EnhancedRTBeamLimitingDeviceDefinitionFlag 'YES'), which is not read",
         );
@@ -219,44 +272,67 @@ fn refuse_modifiers(item: &Item, refusal: &mut Refusal) {
 
 /// Identifiers of accessories in the beam, for which a machine file may have factors. A bolus, a technique and an accessory without an
 /// identifier are not modelled: caveats of the dose.
-fn name_accessories(item: &Item, not_modelled: &mut Vec<String>, refusal: &mut Refusal) -> Vec<String> {
+fn name_accessories(
+    item: &Item,
+    not_modelled: &mut Vec<String>,
+    refusal: &mut Refusal,
+) -> Vec<String> {
     let mut identifiers = Vec::new();
-    let declared = refusal.given(item.try_number(tags::NUMBER_OF_BOLI).optional()).flatten().unwrap_or(0.0);
+    let declared = refusal
+        .given(item.try_number(tags::NUMBER_OF_BOLI).optional())
+        .flatten()
+        .unwrap_or(0.0);
     if declared != 0.0 || !item.items(tags::REFERENCED_BOLUS_SEQUENCE).is_empty() {
         not_modelled.push("bolus".to_owned());
     }
     for accessory in item.items(tags::GENERAL_ACCESSORY_SEQUENCE) {
         let kind = accessory.text(tags::GENERAL_ACCESSORY_TYPE);
-        if !kind.as_ref().is_some_and(|kind| HARMLESS.contains(&kind.as_str())) {
+        if !kind
+            .as_ref()
+            .is_some_and(|kind| HARMLESS.contains(&kind.as_str()))
+        {
             match accessory.text(tags::GENERAL_ACCESSORY_ID) {
                 Some(id) => identifiers.push(id),
-                None => {
-                    not_modelled.push(format!("accessory {}", kind.unwrap_or_default()).trim_end().to_owned())
-                }
+                None => not_modelled.push(
+                    format!("accessory {}", kind.unwrap_or_default())
+                        .trim_end()
+                        .to_owned(),
+                ),
             }
         }
     }
-    if let Some(technique) = item.text(tags::HIGH_DOSE_TECHNIQUE_TYPE).filter(|t| t != "NORMAL") {
+    if let Some(technique) = item
+        .text(tags::HIGH_DOSE_TECHNIQUE_TYPE)
+        .filter(|t| t != "NORMAL")
+    {
         not_modelled.push(format!("technique {technique}"));
     }
     identifiers
 }
 
 fn refuse_distance(item: &Item, refusal: &mut Refusal) {
-    let declared = refusal.given(item.try_number(tags::SOURCE_AXIS_DISTANCE).optional()).flatten();
+    let declared = refusal
+        .given(item.try_number(tags::SOURCE_AXIS_DISTANCE).optional())
+        .flatten();
     if let Some(mm) = declared.filter(|mm| (mm - SAD_MM).abs() > SAME_SAD_MM) {
-        refusal.because(format!("its SourceAxisDistance is {mm} mm, the machines have {SAD_MM} mm"));
+        refusal.because(format!(
+            "its SourceAxisDistance is {mm} mm, the machines have {SAD_MM} mm"
+        ));
     }
 }
 
 fn is_unflattened(item: &Item, not_modelled: &mut Vec<String>) -> bool {
-    let Some(mode) = item.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE).first() else { return false };
+    let Some(mode) = item.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE).first() else {
+        return false;
+    };
     let declared = mode.text(tags::FLUENCE_MODE);
     if declared.as_deref() == Some("STANDARD") {
         return false;
     }
     let id = mode.text(tags::FLUENCE_MODE_ID);
-    let unflattened = id.as_ref().is_some_and(|id| id.to_ascii_uppercase().contains("FFF"));
+    let unflattened = id
+        .as_ref()
+        .is_some_and(|id| id.to_ascii_uppercase().contains("FFF"));
     if !unflattened || declared.as_deref() != Some("NON_STANDARD") {
         let name = id.or(declared).unwrap_or_else(|| "not stated".to_owned());
         not_modelled.push(format!("fluence mode {name}"));
@@ -266,12 +342,16 @@ fn is_unflattened(item: &Item, not_modelled: &mut Vec<String>) -> bool {
 
 /// The shipped machine of a name in a file, as plans written here have it. Names in files are cut to 16 characters.
 fn shipped_of(named: &str) -> Option<String> {
-    Machine::shipped().into_iter().find(|name| name.chars().take(16).eq(named.chars()))
+    Machine::shipped()
+        .into_iter()
+        .find(|name| name.chars().take(16).eq(named.chars()))
 }
 
 /// The machine that a beam names, where that is no shipped one.
 fn treatment_machine(item: &Item) -> Option<String> {
-    let named = item.text(tags::TREATMENT_MACHINE_NAME).map(|name| plain(&name).into_owned())?;
+    let named = item
+        .text(tags::TREATMENT_MACHINE_NAME)
+        .map(|name| plain(&name).into_owned())?;
     (!named.is_empty() && shipped_of(&named).is_none()).then_some(named)
 }
 

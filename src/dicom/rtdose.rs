@@ -2,7 +2,9 @@
 
 use super::DicomError;
 use super::catalogue::{frame_of, size_of};
-use super::object::{AttributeError, Attributes, IfSaid, Object, file_name, keyword, open_header, within};
+use super::object::{
+    AttributeError, Attributes, IfSaid, Object, file_name, keyword, open_header, within,
+};
 use super::pixels::read_samples;
 use case::{Dose, DosePart, DoseStatus, DoseValueError, Remark, Reservations};
 use dicom_dictionary_std::{tags, uids};
@@ -20,11 +22,19 @@ use std::sync::Arc;
 pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     let object = open_header(path)?;
     check_kind(&object, path)?;
-    let attribute = |source| DicomError::Attribute { path: path.to_owned(), source };
-    let scaling = object.try_number(tags::DOSE_GRID_SCALING).map_err(attribute)?;
+    let attribute = |source| DicomError::Attribute {
+        path: path.to_owned(),
+        source,
+    };
+    let scaling = object
+        .try_number(tags::DOSE_GRID_SCALING)
+        .map_err(attribute)?;
     if scaling <= 0.0 {
         let what = format!("its DoseGridScaling is {scaling}");
-        return Err(DicomError::Contradiction { path: path.to_owned(), what });
+        return Err(DicomError::Contradiction {
+            path: path.to_owned(),
+            what,
+        });
     }
     let (grid, order) = grid_of(&object, path)?;
     let samples = read_samples(&object, path, grid.len())?;
@@ -32,11 +42,18 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     let mut gy = Vec::with_capacity(grid.len());
     for &frame in &order {
         let plane = &samples.raw[frame * area..(frame + 1) * area];
-        gy.extend(plane.iter().map(|&raw| (samples.layout.value(raw) as f64 * scaling) as f32));
+        gy.extend(
+            plane
+                .iter()
+                .map(|&raw| (samples.layout.value(raw) as f64 * scaling) as f32),
+        );
     }
     if let Some(bad) = gy.iter().find(|v| !v.is_finite()) {
         let what = format!("its DoseGridScaling of {scaling:e} makes doses of {bad} Gy");
-        return Err(DicomError::Contradiction { path: path.to_owned(), what });
+        return Err(DicomError::Contradiction {
+            path: path.to_owned(),
+            what,
+        });
     }
     let mut remarks = remarks_of(&object, &gy, path);
     let dvhs = object.items(tags::DVH_SEQUENCE).len();
@@ -52,7 +69,11 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     let known = Reservations::of_remarks(&remarks);
     let below_zero = DoseValueError::caveat(&gy);
     let dose = Dose {
-        status: if below_zero.is_some() { DoseStatus::Partial } else { DoseStatus::Imported },
+        status: if below_zero.is_some() {
+            DoseStatus::Partial
+        } else {
+            DoseStatus::Imported
+        },
         caveats: known.caveats.into_iter().chain(below_zero).collect(),
         gy,
         label: format!("{}, {}", label_of(&object), file_name(path)),
@@ -93,18 +114,30 @@ fn remarks_of_kind(object: &Object, path: &Path) -> Vec<Remark> {
         remarks.push(Remark::warning(message, vec![file_name(path)]).forbidding(caveat));
     };
     if is_effective(object) {
-        say("the dose is a biologically effective one, not the physical dose".to_owned(), EFFECTIVE);
+        say(
+            "the dose is a biologically effective one, not the physical dose".to_owned(),
+            EFFECTIVE,
+        );
     }
     // PS3.3 C.8.8.3: the image, densities given to structures, or water.
-    let corrected = object.text(tags::TISSUE_HETEROGENEITY_CORRECTION).unwrap_or_default();
+    let corrected = object
+        .text(tags::TISSUE_HETEROGENEITY_CORRECTION)
+        .unwrap_or_default();
     if corrected.split('\\').any(|what| what.trim() == "WATER") {
         let message = format!(
             "the dose was computed as if the patient were water (TissueHeterogeneityCorrection {corrected})"
         );
         say(message, "computed in water");
     }
-    if let Some(moved) = object.text(tags::SPATIAL_TRANSFORM_OF_DOSE).filter(|moved| moved != "NONE") {
-        let how = if moved == "RIGID" { "moved" } else { "deformed" };
+    if let Some(moved) = object
+        .text(tags::SPATIAL_TRANSFORM_OF_DOSE)
+        .filter(|moved| moved != "NONE")
+    {
+        let how = if moved == "RIGID" {
+            "moved"
+        } else {
+            "deformed"
+        };
         let message = format!(
             "the dose was {how} to other images (SpatialTransformOfDose {moved}): it was not computed on these"
         );
@@ -131,12 +164,16 @@ fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
     }
     match object.text(tags::DOSE_TYPE).as_deref() {
         Some("PHYSICAL" | "EFFECTIVE") => {}
-        Some(other) => say(&format!("its DoseType '{other}' is not known; it is shown as a physical dose")),
+        Some(other) => say(&format!(
+            "its DoseType '{other}' is not known; it is shown as a physical dose"
+        )),
         None => say("it has no DoseType; it is shown as a physical dose"),
     }
     match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
         Some(known) if SUMMATIONS.contains(&known) => {}
-        Some(other) => say(&format!("its DoseSummationType '{other}' is not known: a dose of what?")),
+        Some(other) => say(&format!(
+            "its DoseSummationType '{other}' is not known: a dose of what?"
+        )),
         None => say(
             "it has no DoseSummationType: it does not say whether it is that of a plan, a fraction or a beam",
         ),
@@ -161,10 +198,21 @@ const SUMMATIONS: [&str; 12] = [
 ];
 
 fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
-    let refuse = |what: &str| Err(DicomError::Unsupported { path: path.to_owned(), what: what.to_owned() });
-    let modality = object.text(tags::MODALITY).unwrap_or_else(|| "of no modality".to_owned());
-    if modality != "RTDOSE" && object.text(tags::SOP_CLASS_UID).as_deref() != Some(uids::RT_DOSE_STORAGE) {
-        return refuse(&format!("it is {modality}, not a dose; name an RTDOSE file"));
+    let refuse = |what: &str| {
+        Err(DicomError::Unsupported {
+            path: path.to_owned(),
+            what: what.to_owned(),
+        })
+    };
+    let modality = object
+        .text(tags::MODALITY)
+        .unwrap_or_else(|| "of no modality".to_owned());
+    if modality != "RTDOSE"
+        && object.text(tags::SOP_CLASS_UID).as_deref() != Some(uids::RT_DOSE_STORAGE)
+    {
+        return refuse(&format!(
+            "it is {modality}, not a dose; name an RTDOSE file"
+        ));
     }
     match object.text(tags::DOSE_UNITS).as_deref() {
         Some("GY") => {}
@@ -173,21 +221,34 @@ fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
                 "its dose is relative (DoseUnits RELATIVE), not in Gy, and is not shown; export the dose in Gy",
             );
         }
-        Some(other) => return refuse(&format!("its DoseUnits '{other}' are not GY; export the dose in Gy")),
+        Some(other) => {
+            return refuse(&format!(
+                "its DoseUnits '{other}' are not GY; export the dose in Gy"
+            ));
+        }
         None => {
             let source = AttributeError::Missing(tags::DOSE_UNITS);
-            return Err(DicomError::Attribute { path: path.to_owned(), source });
+            return Err(DicomError::Attribute {
+                path: path.to_owned(),
+                source,
+            });
         }
     }
     if object.text(tags::DOSE_TYPE).as_deref() == Some("ERROR") {
-        return refuse("it holds the error of a dose (DoseType ERROR), not a dose, and is not shown");
+        return refuse(
+            "it holds the error of a dose (DoseType ERROR), not a dose, and is not shown",
+        );
     }
     Ok(())
 }
 
 /// The DoseSummationType in words.
 fn label_of(object: &Object) -> String {
-    let kind = if is_effective(object) { "effective dose" } else { "dose" };
+    let kind = if is_effective(object) {
+        "effective dose"
+    } else {
+        "dose"
+    };
     let of = match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
         Some("PLAN") => "plan".to_owned(),
         Some("BEAM") => match beam_number(object) {
@@ -197,7 +258,10 @@ fn label_of(object: &Object) -> String {
         Some(other) => other.to_ascii_lowercase().replace('_', " "),
         None => String::new(),
     };
-    let comment = object.text(tags::DOSE_COMMENT).map(|c| format!(" ({c})")).unwrap_or_default();
+    let comment = object
+        .text(tags::DOSE_COMMENT)
+        .map(|c| format!(" ({c})"))
+        .unwrap_or_default();
     format!("{of} {kind}{comment}").trim_start().to_owned()
 }
 
@@ -214,14 +278,29 @@ fn beam_number(object: &Object) -> Option<i64> {
 
 /// The grid, and the file's frame of each of its planes.
 fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomError> {
-    let attribute = |source| DicomError::Attribute { path: path.to_owned(), source };
-    let contradiction = |what| DicomError::Contradiction { path: path.to_owned(), what };
-    let size = size_of(object)
-        .ok_or_else(|| DicomError::Missing { path: path.to_owned(), attribute: "Rows and Columns" })?;
+    let attribute = |source| DicomError::Attribute {
+        path: path.to_owned(),
+        source,
+    };
+    let contradiction = |what| DicomError::Contradiction {
+        path: path.to_owned(),
+        what,
+    };
+    let size = size_of(object).ok_or_else(|| DicomError::Missing {
+        path: path.to_owned(),
+        attribute: "Rows and Columns",
+    })?;
     if size.contains(&0) {
-        return Err(contradiction(format!("its Rows are {}, its Columns {}", size[1], size[0])));
+        return Err(contradiction(format!(
+            "its Rows are {}, its Columns {}",
+            size[1], size[0]
+        )));
     }
-    let frames = object.try_whole(tags::NUMBER_OF_FRAMES).optional().map_err(attribute)?.unwrap_or(1);
+    let frames = object
+        .try_whole(tags::NUMBER_OF_FRAMES)
+        .optional()
+        .map_err(attribute)?
+        .unwrap_or(1);
     let frames = usize::try_from(frames).ok().filter(|&n| n > 0);
     let frames = frames.ok_or_else(|| {
         let declared = object.text(tags::NUMBER_OF_FRAMES).unwrap_or_default();
@@ -232,12 +311,21 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
         // Voxels of less than a micrometre or more than a metre are an error of units.
         within(tags::PIXEL_SPACING, mm, 1e-3..=1e3).map_err(attribute)?;
     }
-    let axes: [f64; 6] = object.try_array(tags::IMAGE_ORIENTATION_PATIENT).map_err(attribute)?;
+    let axes: [f64; 6] = object
+        .try_array(tags::IMAGE_ORIENTATION_PATIENT)
+        .map_err(attribute)?;
     let (row, column) = (DVec3::from_slice(&axes[..3]), DVec3::from_slice(&axes[3..]));
-    let position = object.try_array(tags::IMAGE_POSITION_PATIENT).map_err(attribute).map(DVec3::from)?;
-    let offsets = object.try_numbers(tags::GRID_FRAME_OFFSET_VECTOR).optional().map_err(attribute)?;
+    let position = object
+        .try_array(tags::IMAGE_POSITION_PATIENT)
+        .map_err(attribute)
+        .map(DVec3::from)?;
+    let offsets = object
+        .try_numbers(tags::GRID_FRAME_OFFSET_VECTOR)
+        .optional()
+        .map_err(attribute)?;
     let offsets = offsets.unwrap_or_default();
-    let offsets = along_normal(&offsets, frames, position, row.cross(column)).map_err(contradiction)?;
+    let offsets =
+        along_normal(&offsets, frames, position, row.cross(column)).map_err(contradiction)?;
     let mut order: Vec<usize> = (0..offsets.len()).collect();
     order.sort_by(|&a, &b| offsets[a].total_cmp(&offsets[b]));
     let planes: Vec<f64> = order.iter().map(|&frame| offsets[frame]).collect();
@@ -260,7 +348,12 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
 
 /// GridFrameOffsetVector as offsets along the normal from the position. Both conventions of PS3.3 C.8.8.3.2 occur:
 /// offsets (the first is 0) and, on transverse planes, z coordinates (the first is the z of the position).
-fn along_normal(offsets: &[f64], frames: usize, position: DVec3, normal: DVec3) -> Result<Vec<f64>, String> {
+fn along_normal(
+    offsets: &[f64],
+    frames: usize,
+    position: DVec3,
+    normal: DVec3,
+) -> Result<Vec<f64>, String> {
     if offsets.is_empty() && frames <= 1 {
         return Ok(vec![0.0]);
     }
@@ -275,7 +368,10 @@ fn along_normal(offsets: &[f64], frames: usize, position: DVec3, normal: DVec3) 
         return Ok(offsets.to_vec());
     }
     if (first - position.z).abs() < 0.01 && normal.z.abs() > 0.999 {
-        return Ok(offsets.iter().map(|z| (z - first) * normal.z.signum()).collect());
+        return Ok(offsets
+            .iter()
+            .map(|z| (z - first) * normal.z.signum())
+            .collect());
     }
     if frames == 1 {
         // A planar dose: its position alone defines its plane.
@@ -295,10 +391,19 @@ mod tests {
     fn both_conventions_of_plane_offsets_give_the_same_planes() {
         let at = DVec3::new(1.0, 2.0, -50.0);
         let want = vec![0.0, 2.5, 6.0];
-        assert_eq!(along_normal(&[0.0, 2.5, 6.0], 3, at, DVec3::Z).unwrap(), want);
-        assert_eq!(along_normal(&[-50.0, -47.5, -44.0], 3, at, DVec3::Z).unwrap(), want);
+        assert_eq!(
+            along_normal(&[0.0, 2.5, 6.0], 3, at, DVec3::Z).unwrap(),
+            want
+        );
+        assert_eq!(
+            along_normal(&[-50.0, -47.5, -44.0], 3, at, DVec3::Z).unwrap(),
+            want
+        );
         // The normal points to the feet: z falls from plane to plane.
-        assert_eq!(along_normal(&[-50.0, -52.5, -56.0], 3, at, DVec3::NEG_Z).unwrap(), want);
+        assert_eq!(
+            along_normal(&[-50.0, -52.5, -56.0], 3, at, DVec3::NEG_Z).unwrap(),
+            want
+        );
         assert_eq!(along_normal(&[], 1, at, DVec3::Z).unwrap(), vec![0.0]);
         assert!(along_normal(&[0.0, 2.5], 3, at, DVec3::Z).is_err());
         assert!(along_normal(&[7.0, 9.5], 2, at, DVec3::Z).is_err());

@@ -18,14 +18,19 @@ const BEYOND: f64 = 2.0;
 /// image without one, at the receptor's translation.
 pub(super) fn placement(item: &Item) -> Placement {
     let first_exposure = item.items(tags::EXPOSURE_SEQUENCE).first();
-    let angle = |tag| item.number(tag).or_else(|| first_exposure.and_then(|e| e.number(tag)));
+    let angle = |tag| {
+        item.number(tag)
+            .or_else(|| first_exposure.and_then(|e| e.number(tag)))
+    };
     let sad_mm = item.number(tags::RADIATION_MACHINE_SAD);
     let by_translation = || {
         let z = item.vector(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION)?.z;
         Some(sad_mm? - z)
     };
     Placement {
-        position: item.text(tags::PATIENT_POSITION).and_then(|p| p.parse().ok()),
+        position: item
+            .text(tags::PATIENT_POSITION)
+            .and_then(|p| p.parse().ok()),
         gantry_deg: angle(tags::GANTRY_ANGLE),
         couch_deg: angle(tags::PATIENT_SUPPORT_ANGLE),
         isocentre_mm: item.vector(tags::ISOCENTER_POSITION),
@@ -53,22 +58,40 @@ impl InPlane {
     /// `None` where the file has no position of the first pixel.
     fn read(item: &Item, pixel_mm: [f64; 2], path: &Path) -> Result<Option<Self>, DicomError> {
         if let Some(plane) = item.text(tags::RT_IMAGE_PLANE).filter(|p| p != "NORMAL") {
-            let what = format!("its plane is {plane}, not at right angles to the beam; export it as NORMAL");
-            return Err(DicomError::Unsupported { path: path.to_owned(), what });
+            let what = format!(
+                "its plane is {plane}, not at right angles to the beam; export it as NORMAL"
+            );
+            return Err(DicomError::Unsupported {
+                path: path.to_owned(),
+                what,
+            });
         }
-        let [x, y] = item.numbers(tags::RT_IMAGE_POSITION)[..] else { return Ok(None) };
+        let [x, y] = item.numbers(tags::RT_IMAGE_POSITION)[..] else {
+            return Ok(None);
+        };
         let (row_way, column_way) = match item.numbers(tags::RT_IMAGE_ORIENTATION)[..] {
-            [a, b, c, d, e, f] if c.abs() < 1e-4 && f.abs() < 1e-4 => (DVec2::new(a, b), DVec2::new(d, e)),
+            [a, b, c, d, e, f] if c.abs() < 1e-4 && f.abs() < 1e-4 => {
+                (DVec2::new(a, b), DVec2::new(d, e))
+            }
             [] => (DVec2::X, DVec2::NEG_Y),
             _ => {
                 let what = "its RTImageOrientation leaves the plane of the image".to_owned();
-                return Err(DicomError::Contradiction { path: path.to_owned(), what });
+                return Err(DicomError::Contradiction {
+                    path: path.to_owned(),
+                    what,
+                });
             }
         };
         let shift = item.numbers(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION);
-        let shift = DVec2::new(shift.first().copied().unwrap_or(0.0), shift.get(1).copied().unwrap_or(0.0));
-        let turn =
-            DVec2::from_angle(item.number(tags::X_RAY_IMAGE_RECEPTOR_ANGLE).unwrap_or(0.0).to_radians());
+        let shift = DVec2::new(
+            shift.first().copied().unwrap_or(0.0),
+            shift.get(1).copied().unwrap_or(0.0),
+        );
+        let turn = DVec2::from_angle(
+            item.number(tags::X_RAY_IMAGE_RECEPTOR_ANGLE)
+                .unwrap_or(0.0)
+                .to_radians(),
+        );
         Ok(Some(Self {
             first: shift + turn.rotate(DVec2::new(x, y)),
             column: turn.rotate(row_way) * pixel_mm[0],
@@ -94,8 +117,15 @@ pub(super) fn projection(
     setup: ImagingSetup,
     path: &Path,
 ) -> Result<(Projection, Option<ImagingSetup>), DicomError> {
-    let wrong = |source| DicomError::Projection { path: path.to_owned(), source };
-    let beyond = if setup.sid_mm <= setup.sad_mm * (1.0 + NEAR) { BEYOND } else { 1.0 };
+    let wrong = |source| DicomError::Projection {
+        path: path.to_owned(),
+        source,
+    };
+    let beyond = if setup.sid_mm <= setup.sad_mm * (1.0 + NEAR) {
+        BEYOND
+    } else {
+        1.0
+    };
     let Some(plane) = InPlane::read(item, setup.pixel_mm, path)? else {
         let setup = farther(setup, beyond);
         return Ok((setup.projection().map_err(wrong)?, Some(setup)));
@@ -105,10 +135,24 @@ pub(super) fn projection(
     let upright = (plane.column - DVec2::X * setup.pixel_mm[0]).length() < NEAR
         && (plane.row - DVec2::NEG_Y * setup.pixel_mm[1]).length() < NEAR;
     if upright {
-        let setup = farther(ImagingSetup { shift_mm: middle.to_array(), ..setup }, beyond);
+        let setup = farther(
+            ImagingSetup {
+                shift_mm: middle.to_array(),
+                ..setup
+            },
+            beyond,
+        );
         return Ok((setup.projection().map_err(wrong)?, Some(setup)));
     }
-    let ImagingSetup { position, gantry_deg, couch_deg, isocentre_mm, sad_mm, sid_mm, .. } = setup;
+    let ImagingSetup {
+        position,
+        gantry_deg,
+        couch_deg,
+        isocentre_mm,
+        sad_mm,
+        sid_mm,
+        ..
+    } = setup;
     let frame = BeamFrame::new(position, gantry_deg, 0.0, couch_deg, isocentre_mm, sad_mm);
     let [x, y, z] = frame.axes;
     let in_patient = |v: DVec2| -> DVec3 { x * v.x + y * v.y };
@@ -123,13 +167,18 @@ pub(super) fn projection(
 pub(super) fn jaws(item: &Item) -> Option<([[f64; 2]; 2], f64)> {
     let exposure = item.items(tags::EXPOSURE_SEQUENCE).first()?;
     let opening = |names: [&str; 2]| {
-        exposure.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE).iter().find_map(|device| {
-            let kind = device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE)?;
-            match device.numbers(tags::LEAF_JAW_POSITIONS)[..] {
-                [low, high] if names.contains(&kind.as_str()) && low < high => Some([low, high]),
-                _ => None,
-            }
-        })
+        exposure
+            .items(tags::BEAM_LIMITING_DEVICE_SEQUENCE)
+            .iter()
+            .find_map(|device| {
+                let kind = device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE)?;
+                match device.numbers(tags::LEAF_JAW_POSITIONS)[..] {
+                    [low, high] if names.contains(&kind.as_str()) && low < high => {
+                        Some([low, high])
+                    }
+                    _ => None,
+                }
+            })
     };
     let angle = exposure
         .number(tags::BEAM_LIMITING_DEVICE_ANGLE)

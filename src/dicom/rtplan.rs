@@ -18,11 +18,18 @@ use std::path::Path;
 pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, DicomError> {
     let object = open(path)?;
     let ion = object.items(tags::ION_BEAM_SEQUENCE);
-    let beams = if ion.is_empty() { object.items(tags::BEAM_SEQUENCE) } else { ion };
+    let beams = if ion.is_empty() {
+        object.items(tags::BEAM_SEQUENCE)
+    } else {
+        ion
+    };
     if beams.is_empty() {
-        let what =
-            "it has no external beams (BeamSequence): a brachytherapy plan, or an empty one".to_owned();
-        return Err(DicomError::Unsupported { path: path.to_owned(), what });
+        let what = "it has no external beams (BeamSequence): a brachytherapy plan, or an empty one"
+            .to_owned();
+        return Err(DicomError::Unsupported {
+            path: path.to_owned(),
+            what,
+        });
     }
     let groups = object.items(tags::FRACTION_GROUP_SEQUENCE);
     let mut notes = Notes::new(path);
@@ -38,18 +45,27 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     let mut numbers = HashSet::new();
     let mut read = Vec::with_capacity(beams.len());
     for item in beams {
-        let beam = read_beam(item, &facts, &mut notes)
-            .map_err(|what| DicomError::Contradiction { path: path.to_owned(), what })?;
+        let beam =
+            read_beam(item, &facts, &mut notes).map_err(|what| DicomError::Contradiction {
+                path: path.to_owned(),
+                what,
+            })?;
         if !numbers.insert(beam.number) {
             let what = format!("two of its beams have the BeamNumber {}", beam.number);
-            return Err(DicomError::Contradiction { path: path.to_owned(), what });
+            return Err(DicomError::Contradiction {
+                path: path.to_owned(),
+                what,
+            });
         }
         read.push(beam);
     }
     let absent_beams = absent_beams(&facts.metersets, &numbers, &mut notes);
     remark_brachytherapy(groups, &mut notes);
     // A label has 16 characters at most: the name is longer where it begins with the label.
-    let (label, long) = (object.text(tags::RT_PLAN_LABEL), object.text(tags::RT_PLAN_NAME));
+    let (label, long) = (
+        object.text(tags::RT_PLAN_LABEL),
+        object.text(tags::RT_PLAN_NAME),
+    );
     let long = long.filter(|long| label.as_ref().is_none_or(|label| is_beginning(label, long)));
     let name = long.or(label).unwrap_or_else(|| file_name(path));
     let mut plan = Plan {
@@ -69,13 +85,20 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
     }
     note_machines(beams, &plan, &mut notes);
     plan.approval = read_approval(&object);
-    if plan.approval.as_ref().is_some_and(|approval| approval.stage == Stage::Rejected) {
+    if plan
+        .approval
+        .as_ref()
+        .is_some_and(|approval| approval.stage == Stage::Rejected)
+    {
         notes.warn("the plan was rejected (ApprovalStatus)".to_owned());
     }
     plan.remarks = notes.into_remarks();
     // Beams with a fault are read-only by now, and numbers out of bounds passed over in words.
     match plan.fault() {
-        Some(fault) => Err(DicomError::Contradiction { path: path.to_owned(), what: fault.to_string() }),
+        Some(fault) => Err(DicomError::Contradiction {
+            path: path.to_owned(),
+            what: fault.to_string(),
+        }),
         None => Ok(plan),
     }
 }
@@ -91,16 +114,40 @@ fn read_approval(object: &Item) -> Option<Approval> {
     };
     let (date, time) = (text(tags::REVIEW_DATE), text(tags::REVIEW_TIME));
     let is_number = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
-    let parts: Option<Vec<&str>> =
-        [(&date, 0..4), (&date, 4..6), (&date, 6..8), (&time, 0..2), (&time, 2..4), (&time, 4..6)]
-            .into_iter()
-            .map(|(of, range)| of.get(range).filter(is_number))
-            .collect();
-    let zone = if text(tags::MANUFACTURER) == OWN_MANUFACTURER { " UTC" } else { "" };
-    let at = parts.map(|p| format!("{}-{}-{} {}:{}:{}{zone}", p[0], p[1], p[2], p[3], p[4], p[5]));
-    let by = PatientInfo { name: text(tags::REVIEWER_NAME), ..PatientInfo::default() }.in_words();
+    let parts: Option<Vec<&str>> = [
+        (&date, 0..4),
+        (&date, 4..6),
+        (&date, 6..8),
+        (&time, 0..2),
+        (&time, 2..4),
+        (&time, 4..6),
+    ]
+    .into_iter()
+    .map(|(of, range)| of.get(range).filter(is_number))
+    .collect();
+    let zone = if text(tags::MANUFACTURER) == OWN_MANUFACTURER {
+        " UTC"
+    } else {
+        ""
+    };
+    let at = parts.map(|p| {
+        format!(
+            "{}-{}-{} {}:{}:{}{zone}",
+            p[0], p[1], p[2], p[3], p[4], p[5]
+        )
+    });
+    let by = PatientInfo {
+        name: text(tags::REVIEWER_NAME),
+        ..PatientInfo::default()
+    }
+    .in_words();
     let by = plain(&by).chars().take(64).collect();
-    Some(Approval { stage, by, at: at.unwrap_or_default(), reason: String::new() })
+    Some(Approval {
+        stage,
+        by,
+        at: at.unwrap_or_default(),
+        reason: String::new(),
+    })
 }
 
 /// Whether a label is the beginning of a name, or one that an export has numbered because another plan begins likewise.
@@ -133,7 +180,10 @@ impl PlanFacts<'_> {
                  ReferencedBeamNumber)"
                 .to_owned())
         };
-        self.metersets.get(&i64::from(number)).cloned().unwrap_or_else(none)
+        self.metersets
+            .get(&i64::from(number))
+            .cloned()
+            .unwrap_or_else(none)
     }
 
     /// Refuses a beam for another patient position: it would enter from another side.
@@ -150,13 +200,16 @@ impl PlanFacts<'_> {
         let own = self
             .setups
             .iter()
-            .filter(|setup| wanted.is_some() && setup.try_whole(tags::PATIENT_SETUP_NUMBER).ok() == wanted)
+            .filter(|setup| {
+                wanted.is_some() && setup.try_whole(tags::PATIENT_SETUP_NUMBER).ok() == wanted
+            })
             .find_map(|setup| setup.text(tags::PATIENT_POSITION));
         match own.map(|code| (code.parse(), code)) {
             Some((Ok::<PatientPosition, _>(own), _)) if own == plan => {}
             Some((_, code)) => {
-                refusal
-                    .because(format!("its PatientPosition is {code}, that of the plan's first setup {plan}"));
+                refusal.because(format!(
+                    "its PatientPosition is {code}, that of the plan's first setup {plan}"
+                ));
             }
             None => {
                 let wanted = wanted.unwrap_or_default();
@@ -178,7 +231,11 @@ pub(super) struct Notes {
 
 impl Notes {
     fn new(path: &Path) -> Self {
-        Self { file: file_name(path), remarks: Vec::new(), of_beams: Vec::new() }
+        Self {
+            file: file_name(path),
+            remarks: Vec::new(),
+            of_beams: Vec::new(),
+        }
     }
 
     fn warn(&mut self, message: String) {
@@ -194,7 +251,8 @@ impl Notes {
     }
 
     fn note(&mut self, message: String) {
-        self.remarks.push(Remark::note(message, vec![self.file.clone()]));
+        self.remarks
+            .push(Remark::note(message, vec![self.file.clone()]));
     }
 
     pub(super) fn warn_beam(&mut self, beam: &str, what: &str) {
@@ -206,9 +264,15 @@ impl Notes {
     }
 
     fn say_of(&mut self, severity: Severity, beam: &str, what: &str) {
-        match self.of_beams.iter_mut().find(|(s, w, _)| *s == severity && w == what) {
+        match self
+            .of_beams
+            .iter_mut()
+            .find(|(s, w, _)| *s == severity && w == what)
+        {
             Some((_, _, beams)) => beams.push(beam.to_owned()),
-            None => self.of_beams.push((severity, what.to_owned(), vec![beam.to_owned()])),
+            None => self
+                .of_beams
+                .push((severity, what.to_owned(), vec![beam.to_owned()])),
         }
     }
 
@@ -245,7 +309,10 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
             let number = match beam.try_whole(tags::REFERENCED_BEAM_NUMBER) {
                 Ok(number) => number,
                 Err(error) => {
-                    notes.warn(format!("fraction group {}: a beam in it is passed over: {error}", n + 1));
+                    notes.warn(format!(
+                        "fraction group {}: a beam in it is passed over: {error}",
+                        n + 1
+                    ));
                     continue;
                 }
             };
@@ -254,7 +321,9 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
                 .and_then(|mu| within(tags::BEAM_METERSET, mu, bounds::MU))
                 .map_err(|error| error.to_string());
             let mu = if all.contains_key(&number) {
-                Err(format!("fraction groups refer to it twice (ReferencedBeamNumber {number})"))
+                Err(format!(
+                    "fraction groups refer to it twice (ReferencedBeamNumber {number})"
+                ))
             } else if fractions(group) != fractions(&groups[0]) {
                 Err(format!(
                     "fraction group {} has another {} than the first",
@@ -276,7 +345,8 @@ fn absent_beams(
     in_plan: &HashSet<u32>,
     notes: &mut Notes,
 ) -> Vec<AbsentBeam> {
-    let is_in_plan = |number: i64| u32::try_from(number).is_ok_and(|number| in_plan.contains(&number));
+    let is_in_plan =
+        |number: i64| u32::try_from(number).is_ok_and(|number| in_plan.contains(&number));
     let mut absent: Vec<(i64, &Result<f64, String>)> = metersets
         .iter()
         .filter(|(number, _)| !is_in_plan(**number))
@@ -307,12 +377,21 @@ fn absent_beams(
 /// Sources in the patient add a dose that is not computed.
 fn remark_brachytherapy(groups: &[Item], notes: &mut Notes) {
     let has_setups = |group: &Item| {
-        let declared = group.whole(tags::NUMBER_OF_BRACHY_APPLICATION_SETUPS).is_some_and(|n| n > 0);
-        declared || !group.items(tags::REFERENCED_BRACHY_APPLICATION_SETUP_SEQUENCE).is_empty()
+        let declared = group
+            .whole(tags::NUMBER_OF_BRACHY_APPLICATION_SETUPS)
+            .is_some_and(|n| n > 0);
+        declared
+            || !group
+                .items(tags::REFERENCED_BRACHY_APPLICATION_SETUP_SEQUENCE)
+                .is_empty()
     };
     if groups.iter().any(has_setups) {
         let message = "a fraction group delivers brachytherapy beside the beams (NumberOfBrachyApplicationSetups): its dose is not computed";
-        notes.remark(notes.warning(message.to_owned()).forbidding("brachytherapy not counted"));
+        notes.remark(
+            notes
+                .warning(message.to_owned())
+                .forbidding("brachytherapy not counted"),
+        );
     }
 }
 
@@ -331,7 +410,9 @@ fn fractions_of(groups: &[Item], not_modelled: &mut Vec<String>, notes: &mut Not
     let [least, most] = [bounds::FRACTIONS.start(), bounds::FRACTIONS.end()].map(|n| f64::from(*n));
     let counted = declared.and_then(|n| within(tag, n as f64, least..=most));
     counted.map(|n| n as u32).unwrap_or_else(|error| {
-        notes.warn(format!("the number of fractions is not known: {error}; 1 is used"));
+        notes.warn(format!(
+            "the number of fractions is not known: {error}; 1 is used"
+        ));
         not_modelled.push("fractions not known, 1 counted".to_owned());
         1
     })
@@ -342,10 +423,15 @@ fn prescription_gy(references: &[Item], notes: &mut Notes) -> Option<f64> {
     let tag = tags::TARGET_PRESCRIPTION_DOSE;
     let mut all_gy: Vec<f64> = Vec::new();
     for reference in references {
-        if reference.text(tags::DOSE_REFERENCE_TYPE).is_some_and(|kind| kind != "TARGET") {
+        if reference
+            .text(tags::DOSE_REFERENCE_TYPE)
+            .is_some_and(|kind| kind != "TARGET")
+        {
             continue;
         }
-        let read = reference.try_number(tag).and_then(|gy| within(tag, gy, 0.0..=bounds::MOST_COURSE_GY));
+        let read = reference
+            .try_number(tag)
+            .and_then(|gy| within(tag, gy, 0.0..=bounds::MOST_COURSE_GY));
         match read.optional() {
             Ok(declared) => all_gy.extend(declared.filter(|&gy| gy > 0.0)),
             Err(error) => notes.warn(format!("a prescription is passed over: {error}")),
@@ -366,7 +452,10 @@ fn prescription_gy(references: &[Item], notes: &mut Notes) -> Option<f64> {
 }
 
 fn codes_of(setups: &[Item]) -> BTreeSet<String> {
-    setups.iter().filter_map(|setup| setup.text(tags::PATIENT_POSITION)).collect()
+    setups
+        .iter()
+        .filter_map(|setup| setup.text(tags::PATIENT_POSITION))
+        .collect()
 }
 
 fn position_of(
@@ -382,14 +471,21 @@ fn position_of(
             codes.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
         ));
     }
-    match setups.iter().find_map(|setup| setup.text(tags::PATIENT_POSITION)) {
-        Some(code) => {
-            code.parse().map_err(|reason| format!("the plan's PatientPosition is not known: {reason}"))
-        }
+    match setups
+        .iter()
+        .find_map(|setup| setup.text(tags::PATIENT_POSITION))
+    {
+        Some(code) => code
+            .parse()
+            .map_err(|reason| format!("the plan's PatientPosition is not known: {reason}")),
         None => {
             let position = images.unwrap_or_default();
-            notes.warn(format!("the plan has no PatientPosition; {position} is used"));
-            not_modelled.push(format!("position of the patient not stated, {position} taken"));
+            notes.warn(format!(
+                "the plan has no PatientPosition; {position} is used"
+            ));
+            not_modelled.push(format!(
+                "position of the patient not stated, {position} taken"
+            ));
             Ok(position)
         }
     }
@@ -400,20 +496,32 @@ fn main_machine(beams: &[Beam]) -> String {
     let machines = || beams.iter().filter_map(|b| b.machine.as_deref());
     let count = |name: &str| machines().filter(|m| *m == name).count();
     // The first of equally frequent ones: max_by_key would return the last.
-    machines().rev().max_by_key(|name| count(name)).unwrap_or_default().to_owned()
+    machines()
+        .rev()
+        .max_by_key(|name| count(name))
+        .unwrap_or_default()
+        .to_owned()
 }
 
 fn note_machines(items: &[Item], plan: &Plan, notes: &mut Notes) {
-    let declared: BTreeSet<String> =
-        items.iter().filter_map(|b| b.text(tags::TREATMENT_MACHINE_NAME)).collect();
-    let used: BTreeSet<&str> =
-        plan.beams.iter().filter(|b| b.read_only.is_none()).map(|b| plan.machine_of(b)).collect();
+    let declared: BTreeSet<String> = items
+        .iter()
+        .filter_map(|b| b.text(tags::TREATMENT_MACHINE_NAME))
+        .collect();
+    let used: BTreeSet<&str> = plan
+        .beams
+        .iter()
+        .filter(|b| b.read_only.is_none())
+        .map(|b| plan.machine_of(b))
+        .collect();
     if !used.is_empty() {
         let declared = match declared.into_iter().collect::<Vec<_>>().join("', '") {
             none if none.is_empty() => "the file names no treatment machine".to_owned(),
             some => format!("treatment machine '{some}' of the file"),
         };
         let used = used.into_iter().collect::<Vec<_>>().join(", ");
-        notes.note(format!("{declared}: doses are computed with the shipped {used}"));
+        notes.note(format!(
+            "{declared}: doses are computed with the shipped {used}"
+        ));
     }
 }

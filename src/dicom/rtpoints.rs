@@ -5,7 +5,9 @@ use super::object::{AttributeError, Attributes, IfSaid, Item, keyword, within};
 use super::rotation::{read_rotation, rotation_tag};
 use super::rtbeam::Refusal;
 use super::rtplan::Notes;
-use case::{Bank, ControlPoint, Jaws, Mlc, MlcAxis, RotationAxis, bounds, check_leaf_boundaries, turn_deg};
+use case::{
+    Bank, ControlPoint, Jaws, Mlc, MlcAxis, RotationAxis, bounds, check_leaf_boundaries, turn_deg,
+};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
@@ -30,9 +32,16 @@ pub(super) struct Devices {
 
 impl Devices {
     pub(super) fn read(beam: &Item, refusal: &mut Refusal) -> Self {
-        let mut devices = Self { x: false, y: false, mlc: None, layers: 0 };
+        let mut devices = Self {
+            x: false,
+            y: false,
+            mlc: None,
+            layers: 0,
+        };
         for device in beam.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE) {
-            let kind = device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE).unwrap_or_default();
+            let kind = device
+                .text(tags::RT_BEAM_LIMITING_DEVICE_TYPE)
+                .unwrap_or_default();
             let twice = match kind.as_str() {
                 "X" | "ASYMX" => std::mem::replace(&mut devices.x, true),
                 "Y" | "ASYMY" => std::mem::replace(&mut devices.y, true),
@@ -44,20 +53,29 @@ impl Devices {
                     false
                 }
                 "" => {
-                    refusal.because(AttributeError::Missing(tags::RT_BEAM_LIMITING_DEVICE_TYPE).to_string());
+                    refusal.because(
+                        AttributeError::Missing(tags::RT_BEAM_LIMITING_DEVICE_TYPE).to_string(),
+                    );
                     false
                 }
                 _ => {
-                    refusal.because(format!("its RTBeamLimitingDeviceType '{kind}' is not modelled"));
+                    refusal.because(format!(
+                        "its RTBeamLimitingDeviceType '{kind}' is not modelled"
+                    ));
                     false
                 }
             };
             if twice {
-                refusal.because(format!("it has two pairs of jaws '{kind}' (RTBeamLimitingDeviceType)"));
+                refusal.because(format!(
+                    "it has two pairs of jaws '{kind}' (RTBeamLimitingDeviceType)"
+                ));
             }
         }
         if devices.layers > 1 {
-            let kind = devices.mlc.take().map_or_else(String::new, |(kind, _)| kind);
+            let kind = devices
+                .mlc
+                .take()
+                .map_or_else(String::new, |(kind, _)| kind);
             refusal.because(format!(
                 "it has an MLC of {} layers, which is not modelled (RTBeamLimitingDeviceType '{kind}')",
                 devices.layers
@@ -79,14 +97,20 @@ impl Devices {
                 "it has no {which} (BeamLimitingDeviceSequence), and no MLC to bound the field"
             ));
         } else {
-            notes.note_beam(name, &format!("no {which}: the leaves alone bound the field there"));
+            notes.note_beam(
+                name,
+                &format!("no {which}: the leaves alone bound the field there"),
+            );
         }
     }
 
     /// The initial jaws where the file has none: fully open along the leaves, across them at the end of the
     /// leaves.
     fn open_jaws(&self) -> Jaws {
-        let mut jaws = Jaws { x: OPEN_MM, y: OPEN_MM };
+        let mut jaws = Jaws {
+            x: OPEN_MM,
+            y: OPEN_MM,
+        };
         if let Some((_, mlc)) = &self.mlc {
             let b = &mlc.boundaries_mm;
             let across = [b[0], b[b.len() - 1]];
@@ -104,11 +128,14 @@ fn read_mlc(device: &Item, kind: &str, refusal: &mut Refusal) -> Option<Mlc> {
     let boundaries_mm = refusal.given(device.try_numbers(tag))?;
     let name = keyword(tag);
     if let Some(mm) = boundaries_mm.iter().find(|mm| mm.abs() > MOST_MM) {
-        refusal.because(format!("one of its {name} is {mm} mm, not within {MOST_MM} mm"));
+        refusal.because(format!(
+            "one of its {name} is {mm} mm, not within {MOST_MM} mm"
+        ));
         return None;
     }
     let pairs = refusal.given(device.try_whole(tags::NUMBER_OF_LEAF_JAW_PAIRS).optional())?;
-    if boundaries_mm.len() < 2 || pairs.is_some_and(|pairs| pairs != boundaries_mm.len() as i64 - 1) {
+    if boundaries_mm.len() < 2 || pairs.is_some_and(|pairs| pairs != boundaries_mm.len() as i64 - 1)
+    {
         let pairs = pairs.map_or("not stated".to_owned(), |n| n.to_string());
         refusal.because(format!(
             "it has {} {name} and its NumberOfLeafJawPairs is {pairs}",
@@ -120,8 +147,15 @@ fn read_mlc(device: &Item, kind: &str, refusal: &mut Refusal) -> Option<Mlc> {
         refusal.because(format!("{name}: {why}"));
         return None;
     }
-    let axis = if kind.starts_with("MLCY") { MlcAxis::Y } else { MlcAxis::X };
-    Some(Mlc { axis, boundaries_mm })
+    let axis = if kind.starts_with("MLCY") {
+        MlcAxis::Y
+    } else {
+        MlcAxis::X
+    };
+    Some(Mlc {
+        axis,
+        boundaries_mm,
+    })
 }
 
 /// All control points, each with the values inherited from earlier ones.
@@ -143,7 +177,12 @@ const LEANINGS: [(&str, Tag); 4] = [
 ];
 
 impl Walk {
-    pub(super) fn through(items: &[Item], beam: &Item, devices: &Devices, refusal: &mut Refusal) -> Self {
+    pub(super) fn through(
+        items: &[Item],
+        beam: &Item,
+        devices: &Devices,
+        refusal: &mut Refusal,
+    ) -> Self {
         refuse_count(items, beam, refusal);
         let mut now = ControlPoint {
             meterset_weight: 0.0,
@@ -175,7 +214,9 @@ impl Walk {
             walk.points.push(now.clone());
         }
         if !walk.has_leaves() {
-            walk.points.iter_mut().for_each(|point| point.leaves_mm.clear());
+            walk.points
+                .iter_mut()
+                .for_each(|point| point.leaves_mm.clear());
         }
         walk.settle(beam, refusal);
         refuse_turns(items, &walk.points, refusal);
@@ -187,23 +228,37 @@ impl Walk {
         self.points.iter().all(|point| !point.leaves_mm.is_empty())
     }
 
-    fn read_angles(&mut self, item: &Item, first: bool, now: &mut ControlPoint, refusal: &mut Refusal) {
+    fn read_angles(
+        &mut self,
+        item: &Item,
+        first: bool,
+        now: &mut ControlPoint,
+        refusal: &mut Refusal,
+    ) {
         for (tag, angle) in [
             (tags::GANTRY_ANGLE, &mut now.gantry_deg),
             (tags::BEAM_LIMITING_DEVICE_ANGLE, &mut now.collimator_deg),
             (tags::PATIENT_SUPPORT_ANGLE, &mut now.couch_deg),
         ] {
-            match item.try_number(tag).and_then(|deg| within(tag, deg, bounds::ANGLE_DEG)) {
+            match item
+                .try_number(tag)
+                .and_then(|deg| within(tag, deg, bounds::ANGLE_DEG))
+            {
                 Ok(deg) => *angle = deg,
                 Err(AttributeError::Missing(_)) if !first => {}
                 Err(error) => refusal.because(error.to_string()),
             }
         }
         for (name, tag) in LEANINGS {
-            let Some(deg) = refusal.given(item.try_number(tag).optional()).flatten() else { continue };
+            let Some(deg) = refusal.given(item.try_number(tag).optional()).flatten() else {
+                continue;
+            };
             let off = (deg + 180.0).rem_euclid(360.0) - 180.0;
             if off.abs() > LEANS_DEG {
-                refusal.because(format!("its {} is {deg} degrees, which is not modelled", keyword(tag)));
+                refusal.because(format!(
+                    "its {} is {deg} degrees, which is not modelled",
+                    keyword(tag)
+                ));
             } else if off.abs() > 1e-6 {
                 match self.not_modelled_deg.iter_mut().find(|(n, _)| *n == name) {
                     Some((_, most)) if off.abs() > most.abs() => *most = off,
@@ -227,7 +282,10 @@ impl Walk {
                 // The file's may differ from it by rounding.
                 self.points[0].meterset_weight = 0.0;
                 let moves = |w: &[ControlPoint]| {
-                    let held = ControlPoint { meterset_weight: w[0].meterset_weight, ..w[1].clone() };
+                    let held = ControlPoint {
+                        meterset_weight: w[0].meterset_weight,
+                        ..w[1].clone()
+                    };
                     w[1].meterset_weight > w[0].meterset_weight && held != w[0]
                 };
                 self.moves_while_static = beam.text(tags::BEAM_TYPE).as_deref() == Some("STATIC")
@@ -242,9 +300,15 @@ impl Walk {
 
     /// The meterset weights from 0 to 1, where the file has all of them and they agree with their total.
     fn weights(&self, beam: &Item, still: bool, refusal: &mut Refusal) -> Option<Vec<f64>> {
-        let [end, point] =
-            [tags::FINAL_CUMULATIVE_METERSET_WEIGHT, tags::CUMULATIVE_METERSET_WEIGHT].map(keyword);
-        let whole = refusal.given(beam.try_number(tags::FINAL_CUMULATIVE_METERSET_WEIGHT).optional())?;
+        let [end, point] = [
+            tags::FINAL_CUMULATIVE_METERSET_WEIGHT,
+            tags::CUMULATIVE_METERSET_WEIGHT,
+        ]
+        .map(keyword);
+        let whole = refusal.given(
+            beam.try_number(tags::FINAL_CUMULATIVE_METERSET_WEIGHT)
+                .optional(),
+        )?;
         if let Some(whole) = whole.filter(|&whole| whole <= 0.0) {
             refusal.because(format!("its {end} is {whole}, not above 0"));
             return None;
@@ -253,15 +317,18 @@ impl Walk {
         if let (Some(whole), Some(last)) = (whole, last)
             && (last / whole - 1.0).abs() > 1e-3
         {
-            refusal
-                .because(format!("its {end} is {whole}, but the {point} of its last control point {last}"));
+            refusal.because(format!(
+                "its {end} is {whole}, but the {point} of its last control point {last}"
+            ));
             return None;
         }
         if still {
             return None;
         }
         let Some(whole) = whole else {
-            refusal.because(AttributeError::Missing(tags::FINAL_CUMULATIVE_METERSET_WEIGHT).to_string());
+            refusal.because(
+                AttributeError::Missing(tags::FINAL_CUMULATIVE_METERSET_WEIGHT).to_string(),
+            );
             return None;
         };
         if let Some(k) = self.told_weights.iter().position(Option::is_none) {
@@ -270,7 +337,10 @@ impl Walk {
         }
         let declared: Vec<f64> = self.told_weights.iter().flatten().copied().collect();
         if declared[0].abs() > 1e-3 * whole {
-            refusal.because(format!("the {point} of its first control point is {}, not 0", declared[0]));
+            refusal.because(format!(
+                "the {point} of its first control point is {}, not 0",
+                declared[0]
+            ));
             return None;
         }
         if let Some(k) = declared.windows(2).position(|w| w[1] < w[0]) {
@@ -282,19 +352,31 @@ impl Walk {
             ));
             return None;
         }
-        Some(declared.iter().map(|weight| (weight / whole).clamp(0.0, 1.0)).collect())
+        Some(
+            declared
+                .iter()
+                .map(|weight| (weight / whole).clamp(0.0, 1.0))
+                .collect(),
+        )
     }
 }
 
 /// A control point that is missing or out of order moves monitor units to another place.
 fn refuse_count(items: &[Item], beam: &Item, refusal: &mut Refusal) {
-    let declared = refusal.given(beam.try_whole(tags::NUMBER_OF_CONTROL_POINTS).optional()).flatten();
+    let declared = refusal
+        .given(beam.try_whole(tags::NUMBER_OF_CONTROL_POINTS).optional())
+        .flatten();
     if let Some(declared) = declared.filter(|&declared| declared != items.len() as i64) {
-        refusal.because(format!("its NumberOfControlPoints is {declared}, it has {}", items.len()));
+        refusal.because(format!(
+            "its NumberOfControlPoints is {declared}, it has {}",
+            items.len()
+        ));
     }
     let mut before = None;
     for item in items {
-        let index = refusal.given(item.try_whole(tags::CONTROL_POINT_INDEX).optional()).flatten();
+        let index = refusal
+            .given(item.try_whole(tags::CONTROL_POINT_INDEX).optional())
+            .flatten();
         if let (Some(before), Some(index)) = (before, index)
             && index != before + 1
         {
@@ -313,14 +395,21 @@ fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
     if let (Some(now), Ok(start)) = (now, first.try_number(energy))
         && now != start
     {
-        refusal.because(format!("its energy changes (NominalBeamEnergy {start}, then {now})"));
+        refusal.because(format!(
+            "its energy changes (NominalBeamEnergy {start}, then {now})"
+        ));
     }
     let isocentre = tags::ISOCENTER_POSITION;
-    let now = refusal.given(item.try_array(isocentre).optional()).flatten().map(DVec3::from);
+    let now = refusal
+        .given(item.try_array(isocentre).optional())
+        .flatten()
+        .map(DVec3::from);
     if let (Some(now), Ok(start)) = (now, first.try_array(isocentre).map(DVec3::from))
         && (now - start).length() > 0.01
     {
-        refusal.because(format!("its isocentre moves (IsocenterPosition {start}, then {now})"));
+        refusal.because(format!(
+            "its isocentre moves (IsocenterPosition {start}, then {now})"
+        ));
     }
     for tag in [
         tags::TABLE_TOP_VERTICAL_POSITION,
@@ -331,7 +420,10 @@ fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
         if let (Some(now), Ok(start)) = (now, first.try_number(tag))
             && (now - start).abs() > 0.01
         {
-            refusal.because(format!("its table moves ({} {start}, then {now})", keyword(tag)));
+            refusal.because(format!(
+                "its table moves ({} {start}, then {now})",
+                keyword(tag)
+            ));
         }
     }
 }
@@ -361,32 +453,55 @@ fn refuse_turns(items: &[Item], points: &[ControlPoint], refusal: &mut Refusal) 
 }
 
 /// Reads jaws, leaves and wedges of a control point.
-fn read_devices(item: &Item, first: bool, devices: &Devices, now: &mut ControlPoint, refusal: &mut Refusal) {
+fn read_devices(
+    item: &Item,
+    first: bool,
+    devices: &Devices,
+    now: &mut ControlPoint,
+    refusal: &mut Refusal,
+) {
     let mut declared = Vec::new();
     let positions = keyword(tags::LEAF_JAW_POSITIONS);
     for device in item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE) {
-        let Some(kind) = set_device(device, devices, now, refusal) else { continue };
+        let Some(kind) = set_device(device, devices, now, refusal) else {
+            continue;
+        };
         if declared.contains(&kind) {
-            refusal.because(format!("it has two {positions} of the RTBeamLimitingDeviceType '{kind}'"));
+            refusal.because(format!(
+                "it has two {positions} of the RTBeamLimitingDeviceType '{kind}'"
+            ));
         }
         declared.push(kind);
     }
     let where_they_are = keyword(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE);
-    let lacks = |names: [&str; 2]| !names.iter().any(|name| declared.iter().any(|kind| kind == name));
+    let lacks = |names: [&str; 2]| {
+        !names
+            .iter()
+            .any(|name| declared.iter().any(|kind| kind == name))
+    };
     if first {
         for (has, names) in [(devices.x, ["X", "ASYMX"]), (devices.y, ["Y", "ASYMY"])] {
             if has && lacks(names) {
-                refusal.because(format!("it has no {positions} of the {} jaws ({where_they_are})", names[0]));
+                refusal.because(format!(
+                    "it has no {positions} of the {} jaws ({where_they_are})",
+                    names[0]
+                ));
             }
         }
         if devices.mlc.is_some() && now.leaves_mm.is_empty() {
-            refusal.because(format!("it has no {positions} of the leaves ({where_they_are})"));
+            refusal.because(format!(
+                "it has no {positions} of the leaves ({where_they_are})"
+            ));
         }
     }
     for wedge in item.items(tags::WEDGE_POSITION_SEQUENCE) {
-        let position = wedge.text(tags::WEDGE_POSITION).unwrap_or_else(|| "not stated".to_owned());
+        let position = wedge
+            .text(tags::WEDGE_POSITION)
+            .unwrap_or_else(|| "not stated".to_owned());
         if position != "OUT" {
-            refusal.because(format!("it has a wedge, which is not modelled (WedgePosition '{position}')"));
+            refusal.because(format!(
+                "it has a wedge, which is not modelled (WedgePosition '{position}')"
+            ));
         }
     }
 }
@@ -398,12 +513,16 @@ fn set_device(
     now: &mut ControlPoint,
     refusal: &mut Refusal,
 ) -> Option<String> {
-    let kind = item.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE).unwrap_or_default();
+    let kind = item
+        .text(tags::RT_BEAM_LIMITING_DEVICE_TYPE)
+        .unwrap_or_default();
     let tag = tags::LEAF_JAW_POSITIONS;
     let mm = refusal.given(item.try_numbers(tag))?;
     let name = keyword(tag);
     if let Some(mm) = mm.iter().find(|mm| mm.abs() > MOST_MM) {
-        refusal.because(format!("its {name} of '{kind}' are {mm} mm, not within {MOST_MM} mm"));
+        refusal.because(format!(
+            "its {name} of '{kind}' are {mm} mm, not within {MOST_MM} mm"
+        ));
         return None;
     }
     match kind.as_str() {
@@ -411,7 +530,9 @@ fn set_device(
             let pair = match mm[..] {
                 [low, high] if low <= high => [low, high],
                 [low, high] => {
-                    refusal.because(format!("its jaws '{kind}' are crossed ({name} {low} and {high} mm)"));
+                    refusal.because(format!(
+                        "its jaws '{kind}' are crossed ({name} {low} and {high} mm)"
+                    ));
                     return None;
                 }
                 _ => {
@@ -419,17 +540,27 @@ fn set_device(
                     return None;
                 }
             };
-            if kind.ends_with('X') { now.jaws.x = pair } else { now.jaws.y = pair }
+            if kind.ends_with('X') {
+                now.jaws.x = pair
+            } else {
+                now.jaws.y = pair
+            }
         }
         _ if devices.mlc.as_ref().is_some_and(|(mlc, _)| *mlc == kind) => {
-            let pairs = devices.mlc.as_ref().map_or(0, |(_, mlc)| mlc.boundaries_mm.len() - 1);
+            let pairs = devices
+                .mlc
+                .as_ref()
+                .map_or(0, |(_, mlc)| mlc.boundaries_mm.len() - 1);
             if mm.len() != 2 * pairs {
                 refusal.because(format!("{} {name} for {pairs} leaf pairs", mm.len()));
                 return None;
             }
             // All of the negative bank first, then all of the other.
             let (negative, positive) = mm.split_at(pairs);
-            let crossed = negative.iter().zip(positive).position(|(n, p)| n - p > bounds::LEAF_OVERLAP_MM);
+            let crossed = negative
+                .iter()
+                .zip(positive)
+                .position(|(n, p)| n - p > bounds::LEAF_OVERLAP_MM);
             if let Some(n) = crossed {
                 refusal.because(format!(
                     "its leaf pair {} is crossed ({name} {} and {} mm)",
@@ -438,7 +569,11 @@ fn set_device(
                     positive[n]
                 ));
             }
-            now.leaves_mm = negative.iter().zip(positive).map(|(&n, &p)| -> Bank { [n, p] }).collect();
+            now.leaves_mm = negative
+                .iter()
+                .zip(positive)
+                .map(|(&n, &p)| -> Bank { [n, p] })
+                .collect();
         }
         // Several layers, or an MLC that could not be read: refused already.
         _ if kind.starts_with("MLC") && devices.layers > 0 && devices.mlc.is_none() => {}

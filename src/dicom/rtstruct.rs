@@ -4,7 +4,9 @@ use super::DicomError;
 use super::catalogue::frame_of;
 use super::densities::stated;
 use super::object::{AttributeError, Attributes, IfSaid, Item, file_name, keyword, open, within};
-use case::{Contour, Contours, DensityOverride, Remark, Rgb, Structure, StructureKind, StructureSet};
+use case::{
+    Contour, Contours, DensityOverride, Remark, Rgb, Structure, StructureKind, StructureSet,
+};
 use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use glam::DVec3;
@@ -21,10 +23,17 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
     let object = open(path)?;
     let rois = object.items(tags::STRUCTURE_SET_ROI_SEQUENCE);
     if rois.is_empty() {
-        return Err(DicomError::Missing { path: path.to_owned(), attribute: "StructureSetROISequence" });
+        return Err(DicomError::Missing {
+            path: path.to_owned(),
+            attribute: "StructureSetROISequence",
+        });
     }
     let frame = frame_of(&object);
-    let mut reader = Reader { file: file_name(path), remarks: Vec::new(), not_modelled: Vec::new() };
+    let mut reader = Reader {
+        file: file_name(path),
+        remarks: Vec::new(),
+        not_modelled: Vec::new(),
+    };
     let drawn = reader.by_number(object.items(tags::ROI_CONTOUR_SEQUENCE));
     let observed = reader.by_number(object.items(tags::RTROI_OBSERVATIONS_SEQUENCE));
 
@@ -57,8 +66,15 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         let code = observed.and_then(|o| o.text(tags::RTROI_INTERPRETED_TYPE));
         let kind = StructureKind::from_code_and_name(code.as_deref().unwrap_or_default(), &name);
         let density = observed.and_then(|observed| reader.density(observed, &name, kind));
-        let name = if name.is_empty() { format!("ROI {number}") } else { name };
-        let mut structure = Structure { density, ..Structure::new(name, number, kind) };
+        let name = if name.is_empty() {
+            format!("ROI {number}")
+        } else {
+            name
+        };
+        let mut structure = Structure {
+            density,
+            ..Structure::new(name, number, kind)
+        };
         match drawn.get(&number).map(Vec::as_slice) {
             None | Some([]) => {}
             Some([drawn]) => {
@@ -76,11 +92,21 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         }
         structures.push(structure);
     }
-    let mut lost: Vec<u32> = drawn.keys().filter(|number| !numbers.contains(number)).copied().collect();
+    let mut lost: Vec<u32> = drawn
+        .keys()
+        .filter(|number| !numbers.contains(number))
+        .copied()
+        .collect();
     lost.sort_unstable();
     if !lost.is_empty() {
-        let lost = lost.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        reader.warn(format!("contours of no structure are left out (ReferencedROINumber {lost})"));
+        let lost = lost
+            .iter()
+            .map(u32::to_string)
+            .collect::<Vec<_>>()
+            .join(", ");
+        reader.warn(format!(
+            "contours of no structure are left out (ReferencedROINumber {lost})"
+        ));
     }
     if frame.is_empty() {
         reader.warn("the structure set names no frame of reference".to_owned());
@@ -96,7 +122,9 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
             empty.len(),
             empty.join(", ")
         );
-        reader.remarks.push(Remark::note(message, vec![reader.file.clone()]));
+        reader
+            .remarks
+            .push(Remark::note(message, vec![reader.file.clone()]));
     }
     let mut set = StructureSet {
         label: object
@@ -113,7 +141,8 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
         let message = format!(
             "several structures are called '{name}': each after the first has a count behind its name"
         );
-        set.remarks.push(Remark::warning(message, vec![reader.file.clone()]).without_bearing());
+        set.remarks
+            .push(Remark::warning(message, vec![reader.file.clone()]).without_bearing());
     }
     Ok(set)
 }
@@ -162,24 +191,38 @@ impl Reader {
         for item in items {
             match number_of(item, tags::REFERENCED_ROI_NUMBER) {
                 Ok(number) => all.entry(number).or_default().push(item),
-                Err(error) => self.warn(format!("what belongs to a structure is left out: {error}")),
+                Err(error) => {
+                    self.warn(format!("what belongs to a structure is left out: {error}"))
+                }
             }
         }
         all
     }
 
     /// The density that the planner assigned to a structure in place of the CT's; one that is not taken is told.
-    fn density(&mut self, observed: &Item, name: &str, kind: StructureKind) -> Option<DensityOverride> {
+    fn density(
+        &mut self,
+        observed: &Item,
+        name: &str,
+        kind: StructureKind,
+    ) -> Option<DensityOverride> {
         let properties = observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE);
         if let Some(given) = stated(properties, kind) {
-            let message = format!("structure '{name}' has its density for dose from the file: {given}");
-            self.remarks.push(Remark::note(message, vec![self.file.clone()]));
+            let message =
+                format!("structure '{name}' has its density for dose from the file: {given}");
+            self.remarks
+                .push(Remark::note(message, vec![self.file.clone()]));
             return Some(given);
         }
         let declared = |property: &Item| {
-            let what = property.text(tags::ROI_PHYSICAL_PROPERTY).unwrap_or_else(|| "a property".to_owned());
+            let what = property
+                .text(tags::ROI_PHYSICAL_PROPERTY)
+                .unwrap_or_else(|| "a property".to_owned());
             let value = property.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE);
-            let value = value.map_or_else(|e| e.to_string(), |v| format!("ROIPhysicalPropertyValue {v}"));
+            let value = value.map_or_else(
+                |e| e.to_string(),
+                |v| format!("ROIPhysicalPropertyValue {v}"),
+            );
             format!("{what}: {value}")
         };
         let declared: Vec<String> = properties.iter().map(declared).collect();
@@ -222,11 +265,16 @@ impl Reader {
                 )),
                 Err(error) => say(format!("of which {error}: the points are used")),
             }
-            match (contour.text(tags::CONTOUR_GEOMETRIC_TYPE).as_deref(), points_mm.len()) {
+            match (
+                contour.text(tags::CONTOUR_GEOMETRIC_TYPE).as_deref(),
+                points_mm.len(),
+            ) {
                 (Some("POINT"), _) | (_, 1) => structure.points_mm.extend(points_mm),
                 (Some(open @ ("OPEN_PLANAR" | "OPEN_NONPLANAR")), _) => {
                     left_out += 1;
-                    say(format!("{LEFT_OUT}open lines (ContourGeometricType {open})"));
+                    say(format!(
+                        "{LEFT_OUT}open lines (ContourGeometricType {open})"
+                    ));
                 }
                 (_, 2) => {
                     left_out += 1;
@@ -238,46 +286,87 @@ impl Reader {
                     }
                     if let Some(other) = declared.filter(|form| !CLOSED.contains(form)) {
                         left_out += 1;
-                        say(format!("{LEFT_OUT}their ContourGeometricType '{other}' is not known"));
+                        say(format!(
+                            "{LEFT_OUT}their ContourGeometricType '{other}' is not known"
+                        ));
                         continue;
                     }
                     exclusive |= declared == Some(EXCLUSIVE);
                     let image = contour.items(tags::CONTOUR_IMAGE_SEQUENCE).first();
                     let image_uid = image.and_then(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID));
-                    closed.push(Contour { points_mm, image_uid });
+                    closed.push(Contour {
+                        points_mm,
+                        image_uid,
+                    });
                 }
             }
         }
-        structure.contours = if exclusive { Contours::exclusive(closed) } else { closed.into() };
-        let caveat = format!("{left_out} contour{} left out", if left_out == 1 { "" } else { "s" });
+        structure.contours = if exclusive {
+            Contours::exclusive(closed)
+        } else {
+            closed.into()
+        };
+        let caveat = format!(
+            "{left_out} contour{} left out",
+            if left_out == 1 { "" } else { "s" }
+        );
         for (what, count) in said {
-            let remark = self.warning(format!("structure '{}': {count} contour(s) {what}", structure.name));
+            let remark = self.warning(format!(
+                "structure '{}': {count} contour(s) {what}",
+                structure.name
+            ));
             let is_left_out = what.starts_with(LEFT_OUT);
-            self.warn_of(structure, if is_left_out { remark.forbidding(&caveat) } else { remark });
+            self.warn_of(
+                structure,
+                if is_left_out {
+                    remark.forbidding(&caveat)
+                } else {
+                    remark
+                },
+            );
         }
         if more > 0 {
-            let message =
-                format!("structure '{}': {more} more contour(s) are odd or left out", structure.name);
+            let message = format!(
+                "structure '{}': {more} more contour(s) are odd or left out",
+                structure.name
+            );
             let remark = self.warning(message);
-            self.warn_of(structure, if left_out > 0 { remark.forbidding(&caveat) } else { remark });
+            self.warn_of(
+                structure,
+                if left_out > 0 {
+                    remark.forbidding(&caveat)
+                } else {
+                    remark
+                },
+            );
         }
         let mended = structure.contours.mended();
         for words in mended.remarks() {
             let remark = self.warning(format!("structure '{}': {words}", structure.name));
             // Only where it is not known what counts is the volume another than was drawn.
             let is_unclear = mended.unclear > 0 && words.contains("exclusive-or");
-            let remark =
-                if is_unclear { remark.forbidding("contours that cannot be told apart") } else { remark };
+            let remark = if is_unclear {
+                remark.forbidding("contours that cannot be told apart")
+            } else {
+                remark
+            };
             self.warn_of(structure, remark);
         }
-        let winding = structure.contours.par_iter().filter(|contour| contour.winds_twice()).count();
+        let winding = structure
+            .contours
+            .par_iter()
+            .filter(|contour| contour.winds_twice())
+            .count();
         if winding > 0 && !exclusive {
             let message = format!(
                 "structure '{}': {winding} contour(s) go round a part of their area twice, which counts as outside (even-odd rule); \
                  correct them in the planning system",
                 structure.name
             );
-            let caveat = format!("{winding} contour{} winding twice", if winding == 1 { "" } else { "s" });
+            let caveat = format!(
+                "{winding} contour{} winding twice",
+                if winding == 1 { "" } else { "s" }
+            );
             self.warn_of(structure, self.warning(message).forbidding(caveat));
         }
     }
@@ -301,15 +390,26 @@ const EXCLUSIVE: &str = "CLOSEDPLANAR_XOR";
 /// The points of a contour, patient LPS, mm, or why it is malformed.
 fn points_of(contour: &Item) -> Result<Vec<DVec3>, String> {
     let tag = tags::CONTOUR_DATA;
-    let values = contour.try_numbers(tag).map_err(|error| error.to_string())?;
+    let values = contour
+        .try_numbers(tag)
+        .map_err(|error| error.to_string())?;
     if values.len() % 3 != 0 {
-        return Err(format!("its ContourData are {} values, no points of three", values.len()));
+        return Err(format!(
+            "its ContourData are {} values, no points of three",
+            values.len()
+        ));
     }
     for mm in &values {
         within(tag, *mm, -MOST_MM..=MOST_MM).map_err(|error| error.to_string())?;
     }
-    let offset = contour.try_array(CONTOUR_OFFSET_VECTOR).optional().map_err(|error| error.to_string())?;
-    if let Some(offset) = offset.map(DVec3::from).filter(|offset| *offset != DVec3::ZERO) {
+    let offset = contour
+        .try_array(CONTOUR_OFFSET_VECTOR)
+        .optional()
+        .map_err(|error| error.to_string())?;
+    if let Some(offset) = offset
+        .map(DVec3::from)
+        .filter(|offset| *offset != DVec3::ZERO)
+    {
         return Err(format!("its ContourOffsetVector {offset} is not read"));
     }
     Ok(values.chunks_exact(3).map(DVec3::from_slice).collect())

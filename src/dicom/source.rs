@@ -10,7 +10,10 @@ use std::path::Path;
 
 /// Explicit VR Big Endian: retired, still found in archives.
 pub const BIG_ENDIAN: &str = "1.2.840.10008.1.2.2";
-const DEFLATED: [&str; 2] = [uids::DEFLATED_EXPLICIT_VR_LITTLE_ENDIAN, uids::JPIP_REFERENCED_DEFLATE];
+const DEFLATED: [&str; 2] = [
+    uids::DEFLATED_EXPLICIT_VR_LITTLE_ENDIAN,
+    uids::JPIP_REFERENCED_DEFLATE,
+];
 /// The common prefix of the standard's transfer syntaxes.
 const STANDARD: &str = "1.2.840.10008.1.2";
 /// Longest AE and SH values (PS3.5 6.2).
@@ -73,7 +76,12 @@ impl Bytes {
     /// Bytes in memory, such as an answer from the network.
     pub fn in_memory(all: Vec<u8>) -> Self {
         let file = all.len() as u64;
-        Self { reader: Box::new(Cursor::new(all)), left: Some(file), position: 0, file }
+        Self {
+            reader: Box::new(Cursor::new(all)),
+            left: Some(file),
+            position: 0,
+            file,
+        }
     }
 
     /// The next bytes; `None` where fewer are left.
@@ -103,7 +111,12 @@ impl Bytes {
         if let Some(left) = self.left {
             to.reserve(count.min(left) as usize);
         }
-        let read = self.reader.by_ref().take(count).read_to_end(to).map(|n| n as u64);
+        let read = self
+            .reader
+            .by_ref()
+            .take(count)
+            .read_to_end(to)
+            .map(|n| n as u64);
         self.counted(read)
     }
 
@@ -126,20 +139,30 @@ impl Bytes {
 /// # Errors
 /// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`], and a private transfer syntax.
 pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
-    let io = |source| DicomError::Io { path: path.to_owned(), source };
+    let io = |source| DicomError::Io {
+        path: path.to_owned(),
+        source,
+    };
     let (file, length) = input::open(path).map_err(|e| match e.kind() {
         io::ErrorKind::InvalidInput => {
             let what = format!("{e}; name a DICOM file or a folder of them");
-            DicomError::Unsupported { path: path.to_owned(), what }
+            DicomError::Unsupported {
+                path: path.to_owned(),
+                what,
+            }
         }
         _ => io(e),
     })?;
-    let held = file.metadata().map_or(length, |metadata| input::held_bytes(&metadata));
+    let held = file
+        .metadata()
+        .map_or(length, |metadata| input::held_bytes(&metadata));
     let mut file = BufReader::new(file);
     let mut head = Vec::with_capacity(132);
     file.by_ref().take(132).read_to_end(&mut head).map_err(io)?;
     let Some((start, meta)) = beginning(&head) else {
-        return Err(DicomError::NotDicom { path: path.to_owned() });
+        return Err(DicomError::NotDicom {
+            path: path.to_owned(),
+        });
     };
     let rest = head.split_off(start);
     let bytes = Bytes {
@@ -157,14 +180,21 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
         bytes,
         oddities: Vec::new(),
     };
-    let source =
-        if meta { source.past_meta() } else { source.bare() }.map_err(|fault| fault.in_file(path))?;
+    let source = if meta {
+        source.past_meta()
+    } else {
+        source.bare()
+    }
+    .map_err(|fault| fault.in_file(path))?;
     if !source.syntax.is_empty() && !source.syntax.starts_with(STANDARD) {
         let what = format!(
             "its transfer syntax {} is none of the standard; export it as Explicit VR Little Endian",
             source.syntax
         );
-        return Err(DicomError::Unsupported { path: path.to_owned(), what });
+        return Err(DicomError::Unsupported {
+            path: path.to_owned(),
+            what,
+        });
     }
     Ok(source)
 }
@@ -183,7 +213,9 @@ fn beginning(head: &[u8]) -> Option<(usize, bool)> {
 
 /// Whether a regular file begins as DICOM files do; what else it holds is for its reader to judge.
 pub fn begins_as_dicom(path: &Path) -> bool {
-    let Ok((file, _)) = input::open(path) else { return false };
+    let Ok((file, _)) = input::open(path) else {
+        return false;
+    };
     let mut head = Vec::with_capacity(132);
     file.take(132).read_to_end(&mut head).is_ok() && beginning(&head).is_some()
 }
@@ -200,9 +232,15 @@ impl OpenedFile {
                 // Deflated bytes may look like an element of the group.
                 return self.inflated(&[]);
             }
-            let Some(head) = self.bytes.next::<8>()? else { return Ok(self) };
+            let Some(head) = self.bytes.next::<8>()? else {
+                return Ok(self);
+            };
             if head[..2] != [2, 0] {
-                return if deflated { self.inflated(&head) } else { self.data_set(&head) };
+                return if deflated {
+                    self.inflated(&head)
+                } else {
+                    self.data_set(&head)
+                };
             }
             let long = is_long([head[4], head[5]]);
             let length = if long {
@@ -215,15 +253,21 @@ impl OpenedFile {
             };
             if u64::from(length) > self.bytes.left() {
                 let (element, left) = (u16::from_le_bytes([head[2], head[3]]), self.bytes.left());
-                let words =
-                    format!("element (0002,{element:04X}) claims {length} bytes where {left} are left");
+                let words = format!(
+                    "element (0002,{element:04X}) claims {length} bytes where {left} are left"
+                );
                 return Err(Fault::Broken(words));
             }
             self.meta_element([head[2], head[3]], length, &mut end)?;
         }
     }
 
-    fn meta_element(&mut self, element: [u8; 2], length: u32, end: &mut Option<u64>) -> Result<(), Fault> {
+    fn meta_element(
+        &mut self,
+        element: [u8; 2],
+        length: u32,
+        end: &mut Option<u64>,
+    ) -> Result<(), Fault> {
         const READ_BYTES: u32 = 1024;
         let mut value = Vec::new();
         if length > READ_BYTES {
@@ -233,12 +277,15 @@ impl OpenedFile {
         }
         let text = || {
             let text = String::from_utf8_lossy(&value);
-            text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_owned()
+            text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
+                .to_owned()
         };
         let title = match u16::from_le_bytes(element) {
             0x0000 => {
                 let length = value.try_into().map(u32::from_le_bytes);
-                *end = length.ok().map(|length| self.bytes.position + u64::from(length));
+                *end = length
+                    .ok()
+                    .map(|length| self.bytes.position + u64::from(length));
                 return Ok(());
             }
             0x0002 => {
@@ -260,7 +307,9 @@ impl OpenedFile {
             _ => return Ok(()),
         };
         if length > READ_BYTES || text().chars().count() > TITLE_LETTERS {
-            self.oddities.push(format!("{title} has more than {TITLE_LETTERS} letters; it is passed over"));
+            self.oddities.push(format!(
+                "{title} has more than {TITLE_LETTERS} letters; it is passed over"
+            ));
         }
         Ok(())
     }
@@ -269,7 +318,8 @@ impl OpenedFile {
     fn data_set(mut self, head: &[u8; 8]) -> Result<Self, Fault> {
         self.encoding = match self.syntax.as_str() {
             "" => {
-                self.oddities.push("the file names no transfer syntax; it is read as it looks".to_owned());
+                self.oddities
+                    .push("the file names no transfer syntax; it is read as it looks".to_owned());
                 encoding_by(head)
             }
             uids::IMPLICIT_VR_LITTLE_ENDIAN => Encoding::Implicit,
@@ -281,10 +331,16 @@ impl OpenedFile {
     }
 
     fn bare(mut self) -> Result<Self, Fault> {
-        let Some(head) = self.bytes.next::<8>()? else { return Ok(self) };
+        let Some(head) = self.bytes.next::<8>()? else {
+            return Ok(self);
+        };
         self.encoding = encoding_by(&head);
         let explicit = self.encoding == Encoding::Explicit;
-        let syntax = if explicit { uids::EXPLICIT_VR_LITTLE_ENDIAN } else { uids::IMPLICIT_VR_LITTLE_ENDIAN };
+        let syntax = if explicit {
+            uids::EXPLICIT_VR_LITTLE_ENDIAN
+        } else {
+            uids::IMPLICIT_VR_LITTLE_ENDIAN
+        };
         self.syntax = syntax.to_owned();
         self.put_back(&head);
         Ok(self)
@@ -309,7 +365,11 @@ impl OpenedFile {
 /// Explicit VR is recognised by its two letters.
 fn encoding_by(head: &[u8; 8]) -> Encoding {
     let letters = head[4].is_ascii_uppercase() && head[5].is_ascii_uppercase();
-    if letters { Encoding::Explicit } else { Encoding::Implicit }
+    if letters {
+        Encoding::Explicit
+    } else {
+        Encoding::Implicit
+    }
 }
 
 /// Whether a value representation has a length of 32 bits, after two reserved bytes (PS3.5 table 7.1-1).

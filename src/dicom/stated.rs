@@ -44,10 +44,14 @@ pub fn read_stated_dose(path: &Path) -> Result<StatedDose, DicomError> {
         ..StatedDose::default()
     };
     for plan in object.items(tags::REFERENCED_RT_PLAN_SEQUENCE) {
-        stated.plans.extend(plan.text(tags::REFERENCED_SOP_INSTANCE_UID));
+        stated
+            .plans
+            .extend(plan.text(tags::REFERENCED_SOP_INSTANCE_UID));
         for group in plan.items(tags::REFERENCED_FRACTION_GROUP_SEQUENCE) {
             let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE).iter();
-            stated.beams.extend(beams.filter_map(|beam| beam.unsigned(tags::REFERENCED_BEAM_NUMBER)));
+            stated
+                .beams
+                .extend(beams.filter_map(|beam| beam.unsigned(tags::REFERENCED_BEAM_NUMBER)));
         }
     }
     stated.plans.sort();
@@ -60,9 +64,17 @@ pub fn read_stated_dose(path: &Path) -> Result<StatedDose, DicomError> {
 pub fn read_stated_plan(path: &Path) -> Result<StatedPlan, DicomError> {
     let object = open(path)?;
     let ion = object.items(tags::ION_BEAM_SEQUENCE);
-    let beams = if ion.is_empty() { object.items(tags::BEAM_SEQUENCE) } else { ion };
-    let machine =
-        |beam: &Item| Some((beam.unsigned(tags::BEAM_NUMBER)?, beam.text(tags::TREATMENT_MACHINE_NAME)?));
+    let beams = if ion.is_empty() {
+        object.items(tags::BEAM_SEQUENCE)
+    } else {
+        ion
+    };
+    let machine = |beam: &Item| {
+        Some((
+            beam.unsigned(tags::BEAM_NUMBER)?,
+            beam.text(tags::TREATMENT_MACHINE_NAME)?,
+        ))
+    };
     let beam_dose = |beam: &Item| {
         Some(BeamDose {
             beam: beam.unsigned(tags::REFERENCED_BEAM_NUMBER)?,
@@ -72,13 +84,21 @@ pub fn read_stated_plan(path: &Path) -> Result<StatedPlan, DicomError> {
     };
     let reference = |item: &Item| {
         let point_mm = item.vector(tags::DOSE_REFERENCE_POINT_COORDINATES)?;
-        Some((item.text(tags::DOSE_REFERENCE_DESCRIPTION).unwrap_or_default(), point_mm))
+        Some((
+            item.text(tags::DOSE_REFERENCE_DESCRIPTION)
+                .unwrap_or_default(),
+            point_mm,
+        ))
     };
     let groups = object.items(tags::FRACTION_GROUP_SEQUENCE).iter();
     let in_groups = groups.flat_map(|group| group.items(tags::REFERENCED_BEAM_SEQUENCE));
     Ok(StatedPlan {
         machines: beams.iter().filter_map(machine).collect(),
         beam_doses: in_groups.filter_map(beam_dose).collect(),
-        references: object.items(tags::DOSE_REFERENCE_SEQUENCE).iter().filter_map(reference).collect(),
+        references: object
+            .items(tags::DOSE_REFERENCE_SEQUENCE)
+            .iter()
+            .filter_map(reference)
+            .collect(),
     })
 }

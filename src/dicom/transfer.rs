@@ -51,18 +51,33 @@ pub struct Transferable {
 /// [`DicomError`] where the file cannot be read, is cut short, has no UIDs, or is a directory of files.
 pub fn transferable(path: &Path) -> Result<Transferable, DicomError> {
     let what = || "it is a directory of files (DICOMDIR), no object".to_owned();
-    read(path)?.ok_or_else(|| DicomError::Unsupported { path: path.to_owned(), what: what() })
+    read(path)?.ok_or_else(|| DicomError::Unsupported {
+        path: path.to_owned(),
+        what: what(),
+    })
 }
 
 /// `None`: a directory of files.
 fn read(path: &Path) -> Result<Option<Transferable>, DicomError> {
-    let Opened { mut source, item, pixels, .. } = open_parts(path)?;
+    let Opened {
+        mut source,
+        item,
+        pixels,
+        ..
+    } = open_parts(path)?;
     if let Some(pixels) = pixels {
         pass_pixels(&mut source.bytes, pixels).map_err(|fault| fault.in_file(path))?;
     }
     let uid = |tag, of_meta: &str, attribute| {
         let uid = item.text(tag).unwrap_or_else(|| of_meta.to_owned());
-        if uid.is_empty() { Err(DicomError::Missing { path: path.to_owned(), attribute }) } else { Ok(uid) }
+        if uid.is_empty() {
+            Err(DicomError::Missing {
+                path: path.to_owned(),
+                attribute,
+            })
+        } else {
+            Ok(uid)
+        }
     };
     let class = uid(tags::SOP_CLASS_UID, &source.class, "SOPClassUID")?;
     if class == uids::MEDIA_STORAGE_DIRECTORY_STORAGE {
@@ -89,7 +104,10 @@ fn read(path: &Path) -> Result<Option<Transferable>, DicomError> {
 
 fn file_length(path: &Path) -> Result<u64, DicomError> {
     let read = std::fs::metadata(path).map(|metadata| metadata.len());
-    read.map_err(|source| DicomError::Io { path: path.to_owned(), source })
+    read.map_err(|source| DicomError::Io {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// A file that is not sent, and why.
@@ -119,7 +137,10 @@ pub fn transferables(paths: &[PathBuf], progress: Progress) -> Result<ToSend, Di
     for path in paths {
         let found = files_under(path)?;
         let remarks = found.remarks().into_iter();
-        all.passed_over.extend(remarks.map(|r| Unsent { file: file_name(path), why: r.message }));
+        all.passed_over.extend(remarks.map(|r| Unsent {
+            file: file_name(path),
+            why: r.message,
+        }));
         files.extend(found.files);
     }
     files.sort();
@@ -131,11 +152,20 @@ pub fn transferables(paths: &[PathBuf], progress: Progress) -> Result<ToSend, Di
         let file = file_name(path);
         match read(path) {
             Ok(Some(object)) => all.objects.push(object),
-            Ok(None) => all.passed_over.push(Unsent { file, why: "it is a directory of files".to_owned() }),
+            Ok(None) => all.passed_over.push(Unsent {
+                file,
+                why: "it is a directory of files".to_owned(),
+            }),
             Err(DicomError::NotDicom { .. }) if !paths.contains(path) => {
-                all.passed_over.push(Unsent { file, why: "it is not a DICOM file".to_owned() });
+                all.passed_over.push(Unsent {
+                    file,
+                    why: "it is not a DICOM file".to_owned(),
+                });
             }
-            Err(error) => all.faulty.push(Unsent { file, why: error.to_string() }),
+            Err(error) => all.faulty.push(Unsent {
+                file,
+                why: error.to_string(),
+            }),
         }
     }
     Ok(all)
@@ -145,7 +175,12 @@ pub fn transferables(paths: &[PathBuf], progress: Progress) -> Result<ToSend, Di
 ///
 /// # Errors
 /// The words of the writer.
-pub fn file_head(class: &str, instance: &str, syntax: &str, sender: &str) -> Result<Vec<u8>, String> {
+pub fn file_head(
+    class: &str,
+    instance: &str,
+    syntax: &str,
+    sender: &str,
+) -> Result<Vec<u8>, String> {
     let meta = FileMetaTableBuilder::new()
         .media_storage_sop_class_uid(class)
         .media_storage_sop_instance_uid(instance)
@@ -169,11 +204,14 @@ impl Identifier {
     /// # Errors
     /// Lengths that do not fit, more memory than its size allows, the words of the parser.
     pub fn read(bytes: Vec<u8>) -> Result<Self, String> {
-        let walked = walk(&mut Bytes::in_memory(bytes), Encoding::Implicit).map_err(|fault| match fault {
-            Fault::Io(error) => error.to_string(),
-            Fault::Broken(reason) => reason,
-            Fault::Budget(over) => over.to_string(),
-        })?;
+        let walked =
+            walk(&mut Bytes::in_memory(bytes), Encoding::Implicit).map_err(
+                |fault| match fault {
+                    Fault::Io(error) => error.to_string(),
+                    Fault::Broken(reason) => reason,
+                    Fault::Budget(over) => over.to_string(),
+                },
+            )?;
         parse(&walked, Encoding::Implicit).map(Self)
     }
 

@@ -23,24 +23,39 @@ const FRAME: &str = "frame of reference";
 
 /// References of an object, at any depth, each once.
 pub(super) fn named_in(item: &Item) -> Vec<Named> {
-    let own: HashSet<String> =
-        [tags::FRAME_OF_REFERENCE_UID].into_iter().filter_map(|tag| item.text(tag)).collect();
+    let own: HashSet<String> = [tags::FRAME_OF_REFERENCE_UID]
+        .into_iter()
+        .filter_map(|tag| item.text(tag))
+        .collect();
     let mut found = BTreeSet::new();
     collect(item, false, &mut found);
-    found.into_iter().filter(|named| named.kind != FRAME || !own.contains(&named.uid)).collect()
+    found
+        .into_iter()
+        .filter(|named| named.kind != FRAME || !own.contains(&named.uid))
+        .collect()
 }
 
 /// `is_reference`: the item itself may name an object or a series.
 fn collect(item: &Item, is_reference: bool, found: &mut BTreeSet<Named>) {
     let mut add = |kind, uid: Option<String>, relation: Option<String>| {
         if let Some(uid) = uid {
-            found.insert(Named { kind, uid, relation: relation.unwrap_or_default() });
+            found.insert(Named {
+                kind,
+                uid,
+                relation: relation.unwrap_or_default(),
+            });
         }
     };
     if is_reference {
-        let class = item.text(tags::REFERENCED_SOP_CLASS_UID).unwrap_or_default();
+        let class = item
+            .text(tags::REFERENCED_SOP_CLASS_UID)
+            .unwrap_or_default();
         if let Some(kind) = kind_of(&class) {
-            add(kind, item.text(tags::REFERENCED_SOP_INSTANCE_UID), item.text(tags::RT_PLAN_RELATIONSHIP));
+            add(
+                kind,
+                item.text(tags::REFERENCED_SOP_INSTANCE_UID),
+                item.text(tags::RT_PLAN_RELATIONSHIP),
+            );
         }
         add(SERIES, item.text(tags::SERIES_INSTANCE_UID), None);
     }
@@ -49,9 +64,16 @@ fn collect(item: &Item, is_reference: bool, found: &mut BTreeSet<Named>) {
     }
     for element in item {
         // Studies are named with whatever class, also that of the object itself.
-        let of_studies = [tags::RT_REFERENCED_STUDY_SEQUENCE, tags::REFERENCED_STUDY_SEQUENCE];
+        let of_studies = [
+            tags::RT_REFERENCED_STUDY_SEQUENCE,
+            tags::REFERENCED_STUDY_SEQUENCE,
+        ];
         let is_reference = !of_studies.contains(&element.tag());
-        element.items().unwrap_or_default().iter().for_each(|item| collect(item, is_reference, found));
+        element
+            .items()
+            .unwrap_or_default()
+            .iter()
+            .for_each(|item| collect(item, is_reference, found));
     }
 }
 
@@ -163,12 +185,18 @@ impl Catalogue {
             ("RTDOSE", Object::Dose, &self.doses),
         ];
         let listed = lists.into_iter().flat_map(|(kind, object, all)| {
-            all.iter().enumerate().map(move |(n, entry)| (format!("{kind} {}", n + 1), object(n), entry))
+            all.iter()
+                .enumerate()
+                .map(move |(n, entry)| (format!("{kind} {}", n + 1), object(n), entry))
         });
         let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
         let others: Vec<(String, Object, &Entry)> = { self.others.iter() }
             .map(|entry| {
-                let kind = if entry.modality.is_empty() { "object" } else { entry.modality.as_str() };
+                let kind = if entry.modality.is_empty() {
+                    "object"
+                } else {
+                    entry.modality.as_str()
+                };
                 let count = counts.entry(kind).or_default();
                 *count += 1;
                 (format!("{kind} {count}"), Object::Other, entry)
@@ -183,35 +211,59 @@ impl<'a> Builder<'a> {
         let (mut places, mut frames) = (HashMap::new(), HashSet::new());
         for (n, series) in (1..).zip(&catalogue.series) {
             let uids = series.images.iter().map(|image| image.sop_uid.as_str());
-            for uid in uids.chain([series.uid.as_str()]).filter(|uid| !uid.is_empty()) {
+            for uid in uids
+                .chain([series.uid.as_str()])
+                .filter(|uid| !uid.is_empty())
+            {
                 let name = format!("{} {n}", series.modality);
-                places.entry(uid).or_insert(NamedObject { name, patient: series.patient });
+                places.entry(uid).or_insert(NamedObject {
+                    name,
+                    patient: series.patient,
+                });
             }
             frames.insert(series.frame_of_reference_uid.as_str());
         }
         for (name, _, entry) in catalogue.objects() {
-            places.entry(&entry.sop_uid).or_insert(NamedObject { name, patient: entry.patient });
+            places.entry(&entry.sop_uid).or_insert(NamedObject {
+                name,
+                patient: entry.patient,
+            });
             frames.insert(&entry.frame_of_reference_uid);
         }
-        Self { catalogue, places, frames }
+        Self {
+            catalogue,
+            places,
+            frames,
+        }
     }
 
     fn tree(&self) -> Tree {
         let catalogue = self.catalogue;
         let mut patients: Vec<PatientBranch> = { catalogue.patients.iter() }
-            .map(|patient| PatientBranch { patient: patient.clone(), studies: Vec::new() })
+            .map(|patient| PatientBranch {
+                patient: patient.clone(),
+                studies: Vec::new(),
+            })
             .collect();
         let mut add = |patient: usize, study: &str, frame: &str, leaf: Leaf| {
-            let Some(branch) = patients.get_mut(patient) else { return };
+            let Some(branch) = patients.get_mut(patient) else {
+                return;
+            };
             let study = found(
                 &mut branch.studies,
                 |s| s.uid == study,
-                || StudyBranch { uid: study.to_owned(), frames: Vec::new() },
+                || StudyBranch {
+                    uid: study.to_owned(),
+                    frames: Vec::new(),
+                },
             );
             let frame = found(
                 &mut study.frames,
                 |f| f.uid == frame,
-                || FrameBranch { uid: frame.to_owned(), objects: Vec::new() },
+                || FrameBranch {
+                    uid: frame.to_owned(),
+                    objects: Vec::new(),
+                },
             );
             frame.objects.push(leaf);
         };
@@ -226,7 +278,12 @@ impl<'a> Builder<'a> {
                 object: Object::Series(n),
                 path: None,
             };
-            add(series.patient, &series.study_uid, &series.frame_of_reference_uid, leaf);
+            add(
+                series.patient,
+                &series.study_uid,
+                &series.frame_of_reference_uid,
+                leaf,
+            );
         }
         for (name, object, entry) in catalogue.objects() {
             let leaf = Leaf {
@@ -239,10 +296,18 @@ impl<'a> Builder<'a> {
                 object,
                 path: Some(entry.path.clone()),
             };
-            add(entry.patient, &entry.study_uid, &entry.frame_of_reference_uid, leaf);
+            add(
+                entry.patient,
+                &entry.study_uid,
+                &entry.frame_of_reference_uid,
+                leaf,
+            );
         }
         patients.retain(|patient| !patient.studies.is_empty());
-        let frames = patients.iter_mut().flat_map(|p| &mut p.studies).flat_map(|s| &mut s.frames);
+        let frames = patients
+            .iter_mut()
+            .flat_map(|p| &mut p.studies)
+            .flat_map(|s| &mut s.frames);
         frames.for_each(|frame| frame.put_doses_under_plans());
         Tree { patients }
     }
@@ -251,7 +316,9 @@ impl<'a> Builder<'a> {
     fn plan_of(&self, object: Object, entry: &Entry) -> Option<String> {
         let plans = entry.named.iter().filter(|named| named.kind == "RTPLAN");
         let mut here = plans.filter_map(|named| self.places.get(named.uid.as_str()));
-        here.next().filter(|_| matches!(object, Object::Dose(_))).map(|place| place.name.clone())
+        here.next()
+            .filter(|_| matches!(object, Object::Dose(_)))
+            .map(|place| place.name.clone())
     }
 
     /// Partners that are there by their names, missing ones by their kinds and UIDs.
@@ -259,13 +326,28 @@ impl<'a> Builder<'a> {
         let mut there = BTreeSet::new();
         let mut missing = BTreeSet::new();
         let mut images: BTreeMap<&str, usize> = BTreeMap::new();
-        for Named { kind, uid, relation } in entry.named.iter().filter(|named| named.uid != entry.sop_uid) {
-            let how =
-                if relation.is_empty() { String::new() } else { format!(" ({})", relation.to_lowercase()) };
+        for Named {
+            kind,
+            uid,
+            relation,
+        } in entry
+            .named
+            .iter()
+            .filter(|named| named.uid != entry.sop_uid)
+        {
+            let how = if relation.is_empty() {
+                String::new()
+            } else {
+                format!(" ({})", relation.to_lowercase())
+            };
             match self.places.get(uid.as_str()) {
                 Some(place) if place.name == name => {}
                 Some(place) => {
-                    let other = if place.patient == entry.patient { "" } else { ", of another patient" };
+                    let other = if place.patient == entry.patient {
+                        ""
+                    } else {
+                        ", of another patient"
+                    };
                     there.insert(format!("{}{how}{other}", place.name));
                 }
                 None if *kind == FRAME && self.frames.contains(uid.as_str()) => {
@@ -277,14 +359,26 @@ impl<'a> Builder<'a> {
                 }
             }
         }
-        missing
-            .extend(images.into_iter().map(|(kind, count)| format!("{count} {kind}(s) that are not here")));
-        let wanted = [("RTPLAN", "RTSTRUCT", "no structure set"), ("RTDOSE", "RTPLAN", "no plan")];
+        missing.extend(
+            images
+                .into_iter()
+                .map(|(kind, count)| format!("{count} {kind}(s) that are not here")),
+        );
+        let wanted = [
+            ("RTPLAN", "RTSTRUCT", "no structure set"),
+            ("RTDOSE", "RTPLAN", "no plan"),
+        ];
         let names_none = |kind: &str| !entry.named.iter().any(|named| named.kind == kind);
-        let none = wanted.into_iter().filter(|(own, other, _)| name.starts_with(own) && names_none(other));
+        let none = wanted
+            .into_iter()
+            .filter(|(own, other, _)| name.starts_with(own) && names_none(other));
         missing.extend(none.map(|(.., what)| what.to_owned()));
         let partner = |missing| move |text| Partner { text, missing };
-        there.into_iter().map(partner(false)).chain(missing.into_iter().map(partner(true))).collect()
+        there
+            .into_iter()
+            .map(partner(false))
+            .chain(missing.into_iter().map(partner(true)))
+            .collect()
     }
 }
 
@@ -295,10 +389,13 @@ impl FrameBranch {
         for leaf in &mut self.objects {
             leaf.under = leaf.under.take().filter(|plan| names.contains(plan));
         }
-        let (under, mut objects): (Vec<Leaf>, Vec<Leaf>) =
-            std::mem::take(&mut self.objects).into_iter().partition(|leaf| leaf.under.is_some());
+        let (under, mut objects): (Vec<Leaf>, Vec<Leaf>) = std::mem::take(&mut self.objects)
+            .into_iter()
+            .partition(|leaf| leaf.under.is_some());
         for leaf in under.into_iter().rev() {
-            let plan = objects.iter().position(|other| Some(&other.name) == leaf.under.as_ref());
+            let plan = objects
+                .iter()
+                .position(|other| Some(&other.name) == leaf.under.as_ref());
             objects.insert(plan.map_or(objects.len(), |n| n + 1), leaf);
         }
         self.objects = objects;
@@ -316,25 +413,46 @@ fn found<T>(all: &mut Vec<T>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> 
 
 impl std::fmt::Display for Tree {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let or_none = |uid: &str| if uid.is_empty() { "not stated".to_owned() } else { uid.to_owned() };
+        let or_none = |uid: &str| {
+            if uid.is_empty() {
+                "not stated".to_owned()
+            } else {
+                uid.to_owned()
+            }
+        };
         for branch in &self.patients {
-            writeln!(out, "patient {} ({})", or_none(&branch.patient.name), or_none(&branch.patient.id))?;
+            writeln!(
+                out,
+                "patient {} ({})",
+                or_none(&branch.patient.name),
+                or_none(&branch.patient.id)
+            )?;
             for study in &branch.studies {
                 writeln!(out, "  study {}", or_none(&study.uid))?;
                 for frame in &study.frames {
                     writeln!(out, "    frame of reference {}", or_none(&frame.uid))?;
                     for leaf in &frame.objects {
-                        let label =
-                            if leaf.label.is_empty() { String::new() } else { format!(" '{}'", leaf.label) };
-                        let texts: Vec<&str> =
-                            leaf.partners.iter().map(|partner| partner.text.as_str()).collect();
+                        let label = if leaf.label.is_empty() {
+                            String::new()
+                        } else {
+                            format!(" '{}'", leaf.label)
+                        };
+                        let texts: Vec<&str> = leaf
+                            .partners
+                            .iter()
+                            .map(|partner| partner.text.as_str())
+                            .collect();
                         let names = if texts.is_empty() {
                             String::new()
                         } else {
                             format!(" names {}", texts.join("; "))
                         };
                         let step = if leaf.under.is_some() { "  " } else { "" };
-                        writeln!(out, "      {step}{:<10} {}{label}{names}", leaf.name, leaf.file)?;
+                        writeln!(
+                            out,
+                            "      {step}{:<10} {}{label}{names}",
+                            leaf.name, leaf.file
+                        )?;
                     }
                 }
             }

@@ -96,14 +96,19 @@ struct Head {
 impl Walk<'_> {
     fn run(mut self) -> Result<Walked, Fault> {
         loop {
-            while self.levels.last().is_some_and(|level| level.end == Some(self.bytes.position)) {
+            while self
+                .levels
+                .last()
+                .is_some_and(|level| level.end == Some(self.bytes.position))
+            {
                 self.close();
             }
             let Some(head) = self.head()? else {
                 return match self.levels.iter().rev().find(|level| !level.item) {
-                    Some(level) => {
-                        Err(Fault::Broken(format!("it ends inside the sequence {}", words(level.tag))))
-                    }
+                    Some(level) => Err(Fault::Broken(format!(
+                        "it ends inside the sequence {}",
+                        words(level.tag)
+                    ))),
                     None => Ok(self.walked(None)),
                 };
             };
@@ -112,7 +117,8 @@ impl Walk<'_> {
                 None if is_pixels(head.tag) => {
                     let length = (head.length != UNDEFINED).then_some(head.length);
                     let words = !matches!(head.vr, Some(VR::OB));
-                    let pixels = (head.tag == tags::PIXEL_DATA).then_some(PixelData { words, length });
+                    let pixels =
+                        (head.tag == tags::PIXEL_DATA).then_some(PixelData { words, length });
                     return Ok(self.walked(pixels));
                 }
                 // Zeros that fill a file's last block.
@@ -124,7 +130,11 @@ impl Walk<'_> {
     }
 
     fn walked(self, pixels: Option<PixelData>) -> Walked {
-        Walked { elements: self.out, doubts: self.doubts, pixels }
+        Walked {
+            elements: self.out,
+            doubts: self.doubts,
+            pixels,
+        }
     }
 
     /// Encoding of the next bytes.
@@ -140,21 +150,50 @@ impl Walk<'_> {
     fn head(&mut self) -> Result<Option<Head>, Fault> {
         let encoding = self.encoding();
         let big = encoding == Encoding::ExplicitBig;
-        let u16_of = |b: [u8; 2]| if big { u16::from_be_bytes(b) } else { u16::from_le_bytes(b) };
-        let u32_of = |b: [u8; 4]| if big { u32::from_be_bytes(b) } else { u32::from_le_bytes(b) };
-        let Some([a, b, c, d, e, f, g, h]) = self.bytes.next::<8>()? else { return Ok(None) };
+        let u16_of = |b: [u8; 2]| {
+            if big {
+                u16::from_be_bytes(b)
+            } else {
+                u16::from_le_bytes(b)
+            }
+        };
+        let u32_of = |b: [u8; 4]| {
+            if big {
+                u32::from_be_bytes(b)
+            } else {
+                u32::from_le_bytes(b)
+            }
+        };
+        let Some([a, b, c, d, e, f, g, h]) = self.bytes.next::<8>()? else {
+            return Ok(None);
+        };
         let tag = Tag(u16_of([a, b]), u16_of([c, d]));
         // Items and delimiters have no VR.
         if encoding == Encoding::Implicit || tag.0 == ITEM.0 {
-            return Ok(Some(Head { tag, vr: None, length: u32_of([e, f, g, h]) }));
+            return Ok(Some(Head {
+                tag,
+                vr: None,
+                length: u32_of([e, f, g, h]),
+            }));
         }
         let vr = Some(VR::from_binary([e, f]).unwrap_or(VR::UN));
         if !is_long([e, f]) {
-            return Ok(Some(Head { tag, vr, length: u32::from(u16_of([g, h])) }));
+            return Ok(Some(Head {
+                tag,
+                vr,
+                length: u32::from(u16_of([g, h])),
+            }));
         }
         match self.bytes.next::<4>()? {
-            Some(length) => Ok(Some(Head { tag, vr, length: u32_of(length) })),
-            None => Err(Fault::Broken(format!("it ends inside the element {}", words(tag)))),
+            Some(length) => Ok(Some(Head {
+                tag,
+                vr,
+                length: u32_of(length),
+            })),
+            None => Err(Fault::Broken(format!(
+                "it ends inside the element {}",
+                words(tag)
+            ))),
         }
     }
 
@@ -168,7 +207,9 @@ impl Walk<'_> {
         let left = self.bytes.left().min(limit.saturating_sub(at));
         if length > left {
             let tag = words(head.tag);
-            return Err(Fault::Broken(format!("element {tag} claims {length} bytes where {left} are left")));
+            return Err(Fault::Broken(format!(
+                "element {tag} claims {length} bytes where {left} are left"
+            )));
         }
         Ok(Some(at + length))
     }
@@ -186,7 +227,10 @@ impl Walk<'_> {
             }
             // A delimiter after a known length that agrees with it.
             (SEQUENCE_END, Some(end)) if end == self.bytes.position => Ok(()),
-            (tag, _) => Err(Fault::Broken(format!("element {} stands where an item belongs", words(tag)))),
+            (tag, _) => Err(Fault::Broken(format!(
+                "element {} stands where an item belongs",
+                words(tag)
+            ))),
         }
     }
 
@@ -202,12 +246,19 @@ impl Walk<'_> {
                     Ok(())
                 }
                 (ITEM_END, Some(Some(end))) if end == self.bytes.position => Ok(()),
-                _ => Err(Fault::Broken(format!("element {} stands where none belongs", words(tag)))),
+                _ => Err(Fault::Broken(format!(
+                    "element {} stands where none belongs",
+                    words(tag)
+                ))),
             };
         }
         if self.levels.is_empty() && tag >= tags::SPECIFIC_CHARACTER_SET && !self.is_charset_put {
             self.is_charset_put = true;
-            self.put_header(tags::SPECIFIC_CHARACTER_SET, VR::CS, charset::UTF_8.len() as u32);
+            self.put_header(
+                tags::SPECIFIC_CHARACTER_SET,
+                VR::CS,
+                charset::UTF_8.len() as u32,
+            );
             self.out.extend(charset::UTF_8.as_bytes());
         }
         let end = self.end_of(head)?;
@@ -216,7 +267,9 @@ impl Walk<'_> {
             return self.skip_fragments();
         }
         let known = match vr {
-            None | Some(VR::UN) => StandardDataDictionary.by_tag(tag).map(|entry| entry.vr().relaxed()),
+            None | Some(VR::UN) => StandardDataDictionary
+                .by_tag(tag)
+                .map(|entry| entry.vr().relaxed()),
             Some(vr) => Some(vr),
         };
         let is_sequence = match vr {
@@ -237,7 +290,11 @@ impl Walk<'_> {
         }
         // A value of unknown VR is little endian (PS3.5 6.2.2), as only this encoding's are.
         let declared = match (vr, known) {
-            (Some(VR::UN), Some(known)) if self.encoding == Encoding::Explicit && known != VR::SQ => known,
+            (Some(VR::UN), Some(known))
+                if self.encoding == Encoding::Explicit && known != VR::SQ =>
+            {
+                known
+            }
             (Some(vr), _) => vr,
             (None, known) => known.filter(|&vr| vr != VR::SQ).unwrap_or(VR::UN),
         };
@@ -275,7 +332,9 @@ impl Walk<'_> {
         }
         if let Some(term) = unknown {
             let term = plain(&term).into_owned();
-            self.doubts.insert(format!("its SpecificCharacterSet '{term}' is none of the standard"));
+            self.doubts.insert(format!(
+                "its SpecificCharacterSet '{term}' is none of the standard"
+            ));
         }
         Ok(())
     }
@@ -287,18 +346,24 @@ impl Walk<'_> {
         let mut value = self.value(tag, length)?;
         // ASCII is the same in every set.
         if value.iter().any(|b| *b >= 0x80 || *b == 0x1B) {
-            let charset = self.levels.last().map_or(self.charset, |level| level.charset);
+            let charset = self
+                .levels
+                .last()
+                .map_or(self.charset, |level| level.charset);
             let (text, doubt) = match charset.decode(&value, vr) {
                 Decoded::Sure(text) => (text, None),
-                Decoded::Guessed(text) => {
-                    (text, Some("letters beyond ASCII without a SpecificCharacterSet that has them"))
-                }
-                Decoded::Broken(text) => {
-                    (text, Some("bytes that its SpecificCharacterSet does not have, shown as \u{fffd}"))
-                }
+                Decoded::Guessed(text) => (
+                    text,
+                    Some("letters beyond ASCII without a SpecificCharacterSet that has them"),
+                ),
+                Decoded::Broken(text) => (
+                    text,
+                    Some("bytes that its SpecificCharacterSet does not have, shown as \u{fffd}"),
+                ),
             };
-            self.doubts
-                .extend(doubt.map(|what| format!("texts have {what}: compare names with their source")));
+            self.doubts.extend(
+                doubt.map(|what| format!("texts have {what}: compare names with their source")),
+            );
             self.cost += (text.len() as u64).saturating_sub(value.len() as u64);
             value = text.into_bytes();
             if value.len() % 2 == 1 {
@@ -306,7 +371,11 @@ impl Walk<'_> {
             }
         }
         // UTF-8 may be longer than the value's own representation holds.
-        let vr = if value.len() > usize::from(u16::MAX) { VR::UT } else { vr };
+        let vr = if value.len() > usize::from(u16::MAX) {
+            VR::UT
+        } else {
+            vr
+        };
         self.put_header(tag, vr, value.len() as u32);
         if has_values(vr) {
             self.cost += VALUE_BYTES * value.iter().filter(|&&b| b == b'\\').count() as u64;
@@ -317,7 +386,11 @@ impl Walk<'_> {
 
     fn value(&mut self, tag: Tag, length: u32) -> Result<Vec<u8>, Fault> {
         let mut value = Vec::new();
-        if self.bytes.copy(u64::from(length), &mut value)? { Ok(value) } else { Err(cut_short(tag)) }
+        if self.bytes.copy(u64::from(length), &mut value)? {
+            Ok(value)
+        } else {
+            Err(cut_short(tag))
+        }
     }
 
     /// Private elements are not used by this program.
@@ -325,7 +398,13 @@ impl Walk<'_> {
         tag.0.is_multiple_of(2) && self.levels.last().is_none_or(|level| level.keep)
     }
 
-    fn open_level(&mut self, tag: Tag, item: bool, end: Option<u64>, unknown: bool) -> Result<(), Fault> {
+    fn open_level(
+        &mut self,
+        tag: Tag,
+        item: bool,
+        end: Option<u64>,
+        unknown: bool,
+    ) -> Result<(), Fault> {
         if self.levels.len() >= 2 * SEQUENCE_DEPTH {
             let words = format!("its sequences are nested more than {SEQUENCE_DEPTH} deep");
             return Err(Fault::Broken(words));
@@ -336,7 +415,15 @@ impl Walk<'_> {
         let charset = outer.map_or(self.charset, |level| level.charset);
         // Little endian values cannot be stored among big endian ones.
         let keep = self.keeps(tag) && !(implicit && self.encoding == Encoding::ExplicitBig);
-        self.levels.push(Level { tag, item, end, limit, keep, implicit, charset });
+        self.levels.push(Level {
+            tag,
+            item,
+            end,
+            limit,
+            keep,
+            implicit,
+            charset,
+        });
         if keep {
             self.put_header(tag, VR::SQ, UNDEFINED);
         }
@@ -353,17 +440,35 @@ impl Walk<'_> {
 
     fn put_header(&mut self, tag: Tag, vr: VR, length: u32) {
         let big = self.encoding == Encoding::ExplicitBig;
-        let two = |v: u16| if big { v.to_be_bytes() } else { v.to_le_bytes() };
-        let four = |v: u32| if big { v.to_be_bytes() } else { v.to_le_bytes() };
+        let two = |v: u16| {
+            if big {
+                v.to_be_bytes()
+            } else {
+                v.to_le_bytes()
+            }
+        };
+        let four = |v: u32| {
+            if big {
+                v.to_be_bytes()
+            } else {
+                v.to_le_bytes()
+            }
+        };
         self.out.extend(two(tag.0));
         self.out.extend(two(tag.1));
         if self.encoding == Encoding::Implicit || tag.0 == ITEM.0 {
             self.out.extend(four(length));
             return;
         }
-        let short = u16::try_from(length).ok().filter(|_| !is_long(vr.to_bytes()));
+        let short = u16::try_from(length)
+            .ok()
+            .filter(|_| !is_long(vr.to_bytes()));
         // A value longer than 16 bits allow had an unknown VR, which it keeps.
-        let vr = if short.is_none() && !is_long(vr.to_bytes()) { VR::UN } else { vr };
+        let vr = if short.is_none() && !is_long(vr.to_bytes()) {
+            VR::UN
+        } else {
+            vr
+        };
         self.out.extend(vr.to_bytes());
         match short {
             Some(length) => self.out.extend(two(length)),
@@ -384,7 +489,9 @@ impl Walk<'_> {
                 _ => break,
             }
         }
-        Err(Fault::Broken("the fragments of an icon's pixels have no end".to_owned()))
+        Err(Fault::Broken(
+            "the fragments of an icon's pixels have no end".to_owned(),
+        ))
     }
 }
 
@@ -394,7 +501,11 @@ impl Walk<'_> {
 /// [`Fault`]: lengths that do not fit.
 pub fn pass_pixels(bytes: &mut Bytes, pixels: PixelData) -> Result<(), Fault> {
     if let Some(length) = pixels.length {
-        return if bytes.skip(u64::from(length))? { Ok(()) } else { Err(cut_short(tags::PIXEL_DATA)) };
+        return if bytes.skip(u64::from(length))? {
+            Ok(())
+        } else {
+            Err(cut_short(tags::PIXEL_DATA))
+        };
     }
     while let Some((tag, length)) = fragment_head(bytes)? {
         if tag == SEQUENCE_END {
@@ -409,7 +520,9 @@ pub fn pass_pixels(bytes: &mut Bytes, pixels: PixelData) -> Result<(), Fault> {
 
 /// The tag and length of a fragment, little endian in every compressed syntax.
 fn fragment_head(bytes: &mut Bytes) -> Result<Option<(Tag, u32)>, Fault> {
-    let Some([a, b, c, d, length @ ..]) = bytes.next::<8>()? else { return Ok(None) };
+    let Some([a, b, c, d, length @ ..]) = bytes.next::<8>()? else {
+        return Ok(None);
+    };
     let tag = Tag(u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
     Ok(Some((tag, u32::from_le_bytes(length))))
 }
@@ -432,8 +545,10 @@ pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
         }
         let left = bytes.left();
         if tag != ITEM || u64::from(length) > left {
-            let words =
-                format!("fragment {} of its pixels claims {length} bytes where {left} are left", all.len());
+            let words = format!(
+                "fragment {} of its pixels claims {length} bytes where {left} are left",
+                all.len()
+            );
             return Err(Fault::Broken(words));
         }
         let mut fragment = Vec::new();
@@ -443,15 +558,29 @@ pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
         all.push(fragment);
     }
     if all.is_empty() {
-        return Ok(Fragments { offsets: Vec::new(), fragments: all });
+        return Ok(Fragments {
+            offsets: Vec::new(),
+            fragments: all,
+        });
     }
     let table = all.remove(0);
-    let offsets = table.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
-    Ok(Fragments { offsets, fragments: all })
+    let offsets = table
+        .chunks_exact(4)
+        .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+        .collect();
+    Ok(Fragments {
+        offsets,
+        fragments: all,
+    })
 }
 
 fn is_pixels(tag: Tag) -> bool {
-    [tags::PIXEL_DATA, tags::FLOAT_PIXEL_DATA, tags::DOUBLE_FLOAT_PIXEL_DATA].contains(&tag)
+    [
+        tags::PIXEL_DATA,
+        tags::FLOAT_PIXEL_DATA,
+        tags::DOUBLE_FLOAT_PIXEL_DATA,
+    ]
+    .contains(&tag)
 }
 
 /// Bytes of each number of a binary value.

@@ -39,13 +39,18 @@ impl Default for Cache {
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache").field("bytes", &self.bytes()).finish_non_exhaustive()
+        f.debug_struct("Cache")
+            .field("bytes", &self.bytes())
+            .finish_non_exhaustive()
     }
 }
 
 impl Cache {
     fn new(budget: usize) -> Self {
-        Self { entries: Mutex::new(Vec::new()), budget }
+        Self {
+            entries: Mutex::new(Vec::new()),
+            budget,
+        }
     }
 
     /// The value of a key, made where it is not cached. Two requests at once may both make it.
@@ -78,14 +83,22 @@ impl Cache {
     pub fn put<K: PartialEq + Any + Send, V: ByteSize>(&self, key: K, value: V) -> Arc<V> {
         let (bytes, value) = (value.bytes().max(LEAST_BYTES), Arc::new(value));
         let mut entries = self.entries();
-        entries.push(Entry { key: Box::new(key), value: Arc::<V>::clone(&value), bytes });
+        entries.push(Entry {
+            key: Box::new(key),
+            value: Arc::<V>::clone(&value),
+            bytes,
+        });
         let mut all: usize = entries.iter().map(|e| e.bytes).sum();
         let fits = |e: &Entry| {
             let fits = all <= self.budget;
             all -= if fits { 0 } else { e.bytes };
             fits
         };
-        let go = entries.iter().position(fits).unwrap_or(entries.len()).min(entries.len() - 1);
+        let go = entries
+            .iter()
+            .position(fits)
+            .unwrap_or(entries.len())
+            .min(entries.len() - 1);
         entries.drain(..go);
         value
     }
@@ -139,7 +152,11 @@ mod tests {
         assert_eq!(made(3, 6), Ok(6));
         assert!(kept.find::<u8, Mib>(&2).is_none(), "least recently used");
         assert_eq!((made(1, 9), kept.bytes()), (Ok(4), 10 << 20));
-        assert_eq!((made(4, 90), kept.bytes()), (Ok(90), 90 << 20), "one is cached whatever its size");
+        assert_eq!(
+            (made(4, 90), kept.bytes()),
+            (Ok(90), 90 << 20),
+            "one is cached whatever its size"
+        );
         assert_eq!((made(5, 1), kept.bytes()), (Ok(1), 1 << 20));
         kept.empty();
         assert!(kept.bytes() == 0 && kept.find::<u8, Mib>(&5).is_none());

@@ -48,7 +48,10 @@ pub enum DeviceError {
 impl DeviceError {
     /// A case of a bench or of the selftest that has no answer on any device.
     pub(super) fn case(job: &'static str, why: impl fmt::Display) -> Self {
-        Self::NoAnswer { job, why: why.to_string() }
+        Self::NoAnswer {
+            job,
+            why: why.to_string(),
+        }
     }
 }
 
@@ -68,7 +71,8 @@ impl FromStr for DeviceChoice {
             "cuda" => Ok(Self::AllCuda),
             "wgpu" => Ok(Self::Wgpu(None)),
             _ => {
-                let numbered = |kind: &str| word.strip_prefix(kind)?.strip_prefix(':')?.parse().ok();
+                let numbered =
+                    |kind: &str| word.strip_prefix(kind)?.strip_prefix(':')?.parse().ok();
                 let cuda = numbered("cuda").map(Self::Cuda);
                 cuda.or_else(|| numbered("wgpu").map(|n| Self::Wgpu(Some(n))))
                     .ok_or_else(|| "it is auto, cpu, cuda, cuda:N, wgpu or wgpu:N".to_owned())
@@ -128,7 +132,10 @@ pub struct Memory {
 pub fn memory(cache: &Cache) -> Memory {
     let by_cuda: usize = cuda::opened().iter().map(|card| card.cached_bytes()).sum();
     let by_wgpu: usize = wgpu::opened().iter().map(|card| card.cached_bytes()).sum();
-    Memory { host_bytes: cache.bytes(), card_bytes: by_cuda + by_wgpu }
+    Memory {
+        host_bytes: cache.bytes(),
+        card_bytes: by_cuda + by_wgpu,
+    }
 }
 
 /// Gives all of [`memory`] back: for a case that is closed. Waits for the jobs that have cards, so it is no call for the window's
@@ -180,9 +187,17 @@ mod tests {
         assert_eq!("wgpu".parse(), Ok(DeviceChoice::Wgpu(None)));
         assert_eq!("wgpu:2".parse(), Ok(DeviceChoice::Wgpu(Some(2))));
         for word in ["auto", "cpu", "cuda", "cuda:3", "wgpu", "wgpu:2"] {
-            assert_eq!(word.parse::<DeviceChoice>().map(|choice| choice.to_string()), Ok(word.to_owned()));
+            assert_eq!(
+                word.parse::<DeviceChoice>()
+                    .map(|choice| choice.to_string()),
+                Ok(word.to_owned())
+            );
         }
-        assert!("wgpu:".parse::<DeviceChoice>().is_err() && "wgpux".parse::<DeviceChoice>().is_err());
-        assert!("cuda:x".parse::<DeviceChoice>().is_err() && "gpu".parse::<DeviceChoice>().is_err());
+        assert!(
+            "wgpu:".parse::<DeviceChoice>().is_err() && "wgpux".parse::<DeviceChoice>().is_err()
+        );
+        assert!(
+            "cuda:x".parse::<DeviceChoice>().is_err() && "gpu".parse::<DeviceChoice>().is_err()
+        );
     }
 }

@@ -43,9 +43,14 @@ impl Digest {
 
     pub fn add_grid(&mut self, grid: &Grid) {
         let axes = grid.axes();
-        [grid.origin_mm(), axes[0], axes[1]].into_iter().for_each(|v| self.add_vector(v));
+        [grid.origin_mm(), axes[0], axes[1]]
+            .into_iter()
+            .for_each(|v| self.add_vector(v));
         grid.size().iter().for_each(|&n| self.add(n as u64));
-        grid.spacing_xy_mm().iter().chain(grid.planes_mm()).for_each(|x| self.add(x.to_bits()));
+        grid.spacing_xy_mm()
+            .iter()
+            .chain(grid.planes_mm())
+            .for_each(|x| self.add(x.to_bits()));
     }
 
     pub fn add_content(&mut self, volume: &Volume<f32>, cache: &Cache) {
@@ -72,13 +77,19 @@ impl ByteSize for OfContent {}
 
 /// A hash of a volume's values; kept, as a gantry drag asks for the same one every time.
 fn content(volume: &Volume<f32>, cache: &Cache) -> u64 {
-    let Ok(hash) = cache.get(volume.id(), || Ok::<_, Infallible>(OfContent(hashed(volume))));
+    let Ok(hash) = cache.get(volume.id(), || {
+        Ok::<_, Infallible>(OfContent(hashed(volume)))
+    });
     hash.0
 }
 
 fn hashed(volume: &Volume<f32>) -> u64 {
     let [nx, ny, _] = volume.grid().size();
-    let planes: Vec<u64> = volume.data().par_chunks(nx * ny).map(Digest::hash).collect();
+    let planes: Vec<u64> = volume
+        .data()
+        .par_chunks(nx * ny)
+        .map(Digest::hash)
+        .collect();
     let mut hash = Digest::default();
     planes.into_iter().for_each(|plane| hash.add(plane));
     hash.0

@@ -30,8 +30,12 @@ pub(super) fn answer<A: HasReceipt, E, C: Into<cuda::Failure<E>>, W: Into<wgpu::
 ) -> Result<A, E> {
     let by_card = match device {
         Compute::Cpu => return on_cpu(),
-        Compute::Cuda(card) => on_cuda(card).map_err(|failure| failure.into().map_card(DeviceError::Cuda)),
-        Compute::Wgpu(card) => on_wgpu(card).map_err(|failure| failure.into().map_card(DeviceError::Wgpu)),
+        Compute::Cuda(card) => {
+            on_cuda(card).map_err(|failure| failure.into().map_card(DeviceError::Cuda))
+        }
+        Compute::Wgpu(card) => {
+            on_wgpu(card).map_err(|failure| failure.into().map_card(DeviceError::Wgpu))
+        }
     };
     else_cpu(by_card, |why| {
         let mut answer = on_cpu()?;
@@ -68,8 +72,9 @@ mod tests {
 
     #[test]
     fn only_a_card_at_fault_is_stood_in_for() {
-        let ask =
-            |by_card: Result<u8, CudaError>| else_cpu::<u8, Cancelled, CudaError, _>(by_card, |_| Ok(2));
+        let ask = |by_card: Result<u8, CudaError>| {
+            else_cpu::<u8, Cancelled, CudaError, _>(by_card, |_| Ok(2))
+        };
         assert_eq!(ask(Ok(1)), Ok(1));
         assert_eq!(ask(Err(CudaError::NoCard)), Ok(2));
         assert_eq!(ask(Err(Cancelled.into())), Err(Cancelled));

@@ -38,9 +38,12 @@ pub fn in_turn<T: Sync, R: Send, E: Send>(
     }
     // Threads of their own: one of the pool that waits for the card could take up another's work, which waits for it.
     let made = std::thread::scope(|scope| {
-        let begun: Vec<_> = (0..in_hand.min(all.len())).map(|_| scope.spawn(take)).collect();
-        let ended =
-            begun.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        let begun: Vec<_> = (0..in_hand.min(all.len()))
+            .map(|_| scope.spawn(take))
+            .collect();
+        let ended = begun
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         ended.collect()
     });
     in_order(made).collect()
@@ -60,14 +63,20 @@ mod tests {
     /// A thread of its own would leave the caller's pool, which may be the only one whose threads are there.
     #[test]
     fn one_alone_stays_in_the_pool_of_its_caller() {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().expect("a pool");
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(3)
+            .build()
+            .expect("a pool");
         let threads = |_: &()| Ok::<_, ()>(rayon::current_num_threads());
         assert_eq!(pool.install(|| in_turn(&[()], 4, threads)), Ok(vec![3]));
     }
 
     #[test]
     fn results_come_in_their_order_and_the_first_error_is_told() {
-        assert_eq!(in_turn(&[0, 1, 2, 3, 4, 5], 4, make), Ok(vec![0, 10, 20, 30, 40, 50]));
+        assert_eq!(
+            in_turn(&[0, 1, 2, 3, 4, 5], 4, make),
+            Ok(vec![0, 10, 20, 30, 40, 50])
+        );
         assert_eq!(in_turn(&[], 4, make), Ok(Vec::new()));
         // Both fail, the later one sooner.
         assert_eq!(in_turn(&[0, 6, 13, 1, 2], 4, make), Err(6));

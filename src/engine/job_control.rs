@@ -32,7 +32,9 @@ type Listener = Box<dyn Fn(f32) + Send + Sync>;
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let done = f32::from_bits(self.done.load(Ordering::Relaxed));
-        f.debug_struct("State").field("done", &done).finish_non_exhaustive()
+        f.debug_struct("State")
+            .field("done", &done)
+            .finish_non_exhaustive()
     }
 }
 
@@ -50,19 +52,28 @@ impl JobControl {
     /// Calls `listener` with every fraction reported, on the reporting thread: it must be quick.
     #[must_use]
     pub fn with_listener(self, listener: impl Fn(f32) + Send + Sync + 'static) -> Self {
-        let state = Arc::new(State { listener: Some(Box::new(listener)), ..State::default() });
+        let state = Arc::new(State {
+            listener: Some(Box::new(listener)),
+            ..State::default()
+        });
         Self { state, ..self }
     }
 
     /// Control of a job that shares a cache with others.
     pub fn sharing(cache: &Arc<Cache>) -> Self {
-        Self { cache: Arc::clone(cache), ..Self::default() }
+        Self {
+            cache: Arc::clone(cache),
+            ..Self::default()
+        }
     }
 
     /// The same, whose beam doses stay in the memory of the card that computes them, beside the host's.
     #[must_use]
     pub fn keeping_on_card(&self) -> Self {
-        Self { keeps_on_card: true, ..self.clone() }
+        Self {
+            keeps_on_card: true,
+            ..self.clone()
+        }
     }
 
     pub(crate) fn keeps_on_card(&self) -> bool {
@@ -72,7 +83,10 @@ impl JobControl {
     /// For a job that this one needs first: cancelled with it, its progress kept apart.
     #[must_use]
     pub fn child(&self) -> Self {
-        Self { state: Arc::default(), ..self.clone() }
+        Self {
+            state: Arc::default(),
+            ..self.clone()
+        }
     }
 
     /// Cancels the job, which ends within a few ms.
@@ -93,7 +107,11 @@ impl JobControl {
     /// # Errors
     /// [`Cancelled`].
     pub fn check(&self) -> Result<(), Cancelled> {
-        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+        if self.is_cancelled() {
+            Err(Cancelled)
+        } else {
+            Ok(())
+        }
     }
 
     /// Reports the fraction done, 0 to 1.
@@ -118,11 +136,15 @@ mod tests {
     fn a_child_is_cancelled_with_the_job_and_says_nothing_of_its_progress() {
         let reported = Arc::new(Mutex::new(Vec::new()));
         let listener = Arc::clone(&reported);
-        let control = JobControl::new().with_listener(move |done| listener.lock().unwrap().push(done));
+        let control =
+            JobControl::new().with_listener(move |done| listener.lock().unwrap().push(done));
         let child = control.child();
         child.report(1.0);
         control.report(0.25);
-        assert_eq!((reported.lock().unwrap().as_slice(), control.done()), (&[0.25][..], 0.25));
+        assert_eq!(
+            (reported.lock().unwrap().as_slice(), control.done()),
+            (&[0.25][..], 0.25)
+        );
         control.cancel();
         assert!(child.is_cancelled() && child.check() == Err(Cancelled));
         assert!(std::ptr::eq(child.cache(), control.cache()));

@@ -50,7 +50,12 @@ impl<const N: usize> F32xN<N> {
     /// The values from `back` before an index on; 0 where there are none.
     #[inline(always)]
     pub fn before(values: &[f32], at: usize, back: usize) -> Self {
-        let value = |n: usize| (at + n).checked_sub(back).and_then(|at| values.get(at)).copied();
+        let value = |n: usize| {
+            (at + n)
+                .checked_sub(back)
+                .and_then(|at| values.get(at))
+                .copied()
+        };
         match at.checked_sub(back) {
             Some(at) => Self::load(values, at),
             None => lanes!(n => value(n).unwrap_or(0.0)),
@@ -68,7 +73,11 @@ impl<const N: usize> F32xN<N> {
     /// `self * b + c`, in one step where the machine can.
     #[inline(always)]
     pub fn mul_add<const FUSED: bool>(self, b: Self, c: Self) -> Self {
-        if FUSED { lanes!(n => self.0[n].mul_add(b.0[n], c.0[n])) } else { self * b + c }
+        if FUSED {
+            lanes!(n => self.0[n].mul_add(b.0[n], c.0[n]))
+        } else {
+            self * b + c
+        }
     }
 
     #[inline(always)]
@@ -84,7 +93,9 @@ impl<const N: usize> F32xN<N> {
     /// The least of them.
     #[inline(always)]
     pub fn least(self) -> f32 {
-        self.0.into_iter().fold(f32::INFINITY, |a, b| if b < a { b } else { a })
+        self.0
+            .into_iter()
+            .fold(f32::INFINITY, |a, b| if b < a { b } else { a })
     }
 
     /// `this` where these numbers are 0 or more, else `that`.

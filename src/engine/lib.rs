@@ -32,7 +32,8 @@ pub use automatic::{Measured, automatic_order};
 pub use cache::Cache;
 pub use cuda::CudaError;
 pub use device::{
-    Compute, DeviceChoice, DeviceError, Memory, card_failure, empty_caches, memory, note_card_failure,
+    Compute, DeviceChoice, DeviceError, Memory, card_failure, empty_caches, memory,
+    note_card_failure,
 };
 pub use digest::Digest;
 pub use dispatch::else_cpu;

@@ -77,7 +77,10 @@ mod tests {
             assert!(chosen.len() == 3 && chosen.windows(2).all(|w| w[0] < w[1]));
             chosen.into_iter().for_each(|n| hits[n] += 1);
         }
-        assert!(hits.iter().all(|&h: &i32| (h - 3000).abs() < 250), "{hits:?}");
+        assert!(
+            hits.iter().all(|&h: &i32| (h - 3000).abs() < 250),
+            "{hits:?}"
+        );
         assert_eq!(random.choose(9, 4), [0, 1, 2, 3]);
     }
 }

@@ -80,7 +80,11 @@ pub fn run_small(device: &Compute, control: &JobControl) -> Result<Vec<Row>, Dev
 /// # Errors
 /// As [`run`].
 pub fn run_together(cards: &[Compute], control: &JobControl) -> Result<Vec<Row>, DeviceError> {
-    if cards.len() > 1 { mccs::selftest::shared_rows(cards, control) } else { Ok(Vec::new()) }
+    if cards.len() > 1 {
+        mccs::selftest::shared_rows(cards, control)
+    } else {
+        Ok(Vec::new())
+    }
 }
 
 /// Largest and mean difference of two lists of one length; a NaN on either side is infinitely wrong.
@@ -89,7 +93,9 @@ pub(crate) fn differences<T: Copy + Into<f64>>(got: &[T], want: &[f64]) -> (f64,
         let off = (got.into() - want).abs();
         if off.is_nan() { f64::INFINITY } else { off }
     });
-    let (worst, sum) = off.fold((0.0_f64, 0.0), |(worst, sum), off| (worst.max(off), sum + off));
+    let (worst, sum) = off.fold((0.0_f64, 0.0), |(worst, sum), off| {
+        (worst.max(off), sum + off)
+    });
     if got.len() == want.len() && !got.is_empty() {
         (worst, sum / got.len() as f64)
     } else {
@@ -135,10 +141,15 @@ mod tests {
                 "no WGSL kernel is tested: there is no Vulkan, Metal or DirectX 12",
             );
         };
-        let device = DeviceChoice::Wgpu(Some(devices[0].ordinal)).resolve().expect("a device that opens");
+        let device = DeviceChoice::Wgpu(Some(devices[0].ordinal))
+            .resolve()
+            .expect("a device that opens");
         let rows = run_small(&device, &JobControl::new()).expect("an answer");
         for row in &rows {
-            println!("{} {} {}: {} {}", row.job, row.case, row.way, row.worst, row.unit);
+            println!(
+                "{} {} {}: {} {}",
+                row.job, row.case, row.way, row.worst, row.unit
+            );
         }
         assert_passes(&rows);
     }
@@ -169,10 +180,18 @@ mod tests {
         device.lose();
         let by_cpu = trace(&JobControl::new()).expect("the CPU's depths");
         let why = by_cpu.receipt.card_failure().expect("a reason").to_owned();
-        assert!(why.contains(&devices[0].name) && why.contains("--device cpu"), "{why}");
+        assert!(
+            why.contains(&devices[0].name) && why.contains("--device cpu"),
+            "{why}"
+        );
         let (worst, _) = differences(
             whole.depth_mm.data(),
-            &by_cpu.depth_mm.data().iter().map(|d| f64::from(*d)).collect::<Vec<_>>(),
+            &by_cpu
+                .depth_mm
+                .data()
+                .iter()
+                .map(|d| f64::from(*d))
+                .collect::<Vec<_>>(),
         );
         assert!(worst < 0.01, "{worst}");
     }
@@ -188,12 +207,17 @@ mod tests {
         };
         let device = wgpu::Device::open(Some(devices[0].ordinal)).expect("a device that opens");
         let control = JobControl::new();
-        let refused =
-            device.session(&control).alloc::<u64>("a wall", usize::MAX / 32).map(|wall| wall.count());
-        assert!(matches!(&refused, Err(WgpuError::TooLarge { .. })), "{refused:?}");
+        let refused = device
+            .session(&control)
+            .alloc::<u64>("a wall", usize::MAX / 32)
+            .map(|wall| wall.count());
         assert!(
-            refused.is_err_and(|why| why.to_string().contains("a wall") && why.to_string().contains("MiB"))
+            matches!(&refused, Err(WgpuError::TooLarge { .. })),
+            "{refused:?}"
         );
+        assert!(refused.is_err_and(
+            |why| why.to_string().contains("a wall") && why.to_string().contains("MiB")
+        ));
     }
 
     /// A driver that is there and does not work is a failure.
@@ -205,7 +229,11 @@ mod tests {
             }
             found => found.expect("the cards of this machine"),
         };
-        let open = |card: &cuda::Card| DeviceChoice::Cuda(card.ordinal).resolve().expect("a card that opens");
+        let open = |card: &cuda::Card| {
+            DeviceChoice::Cuda(card.ordinal)
+                .resolve()
+                .expect("a card that opens")
+        };
         let cards: Vec<Compute> = cards.iter().map(open).collect();
         for card in &cards {
             assert_passes(&run(card, &JobControl::new()).expect("an answer"));

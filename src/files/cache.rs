@@ -30,15 +30,21 @@ pub fn write_cached(path: &Path, what: &impl Serialize) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    replace_file(path, |out| serde_json::to_writer_pretty(out, what).map_err(io::Error::from))
+    replace_file(path, |out| {
+        serde_json::to_writer_pretty(out, what).map_err(io::Error::from)
+    })
 }
 
 fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     PLACE.folder(variable)
 }
 
-const PLACE: OwnFolder =
-    OwnFolder { variable: VARIABLE, windows: "", macos: "Library/Caches", xdg: ["XDG_CACHE_HOME", ".cache"] };
+const PLACE: OwnFolder = OwnFolder {
+    variable: VARIABLE,
+    windows: "",
+    macos: "Library/Caches",
+    xdg: ["XDG_CACHE_HOME", ".cache"],
+};
 
 /// The program's own folder on each platform.
 pub(super) struct OwnFolder {
@@ -58,10 +64,18 @@ impl OwnFolder {
             return (!own.is_empty()).then(|| PathBuf::from(own));
         }
         // The XDG rules: a path that is not absolute is to be ignored.
-        let named = |name: &str| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let named = |name: &str| {
+            variable(name)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute())
+        };
         if cfg!(target_os = "windows") {
             let local = named("LOCALAPPDATA")?.join("beamsight");
-            return Some(if self.windows.is_empty() { local } else { local.join(self.windows) });
+            return Some(if self.windows.is_empty() {
+                local
+            } else {
+                local.join(self.windows)
+            });
         }
         let home = |within: &str| named("HOME").map(|home| home.join(within));
         let platform = match cfg!(target_os = "macos") {
@@ -80,7 +94,10 @@ mod tests {
     fn the_users_word_goes_first() {
         let set = |name: &str| (name == VARIABLE).then(|| OsString::from("/tmp/somewhere"));
         assert_eq!(folder_of(&set), Some(PathBuf::from("/tmp/somewhere")));
-        assert_eq!(folder_of(&|name| (name == VARIABLE).then(OsString::new)), None);
+        assert_eq!(
+            folder_of(&|name| (name == VARIABLE).then(OsString::new)),
+            None
+        );
         assert_eq!(folder_of(&|_| None), None);
     }
 
@@ -95,6 +112,9 @@ mod tests {
             })
         };
         assert_eq!(of("/var/c"), Some(PathBuf::from("/var/c/beamsight")));
-        assert_eq!(of("relative"), Some(PathBuf::from("/home/p/.cache/beamsight")));
+        assert_eq!(
+            of("relative"),
+            Some(PathBuf::from("/home/p/.cache/beamsight"))
+        );
     }
 }

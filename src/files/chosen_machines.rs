@@ -45,7 +45,10 @@ impl ChosenMachines {
     /// A file that cannot be read or is damaged: it is not to be replaced.
     pub fn load(folder: &Path) -> Result<Self, ChosenMachinesError> {
         let path = folder.join(FILE);
-        let fault = |why: String| ChosenMachinesError { path: path.display().to_string(), why };
+        let fault = |why: String| ChosenMachinesError {
+            path: path.display().to_string(),
+            why,
+        };
         match read_text(&path, RECENT_BYTES) {
             Ok(text) => from_toml(&text).map_err(|e| fault(e.message().to_owned())),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
@@ -55,14 +58,22 @@ impl ChosenMachines {
 
     pub fn model_of(&self, name: &str, quality: &str) -> Option<&str> {
         let is = |entry: &&Entry| entry.name == name && entry.quality == quality;
-        self.entries.iter().find(is).map(|entry| entry.model.as_str())
+        self.entries
+            .iter()
+            .find(is)
+            .map(|entry| entry.model.as_str())
     }
 
     /// Notes a choice.
     pub fn choose(&mut self, name: &str, quality: &str, model: &str) {
-        self.entries.retain(|entry| entry.name != name || entry.quality != quality);
+        self.entries
+            .retain(|entry| entry.name != name || entry.quality != quality);
         let [name, quality, model] = [name, quality, model].map(str::to_owned);
-        self.entries.push(Entry { name, quality, model });
+        self.entries.push(Entry {
+            name,
+            quality,
+            model,
+        });
     }
 
     /// # Errors
@@ -74,7 +85,10 @@ impl ChosenMachines {
             let text = toml::to_string(self).map_err(io::Error::other)?;
             replace_file::<io::Error>(&path, |out| out.write_all(text.as_bytes()))
         };
-        write().map_err(|e| ChosenMachinesError { path: path.display().to_string(), why: e.to_string() })
+        write().map_err(|e| ChosenMachinesError {
+            path: path.display().to_string(),
+            why: e.to_string(),
+        })
     }
 }
 
@@ -85,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_choice_is_kept_by_machine_and_quality_and_a_damaged_file_is_not_replaced() {
-        let folder = std::env::temp_dir().join(format!("beamsight-machines-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("beamsight-machines-{}", std::process::id()));
         let mut chosen = ChosenMachines::load(&folder).unwrap();
         assert_eq!(chosen, ChosenMachines::default());
         chosen.choose("21C", "6 MV", "generic-6mv");
@@ -97,11 +112,19 @@ mod tests {
         assert_eq!(read.model_of("21C", "10 MV"), Some("/m/\"10\".toml"));
         assert_eq!(read.model_of("21C", "6 MV FFF"), None);
         assert_eq!(read.model_of("21D", "6 MV"), None);
-        for damage in
-            ["[[machine]]\nname = 3", "x", "[[machine]]\nname=\"a\"\nquality=\"b\"\nmodel=\"c\"\nmore=1"]
-        {
+        for damage in [
+            "[[machine]]\nname = 3",
+            "x",
+            "[[machine]]\nname=\"a\"\nquality=\"b\"\nmodel=\"c\"\nmore=1",
+        ] {
             fs::write(folder.join(FILE), damage).unwrap();
-            assert!(ChosenMachines::load(&folder).unwrap_err().to_string().contains(FILE), "{damage}");
+            assert!(
+                ChosenMachines::load(&folder)
+                    .unwrap_err()
+                    .to_string()
+                    .contains(FILE),
+                "{damage}"
+            );
         }
         fs::remove_dir_all(folder).unwrap();
     }

@@ -2,10 +2,18 @@
 
 /// A cell by RFC 4180. A name that a spreadsheet would evaluate as a formula gets a quote before it.
 pub fn csv_cell(cell: &str) -> String {
-    let formula =
-        cell.starts_with(['=', '+', '@']) || (cell.starts_with('-') && cell.parse::<f64>().is_err());
-    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
-    if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+    let formula = cell.starts_with(['=', '+', '@'])
+        || (cell.starts_with('-') && cell.parse::<f64>().is_err());
+    let cell = if formula {
+        format!("'{cell}")
+    } else {
+        cell.to_owned()
+    };
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell
+    }
 }
 
 #[cfg(test)]

@@ -39,7 +39,11 @@ pub fn write_dose_volume(
     case: &Case,
 ) -> Result<(), MhaError> {
     let frame = case.stated_frames().next().unwrap_or_default();
-    mha::write_with(path, volume, &facts_of_dose(quantity, dose, &case.patient, frame))
+    mha::write_with(
+        path,
+        volume,
+        &facts_of_dose(quantity, dose, &case.patient, frame),
+    )
 }
 
 /// The facts of a dose or its deviation, the status among them: of a file, and of an image of another library.
@@ -49,18 +53,34 @@ pub fn facts_of_dose(
     patient: &PatientInfo,
     frame_of_reference_uid: &str,
 ) -> Facts {
-    let what = if quantity == Quantity::DoseDeviation { DEVIATION } else { "dose" };
+    let what = if quantity == Quantity::DoseDeviation {
+        DEVIATION
+    } else {
+        "dose"
+    };
     let dose_status = dose.status_text();
-    let comment = format!("{MARK}{dose_status}{END}{what} in Gy of '{}', not for clinical use", dose.label);
+    let comment = format!(
+        "{MARK}{dose_status}{END}{what} in Gy of '{}', not for clinical use",
+        dose.label
+    );
     let remarks = dose.remarks.join(END);
-    Facts { comment, dose_status, remarks, ..Facts::new(quantity, patient, frame_of_reference_uid) }
+    Facts {
+        comment,
+        dose_status,
+        remarks,
+        ..Facts::new(quantity, patient, frame_of_reference_uid)
+    }
 }
 
 /// The dose of values in Gy with the facts that stand beside them: imported, or of its own status where that is worse.
 pub fn dose_of_facts(gy: Arc<Volume<f32>>, facts: &Facts, label: String) -> Dose {
     let (own, mut caveats) = stated_status(facts);
     let below_zero = DoseValueError::caveat(&gy);
-    let least = if below_zero.is_some() { DoseStatus::Partial } else { DoseStatus::Imported };
+    let least = if below_zero.is_some() {
+        DoseStatus::Partial
+    } else {
+        DoseStatus::Imported
+    };
     caveats.extend(below_zero.filter(|caveat| !caveats.contains(caveat)));
     Dose {
         gy,
@@ -69,7 +89,12 @@ pub fn dose_of_facts(gy: Arc<Volume<f32>>, facts: &Facts, label: String) -> Dose
         frame_of_reference_uid: facts.frame_of_reference_uid.clone(),
         receipt: None,
         caveats,
-        remarks: facts.remarks.split(END).filter(|remark| !remark.is_empty()).map(str::to_owned).collect(),
+        remarks: facts
+            .remarks
+            .split(END)
+            .filter(|remark| !remark.is_empty())
+            .map(str::to_owned)
+            .collect(),
         part: None,
     }
 }
@@ -82,25 +107,46 @@ pub fn read_dose_volume(path: &Path) -> Result<(Dose, Facts), DoseVolumeError> {
     let (gy, facts) = mha::read_as(path, Quantity::Dose)?;
     let lowest = gy.data().iter().copied().fold(f32::INFINITY, f32::min);
     if lowest < -100.0 {
-        return Err(DoseVolumeError::NoDose { path: path.to_owned(), lowest });
+        return Err(DoseVolumeError::NoDose {
+            path: path.to_owned(),
+            lowest,
+        });
     }
     if facts.comment.starts_with(MARK) && facts.comment.contains(&format!("{END}{DEVIATION} ")) {
         // Written before headers stated the quantity.
-        return Err(DoseVolumeError::Deviation { path: path.to_owned() });
+        return Err(DoseVolumeError::Deviation {
+            path: path.to_owned(),
+        });
     }
-    let label = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let label = path
+        .file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned();
     Ok((dose_of_facts(Arc::new(gy), &facts, label), facts))
 }
 
 /// The dose status that facts state, by its key or, in older files, in the comment; final for another program's volume.
 fn stated_status(facts: &Facts) -> (DoseStatus, Vec<String>) {
-    let in_comment = facts.comment.strip_prefix(MARK).map(|rest| rest.split(END).next().unwrap_or(rest));
+    let in_comment = facts
+        .comment
+        .strip_prefix(MARK)
+        .map(|rest| rest.split(END).next().unwrap_or(rest));
     let by_key = Some(facts.dose_status.as_str()).filter(|status_text| !status_text.is_empty());
-    let Some(status_text) = by_key.or(in_comment) else { return (DoseStatus::Final, Vec::new()) };
+    let Some(status_text) = by_key.or(in_comment) else {
+        return (DoseStatus::Final, Vec::new());
+    };
     let (word, caveats) = status_text.split_once(": ").unwrap_or((status_text, ""));
-    let caveats = caveats.split(", ").filter(|c| !c.is_empty()).map(str::to_owned).collect();
+    let caveats = caveats
+        .split(", ")
+        .filter(|c| !c.is_empty())
+        .map(str::to_owned)
+        .collect();
     // A status of a later version is unknown, so the dose is not to be trusted.
-    (DoseStatus::from_word(word).unwrap_or(DoseStatus::Failed), caveats)
+    (
+        DoseStatus::from_word(word).unwrap_or(DoseStatus::Failed),
+        caveats,
+    )
 }
 
 #[cfg(test)]
@@ -113,7 +159,8 @@ mod tests {
     fn a_dose_read_again_is_worth_no_more_than_it_was() {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [3, 3, 3]).expect("a grid");
         let gy = Arc::new(Volume::new(Arc::new(grid), vec![1.0; 27]));
-        let path = std::env::temp_dir().join(format!("beamsight-dose-volume-{}.mha", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("beamsight-dose-volume-{}.mha", std::process::id()));
         let read_back = |status, caveats: &[&str]| {
             let dose = Dose {
                 gy: Arc::clone(&gy),
@@ -125,31 +172,58 @@ mod tests {
                 remarks: Vec::new(),
                 part: None,
             };
-            write_dose_volume(&path, Quantity::Dose, &dose.gy, &dose, &Case::default()).expect("written");
+            write_dose_volume(&path, Quantity::Dose, &dose.gy, &dose, &Case::default())
+                .expect("written");
             read_dose_volume(&path).expect("read").0.status_text()
         };
         assert_eq!(read_back(DoseStatus::Final, &[]), "imported");
         assert_eq!(read_back(DoseStatus::Final, &["bolus"]), "imported: bolus");
         assert_eq!(read_back(DoseStatus::Coarse, &[]), "coarse");
         assert_eq!(
-            read_back(DoseStatus::Partial, &["2 of 3 beams", "table pitch 3 degrees"]),
+            read_back(
+                DoseStatus::Partial,
+                &["2 of 3 beams", "table pitch 3 degrees"]
+            ),
             "partial: 2 of 3 beams, table pitch 3 degrees"
         );
-        assert_eq!(read_back(DoseStatus::Preview, &[&"long ".repeat(60)]).split(':').next(), Some("preview"));
+        assert_eq!(
+            read_back(DoseStatus::Preview, &[&"long ".repeat(60)])
+                .split(':')
+                .next(),
+            Some("preview")
+        );
         mha::write(&path, &gy).expect("written");
-        assert_eq!(read_dose_volume(&path).expect("read").0.status_text(), "imported");
-        let older = Facts { comment: "Beamsight: coarse | dose in Gy of 'x'".to_owned(), ..Facts::default() };
+        assert_eq!(
+            read_dose_volume(&path).expect("read").0.status_text(),
+            "imported"
+        );
+        let older = Facts {
+            comment: "Beamsight: coarse | dose in Gy of 'x'".to_owned(),
+            ..Facts::default()
+        };
         mha::write_with(&path, &gy, &older).expect("written");
-        assert_eq!(read_dose_volume(&path).expect("read").0.status_text(), "coarse");
-        let other_reader = Facts { dose_status: "partial: bolus".to_owned(), ..Facts::default() };
+        assert_eq!(
+            read_dose_volume(&path).expect("read").0.status_text(),
+            "coarse"
+        );
+        let other_reader = Facts {
+            dose_status: "partial: bolus".to_owned(),
+            ..Facts::default()
+        };
         mha::write_with(&path, &gy, &other_reader).expect("written");
-        assert_eq!(read_dose_volume(&path).expect("read").0.status_text(), "partial: bolus");
+        assert_eq!(
+            read_dose_volume(&path).expect("read").0.status_text(),
+            "partial: bolus"
+        );
         let mut values = vec![1.0; 27];
         values[13] = -0.5;
         let below_zero = Volume::new(Arc::clone(gy.grid()), values);
         mha::write(&path, &below_zero).expect("written");
         let status_text = read_dose_volume(&path).expect("read").0.status_text();
-        assert_eq!(status_text, "partial: values below 0 Gy (-0.5 at voxel 1 1 1)");
+        assert_eq!(
+            status_text,
+            "partial: values below 0 Gy (-0.5 at voxel 1 1 1)"
+        );
         std::fs::remove_file(&path).expect("removed");
     }
 
@@ -159,14 +233,21 @@ mod tests {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(2.0), [3, 3, 3]).expect("a grid");
         let volume = Volume::new(Arc::new(grid), vec![60.0; 27]);
         let path = std::env::temp_dir().join(format!("beamsight-facts-{}.mha", std::process::id()));
-        let patient =
-            PatientInfo {
-                id: "P 1".to_owned(), name: "山田^太郎\n".to_owned(), ..PatientInfo::default()
-            };
+        let patient = PatientInfo {
+            id: "P 1".to_owned(),
+            name: "山田^太郎\n".to_owned(),
+            ..PatientInfo::default()
+        };
         let facts = Facts::new(Quantity::Dose, &patient, "1.2.3");
         mha::write_with(&path, &volume, &facts).expect("written");
         let (dose, stated) = read_dose_volume(&path).expect("read");
-        assert_eq!((dose.frame_of_reference_uid.as_str(), stated.patient_id.as_str()), ("1.2.3", "P 1"));
+        assert_eq!(
+            (
+                dose.frame_of_reference_uid.as_str(),
+                stated.patient_id.as_str()
+            ),
+            ("1.2.3", "P 1")
+        );
         assert_eq!(stated.patient_name, "山田^太郎");
         for (quantity, says) in [
             (Quantity::RadiologicalDepth, "radiological depth in mm"),
@@ -176,12 +257,23 @@ mod tests {
         ] {
             mha::write_with(&path, &volume, &Facts::new(quantity, &patient, "")).expect("written");
             let why = read_dose_volume(&path).unwrap_err().to_string();
-            assert!(why.contains(says) && why.contains("not the absorbed dose in Gy"), "{why}");
+            assert!(
+                why.contains(says) && why.contains("not the absorbed dose in Gy"),
+                "{why}"
+            );
         }
         let old = "Beamsight: final | standard deviation in Gy of 'Plan', not for clinical use";
-        let old = Facts { comment: old.to_owned(), ..Facts::default() };
+        let old = Facts {
+            comment: old.to_owned(),
+            ..Facts::default()
+        };
         mha::write_with(&path, &volume, &old).expect("written");
-        assert!(read_dose_volume(&path).unwrap_err().to_string().contains("standard deviation"));
+        assert!(
+            read_dose_volume(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("standard deviation")
+        );
         std::fs::remove_file(&path).expect("removed");
     }
 }

@@ -10,7 +10,10 @@ use thiserror::Error;
 
 macro_rules! asset {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../assets/goals/", $name, ".toml")))
+        (
+            $name,
+            include_str!(concat!("../../assets/goals/", $name, ".toml")),
+        )
     };
 }
 
@@ -36,7 +39,12 @@ pub enum TemplateError {
     #[error("'{file}' is no template of goals: {detail}")]
     Syntax { file: String, detail: String },
     #[error("'{file}', goal {number} of '{structure}': {source}")]
-    Goal { file: String, number: usize, structure: String, source: Box<GoalError> },
+    Goal {
+        file: String,
+        number: usize,
+        structure: String,
+        source: Box<GoalError>,
+    },
     #[error("'{file}' has {count} goals; {MOST_GOALS} at most are read")]
     Many { file: String, count: usize },
     #[error("cannot write the goals '{path}': {source}; choose a folder you may write to")]
@@ -114,8 +122,10 @@ impl GoalTemplate {
     /// # Errors
     /// [`TemplateError`].
     pub fn read(path: &Path) -> Result<Self, TemplateError> {
-        let text = read_text(path, GOALS_BYTES)
-            .map_err(|source| TemplateError::Read { path: path.to_owned(), source })?;
+        let text = read_text(path, GOALS_BYTES).map_err(|source| TemplateError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
         Self::parse(&text, &path.display().to_string())
     }
 
@@ -124,18 +134,26 @@ impl GoalTemplate {
     /// # Errors
     /// [`TemplateError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, TemplateError> {
-        let raw: File = from_toml(text)
-            .map_err(|e| TemplateError::Syntax { file: file.to_owned(), detail: e.to_string() })?;
+        let raw: File = from_toml(text).map_err(|e| TemplateError::Syntax {
+            file: file.to_owned(),
+            detail: e.to_string(),
+        })?;
         if raw.goals.len() > MOST_GOALS {
-            return Err(TemplateError::Many { file: file.to_owned(), count: raw.goals.len() });
+            return Err(TemplateError::Many {
+                file: file.to_owned(),
+                count: raw.goals.len(),
+            });
         }
         let goal = |(index, entry): (usize, Entry)| {
             let parsed = format!("X: {}", entry.goal).parse::<Goal>();
             let structure = plain(entry.structure.trim()).into_owned();
-            let parsed = parsed.and_then(|goal| match structure.is_empty() || entry.goal.contains(':') {
-                true => Err(GoalError::Shape),
-                false => Ok(goal.of_structure(&structure, None)),
-            });
+            let parsed =
+                parsed.and_then(
+                    |goal| match structure.is_empty() || entry.goal.contains(':') {
+                        true => Err(GoalError::Shape),
+                        false => Ok(goal.of_structure(&structure, None)),
+                    },
+                );
             let goal = parsed.map_err(|source| TemplateError::Goal {
                 file: file.to_owned(),
                 number: index + 1,
@@ -152,14 +170,22 @@ impl GoalTemplate {
         Ok(Self {
             name: plain(&raw.name).into_owned(),
             source: plain(&raw.source).into_owned(),
-            goals: raw.goals.into_iter().enumerate().map(goal).collect::<Result<_, _>>()?,
+            goals: raw
+                .goals
+                .into_iter()
+                .enumerate()
+                .map(goal)
+                .collect::<Result<_, _>>()?,
         })
     }
 
     /// The goals of a case as a template; those of targets apply to the only target of the same type elsewhere.
     pub fn of_goals(name: &str, goals: &[Goal], set: &StructureSet) -> Self {
         let of = |goal: &Goal| {
-            let kind = set.referenced(goal.number, &goal.structure).ok().map(|s| s.kind);
+            let kind = set
+                .referenced(goal.number, &goal.structure)
+                .ok()
+                .map(|s| s.kind);
             TemplateGoal {
                 goal: goal.clone().of_structure(&goal.structure, None),
                 aliases: Vec::new(),
@@ -179,7 +205,10 @@ impl GoalTemplate {
     /// # Errors
     /// [`TemplateError::Write`].
     pub fn write(&self, path: &Path) -> Result<(), TemplateError> {
-        let write = |source| TemplateError::Write { path: path.to_owned(), source };
+        let write = |source| TemplateError::Write {
+            path: path.to_owned(),
+            source,
+        };
         let text = self.to_toml().map_err(|e| write(io::Error::other(e)))?;
         replace_file(path, |out| out.write_all(text.as_bytes())).map_err(write)
     }
@@ -192,20 +221,33 @@ impl GoalTemplate {
                 aliases: of.aliases.clone(),
                 kind: of.kind,
                 // The structure may have a colon in its name; metrics and limits have none.
-                goal: text.rsplit_once(": ").map_or("", |(_, goal)| goal).to_owned(),
+                goal: text
+                    .rsplit_once(": ")
+                    .map_or("", |(_, goal)| goal)
+                    .to_owned(),
                 source: of.source.clone(),
             }
         };
         let goals = self.goals.iter().map(entry).collect();
-        toml::to_string(&File { name: self.name.clone(), source: self.source.clone(), goals })
+        toml::to_string(&File {
+            name: self.name.clone(),
+            source: self.source.clone(),
+            goals,
+        })
     }
 
     /// The goals with the structures of a case. A goal without one keeps its own name: it is never met.
     pub fn matched(&self, set: &StructureSet) -> Matched {
-        let mut matched = Matched { goals: Vec::new(), unmatched: Vec::new() };
+        let mut matched = Matched {
+            goals: Vec::new(),
+            unmatched: Vec::new(),
+        };
         for of in &self.goals {
             let goal = match of.structure_in(set) {
-                Some(structure) => of.goal.clone().of_structure(&structure.name, Some(structure.number)),
+                Some(structure) => of
+                    .goal
+                    .clone()
+                    .of_structure(&structure.name, Some(structure.number)),
                 None => {
                     if !matched.unmatched.contains(&of.goal.structure) {
                         matched.unmatched.push(of.goal.structure.clone());
@@ -222,8 +264,11 @@ impl GoalTemplate {
 impl TemplateGoal {
     fn structure_in<'a>(&self, set: &'a StructureSet) -> Option<&'a Structure> {
         let mut names = std::iter::once(&self.goal.structure).chain(&self.aliases);
-        let named =
-            |name: &String| set.structures.iter().find(|s| name_letters(&s.name) == name_letters(name));
+        let named = |name: &String| {
+            set.structures
+                .iter()
+                .find(|s| name_letters(&s.name) == name_letters(name))
+        };
         let of_kind = || {
             let kind = self.kind?;
             let mut of_kind = set.structures.iter().filter(|s| s.kind == kind);
@@ -240,7 +285,9 @@ mod tests {
     fn set(structures: &[(&str, StructureKind)]) -> StructureSet {
         let structures = structures.iter().zip(1..);
         StructureSet {
-            structures: structures.map(|((name, kind), n)| Structure::new(*name, n, *kind)).collect(),
+            structures: structures
+                .map(|((name, kind), n)| Structure::new(*name, n, *kind))
+                .collect(),
             ..StructureSet::default()
         }
     }
@@ -249,7 +296,10 @@ mod tests {
     fn shipped_templates_are_read_and_name_their_source() {
         for word in GoalTemplate::shipped() {
             let template = GoalTemplate::resolve(word).unwrap_or_else(|e| panic!("{e}"));
-            assert!(template.source.contains("(19") || template.source.contains("(20"), "{word}");
+            assert!(
+                template.source.contains("(19") || template.source.contains("(20"),
+                "{word}"
+            );
             assert!(template.goals.len() >= 2, "{word}");
         }
     }
@@ -281,12 +331,25 @@ mod tests {
         )
         .unwrap();
         let organ = StructureKind::Organ;
-        let case = set(&[("cord", organ), ("PTV_60", StructureKind::Ptv), ("lung l", organ)]);
+        let case = set(&[
+            ("cord", organ),
+            ("PTV_60", StructureKind::Ptv),
+            ("lung l", organ),
+        ]);
         let matched = template.matched(&case);
-        let told: Vec<(String, Option<u32>)> =
-            matched.goals.iter().map(|g| (g.to_string(), g.number)).collect();
-        assert_eq!(told[0], ("cord: Dmax <= 50 Gy (tolerance 2 Gy)".to_owned(), Some(1)));
-        assert_eq!(told[1], ("PTV_60: D95% >= 95 % (priority 2)".to_owned(), Some(2)));
+        let told: Vec<(String, Option<u32>)> = matched
+            .goals
+            .iter()
+            .map(|g| (g.to_string(), g.number))
+            .collect();
+        assert_eq!(
+            told[0],
+            ("cord: Dmax <= 50 Gy (tolerance 2 Gy)".to_owned(), Some(1))
+        );
+        assert_eq!(
+            told[1],
+            ("PTV_60: D95% >= 95 % (priority 2)".to_owned(), Some(2))
+        );
         assert_eq!(told[2], ("lung l: V20Gy <= 30 %".to_owned(), Some(3)));
         assert_eq!(told[3], ("Heart: Dmean <= 26 Gy".to_owned(), None));
         assert_eq!(matched.unmatched, ["Heart"]);
@@ -297,21 +360,38 @@ mod tests {
 
     #[test]
     fn a_saved_template_brings_the_goals_to_another_case() {
-        let here = set(&[("PTV 70: boost", StructureKind::Ptv), ("Cord", StructureKind::Organ)]);
-        let goals: Vec<Goal> =
-            ["PTV 70: boost: D95% >= 66.5 Gy", "Cord: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)"]
-                .iter()
-                .map(|words| words.parse().unwrap())
-                .collect();
+        let here = set(&[
+            ("PTV 70: boost", StructureKind::Ptv),
+            ("Cord", StructureKind::Organ),
+        ]);
+        let goals: Vec<Goal> = [
+            "PTV 70: boost: D95% >= 66.5 Gy",
+            "Cord: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)",
+        ]
+        .iter()
+        .map(|words| words.parse().unwrap())
+        .collect();
         let template = GoalTemplate::of_goals("Mine", &goals, &here);
-        let path = std::env::temp_dir().join(format!("beamsight-goals-{}.toml", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("beamsight-goals-{}.toml", std::process::id()));
         template.write(&path).unwrap();
         let read = GoalTemplate::resolve(path.to_str().unwrap()).unwrap();
         assert_eq!(read, template);
         assert_eq!(read.matched(&here).goals, goals);
         let there = set(&[("CORD", StructureKind::Organ), ("PTV", StructureKind::Ptv)]);
-        let words: Vec<String> = read.matched(&there).goals.iter().map(Goal::to_string).collect();
-        assert_eq!(words, ["PTV: D95% >= 66.5 Gy", "CORD: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)"]);
+        let words: Vec<String> = read
+            .matched(&there)
+            .goals
+            .iter()
+            .map(Goal::to_string)
+            .collect();
+        assert_eq!(
+            words,
+            [
+                "PTV: D95% >= 66.5 Gy",
+                "CORD: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)"
+            ]
+        );
         std::fs::remove_file(&path).unwrap();
     }
 
@@ -321,19 +401,38 @@ mod tests {
             ("", "missing field `name`"),
             ("name = 3", "invalid type"),
             ("name = \"T\"\nmore = 1", "unknown field `more`"),
-            ("name = \"T\"\n[[goal]]\nstructure = \"S\"\ngoal = \"Dmax\"", "goal 1 of 'S'"),
-            ("name = \"T\"\n[[goal]]\nstructure = \" \"\ngoal = \"Dmax <= 3 Gy\"", "goal 1 of ''"),
-            ("name = \"T\"\n[[goal]]\nstructure = \"S\"\ngoal = \"Cord: Dmax <= 3 Gy\"", "goal 1 of 'S'"),
+            (
+                "name = \"T\"\n[[goal]]\nstructure = \"S\"\ngoal = \"Dmax\"",
+                "goal 1 of 'S'",
+            ),
+            (
+                "name = \"T\"\n[[goal]]\nstructure = \" \"\ngoal = \"Dmax <= 3 Gy\"",
+                "goal 1 of ''",
+            ),
+            (
+                "name = \"T\"\n[[goal]]\nstructure = \"S\"\ngoal = \"Cord: Dmax <= 3 Gy\"",
+                "goal 1 of 'S'",
+            ),
             (
                 "name = \"T\"\n[[goal]]\nstructure = \"S\"\ntype = \"x\"\ngoal = \"Dmax <= 3 Gy\"",
                 "unknown variant",
             ),
         ] {
             let why = GoalTemplate::parse(text, "t.toml").unwrap_err().to_string();
-            assert!(why.contains(words) && why.contains("t.toml"), "{text}: {why}");
+            assert!(
+                why.contains(words) && why.contains("t.toml"),
+                "{text}: {why}"
+            );
         }
-        let many =
-            format!("name = \"T\"\n{}", "[[goal]]\nstructure = \"S\"\ngoal = \"Dmax <= 3 Gy\"\n".repeat(501));
-        assert!(GoalTemplate::parse(&many, "t.toml").unwrap_err().to_string().contains("501"));
+        let many = format!(
+            "name = \"T\"\n{}",
+            "[[goal]]\nstructure = \"S\"\ngoal = \"Dmax <= 3 Gy\"\n".repeat(501)
+        );
+        assert!(
+            GoalTemplate::parse(&many, "t.toml")
+                .unwrap_err()
+                .to_string()
+                .contains("501")
+        );
     }
 }

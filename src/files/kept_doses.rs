@@ -47,7 +47,14 @@ pub struct InputDigests {
 
 impl InputDigests {
     fn all(&self) -> [&str; 6] {
-        let Self { program, images, patient, machine, settings, beam } = self;
+        let Self {
+            program,
+            images,
+            patient,
+            machine,
+            settings,
+            beam,
+        } = self;
         [program, images, patient, machine, settings, beam]
     }
 
@@ -146,11 +153,17 @@ impl KeptDoses {
     pub fn survey(&self) -> Survey {
         let files = match self {
             Self::File(path) => vec![path.clone()],
-            Self::Folder(folder) => {
-                fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
-            }
+            Self::Folder(folder) => fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|entry| entry.path())
+                .collect(),
         };
-        let mut survey = Survey { doses: Vec::new(), is_damaged: false };
+        let mut survey = Survey {
+            doses: Vec::new(),
+            is_damaged: false,
+        };
         for path in files {
             let before = survey.doses.len();
             match named_doses(&path, &mut survey.doses) {
@@ -176,7 +189,11 @@ fn named_doses(path: &Path, into: &mut Vec<NamedDose>) -> io::Result<()> {
     let mut records = Records::open(path)?;
     while let Some(record) = records.next()? {
         let is_whole = records.is_whole(&record)?;
-        into.push(NamedDose { of: record.header.of, inputs: record.header.inputs, is_whole });
+        into.push(NamedDose {
+            of: record.header.of,
+            inputs: record.header.inputs,
+            is_whole,
+        });
     }
     Ok(())
 }
@@ -190,8 +207,12 @@ impl KeptDoses {
     /// Errors of the file system.
     pub(super) fn write(&self, kept: &DoseToKeep) -> io::Result<()> {
         let path = dose_file(self.path(), &kept.inputs);
-        let Some(dose) = kept.dose.as_ref().filter(|_| !path.is_file()) else { return Ok(()) };
-        let Some(record) = record_of(kept.of, &kept.inputs, dose)? else { return Ok(()) };
+        let Some(dose) = kept.dose.as_ref().filter(|_| !path.is_file()) else {
+            return Ok(());
+        };
+        let Some(record) = record_of(kept.of, &kept.inputs, dose)? else {
+            return Ok(());
+        };
         match fs::create_dir(self.path()) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
@@ -204,7 +225,10 @@ impl KeptDoses {
 
     /// Removes all doses but those of these inputs.
     pub(super) fn keep_only(&self, wanted: &[DoseToKeep]) {
-        let wanted: Vec<PathBuf> = wanted.iter().map(|dose| dose_file(self.path(), &dose.inputs)).collect();
+        let wanted: Vec<PathBuf> = wanted
+            .iter()
+            .map(|dose| dose_file(self.path(), &dose.inputs))
+            .collect();
         for entry in fs::read_dir(self.path()).into_iter().flatten().flatten() {
             let path = entry.path();
             if !wanted.contains(&path) {
@@ -245,7 +269,11 @@ pub(super) fn write_beside(
             copy_earlier(session, doses, &mut there, &mut left, out)?;
         }
         pack_others(doses, &mut there, &mut left, out)?;
-        if there.is_empty() { Err(NotWritten::Nothing) } else { Ok(()) }
+        if there.is_empty() {
+            Err(NotWritten::Nothing)
+        } else {
+            Ok(())
+        }
     });
     match written {
         Ok(()) => {
@@ -276,9 +304,13 @@ fn copy_earlier<'a>(
     left: &mut u64,
     out: &mut impl io::Write,
 ) -> io::Result<()> {
-    let Ok(mut records) = Records::open(KeptDoses::of_session(session).path()) else { return Ok(()) };
+    let Ok(mut records) = Records::open(KeptDoses::of_session(session).path()) else {
+        return Ok(());
+    };
     while let Ok(Some(record)) = records.next() {
-        let kept = doses.iter().find(|kept| kept.inputs == record.header.inputs);
+        let kept = doses
+            .iter()
+            .find(|kept| kept.inputs == record.header.inputs);
         let kept = kept.filter(|kept| !there.contains(&&kept.inputs));
         let bytes = record.header.unpacked_bytes().filter(|bytes| bytes <= left);
         let (Some(kept), Some(bytes)) = (kept, bytes) else {
@@ -305,9 +337,11 @@ fn pack_others<'a>(
 ) -> io::Result<()> {
     let mut to_pack: Vec<(&DoseToKeep, &Dose)> = Vec::new();
     for kept in doses {
-        let is_there =
-            there.contains(&&kept.inputs) || to_pack.iter().any(|(other, _)| other.inputs == kept.inputs);
-        let Some(dose) = kept.dose.as_ref().filter(|_| !is_there) else { continue };
+        let is_there = there.contains(&&kept.inputs)
+            || to_pack.iter().any(|(other, _)| other.inputs == kept.inputs);
+        let Some(dose) = kept.dose.as_ref().filter(|_| !is_there) else {
+            continue;
+        };
         let bytes = 4 * dose.gy.data().len() as u64;
         if bytes <= *left {
             *left -= bytes;
@@ -341,7 +375,10 @@ pub(super) fn remove_beside(session: &Path) {
 fn is_free_or_own(path: &Path) -> io::Result<()> {
     match Records::open(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            let words = format!("'{}' is in their place: {error}; move it away", path.display());
+            let words = format!(
+                "'{}' is in their place: {error}; move it away",
+                path.display()
+            );
             Err(io::Error::new(error.kind(), words))
         }
         _ => Ok(()),

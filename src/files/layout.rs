@@ -68,7 +68,10 @@ const MOST_KNOWN: usize = 20;
 impl PeerSettings {
     /// Puts the other system first among those that are known.
     pub fn remember(&mut self) {
-        let now = KnownPeer { called: self.called.trim().to_owned(), to: self.to.trim().to_owned() };
+        let now = KnownPeer {
+            called: self.called.trim().to_owned(),
+            to: self.to.trim().to_owned(),
+        };
         self.book.retain(|known| *known != now);
         self.book.insert(0, now);
         self.book.truncate(MOST_KNOWN);
@@ -125,7 +128,8 @@ impl Layout {
 
     /// Width and height of the window.
     pub fn window(&self) -> Option<[f32; 2]> {
-        self.window.filter(|size| size.iter().all(|v| SIZES.contains(v)))
+        self.window
+            .filter(|size| size.iter().all(|v| SIZES.contains(v)))
     }
 
     /// Notes the window's size; a maximised window keeps the size it had before.
@@ -150,7 +154,11 @@ impl Layout {
 
     /// Size of a panel.
     pub fn panel(&self, name: &str, default: f32) -> f32 {
-        self.panels.get(name).copied().filter(|v| SIZES.contains(v)).unwrap_or(default)
+        self.panels
+            .get(name)
+            .copied()
+            .filter(|v| SIZES.contains(v))
+            .unwrap_or(default)
     }
 
     pub fn note_panel(&mut self, name: &str, size: f32) {
@@ -173,21 +181,34 @@ mod tests {
         layout.note_window([3000.0, 2000.0], true);
         layout.note_panel("tree", 300.0);
         layout.note_panel("broken", f32::INFINITY);
-        assert_eq!((layout.panel("tree", 1.0), layout.panel("broken", 9.0)), (300.0, 9.0));
+        assert_eq!(
+            (layout.panel("tree", 1.0), layout.panel("broken", 9.0)),
+            (300.0, 9.0)
+        );
         layout.panels.remove("broken");
         layout.theme = ThemeChoice::System;
         layout.peers.called = "PACS".to_owned();
         layout.note_folder("plan", Path::new("plans"));
-        assert_eq!(layout.folder("plan"), None, "a relative folder is another in the next run");
+        assert_eq!(
+            layout.folder("plan"),
+            None,
+            "a relative folder is another in the next run"
+        );
         layout.note_folder("plan", &folder);
         layout.save(&folder).expect("saved");
         let back = Layout::load(&folder);
         assert_eq!(back.folder("plan"), Some(&*folder));
-        assert_eq!((back.window(), back.maximised, &back), (Some([1400.0, 900.0]), true, &layout));
+        assert_eq!(
+            (back.window(), back.maximised, &back),
+            (Some([1400.0, 900.0]), true, &layout)
+        );
         // A layout of the time before there were themes.
         std::fs::write(folder.join(FILE), r#"{ "window": [1400.0, 900.0] }"#).expect("written");
         let before = Layout::load(&folder);
-        assert_eq!((before.window(), before.theme), (Some([1400.0, 900.0]), ThemeChoice::Dark));
+        assert_eq!(
+            (before.window(), before.theme),
+            (Some([1400.0, 900.0]), ThemeChoice::Dark)
+        );
         std::fs::write(folder.join(FILE), "{ \"window\": [0").expect("written");
         assert_eq!(Layout::load(&folder), Layout::default());
         std::fs::remove_dir_all(folder).expect("removed");

@@ -81,7 +81,10 @@ pub(super) fn remove_leftovers_once(folder: &Path) {
 pub fn remove_leftovers(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some((name, of)) = name.to_str().and_then(|name| Some((name, replaced_by(name)?))) else {
+        let Some((name, of)) = name
+            .to_str()
+            .and_then(|name| Some((name, replaced_by(name)?)))
+        else {
             continue;
         };
         // Errors are ignored: what cannot be removed has no further remedy.
@@ -97,7 +100,9 @@ fn remove_folder(path: &Path, beside: &Path) -> io::Result<()> {
     let lock = path.join(LOCK);
     // Whoever makes a folder makes its lock anew, and takes another folder where this is there already.
     drop(File::create_new(&lock));
-    let Some(_held) = take(&lock) else { return Ok(()) };
+    let Some(_held) = take(&lock) else {
+        return Ok(());
+    };
     for entry in fs::read_dir(path.join(REPLACED)).into_iter().flatten() {
         let entry = entry?;
         let place = beside.join(entry.file_name());
@@ -131,7 +136,8 @@ mod tests {
     use std::io::Write as _;
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("beamsight-leftovers-{}-{name}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("beamsight-leftovers-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         folder
@@ -153,9 +159,14 @@ mod tests {
         for (name, of) in own {
             assert_eq!(replaced_by(name), of, "{name}");
         }
-        assert_eq!(replaced_by(&temporary_name(Some("a".as_ref()), 3)), Some("a"));
+        assert_eq!(
+            replaced_by(&temporary_name(Some("a".as_ref()), 3)),
+            Some("a")
+        );
         assert_eq!(replaced_by(&temporary_name(None, 3)), Some(""));
-        assert!(is_own_entry(".beamsight.lock".as_ref()) && !is_own_entry(".beamsightful".as_ref()));
+        assert!(
+            is_own_entry(".beamsight.lock".as_ref()) && !is_own_entry(".beamsightful".as_ref())
+        );
     }
 
     /// Files without a lock are those of an ended process; what this one writes is left alone, whoever looks.
@@ -163,8 +174,11 @@ mod tests {
     fn what_is_nobodys_goes_and_what_is_written_stays() {
         let _no_forks = no_forks();
         let folder = folder("sweep");
-        for name in [".a.beamsight.1-0.tmp", ".beamsight.1-1.tmp/new/x", ".beamsight.1-2.tmp/.beamsight.lock"]
-        {
+        for name in [
+            ".a.beamsight.1-0.tmp",
+            ".beamsight.1-1.tmp/new/x",
+            ".beamsight.1-2.tmp/.beamsight.lock",
+        ] {
             let path = folder.join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "left").unwrap();
@@ -211,7 +225,10 @@ mod tests {
         remove_leftovers(&folder);
         assert_eq!(names(&folder), ["a", "b", "cut", "done"]);
         let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-        assert_eq!(["a", "b", "cut/CT", "done/CT"].map(read), ["new", "old", "old", "new"]);
+        assert_eq!(
+            ["a", "b", "cut/CT", "done/CT"].map(read),
+            ["new", "old", "old", "new"]
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -30,7 +30,9 @@ mod user;
 pub use cache::{cache_folder, read_cached, write_cached};
 pub use chosen_machines::{ChosenMachines, ChosenMachinesError};
 pub use csv::csv_cell;
-pub use dose_volume::{DoseVolumeError, dose_of_facts, facts_of_dose, read_dose_volume, write_dose_volume};
+pub use dose_volume::{
+    DoseVolumeError, dose_of_facts, facts_of_dose, read_dose_volume, write_dose_volume,
+};
 pub use goal_template::{GoalTemplate, Matched, TemplateError, TemplateGoal};
 pub use kept_doses::{BeamPlace, DoseToKeep, InputDigests, KeptDoses, NamedDose, Survey};
 pub use layout::{Layout, PeerSettings, ThemeChoice};
@@ -41,7 +43,9 @@ pub use place::{Inputs, Obstacle, OutputPath, is_taken};
 pub use private::{is_private, make_private};
 pub use recent::{CasePicture, RecentCase, RecentChange, change_recent_cases, recent_cases};
 pub use recovery::{Keeper, Recoverable};
-pub use replace::{Temporary, end_now, remove_temporaries_on_signals, replace_file, stop_in_order, together};
+pub use replace::{
+    Temporary, end_now, remove_temporaries_on_signals, replace_file, stop_in_order, together,
+};
 pub use state_folder::state_folder;
 pub use structure_template::{StructureTemplate, StructureTemplateError, TemplateStructure};
 pub use user::user_name;

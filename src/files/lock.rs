@@ -16,8 +16,17 @@ impl Lock {
     /// # Errors
     /// Errors of the file system.
     pub fn try_take(path: &Path, shared: bool) -> io::Result<Option<Self>> {
-        let file = File::options().create(true).truncate(false).read(true).write(true).open(path)?;
-        match if shared { file.try_lock_shared() } else { file.try_lock() } {
+        let file = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(path)?;
+        match if shared {
+            file.try_lock_shared()
+        } else {
+            file.try_lock()
+        } {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),

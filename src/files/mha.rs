@@ -26,17 +26,27 @@ pub enum MhaError {
         "'{path}' is damaged: its header promises {promised} bytes of voxels, the file holds {found}; copy it again \
          from where it came"
     )]
-    Size { path: PathBuf, promised: u64, found: u64 },
+    Size {
+        path: PathBuf,
+        promised: u64,
+        found: u64,
+    },
     #[error("'{path}': {source}; it is not read: write it uncompressed, and whole")]
     OverBudget { path: PathBuf, source: OverBudget },
     #[error("'{path}' does not say where its voxels are: {source}")]
     Grid { path: PathBuf, source: GridError },
     #[error("cannot write '{path}': {source}; choose a folder you may write to with --out")]
     Write { path: PathBuf, source: io::Error },
-    #[error("'{path}' cannot be written: a .mha file has one plane spacing, and these planes are uneven")]
+    #[error(
+        "'{path}' cannot be written: a .mha file has one plane spacing, and these planes are uneven"
+    )]
     Uneven { path: PathBuf },
     #[error("'{path}' holds the {found}, as its header says, not the {wanted}; name another file")]
-    OtherQuantity { path: PathBuf, found: String, wanted: Quantity },
+    OtherQuantity {
+        path: PathBuf,
+        found: String,
+        wanted: Quantity,
+    },
 }
 
 /// Stored type of a voxel.
@@ -88,28 +98,47 @@ pub fn read_as(path: &Path, quantity: Quantity) -> Result<(Volume<f32>, Facts), 
 }
 
 fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts), MhaError> {
-    let io_error = |source| MhaError::Read { path: path.to_owned(), source };
+    let io_error = |source| MhaError::Read {
+        path: path.to_owned(),
+        source,
+    };
     let (file, length) = input::open(path).map_err(io_error)?;
-    let held = file.metadata().map_or(length, |metadata| input::held_bytes(&metadata));
+    let held = file
+        .metadata()
+        .map_or(length, |metadata| input::held_bytes(&metadata));
     let mut reader = BufReader::new(file);
     let fields = header_fields(&mut reader).map_err(|e| e.named(path))?;
     let facts = Facts::read(|key| fields.text(key));
-    if let Some((wanted, found)) = wanted.and_then(|wanted| Some((wanted, facts.contradicts(wanted)?))) {
-        return Err(MhaError::OtherQuantity { path: path.to_owned(), found, wanted });
+    if let Some((wanted, found)) =
+        wanted.and_then(|wanted| Some((wanted, facts.contradicts(wanted)?)))
+    {
+        return Err(MhaError::OtherQuantity {
+            path: path.to_owned(),
+            found,
+            wanted,
+        });
     }
-    let header =
-        Header::new(&fields).map_err(|problem| MhaError::Header { path: path.to_owned(), problem })?;
+    let header = Header::new(&fields).map_err(|problem| MhaError::Header {
+        path: path.to_owned(),
+        problem,
+    })?;
     let (grid, reversed) = header.grid().map_err(|e| e.named(path))?;
     let promised = header.bytes().ok_or_else(|| MhaError::Header {
         path: path.to_owned(),
         problem: format!("DimSize = {:?} is larger than any file", header.size),
     })?;
     let left = length.saturating_sub(fields.bytes);
-    let size_error = |found| MhaError::Size { path: path.to_owned(), promised, found };
+    let size_error = |found| MhaError::Size {
+        path: path.to_owned(),
+        promised,
+        found,
+    };
     let wanted = (promised / header.bytes_each as u64).saturating_mul(size_of::<f32>() as u64);
     let check = || {
-        check_unpacked(held, wanted.max(promised))
-            .map_err(|source| MhaError::OverBudget { path: path.to_owned(), source })
+        check_unpacked(held, wanted.max(promised)).map_err(|source| MhaError::OverBudget {
+            path: path.to_owned(),
+            source,
+        })
     };
     let read = if header.compressed {
         // Zlib compresses by 1032 at most: a header that promises more is damaged, not only large.
@@ -137,8 +166,14 @@ fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts
     if !values.par_chunks(1 << 16).all(finite)
         && let Some(n) = values.iter().position(|v| !v.is_finite())
     {
-        let problem = format!("voxel {n} is {}; every voxel must be a finite number", values[n]);
-        return Err(MhaError::Header { path: path.to_owned(), problem });
+        let problem = format!(
+            "voxel {n} is {}; every voxel must be a finite number",
+            values[n]
+        );
+        return Err(MhaError::Header {
+            path: path.to_owned(),
+            problem,
+        });
     }
     Ok((Volume::new(Arc::new(grid), values), facts))
 }
@@ -158,11 +193,19 @@ pub fn write(path: &Path, volume: &Volume<f32>) -> Result<(), MhaError> {
 pub fn write_with(path: &Path, volume: &Volume<f32>, facts: &Facts) -> Result<(), MhaError> {
     let facts = facts.lines();
     let grid = volume.grid();
-    let dz = grid.even_plane_spacing_mm().ok_or_else(|| MhaError::Uneven { path: path.to_owned() })?;
+    let dz = grid
+        .even_plane_spacing_mm()
+        .ok_or_else(|| MhaError::Uneven {
+            path: path.to_owned(),
+        })?;
     let [nx, ny, nz] = grid.size();
     let [dx, dy] = grid.spacing_xy_mm();
     let o = grid.origin_mm();
-    let axes: Vec<String> = grid.axes().iter().map(|a| format!("{} {} {}", a.x, a.y, a.z)).collect();
+    let axes: Vec<String> = grid
+        .axes()
+        .iter()
+        .map(|a| format!("{} {} {}", a.x, a.y, a.z))
+        .collect();
     let header = format!(
         "ObjectType = Image\nNDims = 3\n{facts}BinaryData = True\nBinaryDataByteOrderMSB = False\nCompressedData = False\n\
          TransformMatrix = {}\nOffset = {} {} {}\nCenterOfRotation = 0 0 0\nAnatomicalOrientation = RAI\n\
@@ -179,7 +222,10 @@ pub fn write_with(path: &Path, volume: &Volume<f32>, facts: &Facts) -> Result<()
             out.write_all(&bytes)
         })
     })
-    .map_err(|source| MhaError::Write { path: path.to_owned(), source })
+    .map_err(|source| MhaError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// An error before its file's name is added.
@@ -207,10 +253,17 @@ struct Fields {
 }
 
 fn header_fields(reader: &mut impl BufRead) -> Result<Fields, Problem> {
-    let mut fields = Fields { lines: Vec::new(), bytes: 0 };
+    let mut fields = Fields {
+        lines: Vec::new(),
+        bytes: 0,
+    };
     loop {
         let mut line = Vec::new();
-        let read = reader.by_ref().take(LONGEST_HEADER).read_until(b'\n', &mut line).map_err(Problem::Io)?;
+        let read = reader
+            .by_ref()
+            .take(LONGEST_HEADER)
+            .read_until(b'\n', &mut line)
+            .map_err(Problem::Io)?;
         fields.bytes += read as u64;
         let text = String::from_utf8_lossy(&line);
         let Some((key, value)) = text.split_once('=') else {
@@ -233,11 +286,15 @@ fn header_fields(reader: &mut impl BufRead) -> Result<Fields, Problem> {
 
 impl Fields {
     fn text(&self, key: &str) -> Option<&str> {
-        self.lines.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
+        self.lines
+            .iter()
+            .find(|(k, _)| k == key)
+            .map(|(_, v)| v.as_str())
     }
 
     fn flag(&self, key: &str) -> bool {
-        self.text(key).is_some_and(|v| v.eq_ignore_ascii_case("true") || v == "1")
+        self.text(key)
+            .is_some_and(|v| v.eq_ignore_ascii_case("true") || v == "1")
     }
 
     fn numbers(&self, keys: &[&str], count: usize) -> Result<Option<Vec<f64>>, String> {
@@ -270,22 +327,38 @@ impl Header {
         let dims: usize = match fields.text("NDims") {
             Some("2") => 2,
             Some("3") => 3,
-            other => return Err(format!("NDims = {}; it must be 2 or 3", other.unwrap_or("(none)"))),
+            other => {
+                return Err(format!(
+                    "NDims = {}; it must be 2 or 3",
+                    other.unwrap_or("(none)")
+                ));
+            }
         };
         if fields.text("ElementDataFile") != Some("LOCAL") {
-            return Err("its voxels are in another file; join header and voxels in one .mha file".to_owned());
+            return Err(
+                "its voxels are in another file; join header and voxels in one .mha file"
+                    .to_owned(),
+            );
         }
         if fields.text("BinaryData").is_some() && !fields.flag("BinaryData") {
             return Err("its voxels are text; write them as binary data".to_owned());
         }
-        if fields.text("ElementNumberOfChannels").is_some_and(|n| n != "1") {
+        if fields
+            .text("ElementNumberOfChannels")
+            .is_some_and(|n| n != "1")
+        {
             return Err("it has several channels a voxel; one is needed".to_owned());
         }
         let name = fields.text("ElementType").unwrap_or("(none)");
         let &(_, element, bytes_each) = ELEMENTS.iter().find(|e| e.0 == name).ok_or_else(|| {
-            format!("ElementType = {name}; the types read are {}", ELEMENTS.map(|e| e.0).join(", "))
+            format!(
+                "ElementType = {name}; the types read are {}",
+                ELEMENTS.map(|e| e.0).join(", ")
+            )
         })?;
-        let sizes = fields.numbers(&["DimSize"], dims)?.ok_or("it has no DimSize")?;
+        let sizes = fields
+            .numbers(&["DimSize"], dims)?
+            .ok_or("it has no DimSize")?;
         let mut size = [1usize; 3];
         for (to, from) in size.iter_mut().zip(&sizes) {
             // Exact in f64, and far above any image.
@@ -301,22 +374,50 @@ impl Header {
             }
             all
         };
-        let spacing = pad(fields.numbers(&["ElementSpacing", "ElementSize"], dims)?, 1.0);
-        let origin = DVec3::from(pad(fields.numbers(&["Offset", "Position", "Origin"], dims)?, 0.0));
-        let matrix = fields.numbers(&["TransformMatrix", "Orientation", "Rotation"], dims * dims)?;
+        let spacing = pad(
+            fields.numbers(&["ElementSpacing", "ElementSize"], dims)?,
+            1.0,
+        );
+        let origin = DVec3::from(pad(
+            fields.numbers(&["Offset", "Position", "Origin"], dims)?,
+            0.0,
+        ));
+        let matrix =
+            fields.numbers(&["TransformMatrix", "Orientation", "Rotation"], dims * dims)?;
         let axes = match (dims, matrix) {
             (_, None) => [DVec3::X, DVec3::Y, DVec3::Z],
-            (2, Some(m)) => [DVec3::new(m[0], m[1], 0.0), DVec3::new(m[2], m[3], 0.0), DVec3::Z],
-            (_, Some(m)) => std::array::from_fn(|a| DVec3::new(m[3 * a], m[3 * a + 1], m[3 * a + 2])),
+            (2, Some(m)) => [
+                DVec3::new(m[0], m[1], 0.0),
+                DVec3::new(m[2], m[3], 0.0),
+                DVec3::Z,
+            ],
+            (_, Some(m)) => {
+                std::array::from_fn(|a| DVec3::new(m[3 * a], m[3 * a + 1], m[3 * a + 2]))
+            }
         };
-        let rescale_part = |key| fields.numbers(&[key], 1).map(|n| n.and_then(|n| n.first().copied()));
+        let rescale_part = |key| {
+            fields
+                .numbers(&[key], 1)
+                .map(|n| n.and_then(|n| n.first().copied()))
+        };
         let rescale = [
             rescale_part("ElementToIntensityFunctionSlope")?.unwrap_or(1.0),
             rescale_part("ElementToIntensityFunctionOffset")?.unwrap_or(0.0),
         ];
-        let big_endian = fields.flag("BinaryDataByteOrderMSB") || fields.flag("ElementByteOrderMSB");
+        let big_endian =
+            fields.flag("BinaryDataByteOrderMSB") || fields.flag("ElementByteOrderMSB");
         let compressed = fields.flag("CompressedData");
-        Ok(Self { size, spacing, origin, axes, element, bytes_each, big_endian, compressed, rescale })
+        Ok(Self {
+            size,
+            spacing,
+            origin,
+            axes,
+            element,
+            bytes_each,
+            big_endian,
+            compressed,
+            rescale,
+        })
     }
 
     /// The grid, and whether its planes run against the file's (a left-handed file).
@@ -336,16 +437,31 @@ impl Header {
         let planes: Vec<f64> = (0..self.size[2]).map(|k| k as f64 * dz).collect();
         let reversed = along < 0.0;
         let last = planes.last().copied().unwrap_or(0.0);
-        let origin = if reversed { self.origin + normal * last } else { self.origin };
+        let origin = if reversed {
+            self.origin + normal * last
+        } else {
+            self.origin
+        };
         let xy = [self.spacing[0], self.spacing[1]];
-        Grid::new(origin, row, column, xy, [self.size[0], self.size[1]], &planes)
-            .map(|grid| (grid, reversed))
-            .map_err(Problem::Grid)
+        Grid::new(
+            origin,
+            row,
+            column,
+            xy,
+            [self.size[0], self.size[1]],
+            &planes,
+        )
+        .map(|grid| (grid, reversed))
+        .map_err(Problem::Grid)
     }
 
     /// Bytes of uncompressed voxels; `None` on overflow.
     fn bytes(&self) -> Option<u64> {
-        self.size.iter().try_fold(self.bytes_each as u64, |product, n| product.checked_mul(*n as u64))
+        self.size
+            .iter()
+            .try_fold(self.bytes_each as u64, |product, n| {
+                product.checked_mul(*n as u64)
+            })
     }
 
     /// The values of voxels of `promised` bytes, and how many bytes there were. Their stored form is never there as a whole: a
@@ -355,7 +471,10 @@ impl Header {
         let (mut part, mut found) = (Vec::with_capacity(PART_BYTES), 0);
         loop {
             part.clear();
-            let read = stored.by_ref().take(PART_BYTES as u64).read_to_end(&mut part)?;
+            let read = stored
+                .by_ref()
+                .take(PART_BYTES as u64)
+                .read_to_end(&mut part)?;
             if read == 0 {
                 return Ok((values, found));
             }
@@ -387,7 +506,8 @@ impl Header {
                 Element::Double => f64::from_le_bytes(b),
             }
         };
-        data.par_chunks_exact(self.bytes_each).map(move |c| (value(c) * slope + intercept) as f32)
+        data.par_chunks_exact(self.bytes_each)
+            .map(move |c| (value(c) * slope + intercept) as f32)
     }
 }
 

@@ -22,7 +22,11 @@ pub enum NewFolderError {
     #[error("there is no folder {}; make it first", .0.display())]
     NoParent(PathBuf),
     #[error("the folder {} is not empty ({first}); name a new one, or have it replaced ({remedy})", folder.display())]
-    NotEmpty { folder: PathBuf, first: String, remedy: &'static str },
+    NotEmpty {
+        folder: PathBuf,
+        first: String,
+        remedy: &'static str,
+    },
     #[error(
         "the folder {} holds {first}, which is not as an export of this program left it there and is not removed; name another \
          folder",
@@ -75,10 +79,16 @@ impl NewFolder {
         replaces: bool,
         remedy: &'static str,
     ) -> Result<Self, NewFolderError> {
-        let failed = |source| NewFolderError::Io { folder: folder.to_owned(), source };
+        let failed = |source| NewFolderError::Io {
+            folder: folder.to_owned(),
+            source,
+        };
         let target = place_of(folder)?;
         if let Some(what) = inputs.meets(&target) {
-            return Err(NewFolderError::Input { folder: folder.to_owned(), what });
+            return Err(NewFolderError::Input {
+                folder: folder.to_owned(),
+                what,
+            });
         }
         let earlier = match target.symlink_metadata() {
             Ok(_) => check_content(&target, replaces, remedy)?,
@@ -89,7 +99,12 @@ impl NewFolder {
         // Within the private folder, one with the permissions of any new one.
         let path = staged.path().join(STAGED);
         fs::create_dir(&path).map_err(failed)?;
-        Ok(Self { target, staged, path, earlier })
+        Ok(Self {
+            target,
+            staged,
+            path,
+            earlier,
+        })
     }
 
     pub fn path(&self) -> &Path {
@@ -101,7 +116,12 @@ impl NewFolder {
     /// # Errors
     /// [`NewFolderError::Io`], [`NewFolderError::Changed`]; the earlier folder, if any, is then as before.
     pub fn finish(self) -> Result<PathBuf, NewFolderError> {
-        let Self { target, staged, path, earlier } = self;
+        let Self {
+            target,
+            staged,
+            path,
+            earlier,
+        } = self;
         let mut changed = None;
         let moved = list(&path).and_then(|()| {
             if let Ok(metadata) = target.metadata() {
@@ -113,13 +133,23 @@ impl NewFolder {
                     .iter()
                     .find(|(name, how)| earlier.get(*name) != Some(*how))
                     .map(|(name, _)| shown(name));
-                if changed.is_some() { Err(io::Error::other("it has changed")) } else { Ok(()) }
+                if changed.is_some() {
+                    Err(io::Error::other("it has changed"))
+                } else {
+                    Ok(())
+                }
             })
         });
         match (moved, changed) {
             (Ok(()), _) => Ok(target),
-            (Err(_), Some(first)) => Err(NewFolderError::Changed { folder: target, first }),
-            (Err(source), None) => Err(NewFolderError::Io { folder: target, source }),
+            (Err(_), Some(first)) => Err(NewFolderError::Changed {
+                folder: target,
+                first,
+            }),
+            (Err(source), None) => Err(NewFolderError::Io {
+                folder: target,
+                source,
+            }),
         }
     }
 }
@@ -137,7 +167,9 @@ fn list(folder: &Path) -> io::Result<()> {
 }
 
 fn entries(folder: &Path) -> io::Result<Entries> {
-    fs::read_dir(folder)?.map(|entry| entry.map(|e| (e.file_name(), stamp(&e.path())))).collect()
+    fs::read_dir(folder)?
+        .map(|entry| entry.map(|e| (e.file_name(), stamp(&e.path()))))
+        .collect()
 }
 
 fn shown(name: &OsStr) -> String {
@@ -146,15 +178,25 @@ fn shown(name: &OsStr) -> String {
 
 /// The folder's own path, without links.
 fn place_of(folder: &Path) -> Result<PathBuf, NewFolderError> {
-    let failed = |source| NewFolderError::Io { folder: folder.to_owned(), source };
+    let failed = |source| NewFolderError::Io {
+        folder: folder.to_owned(),
+        source,
+    };
     if folder.exists() {
         let place = folder.canonicalize().map_err(failed)?;
-        return if place.is_dir() { Ok(place) } else { Err(NewFolderError::File(folder.to_owned())) };
+        return if place.is_dir() {
+            Ok(place)
+        } else {
+            Err(NewFolderError::File(folder.to_owned()))
+        };
     }
     if folder.symlink_metadata().is_ok() {
         return Err(NewFolderError::File(folder.to_owned()));
     }
-    let parent = folder.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = folder
+        .parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     match (parent.canonicalize(), folder.file_name()) {
         (Ok(parent), Some(name)) if parent.is_dir() => Ok(parent.join(name)),
         _ => Err(NewFolderError::NoParent(parent.to_owned())),
@@ -162,26 +204,47 @@ fn place_of(folder: &Path) -> Result<PathBuf, NewFolderError> {
 }
 
 /// Entries of a folder, all of which may be replaced.
-fn check_content(target: &Path, replaces: bool, remedy: &'static str) -> Result<Entries, NewFolderError> {
-    let failed = |source| NewFolderError::Io { folder: target.to_owned(), source };
+fn check_content(
+    target: &Path,
+    replaces: bool,
+    remedy: &'static str,
+) -> Result<Entries, NewFolderError> {
+    let failed = |source| NewFolderError::Io {
+        folder: target.to_owned(),
+        source,
+    };
     let all = entries(target).map_err(failed)?;
     let folder = target.to_owned();
     if let Some(name) = all.keys().next().filter(|_| !replaces) {
-        return Err(NewFolderError::NotEmpty { folder, first: shown(name), remedy });
+        return Err(NewFolderError::NotEmpty {
+            folder,
+            first: shown(name),
+            remedy,
+        });
     }
     let text = read_cached_text(&target.join(MANIFEST), MANIFEST_BYTES).ok();
     let manifest = text.and_then(|text| serde_json::from_str::<Manifest>(&text).ok());
     let files = manifest.map(|manifest| manifest.files);
     let is_own = |name: &OsString| {
-        let (Some(files), Some(text)) = (&files, name.to_str()) else { return false };
+        let (Some(files), Some(text)) = (&files, name.to_str()) else {
+            return false;
+        };
         let path = target.join(name);
-        let is_file = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-        let is_as_written =
-            || files.get(text).is_some_and(|then| content_digest(&path).is_ok_and(|now| now == *then));
+        let is_file = path
+            .symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_file());
+        let is_as_written = || {
+            files
+                .get(text)
+                .is_some_and(|then| content_digest(&path).is_ok_and(|now| now == *then))
+        };
         is_file && (text == MANIFEST || is_as_written())
     };
     match all.keys().find(|name| !is_own(name)) {
-        Some(name) => Err(NewFolderError::Foreign { folder, first: shown(name) }),
+        Some(name) => Err(NewFolderError::Foreign {
+            folder,
+            first: shown(name),
+        }),
         None => Ok(all),
     }
 }
@@ -192,7 +255,10 @@ mod tests {
     use crate::replace::tests::names;
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("beamsight-new-folder-{}-{name}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!(
+            "beamsight-new-folder-{}-{name}",
+            std::process::id()
+        ));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         folder
@@ -212,27 +278,42 @@ mod tests {
         new.finish().unwrap();
         assert_eq!(
             (names(&base), names(&out)),
-            (vec!["out".to_owned()], vec![MANIFEST.into(), "a.dcm".into()])
+            (
+                vec!["out".to_owned()],
+                vec![MANIFEST.into(), "a.dcm".into()]
+            )
         );
 
         // Dropped before its end, the earlier one stays; asked for again, it is replaced.
-        assert!(matches!(prepare(&out, false), Err(NewFolderError::NotEmpty { .. })));
+        assert!(matches!(
+            prepare(&out, false),
+            Err(NewFolderError::NotEmpty { .. })
+        ));
         drop(prepare(&out, true).unwrap());
         assert_eq!(
             (names(&base), names(&out)),
-            (vec!["out".to_owned()], vec![MANIFEST.into(), "a.dcm".into()])
+            (
+                vec!["out".to_owned()],
+                vec![MANIFEST.into(), "a.dcm".into()]
+            )
         );
         let new = prepare(&out, true).unwrap();
         fs::write(new.path().join("b.dcm"), "2").unwrap();
         new.finish().unwrap();
         assert_eq!(
             (names(&base), names(&out)),
-            (vec!["out".to_owned()], vec![MANIFEST.into(), "b.dcm".into()])
+            (
+                vec!["out".to_owned()],
+                vec![MANIFEST.into(), "b.dcm".into()]
+            )
         );
 
         // An empty folder is as good as none.
         fs::create_dir(base.join("empty")).unwrap();
-        prepare(&base.join("empty"), false).unwrap().finish().unwrap();
+        prepare(&base.join("empty"), false)
+            .unwrap()
+            .finish()
+            .unwrap();
         fs::remove_dir_all(base).unwrap();
     }
 
@@ -248,13 +329,19 @@ mod tests {
             new.finish()
         };
         let refused = |first: &str| {
-            let before: Vec<_> = names(&out).into_iter().map(|n| (fs::read(out.join(&n)).ok(), n)).collect();
+            let before: Vec<_> = names(&out)
+                .into_iter()
+                .map(|n| (fs::read(out.join(&n)).ok(), n))
+                .collect();
             let error = export().unwrap_err();
             assert!(
                 matches!(&error, NewFolderError::Foreign { first: found, .. } if found == first),
                 "{error}"
             );
-            let after: Vec<_> = names(&out).into_iter().map(|n| (fs::read(out.join(&n)).ok(), n)).collect();
+            let after: Vec<_> = names(&out)
+                .into_iter()
+                .map(|n| (fs::read(out.join(&n)).ok(), n))
+                .collect();
             assert_eq!(before, after, "nothing is touched");
             assert_eq!(names(&base), ["out"]);
         };
@@ -287,8 +374,14 @@ mod tests {
         let new = prepare(&out, false).unwrap();
         fs::write(out.join("late.txt"), "mine").unwrap();
         let error = new.finish().unwrap_err();
-        assert!(matches!(&error, NewFolderError::Changed { first, .. } if first == "late.txt"), "{error}");
-        assert_eq!((names(&base), names(&out)), (vec!["out".to_owned()], vec!["late.txt".to_owned()]));
+        assert!(
+            matches!(&error, NewFolderError::Changed { first, .. } if first == "late.txt"),
+            "{error}"
+        );
+        assert_eq!(
+            (names(&base), names(&out)),
+            (vec!["out".to_owned()], vec!["late.txt".to_owned()])
+        );
         fs::remove_dir_all(base).unwrap();
     }
 
@@ -314,10 +407,25 @@ mod tests {
         inputs.add("the CASE", base.join("case"));
         for place in [base.clone(), base.join("case"), base.join("case/out")] {
             let error = NewFolder::prepare(&place, &inputs, true, "").unwrap_err();
-            assert!(matches!(error, NewFolderError::Input { what: "the CASE", .. }), "{error}");
+            assert!(
+                matches!(
+                    error,
+                    NewFolderError::Input {
+                        what: "the CASE",
+                        ..
+                    }
+                ),
+                "{error}"
+            );
         }
-        assert!(matches!(prepare(&base.join("case/ct.dcm"), true), Err(NewFolderError::File(_))));
-        assert!(matches!(prepare(&base.join("no/out"), true), Err(NewFolderError::NoParent(_))));
+        assert!(matches!(
+            prepare(&base.join("case/ct.dcm"), true),
+            Err(NewFolderError::File(_))
+        ));
+        assert!(matches!(
+            prepare(&base.join("no/out"), true),
+            Err(NewFolderError::NoParent(_))
+        ));
         fs::remove_dir_all(base).unwrap();
     }
 }

@@ -54,7 +54,10 @@ impl Inputs {
                 input.starts_with(folder) || (input.is_dir() && folder.starts_with(&input))
             })
         };
-        self.0.iter().find(|(_, input)| meets(input)).map(|(what, _)| *what)
+        self.0
+            .iter()
+            .find(|(_, input)| meets(input))
+            .map(|(what, _)| *what)
     }
 }
 
@@ -62,7 +65,9 @@ impl OutputPath {
     /// # Errors
     /// A folder, or a file in a missing folder.
     pub fn new(path: &Path) -> Result<Self, Obstacle> {
-        let Some(name) = path.file_name().filter(|_| !path.is_dir()) else { return Err(Obstacle::Folder) };
+        let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
+            return Err(Obstacle::Folder);
+        };
         let folder = folder_of(path);
         if !folder.is_dir() {
             return Err(Obstacle::NoFolder(folder.to_owned()));
@@ -82,31 +87,59 @@ impl OutputPath {
     pub fn is_at(&self, other: &Path) -> bool {
         let Self(place) = self;
         let by_name = || {
-            folder_of(other).canonicalize().is_ok_and(|folder| folder == self.folder())
+            folder_of(other)
+                .canonicalize()
+                .is_ok_and(|folder| folder == self.folder())
                 && place.file_name() == other.file_name()
         };
-        let by_target = || place.canonicalize().is_ok_and(|p| other.canonicalize().is_ok_and(|o| p == o));
-        let by_number = || place.metadata().is_ok_and(|p| other.metadata().is_ok_and(|o| is_one(&p, &o)));
+        let by_target = || {
+            place
+                .canonicalize()
+                .is_ok_and(|p| other.canonicalize().is_ok_and(|o| p == o))
+        };
+        let by_number = || {
+            place
+                .metadata()
+                .is_ok_and(|p| other.metadata().is_ok_and(|o| is_one(&p, &o)))
+        };
         by_name() || by_target() || by_number()
     }
 
     /// # Errors
     /// [`Obstacle::Input`], [`Obstacle::Among`].
     pub fn check_against(&self, Inputs(inputs): &Inputs) -> Result<(), Obstacle> {
-        inputs.iter().try_for_each(|(what, input)| self.check_one(what, input))
+        inputs
+            .iter()
+            .try_for_each(|(what, input)| self.check_one(what, input))
     }
 
     fn check_one(&self, what: &'static str, input: &Path) -> Result<(), Obstacle> {
         let Self(place) = self;
-        let Ok(read) = input.canonicalize() else { return Ok(()) };
+        let Ok(read) = input.canonicalize() else {
+            return Ok(());
+        };
         let input = input.to_owned();
         if !read.is_dir() {
-            return if self.is_at(&read) { Err(Obstacle::Input { what, input }) } else { Ok(()) };
+            return if self.is_at(&read) {
+                Err(Obstacle::Input { what, input })
+            } else {
+                Ok(())
+            };
         }
-        let within =
-            place.starts_with(&read) || place.canonicalize().is_ok_and(|target| target.starts_with(&read));
-        let by_number = || place.metadata().is_ok_and(|m| m.is_file() && holds(&read, &m, 0));
-        if within || by_number() { Err(Obstacle::Among { what, input }) } else { Ok(()) }
+        let within = place.starts_with(&read)
+            || place
+                .canonicalize()
+                .is_ok_and(|target| target.starts_with(&read));
+        let by_number = || {
+            place
+                .metadata()
+                .is_ok_and(|m| m.is_file() && holds(&read, &m, 0))
+        };
+        if within || by_number() {
+            Err(Obstacle::Among { what, input })
+        } else {
+            Ok(())
+        }
     }
 
     /// Checks that an existing entry at the path may be replaced.
@@ -114,7 +147,11 @@ impl OutputPath {
     /// # Errors
     /// [`Obstacle::Odd`].
     pub fn check_replaceable(&self) -> Result<(), Obstacle> {
-        if self.0.metadata().is_ok_and(|m| !m.is_file()) { Err(Obstacle::Odd) } else { Ok(()) }
+        if self.0.metadata().is_ok_and(|m| !m.is_file()) {
+            Err(Obstacle::Odd)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -124,13 +161,17 @@ pub fn is_taken(path: &Path) -> bool {
 }
 
 fn folder_of(path: &Path) -> &Path {
-    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+    path.parent()
+        .filter(|p| !p.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
 }
 
 /// Whether a folder, with its subfolders, holds the file under another name.
 fn holds(folder: &Path, file: &Metadata, depth: u32) -> bool {
     const DEEPEST: u32 = 32;
-    let Ok(entries) = fs::read_dir(folder) else { return false };
+    let Ok(entries) = fs::read_dir(folder) else {
+        return false;
+    };
     entries.flatten().any(|entry| match entry.file_type() {
         Ok(kind) if kind.is_dir() => depth < DEEPEST && holds(&entry.path(), file, depth + 1),
         _ => entry.path().metadata().is_ok_and(|m| is_one(&m, file)),

@@ -4,8 +4,9 @@ mod turns;
 
 use crate::replace_file;
 use case::{
-    Bank, Beam, ControlPoint, FallOff, FluenceLimit, FluenceMap, FluenceObjectives, Jaws, Mlc, MlcAxis,
-    Normalisation, NormalisedAt, NormalisedDose, Plan, PlanFault, Radiation, UniformDose, bounds,
+    Bank, Beam, ControlPoint, FallOff, FluenceLimit, FluenceMap, FluenceObjectives, Jaws, Mlc,
+    MlcAxis, Normalisation, NormalisedAt, NormalisedDose, Plan, PlanFault, Radiation, UniformDose,
+    bounds,
 };
 use geometry::{PatientPosition, wrapped_deg};
 use glam::DVec3;
@@ -30,8 +31,14 @@ pub enum PlanError {
     Toml { path: PathBuf, message: String },
     /// Well-formed, but an impossible plan.
     #[error("the plan '{path}', line {line}: {problem}")]
-    Value { path: PathBuf, line: usize, problem: String },
-    #[error("cannot write the plan '{path}': {source}; choose a folder you may write to with --out")]
+    Value {
+        path: PathBuf,
+        line: usize,
+        problem: String,
+    },
+    #[error(
+        "cannot write the plan '{path}': {source}; choose a folder you may write to with --out"
+    )]
     Write { path: PathBuf, source: io::Error },
     #[error("the plan cannot be written to a plan.toml: {0}")]
     Fault(Box<PlanFault>),
@@ -116,8 +123,10 @@ struct ControlPointFile {
 /// # Errors
 /// [`PlanError`] with the file, the line and the problem.
 pub fn read(path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
-    let text =
-        read_text(path, PLAN_BYTES).map_err(|source| PlanError::Read { path: path.to_owned(), source })?;
+    let text = read_text(path, PLAN_BYTES).map_err(|source| PlanError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
     let mut plan = parse(&text, path, position)?;
     let folder = path.parent().unwrap_or(Path::new(""));
     plan.machine = beside(plan.machine, folder);
@@ -130,7 +139,11 @@ pub fn read(path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
 /// A relative path of a machine file is first resolved beside the plan.
 fn beside(machine: String, folder: &Path) -> String {
     let path = folder.join(&machine);
-    if machine.ends_with(".toml") && path.is_file() { path.display().to_string() } else { machine }
+    if machine.ends_with(".toml") && path.is_file() {
+        path.display().to_string()
+    } else {
+        machine
+    }
 }
 
 /// As [`read`], from text; `path` is only used in errors.
@@ -146,7 +159,10 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
     surplus_of::<PlanFile<BeamFile>>(text).map_err(misread)?;
     let fault = |at: usize, problem: String| PlanError::Value {
         path: path.to_owned(),
-        line: 1 + text.as_bytes()[..at.min(text.len())].iter().filter(|b| **b == b'\n').count(),
+        line: 1 + text.as_bytes()[..at.min(text.len())]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count(),
         problem,
     };
     let mut plan = Plan::new(&file.name, &file.machine);
@@ -159,7 +175,10 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
         return Err(fault(0, problem.to_string()));
     }
     if file.beam.is_empty() {
-        return Err(fault(0, "the plan has no beam; add a [[beam]] table".to_owned()));
+        return Err(fault(
+            0,
+            "the plan has no beam; add a [[beam]] table".to_owned(),
+        ));
     }
     let mut starts = Vec::with_capacity(file.beam.len());
     for (n, beam) in file.beam.into_iter().enumerate() {
@@ -171,7 +190,10 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
         starts.push(start);
     }
     match plan.first_beam_fault() {
-        Some((n, problem)) => Err(fault(starts[n], format!("beam \"{}\": {problem}", plan.beams[n].name))),
+        Some((n, problem)) => Err(fault(
+            starts[n],
+            format!("beam \"{}\": {problem}", plan.beams[n].name),
+        )),
         None => Ok(plan),
     }
 }
@@ -182,14 +204,16 @@ fn beam_from(
     plan_isocentre: Option<[f64; 3]>,
     plan_mlc: Option<&Mlc>,
 ) -> Result<Beam, String> {
-    let isocentre = file
-        .isocentre_mm
-        .or(plan_isocentre)
-        .ok_or("no isocentre; give isocentre_mm = [x, y, z] (patient LPS) for the plan or for the beam")?;
+    let isocentre = file.isocentre_mm.or(plan_isocentre).ok_or(
+        "no isocentre; give isocentre_mm = [x, y, z] (patient LPS) for the plan or for the beam",
+    )?;
     // A plan's leaves apply to the beams that set them; a beam without leaf positions is open between the
     // jaws.
-    let sets_leaves = !file.leaves_mm.is_empty() || file.control_point.iter().any(|p| p.leaves_mm.is_some());
-    let mlc = file.mlc.or_else(|| plan_mlc.filter(|_| sets_leaves).cloned());
+    let sets_leaves =
+        !file.leaves_mm.is_empty() || file.control_point.iter().any(|p| p.leaves_mm.is_some());
+    let mlc = file
+        .mlc
+        .or_else(|| plan_mlc.filter(|_| sets_leaves).cloned());
     let first = ControlPoint {
         meterset_weight: 1.0,
         gantry_deg: file.gantry_deg,
@@ -199,7 +223,11 @@ fn beam_from(
         leaves_mm: file.leaves_mm,
     };
     let mut control_points: Vec<ControlPoint> = Vec::new();
-    let mut stated: Directions = [file.gantry_direction, file.collimator_direction, file.couch_direction];
+    let mut stated: Directions = [
+        file.gantry_direction,
+        file.collimator_direction,
+        file.couch_direction,
+    ];
     for point in file.control_point {
         let before = control_points.last().unwrap_or(&first);
         let next = ControlPoint {
@@ -213,10 +241,17 @@ fn beam_from(
         if let Some(before) = control_points.last()
             && let Some(fault) = turn_fault(before, &next, stated)
         {
-            return Err(format!("control point {}: {fault}", control_points.len() + 1));
+            return Err(format!(
+                "control point {}: {fault}",
+                control_points.len() + 1
+            ));
         }
         // A direction holds from its control point on.
-        let own = [point.gantry_direction, point.collimator_direction, point.couch_direction];
+        let own = [
+            point.gantry_direction,
+            point.collimator_direction,
+            point.couch_direction,
+        ];
         stated = std::array::from_fn(|axis| own[axis].or(stated[axis]));
         control_points.push(next);
     }
@@ -224,7 +259,11 @@ fn beam_from(
         control_points.push(first);
     }
     for point in &mut control_points {
-        for deg in [&mut point.gantry_deg, &mut point.collimator_deg, &mut point.couch_deg] {
+        for deg in [
+            &mut point.gantry_deg,
+            &mut point.collimator_deg,
+            &mut point.couch_deg,
+        ] {
             // An angle beyond its bounds stays, and is refused by the check.
             let holds = bounds::ANGLE_DEG.contains(&*deg);
             *deg = if holds { wrapped_deg(*deg) } else { *deg };
@@ -263,8 +302,10 @@ fn beam_from(
 /// [`PlanError::Write`] from the file system.
 pub fn write(path: &Path, plan: &Plan) -> Result<(), PlanError> {
     let text = to_text(plan)?;
-    replace_file(path, |out| out.write_all(text.as_bytes()))
-        .map_err(|source| PlanError::Write { path: path.to_owned(), source })
+    replace_file(path, |out| out.write_all(text.as_bytes())).map_err(|source| PlanError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// The text of [`write()`].
@@ -285,7 +326,10 @@ pub fn to_text(plan: &Plan) -> Result<String, PlanError> {
             (None, _) => Some("it is not a photon beam".to_owned()),
         };
         if let Some(why) = why {
-            return Err(PlanError::Unwritable { beam: beam.name.clone(), why });
+            return Err(PlanError::Unwritable {
+                beam: beam.name.clone(),
+                why,
+            });
         }
         let _ = beam_text(&mut text, beam);
     }
@@ -302,8 +346,15 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
     writeln!(out, "fractions = {}", plan.fractions)?;
     if let Some(n) = &plan.normalisation {
         let at = match &n.at {
-            NormalisedAt::Volume { structure, volume_percent, .. } => {
-                format!("structure = {}, volume_percent = {volume_percent:?}", quoted(structure))
+            NormalisedAt::Volume {
+                structure,
+                volume_percent,
+                ..
+            } => {
+                format!(
+                    "structure = {}, volume_percent = {volume_percent:?}",
+                    quoted(structure)
+                )
             }
             NormalisedAt::Point(mm) => format!("point_mm = {:?}", mm.to_array()),
             NormalisedAt::Maximum => "maximum = true".to_owned(),
@@ -321,11 +372,21 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
 }
 
 fn objectives_text(out: &mut String, of: &FluenceObjectives) -> std::fmt::Result {
-    let FallOff { percent_per_mm, far_percent, weight } = of.fall_off;
+    let FallOff {
+        percent_per_mm,
+        far_percent,
+        weight,
+    } = of.fall_off;
     writeln!(out, "\n[objectives]\nsmoothness = {:?}", of.smoothness)?;
     let shape = format!("percent_per_mm = {percent_per_mm:?}, far_percent = {far_percent:?}");
     writeln!(out, "fall_off = {{ {shape}, weight = {weight:?} }}")?;
-    for UniformDose { structure, dose_gy, weight, .. } in &of.uniform {
+    for UniformDose {
+        structure,
+        dose_gy,
+        weight,
+        ..
+    } in &of.uniform
+    {
         let structure = quoted(structure);
         writeln!(
             out,
@@ -336,8 +397,15 @@ fn objectives_text(out: &mut String, of: &FluenceObjectives) -> std::fmt::Result
 }
 
 fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
-    let Some(start) = beam.start() else { return Ok(()) };
-    writeln!(out, "\n[[beam]]\nname = {}\nnumber = {}", quoted(&beam.name), beam.number)?;
+    let Some(start) = beam.start() else {
+        return Ok(());
+    };
+    writeln!(
+        out,
+        "\n[[beam]]\nname = {}\nnumber = {}",
+        quoted(&beam.name),
+        beam.number
+    )?;
     if let Some(machine) = &beam.machine {
         writeln!(out, "machine = {}", quoted(machine))?;
     }
@@ -372,7 +440,11 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     setting_text(out, start)?;
     if let Some(mlc) = &beam.mlc {
         let axis = axis_word(mlc.axis);
-        writeln!(out, "mlc = {{ axis = \"{axis}\", boundaries_mm = {:?} }}", mlc.boundaries_mm)?;
+        writeln!(
+            out,
+            "mlc = {{ axis = \"{axis}\", boundaries_mm = {:?} }}",
+            mlc.boundaries_mm
+        )?;
     }
     if !beam.fluence_limits.is_empty() {
         out.push_str("fluence_limits = [\n");
@@ -387,7 +459,11 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     if beam.control_points.len() > 1 {
         let directions = turns::to_state(&beam.control_points);
         for (point, words) in beam.control_points.iter().zip(directions) {
-            writeln!(out, "[[beam.control_point]]\nmeterset_weight = {:?}", point.meterset_weight)?;
+            writeln!(
+                out,
+                "[[beam.control_point]]\nmeterset_weight = {:?}",
+                point.meterset_weight
+            )?;
             setting_text(out, point)?;
             out.push_str(&words);
         }
@@ -404,8 +480,17 @@ fn axis_word(axis: MlcAxis) -> &'static str {
 
 /// A map, a row of beamlets a line.
 fn fluence_text(out: &mut String, map: &FluenceMap) -> std::fmt::Result {
-    writeln!(out, "[beam.fluence]\naxis = \"{}\"\nrows_mm = {:?}", axis_word(map.axis), map.rows_mm)?;
-    writeln!(out, "first_mm = {:?}\nstep_mm = {:?}\ncolumns = {}", map.first_mm, map.step_mm, map.columns)?;
+    writeln!(
+        out,
+        "[beam.fluence]\naxis = \"{}\"\nrows_mm = {:?}",
+        axis_word(map.axis),
+        map.rows_mm
+    )?;
+    writeln!(
+        out,
+        "first_mm = {:?}\nstep_mm = {:?}\ncolumns = {}",
+        map.first_mm, map.step_mm, map.columns
+    )?;
     out.push_str("values = [\n");
     for row in map.values.chunks(map.columns.max(1)) {
         let row: Vec<String> = row.iter().map(|value| format!("{value:?}")).collect();
@@ -417,9 +502,17 @@ fn fluence_text(out: &mut String, map: &FluenceMap) -> std::fmt::Result {
 
 fn setting_text(out: &mut String, point: &ControlPoint) -> std::fmt::Result {
     writeln!(out, "gantry_deg = {:?}", wrapped_deg(point.gantry_deg))?;
-    writeln!(out, "collimator_deg = {:?}", wrapped_deg(point.collimator_deg))?;
+    writeln!(
+        out,
+        "collimator_deg = {:?}",
+        wrapped_deg(point.collimator_deg)
+    )?;
     writeln!(out, "couch_deg = {:?}", wrapped_deg(point.couch_deg))?;
-    writeln!(out, "jaws_mm = {{ x = {:?}, y = {:?} }}", point.jaws.x, point.jaws.y)?;
+    writeln!(
+        out,
+        "jaws_mm = {{ x = {:?}, y = {:?} }}",
+        point.jaws.x, point.jaws.y
+    )?;
     if !point.leaves_mm.is_empty() {
         writeln!(out, "leaves_mm = {:?}", point.leaves_mm)?;
     }

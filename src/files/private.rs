@@ -30,7 +30,10 @@ pub fn is_private(folder: &Path) -> bool {
             })
         };
         let folders = [parent.symlink_metadata()?, folder.symlink_metadata()?];
-        Ok(folders.iter().all(|what| what.is_dir() && is_users(what, &own)) && all(fs::read_dir(folder)?)?)
+        Ok(folders
+            .iter()
+            .all(|what| what.is_dir() && is_users(what, &own))
+            && all(fs::read_dir(folder)?)?)
     };
     is_secure().unwrap_or(false)
 }

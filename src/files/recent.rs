@@ -71,9 +71,13 @@ impl<'de> Deserialize<'de> for CasePicture {
         let mut rgb = Vec::new();
         let read = bytes.and_then(|bytes| {
             let most = Self::BYTES as u64 + 1;
-            ZlibDecoder::new(bytes.as_slice()).take(most).read_to_end(&mut rgb).ok()
+            ZlibDecoder::new(bytes.as_slice())
+                .take(most)
+                .read_to_end(&mut rgb)
+                .ok()
         });
-        read.and_then(|_| Self::new(rgb)).ok_or_else(|| serde::de::Error::custom("not a picture of a case"))
+        read.and_then(|_| Self::new(rgb))
+            .ok_or_else(|| serde::de::Error::custom("not a picture of a case"))
     }
 }
 
@@ -92,7 +96,11 @@ pub enum RecentChange {
 /// Cases whose file or folder is gone are forgotten.
 pub fn recent_cases(folder: &Path) -> Vec<RecentCase> {
     let listed = listed(folder);
-    let is_gone = |case: &RecentCase| Path::new(&case.word).try_exists().is_ok_and(|is_there| !is_there);
+    let is_gone = |case: &RecentCase| {
+        Path::new(&case.word)
+            .try_exists()
+            .is_ok_and(|is_there| !is_there)
+    };
     let count = listed.len();
     let there: Vec<RecentCase> = listed.into_iter().filter(|case| !is_gone(case)).collect();
     if there.len() < count {
@@ -115,12 +123,18 @@ pub fn change_recent_cases(
     for change in changes {
         match change {
             RecentChange::Opened(mut case) => {
-                let before = cases.iter().position(|c| c.word == case.word).map(|n| cases.remove(n));
+                let before = cases
+                    .iter()
+                    .position(|c| c.word == case.word)
+                    .map(|n| cases.remove(n));
                 case.picture = case.picture.or(before.and_then(|c| c.picture));
                 cases.insert(0, case);
             }
             RecentChange::Picture(word, picture) => {
-                cases.iter_mut().filter(|c| c.word == word).for_each(|c| c.picture = Some(picture.clone()));
+                cases
+                    .iter_mut()
+                    .filter(|c| c.word == word)
+                    .for_each(|c| c.picture = Some(picture.clone()));
             }
             RecentChange::Forget(Some(word)) => cases.retain(|c| c.word != word),
             RecentChange::Forget(None) => cases.clear(),
@@ -143,7 +157,12 @@ fn listed(folder: &Path) -> Vec<RecentCase> {
     let lines: Vec<Line> = serde_json::from_str(&text).unwrap_or_default();
     let case = |line| match line {
         Line::Case(case) => case,
-        Line::Word(word) => RecentCase { word, patient: String::new(), opened: String::new(), picture: None },
+        Line::Word(word) => RecentCase {
+            word,
+            patient: String::new(),
+            opened: String::new(),
+            picture: None,
+        },
     };
     lines.into_iter().map(case).take(MOST_RECENT).collect()
 }
@@ -155,7 +174,8 @@ fn write(folder: &Path, cases: &[RecentCase]) -> io::Result<()> {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            out.get_ref().set_permissions(std::fs::Permissions::from_mode(0o600))?;
+            out.get_ref()
+                .set_permissions(std::fs::Permissions::from_mode(0o600))?;
         }
         out.write_all(text.as_bytes())
     })
@@ -168,7 +188,8 @@ mod tests {
     use std::path::PathBuf;
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("beamsight-recent-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("beamsight-recent-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         folder
     }
@@ -190,20 +211,39 @@ mod tests {
     fn noise(seed: u32) -> CasePicture {
         let next = |s: &u32| Some(s.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
         let values = std::iter::successors(Some(seed), next);
-        CasePicture::new(values.map(|v| (v >> 24) as u8).take(CasePicture::BYTES).collect()).unwrap()
+        CasePicture::new(
+            values
+                .map(|v| (v >> 24) as u8)
+                .take(CasePicture::BYTES)
+                .collect(),
+        )
+        .unwrap()
     }
 
     #[test]
     fn the_newest_goes_first_and_once() {
         let folder = folder("order");
         for n in 0..12 {
-            change_recent_cases(&folder, [RecentChange::Opened(case(&folder, &n.to_string()))]).unwrap();
+            change_recent_cases(
+                &folder,
+                [RecentChange::Opened(case(&folder, &n.to_string()))],
+            )
+            .unwrap();
         }
         change_recent_cases(&folder, [RecentChange::Opened(case(&folder, "9"))]).unwrap();
         let cases = recent_cases(&folder);
         assert_eq!(cases.len(), MOST_RECENT);
-        assert_eq!(cases[..3], ["9", "11", "10"].map(|name| case(&folder, name)));
-        for damage in ["", "{", "[1]", "[\"a\"", r#"[{ "word": "x", "picture": "zz" }]"#] {
+        assert_eq!(
+            cases[..3],
+            ["9", "11", "10"].map(|name| case(&folder, name))
+        );
+        for damage in [
+            "",
+            "{",
+            "[1]",
+            "[\"a\"",
+            r#"[{ "word": "x", "picture": "zz" }]"#,
+        ] {
             fs::write(folder.join(FILE), damage).unwrap();
             assert_eq!(recent_cases(&folder), []);
         }
@@ -218,10 +258,14 @@ mod tests {
     fn pictures_come_back_and_go_with_their_cases() {
         let folder = folder("pictures");
         let names: Vec<String> = (0..MOST_RECENT).map(|n| n.to_string()).collect();
-        let opened = names.iter().map(|name| RecentChange::Opened(case(&folder, name)));
+        let opened = names
+            .iter()
+            .map(|name| RecentChange::Opened(case(&folder, name)));
         change_recent_cases(&folder, opened).unwrap();
-        let shown =
-            names.iter().zip(0..).map(|(name, n)| RecentChange::Picture(case(&folder, name).word, noise(n)));
+        let shown = names
+            .iter()
+            .zip(0..)
+            .map(|(name, n)| RecentChange::Picture(case(&folder, name).word, noise(n)));
         change_recent_cases(&folder, shown.collect::<Vec<_>>()).unwrap();
         assert!(fs::metadata(folder.join(FILE)).unwrap().len() < RECENT_BYTES);
         // Opened once more, a case has its picture still; one that is not listed gets none.
@@ -229,11 +273,17 @@ mod tests {
         let stray = RecentChange::Picture("/elsewhere".to_owned(), noise(9));
         change_recent_cases(&folder, [RecentChange::Opened(first.clone()), stray]).unwrap();
         let cases = recent_cases(&folder);
-        assert_eq!((&cases[0].word, &cases[0].picture), (&first.word, &Some(noise(0))));
+        assert_eq!(
+            (&cases[0].word, &cases[0].picture),
+            (&first.word, &Some(noise(0)))
+        );
         assert_eq!(cases.len(), MOST_RECENT);
 
         fs::remove_file(&first.word).unwrap();
-        assert!(recent_cases(&folder).iter().all(|c| c.word != first.word), "its file is gone");
+        assert!(
+            recent_cases(&folder).iter().all(|c| c.word != first.word),
+            "its file is gone"
+        );
         let text = || fs::read_to_string(folder.join(FILE)).unwrap();
         assert!(!text().contains(&first.patient), "forgotten on disk, too");
         let second = case(&folder, "1");

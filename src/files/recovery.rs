@@ -49,7 +49,9 @@ impl Keeper {
         static WINDOWS: AtomicU32 = AtomicU32::new(0);
         private_folder(folder)?;
         loop {
-            let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            let since = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
             let window = WINDOWS.fetch_add(1, Ordering::Relaxed);
             // Identifiers are never reused: a free lock means that its window has ended.
             let id = format!("{}-{}-{window}", since.as_nanos(), std::process::id());
@@ -62,7 +64,13 @@ impl Keeper {
                 Err(TryLockError::Error(error)) => return Err(error),
                 Ok(()) => {
                     let (folder, ended) = (folder.to_owned(), Mutex::new(false));
-                    return Ok(Self { folder, id, _lock: lock, ended, claimed: AtomicU32::new(0) });
+                    return Ok(Self {
+                        folder,
+                        id,
+                        _lock: lock,
+                        ended,
+                        claimed: AtomicU32::new(0),
+                    });
                 }
             }
         }
@@ -79,7 +87,11 @@ impl Keeper {
     /// [`SessionError::Write`].
     pub fn write(&self, session: &Session) -> Result<(), SessionError> {
         let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
-        if *ended { Ok(()) } else { session::write(&self.path(), session) }
+        if *ended {
+            Ok(())
+        } else {
+            session::write(&self.path(), session)
+        }
     }
 
     /// Keeps doses of the work beside it: those that have values and are not there yet are written, first come, as long as all
@@ -130,12 +142,18 @@ impl Keeper {
 
     /// Takes over the work of ended windows, newest first. Each file goes to one window only.
     pub fn claim_recoverable(&self) -> Vec<Recoverable> {
-        let names = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let names = fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.file_name());
         let mut left = Vec::new();
         for name in names.filter_map(|name| name.into_string().ok()) {
             // The temporary file of an unfinished write: `.ID.json.PID-N.tmp`.
             let unfinished = name.starts_with('.') && name.ends_with(".tmp");
-            let Some((id, rest)) = name.trim_start_matches('.').split_once('.') else { continue };
+            let Some((id, rest)) = name.trim_start_matches('.').split_once('.') else {
+                continue;
+            };
             if id == self.id {
                 continue;
             }
@@ -167,8 +185,14 @@ impl Keeper {
 impl Recoverable {
     fn new(path: PathBuf) -> Self {
         let written = fs::metadata(&path).and_then(|m| m.modified()).ok();
-        let case = session::read(&path).map(|session| session.case).map_err(|e| e.to_string());
-        Self { path, written, case }
+        let case = session::read(&path)
+            .map(|session| session.case)
+            .map_err(|e| e.to_string());
+        Self {
+            path,
+            written,
+            case,
+        }
     }
 
     /// Discards it, with its doses.
@@ -189,13 +213,19 @@ mod tests {
     use std::process::{Command, Stdio};
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("beamsight-recovery-{}-{name}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("beamsight-recovery-{}-{name}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         folder
     }
 
     fn work(case: &str) -> Session {
-        Session::new(&Case::default(), case, &StructureSet::default(), serde_json::Value::Null)
+        Session::new(
+            &Case::default(),
+            case,
+            &StructureSet::default(),
+            serde_json::Value::Null,
+        )
     }
 
     #[test]
@@ -208,7 +238,10 @@ mod tests {
         assert_eq!(second.claim_recoverable(), [], "its window still runs");
         drop(first);
         let taken = second.claim_recoverable();
-        assert_eq!(taken.iter().map(|l| l.case.clone()).collect::<Vec<_>>(), [Ok("demo:slab".to_owned())]);
+        assert_eq!(
+            taken.iter().map(|l| l.case.clone()).collect::<Vec<_>>(),
+            [Ok("demo:slab".to_owned())]
+        );
         let third = Keeper::begin(&folder).unwrap();
         assert_eq!(third.claim_recoverable(), [], "the second window has it");
         // The work is left undecided once more.
@@ -219,7 +252,11 @@ mod tests {
         third.end();
         third.write(&work("demo:water")).unwrap();
         let last = Keeper::begin(&folder).unwrap();
-        assert_eq!(last.claim_recoverable(), [], "a window that ended leaves nothing");
+        assert_eq!(
+            last.claim_recoverable(),
+            [],
+            "a window that ended leaves nothing"
+        );
         last.end();
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nor locks");
         fs::remove_dir_all(folder).unwrap();
@@ -246,7 +283,10 @@ mod tests {
         for left in &found {
             let case = left.case.clone().unwrap();
             assert_eq!(session::read(&left.path).unwrap().case, case);
-            assert_eq!(fs::read_to_string(doses(&left.path).join("x.dose")).unwrap(), case);
+            assert_eq!(
+                fs::read_to_string(doses(&left.path).join("x.dose")).unwrap(),
+                case
+            );
         }
         // Discarded, taken over, cleared: the doses go the same way, and without work there are none.
         Recoverable::remove(&found[0].path).unwrap();
@@ -261,7 +301,11 @@ mod tests {
         let last = Keeper::begin(&folder).unwrap();
         assert_eq!(last.claim_recoverable(), []);
         last.end();
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "no dose of a patient stays behind");
+        assert_eq!(
+            fs::read_dir(&folder).unwrap().count(),
+            0,
+            "no dose of a patient stays behind"
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -282,7 +326,14 @@ mod tests {
         assert!(!half.exists(), "the rest of the write is swept up");
         let (whole, damaged): (Vec<_>, Vec<_>) = taken.iter().partition(|l| l.case.is_ok());
         assert_eq!(whole[0].case, Ok("demo:slab".to_owned()));
-        assert!(damaged[0].case.as_ref().unwrap_err().contains("is not a session"), "{damaged:?}");
+        assert!(
+            damaged[0]
+                .case
+                .as_ref()
+                .unwrap_err()
+                .contains("is not a session"),
+            "{damaged:?}"
+        );
         next.end();
         fs::remove_dir_all(folder).unwrap();
     }
@@ -295,7 +346,9 @@ mod tests {
         if let Some(folder) = std::env::var_os(VARIABLE) {
             let keeper = Keeper::begin(Path::new(&folder)).unwrap();
             for n in 0.. {
-                keeper.write(&work(&format!("{n:07}").repeat(100_000))).unwrap();
+                keeper
+                    .write(&work(&format!("{n:07}").repeat(100_000)))
+                    .unwrap();
             }
         }
         let name = "recovery::tests::a_kill_in_the_middle_of_a_write_leaves_a_whole_file";
@@ -303,15 +356,22 @@ mod tests {
         let mut read = 0;
         for round in 0..20 {
             let mut command = Command::new(std::env::current_exe().unwrap());
-            command.args(["--exact", name, "--nocapture"]).env(VARIABLE, &folder);
+            command
+                .args(["--exact", name, "--nocapture"])
+                .env(VARIABLE, &folder);
             command.stderr(Stdio::null()).stdout(Stdio::null());
             let mut child = children::spawn(&mut command).unwrap();
             let written = || {
                 let files = fs::read_dir(&folder).into_iter().flatten().flatten();
-                files.filter(|e| e.path().extension().is_some_and(|e| e == FILE)).count()
+                files
+                    .filter(|e| e.path().extension().is_some_and(|e| e == FILE))
+                    .count()
             };
             while written() == 0 {
-                assert!(child.try_wait().unwrap().is_none(), "it writes until it is killed");
+                assert!(
+                    child.try_wait().unwrap().is_none(),
+                    "it writes until it is killed"
+                );
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
             std::thread::sleep(std::time::Duration::from_micros(1700 * round));
@@ -321,7 +381,10 @@ mod tests {
             let next = Keeper::begin(&folder).unwrap();
             for left in next.claim_recoverable() {
                 let case = left.case.unwrap();
-                assert!(case.len() == 700_000 && case == case[..7].repeat(100_000), "of one write");
+                assert!(
+                    case.len() == 700_000 && case == case[..7].repeat(100_000),
+                    "of one write"
+                );
                 Recoverable::remove(&left.path).unwrap();
                 read += 1;
             }

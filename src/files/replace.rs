@@ -1,7 +1,9 @@
 //! Atomic writes: files appear complete or not at all, those of one call together, and temporary ones are
 //! removed when the program is stopped.
 
-use super::leftovers::{LOCK, OLD_ENDING, REPLACED, is_held, remove_leftovers_once, temporary_name};
+use super::leftovers::{
+    LOCK, OLD_ENDING, REPLACED, is_held, remove_leftovers_once, temporary_name,
+};
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -48,7 +50,10 @@ impl Temporary {
             match File::create_new(path.join(LOCK)) {
                 // Another program has taken the folder for a leftover.
                 Err(error)
-                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) =>
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists
+                    ) =>
                 {
                     Ok(None)
                 }
@@ -59,10 +64,15 @@ impl Temporary {
 
     /// A file beside another.
     fn file_beside(path: &Path) -> io::Result<Self> {
-        let name =
-            path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        Self::make(folder.unwrap_or(Path::new(".")), Some(name), |path| File::create_new(path).map(Some))
+        let name = path
+            .file_name()
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        Self::make(folder.unwrap_or(Path::new(".")), Some(name), |path| {
+            File::create_new(path).map(Some)
+        })
     }
 
     pub fn path(&self) -> &Path {
@@ -160,7 +170,9 @@ impl Temporary {
                 _ => {}
             }
         }
-        Err(io::Error::other("other programs take every temporary file away"))
+        Err(io::Error::other(
+            "other programs take every temporary file away",
+        ))
     }
 }
 
@@ -210,13 +222,19 @@ pub fn replace_file<E: From<io::Error>>(
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), E>,
 ) -> Result<(), E> {
     let temporary = Temporary::file_beside(path)?;
-    let file =
-        temporary.lock.as_ref().ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?.try_clone()?;
+    let file = temporary
+        .lock
+        .as_ref()
+        .ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?
+        .try_clone()?;
     let mut out = BufWriter::new(file);
     write(&mut out)?;
     out.flush()?;
     out.get_ref().sync_all()?;
-    let written = Written { temporary, path: path.to_owned() };
+    let written = Written {
+        temporary,
+        path: path.to_owned(),
+    };
     WRITTEN.with_borrow_mut(|all| match all {
         Some(all) => {
             all.push(written);
@@ -282,9 +300,10 @@ fn set_aside(file: &Written) -> io::Result<Option<PathBuf>> {
     let backup = file.temporary.path.with_extension(OLD_ENDING);
     match file.path.symlink_metadata() {
         Err(_) => Ok(None),
-        Ok(what) if what.is_dir() => {
-            Err(io::Error::new(io::ErrorKind::IsADirectory, format!("{} is a folder", file.path.display())))
-        }
+        Ok(what) if what.is_dir() => Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            format!("{} is a folder", file.path.display()),
+        )),
         // On a file system without hard links the file is absent for a moment.
         Ok(_) => fs::hard_link(&file.path, &backup)
             .or_else(|_| fs::rename(&file.path, &backup))
@@ -321,7 +340,10 @@ pub fn remove_temporaries_on_signals() -> io::Result<()> {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     };
-    std::thread::Builder::new().name("signals".to_owned()).spawn(wait).map(drop)
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(wait)
+        .map(drop)
 }
 
 /// Other systems end the program their own way.
@@ -338,7 +360,8 @@ pub(super) mod tests {
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("beamsight-replace-{}-{name}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("beamsight-replace-{}-{name}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         folder
     }
@@ -350,8 +373,9 @@ pub(super) mod tests {
     /// The names of what a folder holds, sorted.
     pub(crate) fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
-        let mut all: Vec<_> =
-            entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        let mut all: Vec<_> = entries
+            .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
         all.sort();
         all
     }
@@ -367,7 +391,10 @@ pub(super) mod tests {
             put(&b, "2")
         })
         .unwrap();
-        assert_eq!((fs::read(&a).unwrap(), fs::read(&b).unwrap()), (b"1".to_vec(), b"2".to_vec()));
+        assert_eq!(
+            (fs::read(&a).unwrap(), fs::read(&b).unwrap()),
+            (b"1".to_vec(), b"2".to_vec())
+        );
         assert_eq!(names(&folder), ["a", "b"]);
 
         // The second file fails while it is written.
@@ -378,13 +405,19 @@ pub(super) mod tests {
             replace_file(&b, |_| Err(fail()))
         });
         assert_eq!(failed.unwrap_err().to_string(), "no more");
-        assert_eq!((names(&folder), fs::read(&b).unwrap()), (vec!["b".to_owned()], b"2".to_vec()));
+        assert_eq!(
+            (names(&folder), fs::read(&b).unwrap()),
+            (vec!["b".to_owned()], b"2".to_vec())
+        );
 
         // The third file cannot be put in its place: a folder that is not empty is there.
         fs::create_dir_all(c.join("full")).unwrap();
         let failed = together(|| [&a, &b, &c].into_iter().try_for_each(|path| put(path, "4")));
         assert!(failed.is_err());
-        assert_eq!((names(&folder), fs::read(&b).unwrap()), (vec!["b".into(), "c".into()], b"2".to_vec()));
+        assert_eq!(
+            (names(&folder), fs::read(&b).unwrap()),
+            (vec!["b".into(), "c".into()], b"2".to_vec())
+        );
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -396,7 +429,10 @@ pub(super) mod tests {
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
-            assert_eq!(own.path().metadata().unwrap().permissions().mode() & 0o777, 0o700);
+            assert_eq!(
+                own.path().metadata().unwrap().permissions().mode() & 0o777,
+                0o700
+            );
         }
         drop(own);
         assert_eq!(names(&folder), Vec::<String>::new());

@@ -9,7 +9,8 @@ pub use made_for::digest_of_ct;
 use super::kept_doses::{BeamPlace, DoseToKeep, remove_beside, write_beside};
 use super::{replace_file, together};
 use case::{
-    Case, Goal, Plan, PlanFault, Structure, StructureFault, StructureSet, derived_uid, structures_fault,
+    Case, Goal, Plan, PlanFault, Structure, StructureFault, StructureSet, derived_uid,
+    structures_fault,
 };
 use input::{SESSION_BYTES, VIEW_BYTES, read_text};
 use made_for::MadeFor;
@@ -31,15 +32,24 @@ pub enum SessionError {
     #[error("cannot read the session '{path}': {source}")]
     Read { path: PathBuf, source: io::Error },
     #[error("'{path}' is not a session of this program: {source}")]
-    Json { path: PathBuf, source: serde_json::Error },
+    Json {
+        path: PathBuf,
+        source: serde_json::Error,
+    },
     #[error(
         "the session '{path}' is of version {found}; this program reads version {VERSION}: use a newer Beamsight"
     )]
     Version { path: PathBuf, found: u32 },
     #[error("the session '{path}': {fault}")]
-    Plan { path: PathBuf, fault: Box<PlanFault> },
+    Plan {
+        path: PathBuf,
+        fault: Box<PlanFault>,
+    },
     #[error("the session '{path}': {fault}")]
-    Structure { path: PathBuf, fault: Box<StructureFault> },
+    Structure {
+        path: PathBuf,
+        fault: Box<StructureFault>,
+    },
     #[error("cannot write the session '{path}': {source}; choose a folder you may write to")]
     Write { path: PathBuf, source: io::Error },
 }
@@ -131,7 +141,11 @@ impl Session {
         let now = &case.structures.structures;
         let unchanged = |s: &Structure| loaded.structures.contains(s);
         let gone = |s: &Structure| now.iter().all(|n| n.number != s.number);
-        let plans: Vec<Plan> = case.plans.iter().map(|plan| without_remarks_of_opening(plan)).collect();
+        let plans: Vec<Plan> = case
+            .plans
+            .iter()
+            .map(|plan| without_remarks_of_opening(plan))
+            .collect();
         let mut new = Self {
             version: VERSION,
             case: word.to_owned(),
@@ -143,7 +157,12 @@ impl Session {
             plans,
             plans_before_maps: BTreeMap::new(),
             structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
-            removed_structures: loaded.structures.iter().filter(|s| gone(s)).map(|s| s.number).collect(),
+            removed_structures: loaded
+                .structures
+                .iter()
+                .filter(|s| gone(s))
+                .map(|s| s.number)
+                .collect(),
             goals: case.goals.as_ref().map(|goals| goals.to_vec()),
             doses: Vec::new(),
             view,
@@ -160,7 +179,9 @@ impl Session {
 /// Digests of the plans with a record of review, the record among them.
 fn records_of<'a>(plans: impl Iterator<Item = &'a Plan>) -> BTreeMap<usize, String> {
     let digest = |plan: &Plan| derived_uid(&serde_json::to_string(plan).unwrap_or_default());
-    let recorded = plans.enumerate().filter(|(_, plan)| plan.approval.is_some());
+    let recorded = plans
+        .enumerate()
+        .filter(|(_, plan)| plan.approval.is_some());
     recorded.map(|(n, plan)| (n, digest(plan))).collect()
 }
 
@@ -180,23 +201,44 @@ fn drop_false_records(session: &mut Session) {
 /// # Errors
 /// [`SessionError`].
 pub fn read(path: &Path) -> Result<Session, SessionError> {
-    let read = |source| SessionError::Read { path: path.to_owned(), source };
-    let json = |source| SessionError::Json { path: path.to_owned(), source };
+    let read = |source| SessionError::Read {
+        path: path.to_owned(),
+        source,
+    };
+    let json = |source| SessionError::Json {
+        path: path.to_owned(),
+        source,
+    };
     let text = read_text(path, SESSION_BYTES).map_err(read)?;
     let VersionOnly { version } = serde_json::from_str(&text).map_err(json)?;
     if version != VERSION {
-        return Err(SessionError::Version { path: path.to_owned(), found: version });
+        return Err(SessionError::Version {
+            path: path.to_owned(),
+            found: version,
+        });
     }
     let mut session: Session = serde_json::from_str(&text).map_err(json)?;
     drop_false_records(&mut session);
     // Nobody has reviewed what is compared with.
-    session.plans_before_maps.values_mut().for_each(|plan| plan.approval = None);
-    let mut plans = session.plans.iter().chain(session.plans_before_maps.values());
+    session
+        .plans_before_maps
+        .values_mut()
+        .for_each(|plan| plan.approval = None);
+    let mut plans = session
+        .plans
+        .iter()
+        .chain(session.plans_before_maps.values());
     if let Some(fault) = plans.find_map(Plan::fault).map(Box::new) {
-        return Err(SessionError::Plan { path: path.to_owned(), fault });
+        return Err(SessionError::Plan {
+            path: path.to_owned(),
+            fault,
+        });
     }
     match structures_fault(&session.structures).map(Box::new) {
-        Some(fault) => Err(SessionError::Structure { path: path.to_owned(), fault }),
+        Some(fault) => Err(SessionError::Structure {
+            path: path.to_owned(),
+            fault,
+        }),
         None => Ok(session),
     }
 }
@@ -206,7 +248,10 @@ pub fn read(path: &Path) -> Result<Session, SessionError> {
 /// # Errors
 /// [`SessionError::Write`].
 pub fn write(path: &Path, session: &Session) -> Result<(), SessionError> {
-    replace(path, session).map_err(|source| SessionError::Write { path: path.to_owned(), source })
+    replace(path, session).map_err(|source| SessionError::Write {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 fn replace(path: &Path, session: &Session) -> io::Result<()> {
@@ -247,8 +292,8 @@ mod tests {
     use super::*;
     use crate::demo;
     use case::{
-        Approval, DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Remark, Rgb, Stage,
-        StructureKind,
+        Approval, DensityOverride, Medium, Normalisation, NormalisedAt, NormalisedDose, Remark,
+        Rgb, Stage, StructureKind,
     };
     use std::sync::Arc;
 
@@ -261,22 +306,47 @@ mod tests {
         set.structures[0].colour = Rgb([1, 2, 3]);
         let mut ball = set.structures[0].clone();
         (ball.number, ball.name, ball.kind) = (9, "ball".to_owned(), StructureKind::Bolus);
-        ball.density = Some(DensityOverride { off: true, ..DensityOverride::preset(Medium::Lung) });
+        ball.density = Some(DensityOverride {
+            off: true,
+            ..DensityOverride::preset(Medium::Lung)
+        });
         set.structures.push(ball);
         let left_out = Remark::warning("5 contours are open lines", vec!["rs.dcm".to_owned()]);
         set.structures[0].remarks = vec![left_out.forbidding("5 contours left out")];
         let plan = Arc::make_mut(&mut edited.plans[0]);
         plan.remarks = vec![Remark::warning("another structure set", Vec::new())];
-        plan.absent_beams = vec![case::AbsentBeam { number: 7, mu: 150.0 }];
+        plan.absent_beams = vec![case::AbsentBeam {
+            number: 7,
+            mu: 150.0,
+        }];
         plan.beams.truncate(2);
         let at = NormalisedAt::Point(glam::DVec3::new(1.0, -2.5, 3.0));
-        plan.normalisation = Some(Normalisation { at, dose: NormalisedDose::Percent(95.0) });
-        edited.goals = Some(vec!["ball: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)".parse().unwrap()].into());
+        plan.normalisation = Some(Normalisation {
+            at,
+            dose: NormalisedDose::Percent(95.0),
+        });
+        edited.goals = Some(
+            vec![
+                "ball: Dmax <= 45 Gy (tolerance 1 Gy, priority 2)"
+                    .parse()
+                    .unwrap(),
+            ]
+            .into(),
+        );
 
-        let path = std::env::temp_dir().join(format!("beamsight-session-{}.json", std::process::id()));
-        let session =
-            Session::new(&edited, "demo:tg119", &loaded.structures, serde_json::json!({"window": [400, 40]}));
-        assert_eq!(session.structures.len(), 2, "unchanged structures stay in the case's own files");
+        let path =
+            std::env::temp_dir().join(format!("beamsight-session-{}.json", std::process::id()));
+        let session = Session::new(
+            &edited,
+            "demo:tg119",
+            &loaded.structures,
+            serde_json::json!({"window": [400, 40]}),
+        );
+        assert_eq!(
+            session.structures.len(),
+            2,
+            "unchanged structures stay in the case's own files"
+        );
         write(&path, &session).unwrap();
         let read_back = read(&path).unwrap();
         assert_eq!(read_back, session);
@@ -290,11 +360,17 @@ mod tests {
             ("{", "not a session"),
             ("{\"a\": 1}", "missing field `version`"),
             ("{\"version\": 7, \"other\": 1}", "version 7"),
-            ("{\"version\": 1, \"case\": \"x\", \"plans\": [], \"more\": 1}", "unknown field `more`"),
+            (
+                "{\"version\": 1, \"case\": \"x\", \"plans\": [], \"more\": 1}",
+                "unknown field `more`",
+            ),
         ] {
             std::fs::write(&path, text).unwrap();
             let message = read(&path).unwrap_err().to_string();
-            assert!(message.contains(words) && message.contains("beamsight-session"), "{text}: {message}");
+            assert!(
+                message.contains(words) && message.contains("beamsight-session"),
+                "{text}: {message}"
+            );
         }
         std::fs::remove_file(&path).unwrap();
     }
@@ -310,8 +386,18 @@ mod tests {
             reason: "all goals are met".to_owned(),
         };
         Arc::make_mut(&mut case.plans[0]).approval = Some(approval);
-        let path = std::env::temp_dir().join(format!("beamsight-record-{}.json", std::process::id()));
-        write(&path, &Session::new(&case, "demo:tg119", &case.structures, serde_json::Value::Null)).unwrap();
+        let path =
+            std::env::temp_dir().join(format!("beamsight-record-{}.json", std::process::id()));
+        write(
+            &path,
+            &Session::new(
+                &case,
+                "demo:tg119",
+                &case.structures,
+                serde_json::Value::Null,
+            ),
+        )
+        .unwrap();
         let plan_of = |text: &str| {
             std::fs::write(&path, text).unwrap();
             read(&path).unwrap().plans.remove(0)
@@ -323,7 +409,10 @@ mod tests {
         write(&path, &session).unwrap();
         assert_eq!(
             read(&path).unwrap().plans_before_maps[&0],
-            Plan { approval: None, ..session.plans[0].clone() }
+            Plan {
+                approval: None,
+                ..session.plans[0].clone()
+            }
         );
         for (was, is) in [
             ("\"fractions\":", "\"fractions\":1"),

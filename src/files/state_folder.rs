@@ -62,12 +62,18 @@ mod tests {
             })
         };
         assert_eq!(of("/var/s"), Some(PathBuf::from("/var/s/beamsight")));
-        assert_eq!(of("relative"), Some(PathBuf::from("/home/p/.local/state/beamsight")));
+        assert_eq!(
+            of("relative"),
+            Some(PathBuf::from("/home/p/.local/state/beamsight"))
+        );
 
         let folder = std::env::temp_dir().join(format!("beamsight-state-{}", std::process::id()));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         private_folder(&folder.join("a/b")).unwrap();
-        assert_eq!([mode(&folder.join("a")), mode(&folder.join("a/b"))], [0o700; 2]);
+        assert_eq!(
+            [mode(&folder.join("a")), mode(&folder.join("a/b"))],
+            [0o700; 2]
+        );
         fs::set_permissions(folder.join("a/b"), fs::Permissions::from_mode(0o755)).unwrap();
         private_folder(&folder.join("a/b")).unwrap();
         assert_eq!(mode(&folder.join("a/b")), 0o700);

@@ -10,7 +10,10 @@ use thiserror::Error;
 
 macro_rules! asset {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../assets/structures/", $name, ".toml")))
+        (
+            $name,
+            include_str!(concat!("../../assets/structures/", $name, ".toml")),
+        )
     };
 }
 
@@ -92,8 +95,10 @@ impl StructureTemplate {
     /// [`StructureTemplateError`].
     pub fn read(path: &Path) -> Result<Self, StructureTemplateError> {
         // Three lines a structure: no more than a template of goals has.
-        let text = read_text(path, GOALS_BYTES)
-            .map_err(|source| StructureTemplateError::Read { path: path.to_owned(), source })?;
+        let text = read_text(path, GOALS_BYTES).map_err(|source| StructureTemplateError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
         Self::parse(&text, &path.display().to_string())
     }
 
@@ -103,19 +108,34 @@ impl StructureTemplate {
     /// [`StructureTemplateError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, StructureTemplateError> {
         let file = || file.to_owned();
-        let mut read: Self = from_toml(text)
-            .map_err(|e| StructureTemplateError::Syntax { file: file(), detail: e.to_string() })?;
+        let mut read: Self = from_toml(text).map_err(|e| StructureTemplateError::Syntax {
+            file: file(),
+            detail: e.to_string(),
+        })?;
         let count = read.structures.len();
         if count > MOST_STRUCTURES {
-            return Err(StructureTemplateError::Many { file: file(), count });
+            return Err(StructureTemplateError::Many {
+                file: file(),
+                count,
+            });
         }
-        (read.name, read.source) = (plain(&read.name).into_owned(), plain(&read.source).into_owned());
+        (read.name, read.source) = (
+            plain(&read.name).into_owned(),
+            plain(&read.source).into_owned(),
+        );
         for n in 0..count {
             let name = plain(read.structures[n].name.trim()).into_owned();
-            if !(1..=MOST_LETTERS).contains(&name.chars().count()) || name_letters(&name).is_empty() {
-                return Err(StructureTemplateError::Name { file: file(), number: n + 1 });
+            if !(1..=MOST_LETTERS).contains(&name.chars().count()) || name_letters(&name).is_empty()
+            {
+                return Err(StructureTemplateError::Name {
+                    file: file(),
+                    number: n + 1,
+                });
             }
-            if read.structures[..n].iter().any(|s| name_letters(&s.name) == name_letters(&name)) {
+            if read.structures[..n]
+                .iter()
+                .any(|s| name_letters(&s.name) == name_letters(&name))
+            {
                 return Err(StructureTemplateError::Twice { file: file(), name });
             }
             read.structures[n].name = name;
@@ -125,8 +145,11 @@ impl StructureTemplate {
 
     /// The structures of a case as a template.
     pub fn of_case(name: &str, set: &StructureSet) -> Self {
-        let of =
-            |s: &Structure| TemplateStructure { name: s.name.clone(), kind: s.kind, colour: Some(s.colour) };
+        let of = |s: &Structure| TemplateStructure {
+            name: s.name.clone(),
+            kind: s.kind,
+            colour: Some(s.colour),
+        };
         Self {
             name: name.to_owned(),
             source: "saved from a case by Beamsight".to_owned(),
@@ -139,7 +162,10 @@ impl StructureTemplate {
     /// # Errors
     /// [`StructureTemplateError::Write`].
     pub fn write(&self, path: &Path) -> Result<(), StructureTemplateError> {
-        let write = |source| StructureTemplateError::Write { path: path.to_owned(), source };
+        let write = |source| StructureTemplateError::Write {
+            path: path.to_owned(),
+            source,
+        };
         let text = toml::to_string(self).map_err(|e| write(io::Error::other(e)))?;
         replace_file(path, |out| out.write_all(text.as_bytes())).map_err(write)
     }
@@ -149,7 +175,8 @@ impl StructureTemplate {
     pub fn missing_in(&self, set: &StructureSet, first: u32) -> Vec<Structure> {
         let is_there = |t: &&TemplateStructure| {
             set.structures.iter().any(|s| {
-                let is_body = t.kind == StructureKind::External && s.kind == StructureKind::External;
+                let is_body =
+                    t.kind == StructureKind::External && s.kind == StructureKind::External;
                 is_body || name_letters(&s.name) == name_letters(&t.name)
             })
         };
@@ -159,7 +186,10 @@ impl StructureTemplate {
         for (of, number) in self.structures.iter().filter(|t| !is_there(t)).zip(first..) {
             let colour = of.colour.unwrap_or_else(|| of.kind.free_colour(&used));
             used.push(colour);
-            made.push(Structure { colour, ..Structure::new(&*of.name, number, of.kind) });
+            made.push(Structure {
+                colour,
+                ..Structure::new(&*of.name, number, of.kind)
+            });
         }
         made
     }
@@ -176,15 +206,34 @@ mod tests {
         for word in StructureTemplate::shipped() {
             let template = StructureTemplate::resolve(word).unwrap_or_else(|e| panic!("{e}"));
             let made = template.missing_in(&empty, 7);
-            assert!(made.len() >= 10 && template.source.contains("TG-263"), "{word}");
+            assert!(
+                made.len() >= 10 && template.source.contains("TG-263"),
+                "{word}"
+            );
             assert_eq!((made[0].number, made[0].kind), (7, StructureKind::External));
-            assert!(StructureKind::ALL[1..4].iter().all(|k| made.iter().any(|s| s.kind == *k)), "{word}");
+            assert!(
+                StructureKind::ALL[1..4]
+                    .iter()
+                    .all(|k| made.iter().any(|s| s.kind == *k)),
+                "{word}"
+            );
         }
         // The goals of a site find the structures of its template.
-        let thorax = StructureTemplate::resolve("thorax").unwrap().missing_in(&empty, 1);
-        let set = StructureSet { structures: thorax, ..StructureSet::default() };
-        let matched = GoalTemplate::resolve("quantec-thorax").unwrap().matched(&set);
-        assert!(matched.goals.iter().filter(|g| g.number.is_some()).count() >= 4, "{:?}", matched.unmatched);
+        let thorax = StructureTemplate::resolve("thorax")
+            .unwrap()
+            .missing_in(&empty, 1);
+        let set = StructureSet {
+            structures: thorax,
+            ..StructureSet::default()
+        };
+        let matched = GoalTemplate::resolve("quantec-thorax")
+            .unwrap()
+            .matched(&set);
+        assert!(
+            matched.goals.iter().filter(|g| g.number.is_some()).count() >= 4,
+            "{:?}",
+            matched.unmatched
+        );
     }
 
     #[test]
@@ -196,23 +245,35 @@ mod tests {
             structures: template.missing_in(&StructureSet::default(), 1),
             ..Default::default()
         };
-        assert_eq!(set.structures.iter().map(|s| s.number).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(
+            set.structures.iter().map(|s| s.number).collect::<Vec<_>>(),
+            [1, 2, 3]
+        );
         assert_eq!(set.structures[0].colour, Rgb([1, 2, 3]));
         assert!(template.missing_in(&set, 4).is_empty(), "all are there");
-        let path = std::env::temp_dir().join(format!("beamsight-structures-{}.toml", std::process::id()));
-        StructureTemplate::of_case("Mine", &set).write(&path).unwrap();
+        let path =
+            std::env::temp_dir().join(format!("beamsight-structures-{}.toml", std::process::id()));
+        StructureTemplate::of_case("Mine", &set)
+            .write(&path)
+            .unwrap();
         let read = StructureTemplate::resolve(path.to_str().unwrap()).unwrap();
         std::fs::remove_file(&path).unwrap();
         set.structures[0].name = "Myelon".to_owned();
         set.structures[1].name = "Outline".to_owned();
         set.structures[2].name = "ptv_1".to_owned();
-        let names: Vec<String> = read.missing_in(&set, 4).into_iter().map(|s| s.name).collect();
+        let names: Vec<String> = read
+            .missing_in(&set, 4)
+            .into_iter()
+            .map(|s| s.name)
+            .collect();
         assert_eq!(names, ["Cord"], "a body is there whatever it is called");
     }
 
     #[test]
     fn what_is_wrong_in_a_template_is_said_with_its_place() {
-        let one = |name: &str| format!("name = \"T\"\n[[structure]]\nname = \"{name}\"\ntype = \"organ\"\n");
+        let one = |name: &str| {
+            format!("name = \"T\"\n[[structure]]\nname = \"{name}\"\ntype = \"organ\"\n")
+        };
         for (text, words) in [
             (String::new(), "missing field `name`"),
             (one(" _ "), "structure 1: a name has 1 to 64"),
@@ -225,12 +286,23 @@ mod tests {
             (one("Cord") + "color = [1, 2, 3]", "unknown field `color`"),
             (one("Cord").replace("organ", "x"), "unknown variant"),
         ] {
-            let why = StructureTemplate::parse(&text, "t.toml").unwrap_err().to_string();
-            assert!(why.contains(words) && why.contains("t.toml"), "{text}: {why}");
+            let why = StructureTemplate::parse(&text, "t.toml")
+                .unwrap_err()
+                .to_string();
+            assert!(
+                why.contains(words) && why.contains("t.toml"),
+                "{text}: {why}"
+            );
         }
-        let entries: String =
-            (0..501).map(|n| format!("[[structure]]\nname = \"S{n}\"\ntype = \"organ\"\n")).collect();
+        let entries: String = (0..501)
+            .map(|n| format!("[[structure]]\nname = \"S{n}\"\ntype = \"organ\"\n"))
+            .collect();
         let many = format!("name = \"T\"\n{entries}");
-        assert!(StructureTemplate::parse(&many, "t.toml").unwrap_err().to_string().contains("501"));
+        assert!(
+            StructureTemplate::parse(&many, "t.toml")
+                .unwrap_err()
+                .to_string()
+                .contains("501")
+        );
     }
 }

@@ -6,7 +6,11 @@ use std::sync::OnceLock;
 pub fn user_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {
-        let said = [whoami::realname(), whoami::username()].into_iter().flatten();
-        said.map(|name| name.trim().to_owned()).find(|name| !name.is_empty()).unwrap_or_default()
+        let said = [whoami::realname(), whoami::username()]
+            .into_iter()
+            .flatten();
+        said.map(|name| name.trim().to_owned())
+            .find(|name| !name.is_empty())
+            .unwrap_or_default()
     })
 }

@@ -38,11 +38,14 @@ pub fn matter_beside(
     let done = AtomicUsize::new(0);
     let tell = || progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / (2 * nz) as f32);
     let body_on = |k: usize| {
-        let coverage: Vec<f32> = (0..nx * ny).map(|n| body.coverage_at(n % nx, n / nx, k)).collect();
+        let coverage: Vec<f32> = (0..nx * ny)
+            .map(|n| body.coverage_at(n % nx, n / nx, k))
+            .collect();
         BitPlane::from_values(&coverage, [nx, ny], |&coverage| coverage >= 0.5)
     };
     let matter_on = |k: usize, body: &BitPlane| {
-        let mut matter = BitPlane::from_values(hu.plane(k), [nx, ny], |&hu| hu > threshold).without(body);
+        let mut matter =
+            BitPlane::from_values(hu.plane(k), [nx, ny], |&hu| hu > threshold).without(body);
         runs::fill_holes(&mut matter);
         matter.without(body)
     };
@@ -55,7 +58,10 @@ pub fn matter_beside(
         .collect();
     let mut apart = apart?;
     let parts = runs::parts_of(&apart);
-    let small: Vec<bool> = tallies(&parts, grid).iter().map(|t| t.volume_cm3 < SMALLEST_CM3).collect();
+    let small: Vec<bool> = tallies(&parts, grid)
+        .iter()
+        .map(|t| t.volume_cm3 < SMALLEST_CM3)
+        .collect();
     for run in parts.into_iter().filter(|run| small[run.part]) {
         apart[run.plane].fill(run.x, run.row, false);
     }
@@ -83,12 +89,17 @@ fn outlines(hu: &Volume<f32>, k: usize, inside: &BitPlane) -> Vec<Vec<DVec3>> {
     let grid = hu.grid();
     let (spacing, z) = (grid.spacing_xy_mm(), grid.planes_mm()[k]);
     let lines = outline::trace(inside);
-    let half_way =
-        |c: &outline::Crossing| [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64 * spacing[a]);
-    let ring =
-        |line: Vec<outline::Crossing>| thinned(&line.iter().map(half_way).collect::<Vec<_>>(), SIMPLE_MM);
+    let half_way = |c: &outline::Crossing| {
+        [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64 * spacing[a])
+    };
+    let ring = |line: Vec<outline::Crossing>| {
+        thinned(&line.iter().map(half_way).collect::<Vec<_>>(), SIMPLE_MM)
+    };
     let place = |p: &[f64; 2]| grid.patient_from_local(DVec3::new(p[0], p[1], z));
-    lines.into_iter().map(|line| ring(line).iter().map(place).collect()).collect()
+    lines
+        .into_iter()
+        .map(|line| ring(line).iter().map(place).collect())
+        .collect()
 }
 
 #[cfg(test)]
@@ -104,7 +115,8 @@ mod tests {
     /// voxels in planes 3 mm apart.
     fn on_a_couch(gap_mm: f64) -> Volume<f32> {
         let origin = DVec3::new(-79.0, -59.0, 0.0);
-        let grid = Arc::new(Grid::axis_aligned(origin, DVec3::new(2.0, 2.0, 3.0), [80, 80, 6]).unwrap());
+        let grid =
+            Arc::new(Grid::axis_aligned(origin, DVec3::new(2.0, 2.0, 3.0), [80, 80, 6]).unwrap());
         let hu = |n: usize| {
             let p = grid.centre_mm(n % 80, n / 80 % 80, n / 6400);
             let depth = p.y - BODY_MM - gap_mm;
@@ -127,7 +139,9 @@ mod tests {
     fn body(hu: &Volume<f32>) -> Mask {
         let ring = |z: f64| -> Vec<DVec3> {
             let at = |n: usize| (n as f64 * PI / 90.0).sin_cos();
-            (0..180).map(|n| DVec3::new(BODY_MM * at(n).1, BODY_MM * at(n).0, z)).collect()
+            (0..180)
+                .map(|n| DVec3::new(BODY_MM * at(n).1, BODY_MM * at(n).0, z))
+                .collect()
         };
         let rings: Vec<Vec<DVec3>> = hu.grid().planes_mm().iter().map(|z| ring(*z)).collect();
         let rings: Vec<&[DVec3]> = rings.iter().map(Vec::as_slice).collect();
@@ -142,7 +156,11 @@ mod tests {
             let hu = on_a_couch(gap_mm);
             let body = body(&hu);
             let found = matter_beside(&hu, &body, -800.0, &|_| true).unwrap();
-            assert!((0.0..=skin_cm3).contains(&(found.volume_cm3 - 64.8 + 1e-9)), "{}", found.volume_cm3);
+            assert!(
+                (0.0..=skin_cm3).contains(&(found.volume_cm3 - 64.8 + 1e-9)),
+                "{}",
+                found.volume_cm3
+            );
             assert_eq!(found.contours.len(), 6);
             let rings: Vec<&[DVec3]> = found.contours.iter().map(Vec::as_slice).collect();
             let mask = Mask::from_contours(hu.grid(), &rings, &|_| true).unwrap();
@@ -152,11 +170,17 @@ mod tests {
                 let depth = p.y - BODY_MM - gap_mm;
                 let inside = (0.0..30.0).contains(&depth) && p.x.abs() < 60.0;
                 let touches = depth > -2.5 && p.x.hypot(p.y) - BODY_MM < 1.5;
-                assert!((mask.coverage_at(i, j, k) >= 0.5) == inside || touches, "{at:?}");
+                assert!(
+                    (mask.coverage_at(i, j, k) >= 0.5) == inside || touches,
+                    "{at:?}"
+                );
             }
         }
         let hu = on_a_couch(0.0);
         assert_eq!(matter_beside(&hu, &body(&hu), -800.0, &|_| false), None);
-        assert_eq!(matter_beside(&hu, &body(&hu), 100.0, &|_| true), Some(MatterBeside::default()));
+        assert_eq!(
+            matter_beside(&hu, &body(&hu), 100.0, &|_| true),
+            Some(MatterBeside::default())
+        );
     }
 }

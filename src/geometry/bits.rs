@@ -14,7 +14,10 @@ pub(super) struct BitPlane {
 
 impl BitPlane {
     pub fn unset(size: [usize; 2]) -> Self {
-        Self { size, words: vec![0; size[0].div_ceil(WORD) * size[1]] }
+        Self {
+            size,
+            words: vec![0; size[0].div_ceil(WORD) * size[1]],
+        }
     }
 
     /// The pixels whose value, `[y][x]`, `holds`.
@@ -24,7 +27,10 @@ impl BitPlane {
         let rows = plane.words.chunks_exact_mut(stride);
         for (words, row) in rows.zip(values.chunks_exact(size[0].max(1))) {
             for (word, pixels) in words.iter_mut().zip(row.chunks(WORD)) {
-                *word = pixels.iter().rev().fold(0, |word, value| word << 1 | u64::from(holds(value)));
+                *word = pixels
+                    .iter()
+                    .rev()
+                    .fold(0, |word, value| word << 1 | u64::from(holds(value)));
             }
         }
         plane
@@ -55,13 +61,18 @@ impl BitPlane {
 
     /// Number of set pixels.
     pub fn count(&self) -> usize {
-        self.words.iter().map(|word| word.count_ones() as usize).sum()
+        self.words
+            .iter()
+            .map(|word| word.count_ones() as usize)
+            .sum()
     }
 
     /// Number of set pixels of a part of a row.
     pub fn count_in(&self, x: Range<usize>, y: usize) -> usize {
         let row = self.row(y);
-        masks(x).map(|(n, mask)| (row[n] & mask).count_ones() as usize).sum()
+        masks(x)
+            .map(|(n, mask)| (row[n] & mask).count_ones() as usize)
+            .sum()
     }
 
     /// The runs of set pixels of a row.
@@ -98,7 +109,10 @@ impl BitPlane {
     }
 
     fn merged(mut self, other: &Self, merge: impl Fn(u64, u64) -> u64) -> Self {
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a = merge(*a, *b));
+        self.words
+            .iter_mut()
+            .zip(&other.words)
+            .for_each(|(a, b)| *a = merge(*a, *b));
         self
     }
 
@@ -184,9 +198,16 @@ impl BitOr<&Self> for BitPlane {
 
 /// The words that a part of a row touches, and the part's bits in each.
 fn masks(x: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
-    let words = if x.is_empty() { 0..0 } else { x.start / WORD..x.end.div_ceil(WORD) };
+    let words = if x.is_empty() {
+        0..0
+    } else {
+        x.start / WORD..x.end.div_ceil(WORD)
+    };
     words.map(move |n| {
-        let (from, to) = (x.start.saturating_sub(n * WORD), (x.end - n * WORD).min(WORD));
+        let (from, to) = (
+            x.start.saturating_sub(n * WORD),
+            (x.end - n * WORD).min(WORD),
+        );
         (n, u64::MAX << from & u64::MAX >> (WORD - to))
     })
 }

@@ -60,12 +60,19 @@ pub struct LeftOut {
 ///
 /// Between voxel centres the outline runs where the linear interpolation of `hu` crosses the threshold. `None` when
 /// `progress` stopped it; no contours where nothing is dense enough.
-pub fn body_contours(hu: &Volume<f32>, threshold: f32, progress: Progress<'_>) -> Option<BodyOutline> {
+pub fn body_contours(
+    hu: &Volume<f32>,
+    threshold: f32,
+    progress: Progress<'_>,
+) -> Option<BodyOutline> {
     let [nx, ny, nz] = hu.grid().size();
     let done = AtomicUsize::new(0);
     // Three passes over the planes are counted; the rest is quick.
     let tell = || progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / (3 * nz) as f32);
-    let reach = hu.grid().spacing_xy_mm().map(|d| (OPENING_MM / d).round() as usize);
+    let reach = hu
+        .grid()
+        .spacing_xy_mm()
+        .map(|d| (OPENING_MM / d).round() as usize);
     let read = (0..nz).into_par_iter().map(|k| {
         let matter = |above: f32| BitPlane::from_values(hu.plane(k), [nx, ny], |&hu| hu > above);
         let dense = matter(threshold);
@@ -90,21 +97,33 @@ pub fn body_contours(hu: &Volume<f32>, threshold: f32, progress: Progress<'_>) -
     drop(core);
     let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| hu.grid().edges_mm(axis));
     let steps_mm = edges.map(|e| e.windows(2).map(|w| (w[1] - w[0]) as f32).collect());
-    let mut classes = Classes { kept, sheet, light, steps_mm };
+    let mut classes = Classes {
+        kept,
+        sheet,
+        light,
+        steps_mm,
+    };
     keep_attached(&mut classes, hu.grid());
     let bridges = classes.bridges();
 
-    let outlined = classes.kept.into_par_iter().zip(bridges).enumerate().map(|(k, (mut body, bridge))| {
-        if bridge.any() {
-            // Thin strips between parts, such as a couch's shell between two legs, are no layers.
-            let thick = (bridge | &body).opened(reach);
-            body = body | &thick;
-        }
-        runs::fill_holes(&mut body);
-        let contours = plane_contours(hu, k, &body, threshold);
-        tell().then_some((body, contours))
-    });
-    let (bodies, contours): (Vec<_>, Vec<_>) = outlined.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let outlined =
+        classes
+            .kept
+            .into_par_iter()
+            .zip(bridges)
+            .enumerate()
+            .map(|(k, (mut body, bridge))| {
+                if bridge.any() {
+                    // Thin strips between parts, such as a couch's shell between two legs, are no layers.
+                    let thick = (bridge | &body).opened(reach);
+                    body = body | &thick;
+                }
+                runs::fill_holes(&mut body);
+                let contours = plane_contours(hu, k, &body, threshold);
+                tell().then_some((body, contours))
+            });
+    let (bodies, contours): (Vec<_>, Vec<_>) =
+        outlined.collect::<Option<Vec<_>>>()?.into_iter().unzip();
     Some(BodyOutline {
         left_out: left_out(dense, &bodies, hu.grid()),
         contours: contours.into_iter().flatten().collect(),
@@ -126,10 +145,12 @@ pub(super) fn tallies(runs: &[PartRun], grid: &Grid) -> Vec<Tally> {
     let [dx, dy] = grid.spacing_xy_mm();
     for run in runs {
         let tally = &mut all[run.part];
-        let volume = run.x.len() as f64 * dx * dy * (thick[run.plane + 1] - thick[run.plane]) / 1000.0;
+        let volume =
+            run.x.len() as f64 * dx * dy * (thick[run.plane + 1] - thick[run.plane]) / 1000.0;
         let middle = 0.5 * (run.x.start + run.x.end - 1) as f64 * dx;
         tally.volume_cm3 += volume;
-        tally.moment += volume * DVec3::new(middle, run.row as f64 * dy, grid.planes_mm()[run.plane]);
+        tally.moment +=
+            volume * DVec3::new(middle, run.row as f64 * dy, grid.planes_mm()[run.plane]);
         let [low, high] = tally.planes.unwrap_or([run.plane; 2]);
         tally.planes = Some([low.min(run.plane), high.max(run.plane)]);
     }
@@ -143,7 +164,9 @@ fn large_parts(mut planes: Vec<BitPlane>, grid: &Grid) -> Vec<BitPlane> {
     let largest = parts.iter().map(|p| p.volume_cm3).fold(0.0, f64::max);
     let edges = grid.edges_mm(2);
     let large = |part: &Tally| {
-        let length_mm = part.planes.map_or(0.0, |[low, high]| edges[high + 1] - edges[low]);
+        let length_mm = part
+            .planes
+            .map_or(0.0, |[low, high]| edges[high + 1] - edges[low]);
         let area_cm2 = part.volume_cm3 / (0.1 * length_mm);
         let large = part.volume_cm3 >= SMALLEST_PART_CM3 && area_cm2 >= SMALLEST_PART_CM2;
         large || part.volume_cm3 == largest
@@ -164,7 +187,10 @@ fn keep_attached(classes: &mut Classes, grid: &Grid) {
         counts[run.part][0] += against[run.plane].count_in(run.x.clone(), run.row);
         counts[run.part][1] += run.x.len();
     }
-    let large: Vec<bool> = tallies(&runs, grid).iter().map(|t| t.volume_cm3 >= WORTH_A_WORD_CM3).collect();
+    let large: Vec<bool> = tallies(&runs, grid)
+        .iter()
+        .map(|t| t.volume_cm3 >= WORTH_A_WORD_CM3)
+        .collect();
     for run in runs {
         let [near, all] = counts[run.part];
         if large[run.part] && near as f64 >= ATTACHED * all as f64 {
@@ -176,30 +202,51 @@ fn keep_attached(classes: &mut Classes, grid: &Grid) {
 /// The dense parts outside the body that are worth a word, largest first.
 fn left_out(dense: Vec<BitPlane>, bodies: &[BitPlane], grid: &Grid) -> Vec<LeftOut> {
     // The outermost pixel of the body is partly outside: no part of its own.
-    let outside: Vec<BitPlane> =
-        dense.into_par_iter().zip(bodies).map(|(dense, body)| dense.without(&body.grown([1, 1]))).collect();
-    let Some((low, high)) = extent(grid, bodies) else { return Vec::new() };
+    let outside: Vec<BitPlane> = dense
+        .into_par_iter()
+        .zip(bodies)
+        .map(|(dense, body)| dense.without(&body.grown([1, 1])))
+        .collect();
+    let Some((low, high)) = extent(grid, bodies) else {
+        return Vec::new();
+    };
     let side = |part: &Tally| {
         let centre = grid.patient_from_local(part.moment / part.volume_cm3);
         let off = (centre - 0.5 * (low + high)) / (0.5 * (high - low)).max(DVec3::splat(1.0));
-        let names = [["right", "left"], ["anterior", "posterior"], ["inferior", "superior"]];
+        let names = [
+            ["right", "left"],
+            ["anterior", "posterior"],
+            ["inferior", "superior"],
+        ];
         let axis = off
             .abs()
             .to_array()
             .iter()
             .enumerate()
-            .fold((0, 0.0), |best, (axis, &d)| if d > best.1 { (axis, d) } else { best });
+            .fold(
+                (0, 0.0),
+                |best, (axis, &d)| if d > best.1 { (axis, d) } else { best },
+            );
         names[axis.0][usize::from(off[axis.0] > 0.0)]
     };
     let runs = runs::parts_of(&outside);
     let edges = grid.edges_mm(2);
     let of_note = |part: Tally| {
-        let [first, last] = part.planes.filter(|_| part.volume_cm3 >= WORTH_A_WORD_CM3)?;
+        let [first, last] = part
+            .planes
+            .filter(|_| part.volume_cm3 >= WORTH_A_WORD_CM3)?;
         let normal = |edge: f64| grid.patient_from_local(DVec3::new(0.0, 0.0, edge)).z;
         let (a, b) = (normal(edges[first]), normal(edges[last + 1]));
-        Some(LeftOut { volume_cm3: part.volume_cm3, side: side(&part), z_mm: [a.min(b), a.max(b)] })
+        Some(LeftOut {
+            volume_cm3: part.volume_cm3,
+            side: side(&part),
+            z_mm: [a.min(b), a.max(b)],
+        })
     };
-    let mut all: Vec<LeftOut> = tallies(&runs, grid).into_iter().filter_map(of_note).collect();
+    let mut all: Vec<LeftOut> = tallies(&runs, grid)
+        .into_iter()
+        .filter_map(of_note)
+        .collect();
     all.sort_by(|a, b| b.volume_cm3.total_cmp(&a.volume_cm3));
     all
 }
@@ -210,7 +257,10 @@ fn extent(grid: &Grid, bodies: &[BitPlane]) -> Option<(DVec3, DVec3)> {
     let mut all: Option<(DVec3, DVec3)> = None;
     for (k, body) in bodies.iter().enumerate() {
         for j in 0..ny {
-            let ends = [body.runs(j).next().map(|run| run.start), body.runs(j).last().map(|run| run.end - 1)];
+            let ends = [
+                body.runs(j).next().map(|run| run.start),
+                body.runs(j).last().map(|run| run.end - 1),
+            ];
             for p in ends.into_iter().flatten().map(|i| grid.centre_mm(i, j, k)) {
                 let (low, high) = all.unwrap_or((p, p));
                 all = Some((low.min(p), high.max(p)));
@@ -241,12 +291,16 @@ fn plane_contours(hu: &Volume<f32>, k: usize, body: &BitPlane, threshold: f32) -
         [at(0, dx), at(1, dy)]
     };
     let lines = outline::trace(body);
-    let placed = lines.iter().map(|line| line.iter().map(position).collect::<Vec<_>>());
+    let placed = lines
+        .iter()
+        .map(|line| line.iter().map(position).collect::<Vec<_>>());
     placed
         .filter(|line| area_mm2(line) >= SMALLEST_MM2)
         .map(|line| {
             let z = grid.planes_mm()[k];
-            line.iter().map(|p| grid.patient_from_local(DVec3::new(p[0], p[1], z))).collect()
+            line.iter()
+                .map(|p| grid.patient_from_local(DVec3::new(p[0], p[1], z)))
+                .collect()
         })
         .collect()
 }

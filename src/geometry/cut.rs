@@ -6,7 +6,12 @@ use glam::DVec3;
 
 /// The outline of a structure (contours in patient LPS, mm, parallel to the planes of `grid`) in the plane where the
 /// grid's `axis` (0 or 1) has the coordinate of `at_mm`: lines along and across the grid's planes, patient LPS, mm.
-pub fn cut_across(grid: &Grid, contours: &[&[DVec3]], axis: usize, at_mm: DVec3) -> Vec<[DVec3; 2]> {
+pub fn cut_across(
+    grid: &Grid,
+    contours: &[&[DVec3]],
+    axis: usize,
+    at_mm: DVec3,
+) -> Vec<[DVec3; 2]> {
     let at = grid.local_from_patient(at_mm)[axis];
     let point = |along: f64, z: f64| {
         let [x, y] = if axis == 0 { [at, along] } else { [along, at] };
@@ -16,7 +21,10 @@ pub fn cut_across(grid: &Grid, contours: &[&[DVec3]], axis: usize, at_mm: DVec3)
     let mut level = |mut ends: Vec<f64>, z: f64| {
         // The ends of either side's spans together bound what one side has and the other has not.
         ends.sort_by(f64::total_cmp);
-        lines.extend(ends.chunks_exact(2).map(|e| [point(e[0], z), point(e[1], z)]));
+        lines.extend(
+            ends.chunks_exact(2)
+                .map(|e| [point(e[0], z), point(e[1], z)]),
+        );
     };
     let mut upright = Vec::new();
     let mut below: Option<(f64, Vec<f64>)> = None;
@@ -44,27 +52,43 @@ pub fn cut_across(grid: &Grid, contours: &[&[DVec3]], axis: usize, at_mm: DVec3)
 fn spans(grid: &Grid, contours: &[&[DVec3]], axis: usize, at: f64) -> Vec<([f64; 2], Vec<f64>)> {
     let closed = || contours.iter().filter(|c| c.len() > 2);
     // The section of a structure that is being drawn is made in each frame: its points are read once, and not copied.
-    let (z, ends) = slabs::grouped(closed().map(|c| contour_crossings(grid, c, axis, at)).collect());
+    let (z, ends) = slabs::grouped(
+        closed()
+            .map(|c| contour_crossings(grid, c, axis, at))
+            .collect(),
+    );
     if let Some(reaches) = slabs::unbridged(&z, grid) {
         let sorted = |ends: Vec<Vec<f64>>| {
             let mut ends = ends.concat();
             ends.sort_by(f64::total_cmp);
             ends
         };
-        return reaches.into_iter().zip(ends.into_iter().map(sorted)).collect();
+        return reaches
+            .into_iter()
+            .zip(ends.into_iter().map(sorted))
+            .collect();
     }
     bridged_spans(grid, contours, axis, at)
 }
 
 /// The same for any slabs.
-fn bridged_spans(grid: &Grid, contours: &[&[DVec3]], axis: usize, at: f64) -> Vec<([f64; 2], Vec<f64>)> {
+fn bridged_spans(
+    grid: &Grid,
+    contours: &[&[DVec3]],
+    axis: usize,
+    at: f64,
+) -> Vec<([f64; 2], Vec<f64>)> {
     let closed = contours.iter().filter(|c| c.len() > 2);
-    let local: Vec<Vec<DVec3>> =
-        closed.map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect()).collect();
+    let local: Vec<Vec<DVec3>> = closed
+        .map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect())
+        .collect();
     if local.is_empty() {
         return Vec::new();
     }
-    slabs::level(&local, grid).iter().map(|slab| (slab.reach_mm, crossings(slab, axis, at))).collect()
+    slabs::level(&local, grid)
+        .iter()
+        .map(|slab| (slab.reach_mm, crossings(slab, axis, at)))
+        .collect()
 }
 
 /// The height of a contour in the grid's frame, and where its sides cross the line.
@@ -72,7 +96,10 @@ fn contour_crossings(grid: &Grid, contour: &[DVec3], axis: usize, at: f64) -> (f
     let (mut ends, mut height) = (Vec::new(), 0.0);
     let first = grid.local_from_patient(contour[0]);
     let mut from = first;
-    let next = contour[1..].iter().map(|p| grid.local_from_patient(*p)).chain([first]);
+    let next = contour[1..]
+        .iter()
+        .map(|p| grid.local_from_patient(*p))
+        .chain([first]);
     for to in next {
         height += from.z;
         ends.extend(crossing([from.x, from.y], [to.x, to.y], axis, at));
@@ -93,7 +120,12 @@ fn crossings(slab: &Slab, axis: usize, at: f64) -> Vec<f64> {
     let mut all: Vec<f64> = Vec::new();
     for polygon in &slab.polygons {
         let next = polygon.iter().cycle().skip(1);
-        all.extend(polygon.iter().zip(next).filter_map(|(a, b)| crossing(*a, *b, axis, at)));
+        all.extend(
+            polygon
+                .iter()
+                .zip(next)
+                .filter_map(|(a, b)| crossing(*a, *b, axis, at)),
+        );
     }
     all.sort_by(f64::total_cmp);
     all
@@ -106,7 +138,8 @@ mod tests {
     /// A square of 20 mm with a hole of 8 mm on one plane, and a square of 10 mm on the next: 2 mm apart.
     #[test]
     fn steps_between_planes_are_drawn_once() {
-        let grid = Grid::axis_aligned(DVec3::splat(-30.0), DVec3::new(1.0, 1.0, 2.0), [60, 60, 30]).unwrap();
+        let grid = Grid::axis_aligned(DVec3::splat(-30.0), DVec3::new(1.0, 1.0, 2.0), [60, 60, 30])
+            .unwrap();
         let square = |half: f64, z: f64| {
             [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]
                 .map(|[x, y]| DVec3::new(x * half, y * half, z))
@@ -117,14 +150,19 @@ mod tests {
         for axis in 0..2 {
             let lines = cut_across(&grid, &contours, axis, DVec3::new(1.0, 1.0, 0.0));
             let flat = |z: f64| {
-                let on = lines.iter().filter(|[a, b]| (a.z - z).abs() < 1e-9 && (b.z - z).abs() < 1e-9);
+                let on = lines
+                    .iter()
+                    .filter(|[a, b]| (a.z - z).abs() < 1e-9 && (b.z - z).abs() < 1e-9);
                 on.map(|[a, b]| a.distance(*b)).sum::<f64>()
             };
             assert!((flat(-1.0) - 12.0).abs() < 1e-9, "{}", flat(-1.0));
             // Below and not above: from 5 to 10 mm on either side; above and not below: over the hole.
             assert!((flat(1.0) - (10.0 + 8.0)).abs() < 1e-9, "{}", flat(1.0));
             assert!((flat(3.0) - 10.0).abs() < 1e-9, "{}", flat(3.0));
-            let upright = lines.iter().filter(|[a, b]| (a.z - b.z).abs() > 1e-9).count();
+            let upright = lines
+                .iter()
+                .filter(|[a, b]| (a.z - b.z).abs() > 1e-9)
+                .count();
             assert_eq!(upright, 4 + 2);
             assert!(cut_across(&grid, &contours, axis, DVec3::splat(20.0)).is_empty());
         }
@@ -136,14 +174,25 @@ mod tests {
         let turn = glam::DMat3::from_euler(glam::EulerRot::XYZ, 0.2, 0.5, -0.7);
         let heights: Vec<f64> = (0..40).map(|k| 1.5 * f64::from(k)).collect();
         let origin = DVec3::new(4.0, 5.0, 6.0);
-        let grid = Grid::new(origin, turn.x_axis, turn.y_axis, [1.0, 1.2], [80, 70], &heights).unwrap();
+        let grid = Grid::new(
+            origin,
+            turn.x_axis,
+            turn.y_axis,
+            [1.0, 1.2],
+            [80, 70],
+            &heights,
+        )
+        .unwrap();
         let circle = |radius: f64, z: f64| -> Vec<DVec3> {
             let corner = |n: i32| (f64::from(n) * 0.21).sin_cos();
-            let local = (0..30).map(corner).map(|(s, c)| DVec3::new(40.0 + radius * c, 35.0 + radius * s, z));
+            let local = (0..30)
+                .map(corner)
+                .map(|(s, c)| DVec3::new(40.0 + radius * c, 35.0 + radius * s, z));
             local.map(|p| grid.patient_from_local(p)).collect()
         };
-        let mut contours: Vec<Vec<DVec3>> =
-            (4..30).map(|k| circle(8.0 + f64::from(k % 7), 1.5 * f64::from(k))).collect();
+        let mut contours: Vec<Vec<DVec3>> = (4..30)
+            .map(|k| circle(8.0 + f64::from(k % 7), 1.5 * f64::from(k)))
+            .collect();
         contours.push(circle(5.0, 15.0));
         for without in [None, Some(9)] {
             if let Some(n) = without {
@@ -151,7 +200,10 @@ mod tests {
             }
             let all: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
             for (axis, at) in [(0, 40.3), (0, 31.0), (1, 35.0), (1, 90.0)] {
-                assert_eq!(spans(&grid, &all, axis, at), bridged_spans(&grid, &all, axis, at));
+                assert_eq!(
+                    spans(&grid, &all, axis, at),
+                    bridged_spans(&grid, &all, axis, at)
+                );
             }
         }
     }

@@ -24,8 +24,14 @@ pub enum GridError {
     #[error("the voxel spacing {0} mm is not a positive number")]
     Spacing(f64),
     #[error("the plane positions do not ascend at plane {index} ({before} mm, then {after} mm)")]
-    Planes { index: usize, before: f64, after: f64 },
-    #[error("the row and column directions are not unit vectors at right angles (dot product {dot:.6})")]
+    Planes {
+        index: usize,
+        before: f64,
+        after: f64,
+    },
+    #[error(
+        "the row and column directions are not unit vectors at right angles (dot product {dot:.6})"
+    )]
     Axes { dot: f64 },
     #[error("the origin is not a finite position")]
     Origin,
@@ -68,7 +74,11 @@ impl Grid {
         for (i, pair) in planes_mm.windows(2).enumerate() {
             let step = pair[1] - pair[0];
             if !(step.is_finite() && step > 0.0) {
-                return Err(GridError::Planes { index: i + 1, before: pair[0], after: pair[1] });
+                return Err(GridError::Planes {
+                    index: i + 1,
+                    before: pair[0],
+                    after: pair[1],
+                });
             }
         }
         let x = row.normalize();
@@ -88,12 +98,23 @@ impl Grid {
     ///
     /// # Errors
     /// As [`Grid::new`].
-    pub fn axis_aligned(origin_mm: DVec3, spacing_mm: DVec3, size: [usize; 3]) -> Result<Self, GridError> {
+    pub fn axis_aligned(
+        origin_mm: DVec3,
+        spacing_mm: DVec3,
+        size: [usize; 3],
+    ) -> Result<Self, GridError> {
         let planes: Vec<f64> = (0..size[2]).map(|k| k as f64 * spacing_mm.z).collect();
         if !(spacing_mm.z.is_finite() && spacing_mm.z > 0.0) {
             return Err(GridError::Spacing(spacing_mm.z));
         }
-        Self::new(origin_mm, DVec3::X, DVec3::Y, [spacing_mm.x, spacing_mm.y], [size[0], size[1]], &planes)
+        Self::new(
+            origin_mm,
+            DVec3::X,
+            DVec3::Y,
+            [spacing_mm.x, spacing_mm.y],
+            [size[0], size[1]],
+            &planes,
+        )
     }
 
     /// Voxels along x, y, z.
@@ -139,7 +160,11 @@ impl Grid {
             return Some(self.spacing_xy_mm[0]);
         }
         let mean = self.planes_mm[n - 1] / (n - 1) as f64;
-        let even = self.planes_mm.iter().enumerate().all(|(k, p)| (p - mean * k as f64).abs() < 1e-3);
+        let even = self
+            .planes_mm
+            .iter()
+            .enumerate()
+            .all(|(k, p)| (p - mean * k as f64).abs() < 1e-3);
         even.then_some(mean)
     }
 
@@ -160,7 +185,9 @@ impl Grid {
     pub fn edges_mm(&self, axis: usize) -> Vec<f64> {
         if axis < 2 {
             let d = self.spacing_xy_mm[axis];
-            return (0..=self.size[axis]).map(|i| (i as f64 - 0.5) * d).collect();
+            return (0..=self.size[axis])
+                .map(|i| (i as f64 - 0.5) * d)
+                .collect();
         }
         let p = &self.planes_mm;
         let n = p.len();
@@ -178,30 +205,48 @@ impl Grid {
     /// Patient position (LPS, mm) -> the grid's own frame (mm along the axes from the centre of voxel (0,0,0)).
     pub fn local_from_patient(&self, patient_mm: DVec3) -> DVec3 {
         let d = patient_mm - self.origin_mm;
-        DVec3::new(d.dot(self.axes[0]), d.dot(self.axes[1]), d.dot(self.axes[2]))
+        DVec3::new(
+            d.dot(self.axes[0]),
+            d.dot(self.axes[1]),
+            d.dot(self.axes[2]),
+        )
     }
 
     /// The grid's own frame (mm) -> patient position (LPS, mm).
     pub fn patient_from_local(&self, local_mm: DVec3) -> DVec3 {
-        self.origin_mm + self.axes[0] * local_mm.x + self.axes[1] * local_mm.y + self.axes[2] * local_mm.z
+        self.origin_mm
+            + self.axes[0] * local_mm.x
+            + self.axes[1] * local_mm.y
+            + self.axes[2] * local_mm.z
     }
 
     /// Patient direction -> the grid's own frame.
     pub fn local_direction(&self, direction: DVec3) -> DVec3 {
-        DVec3::new(direction.dot(self.axes[0]), direction.dot(self.axes[1]), direction.dot(self.axes[2]))
+        DVec3::new(
+            direction.dot(self.axes[0]),
+            direction.dot(self.axes[1]),
+            direction.dot(self.axes[2]),
+        )
     }
 
     /// Patient position -> continuous voxel index; voxel centres are whole numbers. Beyond the outermost planes
     /// the index goes on with the spacing of the outermost pair.
     pub fn voxel_from_patient(&self, patient_mm: DVec3) -> DVec3 {
         let l = self.local_from_patient(patient_mm);
-        DVec3::new(l.x / self.spacing_xy_mm[0], l.y / self.spacing_xy_mm[1], self.plane_index(l.z))
+        DVec3::new(
+            l.x / self.spacing_xy_mm[0],
+            l.y / self.spacing_xy_mm[1],
+            self.plane_index(l.z),
+        )
     }
 
     /// The voxel that holds a patient position, `None` outside the grid.
     pub fn voxel_at(&self, patient_mm: DVec3) -> Option<[usize; 3]> {
         let voxel = self.voxel_from_patient(patient_mm).round().to_array();
-        let inside = voxel.iter().zip(self.size()).all(|(v, n)| (0.0..n as f64).contains(v));
+        let inside = voxel
+            .iter()
+            .zip(self.size())
+            .all(|(v, n)| (0.0..n as f64).contains(v));
         inside.then(|| voxel.map(|v| v as usize))
     }
 
@@ -244,7 +289,11 @@ impl Grid {
 
     /// Centre of a voxel in the grid's own frame, mm.
     pub fn local_centre_mm(&self, i: usize, j: usize, k: usize) -> DVec3 {
-        DVec3::new(i as f64 * self.spacing_xy_mm[0], j as f64 * self.spacing_xy_mm[1], self.planes_mm[k])
+        DVec3::new(
+            i as f64 * self.spacing_xy_mm[0],
+            j as f64 * self.spacing_xy_mm[1],
+            self.planes_mm[k],
+        )
     }
 
     /// Extent along z of plane `k`, mm.
@@ -263,7 +312,11 @@ impl Grid {
         let e = [self.edges_mm(0), self.edges_mm(1), self.edges_mm(2)];
         std::array::from_fn(|c| {
             let pick = |axis: usize| {
-                if c >> axis & 1 == 0 { e[axis][0] } else { e[axis][self.size[axis]] }
+                if c >> axis & 1 == 0 {
+                    e[axis][0]
+                } else {
+                    e[axis][self.size[axis]]
+                }
             };
             self.patient_from_local(DVec3::new(pick(0), pick(1), pick(2)))
         })
@@ -305,7 +358,11 @@ mod tests {
     #[test]
     fn voxel_and_patient_are_each_others_inverse() {
         let g = uneven();
-        for v in [DVec3::new(0.0, 0.0, 0.0), DVec3::new(3.25, 17.5, 1.7), DVec3::new(-2.0, 40.0, 4.5)] {
+        for v in [
+            DVec3::new(0.0, 0.0, 0.0),
+            DVec3::new(3.25, 17.5, 1.7),
+            DVec3::new(-2.0, 40.0, 4.5),
+        ] {
             let back = g.voxel_from_patient(g.patient_from_voxel(v));
             assert!((back - v).length() < 1e-9, "{v} became {back}");
         }
@@ -315,17 +372,35 @@ mod tests {
     fn uneven_planes_meet_half_way() {
         let e = uneven().edges_mm(2);
         let want = [-1.0, 1.0, 2.75, 5.5, 9.5];
-        assert!(e.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12), "{e:?}");
+        assert!(
+            e.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12),
+            "{e:?}"
+        );
     }
 
     #[test]
     fn bad_grids_are_refused() {
         let z = [0.0, 1.0];
         let new = |row, col, s: [f64; 2], p: &[f64]| Grid::new(DVec3::ZERO, row, col, s, [2, 2], p);
-        assert!(matches!(new(DVec3::X, DVec3::Y, [0.0, 1.0], &z), Err(GridError::Spacing(_))));
-        assert!(matches!(new(DVec3::X, DVec3::Y, [1.0, f64::NAN], &z), Err(GridError::Spacing(_))));
-        assert!(matches!(new(DVec3::X, DVec3::X, [1.0, 1.0], &z), Err(GridError::Axes { .. })));
-        assert!(matches!(new(DVec3::X, DVec3::Y, [1.0, 1.0], &[0.0, 0.0]), Err(GridError::Planes { .. })));
-        assert!(matches!(new(DVec3::X, DVec3::Y, [1.0, 1.0], &[]), Err(GridError::Empty(..))));
+        assert!(matches!(
+            new(DVec3::X, DVec3::Y, [0.0, 1.0], &z),
+            Err(GridError::Spacing(_))
+        ));
+        assert!(matches!(
+            new(DVec3::X, DVec3::Y, [1.0, f64::NAN], &z),
+            Err(GridError::Spacing(_))
+        ));
+        assert!(matches!(
+            new(DVec3::X, DVec3::X, [1.0, 1.0], &z),
+            Err(GridError::Axes { .. })
+        ));
+        assert!(matches!(
+            new(DVec3::X, DVec3::Y, [1.0, 1.0], &[0.0, 0.0]),
+            Err(GridError::Planes { .. })
+        ));
+        assert!(matches!(
+            new(DVec3::X, DVec3::Y, [1.0, 1.0], &[]),
+            Err(GridError::Empty(..))
+        ));
     }
 }

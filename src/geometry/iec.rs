@@ -21,8 +21,16 @@ pub enum PatientPosition {
 }
 
 impl PatientPosition {
-    pub const ALL: [Self; 8] =
-        [Self::Hfs, Self::Hfp, Self::Ffs, Self::Ffp, Self::Hfdl, Self::Hfdr, Self::Ffdl, Self::Ffdr];
+    pub const ALL: [Self; 8] = [
+        Self::Hfs,
+        Self::Hfp,
+        Self::Ffs,
+        Self::Ffp,
+        Self::Hfdl,
+        Self::Hfdr,
+        Self::Ffdl,
+        Self::Ffdr,
+    ];
 
     /// The DICOM code string.
     pub fn code(self) -> &'static str {
@@ -103,7 +111,10 @@ impl BeamFrame {
         let fixed_from_gantry = DMat3::from_rotation_y(gantry_deg.to_radians());
         let gantry_from_device = DMat3::from_rotation_z(collimator_deg.to_radians());
         let table_from_fixed = DMat3::from_rotation_z(-couch_deg.to_radians());
-        let m = position.patient_from_table() * table_from_fixed * fixed_from_gantry * gantry_from_device;
+        let m = position.patient_from_table()
+            * table_from_fixed
+            * fixed_from_gantry
+            * gantry_from_device;
         Self {
             source_mm: isocentre_mm + m.z_axis * sad_mm,
             isocentre_mm,
@@ -115,7 +126,11 @@ impl BeamFrame {
     /// Patient position -> device frame centred on the isocentre: (x, y) across the field, z towards the source, mm.
     pub fn device_from_patient(&self, patient_mm: DVec3) -> DVec3 {
         let d = patient_mm - self.isocentre_mm;
-        DVec3::new(d.dot(self.axes[0]), d.dot(self.axes[1]), d.dot(self.axes[2]))
+        DVec3::new(
+            d.dot(self.axes[0]),
+            d.dot(self.axes[1]),
+            d.dot(self.axes[2]),
+        )
     }
 
     /// Device frame -> patient position (LPS, mm).
@@ -131,7 +146,12 @@ impl BeamFrame {
     pub fn project(&self, patient_mm: DVec3) -> Option<([f64; 2], f64)> {
         let p = self.device_from_patient(patient_mm);
         let depth = self.sad_mm - p.z;
-        (depth > 1e-6).then(|| ([p.x * self.sad_mm / depth, p.y * self.sad_mm / depth], depth))
+        (depth > 1e-6).then(|| {
+            (
+                [p.x * self.sad_mm / depth, p.y * self.sad_mm / depth],
+                depth,
+            )
+        })
     }
 }
 
@@ -148,9 +168,14 @@ mod tests {
 
     #[test]
     fn angles_stay_in_one_turn() {
-        for (deg, want) in
-            [(0.0, 0.0), (359.0, 359.0), (360.0, 0.0), (361.5, 1.5), (-1.0, 359.0), (-720.0, 0.0)]
-        {
+        for (deg, want) in [
+            (0.0, 0.0),
+            (359.0, 359.0),
+            (360.0, 0.0),
+            (361.5, 1.5),
+            (-1.0, 359.0),
+            (-720.0, 0.0),
+        ] {
             assert_eq!(wrapped_deg(deg), want);
         }
         assert_eq!(wrapped_deg(-1e-17), 0.0);
@@ -168,16 +193,51 @@ mod tests {
     #[test]
     fn source_positions_of_the_table() {
         let table = [
-            (Hfs, [[0.0, -1000.0, 0.0], [1000.0, 0.0, 0.0], [0.0, 0.0, -1000.0], [469.85, -866.03, -171.01]]),
-            (Hfp, [[0.0, 1000.0, 0.0], [-1000.0, 0.0, 0.0], [0.0, 0.0, -1000.0], [-469.85, 866.03, -171.01]]),
-            (Ffs, [[0.0, -1000.0, 0.0], [-1000.0, 0.0, 0.0], [0.0, 0.0, 1000.0], [-469.85, -866.03, 171.01]]),
-            (Ffp, [[0.0, 1000.0, 0.0], [1000.0, 0.0, 0.0], [0.0, 0.0, 1000.0], [469.85, 866.03, 171.01]]),
+            (
+                Hfs,
+                [
+                    [0.0, -1000.0, 0.0],
+                    [1000.0, 0.0, 0.0],
+                    [0.0, 0.0, -1000.0],
+                    [469.85, -866.03, -171.01],
+                ],
+            ),
+            (
+                Hfp,
+                [
+                    [0.0, 1000.0, 0.0],
+                    [-1000.0, 0.0, 0.0],
+                    [0.0, 0.0, -1000.0],
+                    [-469.85, 866.03, -171.01],
+                ],
+            ),
+            (
+                Ffs,
+                [
+                    [0.0, -1000.0, 0.0],
+                    [-1000.0, 0.0, 0.0],
+                    [0.0, 0.0, 1000.0],
+                    [-469.85, -866.03, 171.01],
+                ],
+            ),
+            (
+                Ffp,
+                [
+                    [0.0, 1000.0, 0.0],
+                    [1000.0, 0.0, 0.0],
+                    [0.0, 0.0, 1000.0],
+                    [469.85, 866.03, 171.01],
+                ],
+            ),
         ];
         let angles = [(0.0, 0.0), (90.0, 0.0), (90.0, 90.0), (30.0, 20.0)];
         for (position, sources) in table {
             for ((gantry, couch), want) in angles.into_iter().zip(sources) {
                 let got = frame(position, gantry, 0.0, couch).source_mm;
-                assert!((got - DVec3::from(want)).length() < 0.01, "{position} {gantry} {couch}: {got}");
+                assert!(
+                    (got - DVec3::from(want)).length() < 0.01,
+                    "{position} {gantry} {couch}: {got}"
+                );
             }
         }
     }
@@ -188,12 +248,24 @@ mod tests {
             ((0.0, 0.0, 0.0), [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]),
             ((90.0, 0.0, 0.0), [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]),
             ((0.0, 90.0, 0.0), [0.0, 0.0, 1.0], [-1.0, 0.0, 0.0]),
-            ((30.0, 15.0, 20.0), [0.8746, 0.4830, -0.0429], [0.1197, -0.1294, 0.9843]),
+            (
+                (30.0, 15.0, 20.0),
+                [0.8746, 0.4830, -0.0429],
+                [0.1197, -0.1294, 0.9843],
+            ),
         ];
         for ((g, c, t), x, y) in cases {
             let f = frame(Hfs, g, c, t);
-            assert!((f.axes[0] - DVec3::from(x)).length() < 2e-4, "Xb at {g} {c} {t}: {}", f.axes[0]);
-            assert!((f.axes[1] - DVec3::from(y)).length() < 2e-4, "Yb at {g} {c} {t}: {}", f.axes[1]);
+            assert!(
+                (f.axes[0] - DVec3::from(x)).length() < 2e-4,
+                "Xb at {g} {c} {t}: {}",
+                f.axes[0]
+            );
+            assert!(
+                (f.axes[1] - DVec3::from(y)).length() < 2e-4,
+                "Yb at {g} {c} {t}: {}",
+                f.axes[1]
+            );
         }
     }
 
@@ -219,7 +291,11 @@ mod tests {
         let f = frame(Hfs, 40.0, 10.0, 5.0);
         let p = f.patient_from_device(DVec3::new(30.0, -20.0, 500.0));
         let (xy, depth) = f.project(p).expect("in front of the source");
-        assert!((depth - 500.0).abs() < 1e-9 && (xy[0] - 60.0).abs() < 1e-9 && (xy[1] + 40.0).abs() < 1e-9);
+        assert!(
+            (depth - 500.0).abs() < 1e-9
+                && (xy[0] - 60.0).abs() < 1e-9
+                && (xy[1] + 40.0).abs() < 1e-9
+        );
         assert_eq!(f.project(f.source_mm), None);
     }
 }

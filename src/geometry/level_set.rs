@@ -49,10 +49,16 @@ impl Lattice {
         let mut rows: Vec<Vec<f64>> = vec![Vec::new(); ny];
         let index = |mm: f64, axis: usize| (mm - self.low[axis]) / self.pitch;
         for ring in rings {
-            let Some(mut from) = ring.last().copied() else { continue };
+            let Some(mut from) = ring.last().copied() else {
+                continue;
+            };
             for &to in ring {
                 self.stamp(from, to, band_mm, &mut squares);
-                let (low, high) = if from[1] < to[1] { (from, to) } else { (to, from) };
+                let (low, high) = if from[1] < to[1] {
+                    (from, to)
+                } else {
+                    (to, from)
+                };
                 let first = index(low[1], 1).ceil().max(0.0) as usize;
                 let end = (index(high[1], 1).ceil().max(0.0) as usize).min(ny);
                 for (j, row) in rows.iter_mut().enumerate().take(end).skip(first) {
@@ -69,7 +75,11 @@ impl Lattice {
             for span in row.chunks_exact(2) {
                 let first = span[0].ceil().max(0.0) as usize;
                 let end = (span[1].floor() + 1.0).clamp(0.0, nx as f64) as usize;
-                values.iter_mut().take(end).skip(first).for_each(|v| *v = -*v);
+                values
+                    .iter_mut()
+                    .take(end)
+                    .skip(first)
+                    .for_each(|v| *v = -*v);
             }
         }
         squares
@@ -78,7 +88,10 @@ impl Lattice {
     /// Lowers the squared distances near a side.
     fn stamp(&self, a: [f64; 2], b: [f64; 2], band_mm: f64, squares: &mut [f32]) {
         let range = |axis: usize| {
-            let (low, high) = (a[axis].min(b[axis]) - band_mm, a[axis].max(b[axis]) + band_mm);
+            let (low, high) = (
+                a[axis].min(b[axis]) - band_mm,
+                a[axis].max(b[axis]) + band_mm,
+            );
             let first = ((low - self.low[axis]) / self.pitch).ceil().max(0.0) as usize;
             let end = ((high - self.low[axis]) / self.pitch).floor() + 1.0;
             first..(end.max(0.0) as usize).min(self.size[axis])
@@ -122,7 +135,10 @@ pub fn field_rings(field: &[f32], size: [usize; 2]) -> Vec<Ring> {
         };
         [0, 1].map(|a| c.inside[a] as f64 + t * (c.outside[a] - c.inside[a]) as f64)
     };
-    lines.iter().map(|line| line.iter().map(point).collect()).collect()
+    lines
+        .iter()
+        .map(|line| line.iter().map(point).collect())
+        .collect()
 }
 
 /// A stack's field at any height.
@@ -143,7 +159,10 @@ impl<'a> Field<'a> {
     ) -> Result<Self, StackError> {
         let of = |plane: &Plane| progress(0.0).then(|| lattice.signed(&plane.rings, band_mm));
         let planes: Option<Vec<Vec<f32>>> = stack.planes.par_iter().map(of).collect();
-        Ok(Self { stack, planes: planes.ok_or(StackError::Cancelled)? })
+        Ok(Self {
+            stack,
+            planes: planes.ok_or(StackError::Cancelled)?,
+        })
     }
 
     /// The field at a height, mm. Between joined planes distances are interpolated, cut off at the planes' step so that
@@ -156,7 +175,8 @@ impl<'a> Field<'a> {
             End::Joined => None,
             End::After(half) => {
                 let off = (planes[n].z_mm - z_mm).abs();
-                (off <= half + 1e-9).then(|| lerped(&self.planes[n], None, off / (2.0 * half), 2.0 * half))
+                (off <= half + 1e-9)
+                    .then(|| lerped(&self.planes[n], None, off / (2.0 * half), 2.0 * half))
             }
         };
         match (above.checked_sub(1), planes.get(above)) {
@@ -166,7 +186,12 @@ impl<'a> Field<'a> {
                 (End::Joined, Some(next)) => {
                     let step = next.z_mm - planes[below].z_mm;
                     let t = (z_mm - planes[below].z_mm) / step;
-                    Some(lerped(&self.planes[below], Some(&self.planes[above]), t, step))
+                    Some(lerped(
+                        &self.planes[below],
+                        Some(&self.planes[above]),
+                        t,
+                        step,
+                    ))
                 }
                 (_, Some(_)) => beyond(below, 1).or_else(|| beyond(above, 0)),
                 (_, None) => beyond(below, 1),
@@ -181,8 +206,15 @@ fn lerped(a: &[f32], b: Option<&[f32]>, t: f64, cut_mm: f64) -> Vec<f32> {
     let cut_off = |v: f32| v.clamp(-cut, cut);
     match b {
         _ if t == 0.0 => a.to_vec(),
-        Some(b) => a.iter().zip(b).map(|(&a, &b)| cut_off(a) * (1.0 - t) + cut_off(b) * t).collect(),
-        None => a.iter().map(|&a| cut_off(a) * (1.0 - t) + cut * t).collect(),
+        Some(b) => a
+            .iter()
+            .zip(b)
+            .map(|(&a, &b)| cut_off(a) * (1.0 - t) + cut_off(b) * t)
+            .collect(),
+        None => a
+            .iter()
+            .map(|&a| cut_off(a) * (1.0 - t) + cut * t)
+            .collect(),
     }
 }
 
@@ -220,7 +252,10 @@ pub fn interpolated(
         let [a, b] = [&pair[0], &pair[1]].map(|p| lattice.signed(&p.rings, INTERPOLATION_MM));
         let plane = |&z_mm: &f64| {
             let t = (z_mm - pair[0].z_mm) / (pair[1].z_mm - pair[0].z_mm);
-            Plane { z_mm, rings: lattice.rings(&lerped(&a, Some(&b), t, INTERPOLATION_MM)) }
+            Plane {
+                z_mm,
+                rings: lattice.rings(&lerped(&a, Some(&b), t, INTERPOLATION_MM)),
+            }
         };
         made.extend(missing.par_iter().map(plane).collect::<Vec<_>>());
     }
@@ -232,14 +267,32 @@ pub fn interpolated(
 ///
 /// # Errors
 /// [`StackError::Cancelled`].
-pub fn smoothed(stack: &Stack, sigma_mm: f64, progress: Progress<'_>) -> Result<Vec<Plane>, StackError> {
+pub fn smoothed(
+    stack: &Stack,
+    sigma_mm: f64,
+    progress: Progress<'_>,
+) -> Result<Vec<Plane>, StackError> {
     let bounds = stack.bounds();
-    let lattice = Lattice::over(bounds.map(|b| [b[0] - sigma_mm, b[1] + sigma_mm]), pitch_over(bounds));
-    let field = Field::new(stack, lattice, 3.0 * sigma_mm + 2.0 * lattice.pitch, progress)?;
+    let lattice = Lattice::over(
+        bounds.map(|b| [b[0] - sigma_mm, b[1] + sigma_mm]),
+        pitch_over(bounds),
+    );
+    let field = Field::new(
+        stack,
+        lattice,
+        3.0 * sigma_mm + 2.0 * lattice.pitch,
+        progress,
+    )?;
     let reach = (3.0 * sigma_mm / lattice.pitch).ceil() as isize;
     let gauss = |mm: f64| (-0.5 * (mm / sigma_mm).powi(2)).exp();
-    let taps: Vec<f32> = (-reach..=reach).map(|n| gauss(n as f64 * lattice.pitch) as f32).collect();
-    let flat: Vec<Vec<f32>> = field.planes.par_iter().map(|p| blurred(p, lattice.size, &taps)).collect();
+    let taps: Vec<f32> = (-reach..=reach)
+        .map(|n| gauss(n as f64 * lattice.pitch) as f32)
+        .collect();
+    let flat: Vec<Vec<f32>> = field
+        .planes
+        .par_iter()
+        .map(|p| blurred(p, lattice.size, &taps))
+        .collect();
     let plane = |n: usize| {
         let at = stack.planes[n].z_mm;
         let mut sum = vec![0.0_f32; lattice.len()];
@@ -247,24 +300,38 @@ pub fn smoothed(stack: &Stack, sigma_mm: f64, progress: Progress<'_>) -> Result<
         // As many planes above as below, and joined ones only: else the surface would lean to the side that has more.
         for step in 0..=n.min(stack.planes.len() - 1 - n) {
             let (below, above) = (n - step, n + step);
-            if step > 0 && (stack.ends[below][1] != End::Joined || stack.ends[above][0] != End::Joined) {
+            if step > 0
+                && (stack.ends[below][1] != End::Joined || stack.ends[above][0] != End::Joined)
+            {
                 break;
             }
             let weight = [below, above].map(|m| gauss(stack.planes[m].z_mm - at) as f32);
             if weight[0].max(weight[1]) < 0.01 {
                 break;
             }
-            let both = [below, above].into_iter().zip(weight).take(if step == 0 { 1 } else { 2 });
+            let both = [below, above]
+                .into_iter()
+                .zip(weight)
+                .take(if step == 0 { 1 } else { 2 });
             for (m, weight) in both {
-                sum.iter_mut().zip(&flat[m]).for_each(|(sum, v)| *sum += weight * v);
+                sum.iter_mut()
+                    .zip(&flat[m])
+                    .for_each(|(sum, v)| *sum += weight * v);
                 weights += weight;
             }
         }
         sum.iter_mut().for_each(|v| *v /= weights);
-        progress(0.5).then(|| Plane { z_mm: at, rings: lattice.rings(&sum) })
+        progress(0.5).then(|| Plane {
+            z_mm: at,
+            rings: lattice.rings(&sum),
+        })
     };
     let planes: Option<Vec<Plane>> = (0..stack.planes.len()).into_par_iter().map(plane).collect();
-    Ok(planes.ok_or(StackError::Cancelled)?.into_iter().filter(|p| !p.rings.is_empty()).collect())
+    Ok(planes
+        .ok_or(StackError::Cancelled)?
+        .into_iter()
+        .filter(|p| !p.rings.is_empty())
+        .collect())
 }
 
 /// Weighted means along x, then along y; at the rim over what is there.

@@ -37,7 +37,9 @@ pub use grid::{Grid, GridError};
 pub use iec::{BeamFrame, PatientPosition, wrapped_deg};
 pub use level_set::{field_rings, interpolated, smoothed};
 pub use margin::{Margins, shrunk_or_grown};
-pub use mask::{Division, MOST_PARTS, Mask, MaskError, PartShares, Progress, RIM_VOXELS, middle_of_part};
+pub use mask::{
+    Division, MOST_PARTS, Mask, MaskError, PartShares, Progress, RIM_VOXELS, middle_of_part,
+};
 pub use mesh::{Mesh, MeshVertex};
 pub use overlaps::{OverlapRule, Resolved, is_same_ring, resolved};
 pub use projection::{ImagingSetup, Projection, ProjectionError};

@@ -41,7 +41,9 @@ pub fn shrunk_or_grown(
     heights_mm: &[f64],
     progress: Progress<'_>,
 ) -> Result<Vec<Plane>, StackError> {
-    let Some([bottom, top]) = stack.reach_mm() else { return Ok(Vec::new()) };
+    let Some([bottom, top]) = stack.reach_mm() else {
+        return Ok(Vec::new());
+    };
     let zero = [0.0; 2];
     let grown = if margins.grow { margins.mm } else { [zero; 3] };
     let bounds = stack.bounds();
@@ -49,13 +51,27 @@ pub fn shrunk_or_grown(
     let volume = (bounds[0][1] - bounds[0][0]) * (bounds[1][1] - bounds[1][0]) * (top - bottom);
     let pitch = PITCH_MM.max((volume / MOST_POINTS).cbrt());
     let lattice = Lattice::over(bounds, pitch);
-    let band = stack.planes.windows(2).map(|w| w[1].z_mm - w[0].z_mm).fold(3.0 * pitch, f64::max);
+    let band = stack
+        .planes
+        .windows(2)
+        .map(|w| w[1].z_mm - w[0].z_mm)
+        .fold(3.0 * pitch, f64::max);
     let field = Field::new(stack, lattice, band.min(25.0), progress)?;
     // A point is reached from what lies against the margin's direction: grown to the left by what is right of it. Shrunk
     // from the left, the outside grows to the right.
     let axes: [HalfAxes; 3] = std::array::from_fn(|a| {
         let [low, high] = margins.mm[a].map(|mm| mm.max(NONE_MM));
-        if margins.grow { HalfAxes { down: low, up: high } } else { HalfAxes { down: high, up: low } }
+        if margins.grow {
+            HalfAxes {
+                down: low,
+                up: high,
+            }
+        } else {
+            HalfAxes {
+                down: high,
+                up: low,
+            }
+        }
     });
     let levels = levels(stack, pitch, !margins.grow);
     let total = levels.len() + heights_mm.len();
@@ -65,7 +81,11 @@ pub fn shrunk_or_grown(
         if !tell() {
             return None;
         }
-        let section = if level.is_void { None } else { field.at(level.z_mm) };
+        let section = if level.is_void {
+            None
+        } else {
+            field.at(level.z_mm)
+        };
         Some(match section {
             // Outside of the structure's ends all is outside.
             None => vec![if margins.grow { FAR } else { 0.0 }; lattice.len()],
@@ -89,12 +109,17 @@ pub fn shrunk_or_grown(
         for (level, squares) in levels.iter().zip(&squares) {
             let off = axes[2].square(z_mm - level.z_mm) as f32;
             if off < FAR {
-                nearest.iter_mut().zip(squares).for_each(|(held, s)| *held = held.min(s + off));
+                nearest
+                    .iter_mut()
+                    .zip(squares)
+                    .for_each(|(held, s)| *held = held.min(s + off));
             }
         }
         let own = field.at(z_mm);
         let outside = (3.0 * pitch) as f32;
-        nearest.iter_mut().for_each(|square| *square = square.sqrt());
+        nearest
+            .iter_mut()
+            .for_each(|square| *square = square.sqrt());
         let values = nearest.iter().enumerate().map(|(n, gauge)| {
             let own = own.as_ref().map_or(outside, |own| own[n]);
             // Margins become mm by their slope: it is steep where a side without a margin is near.
@@ -106,18 +131,33 @@ pub fn shrunk_or_grown(
                 (true, true) | (false, false) => own,
             }
         });
-        Some(Plane { z_mm, rings: lattice.rings(&values.collect::<Vec<f32>>()) })
+        Some(Plane {
+            z_mm,
+            rings: lattice.rings(&values.collect::<Vec<f32>>()),
+        })
     };
     let planes: Option<Vec<Plane>> = heights_mm.par_iter().map(plane).collect();
-    Ok(planes.ok_or(StackError::Cancelled)?.into_iter().filter(|p| !p.rings.is_empty()).collect())
+    Ok(planes
+        .ok_or(StackError::Cancelled)?
+        .into_iter()
+        .filter(|p| !p.rings.is_empty())
+        .collect())
 }
 
 /// Steepest slope of a plane's values at a point towards its neighbours, per mm.
 fn slope(values: &[f32], lattice: &Lattice, n: usize) -> f32 {
     let [nx, ny] = lattice.size;
     let steepest = |index: usize, count: usize, stride: usize| {
-        let low = if index > 0 { (values[n] - values[n - stride]).abs() } else { 0.0 };
-        let high = if index + 1 < count { (values[n] - values[n + stride]).abs() } else { 0.0 };
+        let low = if index > 0 {
+            (values[n] - values[n - stride]).abs()
+        } else {
+            0.0
+        };
+        let high = if index + 1 < count {
+            (values[n] - values[n + stride]).abs()
+        } else {
+            0.0
+        };
         low.max(high)
     };
     steepest(n % nx, nx, 1).hypot(steepest(n / nx, ny, nx)) / lattice.pitch as f32
@@ -149,7 +189,10 @@ struct Level {
 /// the next.
 fn levels(stack: &Stack, pitch: f64, with_voids: bool) -> Vec<Level> {
     let mut levels = Vec::new();
-    let solid = |z_mm: f64| Level { z_mm, is_void: false };
+    let solid = |z_mm: f64| Level {
+        z_mm,
+        is_void: false,
+    };
     for (n, plane) in stack.planes.iter().enumerate() {
         for (side, sign) in [(0, -1.0), (1, 1.0)] {
             match stack.ends[n][side] {
@@ -158,13 +201,18 @@ fn levels(stack: &Stack, pitch: f64, with_voids: bool) -> Vec<Level> {
                     let at = |m: usize| plane.z_mm + sign * half * m as f64 / count as f64;
                     levels.extend((1..=count).map(|m| solid(at(m))));
                     if with_voids {
-                        levels.push(Level { z_mm: plane.z_mm + sign * half, is_void: true });
+                        levels.push(Level {
+                            z_mm: plane.z_mm + sign * half,
+                            is_void: true,
+                        });
                     }
                 }
                 End::Joined if side == 1 => {
                     let step = stack.planes[n + 1].z_mm - plane.z_mm;
                     let count = (step / pitch).ceil().max(1.0) as usize;
-                    levels.extend((1..count).map(|m| solid(plane.z_mm + step * m as f64 / count as f64)));
+                    levels.extend(
+                        (1..count).map(|m| solid(plane.z_mm + step * m as f64 / count as f64)),
+                    );
                 }
                 End::Joined => {}
             }
@@ -192,7 +240,11 @@ fn in_plane(section: &[f32], lattice: &Lattice, axes: [HalfAxes; 2]) -> Vec<f32>
     let mut back = vec![0.0; section.len()];
     transpose(&by_columns, [ny, nx], &mut back);
     let spread_columns = spread(&back, nx, lattice.pitch, axes[0]);
-    by_rows.iter().zip(&spread_columns).map(|(a, b)| a.min(*b)).collect()
+    by_rows
+        .iter()
+        .zip(&spread_columns)
+        .map(|(a, b)| a.min(*b))
+        .collect()
 }
 
 /// Values up to this are inside: at the very end of a part its field is zero but for rounding.
@@ -201,7 +253,10 @@ const INSIDE: f32 = 1e-4;
 /// Squared distance, in margins, from the inside of the same line; lines of `length` points.
 fn along(field: &[f32], length: usize, pitch: f64, axis: HalfAxes) -> Vec<f32> {
     let mut squares = vec![FAR; field.len()];
-    for (line, out) in field.chunks_exact(length).zip(squares.chunks_exact_mut(length)) {
+    for (line, out) in field
+        .chunks_exact(length)
+        .zip(squares.chunks_exact_mut(length))
+    {
         for direction in [true, false] {
             // From the last cut behind, going up the line and down it.
             let margin = if direction { axis.up } else { axis.down };
@@ -231,23 +286,40 @@ fn along(field: &[f32], length: usize, pitch: f64, axis: HalfAxes) -> Vec<f32> {
 /// The least of each point's value and its neighbours' in the line with their squared distance, in margins.
 fn spread(squares: &[f32], length: usize, pitch: f64, axis: HalfAxes) -> Vec<f32> {
     // A little further than the margin: the ring runs between a point within and one beyond.
-    let reach = |margin: f64| if margin <= NONE_MM { 0 } else { (margin * 1.5 / pitch).ceil() as usize + 2 };
+    let reach = |margin: f64| {
+        if margin <= NONE_MM {
+            0
+        } else {
+            (margin * 1.5 / pitch).ceil() as usize + 2
+        }
+    };
     let weights = |margin: f64| -> Vec<f32> {
-        (1..=reach(margin)).map(|n| ((n as f64 * pitch / margin).powi(2) as f32).min(FAR)).collect()
+        (1..=reach(margin))
+            .map(|n| ((n as f64 * pitch / margin).powi(2) as f32).min(FAR))
+            .collect()
     };
     let (ups, downs) = (weights(axis.up), weights(axis.down));
     let mut out = squares.to_vec();
-    for (line, out) in squares.chunks_exact(length).zip(out.chunks_exact_mut(length)) {
+    for (line, out) in squares
+        .chunks_exact(length)
+        .zip(out.chunks_exact_mut(length))
+    {
         if line.iter().all(|&v| v >= FAR) {
             continue;
         }
         for (n, weight) in ups.iter().enumerate().take(length.saturating_sub(1)) {
             let step = n + 1;
-            out[step..].iter_mut().zip(&line[..length - step]).for_each(|(o, v)| *o = o.min(v + weight));
+            out[step..]
+                .iter_mut()
+                .zip(&line[..length - step])
+                .for_each(|(o, v)| *o = o.min(v + weight));
         }
         for (n, weight) in downs.iter().enumerate().take(length.saturating_sub(1)) {
             let step = n + 1;
-            out[..length - step].iter_mut().zip(&line[step..]).for_each(|(o, v)| *o = o.min(v + weight));
+            out[..length - step]
+                .iter_mut()
+                .zip(&line[step..])
+                .for_each(|(o, v)| *o = o.min(v + weight));
         }
     }
     out

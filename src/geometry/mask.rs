@@ -63,10 +63,18 @@ struct MaskPlane {
 
 impl MaskPlane {
     fn new(window: Window, fractions: &[f32]) -> Self {
-        let coverage: Vec<u8> = fractions.iter().map(|fraction| (fraction * 255.0).round() as u8).collect();
+        let coverage: Vec<u8> = fractions
+            .iter()
+            .map(|fraction| (fraction * 255.0).round() as u8)
+            .collect();
         let sum = coverage.iter().map(|&c| u64::from(c)).sum();
         let covered = coverage.iter().filter(|c| **c > 0).count();
-        Self { window, coverage, sum, covered }
+        Self {
+            window,
+            coverage,
+            sum,
+            covered,
+        }
     }
 
     /// The values of row `j` of the parent grid, and the place of the first.
@@ -81,7 +89,9 @@ impl MaskPlane {
     /// As [`Self::row`], from its first covered voxel to its last.
     fn covered_row(&self, j: usize) -> (usize, &[u8]) {
         let (first, row) = self.row(j);
-        let Some(from) = row.iter().position(|c| *c > 0) else { return (0, &[]) };
+        let Some(from) = row.iter().position(|c| *c > 0) else {
+            return (0, &[]);
+        };
         let last = row.iter().rposition(|c| *c > 0).unwrap_or(from);
         (first + from, &row[from..=last])
     }
@@ -91,7 +101,12 @@ impl MaskPlane {
         if self.window == other.window {
             return self.coverage == other.coverage;
         }
-        let reach = |plane: &Self| [plane.window.low[1], plane.window.low[1] + plane.window.size[1]];
+        let reach = |plane: &Self| {
+            [
+                plane.window.low[1],
+                plane.window.low[1] + plane.window.size[1],
+            ]
+        };
         let (own, others) = (reach(self), reach(other));
         let mut rows = own[0].min(others[0])..own[1].max(others[1]);
         rows.all(|j| self.covered_row(j) == other.covered_row(j))
@@ -144,9 +159,22 @@ impl Mask {
         progress: Progress<'_>,
     ) -> Result<Self, MaskError> {
         let before: Vec<Vec<DVec3>> = local(grid, before).map(|(_, c)| c).collect();
-        let is_known = mask.parent == *grid && !before.is_empty() && before.iter().all(|c| is_level(c));
-        let slabs = if is_known { slabs::level(&before, grid) } else { Vec::new() };
-        Self::drawn(grid, contours, is_known.then_some(Former { mask, slabs: &slabs }), progress)
+        let is_known =
+            mask.parent == *grid && !before.is_empty() && before.iter().all(|c| is_level(c));
+        let slabs = if is_known {
+            slabs::level(&before, grid)
+        } else {
+            Vec::new()
+        };
+        Self::drawn(
+            grid,
+            contours,
+            is_known.then_some(Former {
+                mask,
+                slabs: &slabs,
+            }),
+            progress,
+        )
     }
 
     fn drawn(
@@ -155,12 +183,16 @@ impl Mask {
         former: Option<Former<'_>>,
         progress: Progress<'_>,
     ) -> Result<Self, MaskError> {
-        if let Some(n) = contours.iter().position(|c| c.iter().any(|p| !p.is_finite())) {
+        if let Some(n) = contours
+            .iter()
+            .position(|c| c.iter().any(|p| !p.is_finite()))
+        {
             return Err(MaskError::NotFinite(n));
         }
         let local: Vec<(usize, Vec<DVec3>)> = local(grid, contours).collect();
-        let Some((_, largest)) =
-            local.iter().max_by(|a, b| newell(&a.1).length().total_cmp(&newell(&b.1).length()))
+        let Some((_, largest)) = local
+            .iter()
+            .max_by(|a, b| newell(&a.1).length().total_cmp(&newell(&b.1).length()))
         else {
             return Err(MaskError::NoContours);
         };
@@ -186,19 +218,28 @@ impl Mask {
         let (low, high) = bounds(slabs.iter().flat_map(|s| s.corners()));
         let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| grid.edges_mm(axis));
         let (offset, size) = cells(&edges, low, high).ok_or(MaskError::Outside)?;
-        let outside_cm3 = if is_within(&edges, low, high) { 0.0 } else { outside_cm3(slabs, &edges) };
+        let outside_cm3 = if is_within(&edges, low, high) {
+            0.0
+        } else {
+            outside_cm3(slabs, &edges)
+        };
         let [dx, dy] = grid.spacing_xy_mm();
         let planes = planes(size[2], progress, |plane| {
             let k = offset[2] + plane;
             let reach = [edges[2][k], edges[2][k + 1]];
-            if let Some(Former { mask, slabs: before }) = former
+            if let Some(Former {
+                mask,
+                slabs: before,
+            }) = former
                 && parts(before, reach).eq(parts(slabs, reach))
             {
                 return mask.plane(k).map(Arc::clone).unwrap_or_default();
             }
             let corners = parts(slabs, reach).flat_map(|(slab, _)| slab.corners());
             let (low, high) = bounds(corners);
-            let Some(window) = window(&edges, low, high) else { return Arc::default() };
+            let Some(window) = window(&edges, low, high) else {
+                return Arc::default();
+            };
             let mut pixels = vec![0.0_f32; window.size[0] * window.size[1]];
             for (slab, share) in parts(slabs, reach) {
                 // Pixel i of the raster covers [i, i + 1), so its centre, the grid's i dx, is at i + 1/2.
@@ -207,7 +248,10 @@ impl Mask {
             }
             Arc::new(MaskPlane::new(window, &pixels))
         })?;
-        Ok(Self { outside_cm3, ..Self::from_planes(grid, offset, size, planes) })
+        Ok(Self {
+            outside_cm3,
+            ..Self::from_planes(grid, offset, size, planes)
+        })
     }
 
     /// Parallel contours across the grid's planes (the grid's frame, mm): rasterised on their own planes, then sampled
@@ -225,17 +269,23 @@ impl Mask {
         let samples: [Vec<f64>; 3] = std::array::from_fn(|axis| {
             let at = |s: usize| (s as f64 + 0.5) / OBLIQUE_SAMPLES as f64;
             let cells = edges[axis][offset[axis]..=offset[axis] + size[axis]].windows(2);
-            cells.flat_map(|c| (0..OBLIQUE_SAMPLES).map(move |s| c[0] + (c[1] - c[0]) * at(s))).collect()
+            cells
+                .flat_map(|c| (0..OBLIQUE_SAMPLES).map(move |s| c[0] + (c[1] - c[0]) * at(s)))
+                .collect()
         });
         let share = (OBLIQUE_SAMPLES as f32).powi(-3);
-        let window = Window { low: [offset[0], offset[1]], size: [size[0], size[1]] };
+        let window = Window {
+            low: [offset[0], offset[1]],
+            size: [size[0], size[1]],
+        };
         let planes = planes(size[2], progress, |plane| {
             let mut pixels = vec![0.0_f32; size[0] * size[1]];
             for &z in &samples[2][plane * OBLIQUE_SAMPLES..(plane + 1) * OBLIQUE_SAMPLES] {
                 for (sy, &y) in samples[1].iter().enumerate() {
                     let row = (sy / OBLIQUE_SAMPLES) * size[0];
                     for (sx, &x) in samples[0].iter().enumerate() {
-                        pixels[row + sx / OBLIQUE_SAMPLES] += share * sheets.at(DVec3::new(x, y, z));
+                        pixels[row + sx / OBLIQUE_SAMPLES] +=
+                            share * sheets.at(DVec3::new(x, y, z));
                     }
                 }
             }
@@ -248,7 +298,10 @@ impl Mask {
             // Contours across the planes of the grid have no closed form of the part outside it.
             (sheets.volume_cm3() - inside.volume_cm3).max(0.0)
         };
-        Ok(Self { outside_cm3, ..inside })
+        Ok(Self {
+            outside_cm3,
+            ..inside
+        })
     }
 
     /// The grid whose voxels are counted.
@@ -282,7 +335,10 @@ impl Mask {
     /// The value of a voxel of the box.
     pub fn value(&self, [x, y, z]: [usize; 3]) -> u8 {
         let (first, row) = self.row(y, z);
-        x.checked_sub(first).and_then(|x| row.get(x)).copied().unwrap_or(0)
+        x.checked_sub(first)
+            .and_then(|x| row.get(x))
+            .copied()
+            .unwrap_or(0)
     }
 
     /// All values of some planes of the box, `[z][y][x]`.
@@ -298,14 +354,20 @@ impl Mask {
 
     /// The covered fraction of voxel `(i, j, k)` of the parent grid, 0 to 1.
     pub fn coverage_at(&self, i: usize, j: usize, k: usize) -> f32 {
-        let Some(plane) = self.plane(k) else { return 0.0 };
+        let Some(plane) = self.plane(k) else {
+            return 0.0;
+        };
         let (first, row) = plane.row(j);
-        i.checked_sub(first).and_then(|x| row.get(x)).map_or(0.0, |c| f32::from(*c) / 255.0)
+        i.checked_sub(first)
+            .and_then(|x| row.get(x))
+            .map_or(0.0, |c| f32::from(*c) / 255.0)
     }
 
     /// Whether a patient position lies in a voxel that is covered by half or more.
     pub fn holds(&self, patient_mm: DVec3) -> bool {
-        self.grid().voxel_at(patient_mm).is_some_and(|[i, j, k]| self.coverage_at(i, j, k) >= 0.5)
+        self.grid()
+            .voxel_at(patient_mm)
+            .is_some_and(|[i, j, k]| self.coverage_at(i, j, k) >= 0.5)
     }
 
     /// Whether another mask of the same grid covers the same voxels of plane `k` alike.
@@ -319,19 +381,27 @@ impl Mask {
 
     /// Plane `k` of the parent grid.
     fn plane(&self, k: usize) -> Option<&Arc<MaskPlane>> {
-        k.checked_sub(self.offset[2]).and_then(|z| self.planes.get(z))
+        k.checked_sub(self.offset[2])
+            .and_then(|z| self.planes.get(z))
     }
 
     /// Every voxel that is covered at all: its index in the parent grid's data and the covered fraction.
     pub fn iter(&self) -> impl Iterator<Item = (usize, f32)> + '_ {
-        self.planes.iter().zip(self.offset[2]..).flat_map(move |(plane, k)| {
-            let Window { low, size } = plane.window;
-            plane.coverage.chunks_exact(size[0].max(1)).zip(low[1]..).flat_map(move |(row, j)| {
-                let first = self.parent.index(low[0], j, k);
-                let covered = row.iter().enumerate().filter(|(_, c)| **c > 0);
-                covered.map(move |(x, &c)| (first + x, f32::from(c) / 255.0))
+        self.planes
+            .iter()
+            .zip(self.offset[2]..)
+            .flat_map(move |(plane, k)| {
+                let Window { low, size } = plane.window;
+                plane
+                    .coverage
+                    .chunks_exact(size[0].max(1))
+                    .zip(low[1]..)
+                    .flat_map(move |(row, j)| {
+                        let first = self.parent.index(low[0], j, k);
+                        let covered = row.iter().enumerate().filter(|(_, c)| **c > 0);
+                        covered.map(move |(x, &c)| (first + x, f32::from(c) / 255.0))
+                    })
             })
-        })
     }
 
     /// Voxels that are covered at all.
@@ -341,7 +411,9 @@ impl Mask {
 
     /// Whether no voxel is covered in part: the structure is a list of voxels.
     pub fn has_whole_voxels_only(&self) -> bool {
-        self.planes.iter().all(|plane| plane.sum == 255 * plane.covered as u64)
+        self.planes
+            .iter()
+            .all(|plane| plane.sum == 255 * plane.covered as u64)
     }
 
     /// Volume inside the grid, cm3.
@@ -360,11 +432,21 @@ impl Mask {
         size: [usize; 3],
         planes: Vec<Arc<MaskPlane>>,
     ) -> Self {
-        let cm3 = |(plane, k): (&Arc<MaskPlane>, usize)| plane.sum as f64 / 255.0 * parent.voxel_cm3(k);
+        let cm3 =
+            |(plane, k): (&Arc<MaskPlane>, usize)| plane.sum as f64 / 255.0 * parent.voxel_cm3(k);
         let volume_cm3 = planes.iter().zip(offset[2]..).map(cm3).sum();
         let covered = planes.iter().map(|plane| plane.covered).sum();
         let (parent, outside_cm3, parts) = (Arc::clone(parent), 0.0, KeptParts::default());
-        Self { parent, offset, size, planes, covered, volume_cm3, outside_cm3, parts }
+        Self {
+            parent,
+            offset,
+            size,
+            planes,
+            covered,
+            volume_cm3,
+            outside_cm3,
+            parts,
+        }
     }
 }
 
@@ -378,7 +460,10 @@ struct Former<'a> {
 /// The slabs that reach into a plane, each with its share of the plane's thickness.
 fn parts(slabs: &[Slab], [bottom, top]: [f64; 2]) -> impl Iterator<Item = (&Slab, f64)> {
     let share = move |slab: &Slab| slab.overlap_mm(bottom, top) / (top - bottom);
-    slabs.iter().map(move |slab| (slab, share(slab))).filter(|(_, share)| *share > 1e-6)
+    slabs
+        .iter()
+        .map(move |slab| (slab, share(slab)))
+        .filter(|(_, share)| *share > 1e-6)
 }
 
 /// Closed contours in the grid's frame, mm, each with its number.
@@ -402,7 +487,11 @@ fn planes(
     let one = |plane| {
         let made = make(plane);
         let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if progress(done as f32 / count as f32) { Ok(made) } else { Err(MaskError::Cancelled) }
+        if progress(done as f32 / count as f32) {
+            Ok(made)
+        } else {
+            Err(MaskError::Cancelled)
+        }
     };
     (0..count).into_par_iter().map(one).collect()
 }
@@ -419,8 +508,14 @@ fn cells(edges: &[Vec<f64>; 3], low: DVec3, high: DVec3) -> Option<([usize; 3], 
 
 /// The same for a plane.
 fn window(edges: &[Vec<f64>; 3], low: DVec3, high: DVec3) -> Option<Window> {
-    let (x, y) = (cells_along(&edges[0], low.x, high.x)?, cells_along(&edges[1], low.y, high.y)?);
-    Some(Window { low: [x.0, y.0], size: [x.1, y.1] })
+    let (x, y) = (
+        cells_along(&edges[0], low.x, high.x)?,
+        cells_along(&edges[1], low.y, high.y)?,
+    );
+    Some(Window {
+        low: [x.0, y.0],
+        size: [x.1, y.1],
+    })
 }
 
 /// Whether a box in the grid's frame (mm) lies within the grid, but for its rim.
@@ -437,8 +532,12 @@ fn is_within(edges: &[Vec<f64>; 3], low: DVec3, high: DVec3) -> bool {
 fn outside_cm3(slabs: &[Slab], edges: &[Vec<f64>; 3]) -> f64 {
     let [x, y, z] = [0, 1, 2].map(|axis| [edges[axis][0], edges[axis][edges[axis].len() - 1]]);
     let of = |slab: &Slab| {
-        let [area, outside] = raster::area_and_outside(&slab.polygons, [[x[0], y[0]], [x[1], y[1]]]);
-        let (whole, inside) = (slab.reach_mm[1] - slab.reach_mm[0], slab.overlap_mm(z[0], z[1]));
+        let [area, outside] =
+            raster::area_and_outside(&slab.polygons, [[x[0], y[0]], [x[1], y[1]]]);
+        let (whole, inside) = (
+            slab.reach_mm[1] - slab.reach_mm[0],
+            slab.overlap_mm(z[0], z[1]),
+        );
         (whole - inside) * area + inside * outside
     };
     slabs.iter().map(of).sum::<f64>() / 1000.0
@@ -452,13 +551,18 @@ fn cells_along(edges: &[f64], low: f64, high: f64) -> Option<(usize, usize)> {
 
 /// Lowest and highest coordinates.
 fn bounds(points: impl Iterator<Item = DVec3>) -> (DVec3, DVec3) {
-    points.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), p| (low.min(p), high.max(p)))
+    points.fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), p| {
+        (low.min(p), high.max(p))
+    })
 }
 
 /// The normal of a polygon, as long as twice its area (Newell).
 pub(super) fn newell(polygon: &[DVec3]) -> DVec3 {
     let first = polygon[0];
-    polygon.windows(2).map(|w| (w[0] - first).cross(w[1] - first)).sum()
+    polygon
+        .windows(2)
+        .map(|w| (w[0] - first).cross(w[1] - first))
+        .sum()
 }
 
 /// How far the points of a polygon spread along a normal, mm.
@@ -466,7 +570,9 @@ pub(super) fn off_plane(polygon: &[DVec3], normal: DVec3) -> f64 {
     let (low, high) = polygon
         .iter()
         .map(|p| p.dot(normal))
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), d| (low.min(d), high.max(d)));
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), d| {
+            (low.min(d), high.max(d))
+        });
     high - low
 }
 

@@ -39,7 +39,10 @@ impl Mesh {
             at_mm: at.as_vec3().to_array(),
             normal: normal.normalize_or_zero().as_vec3().to_array(),
         };
-        Self { vertices: corners_mm.iter().zip(normals).map(vertex).collect(), triangles }
+        Self {
+            vertices: corners_mm.iter().zip(normals).map(vertex).collect(),
+            triangles,
+        }
     }
 
     /// The surface of a mask at half coverage, sampled about every `step_mm`, no finer than its voxels.
@@ -51,28 +54,37 @@ impl Mesh {
         });
         let [nx, ny, nz] = [0, 1, 2].map(|axis| blocks[axis].voxels.len() + 2);
         let mut values = vec![0.0_f32; nx * ny * nz];
-        values.par_chunks_mut(nx * ny).enumerate().skip(1).take(nz - 2).for_each(|(k, plane)| {
-            let planes = blocks[2].voxels[k - 1].clone();
-            let share = 1.0 / (255.0 * blocks[2].total_mm(planes.clone()));
-            for z in planes {
-                let weight = blocks[2].width_mm(z) * share;
-                for (j, rows) in blocks[1].voxels.iter().enumerate() {
-                    for y in rows.clone() {
-                        let (first, row) = mask.row(y, z);
-                        let place = |x: usize| x.saturating_sub(first).min(row.len());
-                        for (i, voxels) in blocks[0].voxels.iter().enumerate() {
-                            let sum: u32 = row[place(voxels.start)..place(voxels.end)]
-                                .iter()
-                                .map(|c| u32::from(*c))
-                                .sum();
-                            let mean = f64::from(sum) / (voxels.len() * rows.len()) as f64;
-                            plane[(j + 1) * nx + i + 1] += (weight * mean) as f32;
+        values
+            .par_chunks_mut(nx * ny)
+            .enumerate()
+            .skip(1)
+            .take(nz - 2)
+            .for_each(|(k, plane)| {
+                let planes = blocks[2].voxels[k - 1].clone();
+                let share = 1.0 / (255.0 * blocks[2].total_mm(planes.clone()));
+                for z in planes {
+                    let weight = blocks[2].width_mm(z) * share;
+                    for (j, rows) in blocks[1].voxels.iter().enumerate() {
+                        for y in rows.clone() {
+                            let (first, row) = mask.row(y, z);
+                            let place = |x: usize| x.saturating_sub(first).min(row.len());
+                            for (i, voxels) in blocks[0].voxels.iter().enumerate() {
+                                let sum: u32 = row[place(voxels.start)..place(voxels.end)]
+                                    .iter()
+                                    .map(|c| u32::from(*c))
+                                    .sum();
+                                let mean = f64::from(sum) / (voxels.len() * rows.len()) as f64;
+                                plane[(j + 1) * nx + i + 1] += (weight * mean) as f32;
+                            }
                         }
                     }
                 }
-            }
-        });
-        Lattice { at_mm: blocks.map(|b| b.nodes_mm()), values }.surface(mask.grid(), 0.5)
+            });
+        Lattice {
+            at_mm: blocks.map(|b| b.nodes_mm()),
+            values,
+        }
+        .surface(mask.grid(), 0.5)
     }
 
     /// The surface on which a volume has the value `level`, over zero: higher values are inside. Sampled at every
@@ -82,7 +94,9 @@ impl Mesh {
         if level.is_nan() || level <= 0.0 {
             return Self::default();
         }
-        let Some(inside) = volume.box_of(|v| v >= level) else { return Self::default() };
+        let Some(inside) = volume.box_of(|v| v >= level) else {
+            return Self::default();
+        };
         let grid = volume.grid();
         let size = grid.size();
         let indices: [Vec<i64>; 3] = std::array::from_fn(|axis| {
@@ -91,39 +105,59 @@ impl Mesh {
             let stride = ((step_mm / spacing).round() as i64).max(1);
             let Range { start, end } = inside[axis];
             let count = (end as i64 - start as i64 + stride - 1) / stride + 2;
-            (0..count).map(|n| start as i64 + (n - 1) * stride).collect()
+            (0..count)
+                .map(|n| start as i64 + (n - 1) * stride)
+                .collect()
         });
-        let at_mm: [Vec<f64>; 3] =
-            std::array::from_fn(|axis| indices[axis].iter().map(|i| centre_mm(grid, axis, *i)).collect());
+        let at_mm: [Vec<f64>; 3] = std::array::from_fn(|axis| {
+            indices[axis]
+                .iter()
+                .map(|i| centre_mm(grid, axis, *i))
+                .collect()
+        });
         let [nx, ny, nz] = [0, 1, 2].map(|axis| indices[axis].len());
         let mut values = vec![0.0_f32; nx * ny * nz];
-        let voxel =
-            |axis: usize, n: usize| usize::try_from(indices[axis][n]).ok().filter(|i| *i < size[axis]);
-        values.par_chunks_mut(nx * ny).enumerate().for_each(|(k, plane)| {
-            for (n, value) in plane.iter_mut().enumerate() {
-                if let (Some(x), Some(y), Some(z)) = (voxel(0, n % nx), voxel(1, n / nx), voxel(2, k)) {
-                    *value = volume.at(x, y, z);
+        let voxel = |axis: usize, n: usize| {
+            usize::try_from(indices[axis][n])
+                .ok()
+                .filter(|i| *i < size[axis])
+        };
+        values
+            .par_chunks_mut(nx * ny)
+            .enumerate()
+            .for_each(|(k, plane)| {
+                for (n, value) in plane.iter_mut().enumerate() {
+                    if let (Some(x), Some(y), Some(z)) =
+                        (voxel(0, n % nx), voxel(1, n / nx), voxel(2, k))
+                    {
+                        *value = volume.at(x, y, z);
+                    }
                 }
-            }
-        });
+            });
         Lattice { at_mm, values }.surface(grid, level)
     }
 
     /// The enclosed volume, mm3, by the divergence theorem.
     pub fn volume_mm3(&self) -> f64 {
         let at = |n: u32| DVec3::from(self.vertices[n as usize].at_mm.map(f64::from));
-        self.triangles.iter().map(|t| at(t[0]).dot(at(t[1]).cross(at(t[2]))) / 6.0).sum()
+        self.triangles
+            .iter()
+            .map(|t| at(t[0]).dot(at(t[1]).cross(at(t[2]))) / 6.0)
+            .sum()
     }
 
     /// The corners, patient LPS, mm.
     pub fn corners_mm(&self) -> impl Iterator<Item = DVec3> + '_ {
-        self.vertices.iter().map(|v| DVec3::from(v.at_mm.map(f64::from)))
+        self.vertices
+            .iter()
+            .map(|v| DVec3::from(v.at_mm.map(f64::from)))
     }
 
     /// Its box: the lowest and the highest corner, patient LPS, mm; `None` without corners.
     pub fn bounds_mm(&self) -> Option<[DVec3; 2]> {
         let around = |[low, high]: [DVec3; 2], p: DVec3| [low.min(p), high.max(p)];
-        (!self.vertices.is_empty()).then(|| self.corners_mm().fold([DVec3::MAX, DVec3::MIN], around))
+        (!self.vertices.is_empty())
+            .then(|| self.corners_mm().fold([DVec3::MAX, DVec3::MIN], around))
     }
 }
 
@@ -138,8 +172,13 @@ impl Blocks {
     fn new(edges_mm: &[f64], step_mm: f64) -> Self {
         let size = edges_mm.len() - 1;
         let count = (((edges_mm[size] - edges_mm[0]) / step_mm).round() as usize).clamp(1, size);
-        let voxels = (0..count).map(|n| n * size / count..(n + 1) * size / count).collect();
-        Self { edges_mm: edges_mm.to_vec(), voxels }
+        let voxels = (0..count)
+            .map(|n| n * size / count..(n + 1) * size / count)
+            .collect();
+        Self {
+            edges_mm: edges_mm.to_vec(),
+            voxels,
+        }
     }
 
     fn width_mm(&self, voxel: usize) -> f64 {
@@ -157,7 +196,10 @@ impl Blocks {
         let (first, last) = (self.edges_mm[0], self.edges_mm[self.edges_mm.len() - 1]);
         // The half of an empty neighbour is as wide as that of the outermost block: half coverage lies on the rim.
         let ends = [2.0 * first - inner[0], 2.0 * last - inner[inner.len() - 1]];
-        std::iter::once(ends[0]).chain(inner).chain(std::iter::once(ends[1])).collect()
+        std::iter::once(ends[0])
+            .chain(inner)
+            .chain(std::iter::once(ends[1]))
+            .collect()
     }
 }
 
@@ -195,7 +237,8 @@ impl Lattice {
         let mut corners = Vec::new();
         for (z, y, x) in cells([nx, ny, nz]) {
             let first = node(x, y, z);
-            let corner = |c: usize| first + (c & 1) * step[0] + (c >> 1 & 1) * step[1] + (c >> 2) * step[2];
+            let corner =
+                |c: usize| first + (c & 1) * step[0] + (c >> 1 & 1) * step[1] + (c >> 2) * step[2];
             let count = (0..8).filter(|c| inside(corner(*c))).count();
             if count == 0 || count == 8 {
                 continue;
@@ -210,7 +253,11 @@ impl Lattice {
                 if (from >= level) != (to >= level) {
                     let share = f64::from((level - from) / (to - from));
                     // A dose that is no number is outside, and the surface half-way to it.
-                    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.5 };
+                    let share = if share.is_finite() {
+                        share.clamp(0.0, 1.0)
+                    } else {
+                        0.5
+                    };
                     sum += place(a).lerp(place(b), share);
                     crossings += 1.0;
                 }
@@ -229,7 +276,8 @@ impl Lattice {
                 // The outermost nodes are outside, so there are four cells round the edge: counter-clockwise as seen
                 // against the axis.
                 let (u, v) = (step[(axis + 1) % 3], step[(axis + 2) % 3]);
-                let mut round = [from - u - v, from - v, from, from - u].map(|cell| vertex_of[cell]);
+                let mut round =
+                    [from - u - v, from - v, from, from - u].map(|cell| vertex_of[cell]);
                 if round.contains(&NONE) {
                     continue;
                 }
@@ -250,8 +298,20 @@ impl Lattice {
 }
 
 /// Pairs of a cell's corners (bits: x, y, z) that an edge joins.
-const EDGES: [(usize, usize); 12] =
-    [(0, 1), (2, 3), (4, 5), (6, 7), (0, 2), (1, 3), (4, 6), (5, 7), (0, 4), (1, 5), (2, 6), (3, 7)];
+const EDGES: [(usize, usize); 12] = [
+    (0, 1),
+    (2, 3),
+    (4, 5),
+    (6, 7),
+    (0, 2),
+    (1, 3),
+    (4, 6),
+    (5, 7),
+    (0, 4),
+    (1, 5),
+    (2, 6),
+    (3, 7),
+];
 
 /// Cells of a lattice of so many nodes: z, y, x.
 fn cells(nodes: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)> {

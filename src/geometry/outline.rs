@@ -52,9 +52,18 @@ fn steps(plane: &BitPlane) -> HashMap<Crossing, Crossing> {
             // corner to its first, and so has them on its left.
             for n in 0..4 {
                 if inside[n] && !inside[(n + 3) % 4] {
-                    let last = (n..n + 4).take_while(|&m| inside[m % 4]).last().unwrap_or(n);
-                    let first = Crossing { inside: corners[n], outside: corners[(n + 3) % 4] };
-                    let behind = Crossing { inside: corners[last % 4], outside: corners[(last + 1) % 4] };
+                    let last = (n..n + 4)
+                        .take_while(|&m| inside[m % 4])
+                        .last()
+                        .unwrap_or(n);
+                    let first = Crossing {
+                        inside: corners[n],
+                        outside: corners[(n + 3) % 4],
+                    };
+                    let behind = Crossing {
+                        inside: corners[last % 4],
+                        outside: corners[(last + 1) % 4],
+                    };
                     next.insert(behind, first);
                 }
             }
@@ -66,7 +75,12 @@ fn steps(plane: &BitPlane) -> HashMap<Crossing, Crossing> {
 /// The squares between the rows `y` and `y + 1` whose corners are not alike, by the columns on their left.
 fn cut_squares(plane: &BitPlane, y: isize) -> impl Iterator<Item = isize> + '_ {
     let [width, height] = plane.size();
-    let row = |y: isize| usize::try_from(y).ok().filter(|y| *y < height).map_or(&[][..], |y| plane.row(y));
+    let row = |y: isize| {
+        usize::try_from(y)
+            .ok()
+            .filter(|y| *y < height)
+            .map_or(&[][..], |y| plane.row(y))
+    };
     let rows = [row(y), row(y + 1)];
     // Bit n of a word: the square between the pixels n - 1 and n.
     (0..=width / 64).flat_map(move |n| {
@@ -93,14 +107,18 @@ mod tests {
     fn twice_area(line: &[Crossing]) -> f64 {
         let at = |c: &Crossing| [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64);
         let pairs = line.iter().zip(line.iter().cycle().skip(1));
-        pairs.map(|(a, b)| at(a)[0] * at(b)[1] - at(a)[1] * at(b)[0]).sum()
+        pairs
+            .map(|(a, b)| at(a)[0] * at(b)[1] - at(a)[1] * at(b)[0])
+            .sum()
     }
 
     /// A line round n pixels through the middles between centres cuts half a pixel off: it holds n - 1/2. So does the
     /// line round a hole.
     #[test]
     fn lines_close_round_pixels_and_holes() {
-        let lines = trace(&BitPlane::drawn(&["####.", "#..#.", "#..#.", "####.", "....#"]));
+        let lines = trace(&BitPlane::drawn(&[
+            "####.", "#..#.", "#..#.", "####.", "....#",
+        ]));
         let mut areas: Vec<f64> = lines.iter().map(|l| twice_area(l)).collect();
         areas.sort_by(f64::total_cmp);
         assert_eq!(areas, [-7.0, 1.0, 31.0]);
@@ -110,12 +128,17 @@ mod tests {
     #[test]
     fn single_pixels_are_found_across_words() {
         for width in [63, 64, 65, 128, 130] {
-            for x in [0, 62, 63, 64, width - 1].into_iter().filter(|x| *x < width) {
+            for x in [0, 62, 63, 64, width - 1]
+                .into_iter()
+                .filter(|x| *x < width)
+            {
                 let mut plane = BitPlane::unset([width, 3]);
                 plane.fill(x..x + 1, 1, true);
                 let lines = trace(&plane);
                 assert_eq!(lines.len(), 1, "{x} of {width}");
-                assert!(lines[0].len() == 4 && lines[0].iter().all(|c| c.inside == [x as isize, 1]));
+                assert!(
+                    lines[0].len() == 4 && lines[0].iter().all(|c| c.inside == [x as isize, 1])
+                );
             }
         }
     }

@@ -60,11 +60,15 @@ enum Relation {
 
 /// Rings of one plane, closed, mm.
 pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
-    let Some(near) = near_pairs(rings) else { return Resolved::TooMany };
+    let Some(near) = near_pairs(rings) else {
+        return Resolved::TooMany;
+    };
     if near.is_empty() {
         return Resolved::AsTheyAre;
     }
-    let Some(meeting) = meeting_pairs(rings, &near) else { return Resolved::TooMany };
+    let Some(meeting) = meeting_pairs(rings, &near) else {
+        return Resolved::TooMany;
+    };
     let area = |ring: &Ring| area_mm2(&clean(std::slice::from_ref(ring)));
     let crowded: BTreeSet<usize> = meeting.iter().flat_map(|&(a, b)| [a, b]).collect();
     if crowded.is_empty() {
@@ -77,9 +81,19 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
     crowded.iter().for_each(|&n| areas_mm2[n] = area(&rings[n]));
     let related: Vec<((usize, usize), Relation)> = meeting
         .iter()
-        .map(|&(a, b)| ((a, b), relation([&rings[a], &rings[b]], [areas_mm2[a], areas_mm2[b]])))
+        .map(|&(a, b)| {
+            (
+                (a, b),
+                relation([&rings[a], &rings[b]], [areas_mm2[a], areas_mm2[b]]),
+            )
+        })
         .collect();
-    let of = |kind: Relation| related.iter().filter(move |(_, r)| *r == kind).map(|(pair, _)| *pair);
+    let of = |kind: Relation| {
+        related
+            .iter()
+            .filter(move |(_, r)| *r == kind)
+            .map(|(pair, _)| *pair)
+    };
     let gone: BTreeSet<usize> = of(Relation::Same).map(|(_, later)| later).collect();
     let overlapping: BTreeSet<usize> = of(Relation::Overlapping)
         .filter(|(a, b)| !gone.contains(a) && !gone.contains(b))
@@ -88,15 +102,23 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
     let kept: Vec<usize> = (0..rings.len()).filter(|n| !gone.contains(n)).collect();
     match (gone.is_empty(), overlapping.is_empty(), rule) {
         (true, true, _) => Resolved::AsTheyAre,
-        (_, _, OverlapRule::ExclusiveOr) => {
-            Resolved::Remade { rings: clean(rings), repeated: 0, overlapping: 0 }
-        }
+        (_, _, OverlapRule::ExclusiveOr) => Resolved::Remade {
+            rings: clean(rings),
+            repeated: 0,
+            overlapping: 0,
+        },
         (_, true, OverlapRule::Union) => Resolved::Kept(kept),
         (_, false, OverlapRule::Union) if kept.len() > MOST_RINGS => Resolved::TooMany,
         (_, false, OverlapRule::Union) => {
-            (0..rings.len()).filter(|n| !crowded.contains(n)).for_each(|n| areas_mm2[n] = area(&rings[n]));
+            (0..rings.len())
+                .filter(|n| !crowded.contains(n))
+                .for_each(|n| areas_mm2[n] = area(&rings[n]));
             let nested = near.iter().filter_map(|&(a, b)| {
-                let (inner, outer) = if areas_mm2[a] < areas_mm2[b] { (a, b) } else { (b, a) };
+                let (inner, outer) = if areas_mm2[a] < areas_mm2[b] {
+                    (a, b)
+                } else {
+                    (b, a)
+                };
                 let is_nested = match related.binary_search_by_key(&(a, b), |(pair, _)| *pair) {
                     Ok(n) => related[n].1 == Relation::Nested,
                     Err(_) => holds(&rings[outer], rings[inner][0]),
@@ -104,23 +126,42 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
                 (is_nested && !gone.contains(&a) && !gone.contains(&b)).then_some((inner, outer))
             });
             let rings = joined(rings, &kept, &nested.collect(), &areas_mm2);
-            Resolved::Remade { rings, repeated: gone.len(), overlapping: overlapping.len() }
+            Resolved::Remade {
+                rings,
+                repeated: gone.len(),
+                overlapping: overlapping.len(),
+            }
         }
     }
 }
 
 /// The union of the rings that lie in no other, each without what lies in it: its holes, they without their islands.
-fn joined(rings: &[Ring], kept: &[usize], nested: &BTreeSet<(usize, usize)>, areas_mm2: &[f64]) -> Vec<Ring> {
-    let around = |inner: usize| nested.range((inner, 0)..(inner + 1, 0)).map(|(_, outer)| *outer);
+fn joined(
+    rings: &[Ring],
+    kept: &[usize],
+    nested: &BTreeSet<(usize, usize)>,
+    areas_mm2: &[f64],
+) -> Vec<Ring> {
+    let around = |inner: usize| {
+        nested
+            .range((inner, 0)..(inner + 1, 0))
+            .map(|(_, outer)| *outer)
+    };
     let mut inside: Vec<Vec<Ring>> = vec![Vec::new(); rings.len()];
     let mut whole: Vec<Ring> = Vec::new();
     let mut by_area = kept.to_vec();
     by_area.sort_by(|a, b| areas_mm2[*a].total_cmp(&areas_mm2[*b]).then(b.cmp(a)));
     for n in by_area {
-        let shape = combine(std::slice::from_ref(&rings[n]), &union(&inside[n]), Boolean::Difference);
+        let shape = combine(
+            std::slice::from_ref(&rings[n]),
+            &union(&inside[n]),
+            Boolean::Difference,
+        );
         let outer: Vec<usize> = around(n).collect();
         // Of rings round it those that hold no other one round it.
-        let next = outer.iter().filter(|&&o| !outer.iter().any(|&other| nested.contains(&(other, o))));
+        let next = outer
+            .iter()
+            .filter(|&&o| !outer.iter().any(|&other| nested.contains(&(other, o))));
         next.for_each(|&o| inside[o].extend(shape.iter().cloned()));
         if outer.is_empty() {
             whole.extend(shape);
@@ -131,15 +172,24 @@ fn joined(rings: &[Ring], kept: &[usize], nested: &BTreeSet<(usize, usize)>, are
 
 /// How two rings that meet lie to one another, by the areas that they have alone and together.
 fn relation([a, b]: [&Ring; 2], areas_mm2: [f64; 2]) -> Relation {
-    let common = area_mm2(&combine(std::slice::from_ref(a), std::slice::from_ref(b), Boolean::Intersection));
-    let [less, more] = [areas_mm2[0].min(areas_mm2[1]), areas_mm2[0].max(areas_mm2[1])];
+    let common = area_mm2(&combine(
+        std::slice::from_ref(a),
+        std::slice::from_ref(b),
+        Boolean::Intersection,
+    ));
+    let [less, more] = [
+        areas_mm2[0].min(areas_mm2[1]),
+        areas_mm2[0].max(areas_mm2[1]),
+    ];
     let [shorter, longer] = {
         let [a, b] = [a, b].map(perimeter_mm);
         [a.min(b), a.max(b)]
     };
     let strip = (SAME_RING_MM * shorter).min(TOUCH_SHARE * less);
     match common {
-        both if both > 0.5 * less && less + more - 2.0 * both < SAME_RING_MM * longer => Relation::Same,
+        both if both > 0.5 * less && less + more - 2.0 * both < SAME_RING_MM * longer => {
+            Relation::Same
+        }
         both if both <= strip => Relation::Apart,
         both if less - both <= strip => Relation::Nested,
         _ => Relation::Overlapping,
@@ -153,11 +203,15 @@ pub fn is_same_ring(a: &Ring, b: &Ring) -> bool {
 }
 
 fn perimeter_mm(ring: &Ring) -> f64 {
-    sides(ring).map(|[a, b]| (b[0] - a[0]).hypot(b[1] - a[1])).sum()
+    sides(ring)
+        .map(|[a, b]| (b[0] - a[0]).hypot(b[1] - a[1]))
+        .sum()
 }
 
 fn sides(ring: &Ring) -> impl Iterator<Item = [[f64; 2]; 2]> + '_ {
-    ring.iter().zip(ring.iter().cycle().skip(1)).map(|(a, b)| [*a, *b])
+    ring.iter()
+        .zip(ring.iter().cycle().skip(1))
+        .map(|(a, b)| [*a, *b])
 }
 
 fn bounds(points: impl Iterator<Item = [f64; 2]>) -> [[f64; 2]; 2] {
@@ -172,12 +226,18 @@ fn are_near(a: &[[f64; 2]; 2], b: &[[f64; 2]; 2]) -> bool {
 
 /// Pairs of rings whose boxes overlap, the lower number first; `None` where there are too many.
 fn near_pairs(rings: &[Ring]) -> Option<BTreeSet<(usize, usize)>> {
-    let boxes: Vec<_> = rings.iter().map(|ring| bounds(ring.iter().copied())).collect();
+    let boxes: Vec<_> = rings
+        .iter()
+        .map(|ring| bounds(ring.iter().copied()))
+        .collect();
     let mut order: Vec<usize> = (0..rings.len()).collect();
     order.sort_by(|a, b| boxes[*a][0][0].total_cmp(&boxes[*b][0][0]));
     let (mut near, mut compared) = (BTreeSet::new(), 0);
     for (n, &a) in order.iter().enumerate() {
-        for &b in order[n + 1..].iter().take_while(|b| boxes[**b][0][0] <= boxes[a][0][1]) {
+        for &b in order[n + 1..]
+            .iter()
+            .take_while(|b| boxes[**b][0][0] <= boxes[a][0][1])
+        {
             compared += 1;
             if compared > MOST_PAIRS {
                 return None;
@@ -191,12 +251,19 @@ fn near_pairs(rings: &[Ring]) -> Option<BTreeSet<(usize, usize)>> {
 }
 
 /// Pairs of rings whose sides meet, or whose boxes are alike; `None` where there are too many sides.
-fn meeting_pairs(rings: &[Ring], near: &BTreeSet<(usize, usize)>) -> Option<BTreeSet<(usize, usize)>> {
-    let boxes: Vec<_> = rings.iter().map(|ring| bounds(ring.iter().copied())).collect();
+fn meeting_pairs(
+    rings: &[Ring],
+    near: &BTreeSet<(usize, usize)>,
+) -> Option<BTreeSet<(usize, usize)>> {
+    let boxes: Vec<_> = rings
+        .iter()
+        .map(|ring| bounds(ring.iter().copied()))
+        .collect();
     let alike = |a: usize, b: usize| {
         (0..4).all(|n| (boxes[a][n / 2][n % 2] - boxes[b][n / 2][n % 2]).abs() < SAME_EXTENT_MM)
     };
-    let mut meeting: BTreeSet<(usize, usize)> = near.iter().copied().filter(|&(a, b)| alike(a, b)).collect();
+    let mut meeting: BTreeSet<(usize, usize)> =
+        near.iter().copied().filter(|&(a, b)| alike(a, b)).collect();
     let crowded: BTreeSet<usize> = near.iter().flat_map(|&(a, b)| [a, b]).collect();
     let mut all: Vec<_> = crowded
         .into_iter()
@@ -214,7 +281,11 @@ fn meeting_pairs(rings: &[Ring], near: &BTreeSet<(usize, usize)>) -> Option<BTre
         }
         for &(other, with, beside) in open.iter().map(|&n| &all[n]) {
             let pair = (other.min(*ring), other.max(*ring));
-            if other != *ring && are_near(extent, &beside) && meet(*side, with) && !meeting.contains(&pair) {
+            if other != *ring
+                && are_near(extent, &beside)
+                && meet(*side, with)
+                && !meeting.contains(&pair)
+            {
                 meeting.insert(pair);
             }
         }
@@ -225,8 +296,9 @@ fn meeting_pairs(rings: &[Ring], near: &BTreeSet<(usize, usize)>) -> Option<BTre
 
 /// Whether two sides whose boxes overlap cross or touch.
 fn meet([a, b]: [[f64; 2]; 2], [c, d]: [[f64; 2]; 2]) -> bool {
-    let turn =
-        |p: [f64; 2], q: [f64; 2], r: [f64; 2]| (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
+    let turn = |p: [f64; 2], q: [f64; 2], r: [f64; 2]| {
+        (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
+    };
     turn(a, b, c) * turn(a, b, d) <= 0.0 && turn(c, d, a) * turn(c, d, b) <= 0.0
 }
 
@@ -256,11 +328,15 @@ mod tests {
     fn area(rings: &[Ring]) -> f64 {
         match resolved(rings, OverlapRule::Union) {
             Resolved::AsTheyAre => area_mm2(&clean(rings)),
-            Resolved::Kept(kept) => {
-                area_mm2(&clean(&kept.iter().map(|&n| rings[n].clone()).collect::<Vec<_>>()))
-            }
+            Resolved::Kept(kept) => area_mm2(&clean(
+                &kept.iter().map(|&n| rings[n].clone()).collect::<Vec<_>>(),
+            )),
             Resolved::Remade { rings, .. } => {
-                assert_eq!(resolved(&rings, OverlapRule::Union), Resolved::AsTheyAre, "clean");
+                assert_eq!(
+                    resolved(&rings, OverlapRule::Union),
+                    Resolved::AsTheyAre,
+                    "clean"
+                );
                 area_mm2(&rings)
             }
             Resolved::TooMany => f64::NAN,
@@ -275,12 +351,19 @@ mod tests {
     fn repetitions_count_once_whatever_their_corners() {
         let again: Ring = square(20.0).into_iter().rev().collect();
         let nearly = square(20.02);
-        let finer: Ring =
-            sides(&square(20.0)).flat_map(|[a, b]| [a, [0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1])]]).collect();
+        let finer: Ring = sides(&square(20.0))
+            .flat_map(|[a, b]| [a, [0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1])]])
+            .collect();
         for other in [square(20.0), again, nearly, finer] {
-            assert_eq!(resolved(&[square(20.0), other.clone()], OverlapRule::Union), Resolved::Kept(vec![0]));
             assert_eq!(
-                resolved(&[square(20.0), other.clone(), square(5.0), other], OverlapRule::Union),
+                resolved(&[square(20.0), other.clone()], OverlapRule::Union),
+                Resolved::Kept(vec![0])
+            );
+            assert_eq!(
+                resolved(
+                    &[square(20.0), other.clone(), square(5.0), other],
+                    OverlapRule::Union
+                ),
                 Resolved::Kept(vec![0, 2])
             );
         }
@@ -295,10 +378,16 @@ mod tests {
         let hole = rectangle([-18.0, -8.0], [-10.0, 10.0]);
         let island = rectangle([-15.0, -12.0], [-5.0, 5.0]);
         close(area(&[left.clone(), hole.clone(), right.clone()]), 1400.0);
-        close(area(&[island.clone(), left.clone(), hole, right.clone()]), 1430.0);
+        close(
+            area(&[island.clone(), left.clone(), hole, right.clone()]),
+            1430.0,
+        );
         let both = rectangle([-2.0, 2.0], [-2.0, 2.0]);
         close(area(&[left, both, right]), 1584.0);
-        let cross = [rectangle([-20.0, 20.0], [-5.0, 5.0]), rectangle([-5.0, 5.0], [-20.0, 20.0])];
+        let cross = [
+            rectangle([-20.0, 20.0], [-5.0, 5.0]),
+            rectangle([-5.0, 5.0], [-20.0, 20.0]),
+        ];
         close(area(&cross), 700.0);
     }
 
@@ -307,29 +396,58 @@ mod tests {
         let nested = [square(20.0), square(10.0), square(5.0)];
         assert_eq!(resolved(&nested, OverlapRule::Union), Resolved::AsTheyAre);
         // Side by side along a line, and a hole that touches the rim.
-        let beside = [rectangle([0.0, 10.0], [0.0, 10.0]), rectangle([10.0, 20.0], [2.0, 8.0])];
+        let beside = [
+            rectangle([0.0, 10.0], [0.0, 10.0]),
+            rectangle([10.0, 20.0], [2.0, 8.0]),
+        ];
         assert_eq!(resolved(&beside, OverlapRule::Union), Resolved::AsTheyAre);
         let at_the_rim = [square(20.0), rectangle([-20.0, -10.0], [-5.0, 5.0])];
-        assert_eq!(resolved(&at_the_rim, OverlapRule::Union), Resolved::AsTheyAre);
+        assert_eq!(
+            resolved(&at_the_rim, OverlapRule::Union),
+            Resolved::AsTheyAre
+        );
         // Rounding of a file.
-        let rounded = [rectangle([0.0, 10.0], [0.0, 10.0]), rectangle([9.99, 20.0], [2.0, 8.0])];
+        let rounded = [
+            rectangle([0.0, 10.0], [0.0, 10.0]),
+            rectangle([9.99, 20.0], [2.0, 8.0]),
+        ];
         assert_eq!(resolved(&rounded, OverlapRule::Union), Resolved::AsTheyAre);
         let mut keyhole = square(20.0);
-        keyhole.extend([[-20.0, -20.0], [-5.0, -5.0], [-5.0, 5.0], [5.0, 5.0], [5.0, -5.0], [-5.0, -5.0]]);
-        assert_eq!(resolved(&[keyhole, square(3.0)], OverlapRule::Union), Resolved::AsTheyAre);
+        keyhole.extend([
+            [-20.0, -20.0],
+            [-5.0, -5.0],
+            [-5.0, 5.0],
+            [5.0, 5.0],
+            [5.0, -5.0],
+            [-5.0, -5.0],
+        ]);
+        assert_eq!(
+            resolved(&[keyhole, square(3.0)], OverlapRule::Union),
+            Resolved::AsTheyAre
+        );
     }
 
     #[test]
     fn declared_exclusive_or_stays_exclusive_or() {
-        let rings = [rectangle([-20.0, 5.0], [-20.0, 20.0]), rectangle([-5.0, 20.0], [-20.0, 20.0])];
+        let rings = [
+            rectangle([-20.0, 5.0], [-20.0, 20.0]),
+            rectangle([-5.0, 20.0], [-20.0, 20.0]),
+        ];
         let Resolved::Remade { rings, .. } = resolved(&rings, OverlapRule::ExclusiveOr) else {
             panic!("remade")
         };
         close(area_mm2(&rings), 1200.0);
         let twice = [square(20.0), square(20.0)];
-        let none = Resolved::Remade { rings: Vec::new(), repeated: 0, overlapping: 0 };
+        let none = Resolved::Remade {
+            rings: Vec::new(),
+            repeated: 0,
+            overlapping: 0,
+        };
         assert_eq!(resolved(&twice, OverlapRule::ExclusiveOr), none);
-        assert_eq!(resolved(&[square(20.0), square(5.0)], OverlapRule::ExclusiveOr), Resolved::AsTheyAre);
+        assert_eq!(
+            resolved(&[square(20.0), square(5.0)], OverlapRule::ExclusiveOr),
+            Resolved::AsTheyAre
+        );
     }
 
     /// Thousands of rings across one another end as a remark, not as a program that hangs.
@@ -344,13 +462,20 @@ mod tests {
             })
             .collect();
         assert_eq!(resolved(&many, OverlapRule::Union), Resolved::TooMany);
-        let odd = [vec![], vec![[0.0, 0.0]; 3], vec![[0.0, 0.0]; 3], square(f64::MAX), square(f64::MAX)];
+        let odd = [
+            vec![],
+            vec![[0.0, 0.0]; 3],
+            vec![[0.0, 0.0]; 3],
+            square(f64::MAX),
+            square(f64::MAX),
+        ];
         resolved(&odd, OverlapRule::Union);
     }
 
     fn blob() -> impl Strategy<Value = Ring> {
         let corner = (-50.0..50.0_f64, -50.0..50.0_f64);
-        prop::collection::vec(corner, 3..8).prop_map(|p| p.into_iter().map(|(x, y)| [x, y]).collect())
+        prop::collection::vec(corner, 3..8)
+            .prop_map(|p| p.into_iter().map(|(x, y)| [x, y]).collect())
     }
 
     proptest! {

@@ -59,7 +59,11 @@ pub fn clean(rings: &[Ring]) -> Vec<Ring> {
 pub fn union(shapes: &[Ring]) -> Vec<Ring> {
     // Holes run the other way round than what is round them: a point in no shape has the winding number 0.
     let shapes = usable(shapes);
-    if shapes.is_empty() { shapes } else { flat(shapes.simplify_shape(FillRule::NonZero)) }
+    if shapes.is_empty() {
+        shapes
+    } else {
+        flat(shapes.simplify_shape(FillRule::NonZero))
+    }
 }
 
 /// Area that clean rings hold, mm2.
@@ -69,7 +73,9 @@ pub fn area_mm2(rings: &[Ring]) -> f64 {
 
 /// Area of a ring, negative where it runs with the clock (x right, y up), mm2.
 pub fn signed_area_mm2(ring: &[[f64; 2]]) -> f64 {
-    let Some(first) = ring.first() else { return 0.0 };
+    let Some(first) = ring.first() else {
+        return 0.0;
+    };
     let from = |p: &[f64; 2]| [p[0] - first[0], p[1] - first[1]];
     let cross = |w: &[[f64; 2]]| {
         let (a, b) = (from(&w[0]), from(&w[1]));
@@ -94,7 +100,12 @@ pub fn without_small_parts(rings: &[Ring], below_mm2: f64) -> Vec<Ring> {
         return rings;
     }
     let parts = rings.simplify_shape(FillRule::EvenOdd);
-    flat(parts.into_iter().filter(|part| area_mm2(part) >= below_mm2).collect())
+    flat(
+        parts
+            .into_iter()
+            .filter(|part| area_mm2(part) >= below_mm2)
+            .collect(),
+    )
 }
 
 /// The ring with no more corners than a line needs that stays within `tolerance_mm` of it (Douglas and Peucker 1973).
@@ -121,7 +132,12 @@ pub fn thinned(ring: &[[f64; 2]], tolerance_mm: f64) -> Ring {
             open.extend([(from, n), (n, to)]);
         }
     }
-    let kept: Ring = ring.iter().zip(&keep).filter(|(_, keep)| **keep).map(|(p, _)| *p).collect();
+    let kept: Ring = ring
+        .iter()
+        .zip(&keep)
+        .filter(|(_, keep)| **keep)
+        .map(|(p, _)| *p)
+        .collect();
     if kept.len() < 3 { ring.to_vec() } else { kept }
 }
 
@@ -129,24 +145,37 @@ pub fn thinned(ring: &[[f64; 2]], tolerance_mm: f64) -> Ring {
 pub fn square_to_segment(p: [f64; 2], a: [f64; 2], b: [f64; 2]) -> f64 {
     let (along, off) = ([b[0] - a[0], b[1] - a[1]], [p[0] - a[0], p[1] - a[1]]);
     let length = along[0] * along[0] + along[1] * along[1];
-    let t =
-        if length > 0.0 { ((off[0] * along[0] + off[1] * along[1]) / length).clamp(0.0, 1.0) } else { 0.0 };
+    let t = if length > 0.0 {
+        ((off[0] * along[0] + off[1] * along[1]) / length).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
     (off[0] - t * along[0]).powi(2) + (off[1] - t * along[1]).powi(2)
 }
 
 /// The rings that the sweep can take.
 fn usable(rings: &[Ring]) -> Vec<Ring> {
     let fits = |p: &[f64; 2]| p.iter().all(|c| c.abs() < FURTHEST_MM);
-    rings.iter().filter(|r| r.len() >= 3 && r.iter().all(fits)).cloned().collect()
+    rings
+        .iter()
+        .filter(|r| r.len() >= 3 && r.iter().all(fits))
+        .cloned()
+        .collect()
 }
 
 fn simplified(rings: &Vec<Ring>) -> Vec<Ring> {
-    if rings.is_empty() { Vec::new() } else { flat(rings.simplify_shape(FillRule::EvenOdd)) }
+    if rings.is_empty() {
+        Vec::new()
+    } else {
+        flat(rings.simplify_shape(FillRule::EvenOdd))
+    }
 }
 
 fn flat(parts: Vec<Vec<Ring>>) -> Vec<Ring> {
     let rings = parts.into_iter().flatten();
-    rings.filter(|r| r.len() >= 3 && signed_area_mm2(r).abs() >= SMALLEST_MM2).collect()
+    rings
+        .filter(|r| r.len() >= 3 && signed_area_mm2(r).abs() >= SMALLEST_MM2)
+        .collect()
 }
 
 /// The convex polygon round some points, against the clock (Andrew's monotone chain). A corner is left out where the
@@ -183,7 +212,9 @@ mod tests {
     fn holds(rings: &[Ring], [x, y]: [f64; 2]) -> bool {
         let mut inside = false;
         for ring in rings {
-            let Some(mut from) = ring.last() else { continue };
+            let Some(mut from) = ring.last() else {
+                continue;
+            };
             for to in ring {
                 if (from[1] > y) != (to[1] > y) {
                     inside ^= x < from[0] + (y - from[1]) / (to[1] - from[1]) * (to[0] - from[0]);
@@ -222,14 +253,26 @@ mod tests {
 
     #[test]
     fn holes_and_islands_are_read_by_the_even_odd_rule() {
-        let rings = [square(0.0, 0.0, 10.0), square(2.0, 2.0, 6.0), square(4.0, 4.0, 2.0)];
+        let rings = [
+            square(0.0, 0.0, 10.0),
+            square(2.0, 2.0, 6.0),
+            square(4.0, 4.0, 2.0),
+        ];
         let clean = clean(&rings);
         assert_eq!(clean.len(), 3);
         assert!(close(area_mm2(&clean), 100.0 - 36.0 + 4.0));
-        assert!(holds(&clean, [1.0, 1.0]) && !holds(&clean, [3.0, 3.0]) && holds(&clean, [5.0, 5.0]));
+        assert!(
+            holds(&clean, [1.0, 1.0]) && !holds(&clean, [3.0, 3.0]) && holds(&clean, [5.0, 5.0])
+        );
         assert!(close(area_mm2(&without_holes(&rings, 40.0)), 100.0));
-        assert!(close(area_mm2(&without_holes(&rings, 30.0)), 68.0), "the hole has 36 mm2");
-        assert!(close(area_mm2(&without_small_parts(&rings, 5.0)), 64.0), "the island goes, the hole stays");
+        assert!(
+            close(area_mm2(&without_holes(&rings, 30.0)), 68.0),
+            "the hole has 36 mm2"
+        );
+        assert!(
+            close(area_mm2(&without_small_parts(&rings, 5.0)), 64.0),
+            "the island goes, the hole stays"
+        );
     }
 
     #[test]
@@ -245,7 +288,10 @@ mod tests {
         ];
         assert!(clean(&wrong).is_empty());
         assert!(without_holes(&wrong, 1.0).is_empty());
-        assert!(close(area_mm2(&combine(&wrong, &[square(0.0, 0.0, 2.0)], Boolean::Union)), 4.0));
+        assert!(close(
+            area_mm2(&combine(&wrong, &[square(0.0, 0.0, 2.0)], Boolean::Union)),
+            4.0
+        ));
     }
 
     /// A figure of eight, whose lobes have opposite senses, keeps both.
@@ -260,12 +306,17 @@ mod tests {
     #[test]
     fn a_thinned_circle_stays_within_its_tolerance() {
         let corner = |n: i32| TAU * f64::from(n) / 2000.0;
-        let circle: Ring = (0..2000).map(|n| [30.0 * corner(n).cos(), 30.0 * corner(n).sin()]).collect();
+        let circle: Ring = (0..2000)
+            .map(|n| [30.0 * corner(n).cos(), 30.0 * corner(n).sin()])
+            .collect();
         let thin = thinned(&circle, 0.05);
         assert!(thin.len() < 120 && thin.len() > 20, "{}", thin.len());
         let off = |p: &[f64; 2]| {
             let sides = thin.iter().zip(thin.iter().cycle().skip(1));
-            sides.map(|(a, b)| square_to_segment(*p, *a, *b)).fold(f64::INFINITY, f64::min).sqrt()
+            sides
+                .map(|(a, b)| square_to_segment(*p, *a, *b))
+                .fold(f64::INFINITY, f64::min)
+                .sqrt()
         };
         assert!(circle.iter().map(off).fold(0.0, f64::max) <= 0.05);
     }

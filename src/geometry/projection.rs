@@ -37,7 +37,9 @@ pub enum ProjectionError {
         "the 3x4 matrix is no projection from a point (its first three columns have no inverse); check its numbers"
     )]
     Singular,
-    #[error("the point that must be seen lies in the source's own plane; name a point of the patient")]
+    #[error(
+        "the point that must be seen lies in the source's own plane; name a point of the patient"
+    )]
     Nowhere,
 }
 
@@ -80,7 +82,14 @@ impl Projection {
         if distance < 1e-6 {
             return Err(ProjectionError::SourceInPlane);
         }
-        Ok(Self { source_mm, origin_mm, column_step_mm, row_step_mm, columns, rows })
+        Ok(Self {
+            source_mm,
+            origin_mm,
+            column_step_mm,
+            row_step_mm,
+            columns,
+            rows,
+        })
     }
 
     /// The geometry of a 3x4 matrix `p` (rows) that takes a patient position `(x, y, z, 1)` to `w (column, row, 1)`, pixel
@@ -116,13 +125,23 @@ impl Projection {
         // w grows by |row 2| a mm along the normal.
         let w = depth.signum() * distance_mm * row(2).length();
         let at = |pixel: DVec3| inverse * pixel * w;
-        Self::new(source_mm, source_mm + at(DVec3::Z), at(DVec3::X), at(DVec3::Y), size)
+        Self::new(
+            source_mm,
+            source_mm + at(DVec3::Z),
+            at(DVec3::X),
+            at(DVec3::Y),
+            size,
+        )
     }
 
     /// The 3x4 matrix (rows) that takes `(x, y, z, 1)` to `w (column, row, 1)`, `w` the depth before the source as a part
     /// of the image's.
     pub fn matrix(&self) -> [[f64; 4]; 3] {
-        let m = DMat3::from_cols(self.column_step_mm, self.row_step_mm, self.origin_mm - self.source_mm);
+        let m = DMat3::from_cols(
+            self.column_step_mm,
+            self.row_step_mm,
+            self.origin_mm - self.source_mm,
+        );
         let rows = m.inverse().transpose();
         [rows.x_axis, rows.y_axis, rows.z_axis].map(|r| [r.x, r.y, r.z, -r.dot(self.source_mm)])
     }
@@ -228,16 +247,27 @@ impl ImagingSetup {
         let [right, up, towards_source] = frame.axes;
         let column_step_mm = right * self.pixel_mm[0];
         let row_step_mm = -up * self.pixel_mm[1];
-        let middle =
-            frame.source_mm - towards_source * self.sid_mm + right * self.shift_mm[0] + up * self.shift_mm[1];
+        let middle = frame.source_mm - towards_source * self.sid_mm
+            + right * self.shift_mm[0]
+            + up * self.shift_mm[1];
         let [half_columns, half_rows] = [self.columns, self.rows].map(|n| 0.5 * (n as f64 - 1.0));
         let origin_mm = middle - column_step_mm * half_columns - row_step_mm * half_rows;
-        Projection::new(frame.source_mm, origin_mm, column_step_mm, row_step_mm, [self.columns, self.rows])
+        Projection::new(
+            frame.source_mm,
+            origin_mm,
+            column_step_mm,
+            row_step_mm,
+            [self.columns, self.rows],
+        )
     }
 }
 
 fn positive(what: &'static str, value: f64) -> Result<(), ProjectionError> {
-    if value.is_finite() && value > 0.0 { Ok(()) } else { Err(ProjectionError::NotPositive { what, value }) }
+    if value.is_finite() && value > 0.0 {
+        Ok(())
+    } else {
+        Err(ProjectionError::NotPositive { what, value })
+    }
 }
 
 #[cfg(test)]
@@ -280,7 +310,9 @@ mod tests {
         for (position, gantry, couch, right, up) in cases {
             let s = setup(position, gantry, couch);
             let p = s.projection().expect("a geometry");
-            let seen = p.project(s.isocentre_mm + right * 20.0 + up * 12.0).expect("before the source");
+            let seen = p
+                .project(s.isocentre_mm + right * 20.0 + up * 12.0)
+                .expect("before the source");
             let want = [375.0 + 20.0 * 1.5 / 0.4, 250.0 - 12.0 * 1.5 / 0.4];
             assert!(
                 (seen[0] - want[0]).abs() < 0.01 && (seen[1] - want[1]).abs() < 0.01,
@@ -291,26 +323,44 @@ mod tests {
 
     #[test]
     fn a_shifted_imager_sees_the_isocentre_beside_its_middle() {
-        let s = ImagingSetup { shift_mm: [8.0, -4.0], ..setup(Hfs, 30.0, 20.0) };
-        let seen = s.projection().expect("a geometry").project(s.isocentre_mm).expect("in front");
-        assert!((seen[0] - 355.0).abs() < 1e-9 && (seen[1] - 240.0).abs() < 1e-9, "{seen:?}");
+        let s = ImagingSetup {
+            shift_mm: [8.0, -4.0],
+            ..setup(Hfs, 30.0, 20.0)
+        };
+        let seen = s
+            .projection()
+            .expect("a geometry")
+            .project(s.isocentre_mm)
+            .expect("in front");
+        assert!(
+            (seen[0] - 355.0).abs() < 1e-9 && (seen[1] - 240.0).abs() < 1e-9,
+            "{seen:?}"
+        );
     }
 
     #[test]
     fn matrix_and_geometry_are_each_others_inverse() {
         for position in PatientPosition::ALL {
-            let s =
-                ImagingSetup { shift_mm: [3.0, 5.0], pixel_mm: [0.4, 0.6], ..setup(position, 211.0, 17.0) };
+            let s = ImagingSetup {
+                shift_mm: [3.0, 5.0],
+                pixel_mm: [0.4, 0.6],
+                ..setup(position, 211.0, 17.0)
+            };
             let p = s.projection().expect("a geometry");
             let matrix = p.matrix();
             let point = s.isocentre_mm + DVec3::new(40.0, -25.0, 60.0);
-            let row =
-                |r: usize| DVec3::new(matrix[r][0], matrix[r][1], matrix[r][2]).dot(point) + matrix[r][3];
+            let row = |r: usize| {
+                DVec3::new(matrix[r][0], matrix[r][1], matrix[r][2]).dot(point) + matrix[r][3]
+            };
             let seen = p.project(point).expect("in front");
-            assert!((row(0) / row(2) - seen[0]).abs() < 1e-9 && (row(1) / row(2) - seen[1]).abs() < 1e-9);
+            assert!(
+                (row(0) / row(2) - seen[0]).abs() < 1e-9
+                    && (row(1) / row(2) - seen[1]).abs() < 1e-9
+            );
             // Up to any factor, negative ones too.
             let scaled = matrix.map(|r| r.map(|v| v * -3.7));
-            let back = Projection::from_matrix(scaled, s.sid_mm, [s.columns, s.rows], s.isocentre_mm);
+            let back =
+                Projection::from_matrix(scaled, s.sid_mm, [s.columns, s.rows], s.isocentre_mm);
             let back = back.expect("a geometry");
             for (a, b) in [
                 (back.source_mm, p.source_mm),
@@ -339,15 +389,40 @@ mod tests {
     fn impossible_geometries_are_refused() {
         let new = |source, x, y, size| Projection::new(source, DVec3::ZERO, x, y, size);
         let (x, y, far) = (DVec3::X, DVec3::Y, DVec3::Z * 1000.0);
-        assert!(matches!(new(far, x, y, [0, 4]), Err(ProjectionError::Empty(0, 4))));
-        assert!(matches!(new(far, x, y, [40_000, 4]), Err(ProjectionError::TooLarge(..))));
-        assert!(matches!(new(far, x, x * 2.0, [4, 4]), Err(ProjectionError::Flat)));
-        assert!(matches!(new(far, x, DVec3::NAN, [4, 4]), Err(ProjectionError::NotFinite(_))));
-        assert!(matches!(new(x * 7.0, x, y, [4, 4]), Err(ProjectionError::SourceInPlane)));
-        let flat = [[1.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 1.0]];
+        assert!(matches!(
+            new(far, x, y, [0, 4]),
+            Err(ProjectionError::Empty(0, 4))
+        ));
+        assert!(matches!(
+            new(far, x, y, [40_000, 4]),
+            Err(ProjectionError::TooLarge(..))
+        ));
+        assert!(matches!(
+            new(far, x, x * 2.0, [4, 4]),
+            Err(ProjectionError::Flat)
+        ));
+        assert!(matches!(
+            new(far, x, DVec3::NAN, [4, 4]),
+            Err(ProjectionError::NotFinite(_))
+        ));
+        assert!(matches!(
+            new(x * 7.0, x, y, [4, 4]),
+            Err(ProjectionError::SourceInPlane)
+        ));
+        let flat = [
+            [1.0, 0.0, 0.0, 0.0],
+            [0.0, 1.0, 0.0, 0.0],
+            [1.0, 1.0, 0.0, 1.0],
+        ];
         let singular = Projection::from_matrix(flat, 1500.0, [4, 4], DVec3::ZERO);
         assert_eq!(singular, Err(ProjectionError::Singular));
-        let s = ImagingSetup { sid_mm: -1.0, ..setup(Hfs, 0.0, 0.0) };
-        assert!(matches!(s.projection(), Err(ProjectionError::NotPositive { .. })));
+        let s = ImagingSetup {
+            sid_mm: -1.0,
+            ..setup(Hfs, 0.0, 0.0)
+        };
+        assert!(matches!(
+            s.projection(),
+            Err(ProjectionError::NotPositive { .. })
+        ));
     }
 }

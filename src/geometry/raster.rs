@@ -17,7 +17,12 @@ pub(super) struct Window {
 ///
 /// Within a row, lines are drawn through the middle of bands that end at every corner of a polygon, at least 16 to
 /// the row, and each line's spans are exact in x: the area of a polygon that does not cross itself is exact.
-pub(super) fn add_coverage(polygons: &[Vec<[f64; 2]>], window: Window, weight: f32, pixels: &mut [f32]) {
+pub(super) fn add_coverage(
+    polygons: &[Vec<[f64; 2]>],
+    window: Window,
+    weight: f32,
+    pixels: &mut [f32],
+) {
     let rows = edges_by_row(polygons, window);
     let mut bounds = Vec::new();
     let mut crossings = Vec::new();
@@ -29,7 +34,12 @@ pub(super) fn add_coverage(polygons: &[Vec<[f64; 2]>], window: Window, weight: f
         let row = &mut pixels[j * window.size[0]..(j + 1) * window.size[0]];
         bounds.clear();
         bounds.extend([top, top + 1.0]);
-        bounds.extend(edges.iter().flat_map(|e| [e.y[0], e.y[1]]).filter(|&y| y > top && y < top + 1.0));
+        bounds.extend(
+            edges
+                .iter()
+                .flat_map(|e| [e.y[0], e.y[1]])
+                .filter(|&y| y > top && y < top + 1.0),
+        );
         bounds.sort_by(f64::total_cmp);
         bounds.dedup();
         // No corner lies within a band: widths change linearly there, and lines at equal steps have their mean.
@@ -42,7 +52,12 @@ pub(super) fn add_coverage(polygons: &[Vec<[f64; 2]>], window: Window, weight: f
                 crossings.extend(edges.iter().filter_map(|e| e.crossing(y)));
                 crossings.sort_by(f64::total_cmp);
                 for span in crossings.chunks_exact(2) {
-                    add_span(row, window.low[0], [span[0], span[1]], weight * (height / lines) as f32);
+                    add_span(
+                        row,
+                        window.low[0],
+                        [span[0], span[1]],
+                        weight * (height / lines) as f32,
+                    );
                 }
             }
         }
@@ -52,14 +67,23 @@ pub(super) fn add_coverage(polygons: &[Vec<[f64; 2]>], window: Window, weight: f
 /// The area of what an odd number of polygons holds, and how much of it lies outside a rectangle, in squared units of the
 /// polygons' coordinates. No pixels are held, however far the polygons reach. Exact where no sides cross.
 pub(super) fn area_and_outside(polygons: &[Vec<[f64; 2]>], [low, high]: [[f64; 2]; 2]) -> [f64; 2] {
-    let closed = polygons.iter().flat_map(|p| (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])));
+    let closed = polygons
+        .iter()
+        .flat_map(|p| (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])));
     let mut sides: Vec<Side> = closed.filter_map(|(a, b)| Side::between(a, b)).collect();
     sides.sort_by(|a, b| a.y[0].total_cmp(&b.y[0]));
     let mut bounds: Vec<f64> = sides.iter().flat_map(|s| s.y).collect();
-    if let Some([first, last]) =
-        bounds.iter().copied().map(|y| [y, y]).reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
+    if let Some([first, last]) = bounds
+        .iter()
+        .copied()
+        .map(|y| [y, y])
+        .reduce(|a, b| [a[0].min(b[0]), a[1].max(b[1])])
     {
-        bounds.extend([low[1], high[1]].into_iter().filter(|y| first < *y && *y < last));
+        bounds.extend(
+            [low[1], high[1]]
+                .into_iter()
+                .filter(|y| first < *y && *y < last),
+        );
     }
     bounds.sort_by(f64::total_cmp);
     bounds.dedup();
@@ -79,7 +103,11 @@ pub(super) fn area_and_outside(polygons: &[Vec<[f64; 2]>], [low, high]: [[f64; 2
             let whole = height * (span[1] - span[0]);
             let inside = height * (span[1].min(high[0]) - span[0].max(low[0])).max(0.0);
             area += whole;
-            outside += if low[1] <= y && y <= high[1] { whole - inside } else { whole };
+            outside += if low[1] <= y && y <= high[1] {
+                whole - inside
+            } else {
+                whole
+            };
         }
     }
     [area, outside]
@@ -96,13 +124,17 @@ impl Side {
     /// `None` of a level side, which bounds no line.
     fn between(a: [f64; 2], b: [f64; 2]) -> Option<Self> {
         let (low, high) = if a[1] < b[1] { (a, b) } else { (b, a) };
-        (low[1] < high[1]).then_some(Self { y: [low[1], high[1]], x: [low[0], high[0]] })
+        (low[1] < high[1]).then_some(Self {
+            y: [low[1], high[1]],
+            x: [low[0], high[0]],
+        })
     }
 
     /// Crossing with a level line. A side holds its lower end and not its upper one, so that a corner counts once.
     fn crossing(&self, y: f64) -> Option<f64> {
-        (self.y[0] <= y && y < self.y[1])
-            .then(|| self.x[0] + (self.x[1] - self.x[0]) * (y - self.y[0]) / (self.y[1] - self.y[0]))
+        (self.y[0] <= y && y < self.y[1]).then(|| {
+            self.x[0] + (self.x[1] - self.x[0]) * (y - self.y[0]) / (self.y[1] - self.y[0])
+        })
     }
 }
 
@@ -113,7 +145,9 @@ fn edges_by_row(polygons: &[Vec<[f64; 2]>], window: Window) -> Vec<Vec<Side>> {
     for polygon in polygons {
         for (n, &a) in polygon.iter().enumerate() {
             let b = polygon[(n + 1) % polygon.len()];
-            let Some(side) = Side::between(a, b) else { continue };
+            let Some(side) = Side::between(a, b) else {
+                continue;
+            };
             let from = (side.y[0] - first).floor().max(0.0) as usize;
             let to = ((side.y[1] - first).ceil().max(0.0) as usize).min(rows.len());
             if from < to {
@@ -146,7 +180,10 @@ mod tests {
     use super::*;
     use std::f64::consts::TAU;
 
-    const WINDOW: Window = Window { low: [2, 3], size: [30, 26] };
+    const WINDOW: Window = Window {
+        low: [2, 3],
+        size: [30, 26],
+    };
 
     fn coverage(polygons: &[Vec<[f64; 2]>]) -> Vec<f32> {
         let mut pixels = vec![0.0; WINDOW.size[0] * WINDOW.size[1]];
@@ -199,7 +236,10 @@ mod tests {
     fn disc_annulus_and_nested_islands() {
         let c = [15.2, 16.7];
         near(area(&[disc(c, 9.3, 80)]), disc_area(9.3, 80));
-        near(area(&[disc(c, 9.3, 80), disc(c, 5.0, 60)]), disc_area(9.3, 80) - disc_area(5.0, 60));
+        near(
+            area(&[disc(c, 9.3, 80), disc(c, 5.0, 60)]),
+            disc_area(9.3, 80) - disc_area(5.0, 60),
+        );
         let mut turned = disc(c, 5.0, 60);
         turned.reverse();
         let island = disc(c, 2.0, 40);
@@ -221,8 +261,14 @@ mod tests {
 
     #[test]
     fn what_lies_outside_the_window_is_cut_off() {
-        near(area(&[rectangle([-50.0, -50.0], [80.0, 80.0])]), 30.0 * 26.0);
-        near(area(&[rectangle([-50.0, 10.25], [2.5, 80.0])]), 0.5 * (29.0 - 10.25));
+        near(
+            area(&[rectangle([-50.0, -50.0], [80.0, 80.0])]),
+            30.0 * 26.0,
+        );
+        near(
+            area(&[rectangle([-50.0, 10.25], [2.5, 80.0])]),
+            0.5 * (29.0 - 10.25),
+        );
         near(area(&[rectangle([40.0, 10.0], [50.0, 20.0])]), 0.0);
     }
 
@@ -238,16 +284,25 @@ mod tests {
             })
         };
         for (n, &got) in pixels.iter().enumerate() {
-            let (i, j) = (n % WINDOW.size[0] + WINDOW.low[0], n / WINDOW.size[0] + WINDOW.low[1]);
+            let (i, j) = (
+                n % WINDOW.size[0] + WINDOW.low[0],
+                n / WINDOW.size[0] + WINDOW.low[1],
+            );
             let fine = 40;
             let hits = (0..fine * fine)
                 .filter(|s| {
                     let at = |a: usize| (a as f64 + 0.5) / f64::from(fine);
-                    inside([i as f64 + at((s % fine) as usize), j as f64 + at((s / fine) as usize)])
+                    inside([
+                        i as f64 + at((s % fine) as usize),
+                        j as f64 + at((s / fine) as usize),
+                    ])
                 })
                 .count();
             let want = hits as f64 / f64::from(fine * fine);
-            assert!((f64::from(got) - want).abs() < 0.01, "pixel {i}, {j}: {got} for {want}");
+            assert!(
+                (f64::from(got) - want).abs() < 0.01,
+                "pixel {i}, {j}: {got} for {want}"
+            );
         }
     }
 
@@ -256,13 +311,25 @@ mod tests {
     fn areas_outside_a_rectangle_are_those_of_the_closed_form() {
         let square = |low: f64, high: f64| vec![[low, low], [high, low], [high, high], [low, high]];
         let ring = [square(0.0, 4.0), square(1.0, 3.0)];
-        assert_eq!(area_and_outside(&ring, [[-9.0, -9.0], [2.0, 9.0]]), [12.0, 6.0]);
-        assert_eq!(area_and_outside(&ring, [[0.0, 0.0], [4.0, 4.0]]), [12.0, 0.0]);
-        assert_eq!(area_and_outside(&ring, [[8.0, 0.0], [9.0, 4.0]]), [12.0, 12.0]);
+        assert_eq!(
+            area_and_outside(&ring, [[-9.0, -9.0], [2.0, 9.0]]),
+            [12.0, 6.0]
+        );
+        assert_eq!(
+            area_and_outside(&ring, [[0.0, 0.0], [4.0, 4.0]]),
+            [12.0, 0.0]
+        );
+        assert_eq!(
+            area_and_outside(&ring, [[8.0, 0.0], [9.0, 4.0]]),
+            [12.0, 12.0]
+        );
         // Base 4, height 4: the part above 3 is a triangle of base 1 and height 1.
         let roof = [vec![[0.0, 0.0], [4.0, 0.0], [2.0, 4.0]]];
         let [area, outside] = area_and_outside(&roof, [[-9.0, -9.0], [9.0, 3.0]]);
-        assert!((area - 8.0).abs() < 1e-12 && (outside - 0.5).abs() < 1e-12, "{area}, {outside}");
+        assert!(
+            (area - 8.0).abs() < 1e-12 && (outside - 0.5).abs() < 1e-12,
+            "{area}, {outside}"
+        );
         assert_eq!(area_and_outside(&[], [[0.0; 2], [1.0; 2]]), [0.0, 0.0]);
     }
 }

@@ -16,7 +16,9 @@ struct Parts {
 
 impl Parts {
     fn new(count: usize) -> Self {
-        Self { parent: (0..count).collect() }
+        Self {
+            parent: (0..count).collect(),
+        }
     }
 
     fn find(&mut self, mut n: usize) -> usize {
@@ -40,7 +42,11 @@ fn join_rows(parts: &mut Parts, runs: &[Run], mut a: Range<usize>, mut b: Range<
         if p.start < q.end && q.start < p.end {
             parts.join(a.start, b.start);
         }
-        if p.end < q.end { a.start += 1 } else { b.start += 1 }
+        if p.end < q.end {
+            a.start += 1
+        } else {
+            b.start += 1
+        }
     }
 }
 
@@ -76,10 +82,20 @@ pub(super) fn parts_of(planes: &[BitPlane]) -> Vec<PartRun> {
         for row in 0..rows {
             let here = first[k][row]..first[k][row + 1];
             if row > 0 {
-                join_rows(&mut parts, &runs, first[k][row - 1]..first[k][row], here.clone());
+                join_rows(
+                    &mut parts,
+                    &runs,
+                    first[k][row - 1]..first[k][row],
+                    here.clone(),
+                );
             }
             if k > 0 {
-                join_rows(&mut parts, &runs, first[k - 1][row]..first[k - 1][row + 1], here);
+                join_rows(
+                    &mut parts,
+                    &runs,
+                    first[k - 1][row]..first[k - 1][row + 1],
+                    here,
+                );
             }
         }
     }
@@ -96,9 +112,17 @@ pub(super) fn parts_of(planes: &[BitPlane]) -> Vec<PartRun> {
         while n >= first[plane][rows] {
             plane += 1;
         }
-        PartRun { part: numbers[root], plane, row: run.row, x: run.x }
+        PartRun {
+            part: numbers[root],
+            plane,
+            row: run.row,
+            x: run.x,
+        }
     };
-    runs.into_iter().enumerate().map(|(n, run)| of_part(n, run)).collect()
+    runs.into_iter()
+        .enumerate()
+        .map(|(n, run)| of_part(n, run))
+        .collect()
 }
 
 /// Unsets the parts of a plane (hanging together by their sides) that hold no pixel of `seeds`.
@@ -169,13 +193,19 @@ mod tests {
         );
         let mut p = BitPlane::drawn(&["#####.", "#...#.", "#.#.#.", "#...#.", "#####.", "....#."]);
         fill_holes(&mut p);
-        assert_eq!(p, BitPlane::drawn(&["#####.", "#####.", "#####.", "#####.", "#####.", "....#."]));
+        assert_eq!(
+            p,
+            BitPlane::drawn(&["#####.", "#####.", "#####.", "#####.", "#####.", "....#."])
+        );
     }
 
     #[test]
     fn parts_without_a_seed_go() {
         let mut p = BitPlane::drawn(&["##..#", "#..##", "..#..", "###.#"]);
-        keep_parts_with(&mut p, &BitPlane::drawn(&["....#", ".....", ".....", "#..#."]));
+        keep_parts_with(
+            &mut p,
+            &BitPlane::drawn(&["....#", ".....", ".....", "#..#."]),
+        );
         assert_eq!(p, BitPlane::drawn(&["....#", "...##", "..#..", "###.."]));
     }
 
@@ -185,7 +215,10 @@ mod tests {
         let a = BitPlane::drawn(&["##..#", "....#", "#....", ".####"]);
         let b = BitPlane::drawn(&["#...#", "#####", ".....", "....."]);
         let runs = parts_of(&[a, b]);
-        let listed: Vec<_> = runs.iter().map(|r| (r.part, r.plane, r.row, r.x.clone())).collect();
+        let listed: Vec<_> = runs
+            .iter()
+            .map(|r| (r.part, r.plane, r.row, r.x.clone()))
+            .collect();
         let want = [
             (0, 0, 0, 0..2),
             (0, 0, 0, 4..5),

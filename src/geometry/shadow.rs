@@ -31,15 +31,24 @@ impl Hull {
             let mut ends = [Vec::new(), Vec::new()];
             for ring in slab {
                 for [low, high] in &ring {
-                    let corners: Option<Vec<[f64; 2]>> =
-                        [low[0], low[1], high[1], high[0]].map(seen).into_iter().collect();
-                    corners.into_iter().for_each(|side| fill(&mut shadow, square.pixels, &[side]));
+                    let corners: Option<Vec<[f64; 2]>> = [low[0], low[1], high[1], high[0]]
+                        .map(seen)
+                        .into_iter()
+                        .collect();
+                    corners
+                        .into_iter()
+                        .for_each(|side| fill(&mut shadow, square.pixels, &[side]));
                 }
                 for (end, of) in ends.iter_mut().zip([0, 1]) {
-                    end.extend(ring.iter().map(|side| seen(side[of][1])).collect::<Option<Vec<_>>>());
+                    end.extend(
+                        ring.iter()
+                            .map(|side| seen(side[of][1]))
+                            .collect::<Option<Vec<_>>>(),
+                    );
                 }
             }
-            ends.iter().for_each(|rings| fill(&mut shadow, square.pixels, rings));
+            ends.iter()
+                .for_each(|rings| fill(&mut shadow, square.pixels, rings));
         }
         shadow
     }
@@ -50,7 +59,9 @@ fn fill(pixels: &mut [bool], side: usize, rings: &[Vec<[f64; 2]>]) {
     let rows = rings
         .iter()
         .flatten()
-        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], p| [low.min(p[1]), high.max(p[1])]);
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], p| {
+            [low.min(p[1]), high.max(p[1])]
+        });
     let (first, last) = (rows[0].ceil().max(0.0), rows[1].min(side as f64 - 1.0));
     let mut row = first;
     let mut crossings = Vec::new();
@@ -81,7 +92,10 @@ mod tests {
     use glam::DVec3;
     use std::f64::consts::{PI, TAU};
 
-    const SQUARE: ShadowFrame = ShadowFrame { half_mm: 80.0, pixels: 320 };
+    const SQUARE: ShadowFrame = ShadowFrame {
+        half_mm: 80.0,
+        pixels: 320,
+    };
 
     fn area_mm2(shadow: &[bool]) -> f64 {
         let pixel = 2.0 * SQUARE.half_mm / SQUARE.pixels as f64;
@@ -89,7 +103,14 @@ mod tests {
     }
 
     fn frame(gantry: f64, collimator: f64, couch: f64, sad_mm: f64) -> BeamFrame {
-        BeamFrame::new(PatientPosition::Hfs, gantry, collimator, couch, DVec3::ZERO, sad_mm)
+        BeamFrame::new(
+            PatientPosition::Hfs,
+            gantry,
+            collimator,
+            couch,
+            DVec3::ZERO,
+            sad_mm,
+        )
     }
 
     /// A sphere round the isocentre throws a disc of radius r d / sqrt(d^2 - r^2) from any side.
@@ -108,7 +129,10 @@ mod tests {
             let radius = 40.0 * sad_mm / (sad_mm * sad_mm - 1600.0f64).sqrt();
             let got = area_mm2(&hull.shadow(&frame(gantry, collimator, couch, sad_mm), SQUARE));
             let want = PI * radius * radius;
-            assert!((got / want - 1.0).abs() < 0.03, "{gantry} {couch}: {got} for {want}");
+            assert!(
+                (got / want - 1.0).abs() < 0.03,
+                "{gantry} {couch}: {got} for {want}"
+            );
         }
     }
 
@@ -119,10 +143,13 @@ mod tests {
         let grid = Grid::axis_aligned(DVec3::splat(-60.0), DVec3::splat(1.0), [121; 3]).unwrap();
         let circle = |radius: f64, z: f64| -> Vec<DVec3> {
             let at = |n: usize| (TAU * n as f64 / 180.0).sin_cos();
-            (0..180).map(|n| DVec3::new(radius * at(n).0, radius * at(n).1, z)).collect()
+            (0..180)
+                .map(|n| DVec3::new(radius * at(n).0, radius * at(n).1, z))
+                .collect()
         };
-        let rings: Vec<Vec<DVec3>> =
-            (-10..=10).flat_map(|z| [circle(30.0, f64::from(z)), circle(15.0, f64::from(z))]).collect();
+        let rings: Vec<Vec<DVec3>> = (-10..=10)
+            .flat_map(|z| [circle(30.0, f64::from(z)), circle(15.0, f64::from(z))])
+            .collect();
         let rings: Vec<&[DVec3]> = rings.iter().map(Vec::as_slice).collect();
         let hull = Hull::new(&rings, Some(&grid)).unwrap();
         let far = 1e6;
@@ -141,6 +168,8 @@ mod tests {
             hit().map(|n| along(n) as f64).sum::<f64>() / hit().count() as f64
         };
         let [column, row] = SQUARE.pixel_of([20.0, 30.0]);
-        assert!((middle(|n| n % 320) - column).abs() < 1.0 && (middle(|n| n / 320) - row).abs() < 1.0);
+        assert!(
+            (middle(|n| n % 320) - column).abs() < 1.0 && (middle(|n| n / 320) - row).abs() < 1.0
+        );
     }
 }

@@ -30,7 +30,10 @@ pub fn sphere_contours(grid: &Grid, centre_mm: DVec3, radius_mm: f64) -> Vec<Vec
 pub fn box_contours(grid: &Grid, centre_mm: DVec3, size_mm: DVec3) -> Vec<Vec<DVec3>> {
     let centre = grid.local_from_patient(centre_mm);
     let half = 0.5 * size_mm.abs();
-    let inside = grid.planes_mm().iter().filter(|&&z| (z - centre.z).abs() <= half.z);
+    let inside = grid
+        .planes_mm()
+        .iter()
+        .filter(|&&z| (z - centre.z).abs() <= half.z);
     let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
     inside
         .map(|&z| {
@@ -49,22 +52,39 @@ mod tests {
 
     fn volume_cm3(grid: &Arc<Grid>, contours: &[Vec<DVec3>]) -> f64 {
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
-        Mask::from_contours(grid, &contours, &|_| true).expect("a mask").volume_cm3()
+        Mask::from_contours(grid, &contours, &|_| true)
+            .expect("a mask")
+            .volume_cm3()
     }
 
     #[test]
     fn solids_have_their_volumes_on_an_oblique_grid() {
         let turn = glam::DMat3::from_euler(glam::EulerRot::XYZ, 0.2, 0.5, -0.7);
         let planes: Vec<f64> = (0..50).map(|k| 1.5 * f64::from(k)).collect();
-        let grid =
-            Grid::new(DVec3::new(4.0, 5.0, 6.0), turn.x_axis, turn.y_axis, [1.0, 1.2], [80, 70], &planes);
+        let grid = Grid::new(
+            DVec3::new(4.0, 5.0, 6.0),
+            turn.x_axis,
+            turn.y_axis,
+            [1.0, 1.2],
+            [80, 70],
+            &planes,
+        );
         let grid = Arc::new(grid.expect("a valid grid"));
         let centre = grid.middle_mm();
         let sphere = volume_cm3(&grid, &sphere_contours(&grid, centre, 25.0));
-        assert!((sphere / (4.0 / 3.0 * PI * 15.625) - 1.0).abs() < 0.003, "{sphere}");
+        assert!(
+            (sphere / (4.0 / 3.0 * PI * 15.625) - 1.0).abs() < 0.003,
+            "{sphere}"
+        );
         // 20 planes of 1.5 mm.
-        let solid = volume_cm3(&grid, &box_contours(&grid, centre, DVec3::new(31.0, 42.0, 30.0)));
+        let solid = volume_cm3(
+            &grid,
+            &box_contours(&grid, centre, DVec3::new(31.0, 42.0, 30.0)),
+        );
         assert!((solid / (3.1 * 4.2 * 3.0) - 1.0).abs() < 0.003, "{solid}");
-        assert_eq!(sphere_contours(&grid, centre + turn.z_axis * 90.0, 25.0), Vec::<Vec<DVec3>>::new());
+        assert_eq!(
+            sphere_contours(&grid, centre + turn.z_axis * 90.0, 25.0),
+            Vec::<Vec<DVec3>>::new()
+        );
     }
 }

@@ -29,20 +29,29 @@ impl Sheets {
         let axes = [across, normal.cross(across), normal];
         let [dx, dy] = grid.spacing_xy_mm();
         let edges = grid.edges_mm(2);
-        let finest = edges.windows(2).map(|e| e[1] - e[0]).fold(dx.min(dy), f64::min);
+        let finest = edges
+            .windows(2)
+            .map(|e| e[1] - e[0])
+            .fold(dx.min(dy), f64::min);
         let turned: Vec<Vec<DVec3>> = contours
             .iter()
-            .map(|c| c.iter().map(|p| DVec3::from(axes.map(|a| a.dot(*p)))).collect())
+            .map(|c| {
+                c.iter()
+                    .map(|p| DVec3::from(axes.map(|a| a.dot(*p))))
+                    .collect()
+            })
             .collect();
         let slabs = slabs::free(&turned, finest);
         let (low, high) = slabs
             .iter()
             .flat_map(|s| s.corners())
-            .fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), p| (low.min(p), high.max(p)));
+            .fold((DVec3::INFINITY, DVec3::NEG_INFINITY), |(low, high), p| {
+                (low.min(p), high.max(p))
+            });
         let extent = (high.x - low.x).max(high.y - low.y);
         let pixel_mm = (0.5 * finest).max(extent / MOST_PIXELS);
-        let size =
-            [(high.x - low.x) / pixel_mm, (high.y - low.y) / pixel_mm].map(|n| n.ceil().max(1.0) as usize);
+        let size = [(high.x - low.x) / pixel_mm, (high.y - low.y) / pixel_mm]
+            .map(|n| n.ceil().max(1.0) as usize);
         let window = Window { low: [0, 0], size };
         let coverage = slabs.iter().map(|slab| {
             let in_pixels = slab.map(|p| [(p[0] - low.x) / pixel_mm, (p[1] - low.y) / pixel_mm]);
@@ -51,7 +60,14 @@ impl Sheets {
             pixels
         });
         let coverage = coverage.collect();
-        Self { axes, slabs, coverage, low_mm: [low.x, low.y], pixel_mm, size }
+        Self {
+            axes,
+            slabs,
+            coverage,
+            low_mm: [low.x, low.y],
+            pixel_mm,
+            size,
+        }
     }
 
     /// The corners of the slabs, the grid's frame, mm.
@@ -63,8 +79,9 @@ impl Sheets {
     /// Volume of the slabs, in and outside the grid, cm3.
     pub fn volume_cm3(&self) -> f64 {
         let everywhere = [[f64::NEG_INFINITY; 2], [f64::INFINITY; 2]];
-        let of =
-            |s: &Slab| (s.reach_mm[1] - s.reach_mm[0]) * raster::area_and_outside(&s.polygons, everywhere)[0];
+        let of = |s: &Slab| {
+            (s.reach_mm[1] - s.reach_mm[0]) * raster::area_and_outside(&s.polygons, everywhere)[0]
+        };
         self.slabs.iter().map(of).sum::<f64>() / 1000.0
     }
 

@@ -42,26 +42,44 @@ impl Hull {
     /// # Errors
     /// [`MaskError`]: no contours, points that are no numbers, contours that are not parallel.
     pub fn new(contours: &[&[DVec3]], grid: Option<&Grid>) -> Result<Self, MaskError> {
-        if let Some(n) = contours.iter().position(|c| c.iter().any(|p| !p.is_finite())) {
+        if let Some(n) = contours
+            .iter()
+            .position(|c| c.iter().any(|p| !p.is_finite()))
+        {
             return Err(MaskError::NotFinite(n));
         }
         let local = |p: &DVec3| grid.map_or(*p, |grid| grid.local_from_patient(*p));
         let drawn = contours.iter().enumerate().filter(|(_, c)| c.len() >= 3);
-        let drawn: Vec<(usize, Vec<DVec3>)> =
-            drawn.map(|(n, c)| (n, c.iter().map(local).collect())).collect();
+        let drawn: Vec<(usize, Vec<DVec3>)> = drawn
+            .map(|(n, c)| (n, c.iter().map(local).collect()))
+            .collect();
         let size = |c: &[DVec3]| newell(c).length();
-        let largest = drawn.iter().max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)));
+        let largest = drawn
+            .iter()
+            .max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)));
         let (_, largest) = largest.ok_or(MaskError::NoContours)?;
         let level = drawn.iter().all(|(_, c)| off_plane(c, DVec3::Z) < FLAT_MM);
-        let normal = if level { DVec3::Z } else { newell(largest).normalize_or(DVec3::Z) };
+        let normal = if level {
+            DVec3::Z
+        } else {
+            newell(largest).normalize_or(DVec3::Z)
+        };
         if let Some((n, _)) = drawn.iter().find(|(_, c)| off_plane(c, normal) >= FLAT_MM) {
             return Err(MaskError::NotParallel(*n));
         }
-        let across = if level { DVec3::X } else { normal.any_orthonormal_vector() };
+        let across = if level {
+            DVec3::X
+        } else {
+            normal.any_orthonormal_vector()
+        };
         let axes = [across, normal.cross(across), normal];
         let turned: Vec<Vec<DVec3>> = drawn
             .iter()
-            .map(|(_, c)| c.iter().map(|p| DVec3::from(axes.map(|a| a.dot(*p)))).collect())
+            .map(|(_, c)| {
+                c.iter()
+                    .map(|p| DVec3::from(axes.map(|a| a.dot(*p))))
+                    .collect()
+            })
             .collect();
         let slabs = match grid {
             Some(grid) if level => slabs::level(&turned, grid),
@@ -73,8 +91,15 @@ impl Hull {
             grid.map_or(at, |grid| grid.patient_from_local(at))
         };
         let mut edges = Vec::new();
-        let points = slabs.iter().map(|slab| slab.polygons.iter().map(Vec::len).collect()).collect();
-        for Slab { reach_mm: [low, high], polygons } in &slabs {
+        let points = slabs
+            .iter()
+            .map(|slab| slab.polygons.iter().map(Vec::len).collect())
+            .collect();
+        for Slab {
+            reach_mm: [low, high],
+            polygons,
+        } in &slabs
+        {
             for polygon in polygons {
                 let mut before = polygon[polygon.len() - 1];
                 for &point in polygon {
@@ -91,23 +116,38 @@ impl Hull {
 
     /// The sides of each slab, polygon by polygon: the lower and the upper edge of each, which run alike.
     pub(super) fn prisms(&self) -> Vec<Vec<Vec<[[DVec3; 2]; 2]>>> {
-        let mut edges = self.edges.chunks_exact(3).map(|of_point| [of_point[0], of_point[1]]);
+        let mut edges = self
+            .edges
+            .chunks_exact(3)
+            .map(|of_point| [of_point[0], of_point[1]]);
         let mut ring = |count: &usize| edges.by_ref().take(*count).collect();
-        self.points.iter().map(|slab| slab.iter().map(&mut ring).collect()).collect()
+        self.points
+            .iter()
+            .map(|slab| slab.iter().map(&mut ring).collect())
+            .collect()
     }
 
     /// The silhouette from a beam's source.
     pub fn seen(&self, frame: &BeamFrame) -> Silhouette {
         let on_plane = |p: DVec3| frame.project(p).map(|(at, _)| at);
-        let edges: Vec<[[f64; 2]; 2]> =
-            self.edges.iter().filter_map(|[a, b]| Some([on_plane(*a)?, on_plane(*b)?])).collect();
-        Silhouette { is_cut: edges.len() < self.edges.len(), edges }
+        let edges: Vec<[[f64; 2]; 2]> = self
+            .edges
+            .iter()
+            .filter_map(|[a, b]| Some([on_plane(*a)?, on_plane(*b)?]))
+            .collect();
+        Silhouette {
+            is_cut: edges.len() < self.edges.len(),
+            edges,
+        }
     }
 }
 
 impl Margin {
     pub fn uniform(mm: f64) -> Self {
-        Self { x_mm: [mm; 2], y_mm: [mm; 2] }
+        Self {
+            x_mm: [mm; 2],
+            y_mm: [mm; 2],
+        }
     }
 
     /// Along x (0) or y (1).
@@ -120,24 +160,42 @@ impl Silhouette {
     /// The extent of the grown silhouette along x and y; `None` if nothing is seen.
     pub fn extent_mm(&self, margin: &Margin) -> Option<[[f64; 2]; 2]> {
         let corners = self.edges.iter().flatten();
-        let (low, high) = corners.fold(([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]), |(low, high), p| {
-            ([0, 1].map(|a| p[a].min(low[a])), [0, 1].map(|a| p[a].max(high[a])))
-        });
+        let (low, high) = corners.fold(
+            ([f64::INFINITY; 2], [f64::NEG_INFINITY; 2]),
+            |(low, high), p| {
+                (
+                    [0, 1].map(|a| p[a].min(low[a])),
+                    [0, 1].map(|a| p[a].max(high[a])),
+                )
+            },
+        );
         let grown = |a: usize| [low[a] - margin.along(a)[0], high[a] + margin.along(a)[1]];
         (low[0] <= high[0]).then(|| [grown(0), grown(1)])
     }
 
     /// The outermost points along `travel` (0: x, 1: y) of the grown silhouette in strips across it, `None` for strips that it does
     /// not meet. Strips ascend; one of no width is a line.
-    pub fn spans_mm(&self, travel: usize, strips: &[[f64; 2]], margin: &Margin) -> Vec<Option<[f64; 2]>> {
+    pub fn spans_mm(
+        &self,
+        travel: usize,
+        strips: &[[f64; 2]],
+        margin: &Margin,
+    ) -> Vec<Option<[f64; 2]>> {
         let mut spans: Vec<Option<[f64; 2]>> = vec![None; strips.len()];
         let across = 1 - travel;
         let [down, up] = margin.along(across);
         let grow = margin.along(travel);
         for ends in &self.edges {
             // Ascending across the strips.
-            let [a, b] = if ends[0][across] <= ends[1][across] { *ends } else { [ends[1], ends[0]] };
-            let edge = Edge { from: [a[across], a[travel]], to: [b[across], b[travel]] };
+            let [a, b] = if ends[0][across] <= ends[1][across] {
+                *ends
+            } else {
+                [ends[1], ends[0]]
+            };
+            let edge = Edge {
+                from: [a[across], a[travel]],
+                to: [b[across], b[travel]],
+            };
             let first = strips.partition_point(|s| s[1] < edge.from[0] - down);
             for (strip, span) in strips.iter().zip(&mut spans).skip(first) {
                 if strip[0] > edge.to[0] + up {
@@ -146,7 +204,11 @@ impl Silhouette {
                 for (n, sign) in [(0, -1.0), (1, 1.0)] {
                     if let Some(reach) = edge.reach(*strip, sign, grow[n], [down, up]) {
                         let held = &mut span.get_or_insert([f64::INFINITY, f64::NEG_INFINITY])[n];
-                        *held = if sign < 0.0 { held.min(reach) } else { held.max(reach) };
+                        *held = if sign < 0.0 {
+                            held.min(reach)
+                        } else {
+                            held.max(reach)
+                        };
                     }
                 }
             }
@@ -166,7 +228,11 @@ impl Edge {
     /// Position along travel at a position across; the edge's end beyond it.
     fn at(&self, across: f64) -> f64 {
         let length = self.to[0] - self.from[0];
-        let share = if length > 0.0 { ((across - self.from[0]) / length).clamp(0.0, 1.0) } else { 0.0 };
+        let share = if length > 0.0 {
+            ((across - self.from[0]) / length).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
         self.from[1] + share * (self.to[1] - self.from[1])
     }
 
@@ -188,18 +254,28 @@ impl Edge {
         for (side, way, margin) in [(strip[1], 1.0, down), (strip[0], -1.0, up)] {
             let distance = |across: f64| way * (across - side);
             let ends = [self.from, self.to].map(|p| (distance(p[0]), sign * p[1]));
-            let [(d0, x0), (d1, x1)] = if ends[0].0 <= ends[1].0 { ends } else { [ends[1], ends[0]] };
+            let [(d0, x0), (d1, x1)] = if ends[0].0 <= ends[1].0 {
+                ends
+            } else {
+                [ends[1], ends[0]]
+            };
             if margin > 0.0 && d1 > 0.0 && d0 < margin {
                 let slope = if d1 > d0 { (x1 - x0) / (d1 - d0) } else { 0.0 };
                 let (near, far) = (d0.max(0.0), d1.min(margin));
                 let value = |d: f64| {
-                    let x = if d1 > d0 { x0 + slope * (d - d0) } else { x0.max(x1) };
+                    let x = if d1 > d0 {
+                        x0 + slope * (d - d0)
+                    } else {
+                        x0.max(x1)
+                    };
                     x + grow_mm * (1.0 - (d / margin).powi(2)).max(0.0).sqrt()
                 };
                 // Where the ellipse's tangent is the edge: d/dd (slope d + g sqrt(1 - (d/m)^2)) = 0.
-                let touching =
-                    slope * margin * margin / (slope * margin).hypot(grow_mm).max(f64::MIN_POSITIVE);
-                [near, far, touching.clamp(near, far)].into_iter().for_each(|d| put(value(d)));
+                let touching = slope * margin * margin
+                    / (slope * margin).hypot(grow_mm).max(f64::MIN_POSITIVE);
+                [near, far, touching.clamp(near, far)]
+                    .into_iter()
+                    .for_each(|d| put(value(d)));
             }
         }
         farthest.map(|value| sign * value)
@@ -221,7 +297,14 @@ mod tests {
     }
 
     fn frame(gantry: f64, collimator: f64, couch: f64) -> BeamFrame {
-        BeamFrame::new(PatientPosition::Hfs, gantry, collimator, couch, DVec3::ZERO, 1000.0)
+        BeamFrame::new(
+            PatientPosition::Hfs,
+            gantry,
+            collimator,
+            couch,
+            DVec3::ZERO,
+            1000.0,
+        )
     }
 
     /// From the source at distance S a sphere of radius r is a cone of half angle asin(r/S): S tan of it on the plane of
@@ -230,20 +313,39 @@ mod tests {
     fn a_sphere_at_the_isocentre_is_a_circle_of_its_tangent_cone() {
         let hull = hull(&sphere_contours(&grid(), DVec3::ZERO, 25.0));
         let radius = 25.0 * 1000.0 / (1000.0_f64.powi(2) - 25.0 * 25.0).sqrt();
-        for (gantry, collimator, couch) in [(0.0, 0.0, 0.0), (90.0, 30.0, 0.0), (215.0, 12.0, 300.0)] {
+        for (gantry, collimator, couch) in
+            [(0.0, 0.0, 0.0), (90.0, 30.0, 0.0), (215.0, 12.0, 300.0)]
+        {
             let seen = hull.seen(&frame(gantry, collimator, couch));
             let [x, y] = seen.extent_mm(&Margin::uniform(0.0)).expect("an extent");
-            for (got, want) in [(x[0], -radius), (x[1], radius), (y[0], -radius), (y[1], radius)] {
+            for (got, want) in [
+                (x[0], -radius),
+                (x[1], radius),
+                (y[0], -radius),
+                (y[1], radius),
+            ] {
                 let out = (got - want) * want.signum();
-                assert!((-0.6..0.6).contains(&out), "gantry {gantry}: {got}, not {want}");
+                assert!(
+                    (-0.6..0.6).contains(&out),
+                    "gantry {gantry}: {got}, not {want}"
+                );
             }
             // A chord of the grown circle.
             let lines: Vec<[f64; 2]> = [-20.0, 0.0, 11.0].map(|c| [c, c]).to_vec();
-            for (line, span) in lines.iter().zip(seen.spans_mm(0, &lines, &Margin::uniform(7.0))) {
+            for (line, span) in lines
+                .iter()
+                .zip(seen.spans_mm(0, &lines, &Margin::uniform(7.0)))
+            {
                 let want = ((radius + 7.0).powi(2) - line[0] * line[0]).sqrt();
                 let [left, right] = span.expect("a chord");
-                assert!((-0.7..0.7).contains(&(right - want)), "{line:?}: {right}, not {want}");
-                assert!((-0.7..0.7).contains(&(-left - want)), "{line:?}: {left}, not {want}");
+                assert!(
+                    (-0.7..0.7).contains(&(right - want)),
+                    "{line:?}: {right}, not {want}"
+                );
+                assert!(
+                    (-0.7..0.7).contains(&(-left - want)),
+                    "{line:?}: {left}, not {want}"
+                );
             }
         }
     }
@@ -251,10 +353,17 @@ mod tests {
     /// The near face of a box is magnified by SAD / (SAD - z).
     #[test]
     fn a_box_shows_its_near_face() {
-        let hull = hull(&box_contours(&grid(), DVec3::ZERO, DVec3::new(20.0, 40.0, 30.0)));
+        let hull = hull(&box_contours(
+            &grid(),
+            DVec3::ZERO,
+            DVec3::new(20.0, 40.0, 30.0),
+        ));
         let seen = hull.seen(&frame(0.0, 0.0, 0.0));
         let scale = 1000.0 / (1000.0 - 20.0);
-        let margin = Margin { x_mm: [1.0, 2.0], y_mm: [3.0, 4.0] };
+        let margin = Margin {
+            x_mm: [1.0, 2.0],
+            y_mm: [3.0, 4.0],
+        };
         let [x, y] = seen.extent_mm(&margin).expect("an extent");
         // Planes from -15 to 15 each stand for a mm.
         for (got, want) in x.into_iter().chain(y).zip([
@@ -282,9 +391,13 @@ mod tests {
             })
             .collect();
         let seen = hull(&contours).seen(&frame(70.0, 25.0, 15.0));
-        let margin = Margin { x_mm: [5.0, 3.0], y_mm: [4.0, 8.0] };
-        let strips: Vec<[f64; 2]> =
-            (-10..10).map(|n| [5.0 * f64::from(n), 5.0 * f64::from(n) + 5.0]).collect();
+        let margin = Margin {
+            x_mm: [5.0, 3.0],
+            y_mm: [4.0, 8.0],
+        };
+        let strips: Vec<[f64; 2]> = (-10..10)
+            .map(|n| [5.0 * f64::from(n), 5.0 * f64::from(n) + 5.0])
+            .collect();
         for travel in [0, 1] {
             let (across, got) = (1 - travel, seen.spans_mm(travel, &strips, &margin));
             let mut want = vec![[f64::INFINITY, f64::NEG_INFINITY]; strips.len()];
@@ -311,8 +424,12 @@ mod tests {
                 let got = got.unwrap_or([f64::INFINITY, f64::NEG_INFINITY]);
                 // Exact reaches are outside of sampled ones, by little.
                 for (out, n) in [(want[0] - got[0], 0), (got[1] - want[1], 1)] {
-                    let same = want[n].is_infinite() && (got[n].is_infinite() || got[1] - got[0] < 2.5);
-                    assert!(same || (-1e-9..0.05).contains(&out), "{got:?}, not {want:?}");
+                    let same =
+                        want[n].is_infinite() && (got[n].is_infinite() || got[1] - got[0] < 2.5);
+                    assert!(
+                        same || (-1e-9..0.05).contains(&out),
+                        "{got:?}, not {want:?}"
+                    );
                 }
             }
         }
@@ -322,9 +439,19 @@ mod tests {
     fn what_makes_no_hull_says_why() {
         assert_eq!(Hull::new(&[], None).unwrap_err(), MaskError::NoContours);
         let bad = [DVec3::ZERO, DVec3::X, DVec3::NAN];
-        assert_eq!(Hull::new(&[&bad], None).unwrap_err(), MaskError::NotFinite(0));
+        assert_eq!(
+            Hull::new(&[&bad], None).unwrap_err(),
+            MaskError::NotFinite(0)
+        );
         let behind = hull(&sphere_contours(&grid(), DVec3::ZERO, 25.0));
-        let near = BeamFrame::new(PatientPosition::Hfs, 0.0, 0.0, 0.0, DVec3::new(0.0, 1000.0, 0.0), 1000.0);
+        let near = BeamFrame::new(
+            PatientPosition::Hfs,
+            0.0,
+            0.0,
+            0.0,
+            DVec3::new(0.0, 1000.0, 0.0),
+            1000.0,
+        );
         assert!(behind.seen(&near).is_cut);
     }
 }

@@ -28,8 +28,15 @@ pub(super) struct Slab {
 impl Slab {
     /// With every point changed.
     pub fn map(&self, change: impl Fn(&[f64; 2]) -> [f64; 2]) -> Self {
-        let polygons = self.polygons.iter().map(|p| p.iter().map(&change).collect()).collect();
-        Self { reach_mm: self.reach_mm, polygons }
+        let polygons = self
+            .polygons
+            .iter()
+            .map(|p| p.iter().map(&change).collect())
+            .collect();
+        Self {
+            reach_mm: self.reach_mm,
+            polygons,
+        }
     }
 
     /// Length shared with `[low, high]` along the normal, mm.
@@ -47,8 +54,14 @@ impl Slab {
 /// Slabs of contours parallel to the planes of a grid, in the grid's frame; ascending.
 pub(super) fn level(contours: &[Vec<DVec3>], grid: &Grid) -> Vec<Slab> {
     let (z, polygons) = by_plane(contours);
-    let planes = GridPlanes { centres: grid.planes_mm(), edges: &grid.edges_mm(2) };
-    assemble(reaches(&z, Some(planes), planes.thickness_near(z[0])), polygons)
+    let planes = GridPlanes {
+        centres: grid.planes_mm(),
+        edges: &grid.edges_mm(2),
+    };
+    assemble(
+        reaches(&z, Some(planes), planes.thickness_near(z[0])),
+        polygons,
+    )
 }
 
 /// Slabs of contours in a frame of their own (normal along the third coordinate); ascending. A structure of a single
@@ -62,15 +75,20 @@ pub(super) fn free(contours: &[Vec<DVec3>], thickness_mm: f64) -> Vec<Slab> {
 /// that holds the plane, the grid's frame, mm.
 pub fn section_at(grid: &Grid, contours: &[&[DVec3]], plane: usize) -> Vec<Vec<[f64; 2]>> {
     let closed = contours.iter().filter(|c| c.len() > 2);
-    let local: Vec<Vec<DVec3>> =
-        closed.map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect()).collect();
+    let local: Vec<Vec<DVec3>> = closed
+        .map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect())
+        .collect();
     if local.is_empty() {
         return Vec::new();
     }
     let z = grid.planes_mm()[plane];
     let slabs = level(&local, grid);
     let holds = |slab: &Slab| slab.reach_mm[0] <= z && z < slab.reach_mm[1];
-    slabs.into_iter().find(holds).map(|slab| slab.polygons).unwrap_or_default()
+    slabs
+        .into_iter()
+        .find(holds)
+        .map(|slab| slab.polygons)
+        .unwrap_or_default()
 }
 
 pub(super) type Polygon = Vec<[f64; 2]>;
@@ -93,43 +111,72 @@ fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
             let polygons = overlapping(own, &polygons[other]);
             (!polygons.is_empty()).then_some(Slab { reach_mm, polygons })
         };
-        slabs.extend((lowest < low).then(|| bridge([lowest, low], n - 1)).flatten());
-        slabs.push(Slab { reach_mm: [low, high], polygons: own.clone() });
-        slabs.extend((highest > high).then(|| bridge([high, highest], n + 1)).flatten());
+        slabs.extend(
+            (lowest < low)
+                .then(|| bridge([lowest, low], n - 1))
+                .flatten(),
+        );
+        slabs.push(Slab {
+            reach_mm: [low, high],
+            polygons: own.clone(),
+        });
+        slabs.extend(
+            (highest > high)
+                .then(|| bridge([high, highest], n + 1))
+                .flatten(),
+        );
     }
     slabs
 }
 
 /// The polygons that overlap any of the others, with the holes in them.
 fn overlapping(own: &Polygons, others: &Polygons) -> Polygons {
-    let [own_thin, others] = [own, others].map(|side| side.iter().map(thinned).collect::<Polygons>());
-    let goes_on: Vec<bool> = own_thin.iter().map(|p| others.iter().any(|other| overlap(p, other))).collect();
+    let [own_thin, others] =
+        [own, others].map(|side| side.iter().map(thinned).collect::<Polygons>());
+    let goes_on: Vec<bool> = own_thin
+        .iter()
+        .map(|p| others.iter().any(|other| overlap(p, other)))
+        .collect();
     let belongs = |n: usize| {
         let inside = |m: usize| m != n && goes_on[m] && holds(&own_thin[m], own_thin[n][0]);
         goes_on[n] || (0..own.len()).any(inside)
     };
-    (0..own.len()).filter(|&n| belongs(n)).map(|n| own[n].clone()).collect()
+    (0..own.len())
+        .filter(|&n| belongs(n))
+        .map(|n| own[n].clone())
+        .collect()
 }
 
 /// Corners that tell whether polygons overlap: more make no difference that a plane was not drawn for.
 const MOST_CORNERS: usize = 256;
 
 fn thinned(polygon: &Polygon) -> Polygon {
-    polygon.iter().step_by(polygon.len().div_ceil(MOST_CORNERS).max(1)).copied().collect()
+    polygon
+        .iter()
+        .step_by(polygon.len().div_ceil(MOST_CORNERS).max(1))
+        .copied()
+        .collect()
 }
 
 fn overlap(a: &Polygon, b: &Polygon) -> bool {
     let bounds = |p: &Polygon, axis: usize| {
-        p.iter().map(|c| c[axis]).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)))
+        p.iter()
+            .map(|c| c[axis])
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
+                (l.min(v), h.max(v))
+            })
     };
     let apart = (0..2).any(|axis| {
         let ((a_low, a_high), (b_low, b_high)) = (bounds(a, axis), bounds(b, axis));
         a_high < b_low || b_high < a_low
     });
-    let sides = |p: &Polygon| -> Vec<Side> { (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])).collect() };
+    let sides =
+        |p: &Polygon| -> Vec<Side> { (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])).collect() };
     let crossing = || {
         let others = sides(b);
-        sides(a).iter().any(|side| others.iter().any(|other| cross(*side, *other)))
+        sides(a)
+            .iter()
+            .any(|side| others.iter().any(|other| cross(*side, *other)))
     };
     // Equal polygons cross nowhere, and not every corner of one lies in the other.
     let any_of = |of: &Polygon, inside: &Polygon| of.iter().any(|corner| holds(inside, *corner));
@@ -151,15 +198,21 @@ fn holds(polygon: &Polygon, [x, y]: [f64; 2]) -> bool {
 type Side = ([f64; 2], [f64; 2]);
 
 fn cross((a, b): Side, (c, d): Side) -> bool {
-    let turn =
-        |p: [f64; 2], q: [f64; 2], r: [f64; 2]| (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0]);
+    let turn = |p: [f64; 2], q: [f64; 2], r: [f64; 2]| {
+        (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
+    };
     turn(a, b, c) * turn(a, b, d) < 0.0 && turn(c, d, a) * turn(c, d, b) < 0.0
 }
 
 /// Sorts contours by plane: heights of the planes (ascending) and the contours of each.
 pub(super) fn by_plane(contours: &[Vec<DVec3>]) -> (Vec<f64>, Vec<Polygons>) {
     let height = |c: &[DVec3]| c.iter().map(|p| p.z).sum::<f64>() / c.len() as f64;
-    grouped(contours.iter().map(|c| (height(c), c.iter().map(|p| [p.x, p.y]).collect())).collect())
+    grouped(
+        contours
+            .iter()
+            .map(|c| (height(c), c.iter().map(|p| [p.x, p.y]).collect()))
+            .collect(),
+    )
 }
 
 /// Sorts what stands for contours by the heights of their planes: those (ascending), and what each plane has.
@@ -182,14 +235,23 @@ pub(super) fn grouped<T>(mut contours: Vec<(f64, T)>) -> (Vec<f64>, Vec<Vec<T>>)
 /// The reach of each of some planes of contours (heights in the grid's frame, ascending) where no plane is bridged, so
 /// that it does not depend on the contours; else `None`.
 pub(super) fn unbridged(z: &[f64], grid: &Grid) -> Option<Vec<[f64; 2]>> {
-    let planes = GridPlanes { centres: grid.planes_mm(), edges: &grid.edges_mm(2) };
+    let planes = GridPlanes {
+        centres: grid.planes_mm(),
+        edges: &grid.edges_mm(2),
+    };
     let reaches = reaches(z, Some(planes), planes.thickness_near(*z.first()?));
-    reaches.iter().map(|reach| (reach.own_mm == reach.bridged_mm).then_some(reach.own_mm)).collect()
+    reaches
+        .iter()
+        .map(|reach| (reach.own_mm == reach.bridged_mm).then_some(reach.own_mm))
+        .collect()
 }
 
 /// How far a structure that is not bridged ends below and above a plane of contours that lies at its end or at a gap, mm.
 pub(super) fn beyond_mm(z: f64, grid: &Grid, half_step_mm: f64) -> [f64; 2] {
-    let planes = GridPlanes { centres: grid.planes_mm(), edges: &grid.edges_mm(2) };
+    let planes = GridPlanes {
+        centres: grid.planes_mm(),
+        edges: &grid.edges_mm(2),
+    };
     planes.distances_to_edges(z).map(|mm| mm.min(half_step_mm))
 }
 
@@ -203,7 +265,10 @@ struct GridPlanes<'a> {
 
 impl GridPlanes<'_> {
     fn nearest(&self, z: f64) -> usize {
-        self.edges.partition_point(|&e| e <= z).clamp(1, self.centres.len()) - 1
+        self.edges
+            .partition_point(|&e| e <= z)
+            .clamp(1, self.centres.len())
+            - 1
     }
 
     /// The plane at `z`, where there is one.
@@ -219,7 +284,9 @@ impl GridPlanes<'_> {
 
     /// The distances from a height to the edges of the plane it lies on; between planes half a plane either way.
     fn distances_to_edges(&self, z: f64) -> [f64; 2] {
-        self.at(z).map_or([0.5 * self.thickness_near(z); 2], |k| [z - self.edges[k], self.edges[k + 1] - z])
+        self.at(z).map_or([0.5 * self.thickness_near(z); 2], |k| {
+            [z - self.edges[k], self.edges[k + 1] - z]
+        })
     }
 
     fn neighbours(&self, a: f64, b: f64) -> bool {
@@ -234,7 +301,10 @@ impl GridPlanes<'_> {
 fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) -> Vec<Reach> {
     let mut steps: Vec<f64> = z.windows(2).map(|w| w[1] - w[0]).collect();
     steps.sort_by(f64::total_cmp);
-    let usual = steps.get((steps.len().max(1) - 1) / 2).copied().unwrap_or(lone_thickness_mm);
+    let usual = steps
+        .get((steps.len().max(1) - 1) / 2)
+        .copied()
+        .unwrap_or(lone_thickness_mm);
     let neighbours = |a: f64, b: f64| planes.is_some_and(|p| p.neighbours(a, b));
     // The step to the next plane up, where that is the next one, or where one was not drawn.
     let joined = |n: usize| z[n + 1] - z[n] <= NEXT_PLANE * usual || neighbours(z[n], z[n + 1]);
@@ -254,11 +324,16 @@ fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) ->
             Some(p) => p.distances_to_edges(z[n]).map(|mm| mm.min(half)),
             None => [half.min(MOST_BEYOND_MM); 2],
         };
-        let own_mm =
-            [z[n] - below.map_or(end[0], |step| 0.5 * step), z[n] + above.map_or(end[1], |step| 0.5 * step)];
+        let own_mm = [
+            z[n] - below.map_or(end[0], |step| 0.5 * step),
+            z[n] + above.map_or(end[1], |step| 0.5 * step),
+        ];
         let low = (n > 0 && bridged(n - 1)).then(|| 0.5 * (z[n - 1] + z[n]));
         let high = (n + 1 < z.len() && bridged(n)).then(|| 0.5 * (z[n] + z[n + 1]));
-        Reach { own_mm, bridged_mm: [low.unwrap_or(own_mm[0]), high.unwrap_or(own_mm[1])] }
+        Reach {
+            own_mm,
+            bridged_mm: [low.unwrap_or(own_mm[0]), high.unwrap_or(own_mm[1])],
+        }
     };
     (0..z.len()).map(reach).collect()
 }
@@ -268,10 +343,13 @@ mod tests {
     use super::*;
 
     fn reach_of(z: &[f64], centres: &[f64]) -> Vec<[f64; 2]> {
-        let grid =
-            Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [1.0, 1.0], [4, 4], centres).expect("a valid grid");
+        let grid = Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [1.0, 1.0], [4, 4], centres)
+            .expect("a valid grid");
         let edges = grid.edges_mm(2);
-        let planes = GridPlanes { centres: grid.planes_mm(), edges: &edges };
+        let planes = GridPlanes {
+            centres: grid.planes_mm(),
+            edges: &edges,
+        };
         // All on top of one another, so that every bridge is one.
         let reaches = reaches(z, Some(planes), planes.thickness_near(z[0]));
         reaches.iter().map(|r| r.bridged_mm).collect()
@@ -288,16 +366,32 @@ mod tests {
     #[test]
     fn every_other_plane_is_bridged_and_a_wide_gap_is_not() {
         let planes: Vec<f64> = (0..30).map(f64::from).collect();
-        assert_eq!(reach_of(&[2.0, 4.0, 6.0], &planes), [[1.5, 3.0], [3.0, 5.0], [5.0, 6.5]]);
+        assert_eq!(
+            reach_of(&[2.0, 4.0, 6.0], &planes),
+            [[1.5, 3.0], [3.0, 5.0], [5.0, 6.5]]
+        );
         // Drawn on every plane but 5; then nothing until 20.
         let got = reach_of(&[2.0, 3.0, 4.0, 6.0, 7.0, 20.0], &planes);
-        assert_eq!(got, [[1.5, 2.5], [2.5, 3.5], [3.5, 5.0], [5.0, 6.5], [6.5, 7.5], [19.5, 20.5]]);
+        assert_eq!(
+            got,
+            [
+                [1.5, 2.5],
+                [2.5, 3.5],
+                [3.5, 5.0],
+                [5.0, 6.5],
+                [6.5, 7.5],
+                [19.5, 20.5]
+            ]
+        );
     }
 
     #[test]
     fn between_planes_the_ends_reach_half_a_plane() {
         let planes: Vec<f64> = (0..30).map(f64::from).collect();
-        assert_eq!(reach_of(&[2.25, 4.25], &planes), [[1.75, 3.25], [3.25, 4.75]]);
+        assert_eq!(
+            reach_of(&[2.25, 4.25], &planes),
+            [[1.75, 3.25], [3.25, 4.75]]
+        );
         // Drawn more finely than the planes are: half a step.
         assert_eq!(reach_of(&[2.25, 2.75], &planes), [[2.0, 2.5], [2.5, 3.0]]);
     }
@@ -307,8 +401,14 @@ mod tests {
     fn key_slices_end_with_their_planes() {
         let planes: Vec<f64> = (0..30).map(|k| 3.0 * f64::from(k)).collect();
         assert_eq!(reach_of(&[9.0, 45.0], &planes), [[7.5, 27.0], [27.0, 46.5]]);
-        assert_eq!(reach_of(&[9.0, 21.0, 33.0], &planes), [[7.5, 15.0], [15.0, 27.0], [27.0, 34.5]]);
-        let own: Vec<[f64; 2]> = reaches(&[0.0, 36.0], None, 3.0).iter().map(|r| r.own_mm).collect();
+        assert_eq!(
+            reach_of(&[9.0, 21.0, 33.0], &planes),
+            [[7.5, 15.0], [15.0, 27.0], [27.0, 34.5]]
+        );
+        let own: Vec<[f64; 2]> = reaches(&[0.0, 36.0], None, 3.0)
+            .iter()
+            .map(|r| r.own_mm)
+            .collect();
         assert_eq!(own, [[-2.5, 18.0], [18.0, 38.5]]);
     }
 }

@@ -53,12 +53,16 @@ impl Stack {
     /// # Errors
     /// [`StackError`].
     pub fn new(grid: &Grid, contours: &[&[DVec3]]) -> Result<Self, StackError> {
-        if let Some(n) = contours.iter().position(|c| c.iter().any(|p| !p.is_finite())) {
+        if let Some(n) = contours
+            .iter()
+            .position(|c| c.iter().any(|p| !p.is_finite()))
+        {
             return Err(StackError::NotFinite(n));
         }
         let closed = contours.iter().filter(|c| c.len() >= 3);
-        let local: Vec<Vec<DVec3>> =
-            closed.map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect()).collect();
+        let local: Vec<Vec<DVec3>> = closed
+            .map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect())
+            .collect();
         let flat = |c: &Vec<DVec3>| c.iter().all(|p| (p.z - c[0].z).abs() < FLAT_MM);
         if !local.iter().all(flat) {
             return Err(StackError::Across);
@@ -69,8 +73,16 @@ impl Stack {
         let slabs = slabs::level(&local, grid);
         let (z, rings) = slabs::by_plane(&local);
         let ends = ends(&z, grid);
-        let planes = z.into_iter().zip(rings).map(|(z_mm, rings)| Plane { z_mm, rings }).collect();
-        Ok(Self { planes, slabs, ends })
+        let planes = z
+            .into_iter()
+            .zip(rings)
+            .map(|(z_mm, rings)| Plane { z_mm, rings })
+            .collect();
+        Ok(Self {
+            planes,
+            slabs,
+            ends,
+        })
     }
 
     pub fn is_empty(&self) -> bool {
@@ -79,7 +91,10 @@ impl Stack {
 
     /// The rings at a height: those of the contour plane that stands for it in the volume and the DVH.
     pub fn section(&self, z_mm: f64) -> &[Ring] {
-        let at = self.slabs.iter().find(|s| s.reach_mm[0] <= z_mm && z_mm < s.reach_mm[1]);
+        let at = self
+            .slabs
+            .iter()
+            .find(|s| s.reach_mm[0] <= z_mm && z_mm < s.reach_mm[1]);
         at.map_or(&[], |s| &s.polygons)
     }
 
@@ -101,7 +116,10 @@ impl Stack {
             End::After(mm) => mm,
         };
         let last = self.planes.len().checked_sub(1)?;
-        Some([self.planes[0].z_mm - end(0, 0), self.planes[last].z_mm + end(last, 1)])
+        Some([
+            self.planes[0].z_mm - end(0, 0),
+            self.planes[last].z_mm + end(last, 1),
+        ])
     }
 }
 
@@ -114,7 +132,10 @@ fn ends(z: &[f64], grid: &Grid) -> Vec<[End; 2]> {
     let mut steps: Vec<f64> = z.windows(2).map(|w| w[1] - w[0]).collect();
     steps.sort_by(f64::total_cmp);
     let lone = edges[nearest(z[0]) + 1] - edges[nearest(z[0])];
-    let usual = steps.get((steps.len().max(1) - 1) / 2).copied().unwrap_or(lone);
+    let usual = steps
+        .get((steps.len().max(1) - 1) / 2)
+        .copied()
+        .unwrap_or(lone);
     let neighbours = |a: f64, b: f64| {
         let on = |z: f64| (centres[nearest(z)] - z).abs() < 0.1;
         on(a) && on(b) && nearest(b) == nearest(a) + 1

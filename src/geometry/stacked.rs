@@ -45,7 +45,10 @@ impl Classes {
     }
 
     fn no_voxels(&self) -> Vec<BitPlane> {
-        self.kept.iter().map(|plane| BitPlane::unset(plane.size())).collect()
+        self.kept
+            .iter()
+            .map(|plane| BitPlane::unset(plane.size()))
+            .collect()
     }
 
     fn class_at(&self, [x, y, z]: [usize; 3]) -> Class {
@@ -106,19 +109,38 @@ impl Classes {
     /// The voxels of sheets that a line across them reaches from the body, through little air.
     pub fn attached(&self) -> Vec<BitPlane> {
         let mut all = self.no_voxels();
-        for (axis, up) in [(0, true), (0, false), (1, true), (1, false), (2, true), (2, false)] {
+        for (axis, up) in [
+            (0, true),
+            (0, false),
+            (1, true),
+            (1, false),
+            (2, true),
+            (2, false),
+        ] {
             let found = self.follow(axis, up, |_, way| {
                 let mut found = Vec::new();
                 let (mut air_mm, mut sheet_mm) = (0.0, 0.0);
                 for (voxel, step_mm) in way {
                     let class = self.class_at(voxel);
-                    air_mm = if class == Class::Air { air_mm + step_mm } else { 0.0 };
-                    sheet_mm = if class == Class::Sheet { sheet_mm + step_mm } else { 0.0 };
+                    air_mm = if class == Class::Air {
+                        air_mm + step_mm
+                    } else {
+                        0.0
+                    };
+                    sheet_mm = if class == Class::Sheet {
+                        sheet_mm + step_mm
+                    } else {
+                        0.0
+                    };
                     if class == Class::Kept || air_mm > MOST_AIR_MM || sheet_mm > MOST_SHEET_MM {
                         break;
                     }
                     if class == Class::Sheet {
-                        found.push(Span { first: voxel, axis, count: 1 });
+                        found.push(Span {
+                            first: voxel,
+                            axis,
+                            count: 1,
+                        });
                     }
                 }
                 found
@@ -139,10 +161,18 @@ impl Classes {
                     let class = self.class_at(voxel);
                     if class == Class::Kept {
                         let spans = matter_mm > 0.5 * length_mm;
-                        return if spans { vec![Span { first, axis, count }] } else { Vec::new() };
+                        return if spans {
+                            vec![Span { first, axis, count }]
+                        } else {
+                            Vec::new()
+                        };
                     }
                     length_mm += step_mm;
-                    air_mm = if class == Class::Air { air_mm + step_mm } else { 0.0 };
+                    air_mm = if class == Class::Air {
+                        air_mm + step_mm
+                    } else {
+                        0.0
+                    };
                     if air_mm > MOST_AIR_MM {
                         break;
                     }
@@ -159,11 +189,18 @@ impl Classes {
 }
 
 fn mark(planes: &mut [BitPlane], spans: &[Span]) {
-    for &Span { first: [x, y, z], axis, count } in spans {
+    for &Span {
+        first: [x, y, z],
+        axis,
+        count,
+    } in spans
+    {
         match axis {
             0 => planes[z].fill(x..x + count, y, true),
             1 => (y..y + count).for_each(|y| planes[z].fill(x..x + 1, y, true)),
-            _ => planes[z..z + count].iter_mut().for_each(|plane| plane.fill(x..x + 1, y, true)),
+            _ => planes[z..z + count]
+                .iter_mut()
+                .for_each(|plane| plane.fill(x..x + 1, y, true)),
         }
     }
 }
@@ -184,29 +221,47 @@ mod tests {
                 .collect()
         };
         let steps_mm = size.map(|n| vec![2.0; n]);
-        Classes { kept: planes('K'), sheet: planes('s'), light: planes('-'), steps_mm }
+        Classes {
+            kept: planes('K'),
+            sheet: planes('s'),
+            light: planes('-'),
+            steps_mm,
+        }
     }
 
     /// Whether each voxel of a line is set.
     fn set(planes: &[BitPlane]) -> Vec<bool> {
         let of = |plane: &BitPlane| {
             let [nx, ny] = plane.size();
-            (0..nx * ny).map(|n| plane.at(n % nx, n / nx)).collect::<Vec<_>>()
+            (0..nx * ny)
+                .map(|n| plane.at(n % nx, n / nx))
+                .collect::<Vec<_>>()
         };
         planes.iter().flat_map(of).collect()
     }
 
     fn bridged(axis: usize, line: &str) -> String {
         let bridges = set(&along(axis, line).bridges());
-        line.chars().zip(bridges).map(|(letter, bridge)| if bridge { '#' } else { letter }).collect()
+        line.chars()
+            .zip(bridges)
+            .map(|(letter, bridge)| if bridge { '#' } else { letter })
+            .collect()
     }
 
     #[test]
     fn light_layers_between_kept_ones_are_bridged() {
         for axis in 0..3 {
             assert_eq!(bridged(axis, "--KK------KK--"), "--KK######KK--");
-            assert_eq!(bridged(axis, ".KK.--s-...-----K."), ".KK#############K.", "a sheet, and 6 mm of air");
-            assert_eq!(bridged(axis, "K----....-----K"), "K----....-----K", "8 mm of air end the stack");
+            assert_eq!(
+                bridged(axis, ".KK.--s-...-----K."),
+                ".KK#############K.",
+                "a sheet, and 6 mm of air"
+            );
+            assert_eq!(
+                bridged(axis, "K----....-----K"),
+                "K----....-----K",
+                "8 mm of air end the stack"
+            );
             assert_eq!(bridged(axis, "K-..K---K"), "K-..K###K", "mostly air");
         }
     }
@@ -223,7 +278,11 @@ mod tests {
             };
             assert_eq!(reached("ss.KK...ss----s.."), [0, 1, 8, 9, 14]);
             assert_eq!(reached("KK....ss"), [0_usize; 0], "8 mm off");
-            assert_eq!(reached("Kssssssss"), [1, 2, 3, 4, 5, 6], "12 mm at the most");
+            assert_eq!(
+                reached("Kssssssss"),
+                [1, 2, 3, 4, 5, 6],
+                "12 mm at the most"
+            );
         }
     }
 }

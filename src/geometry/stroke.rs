@@ -46,7 +46,10 @@ impl Facing {
         let along = (0..3).find(|a| grid.axes()[*a].dot(normal).abs() > 0.999_99);
         match along.ok_or(StrokeError::Oblique)? {
             2 => Ok(Self::Plane(voxel[2])),
-            axis => Ok(Self::Across { axis, pixel: voxel[axis] }),
+            axis => Ok(Self::Across {
+                axis,
+                pixel: voxel[axis],
+            }),
         }
     }
 }
@@ -64,12 +67,15 @@ pub fn disc_stroke(
     radius_mm: f64,
 ) -> Result<Vec<Section>, StrokeError> {
     // A stroke that leaves the CT ends at its edge.
-    let facing = Facing::new(grid, normal, to_mm).or_else(|_| Facing::new(grid, normal, from_mm))?;
+    let facing =
+        Facing::new(grid, normal, to_mm).or_else(|_| Facing::new(grid, normal, from_mm))?;
     let ends = [from_mm, to_mm].map(|p| grid.local_from_patient(p));
     Ok(match facing {
         Facing::Plane(plane) => {
             let discs = ends.map(|p| disc([p.x, p.y], radius_mm));
-            section(grid, plane, hull(discs.concat())).into_iter().collect()
+            section(grid, plane, hull(discs.concat()))
+                .into_iter()
+                .collect()
         }
         Facing::Across { axis, pixel } => {
             let other = 1 - axis;
@@ -96,7 +102,9 @@ pub fn sphere_stroke(
     }
     let rises = (ends[1].z - ends[0].z).abs();
     let steps = (rises / radius_mm * STEPS_PER_RADIUS).ceil().max(1.0) as usize;
-    let centres: Vec<DVec3> = (0..=steps).map(|n| ends[0].lerp(ends[1], n as f64 / steps as f64)).collect();
+    let centres: Vec<DVec3> = (0..=steps)
+        .map(|n| ends[0].lerp(ends[1], n as f64 / steps as f64))
+        .collect();
     // The plane cuts the swept sphere, which is convex, in a convex polygon.
     let cut = |plane: usize| {
         let z = grid.planes_mm()[plane];
@@ -109,7 +117,11 @@ pub fn sphere_stroke(
     let sections: Vec<Section> = (0..grid.planes_mm().len()).filter_map(cut).collect();
     if sections.is_empty() {
         let discs = ends.map(|p| disc([p.x, p.y], radius_mm));
-        return Ok(section(grid, nearest_plane(grid, ends[1].z), hull(discs.concat())).into_iter().collect());
+        return Ok(
+            section(grid, nearest_plane(grid, ends[1].z), hull(discs.concat()))
+                .into_iter()
+                .collect(),
+        );
     }
     Ok(sections)
 }
@@ -119,14 +131,21 @@ pub fn sphere_stroke(
 ///
 /// # Errors
 /// [`StrokeError`].
-pub fn outline_sections(grid: &Grid, normal: DVec3, outline: &[DVec3]) -> Result<Vec<Section>, StrokeError> {
-    let inside = outline.iter().find(|p| grid.contains(**p)).ok_or(StrokeError::Outside)?;
+pub fn outline_sections(
+    grid: &Grid,
+    normal: DVec3,
+    outline: &[DVec3],
+) -> Result<Vec<Section>, StrokeError> {
+    let inside = outline
+        .iter()
+        .find(|p| grid.contains(**p))
+        .ok_or(StrokeError::Outside)?;
     let facing = Facing::new(grid, normal, *inside)?;
     let local = outline.iter().map(|p| grid.local_from_patient(*p));
     Ok(match facing {
-        Facing::Plane(plane) => {
-            section(grid, plane, local.map(|p| [p.x, p.y]).collect()).into_iter().collect()
-        }
+        Facing::Plane(plane) => section(grid, plane, local.map(|p| [p.x, p.y]).collect())
+            .into_iter()
+            .collect(),
         Facing::Across { axis, pixel } => {
             let outline: Vec<[f64; 2]> = local.map(|p| [p[1 - axis], p.z]).collect();
             strips(grid, axis, pixel, &outline, None)
@@ -141,19 +160,35 @@ fn nearest_plane(grid: &Grid, z: f64) -> usize {
 
 /// Rectangles one pixel thick where the planes of the grid cut a shape of a view across them (grid's other axis, z).
 /// A shape between two planes marks the one nearest to `or_at` with its width there.
-fn strips(grid: &Grid, axis: usize, pixel: usize, shape: &[[f64; 2]], or_at: Option<f64>) -> Vec<Section> {
+fn strips(
+    grid: &Grid,
+    axis: usize,
+    pixel: usize,
+    shape: &[[f64; 2]],
+    or_at: Option<f64>,
+) -> Vec<Section> {
     let spacing = grid.spacing_xy_mm()[axis];
-    let (low, high) = ((pixel as f64 - 0.5) * spacing, (pixel as f64 + 0.5) * spacing);
+    let (low, high) = (
+        (pixel as f64 - 0.5) * spacing,
+        (pixel as f64 + 0.5) * spacing,
+    );
     let on = |plane: usize, z: f64| {
         let rectangle = move |[from, to]: [f64; 2]| {
             let corners = [[low, from], [high, from], [high, to], [low, to]];
             let polygon = corners.map(|[a, b]| if axis == 0 { [a, b] } else { [b, a] });
             section(grid, plane, polygon.to_vec())
         };
-        spans(shape, z).into_iter().filter_map(rectangle).collect::<Vec<Section>>()
+        spans(shape, z)
+            .into_iter()
+            .filter_map(rectangle)
+            .collect::<Vec<Section>>()
     };
-    let all: Vec<Section> =
-        grid.planes_mm().iter().enumerate().flat_map(|(plane, &z)| on(plane, z)).collect();
+    let all: Vec<Section> = grid
+        .planes_mm()
+        .iter()
+        .enumerate()
+        .flat_map(|(plane, &z)| on(plane, z))
+        .collect();
     match or_at {
         Some(z) if all.is_empty() => on(nearest_plane(grid, z), z),
         _ => all,
@@ -170,13 +205,19 @@ fn spans(polygon: &[[f64; 2]], level: f64) -> Vec<[f64; 2]> {
         }
     }
     crossings.sort_by(f64::total_cmp);
-    crossings.chunks_exact(2).map(|pair| [pair[0], pair[1]]).filter(|[from, to]| to - from > 1e-6).collect()
+    crossings
+        .chunks_exact(2)
+        .map(|pair| [pair[0], pair[1]])
+        .filter(|[from, to]| to - from > 1e-6)
+        .collect()
 }
 
 /// A polygon as large as the disc.
 fn disc(centre: [f64; 2], radius: f64) -> Vec<[f64; 2]> {
     // The sagitta of a side is r (1 - cos(pi / n)), nearly r pi^2 / (2 n^2).
-    let corners = (0.5 * TAU * (radius / (2.0 * ROUND_MM)).sqrt()).ceil().clamp(16.0, 240.0);
+    let corners = (0.5 * TAU * (radius / (2.0 * ROUND_MM)).sqrt())
+        .ceil()
+        .clamp(16.0, 240.0);
     let angle = TAU / corners;
     let radius = radius * (angle / angle.sin()).sqrt();
     (0..corners as usize)
@@ -237,7 +278,10 @@ mod tests {
 
     fn area(polygon: &[[f64; 2]]) -> f64 {
         let pairs = polygon.iter().zip(polygon.iter().cycle().skip(1));
-        0.5 * pairs.map(|(a, b)| a[0] * b[1] - a[1] * b[0]).sum::<f64>().abs()
+        0.5 * pairs
+            .map(|(a, b)| a[0] * b[1] - a[1] * b[0])
+            .sum::<f64>()
+            .abs()
     }
 
     fn near(got: f64, want: f64, share: f64) {
@@ -256,11 +300,21 @@ mod tests {
         near(area(&dot[0].polygon), PI * 64.0, 1e-6);
         // A quarter of a disc at the corner of the CT.
         let corner = DVec3::new(49.999, 49.999, 3.75);
-        near(area(&disc_stroke(&grid, DVec3::Z, corner, corner, 8.0).unwrap()[0].polygon), PI * 16.0, 2e-3);
+        near(
+            area(&disc_stroke(&grid, DVec3::Z, corner, corner, 8.0).unwrap()[0].polygon),
+            PI * 16.0,
+            2e-3,
+        );
         let beyond = DVec3::new(70.0, 0.0, 0.0);
-        assert_eq!(disc_stroke(&grid, DVec3::Z, beyond, beyond, 8.0), Err(StrokeError::Outside));
+        assert_eq!(
+            disc_stroke(&grid, DVec3::Z, beyond, beyond, 8.0),
+            Err(StrokeError::Outside)
+        );
         let oblique = DVec3::new(0.0, 0.6, 0.8);
-        assert_eq!(disc_stroke(&grid, oblique, from, to, 8.0), Err(StrokeError::Oblique));
+        assert_eq!(
+            disc_stroke(&grid, oblique, from, to, 8.0),
+            Err(StrokeError::Oblique)
+        );
     }
 
     /// The chords of a circle of 8 mm at the heights of the planes, each one pixel thick.
@@ -276,7 +330,11 @@ mod tests {
                 near(area(&strip.polygon), 2.0 * (64.0 - dz * dz).sqrt(), 0.01);
                 let across: Vec<f64> = strip.polygon.iter().map(|p| p[axis]).collect();
                 // The pixel that holds 4.3 mm ends at 4 and 5 mm, 53.5 and 54.5 mm from the first pixel's middle.
-                assert!(across.iter().all(|a| (a - 53.5).abs() < 1e-9 || (a - 54.5).abs() < 1e-9));
+                assert!(
+                    across
+                        .iter()
+                        .all(|a| (a - 53.5).abs() < 1e-9 || (a - 54.5).abs() < 1e-9)
+                );
             }
             // Between two planes a small brush marks the nearer one.
             let between = DVec3::new(4.3, 4.3, 2.3);
@@ -292,13 +350,18 @@ mod tests {
         for axes in [[DVec3::X, DVec3::Y], [turn.x_axis, turn.y_axis]] {
             let grid = grid(axes);
             let at = axes[0] * 3.0 - axes[1] * 5.0;
-            let volume = |sections: &[Section]| 2.5 * sections.iter().map(|s| area(&s.polygon)).sum::<f64>();
+            let volume =
+                |sections: &[Section]| 2.5 * sections.iter().map(|s| area(&s.polygon)).sum::<f64>();
             let sphere = sphere_stroke(&grid, at, at, 15.0).unwrap();
             near(volume(&sphere), 4.0 / 3.0 * PI * 15.0_f64.powi(3), 0.01);
             // Up the normal: a cylinder between the two halves.
             let up = at + axes[0].cross(axes[1]) * 20.0;
             let capsule = sphere_stroke(&grid, at, up, 15.0).unwrap();
-            near(volume(&capsule), 4.0 / 3.0 * PI * 15.0_f64.powi(3) + PI * 225.0 * 20.0, 0.01);
+            near(
+                volume(&capsule),
+                4.0 / 3.0 * PI * 15.0_f64.powi(3) + PI * 225.0 * 20.0,
+                0.01,
+            );
             let small = sphere_stroke(&grid, at, at, 1.0).unwrap();
             assert_eq!(small.len(), 1, "1.25 mm from either plane");
         }
@@ -308,12 +371,15 @@ mod tests {
     fn an_outline_is_itself_on_a_plane_and_strips_across() {
         let grid = grid([DVec3::X, DVec3::Y]);
         let square = |u: DVec3, v: DVec3| {
-            [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]].map(|[a, b]| (u * a + v * b) * 10.0)
+            [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]
+                .map(|[a, b]| (u * a + v * b) * 10.0)
         };
         let own = outline_sections(&grid, DVec3::Z, &square(DVec3::X, DVec3::Y)).unwrap();
         near(area(&own[0].polygon), 400.0, 1e-9);
         let strips = outline_sections(&grid, DVec3::X, &square(DVec3::Y, DVec3::Z)).unwrap();
         assert_eq!(strips.len(), 8, "planes from -8.75 to 8.75 mm");
-        strips.iter().for_each(|s| near(area(&s.polygon), 20.0, 1e-9));
+        strips
+            .iter()
+            .for_each(|s| near(area(&s.polygon), 20.0, 1e-9));
     }
 }

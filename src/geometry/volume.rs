@@ -33,7 +33,10 @@ pub struct Volume<T: 'static> {
 /// The values of a volume: its own, or those of an array of another library, as long as its owner is held.
 enum Values<T: 'static> {
     Own(Vec<T>),
-    Lent { values: &'static [T], _owner: Box<dyn Any + Send + Sync> },
+    Lent {
+        values: &'static [T],
+        _owner: Box<dyn Any + Send + Sync>,
+    },
 }
 
 impl<T> Values<T> {
@@ -59,7 +62,12 @@ impl<T> Volume<T> {
     /// (readers check what a file holds before they come here).
     pub fn new(grid: Arc<Grid>, data: Vec<T>) -> Self {
         assert_eq!(data.len(), grid.len(), "one value a voxel");
-        Self { id: VolumeId::next(), grid, data: Values::Own(data), greatest: OnceLock::new() }
+        Self {
+            id: VolumeId::next(),
+            grid,
+            data: Values::Own(data),
+            greatest: OnceLock::new(),
+        }
     }
 
     /// Values in memory that is another's: `owner` keeps them where they are, unchanged, as long as the volume holds it.
@@ -68,8 +76,16 @@ impl<T> Volume<T> {
     /// As [`Volume::new`].
     pub fn lent(grid: Arc<Grid>, values: &'static [T], owner: Box<dyn Any + Send + Sync>) -> Self {
         assert_eq!(values.len(), grid.len(), "one value a voxel");
-        let data = Values::Lent { values, _owner: owner };
-        Self { id: VolumeId::next(), grid, data, greatest: OnceLock::new() }
+        let data = Values::Lent {
+            values,
+            _owner: owner,
+        };
+        Self {
+            id: VolumeId::next(),
+            grid,
+            data,
+            greatest: OnceLock::new(),
+        }
     }
 
     pub fn id(&self) -> VolumeId {
@@ -98,7 +114,9 @@ impl<T: Copy> Volume<T> {
 
     /// The value of the voxel that holds a patient position, `None` outside the grid.
     pub fn nearest(&self, patient_mm: DVec3) -> Option<T> {
-        self.grid.voxel_at(patient_mm).map(|[i, j, k]| self.at(i, j, k))
+        self.grid
+            .voxel_at(patient_mm)
+            .map(|[i, j, k]| self.at(i, j, k))
     }
 }
 
@@ -109,9 +127,19 @@ impl<T: Copy + Sync> Volume<T> {
         // Whole parts are looked at without a branch, as hardly any has one.
         let in_part = |(n, part): (usize, &[T])| {
             let any = part.iter().fold(false, |any, value| any | holds(*value));
-            any.then(|| n * TAKEN + part.iter().position(|value| holds(*value)).unwrap_or_default())
+            any.then(|| {
+                n * TAKEN
+                    + part
+                        .iter()
+                        .position(|value| holds(*value))
+                        .unwrap_or_default()
+            })
         };
-        let n = self.data().par_chunks(TAKEN).enumerate().find_map_first(in_part)?;
+        let n = self
+            .data()
+            .par_chunks(TAKEN)
+            .enumerate()
+            .find_map_first(in_part)?;
         Some(([n % nx, n / nx % ny, n / (nx * ny)], self.data()[n]))
     }
 
@@ -127,7 +155,12 @@ impl<T: Copy + Sync> Volume<T> {
         let both = |a: [Range<usize>; 3], b: [Range<usize>; 3]| {
             std::array::from_fn(|i| a[i].start.min(b[i].start)..a[i].end.max(b[i].end))
         };
-        self.data().par_chunks(nx).with_min_len(64).enumerate().filter_map(of_row).reduce_with(both)
+        self.data()
+            .par_chunks(nx)
+            .with_min_len(64)
+            .enumerate()
+            .filter_map(of_row)
+            .reduce_with(both)
     }
 }
 
@@ -143,13 +176,16 @@ impl Volume<f32> {
             Values::Own(values) => values,
             Values::Lent { values, .. } => values.to_vec(),
         };
-        data.par_chunks_mut(TAKEN).for_each(|part| part.iter_mut().for_each(|value| *value *= factor));
+        data.par_chunks_mut(TAKEN)
+            .for_each(|part| part.iter_mut().for_each(|value| *value *= factor));
         Self::new(self.grid, data)
     }
 
     /// The greatest of 0 and the finite values; not-a-number is none.
     pub fn greatest(&self) -> f32 {
-        *self.greatest.get_or_init(|| self.greatest_below(f32::INFINITY))
+        *self
+            .greatest
+            .get_or_init(|| self.greatest_below(f32::INFINITY))
     }
 
     /// The greatest of 0 and the values below `limit`; not-a-number is none.
@@ -158,12 +194,15 @@ impl Volume<f32> {
         let of_part = |part: &[f32]| {
             let (whole, rest) = part.as_chunks::<LANES>();
             let start = rest.iter().fold(0.0, |most, gy| greater(most, *gy));
-            let lanes = whole
-                .iter()
-                .fold([start; LANES], |most, values| std::array::from_fn(|n| greater(most[n], values[n])));
+            let lanes = whole.iter().fold([start; LANES], |most, values| {
+                std::array::from_fn(|n| greater(most[n], values[n]))
+            });
             lanes.into_iter().fold(0.0, f32::max)
         };
-        self.data().par_chunks(TAKEN).map(of_part).reduce(|| 0.0, f32::max)
+        self.data()
+            .par_chunks(TAKEN)
+            .map(of_part)
+            .reduce(|| 0.0, f32::max)
     }
 
     /// Trilinear value at a patient position. `None` outside the box of voxels; in the half voxel between the
@@ -201,7 +240,9 @@ mod tests {
         let size = [37, 41, 53];
         let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, size).unwrap());
         for place in [0, 1, 70_000, 80_396] {
-            let mut data: Vec<f32> = (0..80_401).map(|n| ((n * 7919) % 1000) as f32 * 0.01).collect();
+            let mut data: Vec<f32> = (0..80_401)
+                .map(|n| ((n * 7919) % 1000) as f32 * 0.01)
+                .collect();
             data[place] = 12.5;
             data[500] = f32::NAN;
             data[80_400] = f32::INFINITY;
@@ -223,7 +264,10 @@ mod tests {
         assert!(std::ptr::eq(volume.data(), &LENT[..]) && volume.at(1, 0, 1) == 6.0);
         assert_eq!(Arc::strong_count(&owner), 2);
         let (id, twice) = (volume.id(), volume.scaled(2.0));
-        assert_eq!((twice.data()[7], LENT[7], Arc::strong_count(&owner)), (16.0, 8.0, 1));
+        assert_eq!(
+            (twice.data()[7], LENT[7], Arc::strong_count(&owner)),
+            (16.0, 8.0, 1)
+        );
         assert_ne!(twice.id(), id);
     }
 
@@ -247,7 +291,11 @@ mod tests {
             }
         }
         let v = Volume::new(Arc::new(grid), data);
-        for p in [DVec3::new(1.5, 3.0, 3.5), DVec3::new(10.0, 13.0, 8.1), DVec3::new(4.4, 9.0, 5.0)] {
+        for p in [
+            DVec3::new(1.5, 3.0, 3.5),
+            DVec3::new(10.0, 13.0, 8.1),
+            DVec3::new(4.4, 9.0, 5.0),
+        ] {
             let got = f64::from(v.trilinear(p).expect("inside"));
             assert!((got - f(p)).abs() < 1e-4, "{got} for {}", f(p));
         }

@@ -37,7 +37,10 @@ pub fn clipped(low: DVec3, high: DVec3, from: DVec3, way: DVec3) -> Option<[f64;
     for axis in 0..3 {
         let inverse = way[axis].recip();
         if inverse.is_finite() {
-            let (a, b) = ((low[axis] - from[axis]) * inverse, (high[axis] - from[axis]) * inverse);
+            let (a, b) = (
+                (low[axis] - from[axis]) * inverse,
+                (high[axis] - from[axis]) * inverse,
+            );
             enter = enter.max(a.min(b));
             leave = leave.min(a.max(b));
         } else if !(low[axis] <= from[axis] && from[axis] < high[axis]) {
@@ -81,7 +84,10 @@ impl Planes {
             padded
         });
         let [nx, ny] = [0, 1].map(|axis| part[axis].len().max(1));
-        Self { edges, strides: [1, nx, nx * ny] }
+        Self {
+            edges,
+            strides: [1, nx, nx * ny],
+        }
     }
 }
 
@@ -146,12 +152,14 @@ impl Start {
                 let above = edges.partition_point(|&e| e <= 0.0);
                 (above, above - 2)
             } else if inverse > 0.0 {
-                let ahead = 1 + edges[1..edges.len() - 1].partition_point(|&e| e * inverse <= start.alpha);
+                let ahead =
+                    1 + edges[1..edges.len() - 1].partition_point(|&e| e * inverse <= start.alpha);
                 start.plane_step[axis] = 1;
                 start.voxel_step[axis] = planes.strides[axis];
                 (ahead, ahead - 2)
             } else {
-                let ahead = edges[1..edges.len() - 1].partition_point(|&e| e * inverse > start.alpha);
+                let ahead =
+                    edges[1..edges.len() - 1].partition_point(|&e| e * inverse > start.alpha);
                 start.plane_step[axis] = 1usize.wrapping_neg();
                 start.voxel_step[axis] = planes.strides[axis].wrapping_neg();
                 (ahead, ahead - 1)
@@ -167,10 +175,18 @@ impl Start {
 
     /// Visits the voxel and leaves it through its next plane across an axis (lines 18 and 19 and their like).
     #[inline(always)]
-    fn cross<const AXIS: usize>(&mut self, planes: &Planes, visit: &mut impl FnMut(usize, f64, f64)) {
+    fn cross<const AXIS: usize>(
+        &mut self,
+        planes: &Planes,
+        visit: &mut impl FnMut(usize, f64, f64),
+    ) {
         // Not `f64::min`, which also looks for NaN.
         let next = self.next[AXIS];
-        let crossing = if self.alpha_end < next { self.alpha_end } else { next };
+        let crossing = if self.alpha_end < next {
+            self.alpha_end
+        } else {
+            next
+        };
         visit(self.voxel, self.alpha, crossing);
         self.alpha = crossing;
         self.voxel = self.voxel.wrapping_add(self.voxel_step[AXIS]);
@@ -184,12 +200,16 @@ impl Start {
 /// 2009, appendix). Where the ray passes an edge or corner it goes round it in steps of length 0.
 pub fn nested(planes: &Planes, to_mm: DVec3, mut visit: impl FnMut(usize, f64)) {
     let length_mm = to_mm.length();
-    pieces(planes, to_mm, |voxel, from, until| visit(voxel, (until - from) * length_mm));
+    pieces(planes, to_mm, |voxel, from, until| {
+        visit(voxel, (until - from) * length_mm)
+    });
 }
 
 /// As [`nested`], but calls `visit(voxel, from, until)` with the `alpha`s between which the ray is in the voxel.
 pub fn pieces(planes: &Planes, to_mm: DVec3, mut visit: impl FnMut(usize, f64, f64)) {
-    let Some(mut s) = Start::new(planes, to_mm) else { return };
+    let Some(mut s) = Start::new(planes, to_mm) else {
+        return;
+    };
     while s.alpha < s.alpha_end {
         if s.next[0] < s.next[1] {
             if s.next[0] < s.next[2] {
@@ -214,15 +234,24 @@ mod tests {
     fn grid() -> Grid {
         let turn = glam::DMat3::from_euler(glam::EulerRot::XYZ, 0.3, -0.5, 1.1);
         let planes = [0.0, 2.0, 3.0, 8.0];
-        Grid::new(DVec3::new(5.0, -3.0, 2.0), turn.x_axis, turn.y_axis, [1.5, 2.0], [7, 5], &planes)
-            .expect("a valid grid")
+        Grid::new(
+            DVec3::new(5.0, -3.0, 2.0),
+            turn.x_axis,
+            turn.y_axis,
+            [1.5, 2.0],
+            [7, 5],
+            &planes,
+        )
+        .expect("a valid grid")
     }
 
     /// Voxels and lengths, less the steps of length 0 round edges and corners.
     fn steps(grid: &Grid, from: DVec3, to: DVec3) -> Vec<(usize, f64)> {
         let planes = Planes::seen_from(grid, from);
         let mut steps = Vec::new();
-        nested(&planes, grid.local_direction(to - from), |voxel, length| steps.push((voxel, length)));
+        nested(&planes, grid.local_direction(to - from), |voxel, length| {
+            steps.push((voxel, length))
+        });
         steps.retain(|s| s.1 > 0.0);
         steps
     }
@@ -233,8 +262,10 @@ mod tests {
         let (mut low, mut high) = (0.0_f64, 1.0_f64);
         for axis in 0..3 {
             let e = grid.edges_mm(axis);
-            for (p, q) in [(a[axis] - b[axis], a[axis] - e[0]), (b[axis] - a[axis], e[e.len() - 1] - a[axis])]
-            {
+            for (p, q) in [
+                (a[axis] - b[axis], a[axis] - e[0]),
+                (b[axis] - a[axis], e[e.len() - 1] - a[axis]),
+            ] {
                 if p == 0.0 {
                     if q < 0.0 {
                         return (0.0, 0.0);
@@ -288,16 +319,31 @@ mod tests {
         let a = steps(&cubes(), from.into(), to.into());
         assert_eq!(a.len(), want.len(), "{from:?} to {to:?}: {a:?}");
         for (got, want) in a.iter().zip(want) {
-            assert!(got.0 == want.0 && (got.1 - want.1).abs() < 1e-12, "{from:?} to {to:?}: {a:?}");
+            assert!(
+                got.0 == want.0 && (got.1 - want.1).abs() < 1e-12,
+                "{from:?} to {to:?}: {a:?}"
+            );
         }
     }
 
     #[test]
     fn along_the_axes_both_ways() {
-        check([-9.0, 1.0, 2.0], [9.0, 1.0, 2.0], &[(36, 1.0), (37, 1.0), (38, 1.0), (39, 1.0)]);
-        check([9.0, 1.0, 2.0], [-9.0, 1.0, 2.0], &[(39, 1.0), (38, 1.0), (37, 1.0), (36, 1.0)]);
+        check(
+            [-9.0, 1.0, 2.0],
+            [9.0, 1.0, 2.0],
+            &[(36, 1.0), (37, 1.0), (38, 1.0), (39, 1.0)],
+        );
+        check(
+            [9.0, 1.0, 2.0],
+            [-9.0, 1.0, 2.0],
+            &[(39, 1.0), (38, 1.0), (37, 1.0), (36, 1.0)],
+        );
         check([1.0, 0.0, 9.0], [1.0, 0.0, 2.25], &[(49, 1.0), (33, 0.25)]);
-        check([1.0, 0.0, 1.75], [1.0, 9.0, 1.75], &[(33, 0.5), (37, 1.0), (41, 1.0), (45, 1.0)]);
+        check(
+            [1.0, 0.0, 1.75],
+            [1.0, 9.0, 1.75],
+            &[(33, 0.5), (37, 1.0), (41, 1.0), (45, 1.0)],
+        );
     }
 
     #[test]
@@ -306,7 +352,11 @@ mod tests {
         check([-1.0; 3], [4.0; 3], &[(0, d), (21, d), (42, d), (63, d)]);
         check([4.0; 3], [-1.0; 3], &[(63, d), (42, d), (21, d), (0, d)]);
         let d = 2.0_f64.sqrt();
-        check([-1.0, 4.0, 1.0], [4.0, -1.0, 1.0], &[(28, d), (25, d), (22, d), (19, d)]);
+        check(
+            [-1.0, 4.0, 1.0],
+            [4.0, -1.0, 1.0],
+            &[(28, d), (25, d), (22, d), (19, d)],
+        );
     }
 
     /// Between two voxels the higher one counts; the face at the high end is outside.

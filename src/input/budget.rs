@@ -78,7 +78,9 @@ pub struct OverBudget {
 /// Bytes that a file of this length may unpack to.
 pub fn unpacked_bytes(file: u64) -> u64 {
     // Uncompressed data needs a few bytes for each of its own, whatever the ceiling.
-    FREE_BYTES.saturating_add(file.saturating_mul(TIMES)).min(CEILING_BYTES.max(file.saturating_mul(4)))
+    FREE_BYTES
+        .saturating_add(file.saturating_mul(TIMES))
+        .min(CEILING_BYTES.max(file.saturating_mul(4)))
 }
 
 /// Checks that `wanted` bytes may be allocated for the content of a file of `file` bytes.
@@ -87,7 +89,11 @@ pub fn unpacked_bytes(file: u64) -> u64 {
 /// [`OverBudget`].
 pub fn check_unpacked(file: u64, wanted: u64) -> Result<(), OverBudget> {
     let most = unpacked_bytes(file);
-    if wanted > most { Err(OverBudget { file, wanted, most }) } else { Ok(()) }
+    if wanted > most {
+        Err(OverBudget { file, wanted, most })
+    } else {
+        Ok(())
+    }
 }
 
 /// Bytes in readable units.
@@ -96,7 +102,11 @@ pub fn in_words(bytes: u64) -> String {
     let step = (0..3).take_while(|n| bytes >= 1000u64.pow(n + 1)).count();
     match step {
         0 => format!("{bytes} bytes"),
-        _ => format!("{:.1} {}", bytes as f64 / 1000f64.powi(step as i32), UNITS[step]),
+        _ => format!(
+            "{:.1} {}",
+            bytes as f64 / 1000f64.powi(step as i32),
+            UNITS[step]
+        ),
     }
 }
 
@@ -113,7 +123,9 @@ mod tests {
         // An uncompressed volume of 3 GB is accepted, and no sum overflows.
         assert!(check_unpacked(3 << 30, 12 << 30).is_ok());
         assert!(check_unpacked(u64::MAX, u64::MAX).is_ok());
-        let error = check_unpacked(185_000, 65_500 * 65_500 * 2).unwrap_err().to_string();
+        let error = check_unpacked(185_000, 65_500 * 65_500 * 2)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("8.6 GB") && error.contains("274.4 MB") && error.contains("185.0 kB"),
             "{error}"
@@ -122,7 +134,9 @@ mod tests {
 
     #[test]
     fn bytes_in_words() {
-        let words: Vec<String> = [999, 1000, 1_500_000, 11_800_000_000_000].map(in_words).into();
+        let words: Vec<String> = [999, 1000, 1_500_000, 11_800_000_000_000]
+            .map(in_words)
+            .into();
         assert_eq!(words, ["999 bytes", "1.0 kB", "1.5 MB", "11800.0 GB"]);
     }
 }

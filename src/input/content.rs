@@ -59,7 +59,14 @@ mod tests {
         };
         let whole: Vec<u8> = (0..70_001u32).map(|n| (n * 7 + n / 251) as u8).collect();
         let first = of(&whole);
-        let mut seen = vec![first.clone(), of(&whole[..70_000]), of(&[]), of(&[0]), of(&[0; 8]), of(&[0; 9])];
+        let mut seen = vec![
+            first.clone(),
+            of(&whole[..70_000]),
+            of(&[]),
+            of(&[0]),
+            of(&[0; 8]),
+            of(&[0; 9]),
+        ];
         for at in [0, 7, 8, 65_535, 65_536, 70_000] {
             for bit in [0, 7] {
                 let mut other = whole.clone();

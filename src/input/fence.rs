@@ -31,8 +31,14 @@ pub fn fenced<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
 }
 
 fn in_words(panic: &(dyn Any + Send)) -> String {
-    let words = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
-    format!("its decoder gave up: {}", words.unwrap_or("no reason given"))
+    let words = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or(panic.downcast_ref::<&str>().copied());
+    format!(
+        "its decoder gave up: {}",
+        words.unwrap_or("no reason given")
+    )
 }
 
 #[cfg(test)]

@@ -41,8 +41,17 @@ pub fn open(path: &Path) -> io::Result<(File, u64)> {
 pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
     let about = |metadata: &Metadata| {
         let kind = metadata.file_type();
-        let odd = if kind.is_dir() { Some("a folder") } else { odd_kind(kind) };
-        odd.map(|odd| io::Error::new(io::ErrorKind::InvalidInput, format!("it is {odd}, not a file")))
+        let odd = if kind.is_dir() {
+            Some("a folder")
+        } else {
+            odd_kind(kind)
+        };
+        odd.map(|odd| {
+            io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("it is {odd}, not a file"),
+            )
+        })
     };
     if let Some(refusal) = about(&std::fs::metadata(path)?) {
         return Err(refusal);
@@ -102,7 +111,11 @@ fn text_of(file: File, length: u64, most: u64) -> io::Result<String> {
     let mut text = String::new();
     // Some system files report a length of 0: the bytes read count.
     file.take(most + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > most { Err(too_long(text.len() as u64)) } else { Ok(text) }
+    if text.len() as u64 > most {
+        Err(too_long(text.len() as u64))
+    } else {
+        Ok(text)
+    }
 }
 
 #[cfg(test)]
@@ -115,9 +128,17 @@ mod tests {
         std::fs::write(&path, "0123456789").unwrap();
         assert_eq!(read_text(&path, 10).unwrap(), "0123456789");
         let error = read_text(&path, 9).unwrap_err().to_string();
-        assert!(error.contains("10 bytes") && error.contains("9 bytes"), "{error}");
+        assert!(
+            error.contains("10 bytes") && error.contains("9 bytes"),
+            "{error}"
+        );
         std::fs::remove_file(&path).unwrap();
-        assert!(open(&std::env::temp_dir()).unwrap_err().to_string().contains("a folder"));
+        assert!(
+            open(&std::env::temp_dir())
+                .unwrap_err()
+                .to_string()
+                .contains("a folder")
+        );
         assert_eq!(open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
@@ -128,12 +149,25 @@ mod tests {
         let path = std::env::temp_dir().join(format!("beamsight-sparse-{}", std::process::id()));
         let mut file = File::create(&path).unwrap();
         file.write_all(&[7; 5000]).unwrap();
-        assert_eq!(held_bytes(&file.metadata().unwrap()), 5000, "what is written as a whole");
+        assert_eq!(
+            held_bytes(&file.metadata().unwrap()),
+            5000,
+            "what is written as a whole"
+        );
         file.set_len(1 << 32).unwrap();
         let metadata = file.metadata().unwrap();
-        assert!(metadata.len() == 1 << 32 && held_bytes(&metadata) < 1 << 20, "{}", held_bytes(&metadata));
+        assert!(
+            metadata.len() == 1 << 32 && held_bytes(&metadata) < 1 << 20,
+            "{}",
+            held_bytes(&metadata)
+        );
         // A text of it is refused by its length, before anything is read.
-        assert!(read_text(&path, 1 << 30).unwrap_err().to_string().contains("4.3 GB"));
+        assert!(
+            read_text(&path, 1 << 30)
+                .unwrap_err()
+                .to_string()
+                .contains("4.3 GB")
+        );
         std::fs::remove_file(&path).unwrap();
     }
 

@@ -17,7 +17,11 @@ pub fn keep_trail() {
 
 /// Stamps of the paths read since [`keep_trail`], by absolute path.
 pub fn trail() -> BTreeMap<PathBuf, String> {
-    TRAIL.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+    TRAIL
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+        .unwrap_or_default()
 }
 
 /// Adds a folder whose entries were listed.
@@ -44,7 +48,10 @@ pub fn stamp(path: &Path) -> Option<String> {
 fn stamp_of(metadata: &Metadata) -> String {
     // The length of a folder says nothing.
     let length = if metadata.is_dir() { 0 } else { metadata.len() };
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = metadata
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.unwrap_or_default().as_nanos();
     #[cfg(unix)]
     let changed = {

@@ -29,8 +29,15 @@ mod tests {
     #[test]
     fn arrays_are_read_whole_or_not_at_all() {
         type Pairs = std::collections::BTreeMap<String, Vec<[f64; 2]>>;
-        assert_eq!(from_toml::<Pairs>("x = [[1, 2.5], [3, 4]]").unwrap()["x"], [[1.0, 2.5], [3.0, 4.0]]);
-        for text in ["x = [[1, 2, 3]]", "x = [[1, 2], [1]]", "x = [[1, 2], [1, 2, 3]]"] {
+        assert_eq!(
+            from_toml::<Pairs>("x = [[1, 2.5], [3, 4]]").unwrap()["x"],
+            [[1.0, 2.5], [3.0, 4.0]]
+        );
+        for text in [
+            "x = [[1, 2, 3]]",
+            "x = [[1, 2], [1]]",
+            "x = [[1, 2], [1, 2, 3]]",
+        ] {
             let why = from_toml::<Pairs>(text).unwrap_err().to_string();
             assert!(why.contains("invalid length"), "{text}: {why}");
         }

@@ -13,7 +13,8 @@ use glam::DVec3;
 use physics::Machine;
 use rayon::prelude::*;
 use sequence::{
-    ArcStart, SequenceError, Technique, arc_leaves, arc_of, sequence_beam, turning_reach_mm, widest_map_mm,
+    ArcStart, SequenceError, Technique, arc_leaves, arc_of, sequence_beam, turning_reach_mm,
+    widest_map_mm,
 };
 use std::ops::Range;
 
@@ -54,14 +55,21 @@ fn is_arc(beam: &Beam) -> bool {
 
 /// Width of the sectors of an arc about targets, degrees.
 fn sector_deg(beam: &Beam, machine: &Machine, target_mm: &[DVec3]) -> f64 {
-    let Some(delivery) = &machine.delivery else { return SECTOR_DEG };
-    let far = target_mm.iter().map(|mm| mm.distance(beam.isocentre_mm)).fold(0.0, f64::max);
+    let Some(delivery) = &machine.delivery else {
+        return SECTOR_DEG;
+    };
+    let far = target_mm
+        .iter()
+        .map(|mm| mm.distance(beam.isocentre_mm))
+        .fold(0.0, f64::max);
     SECTOR_DEG.max(CROSSINGS * 2.0 * far / turning_reach_mm(1.0, delivery))
 }
 
 /// Fields of the arc at index `place` of the plan's beams, `count` for each sector of `sector_deg`.
 fn fields_of(beam: &Beam, place: usize, sector_deg: f64, count: usize) -> Vec<Beam> {
-    let Some(arc) = arc_of(beam) else { return Vec::new() };
+    let Some(arc) = arc_of(beam) else {
+        return Vec::new();
+    };
     let field_count = (arc.span_deg() / sector_deg).ceil() as usize * count;
     let mut fields = Vec::with_capacity(field_count);
     for n in 0..field_count {
@@ -69,8 +77,12 @@ fn fields_of(beam: &Beam, place: usize, sector_deg: f64, count: usize) -> Vec<Be
         fields.push(Beam {
             name: format!("{} {gantry_deg:.0}", beam.name),
             // The middle field has the same number whether a sector has one field or several: its columns are then computed once.
-            number: numbers(place).start + (n * FIELDS_A_SECTOR / count + FIELDS_A_SECTOR / count / 2) as u32,
-            control_points: vec![ControlPoint { gantry_deg, ..beam.control_points[0].clone() }],
+            number: numbers(place).start
+                + (n * FIELDS_A_SECTOR / count + FIELDS_A_SECTOR / count / 2) as u32,
+            control_points: vec![ControlPoint {
+                gantry_deg,
+                ..beam.control_points[0].clone()
+            }],
             fluence: None,
             cut_from: None,
             ..beam.clone()
@@ -91,15 +103,29 @@ fn windows(
     beamlet_mm: f64,
 ) -> Result<Vec<FieldWindow>, OptimiseError> {
     let mut windows = Vec::new();
-    for (place, beam) in plan.beams.iter().enumerate().filter(|(_, beam)| is_arc(beam)) {
+    for (place, beam) in plan
+        .beams
+        .iter()
+        .enumerate()
+        .filter(|(_, beam)| is_arc(beam))
+    {
         let machine = Machine::resolve(plan.machine_of(beam))?;
-        let Some(widest_mm) = widest_map_mm(&machine) else { continue };
-        let arc_fields = fields.beams.iter().filter(|field| numbers(place).contains(&field.number));
-        let extents = arc_fields.map(|field| target_extent_mm(field, plan, machine.sad_mm, target_mm));
+        let Some(widest_mm) = widest_map_mm(&machine) else {
+            continue;
+        };
+        let arc_fields = fields
+            .beams
+            .iter()
+            .filter(|field| numbers(place).contains(&field.number));
+        let extents =
+            arc_fields.map(|field| target_extent_mm(field, plan, machine.sad_mm, target_mm));
         let extent = extents.reduce(union).unwrap_or([0.0; 2]);
         // Columns lie on multiples of their width: a map reaches beyond its targets by the margin and up to a column.
         let beyond = MARGIN_MM + beamlet_mm;
-        let columns = [(extent[0] - beyond) / beamlet_mm, (extent[1] + beyond) / beamlet_mm];
+        let columns = [
+            (extent[0] - beyond) / beamlet_mm,
+            (extent[1] + beyond) / beamlet_mm,
+        ];
         let [low, high] = [columns[0].floor(), columns[1].ceil()];
         let held = (widest_mm / beamlet_mm).floor().max(1.0);
         let is_wide = high - low > held;
@@ -111,7 +137,10 @@ fn windows(
                 high.min(held - shared) - held
             };
             let columns_mm = [first, first + held].map(|column| column * beamlet_mm);
-            windows.push(FieldWindow { numbers: numbers(place), columns_mm });
+            windows.push(FieldWindow {
+                numbers: numbers(place),
+                columns_mm,
+            });
         }
     }
     Ok(windows)
@@ -123,7 +152,11 @@ fn target_extent_mm(field: &Beam, plan: &Plan, sad_mm: f64, target_mm: &[DVec3])
     let axis = field.mlc.as_ref().map_or(MlcAxis::X, |mlc| mlc.axis);
     let extents = target_mm.par_iter().filter_map(|mm| {
         let (projected, _) = frame.project(*mm)?;
-        let u = if axis == MlcAxis::X { projected[0] } else { projected[1] };
+        let u = if axis == MlcAxis::X {
+            projected[0]
+        } else {
+            projected[1]
+        };
         Some([u, u])
     });
     extents.reduce(|| [f64::INFINITY, f64::NEG_INFINITY], union)
@@ -138,7 +171,11 @@ impl Sectors {
     ///
     /// # Errors
     /// [`OptimiseError::Machine`].
-    pub fn new(plan: &Plan, target_mm: &[DVec3], beamlet_mm: f64) -> Result<Option<Self>, OptimiseError> {
+    pub fn new(
+        plan: &Plan,
+        target_mm: &[DVec3],
+        beamlet_mm: f64,
+    ) -> Result<Option<Self>, OptimiseError> {
         if !plan.beams.iter().any(is_arc) {
             return Ok(None);
         }
@@ -150,7 +187,12 @@ impl Sectors {
         let middles = plan_of_fields(plan, &sectors_deg, 1);
         let fields = plan_of_fields(plan, &sectors_deg, FIELDS_A_SECTOR);
         let windows = windows(plan, &fields, target_mm, beamlet_mm)?;
-        Ok(Some(Self { middles, fields, plan: plan.clone(), windows }))
+        Ok(Some(Self {
+            middles,
+            fields,
+            plan: plan.clone(),
+            windows,
+        }))
     }
 
     /// Sequences the maps of the sectors from several start positions of the leaves, and refines the best. `middles` is the optimiser of
@@ -167,32 +209,64 @@ impl Sectors {
         report: &mut dyn FnMut(Progress),
     ) -> Result<RefinedLeaves, OptimiseError> {
         let maps = middles.with_maps(&middles.fluences);
-        let sequenced = ArcStart::ALL.into_iter().map(|start| self.sequence(&maps, technique, start));
+        let sequenced = ArcStart::ALL
+            .into_iter()
+            .map(|start| self.sequence(&maps, technique, start));
         let sequenced: Vec<Plan> = sequenced.collect::<Result<_, _>>()?;
         let inputs = inputs.with_plan(&self.fields, &self.windows);
-        let mut fields =
-            Optimiser::new(&inputs, middles.asked().to_vec(), middles.reference_gy, Some(middles))?;
+        let mut fields = Optimiser::new(
+            &inputs,
+            middles.asked().to_vec(),
+            middles.reference_gy,
+            Some(middles),
+        )?;
         match fields.make_columns(control, report) {
-            Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::unrefined(sequenced[0].clone())),
+            Err(_) if control.is_cancelled() => {
+                return Ok(RefinedLeaves::unrefined(sequenced[0].clone()));
+            }
             columns => columns?,
         }
         fields.take_tails(middles);
         let mut best = (sequenced[0].clone(), f64::INFINITY);
         for plan in &sequenced {
-            let candidate = first_pass(&fields, plan, &|beam| self.places(&fields, beam), control, report)?;
+            let candidate = first_pass(
+                &fields,
+                plan,
+                &|beam| self.places(&fields, beam),
+                control,
+                report,
+            )?;
             if candidate.1 < best.1 {
                 best = candidate;
             }
         }
         let extent = Extent::from_fields(&inputs.device);
-        let refined = refine(&fields, &best.0, &|beam| self.places(&fields, beam), extent, control, report)?;
+        let refined = refine(
+            &fields,
+            &best.0,
+            &|beam| self.places(&fields, beam),
+            extent,
+            control,
+            report,
+        )?;
         let extent = Extent::last(&inputs.device);
-        refine(&fields, &refined.plan, &|beam| self.places(&fields, beam), extent, control, report)
+        refine(
+            &fields,
+            &refined.plan,
+            &|beam| self.places(&fields, beam),
+            extent,
+            control,
+            report,
+        )
     }
 
     /// Indices of the fields of an arc or of a static beam among the fields of an optimiser.
     fn places(&self, fields: &Optimiser, beam: &Beam) -> Vec<usize> {
-        let place = self.plan.beams.iter().position(|of_plan| of_plan.number == beam.number);
+        let place = self
+            .plan
+            .beams
+            .iter()
+            .position(|of_plan| of_plan.number == beam.number);
         match place.filter(|_| is_arc(beam)) {
             Some(place) => fields.places_of(|number| numbers(place).contains(&number)),
             None => fields.places_of(|number| number == beam.number),
@@ -200,14 +274,29 @@ impl Sectors {
     }
 
     /// The plan with sequenced leaves.
-    fn sequence(&self, maps: &Plan, technique: Technique, start: ArcStart) -> Result<Plan, OptimiseError> {
-        let mut plan = Plan { normalisation: None, ..self.plan.clone() };
-        for (place, beam) in plan.beams.iter_mut().enumerate().filter(|(_, beam)| analysis::is_computed(beam))
+    fn sequence(
+        &self,
+        maps: &Plan,
+        technique: Technique,
+        start: ArcStart,
+    ) -> Result<Plan, OptimiseError> {
+        let mut plan = Plan {
+            normalisation: None,
+            ..self.plan.clone()
+        };
+        for (place, beam) in plan
+            .beams
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, beam)| analysis::is_computed(beam))
         {
             if is_arc(beam) {
                 let numbers = numbers(place);
-                let sectors: Vec<&Beam> =
-                    maps.beams.iter().filter(|map| numbers.contains(&map.number)).collect();
+                let sectors: Vec<&Beam> = maps
+                    .beams
+                    .iter()
+                    .filter(|map| numbers.contains(&map.number))
+                    .collect();
                 match arc_leaves(&self.plan, beam, &sectors, start) {
                     Ok(leaves) => *beam = leaves,
                     Err(SequenceError::Empty { .. }) => beam.mu = 0.0,
@@ -217,7 +306,9 @@ impl Sectors {
                 let machine = Machine::resolve(self.plan.machine_of(beam))?;
                 match sequence_beam(map, &machine, technique) {
                     Ok(sequenced) => *beam = sequenced.beam,
-                    Err(SequenceError::Empty { .. } | SequenceError::TooSmall { .. }) => beam.mu = 0.0,
+                    Err(SequenceError::Empty { .. } | SequenceError::TooSmall { .. }) => {
+                        beam.mu = 0.0
+                    }
                     Err(why) => return Err(why.into()),
                 }
             }
@@ -233,7 +324,10 @@ fn plan_of_fields(plan: &Plan, sectors_deg: &[f64], count: usize) -> Plan {
         true => fields_of(beam, place, *sector_deg, count),
         false => vec![beam.clone()],
     });
-    Plan { beams: fields.collect(), ..plan.clone() }
+    Plan {
+        beams: fields.collect(),
+        ..plan.clone()
+    }
 }
 
 /// A plan with arcs in place of its beams: full rotations about the isocentre of the first beam, alternately clockwise and
@@ -242,7 +336,9 @@ fn plan_of_fields(plan: &Plan, sectors_deg: &[f64], count: usize) -> Plan {
 pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
     // The collimator is turned, to the other side in each second arc, so that leakage between leaves is spread out. Chosen.
     const COLLIMATOR_DEG: f64 = 10.0;
-    let Some(first) = plan.beams.iter().find(|beam| analysis::is_computed(beam)) else { return plan.clone() };
+    let Some(first) = plan.beams.iter().find(|beam| analysis::is_computed(beam)) else {
+        return plan.clone();
+    };
     let mut arcs = Vec::with_capacity(count);
     for n in 0..count {
         let counter_clockwise = GantryArc {
@@ -264,7 +360,10 @@ pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
         let static_beam = Beam {
             name: format!("ARC{}", n + 1),
             number: n as u32 + 1,
-            control_points: vec![ControlPoint { meterset_weight: 0.0, ..start }],
+            control_points: vec![ControlPoint {
+                meterset_weight: 0.0,
+                ..start
+            }],
             mlc: None,
             fluence: None,
             fluence_limits: Vec::new(),
@@ -273,7 +372,11 @@ pub fn with_arcs(plan: &Plan, count: usize) -> Plan {
         };
         arcs.push(static_beam.along_arc(rotation));
     }
-    Plan { name: format!("{} as arcs", plan.name), beams: arcs, ..plan.clone() }
+    Plan {
+        name: format!("{} as arcs", plan.name),
+        beams: arcs,
+        ..plan.clone()
+    }
 }
 
 #[cfg(test)]
@@ -285,25 +388,51 @@ mod tests {
     /// Middles are among the fields, with the same numbers and angles, so that their columns are computed once; static beams stay.
     #[test]
     fn middles_of_sectors_are_fields() {
-        let jaws = Jaws { x: [-50.0, 50.0], y: [-50.0, 50.0] };
+        let jaws = Jaws {
+            x: [-50.0, 50.0],
+            y: [-50.0, 50.0],
+        };
         let mut plan = Plan::new("P", "generic-6mv");
         plan.beams = vec![Beam::fixed("G40", 7, 40.0, DVec3::ZERO, jaws, 100.0)];
         let target = [DVec3::new(40.0, 0.0, 0.0)];
         assert!(Sectors::new(&plan, &target, 5.0).unwrap().is_none());
         let arcs = with_arcs(&plan, 2);
-        let turns: Vec<GantryArc> = arcs.beams.iter().map(|beam| arc_of(beam).expect("an arc")).collect();
-        assert!(turns.iter().all(|arc| (arc.span_deg() - 358.0).abs() < 1e-9));
+        let turns: Vec<GantryArc> = arcs
+            .beams
+            .iter()
+            .map(|beam| arc_of(beam).expect("an arc"))
+            .collect();
+        assert!(
+            turns
+                .iter()
+                .all(|arc| (arc.span_deg() - 358.0).abs() < 1e-9)
+        );
         assert_eq!((turns[0], turns[1].clockwise), (GantryArc::FULL, false));
         assert!(arcs.beams.iter().all(|beam| beam.fault().is_none()));
         plan.beams.extend(arcs.beams);
-        plan.beams.iter_mut().zip(1..).for_each(|(beam, number)| beam.number = number);
+        plan.beams
+            .iter_mut()
+            .zip(1..)
+            .for_each(|(beam, number)| beam.number = number);
         let sectors = Sectors::new(&plan, &target, 5.0).unwrap().expect("arcs");
-        assert_eq!((sectors.middles.beams.len(), sectors.fields.beams.len()), (1 + 2 * 18, 1 + 2 * 54));
+        assert_eq!(
+            (sectors.middles.beams.len(), sectors.fields.beams.len()),
+            (1 + 2 * 18, 1 + 2 * 54)
+        );
         for middle in &sectors.middles.beams {
-            let field = sectors.fields.beams.iter().find(|field| field.number == middle.number);
+            let field = sectors
+                .fields
+                .beams
+                .iter()
+                .find(|field| field.number == middle.number);
             assert_eq!(field, Some(middle));
         }
-        let mut numbers: Vec<u32> = sectors.fields.beams.iter().map(|beam| beam.number).collect();
+        let mut numbers: Vec<u32> = sectors
+            .fields
+            .beams
+            .iter()
+            .map(|beam| beam.number)
+            .collect();
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), sectors.fields.beams.len());
@@ -311,14 +440,20 @@ mod tests {
 
     fn windows_about(arcs: &Plan, half_width_mm: f64) -> Vec<FieldWindow> {
         let target = [-half_width_mm, half_width_mm].map(|x_mm| DVec3::new(x_mm, 0.0, 0.0));
-        Sectors::new(arcs, &target, 5.0).unwrap().expect("arcs").windows
+        Sectors::new(arcs, &target, 5.0)
+            .unwrap()
+            .expect("arcs")
+            .windows
     }
 
     /// Targets are 200 mm wide, the leaf span of a carriage is some 130 mm: each of two arcs has a window of that width, at either side of
     /// the field, and together they cover the targets. Narrow targets need no windows.
     #[test]
     fn wide_arcs_keep_to_what_their_carriage_holds() {
-        let jaws = Jaws { x: [-50.0, 50.0], y: [-50.0, 50.0] };
+        let jaws = Jaws {
+            x: [-50.0, 50.0],
+            y: [-50.0, 50.0],
+        };
         let mut plan = Plan::new("P", "generic-6mv");
         plan.beams = vec![Beam::fixed("G0", 1, 0.0, DVec3::ZERO, jaws, 100.0)];
         let arcs = with_arcs(&plan, 2);
@@ -328,8 +463,14 @@ mod tests {
         assert!(held_mm > 130.0 && wide.len() == 2, "{held_mm} mm, {wide:?}");
         let [low, high] = [0, 1].map(|n| wide[n].columns_mm);
         for [from_mm, to_mm] in [low, high] {
-            assert!(to_mm - from_mm <= held_mm && from_mm <= -SHARED_MM && to_mm >= SHARED_MM, "{wide:?}");
+            assert!(
+                to_mm - from_mm <= held_mm && from_mm <= -SHARED_MM && to_mm >= SHARED_MM,
+                "{wide:?}"
+            );
         }
-        assert!(low[0] <= -105.0 && high[1] >= 105.0 && high[0] < low[1], "{wide:?}");
+        assert!(
+            low[0] <= -105.0 && high[1] >= 105.0 && high[0] < low[1],
+            "{wide:?}"
+        );
     }
 }

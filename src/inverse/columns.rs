@@ -35,7 +35,12 @@ pub enum ColumnError {
     #[error(
         "{beamlets} beamlets at {rows} voxels need {gib:.1} GiB, more than {most_gib:.1}: choose wider beamlets or a coarser grid"
     )]
-    Memory { beamlets: usize, rows: usize, gib: f64, most_gib: f64 },
+    Memory {
+        beamlets: usize,
+        rows: usize,
+        gib: f64,
+        most_gib: f64,
+    },
 }
 
 /// Memory limit of the columns, bytes: nine fields on a 2.5 mm grid need 0.2 GiB, two arcs through a large target 6 GiB.
@@ -56,15 +61,24 @@ impl BeamColumns {
         let voxels: Arc<[usize]> = rows.voxels.clone().into();
         let mut requests = Vec::with_capacity(fields.len());
         for (dose, beamlets) in fields {
-            let beam = Beam { mu: UNIT_MU * f64::from(fractions), ..beamlets.beam.clone() };
+            let beam = Beam {
+                mu: UNIT_MU * f64::from(fractions),
+                ..beamlets.beam.clone()
+            };
             requests.push(InfluenceRequest {
-                dose: DoseRequest { beam, ..dose.clone() },
+                dose: DoseRequest {
+                    beam,
+                    ..dose.clone()
+                },
                 beamlets: beamlets.active.clone().into(),
                 voxels: Arc::clone(&voxels),
             });
         }
         let doses = beamlet_doses_of_beams(&requests, device, control)?;
-        Ok(doses.into_iter().map(|doses| Self { gy: doses.columns }).collect())
+        Ok(doses
+            .into_iter()
+            .map(|doses| Self { gy: doses.columns })
+            .collect())
     }
 }
 
@@ -78,9 +92,16 @@ impl Columns {
     /// # Errors
     /// [`ColumnError::Memory`].
     pub fn check(rows: usize, beamlets: usize) -> Result<(), ColumnError> {
-        let bytes = rows.saturating_mul(beamlets).saturating_mul(size_of::<i16>());
+        let bytes = rows
+            .saturating_mul(beamlets)
+            .saturating_mul(size_of::<i16>());
         if bytes > MOST_BYTES {
-            return Err(ColumnError::Memory { beamlets, rows, gib: gib(bytes), most_gib: gib(MOST_BYTES) });
+            return Err(ColumnError::Memory {
+                beamlets,
+                rows,
+                gib: gib(bytes),
+                most_gib: gib(MOST_BYTES),
+            });
         }
         Ok(())
     }
@@ -88,12 +109,21 @@ impl Columns {
     /// Columns of beams, each with `rows` rows, for products on a device; columns that `previous` has there are shared.
     pub fn new(rows: usize, beams: &[Arc<BeamColumns>], device: &Compute, previous: &Self) -> Self {
         let beams = beams.iter().map(|beam| Arc::clone(&beam.gy)).collect();
-        Self { matrix: Matrix::new(rows, beams, device, Some(&previous.matrix)) }
+        Self {
+            matrix: Matrix::new(rows, beams, device, Some(&previous.matrix)),
+        }
     }
 
     /// Columns of one beam from numbers, `[beamlet][row]`.
     pub fn from_gy(rows: usize, gy: &[f32]) -> Self {
-        Self { matrix: Matrix::new(rows, vec![Arc::new(DoseColumns::of_gy(rows, gy))], &Compute::Cpu, None) }
+        Self {
+            matrix: Matrix::new(
+                rows,
+                vec![Arc::new(DoseColumns::of_gy(rows, gy))],
+                &Compute::Cpu,
+                None,
+            ),
+        }
     }
 
     /// The columns of each beam in the memory of a card; none on the CPU.
@@ -136,16 +166,27 @@ pub(super) fn compute_missing(
     columns: &mut [Option<Arc<BeamColumns>>],
     control: &JobControl,
 ) -> Result<bool, OptimiseError> {
-    let Setup { fields, rows, plan, device, .. } = setup;
+    let Setup {
+        fields,
+        rows,
+        plan,
+        device,
+        ..
+    } = setup;
     let missing = (0..columns.len()).filter(|n| columns[*n].is_none());
     let next: Vec<usize> = missing.take(beams_together(device)).collect();
     let mut requests = Vec::with_capacity(next.len());
     for n in &next {
         let (machine, beamlets) = &fields[*n];
-        requests.push((setup.request(machine, &beamlets.beam, Quality::Fast), beamlets));
+        requests.push((
+            setup.request(machine, &beamlets.beam, Quality::Fast),
+            beamlets,
+        ));
     }
     let computed = BeamColumns::compute(&requests, rows, plan.fractions, device, control)?;
-    next.iter().zip(computed).for_each(|(n, computed)| columns[*n] = Some(Arc::new(computed)));
+    next.iter()
+        .zip(computed)
+        .for_each(|(n, computed)| columns[*n] = Some(Arc::new(computed)));
     Ok(!next.is_empty())
 }
 
@@ -157,14 +198,28 @@ mod tests {
     #[test]
     fn the_transposed_product_is_the_matrixs() {
         let (rows, beamlets) = (1500, 7);
-        let gy: Vec<f32> = (0..rows * beamlets).map(|n| ((n * 7919 % 1013) as f32) / 1013.0).collect();
+        let gy: Vec<f32> = (0..rows * beamlets)
+            .map(|n| ((n * 7919 % 1013) as f32) / 1013.0)
+            .collect();
         let columns = Columns::from_gy(rows, &gy);
         let fluences: Vec<f64> = (0..beamlets).map(|b| 0.3 + b as f64).collect();
         let by_dose: Vec<f32> = (0..rows).map(|n| ((n * 31 % 17) as f32) - 8.0).collect();
         let doses = columns.doses(&fluences, &vec![0.0; rows]);
-        let one: f64 = doses.iter().zip(&by_dose).map(|(d, w)| f64::from(*d) * f64::from(*w)).sum();
-        let two: f64 = columns.transposed(&by_dose).iter().zip(&fluences).map(|(g, x)| g * x).sum();
-        assert!((one - two).abs() < 1e-5 * one.abs().max(1.0), "{one} and {two}");
+        let one: f64 = doses
+            .iter()
+            .zip(&by_dose)
+            .map(|(d, w)| f64::from(*d) * f64::from(*w))
+            .sum();
+        let two: f64 = columns
+            .transposed(&by_dose)
+            .iter()
+            .zip(&fluences)
+            .map(|(g, x)| g * x)
+            .sum();
+        assert!(
+            (one - two).abs() < 1e-5 * one.abs().max(1.0),
+            "{one} and {two}"
+        );
     }
 
     #[test]

@@ -34,8 +34,12 @@ pub(super) fn dvh_offsets_gy(
     let mut offsets_gy = vec![0.0; objectives.len()];
     for (offset_gy, objective) in offsets_gy.iter_mut().zip(objectives) {
         let structure = objective.structure.as_str();
-        let (Some(figure), Some(set)) = (objective.asked, setup.rows.set(structure)) else { continue };
-        let dvh = dvhs.entry(structure).or_insert_with(|| setup.dvh(structure, truth, control));
+        let (Some(figure), Some(set)) = (objective.asked, setup.rows.set(structure)) else {
+            continue;
+        };
+        let dvh = dvhs
+            .entry(structure)
+            .or_insert_with(|| setup.dvh(structure, truth, control));
         let Some(dvh) = dvh else { continue };
         let judged_gy = match figure {
             Asked::Point { percent, .. } => dvh.dose_at_percent(percent),
@@ -87,8 +91,18 @@ pub(super) fn move_handles(
         objective.gy = match figure {
             // A mean far beyond its goal stays at it: the objective by itself pulls in proportion to the distance.
             Asked::Mean { .. } if -residual_gy > MEAN_REACH * aim.reference_gy => goal_gy,
-            Asked::Mean { .. } => moved(objective.gy, residual_gy, goal_gy, MEAN_REACH * aim.reference_gy),
-            Asked::Point { .. } => moved(objective.gy, residual_gy, goal_gy, POINT_REACH * aim.reference_gy),
+            Asked::Mean { .. } => moved(
+                objective.gy,
+                residual_gy,
+                goal_gy,
+                MEAN_REACH * aim.reference_gy,
+            ),
+            Asked::Point { .. } => moved(
+                objective.gy,
+                residual_gy,
+                goal_gy,
+                POINT_REACH * aim.reference_gy,
+            ),
         };
     }
     are_met
@@ -103,16 +117,22 @@ fn on_rows(figure: Asked, doses: &[f32], set: &RowSet) -> f64 {
     let shares = set.shares();
     match figure {
         Asked::Point { percent, .. } => dose_at_percent(doses, &set.rows, &shares, percent),
-        Asked::Mean { .. } => {
-            set.rows.iter().zip(&shares).map(|(row, v)| v * f64::from(doses[*row as usize])).sum()
-        }
+        Asked::Mean { .. } => set
+            .rows
+            .iter()
+            .zip(&shares)
+            .map(|(row, v)| v * f64::from(doses[*row as usize]))
+            .sum(),
     }
 }
 
 /// Minimum dose of the hottest `percent` of a structure, Gy.
 fn dose_at_percent(doses: &[f32], rows: &[u32], shares: &[f64], percent: f64) -> f64 {
-    let mut order: Vec<(f32, f64)> =
-        rows.iter().zip(shares).map(|(row, v)| (doses[*row as usize], *v)).collect();
+    let mut order: Vec<(f32, f64)> = rows
+        .iter()
+        .zip(shares)
+        .map(|(row, v)| (doses[*row as usize], *v))
+        .collect();
     order.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut remaining_share = 0.01 * percent;
     for (gy, share) in &order {
@@ -131,45 +151,83 @@ mod tests {
     use glam::DVec3;
     use std::sync::Arc;
 
-    const AIM: HandleAim = HandleAim { reference_gy: 50.0, margin: MAP_MARGIN };
+    const AIM: HandleAim = HandleAim {
+        reference_gy: 50.0,
+        margin: MAP_MARGIN,
+    };
 
     fn without_offset(rows_gy: &[f32]) -> HandleDoses<'_> {
-        HandleDoses { rows_gy, dvh_offset_gy: &[] }
+        HandleDoses {
+            rows_gy,
+            dvh_offset_gy: &[],
+        }
     }
 
     /// A point that the doses never meet moves its tail no further than its reach.
     #[test]
     fn a_point_that_is_never_met_does_not_run_away() {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [10, 1, 1]).expect("a grid");
-        let sets = vec![RowSet { name: "S".to_owned(), rows: (0..10).collect(), cm3: vec![1.0; 10] }];
-        let rows = Rows { grid: Arc::new(grid), voxels: (0..10).collect(), sets };
+        let sets = vec![RowSet {
+            name: "S".to_owned(),
+            rows: (0..10).collect(),
+            cm3: vec![1.0; 10],
+        }];
+        let rows = Rows {
+            grid: Arc::new(grid),
+            voxels: (0..10).collect(),
+            sets,
+        };
         let doses: Vec<f32> = (0..10).map(|n| 30.0 + n as f32).collect();
         let mut objectives = [Objective {
             structure: "S".to_owned(),
             aim: Aim::TailMax { volume: 15.0 },
             gy: 20.0,
             weight: 1.0,
-            asked: Some(Asked::Point { percent: 15.0, gy: 20.0 }),
+            asked: Some(Asked::Point {
+                percent: 15.0,
+                gy: 20.0,
+            }),
         }];
         let mut levels_gy = Vec::new();
         for _ in 0..8 {
-            assert!(!move_handles(&mut objectives, &rows, without_offset(&doses), AIM));
+            assert!(!move_handles(
+                &mut objectives,
+                &rows,
+                without_offset(&doses),
+                AIM
+            ));
             levels_gy.push(objectives[0].gy);
         }
         // The second hottest of ten has 38 Gy: 18 too many.
         assert_eq!(levels_gy[7], 15.0, "{levels_gy:?}");
         // 0.05 Gy below 20 Gy: the margin.
         let met: Vec<f32> = doses.iter().map(|gy| gy - 18.05).collect();
-        assert!(move_handles(&mut objectives, &rows, without_offset(&met), AIM));
-        assert_eq!(objectives[0].gy, 15.0, "a point that is met leaves its tail");
+        assert!(move_handles(
+            &mut objectives,
+            &rows,
+            without_offset(&met),
+            AIM
+        ));
+        assert_eq!(
+            objectives[0].gy, 15.0,
+            "a point that is met leaves its tail"
+        );
     }
 
     /// A mean that is nearly met is aimed beyond its goal; a mean far beyond it keeps the goal as its level.
     #[test]
     fn means_are_aimed_beyond_where_they_are_nearly_met() {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [2, 1, 1]).expect("a grid");
-        let sets = vec![RowSet { name: "S".to_owned(), rows: vec![0, 1], cm3: vec![3.0, 1.0] }];
-        let rows = Rows { grid: Arc::new(grid), voxels: vec![0, 1], sets };
+        let sets = vec![RowSet {
+            name: "S".to_owned(),
+            rows: vec![0, 1],
+            cm3: vec![3.0, 1.0],
+        }];
+        let rows = Rows {
+            grid: Arc::new(grid),
+            voxels: vec![0, 1],
+            sets,
+        };
         for (doses, want_gy, want_met) in [
             ([20.0_f32, 20.4], 20.0 - 0.7 * 0.15, false),
             ([30.0, 30.0], 20.0, false),
@@ -184,7 +242,11 @@ mod tests {
             }];
             let met = move_handles(&mut objectives, &rows, without_offset(&doses), AIM);
             assert_eq!(met, want_met, "{doses:?}");
-            assert!((objectives[0].gy - want_gy).abs() < 1e-5, "{doses:?}: {}", objectives[0].gy);
+            assert!(
+                (objectives[0].gy - want_gy).abs() < 1e-5,
+                "{doses:?}: {}",
+                objectives[0].gy
+            );
         }
     }
 }

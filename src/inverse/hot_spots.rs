@@ -54,13 +54,21 @@ pub(super) fn objectives(requested: &[Objective], rows: &Rows, outside_gy: f64) 
         asked: None,
     };
     let maxima = requested.iter().filter(|o| o.aim == Aim::Over);
-    let in_structures = maxima.map(|o| Objective { structure: hottest_of(&o.structure), ..o.clone() });
-    std::iter::once(outside).chain(in_structures).filter(|o| rows.set(&o.structure).is_some()).collect()
+    let in_structures = maxima.map(|o| Objective {
+        structure: hottest_of(&o.structure),
+        ..o.clone()
+    });
+    std::iter::once(outside)
+        .chain(in_structures)
+        .filter(|o| rows.set(&o.structure).is_some())
+        .collect()
 }
 
 /// Whether an objective limits the hottest voxels of the structure whose maximum another one limits.
 pub(super) fn is_part_of(hot: &Objective, maximum: &Objective) -> bool {
-    maximum.aim == Aim::Over && hot.gy == maximum.gy && hot.structure == hottest_of(&maximum.structure)
+    maximum.aim == Aim::Over
+        && hot.gy == maximum.gy
+        && hot.structure == hottest_of(&maximum.structure)
 }
 
 /// Voxels of the shells round the targets; all voxels of a small shell are rows.
@@ -81,19 +89,43 @@ fn hot_spots(
 ) -> Vec<(String, Vec<usize>)> {
     let mut hot_spots = Vec::new();
     if setup.plan.objectives.fall_off.weight > 0.0 {
-        let of_targets =
-            requested.iter().filter(|o| setup.targets().any(|target| target.name == o.structure));
+        let of_targets = requested
+            .iter()
+            .filter(|o| setup.targets().any(|target| target.name == o.structure));
         let held_gy = setup.held_outside_gy(reference_gy);
-        let threshold_gy = of_targets.map(|o| o.gy).fold(NO_HOT_SPOT * held_gy, f64::max);
-        let limits = HotSpotLimits { threshold_gy, held_gy };
-        hot_spots.extend(hot_voxels(setup, gy, &outside(setup), limits, OUTSIDE.to_owned()));
+        let threshold_gy = of_targets
+            .map(|o| o.gy)
+            .fold(NO_HOT_SPOT * held_gy, f64::max);
+        let limits = HotSpotLimits {
+            threshold_gy,
+            held_gy,
+        };
+        hot_spots.extend(hot_voxels(
+            setup,
+            gy,
+            &outside(setup),
+            limits,
+            OUTSIDE.to_owned(),
+        ));
     }
-    for objective in requested.iter().filter(|o| o.aim == Aim::Over && o.weight > 0.0) {
+    for objective in requested
+        .iter()
+        .filter(|o| o.aim == Aim::Over && o.weight > 0.0)
+    {
         if let Some(voxels) = setup.wholes.get(&objective.structure) {
             let threshold_gy = objective.gy + MISSED * reference_gy;
-            let limits = HotSpotLimits { threshold_gy, held_gy: objective.gy };
+            let limits = HotSpotLimits {
+                threshold_gy,
+                held_gy: objective.gy,
+            };
             let name = hottest_of(&objective.structure);
-            hot_spots.extend(hot_voxels(setup, gy, &[Cow::Borrowed(&**voxels)], limits, name));
+            hot_spots.extend(hot_voxels(
+                setup,
+                gy,
+                &[Cow::Borrowed(&**voxels)],
+                limits,
+                name,
+            ));
         }
     }
     hot_spots
@@ -125,7 +157,12 @@ fn hot_voxels(
 }
 
 /// Voxels of some parts above a dose, without `rows` (ascending).
-fn voxels_above(limit_gy: f64, gy: &Volume<f32>, parts: &[Cow<'_, [usize]>], rows: &[usize]) -> Vec<usize> {
+fn voxels_above(
+    limit_gy: f64,
+    gy: &Volume<f32>,
+    parts: &[Cow<'_, [usize]>],
+    rows: &[usize],
+) -> Vec<usize> {
     let voxels = parts.par_iter().flat_map(|part| part.par_iter().copied());
     voxels
         .filter(|voxel| f64::from(gy.data()[*voxel]) > limit_gy)
@@ -134,13 +171,23 @@ fn voxels_above(limit_gy: f64, gy: &Volume<f32>, parts: &[Cow<'_, [usize]>], row
 }
 
 /// Doses of the rows of a structure or shell, Gy, taken from the doses of all rows; empty without rows.
-fn doses_of_set<'a>(rows: &'a Rows, name: &str, rows_gy: &'a [f32]) -> impl Iterator<Item = f64> + use<'a> {
-    rows.set(name).into_iter().flat_map(|set| &set.rows).map(|row| f64::from(rows_gy[*row as usize]))
+fn doses_of_set<'a>(
+    rows: &'a Rows,
+    name: &str,
+    rows_gy: &'a [f32],
+) -> impl Iterator<Item = f64> + use<'a> {
+    rows.set(name)
+        .into_iter()
+        .flat_map(|set| &set.rows)
+        .map(|row| f64::from(rows_gy[*row as usize]))
 }
 
 /// The voxel of greatest dose among `voxels`.
 fn greatest(voxels: &[usize], gy: &Volume<f32>) -> Option<usize> {
-    voxels.par_iter().copied().max_by(|a, b| gy.data()[*a].total_cmp(&gy.data()[*b]).then(b.cmp(a)))
+    voxels
+        .par_iter()
+        .copied()
+        .max_by(|a, b| gy.data()[*a].total_cmp(&gy.data()[*b]).then(b.cmp(a)))
 }
 
 /// Greatest doses of the last true dose.
@@ -179,13 +226,24 @@ impl Optimiser {
     /// deep target it is unavoidable. By the sampled voxels.
     fn unavoidable_gy(&self) -> f64 {
         let rows = &self.setup.rows;
-        let uniform_gy = self.columns.doses(&vec![1.0; self.setup.beamlets()], &vec![0.0; rows.voxels.len()]);
-        let target_gy: Vec<f64> =
-            self.setup.targets().flat_map(|target| doses_of_set(rows, &target.name, &uniform_gy)).collect();
+        let uniform_gy = self.columns.doses(
+            &vec![1.0; self.setup.beamlets()],
+            &vec![0.0; rows.voxels.len()],
+        );
+        let target_gy: Vec<f64> = self
+            .setup
+            .targets()
+            .flat_map(|target| doses_of_set(rows, &target.name, &uniform_gy))
+            .collect();
         let mean_gy = target_gy.iter().sum::<f64>() / target_gy.len().max(1) as f64;
-        let greatest_gy =
-            shell_names().flat_map(|shell| doses_of_set(rows, &shell, &uniform_gy)).fold(0.0, f64::max);
-        if mean_gy > 0.0 { self.reference_gy * greatest_gy / mean_gy } else { 0.0 }
+        let greatest_gy = shell_names()
+            .flat_map(|shell| doses_of_set(rows, &shell, &uniform_gy))
+            .fold(0.0, f64::max);
+        if mean_gy > 0.0 {
+            self.reference_gy * greatest_gy / mean_gy
+        } else {
+            0.0
+        }
     }
 
     /// Adds rows for the hot spots of a true dose and computes their columns; whether there were any. Fluences stay.
@@ -204,7 +262,8 @@ impl Optimiser {
         self.setup.unavoidable_gy = self.unavoidable_gy();
         let hot_spots = hot_spots(&self.setup, self.asked(), self.reference_gy, &truth.gy);
         let rows = self.setup.rows.with(&hot_spots);
-        if hot_spots.is_empty() || Columns::check(rows.voxels.len(), self.setup.beamlets()).is_err() {
+        if hot_spots.is_empty() || Columns::check(rows.voxels.len(), self.setup.beamlets()).is_err()
+        {
             return Ok(false);
         }
         let mut setup = self.setup.clone();
@@ -212,7 +271,13 @@ impl Optimiser {
         let mut columns = vec![None; setup.fields.len()];
         while compute_missing(&setup, &mut columns, control)? {
             let done = columns.iter().flatten().count();
-            watch(Progress::Columns { done, of: columns.len() }, &|| None);
+            watch(
+                Progress::Columns {
+                    done,
+                    of: columns.len(),
+                },
+                &|| None,
+            );
         }
         let previous = std::mem::replace(&mut self.setup, setup);
         self.field_columns = columns;
@@ -221,11 +286,18 @@ impl Optimiser {
         let mut finer_gy = Vec::with_capacity(self.setup.rows.voxels.len());
         for voxel in &self.setup.rows.voxels {
             let row = previous.rows.voxels.binary_search(voxel).ok();
-            finer_gy.push(row.and_then(|row| self.finer_gy.get(row).copied()).unwrap_or_default());
+            finer_gy.push(
+                row.and_then(|row| self.finer_gy.get(row).copied())
+                    .unwrap_or_default(),
+            );
         }
         self.finer_gy = finer_gy;
         let rows_gy = self.setup.on_rows(&truth.gy);
-        let rows_gy: Vec<f32> = rows_gy.iter().zip(&self.finer_gy).map(|(gy, finer)| gy + finer).collect();
+        let rows_gy: Vec<f32> = rows_gy
+            .iter()
+            .zip(&self.finer_gy)
+            .map(|(gy, finer)| gy + finer)
+            .collect();
         // The offsets start at 0 for the new rows: that is no move of the true dose.
         let moved_percent = self.moved_percent;
         self.offset_gy = vec![0.0; rows_gy.len()];
@@ -245,24 +317,45 @@ mod tests {
     use glam::DVec3;
 
     fn objective(aim: Aim, gy: f64) -> Objective {
-        Objective { structure: "Body".to_owned(), aim, gy, weight: 2.0, asked: None }
+        Objective {
+            structure: "Body".to_owned(),
+            aim,
+            gy,
+            weight: 2.0,
+            asked: None,
+        }
     }
 
     fn row_set(name: &str) -> RowSet {
-        RowSet { name: name.to_owned(), rows: vec![0], cm3: vec![1.0] }
+        RowSet {
+            name: name.to_owned(),
+            rows: vec![0],
+            cm3: vec![1.0],
+        }
     }
 
     /// A structure's maximum limits its hottest voxels as well, once they are rows.
     #[test]
     fn the_hottest_voxels_are_held_to_what_is_asked_of_their_structure() {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [4, 1, 1]).expect("a grid");
-        let mut rows = Rows { grid: Arc::new(grid), voxels: vec![0], sets: vec![row_set("Body")] };
+        let mut rows = Rows {
+            grid: Arc::new(grid),
+            voxels: vec![0],
+            sets: vec![row_set("Body")],
+        };
         let requested = [objective(Aim::MeanOver, 10.0), objective(Aim::Over, 55.0)];
         assert_eq!(objectives(&requested, &rows, 50.0), []);
-        rows.sets.extend([row_set(&hottest_of("Body")), row_set(OUTSIDE)]);
+        rows.sets
+            .extend([row_set(&hottest_of("Body")), row_set(OUTSIDE)]);
         let held = objectives(&requested, &rows, 50.0);
-        let limits: Vec<_> = held.iter().map(|o| (&*o.structure, o.gy, o.weight)).collect();
-        assert_eq!(limits, [(OUTSIDE, 50.0, WEIGHT), ("Body: hottest voxels", 55.0, 2.0)]);
+        let limits: Vec<_> = held
+            .iter()
+            .map(|o| (&*o.structure, o.gy, o.weight))
+            .collect();
+        assert_eq!(
+            limits,
+            [(OUTSIDE, 50.0, WEIGHT), ("Body: hottest voxels", 55.0, 2.0)]
+        );
         assert!(is_part_of(&held[1], &requested[1]) && !is_part_of(&held[1], &requested[0]));
     }
 }

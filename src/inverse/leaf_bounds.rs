@@ -22,16 +22,26 @@ struct CarriedTip {
 
 /// Leaf tips of a carriage at some positions. Closed pairs beside the map follow the nearest row: the positive leaf of such a pair is a gap
 /// beyond the negative tip of that row.
-fn carried_tips(leaf_beam: &LeafBeam, positions: RangeInclusive<usize>, bank: usize) -> Vec<CarriedTip> {
+fn carried_tips(
+    leaf_beam: &LeafBeam,
+    positions: RangeInclusive<usize>,
+    bank: usize,
+) -> Vec<CarriedTip> {
     let mut carried = Vec::new();
     for position in positions {
         let tips = leaf_beam.tips_at(position);
         let bank_tips = tips.clone().skip(bank).step_by(2);
-        carried.extend(bank_tips.map(|variable| CarriedTip { variable, beyond_mm: 0.0 }));
+        carried.extend(bank_tips.map(|variable| CarriedTip {
+            variable,
+            beyond_mm: 0.0,
+        }));
         if bank == 1 {
             let outermost = [tips.start, tips.end - 2];
             let beyond_mm = leaf_beam.delivery.min_gap_mm;
-            carried.extend(outermost.map(|variable| CarriedTip { variable, beyond_mm }));
+            carried.extend(outermost.map(|variable| CarriedTip {
+                variable,
+                beyond_mm,
+            }));
         }
     }
     carried
@@ -86,7 +96,8 @@ impl LeafBounds {
     /// Keeps all tips of a bank within the span of its carriage, which does not move while the beam is on.
     fn keep_on_carriage(&mut self, leaf_beam: &LeafBeam, beam: &Beam, values: &[f64]) {
         for stretch in beam_on_stretches(&beam.control_points) {
-            let positions = leaf_beam.positions[stretch.start]..=leaf_beam.positions[stretch.end - 1];
+            let positions =
+                leaf_beam.positions[stretch.start]..=leaf_beam.positions[stretch.end - 1];
             for bank in 0..2 {
                 let carried = carried_tips(leaf_beam, positions.clone(), bank);
                 let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -94,7 +105,8 @@ impl LeafBounds {
                     let tip_mm = values[tip.variable] + tip.beyond_mm;
                     (low, high) = (low.min(tip_mm), high.max(tip_mm));
                 }
-                let room = 0.5 * (leaf_beam.delivery.max_span_mm - (high - low) - ROUNDING_MM).max(0.0);
+                let room =
+                    0.5 * (leaf_beam.delivery.max_span_mm - (high - low) - ROUNDING_MM).max(0.0);
                 for tip in &carried {
                     self.raise_lower(tip.variable, low - room - tip.beyond_mm);
                     self.reduce_upper(tip.variable, high + room - tip.beyond_mm);
@@ -105,7 +117,10 @@ impl LeafBounds {
 
     fn keep_speed(&mut self, leaf_beam: &LeafBeam, beam: &Beam, values: &[f64], reach_mm: f64) {
         for (start, mu_variable) in leaf_beam.starts.iter().zip(leaf_beam.mu_at()) {
-            let points = [&beam.control_points[*start], &beam.control_points[start + 1]];
+            let points = [
+                &beam.control_points[*start],
+                &beam.control_points[start + 1],
+            ];
             let [from, to] = [*start, start + 1].map(|n| leaf_beam.tips_at(leaf_beam.positions[n]));
             let (mu, relative_change) = (values[mu_variable], MU_PART * reach_mm);
             let mut min_mu = (1.0 - relative_change) * mu;
@@ -119,7 +134,11 @@ impl LeafBounds {
                     let travel = values[to] - values[from];
                     let room = (max_travel_mm - travel.abs()).max(0.0);
                     let (longer, shorter) = (room / 3.0, (2.0 * travel.abs() + room) / 3.0);
-                    let [back, on] = if travel >= 0.0 { [shorter, longer] } else { [longer, shorter] };
+                    let [back, on] = if travel >= 0.0 {
+                        [shorter, longer]
+                    } else {
+                        [longer, shorter]
+                    };
                     self.raise_lower(to, values[to] - back);
                     self.reduce_upper(to, values[to] + on);
                     self.raise_lower(from, values[from] - on);

@@ -92,12 +92,19 @@ fn passed([from, to]: [f64; 2], low: f64, width: f64) -> (f64, [f64; 2]) {
     let travel = to - from;
     if travel.abs() < STATIC_TRAVEL * width {
         let middle = 0.5 * (from + to);
-        let slope = if (low..low + width).contains(&middle) { 0.5 / width } else { 0.0 };
+        let slope = if (low..low + width).contains(&middle) {
+            0.5 / width
+        } else {
+            0.0
+        };
         return (part_behind(middle, low, width), [slope; 2]);
     }
     let mean = (part_integral(to, low, width) - part_integral(from, low, width)) / travel;
     let [part_from, part_to] = [from, to].map(|t| part_behind(t, low, width));
-    (mean, [(mean - part_from) / travel, (part_to - mean) / travel])
+    (
+        mean,
+        [(mean - part_from) / travel, (part_to - mean) / travel],
+    )
 }
 
 /// Part of a cell behind a static tip at `t`.
@@ -114,14 +121,18 @@ fn part_integral(t: f64, low: f64, width: f64) -> f64 {
 /// Gantry angles of the fields at some indices, degrees.
 pub fn angles_deg(fields: &[Field], places: &[usize]) -> Vec<f64> {
     let starts = places.iter().map(|field| fields[*field].1.beam.start());
-    starts.map(|start| start.map_or(0.0, |point| point.gantry_deg)).collect()
+    starts
+        .map(|start| start.map_or(0.0, |point| point.gantry_deg))
+        .collect()
 }
 
 impl Cells {
     fn new(beamlets: &super::beamlets::Beamlets, leaves: &Leaves, first: usize) -> Option<Self> {
         let map = beamlets.beam.fluence.as_ref()?;
         let mut beamlet_of_cell = vec![None; map.values.len()];
-        (0..).zip(&beamlets.active).for_each(|(n, cell)| beamlet_of_cell[*cell] = Some(n));
+        (0..)
+            .zip(&beamlets.active)
+            .for_each(|(n, cell)| beamlet_of_cell[*cell] = Some(n));
         let mut nearest = Vec::with_capacity(beamlet_of_cell.len());
         for cell in 0..beamlet_of_cell.len() {
             let row = cell - cell % map.columns;
@@ -162,9 +173,14 @@ impl LeafVariables {
         };
         let mut first = 0;
         for (machine, beamlets) in fields {
-            let cells = machine.leaves.as_ref().and_then(|leaves| Cells::new(beamlets, leaves, first));
+            let cells = machine
+                .leaves
+                .as_ref()
+                .and_then(|leaves| Cells::new(beamlets, leaves, first));
             first += beamlets.active.len();
-            variables.fields.push(cells.expect("fields have maps and machines leaves"));
+            variables
+                .fields
+                .push(cells.expect("fields have maps and machines leaves"));
         }
         for (place, beam) in plan.beams.iter().enumerate() {
             let beam_fields = fields_of(beam);
@@ -178,9 +194,13 @@ impl LeafVariables {
 
     fn add(&mut self, place: usize, beam: &Beam, beam_fields: &[usize], fields: &[Field]) {
         let machine = &fields[beam_fields[0]].0;
-        let (Some(leaves), Some(delivery)) = (&machine.leaves, machine.delivery) else { return };
+        let (Some(leaves), Some(delivery)) = (&machine.leaves, machine.delivery) else {
+            return;
+        };
         let field_pairs = beam_fields.iter().map(|field| self.fields[*field].pairs());
-        let pairs = field_pairs.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0);
+        let pairs = field_pairs
+            .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+            .unwrap_or(0..0);
         let points = &beam.control_points;
         let mut positions = vec![0];
         for pair in points.windows(2) {
@@ -196,8 +216,14 @@ impl LeafVariables {
         for (n, start) in starts.iter().enumerate() {
             let nearest = nearest_angle([&points[*start], &points[start + 1]], &angles_deg);
             let tips = [*start, start + 1].map(|point| first + 2 * pairs.len() * positions[point]);
-            let segment = Segment { beam: self.beams.len(), tips, mu: tips_end + n };
-            self.fields[beam_fields[nearest.unwrap_or_default()]].segments.push(self.segments.len());
+            let segment = Segment {
+                beam: self.beams.len(),
+                tips,
+                mu: tips_end + n,
+            };
+            self.fields[beam_fields[nearest.unwrap_or_default()]]
+                .segments
+                .push(self.segments.len());
             self.segments.push(segment);
         }
         self.count = tips_end + starts.len();
@@ -227,10 +253,15 @@ impl LeafVariables {
                     .for_each(|(to, tip)| *to = *tip);
             }
             let mu = leaf_beam.starts.iter().map(|start| {
-                let [from, to] = [*start, start + 1].map(|n| beam.control_points[n].meterset_weight);
+                let [from, to] =
+                    [*start, start + 1].map(|n| beam.control_points[n].meterset_weight);
                 (to - from) * beam.mu
             });
-            leaf_beam.mu_mut(&mut values).iter_mut().zip(mu).for_each(|(to, mu)| *to = mu);
+            leaf_beam
+                .mu_mut(&mut values)
+                .iter_mut()
+                .zip(mu)
+                .for_each(|(to, mu)| *to = mu);
         }
         values
     }
@@ -241,14 +272,21 @@ impl LeafVariables {
         for leaf_beam in &self.beams {
             let beam = &mut plan.beams[leaf_beam.place];
             let tips = leaf_beam.positions.iter().map(|position| {
-                leaf_beam.tips(values, *position).chunks(2).map(|tips| [tips[0], tips[1]]).collect()
+                leaf_beam
+                    .tips(values, *position)
+                    .chunks(2)
+                    .map(|tips| [tips[0], tips[1]])
+                    .collect()
             });
             let tips: Vec<Vec<Bank>> = tips.collect();
             sequence::set_leaves(
                 beam,
                 leaf_beam.pairs.clone(),
                 &tips,
-                sequence::Segments { starts: &leaf_beam.starts, mu: leaf_beam.mu(values) },
+                sequence::Segments {
+                    starts: &leaf_beam.starts,
+                    mu: leaf_beam.mu(values),
+                },
                 &leaf_beam.delivery,
             );
         }
@@ -260,8 +298,10 @@ impl LeafVariables {
         for leaf_beam in &self.beams {
             let previous_beam = &previous.beams[leaf_beam.place];
             let beam = &mut plan.beams[leaf_beam.place];
-            for start in
-                leaf_beam.starts.iter().filter(|n| leaf_beam.positions[**n] == leaf_beam.positions[**n + 1])
+            for start in leaf_beam
+                .starts
+                .iter()
+                .filter(|n| leaf_beam.positions[**n] == leaf_beam.positions[**n + 1])
             {
                 let point = &beam.control_points[*start];
                 if open_cm2(beam, &point.leaves_mm, point.jaws) < LEAST_CM2 {
@@ -277,7 +317,10 @@ impl LeafVariables {
 
     /// Fluences of all beamlets, multiples of [`UNIT_MU`].
     pub fn fluences(&self, values: &[f64]) -> Vec<f64> {
-        self.fields.par_iter().flat_map_iter(|cells| self.field_fluences(cells, values)).collect()
+        self.fields
+            .par_iter()
+            .flat_map_iter(|cells| self.field_fluences(cells, values))
+            .collect()
     }
 
     fn field_fluences(&self, cells: &Cells, values: &[f64]) -> Vec<f64> {
@@ -286,7 +329,9 @@ impl LeafVariables {
             let segment = &self.segments[*segment];
             let leaf_beam = &self.beams[segment.beam];
             let times = values[segment.mu] / UNIT_MU;
-            fluences.iter_mut().for_each(|fluence| *fluence += leaf_beam.transmission * times);
+            fluences
+                .iter_mut()
+                .for_each(|fluence| *fluence += leaf_beam.transmission * times);
             self.each_cell(cells, segment, values, |beamlet, open, _| {
                 fluences[beamlet] += times * (1.0 - leaf_beam.transmission) * open;
             });
@@ -311,8 +356,12 @@ impl LeafVariables {
             let lead = places.map(|place| values[place + 1] + leaf_beam.retreat_mm);
             let low = trail[0].min(trail[1]);
             let high = lead[0].max(lead[1]);
-            for column in cells.column_at(low).floor() as usize..cells.column_at(high).ceil() as usize {
-                let Some(beamlet) = cells.nearest[row * cells.columns + column] else { continue };
+            for column in
+                cells.column_at(low).floor() as usize..cells.column_at(high).ceil() as usize
+            {
+                let Some(beamlet) = cells.nearest[row * cells.columns + column] else {
+                    continue;
+                };
                 let side = cells.first_mm + column as f64 * cells.step_mm;
                 let (led, by_lead) = passed(lead, side, cells.step_mm);
                 let (trailed, by_trail) = passed(trail, side, cells.step_mm);
@@ -331,7 +380,9 @@ impl LeafVariables {
     /// the given index.
     fn gathered(&self, add_field: impl Fn(&Cells, usize, &mut [f64]) + Sync) -> Vec<f64> {
         let by_field = self.fields.par_iter().map(|cells| {
-            let Some(first) = cells.segments.first() else { return (0, Vec::new()) };
+            let Some(first) = cells.segments.first() else {
+                return (0, Vec::new());
+            };
             let leaf_beam = &self.beams[self.segments[*first].beam];
             let mut sums = vec![0.0; leaf_beam.mu_at().end - leaf_beam.first];
             add_field(cells, leaf_beam.first, &mut sums);
@@ -340,7 +391,10 @@ impl LeafVariables {
         let by_field: Vec<(usize, Vec<f64>)> = by_field.collect();
         let mut sums = vec![0.0; self.count];
         for (first, parts) in by_field {
-            sums[first..].iter_mut().zip(parts).for_each(|(sum, part)| *sum += part);
+            sums[first..]
+                .iter_mut()
+                .zip(parts)
+                .for_each(|(sum, part)| *sum += part);
         }
         sums
     }
@@ -403,7 +457,11 @@ impl<'a> LeafProblem<'a> {
                 sums[segment.mu - first] += by_mu;
             }
         });
-        Self { problem, leaves, curvatures }
+        Self {
+            problem,
+            leaves,
+            curvatures,
+        }
     }
 }
 
@@ -411,7 +469,9 @@ impl Differentiable for LeafProblem<'_> {
     fn evaluate(&self, values: &[f64], gradient: &mut Vec<f64>) -> f64 {
         let leaves = self.leaves;
         let mut by_fluence = Vec::new();
-        let objective = self.problem.evaluate(&leaves.fluences(values), &mut by_fluence);
+        let objective = self
+            .problem
+            .evaluate(&leaves.fluences(values), &mut by_fluence);
         *gradient = leaves.gathered(|cells, first, sums| {
             let field_gradient = &by_fluence[cells.beamlets.clone()];
             let gradient_sum: f64 = field_gradient.iter().sum();
@@ -454,38 +514,77 @@ mod tests {
     /// Mean over a thousand positions of the travel.
     #[test]
     fn the_mean_part_behind_a_tip_is_the_mean_over_its_positions() {
-        for [from, to] in
-            [[-3.0, 12.0], [2.0, 4.0], [4.5, 1.0], [-4.0, -1.0], [6.0, 9.0], [1.0, 1.0], [7.0, 7.0]]
-        {
+        for [from, to] in [
+            [-3.0, 12.0],
+            [2.0, 4.0],
+            [4.5, 1.0],
+            [-4.0, -1.0],
+            [6.0, 9.0],
+            [1.0, 1.0],
+            [7.0, 7.0],
+        ] {
             let tips_mm = (0..1000).map(|n| from + (to - from) * (f64::from(n) + 0.5) / 1000.0);
-            let want = tips_mm.map(|tip_mm| (tip_mm / 5.0).clamp(0.0, 1.0)).sum::<f64>() / 1000.0;
+            let want = tips_mm
+                .map(|tip_mm| (tip_mm / 5.0).clamp(0.0, 1.0))
+                .sum::<f64>()
+                / 1000.0;
             let (got, _) = passed([from, to], 0.0, 5.0);
-            assert!((got - want).abs() < 1e-6, "{from} to {to}: {got} for {want}");
+            assert!(
+                (got - want).abs() < 1e-6,
+                "{from} to {to}: {got} for {want}"
+            );
         }
     }
 
     fn low_tips_mm(pair: usize) -> Bank {
-        [-18.3 + 0.2 * (pair % 5) as f64, -12.1 + 0.3 * (pair % 7) as f64]
+        [
+            -18.3 + 0.2 * (pair % 5) as f64,
+            -12.1 + 0.3 * (pair % 7) as f64,
+        ]
     }
 
     fn high_tips_mm(pair: usize) -> Bank {
-        [3.4 + 0.3 * (pair % 4) as f64, 14.2 - 0.4 * (pair % 3) as f64]
+        [
+            3.4 + 0.3 * (pair % 4) as f64,
+            14.2 - 0.4 * (pair % 3) as f64,
+        ]
     }
 
     /// A plan of one beam on one field, and rows that see its beamlets by numbers without a pattern.
     fn one_beam() -> (Plan, Vec<Field>, Columns, Rows) {
         let machine = Machine::resolve("generic-6mv").unwrap();
-        let mut beam =
-            Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws { x: [-20.0, 20.0], y: [-10.0, 10.0] }, 60.0);
-        let target: Vec<DVec3> =
-            (-20..=20).map(|n| DVec3::new(f64::from(n), 0.0, f64::from(n % 9))).collect();
-        let beamlets = Beamlets::new(&beam, &machine, PatientPosition::Hfs, &target, 5.0, None).unwrap();
+        let mut beam = Beam::fixed(
+            "b",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws {
+                x: [-20.0, 20.0],
+                y: [-10.0, 10.0],
+            },
+            60.0,
+        );
+        let target: Vec<DVec3> = (-20..=20)
+            .map(|n| DVec3::new(f64::from(n), 0.0, f64::from(n % 9)))
+            .collect();
+        let beamlets =
+            Beamlets::new(&beam, &machine, PatientPosition::Hfs, &target, 5.0, None).unwrap();
         let count = beamlets.active.len();
         let rows = 50;
-        let gy: Vec<f32> = (0..rows * count).map(|n| ((n * 37 % 101) as f32) / 300.0).collect();
+        let gy: Vec<f32> = (0..rows * count)
+            .map(|n| ((n * 37 % 101) as f32) / 300.0)
+            .collect();
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [rows, 1, 1]).unwrap();
-        let set = RowSet { name: "S".to_owned(), rows: (0..rows as u32).collect(), cm3: vec![1.0; rows] };
-        let sampled = Rows { grid: Arc::new(grid), voxels: (0..rows).collect(), sets: vec![set] };
+        let set = RowSet {
+            name: "S".to_owned(),
+            rows: (0..rows as u32).collect(),
+            cm3: vec![1.0; rows],
+        };
+        let sampled = Rows {
+            grid: Arc::new(grid),
+            voxels: (0..rows).collect(),
+            sets: vec![set],
+        };
         let mlc = machine.leaves.as_ref().unwrap().to_case();
         let pairs = mlc.boundaries_mm.len() - 1;
         let start = beam.control_points[0].clone();
@@ -502,14 +601,22 @@ mod tests {
         beam.control_points = points.to_vec();
         let mut plan = Plan::new("leaves", "generic-6mv");
         plan.beams = vec![beam];
-        (plan, vec![(machine, beamlets)], Columns::from_gy(rows, &gy), sampled)
+        (
+            plan,
+            vec![(machine, beamlets)],
+            Columns::from_gy(rows, &gy),
+            sampled,
+        )
     }
 
     #[test]
     fn a_beam_without_monitor_units_has_no_variables() {
         let (mut plan, fields, ..) = one_beam();
         plan.beams[0].mu = 0.0;
-        plan.beams[0].control_points.iter_mut().for_each(|point| point.leaves_mm.truncate(2));
+        plan.beams[0]
+            .control_points
+            .iter_mut()
+            .for_each(|point| point.leaves_mm.truncate(2));
         let leaves = LeafVariables::new(&plan, &fields, &|_| vec![0]);
         assert!(leaves.beams.is_empty() && leaves.values(&plan).is_empty());
     }
@@ -518,17 +625,27 @@ mod tests {
     #[test]
     fn gradients_by_tips_equal_central_differences() {
         let (plan, fields, columns, rows) = one_beam();
-        let objective =
-            Objective { structure: "S".to_owned(), aim: Aim::Deviation, gy: 2.0, weight: 1.0, asked: None };
+        let objective = Objective {
+            structure: "S".to_owned(),
+            aim: Aim::Deviation,
+            gy: 2.0,
+            weight: 1.0,
+            asked: None,
+        };
         let problem = Problem::new(&columns, &rows, &[objective], &[], 0.0, 1.0);
         let leaves = LeafVariables::new(&plan, &fields, &|_| vec![0]);
         let values = leaves.values(&plan);
         let back = leaves.values(&leaves.plan_of(&values, &plan));
-        assert!(back.iter().zip(&values).all(|(a, b)| (a - b).abs() < 1e-3), "{back:?}");
+        assert!(
+            back.iter().zip(&values).all(|(a, b)| (a - b).abs() < 1e-3),
+            "{back:?}"
+        );
         let leaf_problem = LeafProblem::new(&problem, &leaves, &values);
         let mut gradient = Vec::new();
         leaf_problem.evaluate(&values, &mut gradient);
-        let largest = gradient.iter().fold(0.0_f64, |largest, slope| largest.max(slope.abs()));
+        let largest = gradient
+            .iter()
+            .fold(0.0_f64, |largest, slope| largest.max(slope.abs()));
         let mut seen = 0;
         for n in 0..values.len() {
             let [plus, minus] = [1e-2, -1e-2].map(|step| {
@@ -537,7 +654,11 @@ mod tests {
                 leaf_problem.evaluate(&values, &mut Vec::new())
             });
             let slope = (plus - minus) / 2e-2;
-            assert!((slope - gradient[n]).abs() < 2e-3 * largest, "{n}: {slope} for {}", gradient[n]);
+            assert!(
+                (slope - gradient[n]).abs() < 2e-3 * largest,
+                "{n}: {slope} for {}",
+                gradient[n]
+            );
             seen += usize::from(slope.abs() > 0.01 * largest);
         }
         assert!(seen > 30, "{seen} of {} variables count", values.len());

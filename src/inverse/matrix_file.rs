@@ -41,8 +41,10 @@ impl<W: Write> Archive<W> {
     ) -> io::Result<()> {
         let order = if columns_first { "True" } else { "False" };
         let shape: String = shape.iter().map(|n| format!("{n}, ")).collect();
-        let mut header =
-            format!("{{'descr': '{kind}', 'fortran_order': {order}, 'shape': ({}), }}", shape.trim_end());
+        let mut header = format!(
+            "{{'descr': '{kind}', 'fortran_order': {order}, 'shape': ({}), }}",
+            shape.trim_end()
+        );
         // The format aligns the data to 64 bytes.
         let data_offset = (10 + header.len() + 1).next_multiple_of(64);
         header.push_str(&" ".repeat(data_offset - 11 - header.len()));
@@ -65,8 +67,17 @@ impl<W: Write> Archive<W> {
 
     /// A text as an array without axes.
     fn text(&mut self, name: &str, text: &str) -> io::Result<()> {
-        let letters: Vec<u8> = text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect();
-        self.array(name, &format!("<U{}", text.chars().count().max(1)), &[], false, &letters)
+        let letters: Vec<u8> = text
+            .chars()
+            .flat_map(|c| u32::from(c).to_le_bytes())
+            .collect();
+        self.array(
+            name,
+            &format!("<U{}", text.chars().count().max(1)),
+            &[],
+            false,
+            &letters,
+        )
     }
 
     fn doubles(
@@ -133,51 +144,96 @@ fn local_header(name: &str, sum: u32, length: u32) -> Vec<u8> {
 /// # Errors
 /// Errors of the file, and an archive beyond 4 GiB.
 pub fn write_matrix(out: impl Write, answer: &Optimised) -> io::Result<()> {
-    let mut archive = Archive { out, offset: 0, entries: Vec::new() };
+    let mut archive = Archive {
+        out,
+        offset: 0,
+        entries: Vec::new(),
+    };
     let (columns, rows): (&Columns, _) = (&answer.columns, &answer.rows);
     let shape = [columns.rows(), columns.beamlets()];
     let gy: Vec<u8> = columns
         .iter()
-        .flat_map(|(steps, gy)| steps.iter().flat_map(move |step| (f32::from(*step) * gy).to_le_bytes()))
+        .flat_map(|(steps, gy)| {
+            steps
+                .iter()
+                .flat_map(move |step| (f32::from(*step) * gy).to_le_bytes())
+        })
         .collect();
     archive.array("dense", "<f4", &shape, true, &gy)?;
     drop(gy);
-    archive.doubles("offset_gy", &shape[..1], answer.offset_gy.iter().map(|gy| f64::from(*gy)))?;
+    archive.doubles(
+        "offset_gy",
+        &shape[..1],
+        answer.offset_gy.iter().map(|gy| f64::from(*gy)),
+    )?;
     archive.doubles("fluence", &shape[1..], answer.fluences.iter().copied())?;
     if answer.upper.iter().any(|upper| upper.is_finite()) {
         archive.doubles("upper", &shape[1..], answer.upper.iter().copied())?;
     }
-    archive.doubles("dose_gy", &shape[..1], answer.doses_gy.iter().map(|gy| f64::from(*gy)))?;
+    archive.doubles(
+        "dose_gy",
+        &shape[..1],
+        answer.doses_gy.iter().map(|gy| f64::from(*gy)),
+    )?;
     archive.doubles("objective", &[], [answer.objective])?;
-    archive.integers("voxel", &shape[..1], rows.voxels.iter().map(|voxel| *voxel as i64))?;
+    archive.integers(
+        "voxel",
+        &shape[..1],
+        rows.voxels.iter().map(|voxel| *voxel as i64),
+    )?;
     let grid = &rows.grid;
     let [x, y] = grid.spacing_xy_mm();
     let z = grid.even_plane_spacing_mm().unwrap_or_default();
     archive.doubles("grid_origin_mm", &[3], grid.origin_mm().to_array())?;
     archive.doubles("grid_spacing_mm", &[3], [x, y, z])?;
     archive.integers("grid_size", &[3], grid.size().map(|n| n as i64))?;
-    archive.doubles("grid_axes", &[3, 3], grid.axes().into_iter().flat_map(|axis| axis.to_array()))?;
+    archive.doubles(
+        "grid_axes",
+        &[3, 3],
+        grid.axes().into_iter().flat_map(|axis| axis.to_array()),
+    )?;
     let mut structures = Vec::new();
     for (n, set) in rows.sets.iter().enumerate() {
         let (rows_name, weight_name) = (format!("s{n}_rows"), format!("s{n}_weight"));
-        archive.integers(&rows_name, &[set.rows.len()], set.rows.iter().map(|row| i64::from(*row)))?;
-        archive.doubles(&weight_name, &[set.cm3.len()], set.cm3.iter().map(|cm3| f64::from(*cm3)))?;
+        archive.integers(
+            &rows_name,
+            &[set.rows.len()],
+            set.rows.iter().map(|row| i64::from(*row)),
+        )?;
+        archive.doubles(
+            &weight_name,
+            &[set.cm3.len()],
+            set.cm3.iter().map(|cm3| f64::from(*cm3)),
+        )?;
         structures.push(json!({"name": set.name, "rows": rows_name, "weight": weight_name}));
     }
     archive.text("structures", &Value::from(structures).to_string())?;
     archive.text("objectives", &objectives(answer).to_string())?;
     let pairs = answer.neighbours.iter().flatten().map(|n| *n as i64);
     archive.integers("neighbours", &[answer.neighbours.len(), 2], pairs)?;
-    archive.doubles("beamlets", &[answer.beamlets.len(), 6], answer.beamlets.iter().copied().flatten())?;
+    archive.doubles(
+        "beamlets",
+        &[answer.beamlets.len(), 6],
+        answer.beamlets.iter().copied().flatten(),
+    )?;
     archive.finish()
 }
 
 /// Objectives with the weights of the solver: divided by the square of the reference dose.
 fn objectives(answer: &Optimised) -> Value {
-    let used = answer.objectives.iter().filter(|o| answer.rows.set(&o.structure).is_some());
+    let used = answer
+        .objectives
+        .iter()
+        .filter(|o| answer.rows.set(&o.structure).is_some());
     let scaled = used.map(|objective| {
         let weight = objective.weight / (answer.reference_gy * answer.reference_gy);
-        serde_json::to_value(Objective { weight, ..objective.clone() }).unwrap_or_default()
+        serde_json::to_value(Objective {
+            weight,
+            ..objective.clone()
+        })
+        .unwrap_or_default()
     });
-    scaled.chain([json!({"type": "smoothness", "weight": answer.smoothness})]).collect()
+    scaled
+        .chain([json!({"type": "smoothness", "weight": answer.smoothness})])
+        .collect()
 }

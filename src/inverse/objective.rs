@@ -98,45 +98,84 @@ pub fn of_goal(
     if !limit.is_finite() {
         return Err("its limit is no number".to_owned());
     }
-    let is_limit_in_cm3 = metric.units().contains(&MetricUnit::Cm3) && goal.unit() == MetricUnit::Cm3;
-    let limit_percent = if is_limit_in_cm3 { 100.0 * limit / whole_cm3 } else { limit };
+    let is_limit_in_cm3 =
+        metric.units().contains(&MetricUnit::Cm3) && goal.unit() == MetricUnit::Cm3;
+    let limit_percent = if is_limit_in_cm3 {
+        100.0 * limit / whole_cm3
+    } else {
+        limit
+    };
     match (metric.figure(), goal.bound) {
-        (Figure::Greatest, Bound::AtMost) => {
-            Ok(vec![objective(goal, Aim::Over, limit_gy(goal, limit, hundred_gy)?, None)])
-        }
-        (Figure::Least, Bound::AtLeast) => {
-            Ok(vec![objective(goal, Aim::Under, limit_gy(goal, limit, hundred_gy)?, None)])
-        }
+        (Figure::Greatest, Bound::AtMost) => Ok(vec![objective(
+            goal,
+            Aim::Over,
+            limit_gy(goal, limit, hundred_gy)?,
+            None,
+        )]),
+        (Figure::Least, Bound::AtLeast) => Ok(vec![objective(
+            goal,
+            Aim::Under,
+            limit_gy(goal, limit, hundred_gy)?,
+            None,
+        )]),
         (Figure::Mean, Bound::AtMost) => {
             let gy = limit_gy(goal, limit, hundred_gy)?;
-            Ok(vec![objective(goal, Aim::MeanOver, gy, Some(Asked::Mean { gy }))])
+            Ok(vec![objective(
+                goal,
+                Aim::MeanOver,
+                gy,
+                Some(Asked::Mean { gy }),
+            )])
         }
-        (Figure::Mean, Bound::AtLeast) => {
-            Ok(vec![objective(goal, Aim::Under, limit_gy(goal, limit, hundred_gy)?, None)])
+        (Figure::Mean, Bound::AtLeast) => Ok(vec![objective(
+            goal,
+            Aim::Under,
+            limit_gy(goal, limit, hundred_gy)?,
+            None,
+        )]),
+        (Figure::EquivalentUniformDose, Bound::AtMost) if number >= 1.0 => Ok(vec![objective(
+            goal,
+            Aim::Geud { a: number },
+            limit_gy(goal, limit, hundred_gy)?,
+            None,
+        )]),
+        (Figure::DoseAtPercent, _) => {
+            of_point(goal, number, limit_gy(goal, limit, hundred_gy)?, is_target)
         }
-        (Figure::EquivalentUniformDose, Bound::AtMost) if number >= 1.0 => {
-            Ok(vec![objective(goal, Aim::Geud { a: number }, limit_gy(goal, limit, hundred_gy)?, None)])
-        }
-        (Figure::DoseAtPercent, _) => of_point(goal, number, limit_gy(goal, limit, hundred_gy)?, is_target),
-        (Figure::DoseAtCm3, _) => {
-            of_point(goal, 100.0 * number / whole_cm3, limit_gy(goal, limit, hundred_gy)?, is_target)
-        }
+        (Figure::DoseAtCm3, _) => of_point(
+            goal,
+            100.0 * number / whole_cm3,
+            limit_gy(goal, limit, hundred_gy)?,
+            is_target,
+        ),
         (Figure::VolumeAtGy, _) => of_point(goal, limit_percent, number, is_target),
-        (Figure::VolumeAtPercent, _) => {
-            of_point(goal, limit_percent, percent_gy(number, hundred_gy)?, is_target)
-        }
+        (Figure::VolumeAtPercent, _) => of_point(
+            goal,
+            limit_percent,
+            percent_gy(number, hundred_gy)?,
+            is_target,
+        ),
         _ => Err(not_optimised(metric, goal.bound)),
     }
 }
 
 /// An objective of a goal's structure with the goal's weight.
 fn objective(goal: &Goal, aim: Aim, gy: f64, figure: Option<Asked>) -> Objective {
-    let weight = goal.weight() * if goal.kept().is_some() { KEPT_TIMES } else { 1.0 };
+    let weight = goal.weight()
+        * if goal.kept().is_some() {
+            KEPT_TIMES
+        } else {
+            1.0
+        };
     Objective {
         structure: goal.structure.clone(),
         aim,
         gy,
-        weight: if is_of_maximum(aim) { MAXIMUM_TIMES * weight } else { weight },
+        weight: if is_of_maximum(aim) {
+            MAXIMUM_TIMES * weight
+        } else {
+            weight
+        },
         asked: figure,
     }
 }
@@ -153,7 +192,14 @@ fn of_point(goal: &Goal, percent: f64, gy: f64, is_target: bool) -> Result<Vec<O
             Ok(vec![objective(goal, Aim::TailMax { volume }, gy, point)])
         }
         Bound::AtLeast => {
-            let tail = objective(goal, Aim::TailMin { volume: 100.0 - percent }, gy, point);
+            let tail = objective(
+                goal,
+                Aim::TailMin {
+                    volume: 100.0 - percent,
+                },
+                gy,
+                point,
+            );
             let under = is_target.then(|| objective(goal, Aim::Under, gy, None));
             Ok(under.into_iter().chain([tail]).collect())
         }
@@ -162,17 +208,24 @@ fn of_point(goal: &Goal, percent: f64, gy: f64, is_target: bool) -> Result<Vec<O
 
 /// The limit of a goal on a dose, Gy.
 fn limit_gy(goal: &Goal, limit: f64, hundred_gy: Option<f64>) -> Result<f64, String> {
-    if goal.unit() == MetricUnit::Percent { percent_gy(limit, hundred_gy) } else { Ok(limit) }
+    if goal.unit() == MetricUnit::Percent {
+        percent_gy(limit, hundred_gy)
+    } else {
+        Ok(limit)
+    }
 }
 
 /// A percentage of the prescription, Gy.
 fn percent_gy(percent: f64, hundred_gy: Option<f64>) -> Result<f64, String> {
-    hundred_gy.map(|hundred| 0.01 * percent * hundred).ok_or_else(no_prescription)
+    hundred_gy
+        .map(|hundred| 0.01 * percent * hundred)
+        .ok_or_else(no_prescription)
 }
 
 /// Whether an aim limits the maximum or near-maximum dose.
 fn is_of_maximum(aim: Aim) -> bool {
-    matches!(aim, Aim::Over) || matches!(aim, Aim::TailMax { volume } if volume <= NEAR_MAXIMUM_PERCENT)
+    matches!(aim, Aim::Over)
+        || matches!(aim, Aim::TailMax { volume } if volume <= NEAR_MAXIMUM_PERCENT)
 }
 
 fn no_prescription() -> String {
@@ -184,7 +237,9 @@ fn not_optimised(metric: Metric, bound: Bound) -> String {
         Bound::AtMost => "an upper",
         Bound::AtLeast => "a lower",
     };
-    format!("{metric} with {side} limit is judged, not optimised: no convex objective stands for it")
+    format!(
+        "{metric} with {side} limit is judged, not optimised: no convex objective stands for it"
+    )
 }
 
 #[cfg(test)]
@@ -200,18 +255,62 @@ mod tests {
         use Aim::{Geud, MeanOver, Over, TailMax, TailMin, Under};
         for (words, target, want) in [
             ("Cord: Dmax <= 45 Gy", false, vec![(Over, 45.0, 4.0)]),
-            ("Core: D10% <= 25 Gy (priority 2)", false, vec![(TailMax { volume: 10.0 }, 25.0, 0.25)]),
-            ("Core: D10cc <= 25 Gy", false, vec![(TailMax { volume: 25.0 }, 25.0, 1.0)]),
-            ("Cord: D2% <= 45 Gy", false, vec![(TailMax { volume: 2.0 }, 45.0, 4.0)]),
-            ("Lung: V20Gy <= 30 %", false, vec![(TailMax { volume: 30.0 }, 20.0, 1.0)]),
-            ("Lung: V20Gy[cc] <= 8 cc", false, vec![(TailMax { volume: 20.0 }, 20.0, 1.0)]),
+            (
+                "Core: D10% <= 25 Gy (priority 2)",
+                false,
+                vec![(TailMax { volume: 10.0 }, 25.0, 0.25)],
+            ),
+            (
+                "Core: D10cc <= 25 Gy",
+                false,
+                vec![(TailMax { volume: 25.0 }, 25.0, 1.0)],
+            ),
+            (
+                "Cord: D2% <= 45 Gy",
+                false,
+                vec![(TailMax { volume: 2.0 }, 45.0, 4.0)],
+            ),
+            (
+                "Lung: V20Gy <= 30 %",
+                false,
+                vec![(TailMax { volume: 30.0 }, 20.0, 1.0)],
+            ),
+            (
+                "Lung: V20Gy[cc] <= 8 cc",
+                false,
+                vec![(TailMax { volume: 20.0 }, 20.0, 1.0)],
+            ),
             ("Lung: Dmean <= 30 %", false, vec![(MeanOver, 15.0, 1.0)]),
-            ("PTV: D95% >= 50 Gy", true, vec![(Under, 50.0, 1.0), (TailMin { volume: 5.0 }, 50.0, 1.0)]),
-            ("PTV: V95% >= 98 %", true, vec![(Under, 47.5, 1.0), (TailMin { volume: 2.0 }, 47.5, 1.0)]),
-            ("PTV: Dmin >= 95 % (priority 3)", true, vec![(Under, 47.5, 0.0625)]),
-            ("Rectum: gEUD8 <= 40 Gy", false, vec![(Geud { a: 8.0 }, 40.0, 1.0)]),
-            ("Lung: Dmean <= 20 Gy (priority 2, weight 5)", false, vec![(MeanOver, 20.0, 5.0)]),
-            ("Cord: Dmax <= 45 Gy (kept 41 Gy)", false, vec![(Over, 41.0, 400.0)]),
+            (
+                "PTV: D95% >= 50 Gy",
+                true,
+                vec![(Under, 50.0, 1.0), (TailMin { volume: 5.0 }, 50.0, 1.0)],
+            ),
+            (
+                "PTV: V95% >= 98 %",
+                true,
+                vec![(Under, 47.5, 1.0), (TailMin { volume: 2.0 }, 47.5, 1.0)],
+            ),
+            (
+                "PTV: Dmin >= 95 % (priority 3)",
+                true,
+                vec![(Under, 47.5, 0.0625)],
+            ),
+            (
+                "Rectum: gEUD8 <= 40 Gy",
+                false,
+                vec![(Geud { a: 8.0 }, 40.0, 1.0)],
+            ),
+            (
+                "Lung: Dmean <= 20 Gy (priority 2, weight 5)",
+                false,
+                vec![(MeanOver, 20.0, 5.0)],
+            ),
+            (
+                "Cord: Dmax <= 45 Gy (kept 41 Gy)",
+                false,
+                vec![(Over, 41.0, 400.0)],
+            ),
             (
                 "Core: D10% <= 25 Gy (weight 0.5, kept 20 Gy)",
                 false,
@@ -219,7 +318,8 @@ mod tests {
             ),
         ] {
             let goal: Goal = words.parse().unwrap_or_else(|e| panic!("{words}: {e}"));
-            let got = of_goal(&goal, 40.0, Some(50.0), target).unwrap_or_else(|e| panic!("{words}: {e}"));
+            let got =
+                of_goal(&goal, 40.0, Some(50.0), target).unwrap_or_else(|e| panic!("{words}: {e}"));
             let got: Vec<_> = got.into_iter().map(|o| (o.aim, o.gy, o.weight)).collect();
             assert_eq!(got.len(), want.len(), "{words}");
             for (a, b) in got.iter().zip(&want) {
@@ -227,7 +327,10 @@ mod tests {
                     (TailMin { volume: x }, TailMin { volume: y }) => near(x, y),
                     (x, y) => x == y,
                 };
-                assert!(aims && near(a.1, b.1) && near(a.2, b.2), "{words}: {a:?} for {b:?}");
+                assert!(
+                    aims && near(a.1, b.1) && near(a.2, b.2),
+                    "{words}: {a:?} for {b:?}"
+                );
             }
         }
     }

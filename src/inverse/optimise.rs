@@ -124,7 +124,9 @@ pub fn optimise(
     let (doses_gy, smoothness) = (optimiser.doses_gy(), optimiser.smoothness());
     let plan = optimiser.with_maps(&optimiser.fluences);
     let mut remarks = optimiser.remarks();
-    remarks.extend(OptimiseRemark::of_plan(leaves.as_ref().map_or(&plan, |leaves| &leaves.plan)));
+    remarks.extend(OptimiseRemark::of_plan(
+        leaves.as_ref().map_or(&plan, |leaves| &leaves.plan),
+    ));
     Ok(Optimised {
         plan,
         remarks,

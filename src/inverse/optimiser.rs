@@ -9,7 +9,9 @@ use super::problem::Problem;
 use super::progress::{Progress, Snapshot, Watch};
 use super::remarks::{self, OptimiseRemark};
 use super::rows::{RowSet, Rows};
-use super::setup::{DoseTarget, Field, Inputs, Setup, Truth, completed, is_of_fall_off, weigh_fall_off};
+use super::setup::{
+    DoseTarget, Field, Inputs, Setup, Truth, completed, is_of_fall_off, weigh_fall_off,
+};
 use super::smoothness;
 use super::solve::{Bounds, Start, Stop, solve};
 use analysis::{Dvh, UNIT_MU};
@@ -26,7 +28,12 @@ struct EvaluationLimits {
     last: u64,
 }
 
-const EVALUATIONS: EvaluationLimits = EvaluationLimits { first: 120, later: 40, conflicting: 200, last: 200 };
+const EVALUATIONS: EvaluationLimits = EvaluationLimits {
+    first: 120,
+    later: 40,
+    conflicting: 200,
+    last: 200,
+};
 
 /// Evaluations after new objectives or a turned beam, with CUDA and elsewhere: after a small drag the objective is then within 2 % of its
 /// minimum.
@@ -107,11 +114,16 @@ impl Optimiser {
         previous: Option<&Self>,
     ) -> Result<Self, OptimiseError> {
         let setup = Setup::new(inputs, previous.map(|previous| &previous.setup))?;
-        let field_columns: Vec<_> =
-            setup.fields.iter().map(|field| previous?.columns_for(&setup, field)).collect();
+        let field_columns: Vec<_> = setup
+            .fields
+            .iter()
+            .map(|field| previous?.columns_for(&setup, field))
+            .collect();
         let mut optimiser = Self {
             neighbours: setup.neighbours(),
-            columns: previous.map(|previous| previous.columns.clone()).unwrap_or_default(),
+            columns: previous
+                .map(|previous| previous.columns.clone())
+                .unwrap_or_default(),
             field_columns,
             objectives: Vec::new(),
             requested: 0,
@@ -142,7 +154,8 @@ impl Optimiser {
     /// Columns of a field of another setup, if a field of this one has the same.
     fn columns_for(&self, setup: &Setup, field: &Field) -> Option<Arc<BeamColumns>> {
         let mut fields = self.setup.fields.iter().zip(&self.field_columns);
-        let (_, columns) = fields.find(|(other, _)| setup.shares_columns(field, &self.setup, other))?;
+        let (_, columns) =
+            fields.find(|(other, _)| setup.shares_columns(field, &self.setup, other))?;
         columns.clone()
     }
 
@@ -152,7 +165,10 @@ impl Optimiser {
 
     /// Number of beams whose columns are computed, and of all beams.
     pub fn beams(&self) -> [usize; 2] {
-        [self.field_columns.iter().flatten().count(), self.field_columns.len()]
+        [
+            self.field_columns.iter().flatten().count(),
+            self.field_columns.len(),
+        ]
     }
 
     /// The last move of the true dose in the targets, percent of the reference dose; `None` before its first computation.
@@ -176,7 +192,10 @@ impl Optimiser {
         let requested = objectives.len();
         let mut objectives = completed(objectives, &self.setup, reference_gy);
         weigh_fall_off(&mut objectives, &self.setup.plan, self.is_contested);
-        if !objectives.iter().any(|o| self.rows().set(&o.structure).is_some()) {
+        if !objectives
+            .iter()
+            .any(|o| self.rows().set(&o.structure).is_some())
+        {
             return Err(OptimiseError::NoObjectives);
         }
         for next in &mut objectives {
@@ -191,14 +210,20 @@ impl Optimiser {
                 next.gy = (old.gy + figure.gy() - old_figure.gy()).max(0.0);
             }
         }
-        (self.objectives, self.requested, self.reference_gy) = (objectives, requested, reference_gy);
+        (self.objectives, self.requested, self.reference_gy) =
+            (objectives, requested, reference_gy);
         self.dvh_offset_gy.clear();
         if self.phase == Phase::Rest {
             self.pass = 1;
         }
         // With CUDA the true dose is computed between two objectives of a drag; elsewhere the drag would wait for it.
-        let corrects = self.phase == Phase::Correct && matches!(self.setup.device, Compute::Cuda(_));
-        self.phase = if corrects { Phase::Correct } else { Phase::Solve };
+        let corrects =
+            self.phase == Phase::Correct && matches!(self.setup.device, Compute::Cuda(_));
+        self.phase = if corrects {
+            Phase::Correct
+        } else {
+            Phase::Solve
+        };
         (self.ends, self.follows) = (false, !self.fluences.is_empty());
         self.is_judged = self.setup.judged.is_none();
         Ok(())
@@ -225,7 +250,11 @@ impl Optimiser {
     ///
     /// # Errors
     /// [`OptimiseError`]: a step that fails changes nothing.
-    pub fn advance(&mut self, control: &JobControl, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
+    pub fn advance(
+        &mut self,
+        control: &JobControl,
+        watch: &mut Watch<'_>,
+    ) -> Result<(), OptimiseError> {
         if self.compute_next(control)? {
             let [done, total] = self.beams();
             watch(Progress::Columns { done, of: total }, &|| None);
@@ -254,9 +283,18 @@ impl Optimiser {
                 if self.pass >= EASY_PASSES && !self.is_contested && !self.ends && !self.follows {
                     self.is_contested = true;
                     weigh_fall_off(&mut self.objectives, &self.setup.plan, true);
-                    self.phase = if self.is_judged { Phase::Solve } else { Phase::Judge };
+                    self.phase = if self.is_judged {
+                        Phase::Solve
+                    } else {
+                        Phase::Judge
+                    };
                 }
-                watch(Progress::TrueDose { moved_percent: 100.0 * moved }, &|| self.snapshot());
+                watch(
+                    Progress::TrueDose {
+                        moved_percent: 100.0 * moved,
+                    },
+                    &|| self.snapshot(),
+                );
             }
             Phase::Judge => {
                 self.judge(control)?;
@@ -311,7 +349,9 @@ impl Optimiser {
     /// Indices of the fields whose numbers satisfy a condition.
     pub(super) fn places_of(&self, is_number: impl Fn(u32) -> bool) -> Vec<usize> {
         let fields = &self.setup.fields;
-        (0..fields.len()).filter(|n| is_number(fields[*n].1.beam.number)).collect()
+        (0..fields.len())
+            .filter(|n| is_number(fields[*n].1.beam.number))
+            .collect()
     }
 
     fn problem(&self) -> Problem<'_> {
@@ -339,15 +379,27 @@ impl Optimiser {
         let problem = self.problem();
         let start = Start {
             variables: &self.fluences,
-            bounds: Bounds { lower: &vec![0.0; self.fluences.len()], upper: &self.upper },
+            bounds: Bounds {
+                lower: &vec![0.0; self.fluences.len()],
+                upper: &self.upper,
+            },
         };
-        let solved =
-            solve(&problem, start, max_evaluations, gain, &mut |objective, evaluations, fluences| {
+        let solved = solve(
+            &problem,
+            start,
+            max_evaluations,
+            gain,
+            &mut |objective, evaluations, fluences| {
                 let evaluations = self.evaluations + evaluations;
-                watch(Progress::Iteration { objective, evaluations }, &|| {
-                    Some(self.snapshot_of(&problem, &fluences(), objective, evaluations))
-                })
-            })?;
+                watch(
+                    Progress::Iteration {
+                        objective,
+                        evaluations,
+                    },
+                    &|| Some(self.snapshot_of(&problem, &fluences(), objective, evaluations)),
+                )
+            },
+        )?;
         self.evaluations += solved.evaluations;
         (self.fluences, self.objective) = (solved.variables, solved.objective);
         if solved.stop != Stop::Asked {
@@ -371,7 +423,10 @@ impl Optimiser {
     pub fn over_least(&self) -> Result<f64, OptimiseError> {
         let start = Start {
             variables: &self.fluences,
-            bounds: Bounds { lower: &vec![0.0; self.fluences.len()], upper: &self.upper },
+            bounds: Bounds {
+                lower: &vec![0.0; self.fluences.len()],
+                upper: &self.upper,
+            },
         };
         let optimum = solve(&self.problem(), start, u64::MAX, 1e-7, &mut |_, _, _| true);
         Ok(self.objective / optimum?.objective)
@@ -399,19 +454,37 @@ impl Optimiser {
     /// The objectives with their handles moved by the current doses, and whether all goals are met.
     fn with_moved_handles(&self) -> (Vec<Objective>, bool) {
         let mut objectives = self.objectives.clone();
-        let doses = HandleDoses { rows_gy: &self.doses_gy(), dvh_offset_gy: &self.dvh_offset_gy };
-        let aim = HandleAim { reference_gy: self.reference_gy, margin: MAP_MARGIN };
+        let doses = HandleDoses {
+            rows_gy: &self.doses_gy(),
+            dvh_offset_gy: &self.dvh_offset_gy,
+        };
+        let aim = HandleAim {
+            reference_gy: self.reference_gy,
+            margin: MAP_MARGIN,
+        };
         let are_met = move_handles(&mut objectives, self.rows(), doses, aim);
         (objectives, are_met)
     }
 
     /// The current answer; `None` before all columns are computed.
     pub fn snapshot(&self) -> Option<Snapshot> {
-        (!self.fluences.is_empty())
-            .then(|| self.snapshot_of(&self.problem(), &self.fluences, self.objective, self.evaluations))
+        (!self.fluences.is_empty()).then(|| {
+            self.snapshot_of(
+                &self.problem(),
+                &self.fluences,
+                self.objective,
+                self.evaluations,
+            )
+        })
     }
 
-    fn snapshot_of(&self, problem: &Problem<'_>, x: &[f64], objective: f64, evaluations: u64) -> Snapshot {
+    fn snapshot_of(
+        &self,
+        problem: &Problem<'_>,
+        x: &[f64],
+        objective: f64,
+        evaluations: u64,
+    ) -> Snapshot {
         let doses_gy = problem.doses(x);
         let (values, smoothness) = (problem.values(&doses_gy), problem.smoothness_value(x));
         let total = (values.iter().sum::<f64>() + smoothness).max(f64::MIN_POSITIVE);
@@ -419,7 +492,10 @@ impl Optimiser {
         let (requested_values, added_values) = values.split_at(self.requested);
         let mut shares = Vec::with_capacity(requested.len());
         for (objective, value) in requested.iter().zip(requested_values) {
-            let hot = added.iter().zip(added_values).filter(|(hot, _)| hot_spots::is_part_of(hot, objective));
+            let hot = added
+                .iter()
+                .zip(added_values)
+                .filter(|(hot, _)| hot_spots::is_part_of(hot, objective));
             shares.push((value + hot.map(|(_, value)| value).sum::<f64>()) / total);
         }
         let all_values = self.objectives.iter().zip(&values);
@@ -461,7 +537,11 @@ impl Optimiser {
         let rows_gy = set.rows.iter().map(|row| doses_gy[*row as usize]);
         let max_gy = rows_gy.clone().fold(0.0, f32::max);
         let beyond = greatest_gy.map(|gy| gy as f32).filter(|gy| *gy > max_gy);
-        Dvh::of_points(rows_gy.zip(set.cm3.iter().copied()).chain(beyond.map(|gy| (gy, POINT_CM3))))
+        Dvh::of_points(
+            rows_gy
+                .zip(set.cm3.iter().copied())
+                .chain(beyond.map(|gy| (gy, POINT_CM3))),
+        )
     }
 
     /// Fluences at the start, and whether they are maps of the plan: otherwise uniform maps with the reference dose as the targets' mean.
@@ -479,14 +559,25 @@ impl Optimiser {
         if is_carried {
             return (start, true);
         }
-        let mean = self.setup.mean_of_targets(&self.columns.doses(&start, &vec![0.0; self.columns.rows()]));
-        let scale = if mean > 0.0 { self.reference_gy / mean } else { 1.0 };
+        let mean = self
+            .setup
+            .mean_of_targets(&self.columns.doses(&start, &vec![0.0; self.columns.rows()]));
+        let scale = if mean > 0.0 {
+            self.reference_gy / mean
+        } else {
+            1.0
+        };
         (start.into_iter().map(|x| x * scale).collect(), false)
     }
 
     /// Map of a beam of the plan, and its monitor units as a multiple of [`UNIT_MU`].
     fn planned_map(&self, number: u32) -> Option<(&FluenceMap, f64)> {
-        let beam = self.setup.plan.beams.iter().find(|beam| beam.number == number)?;
+        let beam = self
+            .setup
+            .plan
+            .beams
+            .iter()
+            .find(|beam| beam.number == number)?;
         Some((beam.fluence.as_ref()?, beam.mu / UNIT_MU))
     }
 
@@ -496,32 +587,65 @@ impl Optimiser {
         let mut truth = setup.true_dose(&self.fluences, setup.correction(), control)?;
         self.dvh_offset_gy = dvh_offsets_gy(setup, &self.objectives, &truth, control);
         self.greatest = Arc::new(Greatest::new(setup, &truth));
-        truth.rows.iter_mut().zip(&self.finer_gy).for_each(|(gy, finer)| *gy += finer);
+        truth
+            .rows
+            .iter_mut()
+            .zip(&self.finer_gy)
+            .for_each(|(gy, finer)| *gy += finer);
         Ok((self.take_truth(&truth.rows), truth))
     }
 
     /// As [`Self::correct`] with the judged dose; later true doses on the rows' grid keep the difference to it.
     fn judge(&mut self, control: &JobControl) -> Result<(), OptimiseError> {
         let setup = &self.setup;
-        let Some((grid, quality)) = &setup.judged else { return Ok(()) };
+        let Some((grid, quality)) = &setup.judged else {
+            return Ok(());
+        };
         let coarse: Vec<f32> = if matches!(setup.device, Compute::Cpu) {
             // The dose on the rows' grid as well would take seconds, and has hardly moved since its last computation.
-            self.doses_gy().iter().zip(&self.finer_gy).map(|(gy, finer)| gy - finer).collect()
+            self.doses_gy()
+                .iter()
+                .zip(&self.finer_gy)
+                .map(|(gy, finer)| gy - finer)
+                .collect()
         } else {
-            setup.true_dose(&self.fluences, setup.correction(), control)?.rows
+            setup
+                .true_dose(&self.fluences, setup.correction(), control)?
+                .rows
         };
-        let truth = setup.true_dose(&self.fluences, DoseTarget { grid, quality: *quality }, control)?;
-        self.finer_gy = truth.rows.iter().zip(&coarse).map(|(truth, coarse)| truth - coarse).collect();
+        let truth = setup.true_dose(
+            &self.fluences,
+            DoseTarget {
+                grid,
+                quality: *quality,
+            },
+            control,
+        )?;
+        self.finer_gy = truth
+            .rows
+            .iter()
+            .zip(&coarse)
+            .map(|(truth, coarse)| truth - coarse)
+            .collect();
         self.dvh_offset_gy = dvh_offsets_gy(setup, &self.objectives, &truth, control);
         self.take_truth(&truth.rows);
         Ok(())
     }
 
     pub(super) fn take_truth(&mut self, truth: &[f32]) -> f64 {
-        let computed = self.columns.doses(&self.fluences, &vec![0.0; self.columns.rows()]);
-        let offset: Vec<f32> = truth.iter().zip(&computed).map(|(truth, dose)| truth - dose).collect();
-        let moved: Vec<f32> =
-            offset.iter().zip(&self.offset_gy).map(|(new, old)| (new - old).abs()).collect();
+        let computed = self
+            .columns
+            .doses(&self.fluences, &vec![0.0; self.columns.rows()]);
+        let offset: Vec<f32> = truth
+            .iter()
+            .zip(&computed)
+            .map(|(truth, dose)| truth - dose)
+            .collect();
+        let moved: Vec<f32> = offset
+            .iter()
+            .zip(&self.offset_gy)
+            .map(|(new, old)| (new - old).abs())
+            .collect();
         let part = self.setup.mean_of_targets(&moved) / self.reference_gy;
         self.offset_gy = offset;
         self.moved_percent = Some(100.0 * part);
@@ -534,8 +658,11 @@ impl Optimiser {
         for ((_, beamlets), field_fluences) in self.setup.by_field(fluences) {
             let mut beam = beamlets.with_monitor_units(field_fluences);
             if let Some(place) = plan.beams.iter_mut().find(|b| b.number == beam.number) {
-                beam.fluence_limits =
-                    beam.fluence.as_ref().map(|map| place.limits_on(map)).unwrap_or_default();
+                beam.fluence_limits = beam
+                    .fluence
+                    .as_ref()
+                    .map(|map| place.limits_on(map))
+                    .unwrap_or_default();
                 *place = beam;
             }
         }
@@ -554,7 +681,12 @@ impl Optimiser {
 fn upper(setup: &Setup) -> Vec<f64> {
     let mut upper = Vec::with_capacity(setup.beamlets());
     for (_, beamlets) in &setup.fields {
-        match setup.plan.beams.iter().find(|beam| beam.number == beamlets.beam.number) {
+        match setup
+            .plan
+            .beams
+            .iter()
+            .find(|beam| beam.number == beamlets.beam.number)
+        {
             Some(beam) => upper.extend(beamlets.upper(beam)),
             None => upper.resize(upper.len() + beamlets.active.len(), f64::INFINITY),
         }

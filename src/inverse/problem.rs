@@ -39,7 +39,10 @@ impl<'a> Problem<'a> {
     ) -> Self {
         Self {
             columns,
-            terms: objectives.iter().map(|objective| Term::new(objective, rows, reference_gy)).collect(),
+            terms: objectives
+                .iter()
+                .map(|objective| Term::new(objective, rows, reference_gy))
+                .collect(),
             offset_gy: vec![0.0; columns.rows()],
             neighbours: neighbours.to_vec(),
             smoothness,
@@ -66,13 +69,19 @@ impl<'a> Problem<'a> {
 
     /// The weighted value of each objective, 0 where its structure has no rows.
     pub fn values(&self, doses: &[f32]) -> Vec<f64> {
-        self.terms.iter().map(|term| term.value_and_slopes(doses).0).collect()
+        self.terms
+            .iter()
+            .map(|term| term.value_and_slopes(doses).0)
+            .collect()
     }
 
     /// The weighted value of the smoothness.
     pub fn smoothness_value(&self, fluences: &[f64]) -> f64 {
         let weight = self.smoothness / self.neighbours.len().max(1) as f64;
-        self.neighbours.iter().map(|[a, b]| weight * (fluences[*a] - fluences[*b]).powi(2)).sum()
+        self.neighbours
+            .iter()
+            .map(|[a, b]| weight * (fluences[*a] - fluences[*b]).powi(2))
+            .sum()
     }
 }
 
@@ -82,11 +91,17 @@ impl Differentiable for Problem<'_> {
         let doses = self.doses(fluences);
         let mut by_dose = vec![0.0_f32; doses.len()];
         let mut sum = 0.0;
-        let values: Vec<(f64, Vec<f32>)> =
-            self.terms.par_iter().map(|term| term.value_and_slopes(&doses)).collect();
+        let values: Vec<(f64, Vec<f32>)> = self
+            .terms
+            .par_iter()
+            .map(|term| term.value_and_slopes(&doses))
+            .collect();
         for (term, (value, slopes)) in self.terms.iter().zip(values) {
             sum += value;
-            term.rows.iter().zip(slopes).for_each(|(row, slope)| by_dose[*row as usize] += slope);
+            term.rows
+                .iter()
+                .zip(slopes)
+                .for_each(|(row, slope)| by_dose[*row as usize] += slope);
         }
         *gradient = self.columns.transposed(&by_dose);
         let weight = self.smoothness / self.neighbours.len().max(1) as f64;
@@ -125,12 +140,18 @@ impl Tail {
     /// Bisects the rows by selection: the order within the tail does not matter, and sorting would take most of an evaluation.
     fn new(doses: impl Iterator<Item = f32>, shares: &[f64], sign: f32, volume: f64) -> Self {
         const SORTED_ROWS: usize = 16;
-        let mut keys: Vec<u64> = doses.enumerate().map(|(n, gy)| descending_key(sign * gy, n)).collect();
+        let mut keys: Vec<u64> = doses
+            .enumerate()
+            .map(|(n, gy)| descending_key(sign * gy, n))
+            .collect();
         let (mut low, mut high, mut remaining) = (0, keys.len(), volume);
         while high - low > SORTED_ROWS {
             let middle = low.midpoint(high);
             keys[low..high].select_nth_unstable(middle - low);
-            let hotter: f64 = keys[low..middle].iter().map(|key| shares[index_of(*key)]).sum();
+            let hotter: f64 = keys[low..middle]
+                .iter()
+                .map(|key| shares[index_of(*key)])
+                .sum();
             if hotter <= remaining {
                 (low, remaining) = (middle, remaining - hotter);
             } else {
@@ -151,8 +172,13 @@ impl Tail {
 
     /// Indices of the rows of the tail, each with its share of the structure's volume in the tail.
     fn parts<'a>(&'a self, shares: &'a [f64]) -> impl Iterator<Item = (usize, f64)> + 'a {
-        let complete = self.places[..self.complete].iter().map(|n| (*n as usize, shares[*n as usize]));
-        let partial = self.places.get(self.complete).filter(|_| self.partial_share > 0.0);
+        let complete = self.places[..self.complete]
+            .iter()
+            .map(|n| (*n as usize, shares[*n as usize]));
+        let partial = self
+            .places
+            .get(self.complete)
+            .filter(|_| self.partial_share > 0.0);
         complete.chain(partial.map(|n| (*n as usize, self.partial_share)))
     }
 }
@@ -160,7 +186,11 @@ impl Tail {
 /// Key of a dose and the index of its row, ordered from the greatest dose: such keys are sorted six times as fast as pairs.
 fn descending_key(signed_gy: f32, n: usize) -> u64 {
     let bits = signed_gy.to_bits();
-    let ascending = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
+    let ascending = if bits >> 31 == 1 {
+        !bits
+    } else {
+        bits | 1 << 31
+    };
     u64::from(!ascending) << 32 | n as u64
 }
 
@@ -175,7 +205,11 @@ impl Term {
         Self {
             aim: objective.aim,
             gy: objective.gy,
-            weight: if set.is_some() { objective.weight / (reference_gy * reference_gy) } else { 0.0 },
+            weight: if set.is_some() {
+                objective.weight / (reference_gy * reference_gy)
+            } else {
+                0.0
+            },
             rows: set.map(|set| set.rows.clone()).unwrap_or_default(),
             shares: set.map(RowSet::shares).unwrap_or_default(),
         }
@@ -205,15 +239,23 @@ impl Term {
                 (self.weight * sum, slopes)
             }
             Aim::MeanOver => {
-                let mean: f64 = self.doses_and_shares(doses).map(|(gy, share)| share * gy).sum();
+                let mean: f64 = self
+                    .doses_and_shares(doses)
+                    .map(|(gy, share)| share * gy)
+                    .sum();
                 let beyond = (mean - self.gy).max(0.0);
-                let slopes = self.shares.iter().map(|share| (2.0 * self.weight * beyond * share) as f32);
+                let slopes = self
+                    .shares
+                    .iter()
+                    .map(|share| (2.0 * self.weight * beyond * share) as f32);
                 (self.weight * beyond * beyond, slopes.collect())
             }
             Aim::Geud { a } => {
                 // Only the offset makes doses below 0.
-                let power: f64 =
-                    self.doses_and_shares(doses).map(|(gy, share)| share * gy.max(0.0).powf(a)).sum();
+                let power: f64 = self
+                    .doses_and_shares(doses)
+                    .map(|(gy, share)| share * gy.max(0.0).powf(a))
+                    .sum();
                 let geud = power.powf(a.recip());
                 let beyond = (geud - self.gy).max(0.0);
                 if beyond <= 0.0 {
@@ -226,7 +268,11 @@ impl Term {
                 (self.weight * beyond * beyond, slopes.collect())
             }
             Aim::TailMax { volume } | Aim::TailMin { volume } => {
-                let sign = if matches!(self.aim, Aim::TailMax { .. }) { 1.0 } else { -1.0 };
+                let sign = if matches!(self.aim, Aim::TailMax { .. }) {
+                    1.0
+                } else {
+                    -1.0
+                };
                 let part = 0.01 * volume;
                 let doses_gy = self.rows.iter().map(|row| doses[*row as usize]);
                 let tail = Tail::new(doses_gy, &self.shares, sign as f32, part);
@@ -257,19 +303,35 @@ mod tests {
     fn rows(count: usize) -> Rows {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [count, 1, 1]).expect("a grid");
         let cm3 = (0..count).map(|n| 1.0 + 0.1 * (n % 3) as f32).collect();
-        let sets = vec![RowSet { name: "S".to_owned(), rows: (0..count as u32).collect(), cm3 }];
-        Rows { grid: Arc::new(grid), voxels: (0..count).collect(), sets }
+        let sets = vec![RowSet {
+            name: "S".to_owned(),
+            rows: (0..count as u32).collect(),
+            cm3,
+        }];
+        Rows {
+            grid: Arc::new(grid),
+            voxels: (0..count).collect(),
+            sets,
+        }
     }
 
     fn objective(aim: Aim, gy: f64) -> Objective {
-        Objective { structure: "S".to_owned(), aim, gy, weight: 3.0, asked: None }
+        Objective {
+            structure: "S".to_owned(),
+            aim,
+            gy,
+            weight: 3.0,
+            asked: None,
+        }
     }
 
     /// The gradient of every aim equals central differences.
     #[test]
     fn gradients_equal_central_differences() {
         let (count, beamlets) = (40, 5);
-        let gy: Vec<f32> = (0..count * beamlets).map(|n| ((n * 37 % 101) as f32) / 50.0).collect();
+        let gy: Vec<f32> = (0..count * beamlets)
+            .map(|n| ((n * 37 % 101) as f32) / 50.0)
+            .collect();
         let (columns, rows) = (Columns::from_gy(count, &gy), rows(count));
         let fluences = [1.1, 0.4, 2.3, 0.9, 1.7];
         for (aim, limit) in [
@@ -281,8 +343,14 @@ mod tests {
             (Aim::TailMax { volume: 23.0 }, 5.0),
             (Aim::TailMin { volume: 23.0 }, 8.0),
         ] {
-            let problem =
-                Problem::new(&columns, &rows, &[objective(aim, limit)], &[[0, 1], [3, 4]], 0.3, 2.0);
+            let problem = Problem::new(
+                &columns,
+                &rows,
+                &[objective(aim, limit)],
+                &[[0, 1], [3, 4]],
+                0.3,
+                2.0,
+            );
             let mut gradient = Vec::new();
             let value = problem.evaluate(&fluences, &mut gradient);
             assert!(value > 0.5, "{aim:?}: {value}");
@@ -295,7 +363,11 @@ mod tests {
                 });
                 let slope = (plus - minus) / (2.0 * step);
                 let off = (slope - gradient[beamlet]).abs();
-                assert!(off < 2e-3 * slope.abs().max(1.0), "{aim:?}: {slope} for {}", gradient[beamlet]);
+                assert!(
+                    off < 2e-3 * slope.abs().max(1.0),
+                    "{aim:?}: {slope} for {}",
+                    gradient[beamlet]
+                );
             }
         }
     }
@@ -314,7 +386,11 @@ mod tests {
             (Aim::MeanOver, 1.5, 3.0),
             (Aim::Geud { a: 1.0 }, 0.5, 12.0),
             (Aim::TailMax { volume: 50.0 }, 1.5, 12.0),
-            (Aim::TailMax { volume: 37.5 }, 0.0, 3.0 * (11.0_f64 / 3.0).powi(2)),
+            (
+                Aim::TailMax { volume: 37.5 },
+                0.0,
+                3.0 * (11.0_f64 / 3.0).powi(2),
+            ),
             (Aim::TailMin { volume: 50.0 }, 2.5, 3.0),
         ] {
             let mut problem = Problem::new(&columns, &rows, &[objective(aim, gy)], &[], 0.0, 1.0);

@@ -51,9 +51,20 @@ pub struct Descent<'a> {
 
 impl<'a> Descent<'a> {
     /// A descent from variables within their bounds.
-    pub fn begin(evaluate: &dyn Fn(&[f64]) -> Evaluated, variables: Vec<f64>, bounds: Bounds<'a>) -> Self {
+    pub fn begin(
+        evaluate: &dyn Fn(&[f64]) -> Evaluated,
+        variables: Vec<f64>,
+        bounds: Bounds<'a>,
+    ) -> Self {
         let (value, gradient) = evaluate(&variables);
-        Self { bounds, variables, value, gradient, pairs: VecDeque::new(), evaluations: 1 }
+        Self {
+            bounds,
+            variables,
+            value,
+            gradient,
+            pairs: VecDeque::new(),
+            evaluations: 1,
+        }
     }
 
     pub fn variables(&self) -> &[f64] {
@@ -71,7 +82,12 @@ impl<'a> Descent<'a> {
     /// Takes one step; false if no step lowers the value.
     pub fn step(&mut self, evaluate: &dyn Fn(&[f64]) -> Evaluated) -> bool {
         let free = self.free();
-        let downhill: Vec<f64> = self.gradient.iter().zip(&free).map(|(slope, free)| -slope * free).collect();
+        let downhill: Vec<f64> = self
+            .gradient
+            .iter()
+            .zip(&free)
+            .map(|(slope, free)| -slope * free)
+            .collect();
         let steepness = dot(&downhill, &downhill).sqrt();
         if steepness <= f64::MIN_POSITIVE || !steepness.is_finite() {
             return false;
@@ -93,7 +109,8 @@ impl<'a> Descent<'a> {
         let Bounds { lower, upper } = self.bounds;
         let mut free = Vec::with_capacity(self.variables.len());
         for (n, (value, slope)) in self.variables.iter().zip(&self.gradient).enumerate() {
-            let is_held = (*value <= lower[n] && *slope > 0.0) || (*value >= upper[n] && *slope < 0.0);
+            let is_held =
+                (*value <= lower[n] && *slope > 0.0) || (*value >= upper[n] && *slope < 0.0);
             free.push(f64::from(u8::from(!is_held)));
         }
         free
@@ -107,14 +124,24 @@ impl<'a> Descent<'a> {
         let mut times = None;
         for (Pair { step, change }, part) in self.pairs.iter().zip(&mut parts).rev() {
             let [squared, curvature, of_step] = by_blocks(&mut along, |block, along| {
-                let (step, change, free) = (&step[block.clone()], &change[block.clone()], &free[block]);
-                [sum([change, change, free]), sum([change, step, free]), dot(step, along)]
+                let (step, change, free) =
+                    (&step[block.clone()], &change[block.clone()], &free[block]);
+                [
+                    sum([change, change, free]),
+                    sum([change, step, free]),
+                    dot(step, along),
+                ]
             });
             if curvature > LEAST_CURVATURE * squared {
                 times.get_or_insert(curvature / squared);
                 *part = Some((curvature, of_step / curvature));
                 let [] = by_blocks(&mut along, |block, along| {
-                    add(along, -of_step / curvature, &change[block.clone()], &free[block]);
+                    add(
+                        along,
+                        -of_step / curvature,
+                        &change[block.clone()],
+                        &free[block],
+                    );
                     []
                 });
             }
@@ -122,10 +149,17 @@ impl<'a> Descent<'a> {
         let times = times.unwrap_or(1.0);
         along.iter_mut().for_each(|value| *value *= times);
         for (Pair { step, change }, part) in self.pairs.iter().zip(parts) {
-            let Some((curvature, part)) = part else { continue };
+            let Some((curvature, part)) = part else {
+                continue;
+            };
             let [of_change] = by_blocks(&mut along, |block, along| [dot(&change[block], along)]);
             let [] = by_blocks(&mut along, |block, along| {
-                add(along, part - of_change / curvature, &step[block.clone()], &free[block]);
+                add(
+                    along,
+                    part - of_change / curvature,
+                    &step[block.clone()],
+                    &free[block],
+                );
                 []
             });
         }
@@ -138,16 +172,26 @@ impl<'a> Descent<'a> {
         let mut part = 1.0;
         for _ in 0..TRIALS {
             let next: Vec<f64> = (0..direction.len())
-                .map(|n| (self.variables[n] + part * direction[n]).max(lower[n]).min(upper[n]))
+                .map(|n| {
+                    (self.variables[n] + part * direction[n])
+                        .max(lower[n])
+                        .min(upper[n])
+                })
                 .collect();
-            let step: Vec<f64> =
-                next.iter().zip(&self.variables).map(|(next, current)| next - current).collect();
+            let step: Vec<f64> = next
+                .iter()
+                .zip(&self.variables)
+                .map(|(next, current)| next - current)
+                .collect();
             let expected = dot(&step, &self.gradient);
             let (value, gradient) = evaluate(&next);
             self.evaluations += 1;
             if expected < 0.0 && value <= self.value + ARMIJO * expected {
-                let change: Vec<f64> =
-                    gradient.iter().zip(&self.gradient).map(|(next, current)| next - current).collect();
+                let change: Vec<f64> = gradient
+                    .iter()
+                    .zip(&self.gradient)
+                    .map(|(next, current)| next - current)
+                    .collect();
                 if dot(&step, &change) > 0.0 {
                     if self.pairs.len() == MEMORY {
                         self.pairs.pop_front();
@@ -160,7 +204,11 @@ impl<'a> Descent<'a> {
             // Minimum of the parabola through both values and the slope at the start; NaN halves the step.
             let bend = value - self.value - expected;
             let minimum = -expected / (2.0 * bend);
-            part *= if bend > 0.0 && expected < 0.0 { minimum.clamp(0.1, 0.5) } else { 0.5 };
+            part *= if bend > 0.0 && expected < 0.0 {
+                minimum.clamp(0.1, 0.5)
+            } else {
+                0.5
+            };
         }
         false
     }
@@ -176,8 +224,12 @@ fn sum<const FACTORS: usize>(factors: [&[f64]; FACTORS]) -> f64 {
             *sum += chunk.iter().map(|values| values[lane]).product::<f64>();
         }
     }
-    let remainder =
-        (0..chunks[0].1.len()).map(|n| chunks.iter().map(|(_, remainder)| remainder[n]).product::<f64>());
+    let remainder = (0..chunks[0].1.len()).map(|n| {
+        chunks
+            .iter()
+            .map(|(_, remainder)| remainder[n])
+            .product::<f64>()
+    });
     lanes.iter().sum::<f64>() + remainder.sum::<f64>()
 }
 
@@ -187,7 +239,10 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// Adds a multiple of other values to the values of free variables.
 fn add(to: &mut [f64], part: f64, values: &[f64], free: &[f64]) {
-    to.iter_mut().zip(values).zip(free).for_each(|((to, value), free)| *to += part * value * free);
+    to.iter_mut()
+        .zip(values)
+        .zip(free)
+        .for_each(|((to, value), free)| *to += part * value * free);
 }
 
 /// Visits the values by blocks, and adds their sums.
@@ -197,12 +252,18 @@ fn by_blocks<const SUMS: usize>(
 ) -> [f64; SUMS] {
     let parts: Vec<[f64; SUMS]> = if values.len() < MIN_PARALLEL {
         let blocks = values.chunks_mut(BLOCK).enumerate();
-        blocks.map(|(n, block)| visit(block_range(n, block), block)).collect()
+        blocks
+            .map(|(n, block)| visit(block_range(n, block), block))
+            .collect()
     } else {
         let blocks = values.par_chunks_mut(BLOCK).enumerate();
-        blocks.map(|(n, block)| visit(block_range(n, block), block)).collect()
+        blocks
+            .map(|(n, block)| visit(block_range(n, block), block))
+            .collect()
     };
-    parts.into_iter().fold([0.0; SUMS], |sums, part| std::array::from_fn(|n| sums[n] + part[n]))
+    parts.into_iter().fold([0.0; SUMS], |sums, part| {
+        std::array::from_fn(|n| sums[n] + part[n])
+    })
 }
 
 /// Indices of the variables of block `n`.
@@ -228,8 +289,14 @@ mod tests {
 
     impl Valley {
         fn new(count: usize) -> Self {
-            let target = (0..count).map(|n| (n * 7919 % 1013) as f64 / 300.0 - 1.0).collect();
-            Self { target, lower: vec![0.0; count], upper: vec![1.5; count] }
+            let target = (0..count)
+                .map(|n| (n * 7919 % 1013) as f64 / 300.0 - 1.0)
+                .collect();
+            Self {
+                target,
+                lower: vec![0.0; count],
+                upper: vec![1.5; count],
+            }
         }
 
         fn evaluate(&self, x: &[f64]) -> Evaluated {
@@ -249,8 +316,12 @@ mod tests {
         }
 
         fn minimum(&self, max_evaluations: u64) -> (Vec<f64>, f64) {
-            let bounds = Bounds { lower: &self.lower, upper: &self.upper };
-            let mut descent = Descent::begin(&|x| self.evaluate(x), vec![1.0; self.target.len()], bounds);
+            let bounds = Bounds {
+                lower: &self.lower,
+                upper: &self.upper,
+            };
+            let mut descent =
+                Descent::begin(&|x| self.evaluate(x), vec![1.0; self.target.len()], bounds);
             while descent.evaluations() < max_evaluations && descent.step(&|x| self.evaluate(x)) {}
             (descent.variables().to_vec(), descent.value())
         }
@@ -287,9 +358,16 @@ mod tests {
         let valley = Valley::new(500);
         let start = FirstOrderState::new(vec![1.0; 500]);
         let solver = Lbfgsb::new().with_m_capacity(MEMORY);
-        let want = Executor::new(&valley, solver, start).max_iter(300).run().expect("a minimum");
+        let want = Executor::new(&valley, solver, start)
+            .max_iter(300)
+            .run()
+            .expect("a minimum");
         let (variables, value) = valley.minimum(300);
-        assert!((value - want.state.cost()).abs() < 1e-9 * value, "{value} for {}", want.state.cost());
+        assert!(
+            (value - want.state.cost()).abs() < 1e-9 * value,
+            "{value} for {}",
+            want.state.cost()
+        );
         for (n, (got, want)) in variables.iter().zip(want.state.param()).enumerate() {
             assert!((got - want).abs() < 1e-5, "{n}: {got} for {want}");
         }
@@ -311,7 +389,10 @@ mod tests {
     /// The descent ends at a corner of the bounds, and for a function without a value.
     #[test]
     fn the_descent_ends_without_a_decrease() {
-        let bounds = Bounds { lower: &[0.0; 3], upper: &[2.0; 3] };
+        let bounds = Bounds {
+            lower: &[0.0; 3],
+            upper: &[2.0; 3],
+        };
         let mut descent = Descent::begin(&uphill, vec![1.0, 2.0, 0.5], bounds);
         while descent.step(&uphill) {}
         assert_eq!((descent.variables(), descent.value()), (&[0.0; 3][..], 0.0));
@@ -322,10 +403,19 @@ mod tests {
     fn parallel_blocks_give_the_same_bits() {
         let valley = Valley::new(MIN_PARALLEL + 77);
         let [serial, parallel] = [1, 3].map(|threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .expect("threads");
             pool.install(|| valley.minimum(25))
         });
         assert_eq!(serial.1.to_bits(), parallel.1.to_bits());
-        assert!(serial.0.iter().zip(&parallel.0).all(|(a, b)| a.to_bits() == b.to_bits()));
+        assert!(
+            serial
+                .0
+                .iter()
+                .zip(&parallel.0)
+                .all(|(a, b)| a.to_bits() == b.to_bits())
+        );
     }
 }

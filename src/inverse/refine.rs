@@ -30,8 +30,15 @@ pub struct Extent {
 /// Numbers of passes with CUDA and elsewhere: the first passes gain the most, and on the CPU each takes seconds, half a minute with an arc.
 impl Extent {
     fn new(device: &Compute, [cuda_passes, other_passes]: [usize; 2], from_fields: bool) -> Self {
-        let passes = if matches!(device, Compute::Cuda(_)) { cuda_passes } else { other_passes };
-        Self { passes, from_fields }
+        let passes = if matches!(device, Compute::Cuda(_)) {
+            cuda_passes
+        } else {
+            other_passes
+        };
+        Self {
+            passes,
+            from_fields,
+        }
     }
 
     /// All beams as they are delivered.
@@ -74,7 +81,10 @@ pub struct RefinedLeaves {
 impl RefinedLeaves {
     /// Leaves of the sequencer.
     pub(super) fn unrefined(plan: Plan) -> Self {
-        Self { plan, objective: None }
+        Self {
+            plan,
+            objective: None,
+        }
     }
 }
 
@@ -106,7 +116,12 @@ pub fn first_pass(
 
 /// Objective on the columns of an optimiser, without the smoothness of maps.
 fn leaf_problem<'a>(optimiser: &'a Optimiser, objectives: &[Objective]) -> Problem<'a> {
-    let Optimiser { setup, columns, reference_gy, .. } = optimiser;
+    let Optimiser {
+        setup,
+        columns,
+        reference_gy,
+        ..
+    } = optimiser;
     Problem::new(columns, &setup.rows, objectives, &[], 0.0, *reference_gy)
 }
 
@@ -122,12 +137,27 @@ fn moved(
     let values = leaves.values(plan);
     let leaf_problem = LeafProblem::new(problem, leaves, &values);
     let bounds = LeafBounds::round(leaves, plan, &values, reach_mm);
-    let bounds = Bounds { lower: &bounds.lower, upper: &bounds.upper };
-    let start = Start { variables: &values, bounds };
-    let solved = solve(&leaf_problem, start, EVALUATIONS, 1e-4, &mut |objective, evaluations, _| {
-        report(Progress::Iteration { objective, evaluations });
-        !control.is_cancelled()
-    })?;
+    let bounds = Bounds {
+        lower: &bounds.lower,
+        upper: &bounds.upper,
+    };
+    let start = Start {
+        variables: &values,
+        bounds,
+    };
+    let solved = solve(
+        &leaf_problem,
+        start,
+        EVALUATIONS,
+        1e-4,
+        &mut |objective, evaluations, _| {
+            report(Progress::Iteration {
+                objective,
+                evaluations,
+            });
+            !control.is_cancelled()
+        },
+    )?;
     let mut next = leaves.plan_of(&solved.variables, plan);
     leaves.restore_small_segments(&mut next, plan);
     Ok((next, solved.objective))
@@ -149,7 +179,11 @@ pub fn refine(
     let setup = &optimiser.setup;
     let leaves = LeafVariables::new(plan, &setup.fields, fields_of);
     let mut objectives = optimiser.objectives.clone();
-    let delivery = if extent.from_fields { Delivery::FromFields(fields_of) } else { Delivery::Planned };
+    let delivery = if extent.from_fields {
+        Delivery::FromFields(fields_of)
+    } else {
+        Delivery::Planned
+    };
     let first = match TrueDoseCheck::new(optimiser, plan.clone(), &objectives, delivery, control) {
         Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::unrefined(plan.clone())),
         first => first?,
@@ -161,16 +195,27 @@ pub fn refine(
         if reach_mm < LEAST_REACH_MM || control.is_cancelled() {
             break;
         }
-        let doses = HandleDoses { rows_gy: &best.rows_gy, dvh_offset_gy: &best.dvh_offset_gy };
-        let aim = HandleAim { reference_gy: optimiser.reference_gy, margin: LEAF_MARGIN };
+        let doses = HandleDoses {
+            rows_gy: &best.rows_gy,
+            dvh_offset_gy: &best.dvh_offset_gy,
+        };
+        let aim = HandleAim {
+            reference_gy: optimiser.reference_gy,
+            margin: LEAF_MARGIN,
+        };
         let are_met = move_handles(&mut objectives, &setup.rows, doses, aim);
         if !are_met && pass == extent.passes / 4 {
             weigh_fall_off(&mut objectives, &setup.plan, true);
         }
         let mut problem = leaf_problem(optimiser, &objectives);
         let by_columns = problem.doses(&leaves.fluences(&leaves.values(&best.plan)));
-        problem
-            .set_offset(best.rows_gy.iter().zip(&by_columns).map(|(gy, column_gy)| gy - column_gy).collect());
+        problem.set_offset(
+            best.rows_gy
+                .iter()
+                .zip(&by_columns)
+                .map(|(gy, column_gy)| gy - column_gy)
+                .collect(),
+        );
         let (mut next, _) = moved(&leaves, &best.plan, &problem, reach_mm, control, report)?;
         let best_value = total_value(&problem, &best.rows_gy);
         if restore_broken(&leaves, &mut next, &best.plan) == leaves.beams.len() {
@@ -183,7 +228,10 @@ pub fn refine(
             next => next?,
         };
         let next_value = total_value(&problem, &next.rows_gy);
-        report(Progress::Leaves { before: best_value, after: next_value });
+        report(Progress::Leaves {
+            before: best_value,
+            after: next_value,
+        });
         if next_value < best_value {
             best = next;
             if are_met && best_value - next_value < LEAST_GAIN * best_value {
@@ -198,7 +246,11 @@ pub fn refine(
     let is_better = objective[1] <= objective[0];
     Ok(RefinedLeaves {
         plan: if is_better { best.plan } else { plan.clone() },
-        objective: Some(if is_better { objective } else { [objective[0]; 2] }),
+        objective: Some(if is_better {
+            objective
+        } else {
+            [objective[0]; 2]
+        }),
     })
 }
 
@@ -229,8 +281,17 @@ impl TrueDoseCheck {
         };
         let truth = setup.dose_of_plan(&delivered, setup.correction(), control)?;
         let dvh_offset_gy = dvh_offsets_gy(setup, objectives, &truth, control);
-        let rows_gy = truth.rows.iter().zip(&optimiser.finer_gy).map(|(gy, finer)| gy + finer).collect();
-        Ok(Self { plan, rows_gy, dvh_offset_gy })
+        let rows_gy = truth
+            .rows
+            .iter()
+            .zip(&optimiser.finer_gy)
+            .map(|(gy, finer)| gy + finer)
+            .collect();
+        Ok(Self {
+            plan,
+            rows_gy,
+            dvh_offset_gy,
+        })
     }
 }
 
@@ -246,7 +307,14 @@ impl Optimiser {
         report: &mut dyn FnMut(Progress),
     ) -> Result<RefinedLeaves, OptimiseError> {
         let extent = Extent::as_delivered(&self.setup.device);
-        refine(self, leaves, &|beam| self.places_of(|number| number == beam.number), extent, control, report)
+        refine(
+            self,
+            leaves,
+            &|beam| self.places_of(|number| number == beam.number),
+            extent,
+            control,
+            report,
+        )
     }
 }
 

@@ -59,14 +59,24 @@ impl fmt::Display for OptimiseRemark {
 }
 
 /// Remarks on inputs, before the first evaluation. `requested` are the objectives of goals and of the plan.
-pub(super) fn of_setup(setup: &Setup, requested: &[Objective], reference_gy: f64) -> Vec<OptimiseRemark> {
+pub(super) fn of_setup(
+    setup: &Setup,
+    requested: &[Objective],
+    reference_gy: f64,
+) -> Vec<OptimiseRemark> {
     let mut remarks: Vec<OptimiseRemark> = Vec::new();
     for (target, percent) in setup.without_beamlets() {
-        remarks.push(OptimiseRemark::WithoutBeamlets { target: target.to_owned(), percent });
+        remarks.push(OptimiseRemark::WithoutBeamlets {
+            target: target.to_owned(),
+            percent,
+        });
     }
     for region in setup.targets() {
         if let Prescribed::Least(gy) = prescribed(&region.name, requested, reference_gy) {
-            remarks.push(OptimiseRemark::OnlyLimited { target: region.name.clone(), gy });
+            remarks.push(OptimiseRemark::OnlyLimited {
+                target: region.name.clone(),
+                gy,
+            });
         }
     }
     if setup.plan.normalisation.is_some() {
@@ -81,8 +91,11 @@ pub(super) fn of_setup(setup: &Setup, requested: &[Objective], reference_gy: f64
 impl OptimiseRemark {
     /// Remarks on an optimised plan, with leaves or with maps.
     pub fn of_plan(plan: &Plan) -> Vec<Self> {
-        let idle = undelivered(plan).map(|beam| Self::NothingDelivered { beam: beam.to_owned() });
-        idle.chain(monitor_units_remark(plan).map(Self::ManyMonitorUnits)).collect()
+        let idle = undelivered(plan).map(|beam| Self::NothingDelivered {
+            beam: beam.to_owned(),
+        });
+        idle.chain(monitor_units_remark(plan).map(Self::ManyMonitorUnits))
+            .collect()
     }
 }
 
@@ -99,7 +112,9 @@ pub(super) enum Prescribed {
 
 /// Dose that a target is held to: without a minimum dose the optimum would spare organs at the target's expense.
 pub(super) fn prescribed(target: &str, objectives: &[Objective], reference_gy: f64) -> Prescribed {
-    let mut of_target = objectives.iter().filter(|o| o.structure == target && o.weight > 0.0);
+    let mut of_target = objectives
+        .iter()
+        .filter(|o| o.structure == target && o.weight > 0.0);
     let limits_gy = of_target.clone().map(|o| o.gy);
     if of_target.any(|o| matches!(o.aim, Aim::Under | Aim::Deviation | Aim::TailMin { .. })) {
         return Prescribed::Nothing;
@@ -115,7 +130,13 @@ mod tests {
     use super::*;
 
     fn objective(aim: Aim, gy: f64) -> Objective {
-        Objective { structure: "PTV".to_owned(), aim, gy, weight: 1.0, asked: None }
+        Objective {
+            structure: "PTV".to_owned(),
+            aim,
+            gy,
+            weight: 1.0,
+            asked: None,
+        }
     }
 
     #[test]
@@ -124,10 +145,22 @@ mod tests {
         let upper_tail = objective(Aim::TailMax { volume: 10.0 }, 48.0);
         let lower_tail = objective(Aim::TailMin { volume: 5.0 }, 50.0);
         assert_eq!(prescribed("PTV", &[], 50.0), Prescribed::Uniform(50.0));
-        assert_eq!(prescribed("PTV", std::slice::from_ref(&over), 50.0), Prescribed::Least(50.0));
+        assert_eq!(
+            prescribed("PTV", std::slice::from_ref(&over), 50.0),
+            Prescribed::Least(50.0)
+        );
         // The minimum dose is below the lowest limit.
-        assert_eq!(prescribed("PTV", &[over.clone(), upper_tail], 50.0), Prescribed::Least(48.0));
-        assert_eq!(prescribed("PTV", &[over.clone(), lower_tail.clone()], 50.0), Prescribed::Nothing);
-        assert_eq!(prescribed("GTV", &[over, lower_tail], 50.0), Prescribed::Uniform(50.0));
+        assert_eq!(
+            prescribed("PTV", &[over.clone(), upper_tail], 50.0),
+            Prescribed::Least(48.0)
+        );
+        assert_eq!(
+            prescribed("PTV", &[over.clone(), lower_tail.clone()], 50.0),
+            Prescribed::Nothing
+        );
+        assert_eq!(
+            prescribed("GTV", &[over, lower_tail], 50.0),
+            Prescribed::Uniform(50.0)
+        );
     }
 }

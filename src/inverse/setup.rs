@@ -47,7 +47,8 @@ impl Region {
     /// Whether another region is sampled by the same rows.
     fn has_rows_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.mask, &other.mask)
-            && (&self.name, self.is_target, self.most_rows) == (&other.name, other.is_target, other.most_rows)
+            && (&self.name, self.is_target, self.most_rows)
+                == (&other.name, other.is_target, other.most_rows)
     }
 }
 
@@ -88,7 +89,9 @@ pub struct FieldWindow {
 impl<'a> Inputs<'a> {
     /// Centres of the targets' voxels, patient LPS.
     pub(super) fn target_mm(&self) -> Arc<[DVec3]> {
-        targets(&self.regions).flat_map(|region| centres(&region.mask)).collect()
+        targets(&self.regions)
+            .flat_map(|region| centres(&region.mask))
+            .collect()
     }
 
     /// Inputs for another plan, otherwise equal.
@@ -158,12 +161,18 @@ impl Setup {
             // Each correction computes this dose.
             Some((mm, CORRECTION)) if mm == inputs.grid_mm => None,
             Some((mm, quality)) if mm == inputs.grid_mm => Some((Arc::clone(&grid), quality)),
-            Some((mm, quality)) => Some((Arc::new(dose_grid(image, inputs.corners_mm, mm)?), quality)),
+            Some((mm, quality)) => {
+                Some((Arc::new(dose_grid(image, inputs.corners_mm, mm)?), quality))
+            }
             None => None,
         };
         let same_rows = previous.filter(|previous| previous.has_rows_of(inputs, &grid));
         let (rows, wholes, target_mm) = match same_rows {
-            Some(same) => (Arc::clone(&same.rows), Arc::clone(&same.wholes), Arc::clone(&same.target_mm)),
+            Some(same) => (
+                Arc::clone(&same.rows),
+                Arc::clone(&same.wholes),
+                Arc::clone(&same.target_mm),
+            ),
             None => {
                 let target_mm = inputs.target_mm();
                 if target_mm.is_empty() {
@@ -196,7 +205,11 @@ impl Setup {
         *self.grid == *grid
             && self.body.as_ref().map(Arc::as_ptr) == inputs.body.as_ref().map(Arc::as_ptr)
             && self.regions.len() == inputs.regions.len()
-            && self.regions.iter().zip(&inputs.regions).all(|(region, other)| region.has_rows_of(other))
+            && self
+                .regions
+                .iter()
+                .zip(&inputs.regions)
+                .all(|(region, other)| region.has_rows_of(other))
     }
 
     pub fn targets(&self) -> impl Iterator<Item = &Region> {
@@ -214,7 +227,9 @@ impl Setup {
 
     /// Targets with a part outside the path of all beamlets, and this part in percent.
     pub fn without_beamlets(&self) -> Vec<(&str, f64)> {
-        let parts = self.targets().map(|target| (&*target.name, self.unseen_percent(target)));
+        let parts = self
+            .targets()
+            .map(|target| (&*target.name, self.unseen_percent(target)));
         parts.filter(|(_, percent)| *percent > 0.0).collect()
     }
 
@@ -223,14 +238,20 @@ impl Setup {
         let mut is_seen = vec![false; points_mm.len()];
         for (machine, beamlets) in &self.fields {
             let by_field = beamlets.see(machine, self.plan.position, &points_mm);
-            is_seen.iter_mut().zip(by_field).for_each(|(is_seen, by_field)| *is_seen |= by_field);
+            is_seen
+                .iter_mut()
+                .zip(by_field)
+                .for_each(|(is_seen, by_field)| *is_seen |= by_field);
         }
         let missed = is_seen.iter().filter(|seen| !**seen).count();
         100.0 * missed as f64 / points_mm.len().max(1) as f64
     }
 
     pub fn beamlets(&self) -> usize {
-        self.fields.iter().map(|(_, beamlets)| beamlets.active.len()).sum()
+        self.fields
+            .iter()
+            .map(|(_, beamlets)| beamlets.active.len())
+            .sum()
     }
 
     /// The request for the dose of a beam on the rows' grid.
@@ -247,7 +268,10 @@ impl Setup {
 
     /// Grid and quality of the true doses that correct the columns.
     pub fn correction(&self) -> DoseTarget<'_> {
-        DoseTarget { grid: &self.grid, quality: CORRECTION }
+        DoseTarget {
+            grid: &self.grid,
+            quality: CORRECTION,
+        }
     }
 
     /// The true dose of fluences.
@@ -257,9 +281,17 @@ impl Setup {
         target: DoseTarget<'_>,
         control: &JobControl,
     ) -> Result<Truth, OptimiseError> {
-        let beams = self.by_field(fluences).map(|((machine, beamlets), fluences)| {
-            Ok((Arc::clone(machine), Beam { mu: UNIT_MU, ..beamlets.with(fluences) }))
-        });
+        let beams = self
+            .by_field(fluences)
+            .map(|((machine, beamlets), fluences)| {
+                Ok((
+                    Arc::clone(machine),
+                    Beam {
+                        mu: UNIT_MU,
+                        ..beamlets.with(fluences)
+                    },
+                ))
+            });
         self.dose_of(beams, target, control)
     }
 
@@ -286,15 +318,23 @@ impl Setup {
         let mut requests = Vec::new();
         for beam in beams {
             let (machine, beam) = beam?;
-            requests.push(DoseRequest { grid: Arc::clone(grid), ..self.request(&machine, &beam, quality) });
+            requests.push(DoseRequest {
+                grid: Arc::clone(grid),
+                ..self.request(&machine, &beam, quality)
+            });
         }
         prepare_fluences(&requests, control);
         for request in &requests {
             let dose = beam_dose(request, &self.device, control)?.gy;
-            sum.par_iter_mut().zip(dose.data()).for_each(|(sum, gy)| *sum += times * gy);
+            sum.par_iter_mut()
+                .zip(dose.data())
+                .for_each(|(sum, gy)| *sum += times * gy);
         }
         let gy = Volume::new(Arc::clone(grid), sum);
-        Ok(Truth { rows: self.on_rows(&gy), gy })
+        Ok(Truth {
+            rows: self.on_rows(&gy),
+            gy,
+        })
     }
 
     /// A dose at the rows, Gy.
@@ -304,12 +344,17 @@ impl Setup {
             return voxels.map(|voxel| gy.data()[*voxel]).collect();
         }
         let centres_mm = voxels.map(|voxel| self.grid.centre_of_mm(*voxel));
-        centres_mm.map(|centre_mm| value_at(gy, centre_mm).unwrap_or_default() as f32).collect()
+        centres_mm
+            .map(|centre_mm| value_at(gy, centre_mm).unwrap_or_default() as f32)
+            .collect()
     }
 
     /// DVH of a structure in a true dose, as in the evaluation of the plan; `None` if the dose grid does not contain it.
     pub fn dvh(&self, structure: &str, truth: &Truth, control: &JobControl) -> Option<Dvh> {
-        let region = self.regions.iter().find(|region| region.name == structure)?;
+        let region = self
+            .regions
+            .iter()
+            .find(|region| region.name == structure)?;
         Dvh::new(&region.mask, &truth.gy, &control.child()).ok()
     }
 
@@ -332,7 +377,12 @@ impl Setup {
         let mut first = 0;
         let mut neighbours = Vec::new();
         for (_, beamlets) in &self.fields {
-            neighbours.extend(beamlets.neighbours().into_iter().map(|pair| pair.map(|n| n + first)));
+            neighbours.extend(
+                beamlets
+                    .neighbours()
+                    .into_iter()
+                    .map(|pair| pair.map(|n| n + first)),
+            );
             first += beamlets.active.len();
         }
         neighbours
@@ -342,7 +392,9 @@ impl Setup {
     pub fn places(&self) -> Vec<[f64; 6]> {
         let mut places = Vec::with_capacity(self.beamlets());
         for (_, beamlets) in &self.fields {
-            let Some(map) = &beamlets.beam.fluence else { continue };
+            let Some(map) = &beamlets.beam.fluence else {
+                continue;
+            };
             let gantry_deg = beamlets.beam.start().map_or(0.0, |point| point.gantry_deg);
             let number = f64::from(beamlets.beam.number);
             for cell in &beamlets.active {
@@ -354,7 +406,10 @@ impl Setup {
     }
 
     /// Each field with the fluences of its active beamlets.
-    pub fn by_field<'a>(&'a self, fluences: &'a [f64]) -> impl Iterator<Item = (&'a Field, &'a [f64])> {
+    pub fn by_field<'a>(
+        &'a self,
+        fluences: &'a [f64],
+    ) -> impl Iterator<Item = (&'a Field, &'a [f64])> {
         let mut remaining = fluences;
         self.fields.iter().map(move |field| {
             let (field_fluences, after) = remaining.split_at(field.1.active.len());
@@ -366,7 +421,10 @@ impl Setup {
     /// Mean over the volume of all targets.
     pub fn mean_of_targets(&self, values: &[f32]) -> f64 {
         let (mut sum, mut volume) = (0.0, 0.0);
-        for set in self.targets().filter_map(|region| self.rows.set(&region.name)) {
+        for set in self
+            .targets()
+            .filter_map(|region| self.rows.set(&region.name))
+        {
             for (row, cm3) in set.rows.iter().zip(&set.cm3) {
                 sum += f64::from(values[*row as usize]) * f64::from(*cm3);
                 volume += f64::from(*cm3);
@@ -378,7 +436,11 @@ impl Setup {
 
 /// Adds the objectives of every plan: a dose for each target without a minimum dose, the fall-off round all targets, and last the hot spots
 /// that are rows.
-pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference_gy: f64) -> Vec<Objective> {
+pub(super) fn completed(
+    mut objectives: Vec<Objective>,
+    setup: &Setup,
+    reference_gy: f64,
+) -> Vec<Objective> {
     let requested = objectives.clone();
     for Region { name, .. } in setup.targets() {
         objectives.extend(match prescribed(name, &requested, reference_gy) {
@@ -395,13 +457,23 @@ pub(super) fn completed(mut objectives: Vec<Objective>, setup: &Setup, reference
             objectives.push(plan_objective(&name, Aim::Over, gy, fall_off.weight));
         }
     }
-    objectives.extend(hot_spots::objectives(&requested, &setup.rows, setup.held_outside_gy(reference_gy)));
+    objectives.extend(hot_spots::objectives(
+        &requested,
+        &setup.rows,
+        setup.held_outside_gy(reference_gy),
+    ));
     objectives
 }
 
 /// An objective that no goal has.
 fn plan_objective(structure: &str, aim: Aim, gy: f64, weight: f64) -> Objective {
-    Objective { structure: structure.to_owned(), aim, gy, weight, asked: None }
+    Objective {
+        structure: structure.to_owned(),
+        aim,
+        gy,
+        weight,
+        asked: None,
+    }
 }
 
 /// Factor of the default fall-off with conflicting goals: the planner did not request it.
@@ -410,8 +482,15 @@ const CONTESTED_FALL_OFF: f64 = 0.1;
 /// Sets the weights of a plan's fall-off; the default one is weakened if goals conflict.
 pub(super) fn weigh_fall_off(objectives: &mut [Objective], plan: &Plan, is_contested: bool) {
     let fall_off = plan.objectives.fall_off;
-    let part = if is_contested && fall_off == FallOff::default() { CONTESTED_FALL_OFF } else { 1.0 };
-    objectives.iter_mut().filter(|o| is_of_fall_off(o)).for_each(|o| o.weight = part * fall_off.weight);
+    let part = if is_contested && fall_off == FallOff::default() {
+        CONTESTED_FALL_OFF
+    } else {
+        1.0
+    };
+    objectives
+        .iter_mut()
+        .filter(|o| is_of_fall_off(o))
+        .for_each(|o| o.weight = part * fall_off.weight);
 }
 
 /// Whether an objective is part of the fall-off.
@@ -436,9 +515,20 @@ fn sampling(
     target_mm: &[DVec3],
 ) -> Result<Sampling, OptimiseError> {
     let mut sampled: Vec<Sampled> = Vec::new();
-    for Region { name, mask, is_target, most_rows } in inputs.regions.clone() {
+    for Region {
+        name,
+        mask,
+        is_target,
+        most_rows,
+    } in inputs.regions.clone()
+    {
         let max_voxels = if is_target { usize::MAX } else { most_rows };
-        sampled.push(Sampled { name, mask, max_voxels, beyond_target_mm: None });
+        sampled.push(Sampled {
+            name,
+            mask,
+            max_voxels,
+            beyond_target_mm: None,
+        });
     }
     let mut distance_mm = Vec::new();
     if let Some(body) = &inputs.body {
@@ -446,18 +536,29 @@ fn sampling(
         for shell in SHELLS_MM.windows(2) {
             let beyond_target_mm = Some([shell[0], shell[1]]);
             let (name, mask) = (shell_name(shell), Arc::clone(body));
-            sampled.push(Sampled { name, mask, max_voxels: SHELL_ROWS, beyond_target_mm });
+            sampled.push(Sampled {
+                name,
+                mask,
+                max_voxels: SHELL_ROWS,
+                beyond_target_mm,
+            });
         }
     }
     Ok(Rows::sample(grid, &sampled, &|voxel| {
         let coarse_voxel = coarse.voxel_at(grid.centre_of_mm(voxel));
-        coarse_voxel.map_or(f32::INFINITY, |[i, j, k]| distance_mm[coarse.index(i, j, k)])
+        coarse_voxel.map_or(f32::INFINITY, |[i, j, k]| {
+            distance_mm[coarse.index(i, j, k)]
+        })
     })?)
 }
 
 /// A beam without its number and monitor units, on which columns do not depend.
 fn unnumbered(beam: &Beam) -> Beam {
-    Beam { number: 0, mu: 0.0, ..beam.delivered() }
+    Beam {
+        number: 0,
+        mu: 0.0,
+        ..beam.delivered()
+    }
 }
 
 fn targets(regions: &[Region]) -> impl Iterator<Item = &Region> {
@@ -470,7 +571,8 @@ fn centres(mask: &Mask) -> Vec<DVec3> {
     const HALF: f32 = 0.5;
     let grid = mask.grid();
     let voxels = mask.iter().filter(|(voxel, coverage)| {
-        *coverage >= HALF || !neighbourhood(grid, *voxel).any(|[i, j, k]| mask.coverage_at(i, j, k) >= HALF)
+        *coverage >= HALF
+            || !neighbourhood(grid, *voxel).any(|[i, j, k]| mask.coverage_at(i, j, k) >= HALF)
     });
     voxels.map(|(voxel, _)| grid.centre_of_mm(voxel)).collect()
 }
@@ -478,28 +580,41 @@ fn centres(mask: &Mask) -> Vec<DVec3> {
 /// A voxel of a grid and those that touch it.
 fn neighbourhood(grid: &Grid, voxel: usize) -> impl Iterator<Item = [usize; 3]> {
     let (index, size) = (grid.voxel_of(voxel), grid.size());
-    let [x, y, z] = [0, 1, 2].map(|axis| index[axis].saturating_sub(1)..(index[axis] + 2).min(size[axis]));
+    let [x, y, z] =
+        [0, 1, 2].map(|axis| index[axis].saturating_sub(1)..(index[axis] + 2).min(size[axis]));
     z.flat_map(move |k| {
         let x = x.clone();
-        y.clone().flat_map(move |j| x.clone().map(move |i| [i, j, k]))
+        y.clone()
+            .flat_map(move |j| x.clone().map(move |i| [i, j, k]))
     })
 }
 
 fn fields(inputs: &Inputs<'_>, target_mm: &[DVec3]) -> Result<Vec<Field>, OptimiseError> {
     let plan = inputs.plan;
-    let beams: Vec<&Beam> = plan.beams.iter().filter(|beam| analysis::is_computed(beam)).collect();
+    let beams: Vec<&Beam> = plan
+        .beams
+        .iter()
+        .filter(|beam| analysis::is_computed(beam))
+        .collect();
     let fields: Vec<Field> = beams
         .into_par_iter()
         .map(|beam| {
             let machine = Machine::resolve(plan.machine_of(beam))?;
-            let window = inputs.windows.iter().find(|window| window.numbers.contains(&beam.number));
+            let window = inputs
+                .windows
+                .iter()
+                .find(|window| window.numbers.contains(&beam.number));
             let within_mm = window.map(|window| window.columns_mm);
             let (position, step_mm) = (plan.position, inputs.beamlet_mm);
             let beamlets = Beamlets::new(beam, &machine, position, target_mm, step_mm, within_mm)?;
             Ok((machine, beamlets))
         })
         .collect::<Result<_, OptimiseError>>()?;
-    if fields.is_empty() { Err(OptimiseError::NoBeams(plan.name.clone())) } else { Ok(fields) }
+    if fields.is_empty() {
+        Err(OptimiseError::NoBeams(plan.name.clone()))
+    } else {
+        Ok(fields)
+    }
 }
 
 /// Distance of each voxel's centre to the nearest point, mm; 0 if the voxel contains a point.
@@ -560,9 +675,18 @@ mod tests {
         let mut plan = Plan::new("P", "generic-6mv");
         let [first, last] = [&SHELLS_MM[..2], &SHELLS_MM[4..]].map(shell_name);
         let mut objectives = [over("Cord"), over(&first), over(&last)];
-        assert!(close(weighed(&mut objectives, &plan, true), [3.0, 0.01, 0.01]));
-        assert!(close(weighed(&mut objectives, &plan, false), [3.0, 0.1, 0.1]));
+        assert!(close(
+            weighed(&mut objectives, &plan, true),
+            [3.0, 0.01, 0.01]
+        ));
+        assert!(close(
+            weighed(&mut objectives, &plan, false),
+            [3.0, 0.1, 0.1]
+        ));
         plan.objectives.fall_off.weight = 0.5;
-        assert!(close(weighed(&mut objectives, &plan, true), [3.0, 0.5, 0.5]));
+        assert!(close(
+            weighed(&mut objectives, &plan, true),
+            [3.0, 0.5, 0.5]
+        ));
     }
 }

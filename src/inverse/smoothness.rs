@@ -16,7 +16,11 @@ const CHOSEN_AT_GY: f64 = 2.0;
 /// Weight of the squared fluence steps of a fraction. Objectives are scaled by the reference dose of the course, steps by the reference
 /// dose of a fraction, so that the optimal course does not depend on the number of fractions.
 pub(super) fn weight(plan: &Plan, technique: Option<Technique>, reference_gy: f64) -> f64 {
-    let chosen = if technique.is_some() { OF_LEAVES } else { OF_MAPS };
+    let chosen = if technique.is_some() {
+        OF_LEAVES
+    } else {
+        OF_MAPS
+    };
     let fraction_gy = reference_gy / f64::from(plan.fractions.max(1));
     chosen * plan.objectives.smoothness * (CHOSEN_AT_GY / fraction_gy).powi(2)
 }
@@ -26,7 +30,10 @@ mod tests {
     use super::*;
 
     fn weighted_step(fractions: u32, reference_gy: f64) -> f64 {
-        let plan = Plan { fractions, ..Plan::new("P", "generic-6mv") };
+        let plan = Plan {
+            fractions,
+            ..Plan::new("P", "generic-6mv")
+        };
         let step_of_course = reference_gy / 50.0;
         weight(&plan, None, reference_gy) * (step_of_course / f64::from(fractions)).powi(2)
     }
@@ -37,7 +44,10 @@ mod tests {
         let chosen = weighted_step(25, 50.0);
         assert!((chosen - 1e-4 / 625.0).abs() < 1e-15, "as it was chosen");
         for (fractions, reference_gy) in [(1, 50.0), (5, 50.0), (35, 70.0), (3, 54.0)] {
-            assert!((weighted_step(fractions, reference_gy) / chosen - 1.0).abs() < 1e-12, "{fractions}");
+            assert!(
+                (weighted_step(fractions, reference_gy) / chosen - 1.0).abs() < 1e-12,
+                "{fractions}"
+            );
         }
     }
 }

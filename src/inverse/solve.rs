@@ -21,7 +21,9 @@ pub enum Stop {
 
 /// The objective is not finite at the start of the solver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the objective has no finite value to begin with: look at the doses and weights of the objectives")]
+#[error(
+    "the objective has no finite value to begin with: look at the doses and weights of the objectives"
+)]
 pub struct NoValue;
 
 /// Variables found, all within their bounds.
@@ -61,13 +63,20 @@ impl<D: Differentiable> Scaled<'_, D> {
         let Bounds { lower, upper } = self.bounds;
         let scaled = values.iter().zip(&self.units).zip(lower.iter().zip(upper));
         // Scaling and back meets a bound only up to rounding.
-        scaled.map(|((value, unit), (lower, upper))| (value * unit).max(*lower).min(*upper)).collect()
+        scaled
+            .map(|((value, unit), (lower, upper))| (value * unit).max(*lower).min(*upper))
+            .collect()
     }
 
     fn evaluate(&self, values: &[f64]) -> (f64, Vec<f64>) {
         let mut gradient = Vec::new();
-        let value = self.function.evaluate(&self.variables(values), &mut gradient);
-        gradient.iter_mut().zip(&self.units).for_each(|(slope, unit)| *slope *= unit);
+        let value = self
+            .function
+            .evaluate(&self.variables(values), &mut gradient);
+        gradient
+            .iter_mut()
+            .zip(&self.units)
+            .for_each(|(slope, unit)| *slope *= unit);
         (value, gradient)
     }
 }
@@ -97,16 +106,29 @@ pub fn solve(
     let curvatures = function.curvatures();
     let largest = curvatures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
     // A variable without influence on any objective has no curvature.
-    let units: Vec<f64> = curvatures.iter().map(|c| c.max(1e-6 * largest).sqrt().recip()).collect();
+    let units: Vec<f64> = curvatures
+        .iter()
+        .map(|c| c.max(1e-6 * largest).sqrt().recip())
+        .collect();
     let lower = in_units(start.bounds.lower, &units);
     let upper = in_units(start.bounds.upper, &units);
     let mut values = in_units(start.variables, &units);
     for (n, value) in values.iter_mut().enumerate() {
         *value = value.max(lower[n]).min(upper[n]);
     }
-    let scaled = Scaled { function, units, bounds: start.bounds };
-    let mut descent =
-        Descent::begin(&|values| scaled.evaluate(values), values, Bounds { lower: &lower, upper: &upper });
+    let scaled = Scaled {
+        function,
+        units,
+        bounds: start.bounds,
+    };
+    let mut descent = Descent::begin(
+        &|values| scaled.evaluate(values),
+        values,
+        Bounds {
+            lower: &lower,
+            upper: &upper,
+        },
+    );
     if !descent.value().is_finite() {
         return Err(NoValue);
     }
@@ -119,10 +141,15 @@ pub fn solve(
             past.pop_front();
         }
         let (since, previous) = past[0];
-        if !watch(objective, evaluations, &|| scaled.variables(descent.variables())) {
+        if !watch(objective, evaluations, &|| {
+            scaled.variables(descent.variables())
+        }) {
             break Stop::Asked;
         }
-        if !gains || (since + PATIENCE <= evaluations && previous - objective <= min_gain * previous.abs()) {
+        if !gains
+            || (since + PATIENCE <= evaluations
+                && previous - objective <= min_gain * previous.abs())
+        {
             break Stop::Converged;
         }
         if evaluations >= max_evaluations {
@@ -139,7 +166,11 @@ pub fn solve(
 
 /// Values in the units of the solver, with an upper bound that is finite.
 fn in_units(values: &[f64], units: &[f64]) -> Vec<f64> {
-    units.iter().zip(values).map(|(unit, value)| value.min(MAX_FLUENCE) / unit).collect()
+    units
+        .iter()
+        .zip(values)
+        .map(|(unit, value)| value.min(MAX_FLUENCE) / unit)
+        .collect()
 }
 
 #[cfg(test)]
@@ -159,23 +190,53 @@ mod tests {
         let per_unit = [1.0_f32, 2.0, 4.0, 0.5];
         let count = per_unit.len();
         let mut gy = vec![0.0; count * count];
-        per_unit.iter().enumerate().for_each(|(n, dose_gy)| gy[n * count + n] = *dose_gy);
+        per_unit
+            .iter()
+            .enumerate()
+            .for_each(|(n, dose_gy)| gy[n * count + n] = *dose_gy);
         let columns = Columns::from_gy(count, &gy);
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [count, 1, 1]).expect("a grid");
-        let set = RowSet { name: "S".to_owned(), rows: (0..count as u32).collect(), cm3: vec![1.0; count] };
-        let rows = Rows { grid: Arc::new(grid), voxels: (0..count).collect(), sets: vec![set] };
+        let set = RowSet {
+            name: "S".to_owned(),
+            rows: (0..count as u32).collect(),
+            cm3: vec![1.0; count],
+        };
+        let rows = Rows {
+            grid: Arc::new(grid),
+            voxels: (0..count).collect(),
+            sets: vec![set],
+        };
         let aim = Aim::Deviation;
-        let objectives = [Objective { structure: "S".to_owned(), aim, gy: 8.0, weight: 1.0, asked: None }];
+        let objectives = [Objective {
+            structure: "S".to_owned(),
+            aim,
+            gy: 8.0,
+            weight: 1.0,
+            asked: None,
+        }];
         let problem = Problem::new(&columns, &rows, &objectives, &[], 0.0, 1.0);
         let upper = [f64::INFINITY, 3.0, 0.0, 20.0];
         for start in [[0.0; 4], [100.0; 4]] {
-            let bounds = Bounds { lower: &[0.0; 4], upper: &upper };
-            let start = Start { variables: &start, bounds };
-            let solved = solve(&problem, start, 200, 1e-12, &mut |_, _, _| true).expect("a minimum");
+            let bounds = Bounds {
+                lower: &[0.0; 4],
+                upper: &upper,
+            };
+            let start = Start {
+                variables: &start,
+                bounds,
+            };
+            let solved =
+                solve(&problem, start, 200, 1e-12, &mut |_, _, _| true).expect("a minimum");
             for (got, want) in solved.variables.iter().zip([8.0, 3.0, 0.0, 16.0]) {
                 assert!((got - want).abs() < 1e-4, "{:?}", solved.variables);
             }
-            assert!(solved.variables.iter().zip(&upper).all(|(x, upper)| x <= upper));
+            assert!(
+                solved
+                    .variables
+                    .iter()
+                    .zip(&upper)
+                    .all(|(x, upper)| x <= upper)
+            );
         }
     }
 }

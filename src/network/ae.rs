@@ -20,7 +20,9 @@ impl FromStr for AeTitle {
         let title = word.trim();
         let is_allowed = |c: char| (c.is_ascii_graphic() || c == ' ') && c != '\\';
         if title.is_empty() || title.len() > 16 || !title.chars().all(is_allowed) {
-            return Err("an AE title has 1 to 16 plain letters, digits and signs, no backslash".to_owned());
+            return Err(
+                "an AE title has 1 to 16 plain letters, digits and signs, no backslash".to_owned(),
+            );
         }
         Ok(Self(title.to_owned()))
     }

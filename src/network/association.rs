@@ -2,8 +2,8 @@
 
 use super::command::Command;
 use super::negotiation::{
-    APPLICATION_CONTEXT, Policy, Proposal, answer_contexts, longest, rejected, request_pdu, user_variables,
-    why_not,
+    APPLICATION_CONTEXT, Policy, Proposal, answer_contexts, longest, rejected, request_pdu,
+    user_variables, why_not,
 };
 use super::wire::Wire;
 use super::{AeTitle, NetworkError};
@@ -46,7 +46,13 @@ impl Patience {
 impl Default for Patience {
     fn default() -> Self {
         let [connect, request, idle, pdu] = [10, REQUEST_SECONDS, 60, 30].map(Duration::from_secs);
-        Self { connect, request, idle, pdu, bytes_per_s: 1000 }
+        Self {
+            connect,
+            request,
+            idle,
+            pdu,
+            bytes_per_s: 1000,
+        }
     }
 }
 
@@ -95,13 +101,23 @@ impl<'s> Association<'s> {
     ///
     /// # Errors
     /// [`NetworkError`]: no system there, a rejection, a silent or wrong peer.
-    pub fn request(call: &Call, proposals: &[Proposal], stop: &'s AtomicBool) -> Result<Self, NetworkError> {
+    pub fn request(
+        call: &Call,
+        proposals: &[Proposal],
+        stop: &'s AtomicBool,
+    ) -> Result<Self, NetworkError> {
         let who = format!("{} at {}", call.called, call.to);
         let stream = connect(call, &who)?;
-        let connect = |source| NetworkError::Connect { who: who.clone(), source };
+        let connect = |source| NetworkError::Connect {
+            who: who.clone(),
+            source,
+        };
         let wire = Wire::new(stream, who.clone(), call.patience, stop).map_err(connect)?;
         let mut association = Self::over(wire, call.called.to_string());
-        association.wire.write(&request_pdu(call, proposals), "it was asked for an association")?;
+        association.wire.write(
+            &request_pdu(call, proposals),
+            "it was asked for an association",
+        )?;
         let answer = association.read("it was asked for an association");
         let accepted = match answer {
             Ok(Pdu::AssociationAC(accepted)) => accepted,
@@ -109,7 +125,11 @@ impl<'s> Association<'s> {
                 association.open = false;
                 return Err(rejected(who, &rejection));
             }
-            Ok(_) => return Err(association.wire.wrong("it did not answer the request for an association")),
+            Ok(_) => {
+                return Err(association
+                    .wire
+                    .wrong("it did not answer the request for an association"));
+            }
             Err(error) => return Err(error),
         };
         association.most = longest(&accepted.user_variables);
@@ -117,13 +137,22 @@ impl<'s> Association<'s> {
             if result.reason != PresentationContextResultReason::Acceptance {
                 continue;
             }
-            let proposal = proposals.iter().zip((1u8..).step_by(2)).find(|(_, id)| *id == result.id);
+            let proposal = proposals
+                .iter()
+                .zip((1u8..).step_by(2))
+                .find(|(_, id)| *id == result.id);
             let syntax = result.transfer_syntax.trim_end_matches('\0').trim();
-            let Some((proposal, _)) = proposal.filter(|(p, _)| p.syntaxes.iter().any(|s| s == syntax)) else {
+            let Some((proposal, _)) =
+                proposal.filter(|(p, _)| p.syntaxes.iter().any(|s| s == syntax))
+            else {
                 return Err(association.wire.wrong("it accepted what was not proposed"));
             };
             let (class, syntax) = (proposal.class.clone(), syntax.to_owned());
-            association.contexts.push(Context { id: result.id, class, syntax });
+            association.contexts.push(Context {
+                id: result.id,
+                class,
+                syntax,
+            });
         }
         association.wire.most = PDU_BYTES;
         Ok(association)
@@ -137,10 +166,18 @@ impl<'s> Association<'s> {
         let patience = wire.patience;
         let mut association = Self::over(wire, String::new());
         let [idle, pdu] = [patience.idle, patience.pdu].map(|time| time.min(patience.request));
-        association.wire.patience = Patience { idle, pdu, ..patience };
+        association.wire.patience = Patience {
+            idle,
+            pdu,
+            ..patience
+        };
         let request = match association.read("its request for an association was awaited")? {
             Pdu::AssociationRQ(request) => request,
-            _ => return Err(association.wire.wrong("it did not begin with a request for an association")),
+            _ => {
+                return Err(association
+                    .wire
+                    .wrong("it did not begin with a request for an association"));
+            }
         };
         association.wire.patience = patience;
         let title = plain(&request.calling_ae_title).into_owned();
@@ -151,10 +188,15 @@ impl<'s> Association<'s> {
             association.wire.write(&answer, "it was turned away")?;
             association.open = false;
             association.wire.end();
-            return Err(NetworkError::TurnedAway { who: association.wire.who.clone(), reason });
+            return Err(NetworkError::TurnedAway {
+                who: association.wire.who.clone(),
+                reason,
+            });
         }
         if request.presentation_contexts.len() > CONTEXTS_MOST {
-            return Err(association.wire.wrong("it proposed more contexts than there are numbers for"));
+            return Err(association
+                .wire
+                .wrong("it proposed more contexts than there are numbers for"));
         }
         association.most = longest(&request.user_variables);
         let (results, contexts) = answer_contexts(&request.presentation_contexts);
@@ -174,7 +216,15 @@ impl<'s> Association<'s> {
 
     fn over(wire: Wire<'s>, peer: String) -> Self {
         let most = PDU_BYTES;
-        Self { wire, peer, contexts: Vec::new(), most, waiting: VecDeque::new(), open: true, next_message: 0 }
+        Self {
+            wire,
+            peer,
+            contexts: Vec::new(),
+            most,
+            waiting: VecDeque::new(),
+            open: true,
+            next_message: 0,
+        }
     }
 
     /// The other side in words.
@@ -196,7 +246,10 @@ impl<'s> Association<'s> {
     /// [`NetworkError::NoService`].
     pub fn service(&self, class: &str, service: &'static str) -> Result<u8, NetworkError> {
         let found = self.contexts.iter().find(|context| context.class == class);
-        found.map(|c| c.id).ok_or_else(|| NetworkError::NoService { who: self.who().to_owned(), service })
+        found.map(|c| c.id).ok_or_else(|| NetworkError::NoService {
+            who: self.who().to_owned(),
+            service,
+        })
     }
 
     /// A number for the next message.
@@ -211,8 +264,18 @@ impl<'s> Association<'s> {
         let bytes = command.encode();
         let length = bytes.len() as u64;
         let who = self.who().to_owned();
-        let failed = |source| NetworkError::Broke { who: who.clone(), doing: "a command was sent", source };
-        self.send(context, PDataValueType::Command, &mut &bytes[..], length, failed)
+        let failed = |source| NetworkError::Broke {
+            who: who.clone(),
+            doing: "a command was sent",
+            source,
+        };
+        self.send(
+            context,
+            PDataValueType::Command,
+            &mut &bytes[..],
+            length,
+            failed,
+        )
     }
 
     /// Sends the data set of a message in fragments of the agreed size; `failed` makes an error of the reader's.
@@ -248,8 +311,14 @@ impl<'s> Association<'s> {
             from.read_exact(&mut data).map_err(&failed)?;
             left -= data.len() as u64;
             let (is_last, value_type) = (left == 0, kind.clone());
-            let value = PDataValue { presentation_context_id, value_type, is_last, data };
-            self.wire.write(&Pdu::PData { data: vec![value] }, "data was sent")?;
+            let value = PDataValue {
+                presentation_context_id,
+                value_type,
+                is_last,
+                data,
+            };
+            self.wire
+                .write(&Pdu::PData { data: vec![value] }, "data was sent")?;
             if is_last {
                 return Ok(());
             }
@@ -267,20 +336,29 @@ impl<'s> Association<'s> {
             let value = match self.value(doing)? {
                 Some(value) => value,
                 None if context.is_none() => return Ok(Message::Release),
-                None => return Err(self.wire.wrong("it released the association inside a message")),
+                None => {
+                    return Err(self
+                        .wire
+                        .wrong("it released the association inside a message"));
+                }
             };
             let id = value.presentation_context_id;
             if value.value_type != PDataValueType::Command || *context.get_or_insert(id) != id {
                 return Err(self.wire.wrong("data came where a command belongs"));
             }
             if bytes.len() + value.data.len() > COMMAND_BYTES {
-                return Err(self.wire.wrong("a command has more bytes than any can have"));
+                return Err(self
+                    .wire
+                    .wrong("a command has more bytes than any can have"));
             }
             bytes.extend(value.data);
             begun.get_or_insert_with(Instant::now);
             if value.is_last {
                 let command = Command::decode(&bytes).map_err(|words| self.wire.wrong(&words))?;
-                return Ok(Message::Command { context: id, command });
+                return Ok(Message::Command {
+                    context: id,
+                    command,
+                });
             }
         }
     }
@@ -296,7 +374,9 @@ impl<'s> Association<'s> {
     ) -> Result<Command, NetworkError> {
         match self.next(doing)? {
             Message::Command { command, .. } if is_it(&command) => Ok(command),
-            _ => Err(self.wire.wrong("another message came where an answer belongs")),
+            _ => Err(self
+                .wire
+                .wrong("another message came where an answer belongs")),
         }
     }
 
@@ -304,19 +384,30 @@ impl<'s> Association<'s> {
     ///
     /// # Errors
     /// As [`Self::next`]; [`NetworkError::TooLarge`] beyond `most` bytes.
-    pub fn data(&mut self, context: u8, most: u64, sink: &mut dyn FnMut(&[u8])) -> Result<u64, NetworkError> {
+    pub fn data(
+        &mut self,
+        context: u8,
+        most: u64,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> Result<u64, NetworkError> {
         let (mut length, begun) = (0, Some(Instant::now()));
         loop {
             self.keep_pace(begun, length, "an object was received")?;
             let Some(value) = self.value("an object was received")? else {
-                return Err(self.wire.wrong("it released the association inside an object"));
+                return Err(self
+                    .wire
+                    .wrong("it released the association inside an object"));
             };
-            if value.value_type != PDataValueType::Data || value.presentation_context_id != context {
+            if value.value_type != PDataValueType::Data || value.presentation_context_id != context
+            {
                 return Err(self.wire.wrong("a command came inside an object"));
             }
             length += value.data.len() as u64;
             if length > most {
-                return Err(NetworkError::TooLarge { who: self.who().to_owned(), most });
+                return Err(NetworkError::TooLarge {
+                    who: self.who().to_owned(),
+                    most,
+                });
             }
             sink(&value.data);
             if value.is_last {
@@ -326,9 +417,19 @@ impl<'s> Association<'s> {
     }
 
     /// A message in small fragments, each in time, would last for ever.
-    fn keep_pace(&self, begun: Option<Instant>, bytes: u64, doing: &'static str) -> Result<(), NetworkError> {
-        let late = begun.is_some_and(|begun| begun.elapsed() > self.wire.patience.of_message(bytes));
-        if late { Err(self.wire.slow(doing)) } else { Ok(()) }
+    fn keep_pace(
+        &self,
+        begun: Option<Instant>,
+        bytes: u64,
+        doing: &'static str,
+    ) -> Result<(), NetworkError> {
+        let late =
+            begun.is_some_and(|begun| begun.elapsed() > self.wire.patience.of_message(bytes));
+        if late {
+            Err(self.wire.slow(doing))
+        } else {
+            Ok(())
+        }
     }
 
     /// The next part of a message; `None`: the other side asked for the end.
@@ -360,7 +461,10 @@ impl<'s> Association<'s> {
                     AbortRQSource::ServiceProvider(reason) => reason.to_string(),
                     AbortRQSource::Reserved => "for a reason that does not exist".to_owned(),
                 };
-                Err(NetworkError::Aborted { who: self.who().to_owned(), reason })
+                Err(NetworkError::Aborted {
+                    who: self.who().to_owned(),
+                    reason,
+                })
             }
             Err(error @ (NetworkError::Closed { .. } | NetworkError::Broke { .. })) => {
                 self.open = false;
@@ -375,10 +479,12 @@ impl<'s> Association<'s> {
     /// # Errors
     /// As [`Self::next`].
     pub fn release(mut self) -> Result<(), NetworkError> {
-        self.wire.write(&Pdu::ReleaseRQ, "the association was released")?;
+        self.wire
+            .write(&Pdu::ReleaseRQ, "the association was released")?;
         let answer = self.read("the association was released")?;
         if matches!(answer, Pdu::ReleaseRQ) {
-            self.wire.write(&Pdu::ReleaseRP, "the association was released")?;
+            self.wire
+                .write(&Pdu::ReleaseRP, "the association was released")?;
         }
         self.open = false;
         Ok(())
@@ -390,7 +496,8 @@ impl<'s> Association<'s> {
     /// A peer that has vanished.
     pub fn released(mut self) -> Result<(), NetworkError> {
         self.open = false;
-        self.wire.write(&Pdu::ReleaseRP, "the association was released")?;
+        self.wire
+            .write(&Pdu::ReleaseRP, "the association was released")?;
         self.wire.end();
         Ok(())
     }
@@ -401,15 +508,26 @@ impl Drop for Association<'_> {
     fn drop(&mut self) {
         if self.open {
             // A peer that cannot be told is gone, or will notice.
-            let _ = self.wire.write(&Pdu::AbortRQ { source: AbortRQSource::ServiceUser }, "it was aborted");
+            let _ = self.wire.write(
+                &Pdu::AbortRQ {
+                    source: AbortRQSource::ServiceUser,
+                },
+                "it was aborted",
+            );
             self.wire.end();
         }
     }
 }
 
 fn connect(call: &Call, who: &str) -> Result<TcpStream, NetworkError> {
-    let address = |why: String| NetworkError::Address { address: call.to.clone(), why };
-    let places = call.to.to_socket_addrs().map_err(|e| address(e.to_string()))?;
+    let address = |why: String| NetworkError::Address {
+        address: call.to.clone(),
+        why,
+    };
+    let places = call
+        .to
+        .to_socket_addrs()
+        .map_err(|e| address(e.to_string()))?;
     let mut last = None;
     for place in places {
         match TcpStream::connect_timeout(&place, call.patience.connect) {
@@ -418,5 +536,8 @@ fn connect(call: &Call, who: &str) -> Result<TcpStream, NetworkError> {
         }
     }
     let source = last.ok_or_else(|| address("it has no address".to_owned()))?;
-    Err(NetworkError::Connect { who: who.to_owned(), source })
+    Err(NetworkError::Connect {
+        who: who.to_owned(),
+        source,
+    })
 }

@@ -61,7 +61,10 @@ impl Command {
         answer.put(DATA_SET, NO_DATA);
         answer.put(STATUS, status);
         // A comment is of plain letters, in a command set of the default repertoire.
-        let comment = comment.chars().filter(|c| c.is_ascii_graphic() || *c == ' ').filter(|c| *c != '\\');
+        let comment = comment
+            .chars()
+            .filter(|c| c.is_ascii_graphic() || *c == ' ')
+            .filter(|c| *c != '\\');
         let comment: String = comment.take(COMMENT_LETTERS).collect();
         if !comment.is_empty() {
             answer.put_text(COMMENT, &comment);
@@ -91,7 +94,8 @@ impl Command {
     }
 
     pub fn is_answer_to(&self, service: Service, message: u16) -> bool {
-        self.number(FIELD) == Some(service as u16 | 0x8000) && self.number(ANSWERS_ID) == Some(message)
+        self.number(FIELD) == Some(service as u16 | 0x8000)
+            && self.number(ANSWERS_ID) == Some(message)
     }
 
     pub fn has_data(&self) -> bool {
@@ -120,18 +124,29 @@ impl Command {
 
     /// Text without padding and control characters; empty where there is none.
     pub fn text(&self, element: u16) -> String {
-        let text = String::from_utf8_lossy(self.0.get(&element).map(Vec::as_slice).unwrap_or_default());
+        let text =
+            String::from_utf8_lossy(self.0.get(&element).map(Vec::as_slice).unwrap_or_default());
         plain(text.trim_matches(|c: char| c.is_whitespace() || c == '\0')).into_owned()
     }
 
     /// The SOP class that a command is about.
     pub fn class(&self) -> String {
         let affected = self.text(AFFECTED_CLASS);
-        if affected.is_empty() { self.text(REQUESTED_CLASS) } else { affected }
+        if affected.is_empty() {
+            self.text(REQUESTED_CLASS)
+        } else {
+            affected
+        }
     }
 
     pub fn encode(&self) -> Vec<u8> {
-        element_bytes(0x0000, self.0.iter().map(|(element, value)| (*element, value.as_slice())), true)
+        element_bytes(
+            0x0000,
+            self.0
+                .iter()
+                .map(|(element, value)| (*element, value.as_slice())),
+            true,
+        )
     }
 
     /// # Errors
@@ -144,7 +159,9 @@ impl Command {
             let (group, element) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
             let length = u32::from_le_bytes(length) as usize;
             if group != 0 {
-                return Err(format!("element ({group:04X},{element:04X}) stands in a command"));
+                return Err(format!(
+                    "element ({group:04X},{element:04X}) stands in a command"
+                ));
             }
             if length > after.len() {
                 let left = after.len();
@@ -158,7 +175,9 @@ impl Command {
         }
         command.0.remove(&0);
         if !rest.is_empty() || command.number(FIELD).is_none() {
-            return Err("a command ends inside an element, or says not what it asks for".to_owned());
+            return Err(
+                "a command ends inside an element, or says not what it asks for".to_owned(),
+            );
         }
         Ok(command)
     }
@@ -231,7 +250,10 @@ mod tests {
         let bytes = command.encode();
         // Group length first (PS3.7 E.1): the bytes after its own twelve.
         assert_eq!(bytes[..8], [0, 0, 0, 0, 4, 0, 0, 0]);
-        assert_eq!(u32::from_le_bytes(bytes[8..12].try_into().unwrap()) as usize, bytes.len() - 12);
+        assert_eq!(
+            u32::from_le_bytes(bytes[8..12].try_into().unwrap()) as usize,
+            bytes.len() - 12
+        );
         assert_eq!(Command::decode(&bytes).unwrap(), command);
         let answer = command.answer(0xa700, "full\u{1b}[2J");
         assert!(answer.is_answer_to(Service::Store, 7) && !answer.has_data());
@@ -242,7 +264,11 @@ mod tests {
     fn lengths_that_lie_are_refused() {
         let mut bytes = Command::new(Service::Echo, "1.2", 1, false).encode();
         bytes[16..20].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(Command::decode(&bytes).unwrap_err().contains("claims 4294967295 bytes"));
+        assert!(
+            Command::decode(&bytes)
+                .unwrap_err()
+                .contains("claims 4294967295 bytes")
+        );
         assert!(Command::decode(&[0, 0, 0]).is_err() && Command::decode(&[]).is_err());
     }
 }

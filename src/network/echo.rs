@@ -13,16 +13,30 @@ use std::sync::atomic::AtomicBool;
 /// [`NetworkError`]: it is not, or does not let us in.
 pub fn echo(call: &Call, stop: &AtomicBool) -> Result<(), NetworkError> {
     let syntaxes = vec![uids::IMPLICIT_VR_LITTLE_ENDIAN.to_owned()];
-    let proposal = Proposal { class: uids::VERIFICATION.to_owned(), syntaxes, to_us: false };
+    let proposal = Proposal {
+        class: uids::VERIFICATION.to_owned(),
+        syntaxes,
+        to_us: false,
+    };
     let mut association = Association::request(call, &[proposal], stop)?;
     let context = association.service(uids::VERIFICATION, "verification (C-ECHO)")?;
     let message = association.message_id();
-    association.send_command(context, &Command::new(Service::Echo, uids::VERIFICATION, message, false))?;
-    let answer = association.answer(|a| a.is_answer_to(Service::Echo, message), "an echo was awaited")?;
+    association.send_command(
+        context,
+        &Command::new(Service::Echo, uids::VERIFICATION, message, false),
+    )?;
+    let answer = association.answer(
+        |a| a.is_answer_to(Service::Echo, message),
+        "an echo was awaited",
+    )?;
     let who = association.who().to_owned();
     association.release()?;
     match answer.status() {
         SUCCESS => Ok(()),
-        _ => Err(NetworkError::Refused { who, what: "to echo".to_owned(), reason: answer.reason() }),
+        _ => Err(NetworkError::Refused {
+            who,
+            what: "to echo".to_owned(),
+            reason: answer.reason(),
+        }),
     }
 }

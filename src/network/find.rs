@@ -30,7 +30,10 @@ impl Query {
     /// Series or studies to retrieve for these answers: all series of a study come at once.
     pub fn wanted(&self, matches: &[Match]) -> Vec<Match> {
         match self.study.as_ref().filter(|_| self.modality.is_none()) {
-            Some(study) => vec![Match { study_uid: study.clone(), ..Match::default() }],
+            Some(study) => vec![Match {
+                study_uid: study.clone(),
+                ..Match::default()
+            }],
             None => matches.to_vec(),
         }
     }
@@ -72,9 +75,17 @@ pub fn query_name(word: &str) -> Result<String, String> {
     let name = query_key(word)?;
     let name = match name.contains('^') {
         true => name,
-        false => name.split([' ', ',']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("^"),
+        false => name
+            .split([' ', ','])
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join("^"),
     };
-    Ok(if name.contains(['*', '?']) { name } else { name + "*" })
+    Ok(if name.contains(['*', '?']) {
+        name
+    } else {
+        name + "*"
+    })
 }
 
 /// A day or a range of days to match, `2026-11-27`, `2026-11-01..2026-11-27`, `2026-11-01..` or `..2026-11-27`, as DICOM
@@ -85,16 +96,35 @@ pub fn query_name(word: &str) -> Result<String, String> {
 pub fn query_date(word: &str) -> Result<String, String> {
     let day = |text: &str| {
         let digits = text.trim().replace('-', "");
-        let number = |at: usize| digits.get(at..at + 2).and_then(|two| two.parse().ok()).unwrap_or(0);
+        let number = |at: usize| {
+            digits
+                .get(at..at + 2)
+                .and_then(|two| two.parse().ok())
+                .unwrap_or(0)
+        };
         let is_day = digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit());
         let is_day = is_day && (1..=12).contains(&number(4)) && (1..=31).contains(&number(6));
-        is_day.then_some(digits).ok_or("a day is written 2026-11-27, a range 2026-11-01..2026-11-27")
+        is_day
+            .then_some(digits)
+            .ok_or("a day is written 2026-11-27, a range 2026-11-01..2026-11-27")
     };
-    let end = |text: &str| if text.trim().is_empty() { Ok(String::new()) } else { day(text) };
-    let Some((from, to)) = word.split_once("..") else { return Ok(day(word)?) };
+    let end = |text: &str| {
+        if text.trim().is_empty() {
+            Ok(String::new())
+        } else {
+            day(text)
+        }
+    };
+    let Some((from, to)) = word.split_once("..") else {
+        return Ok(day(word)?);
+    };
     match (end(from)?, end(to)?) {
-        (from, to) if from.is_empty() && to.is_empty() => Err("a range has a first or a last day".to_owned()),
-        (from, to) if !to.is_empty() && from > to => Err("the range ends before it begins".to_owned()),
+        (from, to) if from.is_empty() && to.is_empty() => {
+            Err("a range has a first or a last day".to_owned())
+        }
+        (from, to) if !to.is_empty() && from > to => {
+            Err("the range ends before it begins".to_owned())
+        }
         (from, to) => Ok(format!("{from}-{to}")),
     }
 }
@@ -149,14 +179,22 @@ pub fn put(keys: &mut Keys, tag: Tag, value: &str) {
 pub fn identifier(keys: &Keys) -> Vec<u8> {
     let mut bytes = Vec::new();
     for ((group, element), value) in keys {
-        bytes.extend(element_bytes(*group, std::iter::once((*element, value.as_slice())), false));
+        bytes.extend(element_bytes(
+            *group,
+            std::iter::once((*element, value.as_slice())),
+            false,
+        ));
     }
     bytes
 }
 
 pub fn implicit(class: &str) -> Proposal {
     let syntaxes = vec![uids::IMPLICIT_VR_LITTLE_ENDIAN.to_owned()];
-    Proposal { class: class.to_owned(), syntaxes, to_us: false }
+    Proposal {
+        class: class.to_owned(),
+        syntaxes,
+        to_us: false,
+    }
 }
 
 fn keys_of(query: &Query) -> Keys {
@@ -164,7 +202,11 @@ fn keys_of(query: &Query) -> Keys {
     let is_series = query.study.is_some();
     let asked: &[Tag] = if is_series { &SERIES } else { &STUDY };
     asked.iter().for_each(|tag| put(&mut keys, *tag, ""));
-    put(&mut keys, tags::QUERY_RETRIEVE_LEVEL, if is_series { "SERIES" } else { "STUDY" });
+    put(
+        &mut keys,
+        tags::QUERY_RETRIEVE_LEVEL,
+        if is_series { "SERIES" } else { "STUDY" },
+    );
     if let Some(study) = &query.study {
         put(&mut keys, tags::STUDY_INSTANCE_UID, study);
     }
@@ -178,7 +220,15 @@ fn keys_of(query: &Query) -> Keys {
         put(&mut keys, tags::STUDY_DATE, date);
     }
     if let Some(modality) = &query.modality {
-        put(&mut keys, if is_series { tags::MODALITY } else { tags::MODALITIES_IN_STUDY }, modality);
+        put(
+            &mut keys,
+            if is_series {
+                tags::MODALITY
+            } else {
+                tags::MODALITIES_IN_STUDY
+            },
+            modality,
+        );
     }
     if keys.values().any(|value| !value.is_ascii()) {
         put(&mut keys, tags::SPECIFIC_CHARACTER_SET, "ISO_IR 192");
@@ -200,8 +250,10 @@ pub fn find(call: &Call, query: &Query, stop: &AtomicBool) -> Result<Vec<Match>,
     send_request(&mut association, context, &request, &keys_of(query))?;
     let mut matches = Vec::new();
     loop {
-        let answer =
-            association.answer(|a| a.is_answer_to(Service::Find, message), "answers were awaited")?;
+        let answer = association.answer(
+            |a| a.is_answer_to(Service::Find, message),
+            "answers were awaited",
+        )?;
         let mut bytes = Vec::new();
         if answer.has_data() {
             association.data(context, ANSWER_BYTES, &mut |part| bytes.extend(part))?;
@@ -210,7 +262,10 @@ pub fn find(call: &Call, query: &Query, stop: &AtomicBool) -> Result<Vec<Match>,
         match answer.status() {
             status if PENDING.contains(&status) => {
                 if matches.len() == ANSWERS_MOST {
-                    return Err(NetworkError::TooMany { who: who(), most: ANSWERS_MOST });
+                    return Err(NetworkError::TooMany {
+                        who: who(),
+                        most: ANSWERS_MOST,
+                    });
                 }
                 let wrong = |what| NetworkError::Protocol { who: who(), what };
                 let found = match_of(&Identifier::read(bytes).map_err(wrong)?, query);
@@ -223,7 +278,11 @@ pub fn find(call: &Call, query: &Query, stop: &AtomicBool) -> Result<Vec<Match>,
             SUCCESS => break,
             _ => {
                 let (what, reason) = ("the query".to_owned(), answer.reason());
-                return Err(NetworkError::Refused { who: who(), what, reason });
+                return Err(NetworkError::Refused {
+                    who: who(),
+                    what,
+                    reason,
+                });
             }
         }
     }
@@ -245,7 +304,11 @@ pub fn send_request(
     association.send_command(context, request)?;
     let bytes = identifier(keys);
     let who = association.who().to_owned();
-    let failed = |source| NetworkError::Broke { who: who.clone(), doing: "a request was sent", source };
+    let failed = |source| NetworkError::Broke {
+        who: who.clone(),
+        doing: "a request was sent",
+        source,
+    };
     association.send_data(context, &mut &bytes[..], bytes.len() as u64, failed)
 }
 
@@ -254,7 +317,11 @@ fn match_of(answer: &Identifier, query: &Query) -> Match {
     let study_uid = text(tags::STUDY_INSTANCE_UID);
     match &query.study {
         Some(study) => Match {
-            study_uid: if study_uid.is_empty() { study.clone() } else { study_uid },
+            study_uid: if study_uid.is_empty() {
+                study.clone()
+            } else {
+                study_uid
+            },
             date: text(tags::SERIES_DATE),
             description: text(tags::SERIES_DESCRIPTION),
             modality: text(tags::MODALITY),
@@ -286,7 +353,11 @@ pub enum Step {
 ///
 /// # Errors
 /// Errors of the conversation; a message that has no place there.
-pub fn step(association: &mut Association, service: Service, message: u16) -> Result<Step, NetworkError> {
+pub fn step(
+    association: &mut Association,
+    service: Service,
+    message: u16,
+) -> Result<Step, NetworkError> {
     match association.next("objects were awaited")? {
         Message::Command { context, command } if command.is(Service::Store) => {
             Ok(Step::Store { context, command })
@@ -319,7 +390,11 @@ mod tests {
         ] {
             assert_eq!(query_name(typed).as_deref(), Ok(asked));
         }
-        assert!(["", "a\\b", &"x".repeat(65)].into_iter().all(|typed| query_name(typed).is_err()));
+        assert!(
+            ["", "a\\b", &"x".repeat(65)]
+                .into_iter()
+                .all(|typed| query_name(typed).is_err())
+        );
     }
 
     #[test]
@@ -343,18 +418,33 @@ mod tests {
             "2026-11-27..2026-11-01",
             "2026-1é",
         ];
-        wrong.into_iter().for_each(|typed| assert!(query_date(typed).is_err(), "{typed}"));
+        wrong
+            .into_iter()
+            .for_each(|typed| assert!(query_date(typed).is_err(), "{typed}"));
     }
 
     #[test]
     fn a_query_for_studies_asks_by_name_and_day_and_one_for_series_by_the_study_alone() {
         let (name, date) = (Some("Doe*".to_owned()), Some("20261127".to_owned()));
-        let query = Query { name, date, ..Query::default() };
+        let query = Query {
+            name,
+            date,
+            ..Query::default()
+        };
         let value = |keys: &Keys, tag: Tag| keys.get(&(tag.0, tag.1)).cloned();
         let keys = keys_of(&query);
         assert_eq!(value(&keys, tags::PATIENT_NAME), Some(b"Doe*".to_vec()));
         assert_eq!(value(&keys, tags::STUDY_DATE), Some(b"20261127".to_vec()));
-        let keys = keys_of(&Query { study: Some("1.2".to_owned()), ..query });
-        assert_eq!((value(&keys, tags::PATIENT_NAME), value(&keys, tags::STUDY_DATE)), (None, None));
+        let keys = keys_of(&Query {
+            study: Some("1.2".to_owned()),
+            ..query
+        });
+        assert_eq!(
+            (
+                value(&keys, tags::PATIENT_NAME),
+                value(&keys, tags::STUDY_DATE)
+            ),
+            (None, None)
+        );
     }
 }

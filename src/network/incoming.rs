@@ -39,7 +39,14 @@ pub struct Incoming<'a> {
 
 impl<'a> Incoming<'a> {
     pub fn new(into: &'a Path, most: u64) -> Self {
-        Self { into, most, staged: None, objects: 0, refused: 0, refusals: Vec::new() }
+        Self {
+            into,
+            most,
+            staged: None,
+            objects: 0,
+            refused: 0,
+            refusals: Vec::new(),
+        }
     }
 
     /// Whether an object came, or began to.
@@ -59,20 +66,35 @@ impl<'a> Incoming<'a> {
     ) -> Result<(), NetworkError> {
         let instance = request.text(AFFECTED_INSTANCE);
         let class = request.class();
-        let agreed = association.context(context).filter(|c| c.class == class).map(|c| c.syntax.clone());
+        let agreed = association
+            .context(context)
+            .filter(|c| c.class == class)
+            .map(|c| c.syntax.clone());
         let refusal = if !is_uid(&instance) {
-            Some((INVALID_INSTANCE, "its UID is not made of digits and dots, at most 64".to_owned()))
+            Some((
+                INVALID_INSTANCE,
+                "its UID is not made of digits and dots, at most 64".to_owned(),
+            ))
         } else if agreed.is_none() {
-            Some((DOES_NOT_MATCH, format!("its class {class} is not the one agreed on")))
+            Some((
+                DOES_NOT_MATCH,
+                format!("its class {class} is not the one agreed on"),
+            ))
         } else if !request.has_data() {
             Some((NOT_UNDERSTOOD, "no data set comes with it".to_owned()))
         } else {
             None
         };
         let outcome = match (refusal, agreed) {
-            (None, Some(syntax)) => {
-                self.keep(association, context, &Kind { class, instance: instance.clone(), syntax })?
-            }
+            (None, Some(syntax)) => self.keep(
+                association,
+                context,
+                &Kind {
+                    class,
+                    instance: instance.clone(),
+                    syntax,
+                },
+            )?,
             (refusal, _) => {
                 if request.has_data() {
                     association.data(context, self.most, &mut |_| ())?;
@@ -89,7 +111,10 @@ impl<'a> Incoming<'a> {
         } else {
             self.refused += 1;
             if self.refusals.len() < REFUSALS_TOLD {
-                self.refusals.push(beginning(&plain(&format!("object '{}': {why}", shortened(&instance)))));
+                self.refusals.push(beginning(&plain(&format!(
+                    "object '{}': {why}",
+                    shortened(&instance)
+                ))));
             }
         }
         association.send_command(context, &request.answer(status, &why))
@@ -151,8 +176,13 @@ impl<'a> Incoming<'a> {
     /// # Errors
     /// [`NetworkError::Folder`]; nothing appears then.
     pub fn finish(&mut self, sender: &str) -> Result<Option<PathBuf>, NetworkError> {
-        let Some(staged) = self.staged.take().filter(|_| self.objects > 0) else { return Ok(None) };
-        let failed = |source| NetworkError::Folder { folder: self.into.to_owned(), source };
+        let Some(staged) = self.staged.take().filter(|_| self.objects > 0) else {
+            return Ok(None);
+        };
+        let failed = |source| NetworkError::Folder {
+            folder: self.into.to_owned(),
+            source,
+        };
         let target = claim(self.into, sender).map_err(failed)?;
         match staged.publish(STAGED, &target, is_empty) {
             Ok(()) => Ok(Some(target)),
@@ -198,19 +228,33 @@ fn place(part: &Path, folder: &Path, kind: &Kind) -> Result<(), Refusal> {
         DicomError::Io { source, .. } => no_space(&source),
         other => (NOT_UNDERSTOOD, other.to_string()),
     })?;
-    let Transferable { class, instance, names_itself, .. } = read;
+    let Transferable {
+        class,
+        instance,
+        names_itself,
+        ..
+    } = read;
     // The meta group was written here, by what the sender said.
     if !names_itself {
-        return Err((NOT_UNDERSTOOD, "its data set has no SOPClassUID or no SOPInstanceUID".to_owned()));
+        return Err((
+            NOT_UNDERSTOOD,
+            "its data set has no SOPClassUID or no SOPInstanceUID".to_owned(),
+        ));
     }
     if class != kind.class || instance != kind.instance {
-        return Err((DOES_NOT_MATCH, format!("its data set is object {instance} of class {class}")));
+        return Err((
+            DOES_NOT_MATCH,
+            format!("its data set is object {instance} of class {class}"),
+        ));
     }
     let target = folder.join(format!("{instance}.dcm"));
     match target.symlink_metadata() {
         Err(_) => fs::rename(part, &target).map_err(|e| no_space(&e)),
         Ok(_) if same(part, &target).map_err(|e| no_space(&e))? => Ok(()),
-        Ok(_) => Err((DUPLICATE, "another object of this UID came before it".to_owned())),
+        Ok(_) => Err((
+            DUPLICATE,
+            "another object of this UID came before it".to_owned(),
+        )),
     }
 }
 
@@ -237,7 +281,9 @@ fn same(a: &Path, b: &Path) -> io::Result<bool> {
 /// The claimed folder is this association's own; what another program has put there is not.
 fn is_empty(claimed: &Path) -> io::Result<()> {
     match fs::read_dir(claimed)?.next() {
-        Some(_) => Err(io::Error::other("another program has written into the new folder")),
+        Some(_) => Err(io::Error::other(
+            "another program has written into the new folder",
+        )),
         None => Ok(()),
     }
 }
@@ -245,14 +291,23 @@ fn is_empty(claimed: &Path) -> io::Result<()> {
 /// Makes a folder with a name of its own: time, sender, and a number where two have both.
 fn claim(into: &Path, sender: &str) -> io::Result<PathBuf> {
     let (date, time) = utc_now();
-    let letters: String = sender.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let letters: String = sender
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
     let base = format!("{date}-{time}-{letters}");
     let mut number = 1;
     loop {
-        let name = if number == 1 { base.clone() } else { format!("{base}-{number}") };
+        let name = if number == 1 {
+            base.clone()
+        } else {
+            format!("{base}-{number}")
+        };
         let path = into.join(name);
         match fs::create_dir(&path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 10_000 => number += 1,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 10_000 => {
+                number += 1
+            }
             made => return made.map(|()| path),
         }
     }

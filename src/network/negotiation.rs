@@ -6,8 +6,9 @@ use dicom::SYNTAXES;
 use dicom_dictionary_std::uids;
 use dicom_ul::pdu::{
     AssociationRJ, AssociationRJResult, AssociationRJServiceProviderPresentationReason,
-    AssociationRJServiceUserReason, AssociationRJSource, AssociationRQ, Pdu, PresentationContextProposed,
-    PresentationContextResult, PresentationContextResultReason, RequestorRoles, UserVariableItem,
+    AssociationRJServiceUserReason, AssociationRJSource, AssociationRQ, Pdu,
+    PresentationContextProposed, PresentationContextResult, PresentationContextResultReason,
+    RequestorRoles, UserVariableItem,
 };
 use dicom_ul::{IMPLEMENTATION_CLASS_UID, IMPLEMENTATION_VERSION_NAME};
 use input::{PDU_BYTES, plain};
@@ -39,7 +40,10 @@ pub fn answer_contexts(
     proposed: &[PresentationContextProposed],
 ) -> (Vec<PresentationContextResult>, Vec<Context>) {
     let mut accepted = Vec::new();
-    let results = proposed.iter().map(|one| answer_context(one, &mut accepted)).collect();
+    let results = proposed
+        .iter()
+        .map(|one| answer_context(one, &mut accepted))
+        .collect();
     (results, accepted)
 }
 
@@ -51,22 +55,36 @@ fn answer_context(
         AbstractSyntaxNotSupported, Acceptance, NoReason, TransferSyntaxesNotSupported,
     };
     let class = proposed.abstract_syntax.trim_end_matches('\0').trim();
-    let offered =
-        |syntax: &&str| proposed.transfer_syntaxes.iter().any(|s| s.trim_end_matches('\0').trim() == *syntax);
+    let offered = |syntax: &&str| {
+        proposed
+            .transfer_syntaxes
+            .iter()
+            .any(|s| s.trim_end_matches('\0').trim() == *syntax)
+    };
     let syntax = SYNTAXES.iter().copied().find(|syntax| offered(syntax));
     let known = accepted.iter().any(|context| context.id == proposed.id);
     let reason = match syntax {
         _ if known || proposed.id.is_multiple_of(2) => NoReason,
-        _ if class != uids::VERIFICATION && !class.starts_with(STORAGE_ROOT) => AbstractSyntaxNotSupported,
+        _ if class != uids::VERIFICATION && !class.starts_with(STORAGE_ROOT) => {
+            AbstractSyntaxNotSupported
+        }
         None => TransferSyntaxesNotSupported,
         Some(syntax) => {
             let (class, syntax) = (class.to_owned(), syntax.to_owned());
-            accepted.push(Context { id: proposed.id, class, syntax });
+            accepted.push(Context {
+                id: proposed.id,
+                class,
+                syntax,
+            });
             Acceptance
         }
     };
     let transfer_syntax = syntax.unwrap_or(uids::IMPLICIT_VR_LITTLE_ENDIAN).to_owned();
-    PresentationContextResult { id: proposed.id, reason, transfer_syntax }
+    PresentationContextResult {
+        id: proposed.id,
+        reason,
+        transfer_syntax,
+    }
 }
 
 pub fn request_pdu(call: &Call, proposals: &[Proposal]) -> Pdu {
@@ -76,15 +94,25 @@ pub fn request_pdu(call: &Call, proposals: &[Proposal]) -> Pdu {
         // One role for a class, whatever the number of its contexts.
         if !given.contains(&proposal.class.as_str()) {
             given.push(&proposal.class);
-            let roles = RequestorRoles { scu: false, scp: true };
-            user_variables.push(UserVariableItem::ScuScpRoleSelectionSubItem(proposal.class.clone(), roles));
+            let roles = RequestorRoles {
+                scu: false,
+                scp: true,
+            };
+            user_variables.push(UserVariableItem::ScuScpRoleSelectionSubItem(
+                proposal.class.clone(),
+                roles,
+            ));
         }
     }
-    let contexts = proposals.iter().zip((1u8..=255).step_by(2)).map(|(p, id)| PresentationContextProposed {
-        id,
-        abstract_syntax: p.class.clone(),
-        transfer_syntaxes: p.syntaxes.clone(),
-    });
+    let contexts =
+        proposals
+            .iter()
+            .zip((1u8..=255).step_by(2))
+            .map(|(p, id)| PresentationContextProposed {
+                id,
+                abstract_syntax: p.class.clone(),
+                transfer_syntaxes: p.syntaxes.clone(),
+            });
     Pdu::AssociationRQ(AssociationRQ {
         protocol_version: 1,
         calling_ae_title: call.calling.to_string(),
@@ -109,7 +137,9 @@ pub fn longest(variables: &[UserVariableItem]) -> u32 {
         UserVariableItem::MaxLength(most) => Some(*most),
         _ => None,
     });
-    said.filter(|most| *most > 0).unwrap_or(PDU_BYTES).min(PDU_BYTES)
+    said.filter(|most| *most > 0)
+        .unwrap_or(PDU_BYTES)
+        .min(PDU_BYTES)
 }
 
 pub type Rejection = (AssociationRJResult, AssociationRJSource, String);
@@ -118,26 +148,47 @@ pub type Rejection = (AssociationRJResult, AssociationRJSource, String);
 pub fn why_not(request: &AssociationRQ, policy: &Policy) -> Option<Rejection> {
     use AssociationRJResult::{Permanent, Transient};
     use AssociationRJServiceUserReason as User;
-    let permanent = |reason, words| Some((Permanent, AssociationRJSource::ServiceUser(reason), words));
+    let permanent =
+        |reason, words| Some((Permanent, AssociationRJSource::ServiceUser(reason), words));
     let title = |title: &str| plain(title).into_owned();
-    if request.application_context_name.trim_end_matches('\0').trim() != APPLICATION_CONTEXT {
+    if request
+        .application_context_name
+        .trim_end_matches('\0')
+        .trim()
+        != APPLICATION_CONTEXT
+    {
         let words = "it speaks another language than DICOM's".to_owned();
         return permanent(User::ApplicationContextNameNotSupported, words);
     }
     if request.called_ae_title != policy.ae.as_str() {
-        let words = format!("it called {}, and this is {}", title(&request.called_ae_title), policy.ae);
+        let words = format!(
+            "it called {}, and this is {}",
+            title(&request.called_ae_title),
+            policy.ae
+        );
         return permanent(User::CalledAETitleNotRecognized, words);
     }
-    let allowed =
-        policy.allow.is_empty() || policy.allow.iter().any(|a| a.as_str() == request.calling_ae_title);
+    let allowed = policy.allow.is_empty()
+        || policy
+            .allow
+            .iter()
+            .any(|a| a.as_str() == request.calling_ae_title);
     if !allowed {
-        let words = format!("{} is not on the list of those let in", title(&request.calling_ae_title));
+        let words = format!(
+            "{} is not on the list of those let in",
+            title(&request.calling_ae_title)
+        );
         return permanent(User::CallingAETitleNotRecognized, words);
     }
     let reason = AssociationRJServiceProviderPresentationReason::LocalLimitExceeded;
     let source = AssociationRJSource::ServiceProviderPresentation(reason);
-    (!(policy.enter)())
-        .then(|| (Transient, source, "there are as many associations as may be at once".to_owned()))
+    (!(policy.enter)()).then(|| {
+        (
+            Transient,
+            source,
+            "there are as many associations as may be at once".to_owned(),
+        )
+    })
 }
 
 pub fn rejected(who: String, rejection: &AssociationRJ) -> NetworkError {
@@ -152,5 +203,9 @@ pub fn rejected(who: String, rejection: &AssociationRJ) -> NetworkError {
         (_, AssociationRJResult::Transient) => "try again later",
         _ => "ask those who run it",
     };
-    NetworkError::Rejected { who, reason: rejection.source.to_string(), remedy }
+    NetworkError::Rejected {
+        who,
+        reason: rejection.source.to_string(),
+        remedy,
+    }
 }

@@ -42,7 +42,14 @@ impl ReceiveOptions {
     /// Bound to this machine alone, to a port that the system chooses.
     pub fn local(ae: AeTitle, into: PathBuf) -> Self {
         let (bind, patience) = (SocketAddr::from(([127, 0, 0, 1], 0)), Patience::default());
-        Self { bind, ae, allow: Vec::new(), into, patience, object_bytes: OBJECT_BYTES }
+        Self {
+            bind,
+            ae,
+            allow: Vec::new(),
+            into,
+            patience,
+            object_bytes: OBJECT_BYTES,
+        }
     }
 }
 
@@ -98,7 +105,13 @@ impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Echoed { from } => write!(f, "{from} asked whether this is there"),
-            Self::Delivered(Delivery { from, objects, refused, refusals, folder }) => {
+            Self::Delivered(Delivery {
+                from,
+                objects,
+                refused,
+                refusals,
+                folder,
+            }) => {
                 write!(f, "{from} sent {objects} objects")?;
                 if let Some(folder) = folder {
                     write!(f, ", now in {}", folder.display())?;
@@ -106,12 +119,21 @@ impl fmt::Display for Event {
                 if *refused > 0 {
                     write!(f, "; {refused} were refused")?;
                 }
-                refusals.iter().try_for_each(|refusal| write!(f, "\n  {refusal}"))
+                refusals
+                    .iter()
+                    .try_for_each(|refusal| write!(f, "\n  {refusal}"))
             }
-            Self::Broken { why, begun: false, .. } => f.write_str(why),
-            Self::Broken { why, dropped: 0, .. } => write!(f, "{why}; nothing of it is kept"),
+            Self::Broken {
+                why, begun: false, ..
+            } => f.write_str(why),
+            Self::Broken {
+                why, dropped: 0, ..
+            } => write!(f, "{why}; nothing of it is kept"),
             Self::Broken { why, dropped, .. } => {
-                write!(f, "{why}; nothing of it is kept, also not the {dropped} objects that had come whole")
+                write!(
+                    f,
+                    "{why}; nothing of it is kept, also not the {dropped} objects that had come whole"
+                )
             }
         }
     }
@@ -137,7 +159,11 @@ struct AssociationSlot<'a> {
 impl AssociationSlot<'_> {
     fn take(&self) -> bool {
         let more = |open: usize| (open < ASSOCIATIONS_MOST).then_some(open + 1);
-        self.taken.set(self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok());
+        self.taken.set(
+            self.open
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+                .is_ok(),
+        );
         self.taken.get()
     }
 }
@@ -156,14 +182,26 @@ impl Receiver {
     /// # Errors
     /// [`NetworkError::Listen`], [`NetworkError::Folder`].
     pub fn bind(options: ReceiveOptions) -> Result<Self, NetworkError> {
-        let folder = |source| NetworkError::Folder { folder: options.into.clone(), source };
+        let folder = |source| NetworkError::Folder {
+            folder: options.into.clone(),
+            source,
+        };
         // A temporary folder tests write access.
         Temporary::folder_in(&options.into).map_err(folder)?;
-        let listen = |source| NetworkError::Listen { address: options.bind.to_string(), source };
+        let listen = |source| NetworkError::Listen {
+            address: options.bind.to_string(),
+            source,
+        };
         let listener = TcpListener::bind(options.bind).map_err(listen)?;
         listener.set_nonblocking(true).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        Ok(Self { listener, address, options, waiting: Waiting::default(), open: AtomicUsize::new(0) })
+        Ok(Self {
+            listener,
+            address,
+            options,
+            waiting: Waiting::default(),
+            open: AtomicUsize::new(0),
+        })
     }
 
     /// Address of the listener, with the port that the system chose.
@@ -211,7 +249,11 @@ impl Receiver {
                 });
                 if let Err(error) = begun {
                     let why = format!("{from} was cut off: {error}");
-                    told(&Event::Broken { why, begun: false, dropped: 0 });
+                    told(&Event::Broken {
+                        why,
+                        begun: false,
+                        dropped: 0,
+                    });
                 }
             }
         })
@@ -224,7 +266,10 @@ impl Receiver {
                 thread::sleep(SLICE);
                 Ok(())
             }
-            _ => Err(NetworkError::Listen { address: self.address.to_string(), source: error }),
+            _ => Err(NetworkError::Listen {
+                address: self.address.to_string(),
+                source: error,
+            }),
         }
     }
 
@@ -239,26 +284,49 @@ impl Receiver {
     ) -> bool {
         let options = &self.options;
         let mut incoming = Incoming::new(&options.into, options.object_bytes);
-        let place = AssociationSlot { open: &self.open, taken: Cell::new(false) };
+        let place = AssociationSlot {
+            open: &self.open,
+            taken: Cell::new(false),
+        };
         let received = self.receive(stream, from, (number, &place), stop, &mut incoming);
         let makes_way = !self.waiting.remove(number) && !place.taken.get();
         let event = match received {
             Err(_) if makes_way => {
-                let why = format!("{} was cut off: it had asked for nothing when others called", from.ip());
-                Event::Broken { why, begun: false, dropped: 0 }
+                let why = format!(
+                    "{} was cut off: it had asked for nothing when others called",
+                    from.ip()
+                );
+                Event::Broken {
+                    why,
+                    begun: false,
+                    dropped: 0,
+                }
             }
             Ok((from, folder)) if incoming.objects + incoming.refused > 0 => {
                 let (objects, refused) = (incoming.objects, incoming.refused);
                 let refusals = std::mem::take(&mut incoming.refusals);
-                Event::Delivered(Delivery { from, objects, refused, refusals, folder })
+                Event::Delivered(Delivery {
+                    from,
+                    objects,
+                    refused,
+                    refusals,
+                    folder,
+                })
             }
             Ok((from, _)) => Event::Echoed { from },
             Err(error) => {
                 let (begun, dropped) = (incoming.was_begun(), incoming.objects);
-                Event::Broken { why: error.to_string(), begun, dropped }
+                Event::Broken {
+                    why: error.to_string(),
+                    begun,
+                    dropped,
+                }
             }
         };
-        let brought = matches!(event, Event::Delivered(_) | Event::Broken { begun: true, .. });
+        let brought = matches!(
+            event,
+            Event::Delivered(_) | Event::Broken { begun: true, .. }
+        );
         // What was dropped is gone before that is told.
         drop(incoming);
         told(&event);
@@ -275,12 +343,22 @@ impl Receiver {
     ) -> Result<(String, Option<PathBuf>), NetworkError> {
         let options = &self.options;
         let who = from.ip().to_string();
-        let broke = |source| NetworkError::Broke { who: who.clone(), doing: "it connected", source };
+        let broke = |source| NetworkError::Broke {
+            who: who.clone(),
+            doing: "it connected",
+            source,
+        };
         let wire = Wire::new(stream, who.clone(), options.patience, stop).map_err(broke)?;
         let enter = || place.take() && self.waiting.remove(number);
-        let policy = Policy { ae: &options.ae, allow: &options.allow, enter: &enter };
+        let policy = Policy {
+            ae: &options.ae,
+            allow: &options.allow,
+            enter: &enter,
+        };
         let mut association = Association::accept(wire, &policy)?;
-        while let Message::Command { context, command } = association.next("its next message was awaited")? {
+        while let Message::Command { context, command } =
+            association.next("its next message was awaited")?
+        {
             if command.is(Service::Store) {
                 incoming.store(&mut association, context, &command)?;
             } else if command.is(Service::Cancel) {
@@ -289,7 +367,11 @@ impl Receiver {
                 if command.has_data() {
                     association.data(context, ANSWER_BYTES, &mut |_| ())?;
                 }
-                let status = if command.is(Service::Echo) { SUCCESS } else { NOT_RECOGNISED };
+                let status = if command.is(Service::Echo) {
+                    SUCCESS
+                } else {
+                    NOT_RECOGNISED
+                };
                 association.send_command(context, &command.answer(status, ""))?;
             }
         }

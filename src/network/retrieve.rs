@@ -46,10 +46,25 @@ pub struct Retrieval {
 impl Retrieval {
     /// Folders, failures and the sum of objects, a line each; `errors` are of whole studies.
     pub fn lines(&self, errors: &[String], into: &Path) -> Vec<String> {
-        let folders = self.folders.iter().map(|folder| folder.display().to_string());
-        let failed = self.refusals.iter().chain(errors).map(|why| format!("failed: {why}"));
-        let more = if self.failed > 0 { format!("; {} failed", self.failed) } else { String::new() };
-        let sum = format!("{} objects retrieved into {}{more}", self.objects, into.display());
+        let folders = self
+            .folders
+            .iter()
+            .map(|folder| folder.display().to_string());
+        let failed = self
+            .refusals
+            .iter()
+            .chain(errors)
+            .map(|why| format!("failed: {why}"));
+        let more = if self.failed > 0 {
+            format!("; {} failed", self.failed)
+        } else {
+            String::new()
+        };
+        let sum = format!(
+            "{} objects retrieved into {}{more}",
+            self.objects,
+            into.display()
+        );
         folders.chain(failed).chain([sum]).collect()
     }
 }
@@ -96,15 +111,27 @@ const COMPRESSED: [&str; 5] = [
 ];
 
 fn proposals(class: &str) -> Vec<Proposal> {
-    let plain = [uids::EXPLICIT_VR_LITTLE_ENDIAN, uids::IMPLICIT_VR_LITTLE_ENDIAN];
+    let plain = [
+        uids::EXPLICIT_VR_LITTLE_ENDIAN,
+        uids::IMPLICIT_VR_LITTLE_ENDIAN,
+    ];
     let to_us = |class: &&str, syntaxes: &[&str]| Proposal {
         class: (*class).to_owned(),
         syntaxes: syntaxes.iter().map(|s| (*s).to_owned()).collect(),
         to_us: true,
     };
     let mut all = vec![implicit(class)];
-    all.extend(IMAGES.iter().chain(&OTHERS).map(|class| to_us(class, &plain)));
-    all.extend(IMAGES.iter().flat_map(|class| COMPRESSED.map(|syntax| to_us(class, &[syntax]))));
+    all.extend(
+        IMAGES
+            .iter()
+            .chain(&OTHERS)
+            .map(|class| to_us(class, &plain)),
+    );
+    all.extend(
+        IMAGES
+            .iter()
+            .flat_map(|class| COMPRESSED.map(|syntax| to_us(class, &[syntax]))),
+    );
     all.truncate(CONTEXTS_MOST);
     all
 }
@@ -167,7 +194,15 @@ pub fn retrieve_all(
 
 fn keys_of(what: &Match) -> Keys {
     let mut keys = Keys::new();
-    put(&mut keys, tags::QUERY_RETRIEVE_LEVEL, if what.series_uid.is_empty() { "STUDY" } else { "SERIES" });
+    put(
+        &mut keys,
+        tags::QUERY_RETRIEVE_LEVEL,
+        if what.series_uid.is_empty() {
+            "STUDY"
+        } else {
+            "SERIES"
+        },
+    );
     put(&mut keys, tags::STUDY_INSTANCE_UID, &what.study_uid);
     if !what.series_uid.is_empty() {
         put(&mut keys, tags::SERIES_INSTANCE_UID, &what.series_uid);
@@ -184,8 +219,10 @@ fn get(
 ) -> Result<Retrieval, NetworkError> {
     let class = uids::STUDY_ROOT_QUERY_RETRIEVE_INFORMATION_MODEL_GET;
     let mut association = Association::request(call, &proposals(class), stop)?;
-    let context = association
-        .service(class, "retrieval over the same association (C-GET; --by move asks for C-MOVE)")?;
+    let context = association.service(
+        class,
+        "retrieval over the same association (C-GET; --by move asks for C-MOVE)",
+    )?;
     let message = association.message_id();
     let mut request = Command::new(Service::Get, class, message, true);
     request.put(PRIORITY, 0);
@@ -193,9 +230,14 @@ fn get(
     let mut incoming = Incoming::new(into, OBJECT_BYTES);
     let last = loop {
         match step(&mut association, Service::Get, message)? {
-            Step::Store { context, command } => incoming.store(&mut association, context, &command)?,
+            Step::Store { context, command } => {
+                incoming.store(&mut association, context, &command)?
+            }
             Step::Answer(answer) if PENDING.contains(&answer.status()) => {
-                progress(incoming.objects, usize::from(answer.number(REMAINING).unwrap_or_default()));
+                progress(
+                    incoming.objects,
+                    usize::from(answer.number(REMAINING).unwrap_or_default()),
+                );
             }
             Step::Answer(answer) => break answer,
         }
@@ -218,8 +260,11 @@ fn get(
 /// How many objects failed, by the last answer.
 fn check(last: &Command, who: &str) -> Result<usize, NetworkError> {
     let failed = usize::from(last.number(FAILED).unwrap_or_default());
-    let refused =
-        |reason| NetworkError::Refused { who: who.to_owned(), what: "the retrieval".to_owned(), reason };
+    let refused = |reason| NetworkError::Refused {
+        who: who.to_owned(),
+        what: "the retrieval".to_owned(),
+        reason,
+    };
     match last.status() {
         SUCCESS | SOME_FAILED => Ok(failed),
         // Some systems report objects that failed as a failure of the whole.
@@ -260,7 +305,10 @@ fn move_to_us(
             }
         }
     };
-    let until = Until { done: Some(&done), ..Until::default() };
+    let until = Until {
+        done: Some(&done),
+        ..Until::default()
+    };
     let asked = thread::scope(|scope| {
         let serving = scope.spawn(|| receiver.serve(until, stop, &told));
         let asked = ask_to_move(call, what, stop, progress);
@@ -292,8 +340,12 @@ fn ask_to_move(
     loop {
         match step(&mut association, Service::Move, message)? {
             Step::Store { .. } => {
-                let what = "an object came over the association that asked for a call back".to_owned();
-                return Err(NetworkError::Protocol { who: association.who().to_owned(), what });
+                let what =
+                    "an object came over the association that asked for a call back".to_owned();
+                return Err(NetworkError::Protocol {
+                    who: association.who().to_owned(),
+                    what,
+                });
             }
             Step::Answer(answer) if PENDING.contains(&answer.status()) => {
                 let number = |element| usize::from(answer.number(element).unwrap_or_default());

@@ -24,7 +24,12 @@ pub struct Sent {
 }
 
 /// Sends objects, in as many associations as their kinds need; `progress` is told how many were answered.
-pub fn send(call: &Call, objects: &[Transferable], stop: &AtomicBool, progress: &dyn Fn(usize)) -> Sent {
+pub fn send(
+    call: &Call,
+    objects: &[Transferable],
+    stop: &AtomicBool,
+    progress: &dyn Fn(usize),
+) -> Sent {
     let mut sent = Sent::default();
     let mut done = 0;
     for batch in batches(objects) {
@@ -43,7 +48,10 @@ pub fn send(call: &Call, objects: &[Transferable], stop: &AtomicBool, progress: 
 
 /// The kinds of objects: class and transfer syntax, each of which has a context.
 fn kinds(objects: &[Transferable]) -> Vec<(&str, &str)> {
-    let mut kinds: Vec<_> = objects.iter().map(|o| (o.class.as_str(), o.syntax.as_str())).collect();
+    let mut kinds: Vec<_> = objects
+        .iter()
+        .map(|o| (o.class.as_str(), o.syntax.as_str()))
+        .collect();
     kinds.sort_unstable();
     kinds.dedup();
     kinds
@@ -86,7 +94,10 @@ fn send_batch(
         if stop.load(Ordering::Relaxed) {
             return Err(NetworkError::Stopped);
         }
-        let said = |why| Unsent { file: file_name(object), why };
+        let said = |why| Unsent {
+            file: file_name(object),
+            why,
+        };
         match send_one(&mut association, object)? {
             StoreOutcome::Stored => sent.sent += 1,
             StoreOutcome::Warned(why) => {
@@ -103,7 +114,12 @@ fn send_batch(
 }
 
 fn file_name(object: &Transferable) -> String {
-    object.path.file_name().unwrap_or(object.path.as_os_str()).to_string_lossy().into_owned()
+    object
+        .path
+        .file_name()
+        .unwrap_or(object.path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
 }
 
 enum StoreOutcome {
@@ -112,9 +128,16 @@ enum StoreOutcome {
     Refused(String),
 }
 
-fn send_one(association: &mut Association, object: &Transferable) -> Result<StoreOutcome, NetworkError> {
+fn send_one(
+    association: &mut Association,
+    object: &Transferable,
+) -> Result<StoreOutcome, NetworkError> {
     let is_kind = |class: &str, syntax: &str| class == object.class && syntax == object.syntax;
-    let context = association.contexts().iter().find(|c| is_kind(&c.class, &c.syntax)).map(|c| c.id);
+    let context = association
+        .contexts()
+        .iter()
+        .find(|c| is_kind(&c.class, &c.syntax))
+        .map(|c| c.id);
     let Some(context) = context else {
         let why = format!(
             "{} takes no objects of class {} in transfer syntax {}",
@@ -124,7 +147,10 @@ fn send_one(association: &mut Association, object: &Transferable) -> Result<Stor
         );
         return Ok(StoreOutcome::Refused(why));
     };
-    let failed = |source| NetworkError::File { path: object.path.clone(), source };
+    let failed = |source| NetworkError::File {
+        path: object.path.clone(),
+        source,
+    };
     let mut file = File::open(&object.path).map_err(failed)?;
     file.seek(SeekFrom::Start(object.start)).map_err(failed)?;
     let message = association.message_id();
@@ -133,7 +159,10 @@ fn send_one(association: &mut Association, object: &Transferable) -> Result<Stor
     request.put(PRIORITY, 0);
     association.send_command(context, &request)?;
     association.send_data(context, &mut file, object.length, failed)?;
-    let answer = association.answer(|a| a.is_answer_to(Service::Store, message), "an answer was awaited")?;
+    let answer = association.answer(
+        |a| a.is_answer_to(Service::Store, message),
+        "an answer was awaited",
+    )?;
     Ok(match answer.status() {
         SUCCESS => StoreOutcome::Stored,
         // Warnings of storage (PS3.4 table B.2-1) and of any service (PS3.7 C.3).

@@ -40,17 +40,24 @@ impl Waiting {
         let crowded = if of(all, address) >= WAITING_OF_ADDRESS {
             Some(address)
         } else if all.len() >= WAITING_MOST {
-            all.iter().map(|c| c.address).max_by_key(|address| of(all, *address))
+            all.iter()
+                .map(|c| c.address)
+                .max_by_key(|address| of(all, *address))
         } else {
             None
         };
-        if let Some(at) = crowded.and_then(|crowded| all.iter().position(|c| c.address == crowded)) {
+        if let Some(at) = crowded.and_then(|crowded| all.iter().position(|c| c.address == crowded))
+        {
             // One that has gone by itself is as good as ended.
             let _ = all.remove(at).stream.shutdown(Shutdown::Both);
         }
         let number = connections.next;
         connections.next += 1;
-        connections.all.push(Connection { number, address, stream });
+        connections.all.push(Connection {
+            number,
+            address,
+            stream,
+        });
         Ok(number)
     }
 
@@ -62,7 +69,9 @@ impl Waiting {
     }
 
     fn lock(&self) -> MutexGuard<'_, Connections> {
-        self.connections.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connections
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -96,8 +105,11 @@ mod tests {
         // Many addresses together: the fullest makes way.
         let streams: Vec<TcpStream> = (0..WAITING_MOST).map(|_| connect()).collect();
         let number_of = |n: usize| IpAddr::from([10, 0, 1, if n < 3 { 0 } else { n as u8 }]);
-        let all: Vec<u64> =
-            streams.iter().enumerate().map(|(n, s)| waiting.add(number_of(n), s).unwrap()).collect();
+        let all: Vec<u64> = streams
+            .iter()
+            .enumerate()
+            .map(|(n, s)| waiting.add(number_of(n), s).unwrap())
+            .collect();
         let last = waiting.add(alone, &connect()).unwrap();
         assert!(!waiting.remove(all[0]) && all[1..].iter().all(|number| waiting.remove(*number)));
         assert!(waiting.remove(last));

@@ -29,13 +29,24 @@ pub struct Wire<'s> {
 impl<'s> Wire<'s> {
     /// # Errors
     /// Errors of the socket's settings.
-    pub fn new(stream: TcpStream, who: String, patience: Patience, stop: &'s AtomicBool) -> io::Result<Self> {
+    pub fn new(
+        stream: TcpStream,
+        who: String,
+        patience: Patience,
+        stop: &'s AtomicBool,
+    ) -> io::Result<Self> {
         // On some systems an accepted socket inherits this from the listener.
         stream.set_nonblocking(false)?;
         stream.set_read_timeout(Some(SLICE))?;
         stream.set_write_timeout(Some(SLICE))?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream, who, patience, stop, most: ASSOCIATE_BYTES })
+        Ok(Self {
+            stream,
+            who,
+            patience,
+            stop,
+            most: ASSOCIATE_BYTES,
+        })
     }
 
     /// The next PDU.
@@ -52,7 +63,10 @@ impl<'s> Wire<'s> {
             return Err(self.wrong("what it sent is no PDU"));
         }
         if length > self.most {
-            return Err(self.wrong(&format!("a PDU claims {length} bytes where {} are the most", self.most)));
+            return Err(self.wrong(&format!(
+                "a PDU claims {length} bytes where {} are the most",
+                self.most
+            )));
         }
         bytes.resize(HEADER_BYTES + length as usize, 0);
         let left = self.patience.pdu.saturating_sub(begun.elapsed());
@@ -66,11 +80,17 @@ impl<'s> Wire<'s> {
     }
 
     pub fn slow(&self, doing: &'static str) -> NetworkError {
-        NetworkError::Slow { who: self.who.clone(), doing }
+        NetworkError::Slow {
+            who: self.who.clone(),
+            doing,
+        }
     }
 
     pub fn wrong(&self, what: &str) -> NetworkError {
-        NetworkError::Protocol { who: self.who.clone(), what: what.to_owned() }
+        NetworkError::Protocol {
+            who: self.who.clone(),
+            what: what.to_owned(),
+        }
     }
 
     fn fill(
@@ -86,9 +106,16 @@ impl<'s> Wire<'s> {
             }
             acknowledge_at_once(&self.stream);
             match self.stream.read(to) {
-                Ok(0) => return Err(NetworkError::Closed { who: self.who.clone(), doing }),
+                Ok(0) => {
+                    return Err(NetworkError::Closed {
+                        who: self.who.clone(),
+                        doing,
+                    });
+                }
                 // Bytes that come one by one do not begin the wait anew.
-                Ok(n) if n < to.len() && begun.elapsed() >= patience => return Err(self.slow(doing)),
+                Ok(n) if n < to.len() && begun.elapsed() >= patience => {
+                    return Err(self.slow(doing));
+                }
                 Ok(n) => to = &mut to[n..],
                 Err(error) => self.may_wait(error, begun, patience, doing)?,
             }
@@ -106,7 +133,12 @@ impl<'s> Wire<'s> {
         let (begun, mut left) = (Instant::now(), &bytes[..]);
         while !left.is_empty() {
             match self.stream.write(left) {
-                Ok(0) => return Err(NetworkError::Closed { who: self.who.clone(), doing }),
+                Ok(0) => {
+                    return Err(NetworkError::Closed {
+                        who: self.who.clone(),
+                        doing,
+                    });
+                }
                 Ok(n) if n < left.len() && begun.elapsed() >= self.patience.pdu => {
                     return Err(self.slow(doing));
                 }
@@ -127,15 +159,23 @@ impl<'s> Wire<'s> {
     ) -> Result<(), NetworkError> {
         let who = || self.who.clone();
         match error.kind() {
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut if begun.elapsed() < patience => Ok(()),
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                Err(NetworkError::Silent { who: who(), seconds: patience.as_secs(), doing })
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut if begun.elapsed() < patience => {
+                Ok(())
             }
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Err(NetworkError::Silent {
+                who: who(),
+                seconds: patience.as_secs(),
+                doing,
+            }),
             io::ErrorKind::Interrupted => Ok(()),
             io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
                 Err(NetworkError::Closed { who: who(), doing })
             }
-            _ => Err(NetworkError::Broke { who: who(), doing, source: error }),
+            _ => Err(NetworkError::Broke {
+                who: who(),
+                doing,
+                source: error,
+            }),
         }
     }
 
@@ -147,8 +187,11 @@ impl<'s> Wire<'s> {
         while begun.elapsed() < FAREWELL {
             match self.stream.read(&mut rest) {
                 Ok(n) if n > 0 => {}
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
-                }
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+                    ) => {}
                 _ => break,
             }
         }

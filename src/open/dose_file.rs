@@ -45,10 +45,23 @@ pub fn read_dose(path: &Path) -> Result<DoseFile, DoseFileError> {
     if path.is_dir() {
         return Err(DoseFileError::Folder(path.to_owned()));
     }
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-    if !path.extension().is_some_and(|e| e.eq_ignore_ascii_case("mha")) {
+    let name = path
+        .file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned();
+    if !path
+        .extension()
+        .is_some_and(|e| e.eq_ignore_ascii_case("mha"))
+    {
         let (dose, remarks) = dicom::read_dose(path)?;
-        return Ok(DoseFile { name, dose, patient: dicom::read_patient(path)?, remarks, is_stated: true });
+        return Ok(DoseFile {
+            name,
+            dose,
+            patient: dicom::read_patient(path)?,
+            remarks,
+            is_stated: true,
+        });
     }
     let (dose, facts) = read_dose_volume(path)?;
     Ok(DoseFile::with_facts(name, dose, &facts))
@@ -58,19 +71,35 @@ pub fn read_dose(path: &Path) -> Result<DoseFile, DoseFileError> {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NotOfCase {
     #[error("'{file}' is a dose of the patient {theirs}, and {what} of {ours}")]
-    Patient { file: String, theirs: String, what: String, ours: String },
+    Patient {
+        file: String,
+        theirs: String,
+        what: String,
+        ours: String,
+    },
     #[error(
         "'{file}' is in the frame of reference {theirs}, and {what} in {ours}: its positions say nothing there; name the dose \
          that belongs to it"
     )]
-    Frame { file: String, theirs: String, what: String, ours: String },
+    Frame {
+        file: String,
+        theirs: String,
+        what: String,
+        ours: String,
+    },
 }
 
 impl DoseFile {
     /// A dose of values with facts beside them: a volume of a file, an image of another library.
     pub fn with_facts(name: String, dose: Dose, facts: &Facts) -> Self {
         let (patient, is_stated) = (facts.patient(), !facts.quantity.is_empty());
-        Self { name, dose, patient, remarks: Vec::new(), is_stated }
+        Self {
+            name,
+            dose,
+            patient,
+            remarks: Vec::new(),
+            is_stated,
+        }
     }
 
     /// Checks that the dose is of the frame and the patient of a case, and remarks where a side does not say whose it is.
@@ -89,7 +118,11 @@ impl DoseFile {
     /// As [`Self::check`].
     pub fn check_dose(&mut self, other: &Self) -> Result<(), NotOfCase> {
         let frame = Some(other.dose.frame_of_reference_uid.trim()).filter(|uid| !uid.is_empty());
-        self.check_with(frame.into_iter(), &other.patient, &format!("'{}'", other.name))
+        self.check_with(
+            frame.into_iter(),
+            &other.patient,
+            &format!("'{}'", other.name),
+        )
     }
 
     fn check_with<'a>(
@@ -100,21 +133,41 @@ impl DoseFile {
     ) -> Result<(), NotOfCase> {
         let (file, what) = (self.name.clone(), what.to_owned());
         let theirs = self.dose.frame_of_reference_uid.trim();
-        if let Some(ours) = frames.clone().find(|ours| !theirs.is_empty() && *ours != theirs) {
-            return Err(NotOfCase::Frame { file, theirs: theirs.to_owned(), what, ours: ours.to_owned() });
+        if let Some(ours) = frames
+            .clone()
+            .find(|ours| !theirs.is_empty() && *ours != theirs)
+        {
+            return Err(NotOfCase::Frame {
+                file,
+                theirs: theirs.to_owned(),
+                what,
+                ours: ours.to_owned(),
+            });
         }
         let same = self.patient.is_same(patient);
         if same == Some(false) {
             let [theirs, ours] = [&self.patient, patient].map(PatientInfo::in_words);
-            return Err(NotOfCase::Patient { file, theirs, what, ours });
+            return Err(NotOfCase::Patient {
+                file,
+                theirs,
+                what,
+                ours,
+            });
         }
         let names_patient = !self.patient.in_words().is_empty();
         let silent = [
             (!self.is_stated, "quantity"),
             (same.is_none() && !names_patient, "patient"),
-            (theirs.is_empty() && frames.count() > 0, "frame of reference"),
+            (
+                theirs.is_empty() && frames.count() > 0,
+                "frame of reference",
+            ),
         ];
-        let silent: Vec<&str> = silent.iter().filter(|(silent, _)| *silent).map(|(_, of)| *of).collect();
+        let silent: Vec<&str> = silent
+            .iter()
+            .filter(|(silent, _)| *silent)
+            .map(|(_, of)| *of)
+            .collect();
         if !silent.is_empty() {
             let of = silent.join(", ");
             let message = format!(
@@ -123,8 +176,9 @@ impl DoseFile {
             self.remark(message, file);
         } else if same.is_none() {
             let theirs = self.patient.in_words();
-            let message =
-                format!("the dose is of the patient {theirs}, and {what} says nothing of its patient");
+            let message = format!(
+                "the dose is of the patient {theirs}, and {what} says nothing of its patient"
+            );
             self.remark(message, file);
         }
         Ok(())
@@ -140,7 +194,10 @@ impl DoseFile {
 
     /// Takes the dose although it is of another patient, as its user answers: the dose says so from then on.
     pub fn accept(&mut self) {
-        let caveat = format!("dose of another patient, {}, accepted", self.patient.in_words());
+        let caveat = format!(
+            "dose of another patient, {}, accepted",
+            self.patient.in_words()
+        );
         if !self.dose.caveats.contains(&caveat) {
             self.dose.caveats.push(caveat);
         }
@@ -170,7 +227,10 @@ mod tests {
                 remarks: Vec::new(),
                 part: None,
             },
-            patient: PatientInfo { id: id.to_owned(), ..PatientInfo::default() },
+            patient: PatientInfo {
+                id: id.to_owned(),
+                ..PatientInfo::default()
+            },
             remarks: Vec::new(),
             is_stated: true,
         }
@@ -186,24 +246,53 @@ mod tests {
         for (mut silent, of) in [
             (file("", &frame), "nothing of its patient:"),
             (file("", ""), "nothing of its patient, frame of reference:"),
-            (DoseFile { is_stated: false, ..file(&id, "") }, "nothing of its quantity, frame of reference:"),
+            (
+                DoseFile {
+                    is_stated: false,
+                    ..file(&id, "")
+                },
+                "nothing of its quantity, frame of reference:",
+            ),
         ] {
             assert_eq!((silent.check(&case), silent.remarks.len()), (Ok(()), 1));
-            assert!(silent.remarks[0].message.contains(of), "{:?}", silent.remarks);
+            assert!(
+                silent.remarks[0].message.contains(of),
+                "{:?}",
+                silent.remarks
+            );
         }
         let mut other = file("X-9", &frame);
         let why = other.check(&case).expect_err("another patient").to_string();
-        assert!(why.contains("X-9") && why.contains(&id) && why.contains("dose.mha"), "{why}");
+        assert!(
+            why.contains("X-9") && why.contains(&id) && why.contains("dose.mha"),
+            "{why}"
+        );
         other.accept();
-        assert_eq!(other.dose.caveats, ["dose of another patient, X-9, accepted"]);
-        assert!(matches!(file(&id, "1.2.3").check(&case), Err(NotOfCase::Frame { .. })));
-        assert!(matches!(file("a", "").check_dose(&file("b", "")), Err(NotOfCase::Patient { .. })));
-        assert!(matches!(file("a", "1.2").check_dose(&file("a", "1.3")), Err(NotOfCase::Frame { .. })));
+        assert_eq!(
+            other.dose.caveats,
+            ["dose of another patient, X-9, accepted"]
+        );
+        assert!(matches!(
+            file(&id, "1.2.3").check(&case),
+            Err(NotOfCase::Frame { .. })
+        ));
+        assert!(matches!(
+            file("a", "").check_dose(&file("b", "")),
+            Err(NotOfCase::Patient { .. })
+        ));
+        assert!(matches!(
+            file("a", "1.2").check_dose(&file("a", "1.3")),
+            Err(NotOfCase::Frame { .. })
+        ));
         assert!(file("a", "1.2").check_dose(&file("a", "")).is_ok());
         // The frame of an image that is no DICOM series is this program's own: no dose can name it.
         let mut volume = case.clone();
-        Arc::make_mut(volume.ct.as_mut().expect("a CT")).plane_uids.clear();
-        Arc::make_mut(&mut volume.structures).frame_of_reference_uid.clear();
+        Arc::make_mut(volume.ct.as_mut().expect("a CT"))
+            .plane_uids
+            .clear();
+        Arc::make_mut(&mut volume.structures)
+            .frame_of_reference_uid
+            .clear();
         assert!(file(&id, "1.2.3").check(&volume).is_ok());
     }
 }

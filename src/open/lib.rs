@@ -67,7 +67,9 @@ impl CaseWord {
     /// The argument as files store it, in UTF-8; `None` for a path that is not.
     pub fn in_utf8(&self) -> Option<String> {
         match self {
-            Self::Dicom(path) | Self::Mha(path) | Self::Session(path) => path.to_str().map(str::to_owned),
+            Self::Dicom(path) | Self::Mha(path) | Self::Session(path) => {
+                path.to_str().map(str::to_owned)
+            }
             Self::Demo(_) => Some(self.to_string()),
         }
     }
@@ -75,9 +77,11 @@ impl CaseWord {
     /// A short name: the last part of a path.
     pub fn short(&self) -> String {
         match self {
-            Self::Dicom(path) | Self::Mha(path) | Self::Session(path) => {
-                path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
-            }
+            Self::Dicom(path) | Self::Mha(path) | Self::Session(path) => path
+                .file_name()
+                .unwrap_or(path.as_os_str())
+                .to_string_lossy()
+                .into_owned(),
             Self::Demo(_) => self.to_string(),
         }
     }
@@ -99,9 +103,15 @@ pub fn paths_of(word: &CaseWord) -> Vec<PathBuf> {
     match word {
         CaseWord::Dicom(path) | CaseWord::Mha(path) => vec![path.clone()],
         CaseWord::Session(path) => {
-            let inner = session::read(path).ok().and_then(|session| session.case.parse().ok());
-            let inner = inner.map(|word| beside(word, path)).filter(|w| !matches!(w, CaseWord::Session(_)));
-            std::iter::once(path.clone()).chain(inner.iter().flat_map(paths_of)).collect()
+            let inner = session::read(path)
+                .ok()
+                .and_then(|session| session.case.parse().ok());
+            let inner = inner
+                .map(|word| beside(word, path))
+                .filter(|w| !matches!(w, CaseWord::Session(_)));
+            std::iter::once(path.clone())
+                .chain(inner.iter().flat_map(paths_of))
+                .collect()
         }
         CaseWord::Demo(name) => demo_folder(name).into_iter().collect(),
     }
@@ -118,7 +128,9 @@ pub struct OpenOptions {
 /// Why a CASE did not open. The case loaded before stays.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    #[error("there is no '{0}'; name a folder of DICOM files, a .mha volume, a session, or demo:thorax")]
+    #[error(
+        "there is no '{0}'; name a folder of DICOM files, a .mha volume, a session, or demo:thorax"
+    )]
     Nothing(PathBuf),
     #[error(transparent)]
     Dicom(#[from] DicomError),
@@ -127,7 +139,10 @@ pub enum OpenError {
     #[error(transparent)]
     Session(#[from] SessionError),
     #[error("the session '{path}' belongs to a case that does not open: {source}")]
-    SessionCase { path: PathBuf, source: Box<OpenError> },
+    SessionCase {
+        path: PathBuf,
+        source: Box<OpenError>,
+    },
     #[error(
         "the session '{path}' {why}: no plan of one patient is shown on another. Put back the files that it was saved with; or open the \
          files that are there now by themselves"
@@ -195,23 +210,39 @@ pub fn scan_first<'a>(
 
 fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
     let (hu, facts) = mha::read_as(path, Quantity::Hu)?;
-    let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let file = path
+        .file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let unsaid = facts.quantity.is_empty().then(|| {
         let message = "the file does not say that its values are HU: they are taken as such";
         Remark::note(message, vec![file.clone()]).moving()
     });
-    let remarks = unsaid.into_iter().chain(hu_remarks_of_volume(&hu, &[file])).collect();
+    let remarks = unsaid
+        .into_iter()
+        .chain(hu_remarks_of_volume(&hu, &[file]))
+        .collect();
     let source = path.display().to_string();
     let uid = |what: &str| derived_uid(&format!("{source} {what}"));
     let ct = Ct {
         series_uid: uid("series"),
         study_uid: uid("study"),
         frame_of_reference_uid: uid("frame"),
-        description: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        description: path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
         remarks,
         ..Ct::unnamed(Arc::new(hu), position)
     };
-    Ok(Case { patient: facts.patient(), source, ct: Some(Arc::new(ct)), ..Case::default() })
+    Ok(Case {
+        patient: facts.patient(),
+        source,
+        ct: Some(Arc::new(ct)),
+        ..Case::default()
+    })
 }
 
 /// Remarks on values that are taken as HU and come without a statement of what they are.
@@ -219,8 +250,9 @@ pub fn hu_remarks_of_volume(hu: &Volume<f32>, files: &[String]) -> Vec<Remark> {
     let lowest = hu.data().iter().copied().fold(f32::INFINITY, f32::min);
     let highest = hu.data().iter().copied().fold(f32::NEG_INFINITY, f32::max);
     // Air is about -1000 HU; an image without any is no CT, or cut out of the inside of a body.
-    let airless = (lowest > -200.0)
-        .then(|| format!("the lowest value is {lowest}: a CT in HU has air near -1000; is this one in HU?"));
+    let airless = (lowest > -200.0).then(|| {
+        format!("the lowest value is {lowest}: a CT in HU has air near -1000; is this one in HU?")
+    });
     let warning = |message: String| Remark::warning(message, files.to_vec());
     let no_hu = beyond_16_bits(lowest, highest).or_else(|| too_narrow(lowest, highest));
     let no_hu = no_hu.map(|message| warning(message).forbidding(NO_HU));
@@ -262,7 +294,10 @@ pub fn open_session(
         CaseWord::Session(_) => return Err(OpenError::SessionInSession(path.to_owned())),
         word => beside(word, path),
     };
-    let wrap = |source| OpenError::SessionCase { path: path.to_owned(), source: Box::new(source) };
+    let wrap = |source| OpenError::SessionCase {
+        path: path.to_owned(),
+        source: Box::new(source),
+    };
     let (mut case, folder) = match &inner {
         CaseWord::Dicom(path) if path.exists() => {
             let (catalogue, progress) = scan_first(path, progress).map_err(|e| wrap(e.into()))?;
@@ -273,7 +308,10 @@ pub fn open_session(
         _ => (open(&inner, options, progress).map_err(wrap)?, None),
     };
     if let Some(why) = session.other_patient(&case) {
-        return Err(OpenError::SessionOfOther { path: path.to_owned(), why });
+        return Err(OpenError::SessionOfOther {
+            path: path.to_owned(),
+            why,
+        });
     }
     let structures = Arc::clone(&case.structures);
     session.restore(&mut case);
@@ -309,7 +347,8 @@ fn chosen_before(catalogue: &Catalogue, session: &session::Session, choice: Choi
     };
     let chosen = &session.chosen;
     let place = |uid: &Option<String>, all: &[dicom::Entry]| {
-        all.iter().position(|entry| uid.as_ref() == Some(&entry.sop_uid))
+        all.iter()
+            .position(|entry| uid.as_ref() == Some(&entry.sop_uid))
     };
     // Whoever has joined the folder since has not been answered for.
     let accepted = |id: &String| chosen.accepted_patients.contains(id);
@@ -320,7 +359,9 @@ fn chosen_before(catalogue: &Catalogue, session: &session::Session, choice: Choi
         structure_set: choice
             .structure_set
             .or_else(|| place(&chosen.structure_set_uid, &catalogue.structure_sets)),
-        plan: choice.plan.or_else(|| place(&chosen.plan_uid, &catalogue.plans)),
+        plan: choice
+            .plan
+            .or_else(|| place(&chosen.plan_uid, &catalogue.plans)),
         other_patients: choice.other_patients || all_accepted,
     }
 }
@@ -338,14 +379,20 @@ pub fn chosen_objects(catalogue: &Catalogue, choice: Choice) -> session::ChosenO
 
 /// Folder of a cached demo; `None` where the user has no cache folder.
 fn demo_folder(name: &str) -> Option<PathBuf> {
-    cache_folder().map(|cache| cache.join("demos").join(format!("{}-{name}", demo::revision())))
+    cache_folder().map(|cache| {
+        cache
+            .join("demos")
+            .join(format!("{}-{name}", demo::revision()))
+    })
 }
 
 /// Writes the phantom as DICOM once, then reads it like any other case: the demo runs the real path.
 fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
     let plan = demo::plan(name)?;
     let read = |folder: &Path, from: f32| -> Result<Case, OpenError> {
-        let mut case = open_dicom(folder, Choice::default(), &|done| progress(from + (1.0 - from) * done))?;
+        let mut case = open_dicom(folder, Choice::default(), &|done| {
+            progress(from + (1.0 - from) * done)
+        })?;
         case.source = format!("demo:{name}");
         // The files of a demo are the program's own, and go with its cache.
         case.sources = Arc::default();
@@ -357,7 +404,8 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
     };
     // Cleaners of caches remove single files: a remark about the series means that some are missing.
     let whole = |case: &Case| {
-        case.ct.as_ref().is_some_and(|ct| ct.remarks.is_empty()) && !case.structures.structures.is_empty()
+        case.ct.as_ref().is_some_and(|ct| ct.remarks.is_empty())
+            && !case.structures.structures.is_empty()
     };
     let kept = demo_folder(name);
     if let Some(kept) = kept.as_ref().filter(|kept| is_private(kept)) {
@@ -371,7 +419,8 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
     // Read before it is published: a program that finds the cached demo incomplete may replace it at any
     // time.
     let folder = own.path();
-    let case = write_demo(name, folder, &plan, &|done| progress(0.5 * done)).and_then(|_| read(folder, 0.5));
+    let case = write_demo(name, folder, &plan, &|done| progress(0.5 * done))
+        .and_then(|_| read(folder, 0.5));
     if let (Ok(_), Some(kept)) = (&case, kept) {
         // A demo that cannot be cached, for example because another program just did, is built anew next
         // time.
@@ -410,14 +459,24 @@ fn replace_folder(old: &Path, new: Temporary) -> io::Result<()> {
 ///
 /// # Errors
 /// [`OpenError::Demo`], [`OpenError::DemoWrite`].
-pub fn write_demo(name: &str, folder: &Path, plan: &Plan, progress: Progress) -> Result<usize, OpenError> {
+pub fn write_demo(
+    name: &str,
+    folder: &Path,
+    plan: &Plan,
+    progress: Progress,
+) -> Result<usize, OpenError> {
     let case = demo::build(name)?;
     let belonging = Belonging::new(&case);
     let mut files = 0;
     if let Some(ct) = &case.ct {
         files += dicom::write_ct(folder, ct, &belonging, progress)?.len();
     }
-    dicom::write_structures(&folder.join("RS.dcm"), &case.structures, case.ct.as_deref(), &belonging)?;
+    dicom::write_structures(
+        &folder.join("RS.dcm"),
+        &case.structures,
+        case.ct.as_deref(),
+        &belonging,
+    )?;
     dicom::write_plan(&folder.join("RP.dcm"), plan, &[], &belonging)?;
     Ok(files + 2)
 }
@@ -432,7 +491,8 @@ mod tests {
     }
 
     fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("beamsight-open-{}-{name}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("beamsight-open-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         folder
     }
@@ -444,7 +504,10 @@ mod tests {
         assert_eq!(word("demo:lab"), Err(UnknownDemo("lab".into())));
         assert_eq!(word("a/B.MHA"), Ok(CaseWord::Mha("a/B.MHA".into())));
         assert_eq!(word("s.json"), Ok(CaseWord::Session("s.json".into())));
-        assert_eq!(word("some/folder"), Ok(CaseWord::Dicom("some/folder".into())));
+        assert_eq!(
+            word("some/folder"),
+            Ok(CaseWord::Dicom("some/folder".into()))
+        );
         for w in ["demo:slab", "a/b.mha", "folder"] {
             assert_eq!(word(w).unwrap().to_string(), w);
         }
@@ -456,11 +519,19 @@ mod tests {
     fn a_demo_is_what_it_was_built_as() {
         let built = demo::build("water").unwrap();
         for _ in 0..2 {
-            let case = open(&CaseWord::Demo("water".into()), OpenOptions::default(), &go_on).unwrap();
+            let case = open(
+                &CaseWord::Demo("water".into()),
+                OpenOptions::default(),
+                &go_on,
+            )
+            .unwrap();
             assert_eq!(case.source, "demo:water");
             assert_eq!(case.plans, built.plans);
             assert_eq!(case.structures.structures, built.structures.structures);
-            assert_eq!(case.ct.unwrap().hu.data(), built.ct.as_ref().unwrap().hu.data());
+            assert_eq!(
+                case.ct.unwrap().hu.data(),
+                built.ct.as_ref().unwrap().hu.data()
+            );
         }
     }
 
@@ -473,15 +544,35 @@ mod tests {
         let word = CaseWord::Mha(path.clone());
         let case = open(&word, OpenOptions::default(), &go_on).unwrap();
         let read = case.ct.unwrap();
-        assert_eq!((read.position, read.hu.data()), (PatientPosition::Hfs, ct.hu.data()));
-        assert_eq!(read.remarks.len(), 1, "its file does not say what its values are: {:?}", read.remarks);
-        let options = OpenOptions { position: Some(PatientPosition::Ffp), ..OpenOptions::default() };
-        assert_eq!(open(&word, options, &go_on).unwrap().ct.unwrap().position, PatientPosition::Ffp);
+        assert_eq!(
+            (read.position, read.hu.data()),
+            (PatientPosition::Hfs, ct.hu.data())
+        );
+        assert_eq!(
+            read.remarks.len(),
+            1,
+            "its file does not say what its values are: {:?}",
+            read.remarks
+        );
+        let options = OpenOptions {
+            position: Some(PatientPosition::Ffp),
+            ..OpenOptions::default()
+        };
+        assert_eq!(
+            open(&word, options, &go_on).unwrap().ct.unwrap().position,
+            PatientPosition::Ffp
+        );
         let bright = ct.hu.data().iter().map(|hu| hu * 50.0).collect();
         mha::write(&path, &Volume::new(Arc::clone(ct.hu.grid()), bright)).unwrap();
-        let remarks = &open(&word, OpenOptions::default(), &go_on).unwrap().ct.unwrap().remarks;
+        let remarks = &open(&word, OpenOptions::default(), &go_on)
+            .unwrap()
+            .ct
+            .unwrap()
+            .remarks;
         assert!(
-            remarks.iter().any(|remark| remark.message.contains("more than 16 bits hold")),
+            remarks
+                .iter()
+                .any(|remark| remark.message.contains("more than 16 bits hold")),
             "{remarks:?}"
         );
         std::fs::remove_dir_all(folder).unwrap();
@@ -492,24 +583,47 @@ mod tests {
         let folder = folder("session");
         let ct = demo::build("water").unwrap().ct.unwrap();
         mha::write(&folder.join("ct.mha"), &ct.hu).unwrap();
-        let mut case = open(&CaseWord::Mha(folder.join("ct.mha")), OpenOptions::default(), &go_on).unwrap();
+        let mut case = open(
+            &CaseWord::Mha(folder.join("ct.mha")),
+            OpenOptions::default(),
+            &go_on,
+        )
+        .unwrap();
         case.plans = vec![Arc::new(demo::plan("slab").unwrap())];
         let path = folder.join("s.json");
-        let saved = session::Session::new(&case, "ct.mha", &case.structures, serde_json::Value::Null);
+        let saved =
+            session::Session::new(&case, "ct.mha", &case.structures, serde_json::Value::Null);
         session::write(&path, &saved).unwrap();
-        let again = open(&CaseWord::Session(path.clone()), OpenOptions::default(), &go_on).unwrap();
+        let again = open(
+            &CaseWord::Session(path.clone()),
+            OpenOptions::default(),
+            &go_on,
+        )
+        .unwrap();
         assert_eq!(again.plans, case.plans);
         std::fs::remove_file(folder.join("ct.mha")).unwrap();
-        let message = open(&CaseWord::Session(path), OpenOptions::default(), &go_on).unwrap_err().to_string();
-        assert!(message.contains("s.json") && message.contains("ct.mha"), "{message}");
+        let message = open(&CaseWord::Session(path), OpenOptions::default(), &go_on)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("s.json") && message.contains("ct.mha"),
+            "{message}"
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn what_is_not_there_is_named() {
-        let message = open(&"/nowhere/at/all".parse().unwrap(), OpenOptions::default(), &go_on)
-            .unwrap_err()
-            .to_string();
-        assert!(message.contains("/nowhere/at/all") && message.contains("demo:thorax"), "{message}");
+        let message = open(
+            &"/nowhere/at/all".parse().unwrap(),
+            OpenOptions::default(),
+            &go_on,
+        )
+        .unwrap_err()
+        .to_string();
+        assert!(
+            message.contains("/nowhere/at/all") && message.contains("demo:thorax"),
+            "{message}"
+        );
     }
 }

@@ -15,8 +15,10 @@ struct SeltzerTable {
 }
 
 static TABLE: LazyLock<SeltzerTable> = LazyLock::new(|| {
-    let mut rows: Vec<_> =
-        table::rows(include_str!("../../assets/physics/particles/bremsstrahlung.csv")).collect();
+    let mut rows: Vec<_> = table::rows(include_str!(
+        "../../assets/physics/particles/bremsstrahlung.csv"
+    ))
+    .collect();
     let shares = rows.remove(0).split_off(2);
     SeltzerTable { shares, rows }
 });
@@ -46,7 +48,11 @@ impl Bremsstrahlung {
                     .map(|share| Cubic::spline(ln_energy.clone(), table::column(&rows, share + 2)))
                     .collect();
                 let scale_cm2_g = element.z() * element.z() * element.atoms_per_g() * MILLIBARN_CM2;
-                ElementColumns { z: element.z(), scale_cm2_g, by_ln_energy }
+                ElementColumns {
+                    z: element.z(),
+                    scale_cm2_g,
+                    by_ln_energy,
+                }
             })
             .collect();
         Self { medium, elements }
@@ -70,17 +76,24 @@ impl Bremsstrahlung {
                 *sum += weight * column.at(ln_energy);
             }
         }
-        Spectrum { energy_mev, by_share: Cubic::monotone(TABLE.shares.clone(), scaled_cm2_g) }
+        Spectrum {
+            energy_mev,
+            by_share: Cubic::monotone(TABLE.shares.clone(), scaled_cm2_g),
+        }
     }
 }
 
 /// Radiative stopping power of positrons over that of electrons: Kim et al., Phys. Rev. A 33, 3002 (1986), as fitted in
 /// the manual of PENELOPE (Salvat, NEA, section 3.3.1).
 pub fn positron_factor(z: f64, energy_mev: f64) -> f64 {
-    const COEFFICIENTS: [f64; 7] =
-        [-1.2359e-1, 6.1274e-2, -3.1516e-2, 7.7446e-3, -1.0595e-3, 7.0568e-5, -1.8080e-6];
+    const COEFFICIENTS: [f64; 7] = [
+        -1.2359e-1, 6.1274e-2, -3.1516e-2, 7.7446e-3, -1.0595e-3, 7.0568e-5, -1.8080e-6,
+    ];
     let t = (1e6 / (z * z) * energy_mev / ELECTRON_MASS_MEV).ln_1p();
-    let exponent = COEFFICIENTS.iter().rev().fold(0.0, |sum, coefficient| (sum + coefficient) * t);
+    let exponent = COEFFICIENTS
+        .iter()
+        .rev()
+        .fold(0.0, |sum, coefficient| (sum + coefficient) * t);
     1.0 - exponent.exp()
 }
 
@@ -101,8 +114,16 @@ impl Spectrum {
     pub fn greatest_scaled_cm2_g(&self, cut_mev: f64) -> f64 {
         let cut = (cut_mev / self.energy_mev).min(1.0);
         // The curve is monotone between its nodes.
-        let nodes = self.by_share.nodes().iter().copied().filter(|&share| share > cut);
-        nodes.chain([cut]).map(|share| self.by_share.at(share)).fold(0.0, f64::max)
+        let nodes = self
+            .by_share
+            .nodes()
+            .iter()
+            .copied()
+            .filter(|&share| share > cut);
+        nodes
+            .chain([cut])
+            .map(|share| self.by_share.at(share))
+            .fold(0.0, f64::max)
     }
 
     /// Mass radiative stopping power, MeV cm2/g.
@@ -113,8 +134,13 @@ impl Spectrum {
     /// Mass radiative stopping power of photons below `cut_mev`, MeV cm2/g.
     pub fn restricted_radiative_mev_cm2_g(&self, cut_mev: f64) -> f64 {
         let cut = (cut_mev / self.energy_mev).min(1.0);
-        let mut boundaries: Vec<f64> =
-            self.by_share.nodes().iter().copied().take_while(|&share| share < cut).collect();
+        let mut boundaries: Vec<f64> = self
+            .by_share
+            .nodes()
+            .iter()
+            .copied()
+            .take_while(|&share| share < cut)
+            .collect();
         boundaries.push(cut);
         self.energy_mev * integrate(&boundaries, |share| self.by_share.at(share))
     }
@@ -125,10 +151,17 @@ impl Spectrum {
         if cut >= 1.0 {
             return 0.0;
         }
-        let upper_nodes = self.by_share.nodes().iter().copied().filter(|&share| share > cut);
+        let upper_nodes = self
+            .by_share
+            .nodes()
+            .iter()
+            .copied()
+            .filter(|&share| share > cut);
         let boundaries: Vec<f64> = std::iter::once(cut).chain(upper_nodes).collect();
         let integral_between = |pair: &[f64]| {
-            integrate(&geometric_panels(pair[0], pair[1], 2.0), |share| self.by_share.at(share) / share)
+            integrate(&geometric_panels(pair[0], pair[1], 2.0), |share| {
+                self.by_share.at(share) / share
+            })
         };
         boundaries.windows(2).map(integral_between).sum()
     }
@@ -160,7 +193,10 @@ mod tests {
             let cut = 0.05 / energy_mev;
             for index in 0..=1000 {
                 let value = spectrum.scaled_cm2_g(cut + (1.0 - cut) * f64::from(index) / 1000.0);
-                assert!((0.0..=greatest).contains(&value), "{energy_mev} MeV: {value} over {greatest}");
+                assert!(
+                    (0.0..=greatest).contains(&value),
+                    "{energy_mev} MeV: {value} over {greatest}"
+                );
             }
         }
     }

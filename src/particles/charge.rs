@@ -40,7 +40,12 @@ impl Kinematics {
         let tau = energy_mev / ELECTRON_MASS_MEV;
         let gamma = tau + 1.0;
         let momentum2 = tau * (tau + 2.0);
-        Self { tau, gamma, beta2: momentum2 / (gamma * gamma), momentum2 }
+        Self {
+            tau,
+            gamma,
+            beta2: momentum2 / (gamma * gamma),
+            momentum2,
+        }
     }
 }
 
@@ -61,6 +66,7 @@ pub fn secondary_cos2(energy_mev: f64, transfer_mev: f64) -> f64 {
 /// 1 - cosine of the primary's deflection, without the cancellation of small transfers.
 pub fn primary_one_minus_cos(energy_mev: f64, transfer_mev: f64) -> f64 {
     let twice_mass_mev = 2.0 * ELECTRON_MASS_MEV;
-    let sin2 = transfer_mev * twice_mass_mev / (energy_mev * (energy_mev - transfer_mev + twice_mass_mev));
+    let sin2 =
+        transfer_mev * twice_mass_mev / (energy_mev * (energy_mev - transfer_mev + twice_mass_mev));
     sin2 / (1.0 + (1.0 - sin2).max(0.0).sqrt())
 }

@@ -9,9 +9,14 @@ use physics::Material;
 use std::sync::LazyLock;
 
 static TABLE: LazyLock<Vec<Cubic>> = LazyLock::new(|| {
-    let rows: Vec<_> =
-        table::rows(include_str!("../../assets/physics/particles/density_effect.csv")).collect();
-    let ln_energy: Vec<f64> = table::column(&rows, 0).iter().map(|energy_mev| energy_mev.ln()).collect();
+    let rows: Vec<_> = table::rows(include_str!(
+        "../../assets/physics/particles/density_effect.csv"
+    ))
+    .collect();
+    let ln_energy: Vec<f64> = table::column(&rows, 0)
+        .iter()
+        .map(|energy_mev| energy_mev.ln())
+        .collect();
     // Columns are in the order of `Material::ALL`.
     (1..=Material::ALL.len())
         .map(|material| Cubic::monotone(ln_energy.clone(), table::column(&rows, material)))
@@ -32,13 +37,20 @@ mod tests {
     #[test]
     fn the_table_is_that_of_each_material() {
         for material in Material::ALL {
-            let Some(rows) = shared_rows(&format!("electrons/stopping_{}.csv", electron_name(material)))
-            else {
+            let Some(rows) = shared_rows(&format!(
+                "electrons/stopping_{}.csv",
+                electron_name(material)
+            )) else {
                 return;
             };
             for row in &rows {
                 let delta = density_effect(material, row[0]);
-                assert!((delta - row[6]).abs() < 1e-9, "{} at {} MeV: {delta}", material.name(), row[0]);
+                assert!(
+                    (delta - row[6]).abs() < 1e-9,
+                    "{} at {} MeV: {delta}",
+                    material.name(),
+                    row[0]
+                );
             }
         }
     }
@@ -46,11 +58,15 @@ mod tests {
     /// Delta of ESTAR within 0.0006, at eight energies in four materials.
     #[test]
     fn delta_is_that_of_estar() {
-        let Some(text) = shared_text("electrons/estar_check.csv") else { return };
+        let Some(text) = shared_text("electrons/estar_check.csv") else {
+            return;
+        };
         let mut compared = 0;
         for line in text.lines().skip(1) {
             let fields: Vec<&str> = line.split(',').collect();
-            let Some(material) = Material::from_name(fields[0]) else { continue };
+            let Some(material) = Material::from_name(fields[0]) else {
+                continue;
+            };
             let number = |index: usize| fields[index].parse::<f64>().unwrap();
             let difference = density_effect(material, number(1)) - number(7);
             assert!(difference.abs() < 6e-4, "{line}: {difference}");
@@ -63,8 +79,10 @@ mod tests {
     /// within the 0.0006 of its own values or near it (delta enters beside a stopping number of 20).
     #[test]
     fn interpolation_of_delta_holds_between_nodes() {
-        let rows: Vec<_> =
-            table::rows(include_str!("../../assets/physics/particles/density_effect.csv")).collect();
+        let rows: Vec<_> = table::rows(include_str!(
+            "../../assets/physics/particles/density_effect.csv"
+        ))
+        .collect();
         let coarse: Vec<_> = rows.iter().step_by(2).cloned().collect();
         let ln_energy: Vec<f64> = table::column(&coarse, 0).iter().map(|e| e.ln()).collect();
         for material in Material::ALL {
@@ -72,7 +90,12 @@ mod tests {
             let thinned = Cubic::monotone(ln_energy.clone(), table::column(&coarse, column));
             for row in &rows {
                 let difference = thinned.at(row[0].ln()) - row[column];
-                assert!(difference.abs() < 0.006, "{} at {}: {difference}", material.name(), row[0]);
+                assert!(
+                    difference.abs() < 0.006,
+                    "{} at {}: {difference}",
+                    material.name(),
+                    row[0]
+                );
             }
         }
     }

@@ -12,7 +12,9 @@ const POINTS: usize = 12;
 /// Moliere's screening parameter eta of an element (Z. Naturforsch. 2a, 133 (1947)): the cross section goes as
 /// 1/(1 - cos + 2 eta)^2.
 pub fn moliere_screening(z: f64, energy_mev: f64) -> f64 {
-    let Kinematics { beta2, momentum2, .. } = Kinematics::of(energy_mev);
+    let Kinematics {
+        beta2, momentum2, ..
+    } = Kinematics::of(energy_mev);
     let radius = FINE_STRUCTURE * z.cbrt() / 0.885;
     let coupling2 = (FINE_STRUCTURE * z).powi(2) / beta2;
     radius * radius / (4.0 * momentum2) * (1.13 + 3.76 * coupling2)
@@ -20,7 +22,9 @@ pub fn moliere_screening(z: f64, energy_mev: f64) -> f64 {
 
 /// re^2/(beta^2 tau (tau + 2)), cm2: Rutherford's cross section of a unit charge is that over (1 - cos)^2.
 pub fn rutherford_scale_cm2(energy_mev: f64) -> f64 {
-    let Kinematics { beta2, momentum2, .. } = Kinematics::of(energy_mev);
+    let Kinematics {
+        beta2, momentum2, ..
+    } = Kinematics::of(energy_mev);
     ELECTRON_RADIUS_CM * ELECTRON_RADIUS_CM / (beta2 * momentum2)
 }
 
@@ -55,7 +59,9 @@ pub fn angle_nodes_between(least: f64, greatest: f64, widest: f64) -> Vec<AngleN
 /// Lower boundaries of even panels no wider than `widest`.
 fn even_boundaries(low: f64, high: f64, widest: f64) -> Vec<f64> {
     let panels = ((high - low) / widest).ceil().max(1.0);
-    (0..panels as usize).map(|index| low + (high - low) * index as f64 / panels).collect()
+    (0..panels as usize)
+        .map(|index| low + (high - low) * index as f64 / panels)
+        .collect()
 }
 
 fn nodes_in(boundaries: &[f64]) -> Vec<AngleNode> {
@@ -127,12 +133,17 @@ mod tests {
     /// Screening, first and second transport cross sections of the project's table, made by another program.
     #[test]
     fn transport_cross_sections_are_those_of_the_table() {
-        let Some(rows) = shared_rows("electrons/elastic.csv") else { return };
+        let Some(rows) = shared_rows("electrons/elastic.csv") else {
+            return;
+        };
         let mut compared = 0;
         for row in rows.iter().filter(|row| row[0] < 30.0) {
             let atomic_number = row[0] as u32;
             assert_relative(moliere_screening(row[0], row[1]), row[2], 1e-4, "eta");
-            for (charge, columns) in [(Charge::Electron, &row[3..5]), (Charge::Positron, &row[5..7])] {
+            for (charge, columns) in [
+                (Charge::Electron, &row[3..5]),
+                (Charge::Positron, &row[5..7]),
+            ] {
                 let transport = Nucleus::new(atomic_number, charge, row[1]).transport_cm2();
                 let place = format!("Z = {atomic_number} {charge:?} {} MeV", row[1]);
                 assert_relative(transport[0], columns[0], 1e-4, &format!("first, {place}"));

@@ -46,7 +46,12 @@ impl Medium {
                 Material::Aluminium => (2.6989, 166.0, ALUMINIUM),
                 Material::Titanium => (4.54, 233.0, TITANIUM),
             };
-        Self { material, density_g_cm3, mean_excitation_mev: mean_excitation_ev * 1e-6, constituents }
+        Self {
+            material,
+            density_g_cm3,
+            mean_excitation_mev: mean_excitation_ev * 1e-6,
+            constituents,
+        }
     }
 
     /// Moles of electrons in a gram.
@@ -55,7 +60,10 @@ impl Medium {
     }
 
     pub fn electrons_per_g(&self) -> f64 {
-        self.constituents.iter().map(|element| element.atoms_per_g() * element.z()).sum()
+        self.constituents
+            .iter()
+            .map(|element| element.atoms_per_g() * element.z())
+            .sum()
     }
 }
 
@@ -82,11 +90,18 @@ fn atomic_weight_g_mol(atomic_number: u32) -> f64 {
 }
 
 const fn element(atomic_number: u32, mass_fraction: f64) -> Constituent {
-    Constituent { atomic_number, mass_fraction }
+    Constituent {
+        atomic_number,
+        mass_fraction,
+    }
 }
 
-const AIR: &[Constituent] =
-    &[element(6, 0.000_124), element(7, 0.755_267), element(8, 0.231_781), element(18, 0.012_827)];
+const AIR: &[Constituent] = &[
+    element(6, 0.000_124),
+    element(7, 0.755_267),
+    element(8, 0.231_781),
+    element(18, 0.012_827),
+];
 
 const LUNG: &[Constituent] = &[
     element(1, 0.103),
@@ -163,18 +178,35 @@ mod tests {
     /// Z/A as NIST lists it beside the attenuation tables, to its five digits.
     #[test]
     fn electrons_per_gram_are_those_of_the_attenuation_tables() {
-        for material in Material::ALL.into_iter().filter(|&m| m != Material::Spongiosa) {
-            let relative_to_water =
-                Medium::of(material).z_over_a_mol_g() / Medium::of(Material::Water).z_over_a_mol_g();
-            assert_relative(relative_to_water, material.electrons_per_gram(), 4e-5, material.name());
+        for material in Material::ALL
+            .into_iter()
+            .filter(|&m| m != Material::Spongiosa)
+        {
+            let relative_to_water = Medium::of(material).z_over_a_mol_g()
+                / Medium::of(Material::Water).z_over_a_mol_g();
+            assert_relative(
+                relative_to_water,
+                material.electrons_per_gram(),
+                4e-5,
+                material.name(),
+            );
         }
-        assert_relative(Medium::of(Material::Water).z_over_a_mol_g(), 0.55508, 4e-5, "water");
+        assert_relative(
+            Medium::of(Material::Water).z_over_a_mol_g(),
+            0.55508,
+            4e-5,
+            "water",
+        );
     }
 
     #[test]
     fn mass_fractions_sum_to_one() {
         for material in Material::ALL {
-            let sum: f64 = Medium::of(material).constituents.iter().map(|c| c.mass_fraction).sum();
+            let sum: f64 = Medium::of(material)
+                .constituents
+                .iter()
+                .map(|c| c.mass_fraction)
+                .sum();
             assert!((sum - 1.0).abs() < 2e-6, "{}: {sum}", material.name());
         }
     }

@@ -16,8 +16,8 @@ const PARTIAL_WAVES: usize = 400;
 const REDUCTIONS: i32 = 2;
 /// Angles at which the series is summed; the ratio is 1 at 0 and a smooth function of sin(theta/2) between them.
 const ANGLES_DEGREES: [f64; 30] = [
-    3.0, 5.0, 7.0, 10.0, 13.0, 16.0, 20.0, 25.0, 30.0, 36.0, 42.0, 48.0, 55.0, 62.0, 70.0, 78.0, 86.0, 94.0,
-    102.0, 110.0, 118.0, 126.0, 134.0, 142.0, 150.0, 157.0, 164.0, 170.0, 175.0, 179.0,
+    3.0, 5.0, 7.0, 10.0, 13.0, 16.0, 20.0, 25.0, 30.0, 36.0, 42.0, 48.0, 55.0, 62.0, 70.0, 78.0,
+    86.0, 94.0, 102.0, 110.0, 118.0, 126.0, 134.0, 142.0, 150.0, 157.0, 164.0, 170.0, 175.0, 179.0,
 ];
 
 /// Ratio over the sine of half the angle.
@@ -58,7 +58,9 @@ impl PartialWaves {
             Charge::Electron => coupling / beta2.sqrt(),
             Charge::Positron => -coupling / beta2.sqrt(),
         };
-        let waves: Vec<Complex> = (0..PARTIAL_WAVES + 2).map(|k| difference(k, coupling, strength)).collect();
+        let waves: Vec<Complex> = (0..PARTIAL_WAVES + 2)
+            .map(|k| difference(k, coupling, strength))
+            .collect();
         let series = |coefficient: fn(f64, Complex, Complex) -> Complex| {
             let terms = (0..=PARTIAL_WAVES).map(|k| {
                 let sign = if k % 2 == 0 { 0.5 } else { -0.5 };
@@ -79,7 +81,11 @@ impl PartialWaves {
         let sin2 = (angle / 2.0).sin().powi(2);
         let cos2 = 1.0 - sin2;
         // F0 = (i/2) exp(i q ln sin^2) Gamma(1 - iq)/Gamma(1 + iq), G0 = -i q cot^2 F0.
-        let gamma_argument = Complex { re: 1.0, im: self.strength }.gamma_argument();
+        let gamma_argument = Complex {
+            re: 1.0,
+            im: self.strength,
+        }
+        .gamma_argument();
         let phase = self.strength * sin2.ln() - 2.0 * gamma_argument;
         let f_closed = Complex::I * Complex::from_phase(phase) * 0.5;
         let g_closed = Complex::I * f_closed * (-self.strength * cos2 / sin2);
@@ -103,7 +109,10 @@ fn difference(k: usize, coupling: f64, strength: f64) -> Complex {
 
 /// exp(-i pi order) Gamma(order - iq)/((order + iq) Gamma(order + iq)).
 fn coulomb(order: f64, strength: f64) -> Complex {
-    let z = Complex { re: order, im: strength };
+    let z = Complex {
+        re: order,
+        im: strength,
+    };
     Complex::from_phase(-PI * order - 2.0 * z.gamma_argument()) * z.inverse()
 }
 
@@ -127,7 +136,10 @@ fn legendre_sum(series: &[Complex], x: f64) -> Complex {
     for (k, &coefficient) in series.iter().enumerate() {
         sum = sum + coefficient * polynomial;
         let order = k as f64 + 1.0;
-        (polynomial, next) = (next, ((2.0 * order + 1.0) * x * next - order * polynomial) / (order + 1.0));
+        (polynomial, next) = (
+            next,
+            ((2.0 * order + 1.0) * x * next - order * polynomial) / (order + 1.0),
+        );
     }
     sum
 }
@@ -140,15 +152,26 @@ mod tests {
     /// Five digits of the project's table, made by another program: all its elements, energies and angles.
     #[test]
     fn the_ratio_is_that_of_the_table() {
-        let Some(text) = shared_text("electrons/mott_ratio.csv") else { return };
+        let Some(text) = shared_text("electrons/mott_ratio.csv") else {
+            return;
+        };
         let mut lines = text.lines().filter(|line| !line.starts_with('#'));
         let header = lines.next().unwrap_or_default();
-        let angles: Vec<f64> =
-            header.split(',').filter_map(|name| name.strip_prefix("deg")?.parse().ok()).collect();
+        let angles: Vec<f64> = header
+            .split(',')
+            .filter_map(|name| name.strip_prefix("deg")?.parse().ok())
+            .collect();
         assert_eq!(angles.len(), 20);
-        for row in lines.map(|line| line.split(',').map(|field| field.parse().unwrap()).collect::<Vec<f64>>())
-        {
-            let charge = if row[1] < 0.0 { Charge::Electron } else { Charge::Positron };
+        for row in lines.map(|line| {
+            line.split(',')
+                .map(|field| field.parse().unwrap())
+                .collect::<Vec<f64>>()
+        }) {
+            let charge = if row[1] < 0.0 {
+                Charge::Electron
+            } else {
+                Charge::Positron
+            };
             let waves = PartialWaves::new(row[0] as u32, charge, row[2]);
             let smooth = MottRatio::new(row[0] as u32, charge, row[2]);
             for (degrees, &table) in angles.iter().zip(&row[3..]) {
@@ -158,7 +181,10 @@ mod tests {
                 let interpolated = smooth.at((angle / 2.0).sin());
                 // Gold is no material of the house.
                 let tolerance = if row[0] < 30.0 { 3e-4 } else { 1e-2 };
-                assert!((interpolated - table).abs() < tolerance, "{place}: {interpolated} for {table}");
+                assert!(
+                    (interpolated - table).abs() < tolerance,
+                    "{place}: {interpolated} for {table}"
+                );
             }
         }
     }
@@ -170,10 +196,14 @@ mod tests {
             let beta2 = Kinematics::of(energy_mev).beta2;
             for degrees in [10.0_f64, 60.0, 120.0] {
                 let sine = (degrees.to_radians() / 2.0).sin();
-                let expansion =
-                    1.0 - beta2 * sine * sine + PI * FINE_STRUCTURE * beta2.sqrt() * sine * (1.0 - sine);
-                let ratio = PartialWaves::new(1, Charge::Electron, energy_mev).ratio(degrees.to_radians());
-                assert!((ratio - expansion).abs() < 1e-4, "{energy_mev} MeV {degrees}: {ratio}, {expansion}");
+                let expansion = 1.0 - beta2 * sine * sine
+                    + PI * FINE_STRUCTURE * beta2.sqrt() * sine * (1.0 - sine);
+                let ratio =
+                    PartialWaves::new(1, Charge::Electron, energy_mev).ratio(degrees.to_radians());
+                assert!(
+                    (ratio - expansion).abs() < 1e-4,
+                    "{energy_mev} MeV {degrees}: {ratio}, {expansion}"
+                );
             }
         }
     }

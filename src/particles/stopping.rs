@@ -23,16 +23,27 @@ pub fn collision_mev_cm2_g(medium: &Medium, charge: Charge, energy_mev: f64) -> 
         }
     };
     let logarithm = 2.0 * (energy_mev / medium.mean_excitation_mev).ln() + (tau / 2.0).ln_1p();
-    scaled(medium, beta2, logarithm + shape - density_effect(medium.material, energy_mev))
+    scaled(
+        medium,
+        beta2,
+        logarithm + shape - density_effect(medium.material, energy_mev),
+    )
 }
 
 /// Mass stopping power of collisions that transfer less than `cut_mev`, MeV cm2/g (ICRU 37, section 3.5: Moller's and
 /// Bhabha's cross sections to the cut); unrestricted where no collision transfers as much.
-pub fn restricted_collision_mev_cm2_g(medium: &Medium, charge: Charge, energy_mev: f64, cut_mev: f64) -> f64 {
+pub fn restricted_collision_mev_cm2_g(
+    medium: &Medium,
+    charge: Charge,
+    energy_mev: f64,
+    cut_mev: f64,
+) -> f64 {
     if cut_mev >= charge.maximum_transfer_mev(energy_mev) {
         return collision_mev_cm2_g(medium, charge, energy_mev);
     }
-    let Kinematics { tau, gamma, beta2, .. } = Kinematics::of(energy_mev);
+    let Kinematics {
+        tau, gamma, beta2, ..
+    } = Kinematics::of(energy_mev);
     let cut = cut_mev / ELECTRON_MASS_MEV;
     let shape = match charge {
         Charge::Electron => {
@@ -51,7 +62,11 @@ pub fn restricted_collision_mev_cm2_g(medium: &Medium, charge: Charge, energy_me
     };
     let excitation = medium.mean_excitation_mev / ELECTRON_MASS_MEV;
     let logarithm = (2.0 * (tau + 2.0) / (excitation * excitation)).ln();
-    scaled(medium, beta2, logarithm + shape - density_effect(medium.material, energy_mev))
+    scaled(
+        medium,
+        beta2,
+        logarithm + shape - density_effect(medium.material, energy_mev),
+    )
 }
 
 fn scaled(medium: &Medium, beta2: f64, stopping_number: f64) -> f64 {
@@ -62,7 +77,9 @@ fn scaled(medium: &Medium, beta2: f64, stopping_number: f64) -> f64 {
 pub fn csda_range_g_cm2(bremsstrahlung: &Bremsstrahlung, charge: Charge, energy_mev: f64) -> f64 {
     let inverse_total = |energy_mev: f64| {
         let collision = collision_mev_cm2_g(bremsstrahlung.medium(), charge, energy_mev);
-        let radiative = bremsstrahlung.spectrum(charge, energy_mev).radiative_mev_cm2_g();
+        let radiative = bremsstrahlung
+            .spectrum(charge, energy_mev)
+            .radiative_mev_cm2_g();
         1.0 / (collision + radiative)
     };
     let start_mev = RANGE_FROM_MEV.min(energy_mev);

@@ -28,8 +28,12 @@ fn skip(reason: &str) {
     let line = format!("data\t{}\t{reason}\n", thread.name().unwrap_or("a test"));
     let _ = std::io::stderr().write_all(format!("SKIPPED\t{line}").as_bytes());
     if let Some(path) = std::env::var_os("BEAMSIGHT_SKIPPED") {
-        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
-        file.and_then(|mut file| file.write_all(line.as_bytes())).expect("BEAMSIGHT_SKIPPED names a file");
+        let file = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(path);
+        file.and_then(|mut file| file.write_all(line.as_bytes()))
+            .expect("BEAMSIGHT_SKIPPED names a file");
     }
 }
 
@@ -46,5 +50,8 @@ pub fn electron_name(material: Material) -> &'static str {
 #[track_caller]
 pub fn assert_relative(value: f64, reference: f64, tolerance: f64, place: &str) {
     let deviation = value / reference - 1.0;
-    assert!(deviation.abs() <= tolerance, "{place}: {value:e} against {reference:e}, {deviation:e}");
+    assert!(
+        deviation.abs() <= tolerance,
+        "{place}: {value:e} against {reference:e}, {deviation:e}"
+    );
 }

@@ -88,9 +88,11 @@ impl Parameter {
     pub fn unit(self) -> &'static str {
         match self {
             Self::SpectrumFilter => "g/cm2",
-            Self::FocalX | Self::FocalY | Self::ExtraFocalSigma | Self::ElectronSigma | Self::LeafOffset => {
-                "mm"
-            }
+            Self::FocalX
+            | Self::FocalY
+            | Self::ExtraFocalSigma
+            | Self::ElectronSigma
+            | Self::LeafOffset => "mm",
             Self::ElectronFalloff => "per mm",
             _ => "",
         }
@@ -101,7 +103,9 @@ impl Parameter {
         let (low, high, believed) = match self {
             Self::SpectrumSlope => (-1.5, 1.5, 0.3),
             Self::SpectrumFilter => (-15.0, 30.0, 5.0),
-            Self::OffAxis50 | Self::OffAxis100 | Self::OffAxis150 | Self::OffAxis200 => (0.7, 1.3, 0.04),
+            Self::OffAxis50 | Self::OffAxis100 | Self::OffAxis150 | Self::OffAxis200 => {
+                (0.7, 1.3, 0.04)
+            }
             Self::Softening => (-1.0, 3.0, 0.5),
             Self::FocalX | Self::FocalY => (0.05, 4.0, 0.5),
             Self::ExtraFocalShare => (0.0, 0.3, 0.04),
@@ -112,7 +116,11 @@ impl Parameter {
             // Leaf banks are calibrated to some tenths of a millimetre (AAPM TG-142, Med. Phys. 36, 4197 (2009): 1 mm).
             Self::LeafOffset => (-0.5, 2.0, 0.3),
         };
-        Allowed { low, high, believed }
+        Allowed {
+            low,
+            high,
+            believed,
+        }
     }
 
     /// The radius of a factor on the off-axis curve, mm.
@@ -129,7 +137,10 @@ impl Parameter {
 
     /// Whether the dose of electrons alone depends on it, which needs no transport.
     pub fn is_of_electrons(self) -> bool {
-        matches!(self, Self::ElectronShare | Self::ElectronFalloff | Self::ElectronSigma)
+        matches!(
+            self,
+            Self::ElectronShare | Self::ElectronFalloff | Self::ElectronSigma
+        )
     }
 
     /// Its value in a machine to start from; `None` where the machine lacks the part.
@@ -137,7 +148,12 @@ impl Parameter {
         match self {
             Self::SpectrumSlope | Self::SpectrumFilter => Some(0.0),
             Self::OffAxis50 | Self::OffAxis100 | Self::OffAxis150 | Self::OffAxis200 => Some(1.0),
-            Self::Softening => machine.softening.points().iter().any(|p| p[1] != 1.0).then_some(1.0),
+            Self::Softening => machine
+                .softening
+                .points()
+                .iter()
+                .any(|p| p[1] != 1.0)
+                .then_some(1.0),
             Self::FocalX => Some(machine.focal_sigma_mm[0]),
             Self::FocalY => Some(machine.focal_sigma_mm[1]),
             Self::ExtraFocalShare => machine.extra_focal.map(|e| e.share),
@@ -162,10 +178,18 @@ impl Machine {
         machine.spectrum = reshaped(&self.spectrum, slope, filter_cm);
         machine.off_axis = self.off_axis_times(values);
         if let Some(factor) = value(Parameter::Softening) {
-            let scaled = self.softening.points().iter().map(|p| [p[0], 1.0 + factor * (p[1] - 1.0)]);
-            machine.softening = Curve::try_from(scaled.collect::<Vec<_>>()).unwrap_or(machine.softening);
+            let scaled = self
+                .softening
+                .points()
+                .iter()
+                .map(|p| [p[0], 1.0 + factor * (p[1] - 1.0)]);
+            machine.softening =
+                Curve::try_from(scaled.collect::<Vec<_>>()).unwrap_or(machine.softening);
         }
-        for (axis, parameter) in [Parameter::FocalX, Parameter::FocalY].into_iter().enumerate() {
+        for (axis, parameter) in [Parameter::FocalX, Parameter::FocalY]
+            .into_iter()
+            .enumerate()
+        {
             machine.focal_sigma_mm[axis] = value(parameter).unwrap_or(machine.focal_sigma_mm[axis]);
         }
         if let Some(source) = &mut machine.extra_focal {
@@ -173,8 +197,10 @@ impl Machine {
             source.sigma_mm = value(Parameter::ExtraFocalSigma).unwrap_or(source.sigma_mm);
         }
         if let Some(electrons) = &mut machine.electrons {
-            electrons.surface_share = value(Parameter::ElectronShare).unwrap_or(electrons.surface_share);
-            electrons.falloff_per_mm = value(Parameter::ElectronFalloff).unwrap_or(electrons.falloff_per_mm);
+            electrons.surface_share =
+                value(Parameter::ElectronShare).unwrap_or(electrons.surface_share);
+            electrons.falloff_per_mm =
+                value(Parameter::ElectronFalloff).unwrap_or(electrons.falloff_per_mm);
             electrons.sigma_mm = value(Parameter::ElectronSigma).unwrap_or(electrons.sigma_mm);
         }
         if let Some(leaves) = &mut machine.leaves {
@@ -185,17 +211,31 @@ impl Machine {
 
     fn off_axis_times(&self, values: &[(Parameter, f64)]) -> Curve {
         let mut nodes = vec![[0.0, 1.0]];
-        nodes.extend(values.iter().filter_map(|(p, v)| p.node_mm().map(|node| [node, *v])));
+        nodes.extend(
+            values
+                .iter()
+                .filter_map(|(p, v)| p.node_mm().map(|node| [node, *v])),
+        );
         nodes.sort_by(|a, b| a[0].total_cmp(&b[0]));
-        let Ok(factor) = Curve::try_from(nodes.clone()) else { return self.off_axis.clone() };
+        let Ok(factor) = Curve::try_from(nodes.clone()) else {
+            return self.off_axis.clone();
+        };
         if nodes.iter().all(|n| n[1] == 1.0) {
             return self.off_axis.clone();
         }
-        let mut radii: Vec<f64> = self.off_axis.points().iter().chain(&nodes).map(|p| p[0]).collect();
+        let mut radii: Vec<f64> = self
+            .off_axis
+            .points()
+            .iter()
+            .chain(&nodes)
+            .map(|p| p[0])
+            .collect();
         radii.sort_by(f64::total_cmp);
         radii.dedup();
-        let points: Vec<[f64; 2]> =
-            radii.iter().map(|r| [*r, self.off_axis.at(*r) * factor.at(*r)]).collect();
+        let points: Vec<[f64; 2]> = radii
+            .iter()
+            .map(|r| [*r, self.off_axis.at(*r) * factor.at(*r)])
+            .collect();
         Curve::try_from(points).unwrap_or_else(|_| self.off_axis.clone())
     }
 }

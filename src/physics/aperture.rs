@@ -55,11 +55,17 @@ pub struct Edge {
 
 impl Edge {
     pub fn still(at_mm: f64) -> Self {
-        Self { middle_mm: at_mm, travel_mm: 0.0 }
+        Self {
+            middle_mm: at_mm,
+            travel_mm: 0.0,
+        }
     }
 
     pub fn moving(from_mm: f64, to_mm: f64) -> Self {
-        Self { middle_mm: 0.5 * (from_mm + to_mm), travel_mm: to_mm - from_mm }
+        Self {
+            middle_mm: 0.5 * (from_mm + to_mm),
+            travel_mm: to_mm - from_mm,
+        }
     }
 
     /// Position of the edge after a part of its travel, 0 to 1.
@@ -73,7 +79,13 @@ impl Edge {
 
     /// Mean open fraction above it (see [`above_moving_edge`]).
     pub fn open_above(self, at_mm: f64, sigma_mm: f64, width_mm: f64) -> f64 {
-        above_moving_edge(at_mm, self.middle_mm, self.travel_mm.abs(), sigma_mm, width_mm)
+        above_moving_edge(
+            at_mm,
+            self.middle_mm,
+            self.travel_mm.abs(),
+            sigma_mm,
+            width_mm,
+        )
     }
 }
 
@@ -82,7 +94,10 @@ const LEAVES_TOGETHER: usize = 16;
 const LINES_TOGETHER: usize = 64;
 
 /// Lines of a picture of so many pixels along u, side by side.
-pub fn lines_mut(image: &mut [f32], pixels: usize) -> impl IndexedParallelIterator<Item = &mut [f32]> {
+pub fn lines_mut(
+    image: &mut [f32],
+    pixels: usize,
+) -> impl IndexedParallelIterator<Item = &mut [f32]> {
     image.par_chunks_mut(pixels).with_min_len(LINES_TOGETHER)
 }
 
@@ -104,18 +119,25 @@ pub fn leaf_transmission(
 ) -> Vec<f32> {
     let magnification = sad_mm / leaves.distance_mm;
     let pieces = pieces(leaves, sides_mm, magnification, r);
-    let [whole, half] = [1.0, 0.5].map(|height| LeafEnd::new(leaves, magnification, r.step_mm, height));
+    let [whole, half] =
+        [1.0, 0.5].map(|height| LeafEnd::new(leaves, magnification, r.step_mm, height));
     // Tips of each row, and its open share as the joints beside it see it.
     let rows: Vec<(Tips, Vec<f64>)> = (0..sides_mm.len() - 1)
         .into_par_iter()
         .with_min_len(LEAVES_TOGETHER)
         .map(|row| {
-            let has_joint = pieces.iter().any(|p| p.joint && (p.row == row || p.row + 1 == row));
+            let has_joint = pieces
+                .iter()
+                .any(|p| p.joint && (p.row == row || p.row + 1 == row));
             if !has_joint && !pieces.iter().any(|p| p.row == row) {
                 return Default::default();
             }
             let tips = Tips::of_row(motions, row, whole.reach(), r);
-            let beside_joints = if has_joint { tips.open_share(&half) } else { Vec::new() };
+            let beside_joints = if has_joint {
+                tips.open_share(&half)
+            } else {
+                Vec::new()
+            };
             (tips, beside_joints)
         })
         .collect();
@@ -126,7 +148,11 @@ pub fn leaf_transmission(
             let t = leaves.transmission;
             let (tips, beside) = &rows[p.row];
             if !p.joint {
-                return tips.open_share(&whole).iter().map(|o| (t + (1.0 - t) * o) as f32).collect();
+                return tips
+                    .open_share(&whole)
+                    .iter()
+                    .map(|o| (t + (1.0 - t) * o) as f32)
+                    .collect();
             }
             // Half the height of either leaf attenuates in a joint: the tongue of one, the step of the other.
             let both = Tips::of_joint(motions, p.row, half.reach(), r).open_share(&half);
@@ -134,7 +160,11 @@ pub fn leaf_transmission(
             let joint = |((both, a), b): ((&f64, &f64), &f64)| {
                 (both + one * (a + b - 2.0 * both) + none * (1.0 - a - b + both)) as f32
             };
-            both.iter().zip(beside).zip(&rows[p.row + 1].1).map(joint).collect()
+            both.iter()
+                .zip(beside)
+                .zip(&rows[p.row + 1].1)
+                .map(joint)
+                .collect()
         })
         .collect();
     compose(&pieces, &profiles, r)
@@ -153,14 +183,33 @@ fn pieces(leaves: &Leaves, sides_mm: &[f64], magnification: f64, r: &Raster) -> 
     let last = sides_mm.len() - 1;
     let mut out = Vec::new();
     for row in 0..last {
-        let low = if row == 0 { sides_mm[0] } else { sides_mm[row] + half };
-        let high = if row + 1 == last { sides_mm[last] } else { sides_mm[row + 1] - half };
-        out.push(Piece { row, joint: false, v: [low, high] });
+        let low = if row == 0 {
+            sides_mm[0]
+        } else {
+            sides_mm[row] + half
+        };
+        let high = if row + 1 == last {
+            sides_mm[last]
+        } else {
+            sides_mm[row + 1] - half
+        };
+        out.push(Piece {
+            row,
+            joint: false,
+            v: [low, high],
+        });
         if row + 1 < last && half > 0.0 {
-            out.push(Piece { row, joint: true, v: [high, sides_mm[row + 1] + half] });
+            out.push(Piece {
+                row,
+                joint: true,
+                v: [high, sides_mm[row + 1] + half],
+            });
         }
     }
-    let range = [r.centre(1, 0) - r.step_mm, r.centre(1, r.size[1] - 1) + r.step_mm];
+    let range = [
+        r.centre(1, 0) - r.step_mm,
+        r.centre(1, r.size[1] - 1) + r.step_mm,
+    ];
     out.retain(|p| p.v[1] > range[0] && p.v[0] < range[1] && p.v[1] > p.v[0]);
     out
 }
@@ -168,21 +217,32 @@ fn pieces(leaves: &Leaves, sides_mm: &[f64], magnification: f64, r: &Raster) -> 
 /// Distributes the pieces over the rows of pixels; pixels beyond the leaves are open.
 fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
     let mut image = vec![0.0_f32; r.len()];
-    lines_mut(&mut image, r.size[0]).enumerate().for_each(|(n, line)| {
-        let (low, high) = (r.centre(1, n) - 0.5 * r.step_mm, r.centre(1, n) + 0.5 * r.step_mm);
-        let mut covered = 0.0;
-        let first = pieces.partition_point(|p| p.v[1] <= low);
-        for (piece, profile) in pieces.iter().zip(profiles).skip(first).take_while(|(p, _)| p.v[0] < high) {
-            let share = (piece.v[1].min(high) - piece.v[0].max(low)) / r.step_mm;
-            covered += share;
-            for (value, t) in line.iter_mut().zip(profile) {
-                *value += share as f32 * t;
+    lines_mut(&mut image, r.size[0])
+        .enumerate()
+        .for_each(|(n, line)| {
+            let (low, high) = (
+                r.centre(1, n) - 0.5 * r.step_mm,
+                r.centre(1, n) + 0.5 * r.step_mm,
+            );
+            let mut covered = 0.0;
+            let first = pieces.partition_point(|p| p.v[1] <= low);
+            for (piece, profile) in pieces
+                .iter()
+                .zip(profiles)
+                .skip(first)
+                .take_while(|(p, _)| p.v[0] < high)
+            {
+                let share = (piece.v[1].min(high) - piece.v[0].max(low)) / r.step_mm;
+                covered += share;
+                for (value, t) in line.iter_mut().zip(profile) {
+                    *value += share as f32 * t;
+                }
             }
-        }
-        if covered < 1.0 - 1e-9 {
-            line.iter_mut().for_each(|value| *value += (1.0 - covered) as f32);
-        }
-    });
+            if covered < 1.0 - 1e-9 {
+                line.iter_mut()
+                    .for_each(|value| *value += (1.0 - covered) as f32);
+            }
+        });
     image
 }
 
@@ -207,14 +267,18 @@ impl Tips {
     fn of_joint(motions: &[Motion], row: usize, reach: usize, r: &Raster) -> Self {
         let mut ways = Ways::none(reach, r);
         for m in motions {
-            common_opening([m.from[row], m.from[row + 1]], [m.to[row], m.to[row + 1]], |share, from, to| {
-                let weight = m.weight * share;
-                if from[0] + to[0] > from[1] + to[1] {
-                    ways.add_covered(weight);
-                } else {
-                    ways.add(from, to, weight);
-                }
-            });
+            common_opening(
+                [m.from[row], m.from[row + 1]],
+                [m.to[row], m.to[row + 1]],
+                |share, from, to| {
+                    let weight = m.weight * share;
+                    if from[0] + to[0] > from[1] + to[1] {
+                        ways.add_covered(weight);
+                    } else {
+                        ways.add(from, to, weight);
+                    }
+                },
+            );
         }
         ways.tips()
     }
@@ -228,7 +292,11 @@ impl Tips {
             absorbed
         });
         let open = |(a, b): (&f64, &f64)| (1.0 - (a + b) / end.full()).max(0.0);
-        negative.iter().zip(positive.iter().rev()).map(open).collect()
+        negative
+            .iter()
+            .zip(positive.iter().rev())
+            .map(open)
+            .collect()
     }
 }
 
@@ -242,8 +310,15 @@ struct Ways<'a> {
 impl<'a> Ways<'a> {
     fn none(reach: usize, r: &'a Raster) -> Self {
         let count = r.size[0] + 2 * reach;
-        let bank = || WaysOfBank { stands: vec![0.0; count], changes: vec![0.0; count + 2] };
-        Self { r, reach, banks: [bank(), bank()] }
+        let bank = || WaysOfBank {
+            stands: vec![0.0; count],
+            changes: vec![0.0; count + 2],
+        };
+        Self {
+            r,
+            reach,
+            banks: [bank(), bank()],
+        }
     }
 
     /// Tips that move evenly while `weight` of the monitor units is given.
@@ -259,11 +334,17 @@ impl<'a> Ways<'a> {
 
     /// Openings that do not overlap: one leaf covers all.
     fn add_covered(&mut self, weight: f64) {
-        self.banks[0].stands.last_mut().into_iter().for_each(|beyond| *beyond += weight);
+        self.banks[0]
+            .stands
+            .last_mut()
+            .into_iter()
+            .for_each(|beyond| *beyond += weight);
     }
 
     fn tips(self) -> Tips {
-        Tips { banks: self.banks.map(WaysOfBank::tips) }
+        Tips {
+            banks: self.banks.map(WaysOfBank::tips),
+        }
     }
 }
 
@@ -371,7 +452,11 @@ mod tests {
     use crate::Machine;
 
     fn leaves() -> Leaves {
-        Machine::resolve("generic-6mv").expect("shipped").leaves.clone().expect("leaves")
+        Machine::resolve("generic-6mv")
+            .expect("shipped")
+            .leaves
+            .clone()
+            .expect("leaves")
     }
 
     fn picture(motions: &[Motion], r: &Raster) -> Vec<f32> {
@@ -381,7 +466,11 @@ mod tests {
 
     fn still(banks: impl Fn(usize) -> Bank) -> Motion {
         let tips: Vec<Bank> = (0..60).map(banks).collect();
-        Motion { from: tips.clone(), to: tips, weight: 1.0 }
+        Motion {
+            from: tips.clone(),
+            to: tips,
+            weight: 1.0,
+        }
     }
 
     const STEP: f64 = 0.25;
@@ -401,18 +490,38 @@ mod tests {
         let r = raster();
         let l = leaves();
         // Rows 30 and 31 (v 0 to 10) open from -20 to 20, all others shut far outside the picture.
-        let image =
-            picture(&[still(|row| if (30..32).contains(&row) { [-20.0, 20.0] } else { [100.0, 100.0] })], &r);
+        let image = picture(
+            &[still(|row| {
+                if (30..32).contains(&row) {
+                    [-20.0, 20.0]
+                } else {
+                    [100.0, 100.0]
+                }
+            })],
+            &r,
+        );
         assert!((at(&image, &r, 0.0, 2.5) - 1.0).abs() < 1e-6, "open");
-        assert!((at(&image, &r, 0.0, 5.0) - 1.0).abs() < 1e-6, "joint of two open rows");
-        assert!((at(&image, &r, 0.0, -2.5) - l.transmission).abs() < 1e-6, "shut");
+        assert!(
+            (at(&image, &r, 0.0, 5.0) - 1.0).abs() < 1e-6,
+            "joint of two open rows"
+        );
+        assert!(
+            (at(&image, &r, 0.0, -2.5) - l.transmission).abs() < 1e-6,
+            "shut"
+        );
         assert!(
             (at(&image, &r, 0.0, -5.0) - l.interleaf_transmission).abs() < 1e-6,
             "joint of two shut rows"
         );
-        assert!((at(&image, &r, 50.0, 2.5) - l.transmission).abs() < 1e-6, "behind the tips");
+        assert!(
+            (at(&image, &r, 50.0, 2.5) - l.transmission).abs() < 1e-6,
+            "behind the tips"
+        );
         // The joint of an open and a shut row passes half the height of one leaf.
-        assert!((at(&image, &r, 0.0, 0.125) - l.transmission.sqrt()).abs() < 1e-6, "tongue");
+        assert!(
+            (at(&image, &r, 0.0, 0.125) - l.transmission.sqrt()).abs() < 1e-6,
+            "tongue"
+        );
     }
 
     #[test]
@@ -428,7 +537,9 @@ mod tests {
                 let chord = (2.0 * (2.0 * l.end_radius_mm * p - p * p).sqrt()).min(l.thickness_mm);
                 (l.transmission.ln() * chord / l.thickness_mm).exp()
             };
-            (0..n).map(|s| t(behind + STEP * ((f64::from(s) + 0.5) / f64::from(n) - 0.5))).sum::<f64>()
+            (0..n)
+                .map(|s| t(behind + STEP * ((f64::from(s) + 0.5) / f64::from(n) - 0.5)))
+                .sum::<f64>()
                 / f64::from(n)
         };
         for behind in [-1.0, 0.125, 0.375, 2.125, 8.125] {
@@ -436,7 +547,10 @@ mod tests {
             let got = at(&image, &r, 20.0 + behind, 2.5);
             let want = 0.5 * (mean(behind - 0.125) + mean(behind + 0.125));
             assert!((got - want).abs() < 1e-3, "{behind}: {got} against {want}");
-            assert!((at(&image, &r, -20.0 - behind, 2.5) - got).abs() < 1e-6, "both banks alike");
+            assert!(
+                (at(&image, &r, -20.0 - behind, 2.5) - got).abs() < 1e-6,
+                "both banks alike"
+            );
         }
     }
 
@@ -454,14 +568,27 @@ mod tests {
         let stills: Vec<Motion> = (0..count)
             .map(|s| {
                 let t = (f64::from(s) + 0.5) / f64::from(count);
-                let between = |a: &Bank, b: &Bank| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
-                let tips: Vec<Bank> =
-                    moving.from.iter().zip(&moving.to).map(|(a, b)| between(a, b)).collect();
-                Motion { from: tips.clone(), to: tips, weight: 1.0 / f64::from(count) }
+                let between =
+                    |a: &Bank, b: &Bank| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
+                let tips: Vec<Bank> = moving
+                    .from
+                    .iter()
+                    .zip(&moving.to)
+                    .map(|(a, b)| between(a, b))
+                    .collect();
+                Motion {
+                    from: tips.clone(),
+                    to: tips,
+                    weight: 1.0 / f64::from(count),
+                }
             })
             .collect();
         let want = picture(&stills, &r);
-        let worst = got.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        let worst = got
+            .iter()
+            .zip(&want)
+            .map(|(a, b)| (a - b).abs())
+            .fold(0.0, f32::max);
         assert!(worst < 2e-3, "{worst}");
         // Open for the time the 20 mm window takes to pass: 20 of 80 mm (row 0), without the leaf ends.
         assert!(at(&got, &r, 0.0, 2.5) > 0.2);
@@ -472,18 +599,30 @@ mod tests {
     fn a_window_from_beyond_the_picture_is_as_on_a_wide_one() {
         let wide = Raster::over([-200.0, 200.0], [-5.0, 5.0], STEP);
         let narrow = Raster::over([-20.0, 20.0], [-5.0, 5.0], STEP);
-        let rows = |banks: Bank| (0..60).map(|n| banks.map(|mm| mm + 0.7 * (n % 2) as f64)).collect();
+        let rows = |banks: Bank| {
+            (0..60)
+                .map(|n| banks.map(|mm| mm + 0.7 * (n % 2) as f64))
+                .collect()
+        };
         for (from, to) in [
             ([-150.0, -30.0], [-10.0, 160.0]),
             ([-150.0, 10.0], [15.0, 20.0]),
             ([90.0, 95.0], [120.0, 180.0]),
         ] {
-            let motion = Motion { from: rows(from), to: rows(to), weight: 1.0 };
-            let [wide_image, image] = [&wide, &narrow].map(|r| picture(std::slice::from_ref(&motion), r));
+            let motion = Motion {
+                from: rows(from),
+                to: rows(to),
+                weight: 1.0,
+            };
+            let [wide_image, image] =
+                [&wide, &narrow].map(|r| picture(std::slice::from_ref(&motion), r));
             for v in [-4.0, -0.1, 0.1, 2.0] {
                 for u in [-19.0, -12.0, -3.0, 4.0, 12.0, 19.0] {
                     let [want, got] = [at(&wide_image, &wide, u, v), at(&image, &narrow, u, v)];
-                    assert!((got - want).abs() < 1e-3, "{from:?} to {to:?} at {u}, {v}: {got} for {want}");
+                    assert!(
+                        (got - want).abs() < 1e-3,
+                        "{from:?} to {to:?} at {u}, {v}: {got} for {want}"
+                    );
                 }
             }
         }
@@ -502,7 +641,10 @@ mod tests {
             for i in (100..380).step_by(7) {
                 let inside = |n: usize| ((n as f64 + 0.5) / RAYS as f64 - 0.5) * STEP;
                 let one = |n: usize| {
-                    let at = [r.centre(0, i) + inside(n % RAYS), r.centre(1, j) + inside(n / RAYS)];
+                    let at = [
+                        r.centre(0, i) + inside(n % RAYS),
+                        r.centre(1, j) + inside(n / RAYS),
+                    ];
                     l.ray_transmission(&l.boundaries_mm, magnification, banks, at)
                 };
                 let mean = (0..RAYS * RAYS).map(one).sum::<f64>() / (RAYS * RAYS) as f64;
@@ -535,12 +677,21 @@ mod tests {
         let r = raster();
         let l = leaves();
         let shut = [100.0, 100.0];
-        let low = picture(&[still(|row| if row < 30 { [-40.0, 40.0] } else { shut })], &r);
-        let high = picture(&[still(|row| if row >= 30 { [-40.0, 40.0] } else { shut })], &r);
+        let low = picture(
+            &[still(|row| if row < 30 { [-40.0, 40.0] } else { shut })],
+            &r,
+        );
+        let high = picture(
+            &[still(|row| if row >= 30 { [-40.0, 40.0] } else { shut })],
+            &r,
+        );
         let sum = |v: f64| at(&low, &r, 0.0, v) + at(&high, &r, 0.0, v);
         assert!((sum(12.5) - 1.0 - l.transmission).abs() < 1e-6);
         // Tongue and groove: the joint is shadowed in both halves.
         let joint = sum(0.125);
-        assert!((joint - 2.0 * l.transmission.sqrt()).abs() < 1e-6 && joint < 0.3, "{joint}");
+        assert!(
+            (joint - 2.0 * l.transmission.sqrt()).abs() < 1e-6 && joint < 0.3,
+            "{joint}"
+        );
     }
 }

@@ -42,7 +42,10 @@ impl FromStr for CurveKind {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|k| k.word() == word).ok_or_else(|| "it is water or tissue".to_owned())
+        Self::ALL
+            .into_iter()
+            .find(|k| k.word() == word)
+            .ok_or_else(|| "it is water or tissue".to_owned())
     }
 }
 
@@ -72,27 +75,46 @@ impl AttenuationCurve {
     /// there.
     pub fn new(kind: CurveKind, table: &HuTable, energy_mev: f64) -> Self {
         let [low, high] = Self::ENERGIES_MEV;
-        let energy_mev = if energy_mev.is_nan() { Self::KILOVOLT_MEV } else { energy_mev.clamp(low, high) };
+        let energy_mev = if energy_mev.is_nan() {
+            Self::KILOVOLT_MEV
+        } else {
+            energy_mev.clamp(low, high)
+        };
         let points = match kind {
             CurveKind::Water => {
                 let water = 0.1 * Material::Water.total_mu_over_rho_cm2_g(energy_mev);
-                vec![[-1000.0, 0.0], [Self::HIGHEST_HU, water * (1.0 + Self::HIGHEST_HU / 1000.0)]]
+                vec![
+                    [-1000.0, 0.0],
+                    [Self::HIGHEST_HU, water * (1.0 + Self::HIGHEST_HU / 1000.0)],
+                ]
             }
             CurveKind::Tissue => of_tissues(table, energy_mev),
         };
-        Self { kind, energy_mev, points, threshold_hu: None, bone: 1.0 }
+        Self {
+            kind,
+            energy_mev,
+            points,
+            threshold_hu: None,
+            bone: 1.0,
+        }
     }
 
     /// HU below the threshold attenuate nothing: air and the couch's foam are left out of the picture.
     #[must_use]
     pub fn with_threshold(self, threshold_hu: Option<f64>) -> Self {
-        Self { threshold_hu, ..self }
+        Self {
+            threshold_hu,
+            ..self
+        }
     }
 
     /// Bone emphasis: what attenuates more than [`Self::BONE_HU`] does so `factor` times as much beyond; 1 leaves it.
     #[must_use]
     pub fn with_bone(self, factor: f64) -> Self {
-        Self { bone: factor, ..self }
+        Self {
+            bone: factor,
+            ..self
+        }
     }
 
     /// Linear attenuation, 1/mm. No number counts as nothing.
@@ -102,7 +124,11 @@ impl AttenuationCurve {
             return 0.0;
         }
         let mu = self.plain(hu);
-        let of_bone = if hu > Self::BONE_HU { mu - self.plain(Self::BONE_HU) } else { 0.0 };
+        let of_bone = if hu > Self::BONE_HU {
+            mu - self.plain(Self::BONE_HU)
+        } else {
+            0.0
+        };
         (mu + (self.bone - 1.0) * of_bone).max(0.0) as f32
     }
 
@@ -122,7 +148,13 @@ impl AttenuationCurve {
                 let slope = (y1 / (x1 - x0)) as f32;
                 let (x0, x1) = (x0 as f32, x1 as f32);
                 let low = self.threshold_hu.map_or(x0, |t| x0.max(t as f32));
-                let line = move |hu: f32| if hu >= low { (hu.min(x1) - x0) * slope } else { 0.0 };
+                let line = move |hu: f32| {
+                    if hu >= low {
+                        (hu.min(x1) - x0) * slope
+                    } else {
+                        0.0
+                    }
+                };
                 hu.data().par_iter().map(|&hu| line(hu)).collect()
             }
             _ => hu.data().par_iter().map(|&hu| at(hu)).collect(),
@@ -138,7 +170,9 @@ fn of_tissues(table: &HuTable, energy_mev: f64) -> Vec<[f64; 2]> {
     let ends = table.ends_hu();
     let middle = |n: usize| {
         let from = materials[n].0.clamp(ends[0], ends[1]);
-        let until = materials.get(n + 1).map_or(ends[1], |m| m.0.clamp(ends[0], ends[1]));
+        let until = materials
+            .get(n + 1)
+            .map_or(ends[1], |m| m.0.clamp(ends[0], ends[1]));
         0.5 * (from + until)
     };
     let per_mass: Vec<[f64; 2]> = materials
@@ -157,12 +191,19 @@ fn of_tissues(table: &HuTable, energy_mev: f64) -> Vec<[f64; 2]> {
     // Both factors are straight between these; their product bends a little, which points every 25 HU hold.
     let steps = ((ends[1] - ends[0]) / 25.0).ceil() as usize;
     let even = (0..=steps).map(|n| ends[0] + (ends[1] - ends[0]) * n as f64 / steps as f64);
-    let mut at: Vec<f64> =
-        even.chain(points.iter().map(|p| p[0])).chain(per_mass.iter().map(|p| p[0])).collect();
+    let mut at: Vec<f64> = even
+        .chain(points.iter().map(|p| p[0]))
+        .chain(per_mass.iter().map(|p| p[0]))
+        .collect();
     at.sort_by(f64::total_cmp);
     at.dedup();
     at.into_iter()
-        .map(|hu| [hu, 0.1 * f64::from(table.at(hu as f32).mass_density_g_cm3) * mass_attenuation(hu)])
+        .map(|hu| {
+            [
+                hu,
+                0.1 * f64::from(table.at(hu as f32).mass_density_g_cm3) * mass_attenuation(hu),
+            ]
+        })
         .collect()
 }
 
@@ -182,7 +223,10 @@ mod tests {
         for kind in CurveKind::ALL {
             for (energy, cm2_g) in [(0.06, 0.2059), (1.0, 0.07072)] {
                 let got = f64::from(curve(kind, energy).at(0.0));
-                assert!((got / (0.1 * cm2_g) - 1.0).abs() < 0.01, "{kind:?} {energy}: {got}");
+                assert!(
+                    (got / (0.1 * cm2_g) - 1.0).abs() < 0.01,
+                    "{kind:?} {energy}: {got}"
+                );
             }
         }
         let water = curve(CurveKind::Water, 0.06);
@@ -206,8 +250,16 @@ mod tests {
             let c = curve(CurveKind::Tissue, energy);
             f64::from(c.at(hu) / c.at(0.0))
         };
-        assert!((ratio(0.06) / (1.92 * 0.3148 / 0.2059) - 1.0).abs() < 0.03, "{}", ratio(0.06));
-        assert!((ratio(2.0) / (1.92 * 0.04607 / 0.04942) - 1.0).abs() < 0.03, "{}", ratio(2.0));
+        assert!(
+            (ratio(0.06) / (1.92 * 0.3148 / 0.2059) - 1.0).abs() < 0.03,
+            "{}",
+            ratio(0.06)
+        );
+        assert!(
+            (ratio(2.0) / (1.92 * 0.04607 / 0.04942) - 1.0).abs() < 0.03,
+            "{}",
+            ratio(2.0)
+        );
     }
 
     #[test]
@@ -238,7 +290,8 @@ mod tests {
     /// Voxel by voxel the value of the curve, by either loop.
     #[test]
     fn a_volume_follows_the_curve() {
-        let grid = Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [60, 10, 9]).expect("a grid"));
+        let grid =
+            Arc::new(Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [60, 10, 9]).expect("a grid"));
         let hu: Vec<f32> = (0..5400).map(|n| n as f32 - 1300.0).collect();
         let hu = Volume::new(grid, hu);
         for kind in CurveKind::ALL {
@@ -249,7 +302,11 @@ mod tests {
             ] {
                 let got = c.attenuation(&hu);
                 for (&hu, &got) in hu.data().iter().zip(got.data()) {
-                    assert!((got - c.at(hu)).abs() < 1e-7, "{kind:?} {hu}: {got} for {}", c.at(hu));
+                    assert!(
+                        (got - c.at(hu)).abs() < 1e-7,
+                        "{kind:?} {hu}: {got} for {}",
+                        c.at(hu)
+                    );
                 }
             }
         }

@@ -34,22 +34,44 @@ impl BeyondTable {
         let grid = ct.hu.grid();
         let [nx, ny, nz] = grid.size();
         let [first, last] = table.ends_hu().map(|hu| hu as f32);
-        let first = if table.points()[0][1] > AIR_G_CM3 { first } else { f32::NEG_INFINITY };
+        let first = if table.points()[0][1] > AIR_G_CM3 {
+            first
+        } else {
+            f32::NEG_INFINITY
+        };
         let filling = Filling::new(ct, body, given);
         let cm3: Vec<f64> = (0..nz).map(|k| grid.voxel_cm3(k)).collect();
         let of_row = |(row, hu): (usize, &[f32])| {
             let mut found = Self::default();
-            for (i, &hu) in hu.iter().enumerate().filter(|(_, hu)| **hu < first || **hu > last) {
+            for (i, &hu) in hu
+                .iter()
+                .enumerate()
+                .filter(|(_, hu)| **hu < first || **hu > last)
+            {
                 let (_, share) = filling.at([i, row % ny, row / ny]);
                 if share >= OF_CT {
                     let cm3 = f64::from(share) * cm3[row / ny];
-                    found.add(BeyondEnd { voxels: 1, cm3, farthest_hu: hu }, hu > last);
+                    found.add(
+                        BeyondEnd {
+                            voxels: 1,
+                            cm3,
+                            farthest_hu: hu,
+                        },
+                        hu > last,
+                    );
                 }
             }
             found
         };
         // Rows are added in order: the same CT has the same sum.
-        let rows: Vec<Self> = ct.hu.data().par_chunks(nx).with_min_len(16).enumerate().map(of_row).collect();
+        let rows: Vec<Self> = ct
+            .hu
+            .data()
+            .par_chunks(nx)
+            .with_min_len(16)
+            .enumerate()
+            .map(of_row)
+            .collect();
         rows.iter().fold(Self::default(), |mut sum, row| {
             row.below.into_iter().for_each(|end| sum.add(end, false));
             row.above.into_iter().for_each(|end| sum.add(end, true));
@@ -58,9 +80,16 @@ impl BeyondTable {
     }
 
     fn add(&mut self, more: BeyondEnd, above: bool) {
-        let (end, farther): (_, fn(f32, f32) -> f32) =
-            if above { (&mut self.above, f32::max) } else { (&mut self.below, f32::min) };
-        let sum = end.get_or_insert(BeyondEnd { voxels: 0, cm3: 0.0, ..more });
+        let (end, farther): (_, fn(f32, f32) -> f32) = if above {
+            (&mut self.above, f32::max)
+        } else {
+            (&mut self.below, f32::min)
+        };
+        let sum = end.get_or_insert(BeyondEnd {
+            voxels: 0,
+            cm3: 0.0,
+            ..more
+        });
         sum.voxels += more.voxels;
         sum.cm3 += more.cm3;
         sum.farthest_hu = farther(sum.farthest_hu, more.farthest_hu);
@@ -79,19 +108,24 @@ mod tests {
     /// and more, and one at x = 0 has -3000.
     fn ct() -> Ct {
         let planes = [0.0, 1.0, 3.0, 6.0];
-        let grid = Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [2.0, 2.0], [4, 4], &planes).expect("a grid");
+        let grid = Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [2.0, 2.0], [4, 4], &planes)
+            .expect("a grid");
         let mut hu = vec![0.0_f32; grid.len()];
         for k in 0..4 {
             hu[grid.index(1, 1, k)] = 8000.0;
             hu[grid.index(2, 1, k)] = 9000.0 + k as f32;
             hu[grid.index(0, 1, k)] = -3000.0;
         }
-        Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), hu)), PatientPosition::Hfs)
+        Ct::unnamed(
+            Arc::new(Volume::new(Arc::new(grid), hu)),
+            PatientPosition::Hfs,
+        )
     }
 
     fn mask(ct: &Ct, [low, high]: [f64; 2]) -> Mask {
-        let square =
-            |z: f64| [[low, 1.0], [high, 1.0], [high, 3.0], [low, 3.0]].map(|[x, y]| DVec3::new(x, y, z));
+        let square = |z: f64| {
+            [[low, 1.0], [high, 1.0], [high, 3.0], [low, 3.0]].map(|[x, y]| DVec3::new(x, y, z))
+        };
         let contours = [0.0, 1.0, 3.0, 6.0].map(square);
         let contours: Vec<&[DVec3]> = contours.iter().map(|c| &c[..]).collect();
         Mask::from_contours(ct.hu.grid(), &contours, &|_| true).expect("a mask")
@@ -104,17 +138,32 @@ mod tests {
         // The planes are 1, 1.5, 2.5 and 3 mm thick: 8 mm of two columns of 4 mm2.
         let above = all.above.expect("8000 HU and more");
         assert_eq!((above.voxels, above.farthest_hu), (8, 9003.0));
-        assert!((above.cm3 - 2.0 * 4.0 * 8.0 / 1000.0).abs() < 1e-9, "{}", above.cm3);
+        assert!(
+            (above.cm3 - 2.0 * 4.0 * 8.0 / 1000.0).abs() < 1e-9,
+            "{}",
+            above.cm3
+        );
         // The table begins with air.
         assert_eq!(all.below, None);
-        let [hu, rest @ ..] = table.points() else { panic!("points") };
+        let [hu, rest @ ..] = table.points() else {
+            panic!("points")
+        };
         assert!(hu[0] < -1000.0);
-        let water = HuTable::new("short".to_owned(), rest[1..].to_vec(), table.materials().to_vec()).unwrap();
-        let below = BeyondTable::count(&ct, &water, None, &[]).below.expect("it begins at -90 HU");
+        let water = HuTable::new(
+            "short".to_owned(),
+            rest[1..].to_vec(),
+            table.materials().to_vec(),
+        )
+        .unwrap();
+        let below = BeyondTable::count(&ct, &water, None, &[])
+            .below
+            .expect("it begins at -90 HU");
         assert_eq!((below.voxels, below.farthest_hu), (4, -3000.0));
         // A body that holds one of the columns.
         let body = mask(&ct, [-1.0, 3.0]);
-        let inside = BeyondTable::count(&ct, &table, Some(&body), &[]).above.expect("one column");
+        let inside = BeyondTable::count(&ct, &table, Some(&body), &[])
+            .above
+            .expect("one column");
         assert_eq!((inside.voxels, inside.farthest_hu), (4, 8000.0));
     }
 
@@ -122,10 +171,29 @@ mod tests {
     fn what_has_a_density_of_its_own_is_not_the_tables() {
         let (ct, table) = (ct(), HuTable::shipped_default());
         let both = mask(&ct, [1.0, 5.0]);
-        let metal = Tissue { mass_density_g_cm3: 4.5, relative_electron_density: 3.7, ..table.at(0.0) };
-        let given = Given { mask: &both, tissue: Some(metal), is_beside_patient: false };
-        assert_eq!(BeyondTable::count(&ct, &table, None, &[given]), BeyondTable::default());
-        let as_scanned = Given { tissue: None, ..given };
-        assert_eq!(BeyondTable::count(&ct, &table, None, &[as_scanned]).above.map(|a| a.voxels), Some(8));
+        let metal = Tissue {
+            mass_density_g_cm3: 4.5,
+            relative_electron_density: 3.7,
+            ..table.at(0.0)
+        };
+        let given = Given {
+            mask: &both,
+            tissue: Some(metal),
+            is_beside_patient: false,
+        };
+        assert_eq!(
+            BeyondTable::count(&ct, &table, None, &[given]),
+            BeyondTable::default()
+        );
+        let as_scanned = Given {
+            tissue: None,
+            ..given
+        };
+        assert_eq!(
+            BeyondTable::count(&ct, &table, None, &[as_scanned])
+                .above
+                .map(|a| a.voxels),
+            Some(8)
+        );
     }
 }

@@ -16,11 +16,17 @@ impl TryFrom<Vec<[f64; 2]>> for Curve {
         if points.is_empty() {
             return Err("a table needs at least one [x, value] point".to_owned());
         }
-        if let Some(p) = points.iter().find(|p| !p[0].is_finite() || !p[1].is_finite()) {
+        if let Some(p) = points
+            .iter()
+            .find(|p| !p[0].is_finite() || !p[1].is_finite())
+        {
             return Err(format!("the point [{}, {}] is not finite", p[0], p[1]));
         }
         if let Some(w) = points.windows(2).find(|w| w[0][0] >= w[1][0]) {
-            return Err(format!("the first values must ascend: {} is followed by {}", w[0][0], w[1][0]));
+            return Err(format!(
+                "the first values must ascend: {} is followed by {}",
+                w[0][0], w[1][0]
+            ));
         }
         Ok(Self { points })
     }
@@ -29,7 +35,9 @@ impl TryFrom<Vec<[f64; 2]>> for Curve {
 impl Curve {
     /// The same value everywhere.
     pub fn constant(value: f64) -> Self {
-        Self { points: vec![[0.0, value]] }
+        Self {
+            points: vec![[0.0, value]],
+        }
     }
 
     pub fn points(&self) -> &[[f64; 2]] {
@@ -42,7 +50,9 @@ impl Curve {
         if i == 0 {
             return p[0][1];
         }
-        let Some(next) = p.get(i) else { return p[i - 1][1] };
+        let Some(next) = p.get(i) else {
+            return p[i - 1][1];
+        };
         let [x0, y0] = p[i - 1];
         y0 + (next[1] - y0) * (x - x0) / (next[0] - x0)
     }
@@ -55,9 +65,15 @@ mod tests {
     #[test]
     fn lines_between_points_and_flat_beyond() {
         let c = Curve::try_from(vec![[0.0, 1.0], [10.0, 3.0], [20.0, 2.0]]).expect("a table");
-        for (x, want) in
-            [(-5.0, 1.0), (0.0, 1.0), (5.0, 2.0), (10.0, 3.0), (15.0, 2.5), (20.0, 2.0), (99.0, 2.0)]
-        {
+        for (x, want) in [
+            (-5.0, 1.0),
+            (0.0, 1.0),
+            (5.0, 2.0),
+            (10.0, 3.0),
+            (15.0, 2.5),
+            (20.0, 2.0),
+            (99.0, 2.0),
+        ] {
             assert_eq!(c.at(x), want, "at {x}");
         }
         assert!(Curve::try_from(vec![[0.0, 1.0], [0.0, 2.0]]).is_err());

@@ -63,7 +63,12 @@ pub fn exposures(beam: &Beam, max_step_deg: f64) -> Vec<Exposure<'_>> {
                 from.collimator_deg + middle * turn[1],
                 from.couch_deg + middle * turn[2],
             ];
-            let segment = Segment { from, to, span, weight: step_share };
+            let segment = Segment {
+                from,
+                to,
+                span,
+                weight: step_share,
+            };
             match out.last_mut().filter(|e| e.is_at(angles)) {
                 Some(e) => {
                     e.share += step_share;
@@ -89,20 +94,30 @@ pub fn exposures(beam: &Beam, max_step_deg: f64) -> Vec<Exposure<'_>> {
 
 impl Exposure<'_> {
     fn is_at(&self, [gantry, collimator, couch]: [f64; 3]) -> bool {
-        [(self.gantry_deg, gantry), (self.collimator_deg, collimator), (self.couch_deg, couch)]
-            .iter()
-            .all(|&(a, b)| short_way(a, b).abs() < SAME_ANGLE_DEG)
+        [
+            (self.gantry_deg, gantry),
+            (self.collimator_deg, collimator),
+            (self.couch_deg, couch),
+        ]
+        .iter()
+        .all(|&(a, b)| short_way(a, b).abs() < SAME_ANGLE_DEG)
     }
 }
 
 fn first_weight(points: &[ControlPoint]) -> f64 {
-    if points.len() > 1 { points[0].meterset_weight } else { 0.0 }
+    if points.len() > 1 {
+        points[0].meterset_weight
+    } else {
+        0.0
+    }
 }
 
 /// Neighbouring control points; a single one is its own neighbour.
 fn pairs(points: &[ControlPoint]) -> impl Iterator<Item = (&ControlPoint, &ControlPoint)> {
     let single = (points.len() == 1).then(|| (&points[0], &points[0]));
-    single.into_iter().chain(points.windows(2).map(|w| (&w[0], &w[1])))
+    single
+        .into_iter()
+        .chain(points.windows(2).map(|w| (&w[0], &w[1])))
 }
 
 /// Turn from one angle to another, -180 to 180 degrees.
@@ -117,20 +132,33 @@ mod tests {
     use glam::DVec3;
 
     fn beam(points: &[(f64, f64)]) -> Beam {
-        let mut b = Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0);
+        let mut b = Beam::fixed(
+            "b",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(100.0, 100.0),
+            100.0,
+        );
         let one = b.control_points[0].clone();
         b.control_points = points
             .iter()
-            .map(|&(w, g)| ControlPoint { meterset_weight: w, gantry_deg: g, ..one.clone() })
+            .map(|&(w, g)| ControlPoint {
+                meterset_weight: w,
+                gantry_deg: g,
+                ..one.clone()
+            })
             .collect();
         b
     }
 
     #[test]
     fn a_static_beam_is_one_exposure() {
-        for points in
-            [&[(1.0, 30.0)][..], &[(0.0, 30.0), (1.0, 30.0)], &[(0.0, 30.0), (0.4, 30.0), (2.0, 30.0)]]
-        {
+        for points in [
+            &[(1.0, 30.0)][..],
+            &[(0.0, 30.0), (1.0, 30.0)],
+            &[(0.0, 30.0), (0.4, 30.0), (2.0, 30.0)],
+        ] {
             let b = beam(points);
             let e = exposures(&b, 2.0);
             assert_eq!((e.len(), e[0].gantry_deg), (1, 30.0));

@@ -16,7 +16,9 @@ use super::focal::{MeanMap, blur, shade};
 use super::normal::mean_cumulative;
 use super::scatter::{Head, ScatterMap, Shutter, on_source};
 use super::{Calibration, Curve, Electrons, Exposure, ExtraFocal, Leaves, Machine, Segment};
-use case::{Beam, FluenceMap, FluenceMapError, LeafBoundaryError, Mlc, MlcAxis, check_leaf_boundaries};
+use case::{
+    Beam, FluenceMap, FluenceMapError, LeafBoundaryError, Mlc, MlcAxis, check_leaf_boundaries,
+};
 use map::map_picture;
 use opening::{Opening, jaws_of, motion_of, openings, parts, raster_over};
 use thiserror::Error;
@@ -28,8 +30,14 @@ pub enum FluenceError {
         "beam '{beam}' has no monitor units to deliver: give it control points with ascending meterset weights"
     )]
     Nothing { beam: String },
-    #[error("beam '{beam}', control point {point}: {what} is not a finite number; correct the plan")]
-    NotFinite { beam: String, point: usize, what: &'static str },
+    #[error(
+        "beam '{beam}', control point {point}: {what} is not a finite number; correct the plan"
+    )]
+    NotFinite {
+        beam: String,
+        point: usize,
+        what: &'static str,
+    },
     #[error(
         "beam '{beam}' has leaves or a fluence map but the machine '{machine}' has none: choose a machine with an MLC"
     )]
@@ -37,16 +45,30 @@ pub enum FluenceError {
     #[error(
         "beam '{beam}', control point {point} has {found} leaf pairs where its leaf sides ask for {want}"
     )]
-    LeafCount { beam: String, point: usize, found: usize, want: usize },
+    LeafCount {
+        beam: String,
+        point: usize,
+        found: usize,
+        want: usize,
+    },
     #[error("beam '{beam}': {why}")]
     Map { beam: String, why: FluenceMapError },
     #[error("beam '{beam}': {why}")]
-    LeafBoundaries { beam: String, why: LeafBoundaryError },
+    LeafBoundaries {
+        beam: String,
+        why: LeafBoundaryError,
+    },
     #[error(
         "beam '{beam}': leaf pair {pair} is {width_mm} mm wide, narrower than the joint between leaves of the machine \
          '{machine}' ({joint_mm:.2} mm at the isocentre plane); correct the sides of the leaves, or the machine's tongue_mm"
     )]
-    Joints { beam: String, machine: String, pair: usize, width_mm: f64, joint_mm: f64 },
+    Joints {
+        beam: String,
+        machine: String,
+        pair: usize,
+        width_mm: f64,
+        joint_mm: f64,
+    },
 }
 
 /// Relative photon fluence of one exposure, averaged over its control points.
@@ -139,7 +161,11 @@ impl<'a> Shape<'a> {
 impl Fluence {
     /// How far from the axis the widest jaw opening reaches, mm at the isocentre plane.
     pub fn widest_mm(&self) -> f64 {
-        let ends = self.openings.iter().flat_map(Opening::edges).flat_map(Edge::ends);
+        let ends = self
+            .openings
+            .iter()
+            .flat_map(Opening::edges)
+            .flat_map(Edge::ends);
         ends.map(f64::abs).fold(0.0, f64::max)
     }
 
@@ -147,12 +173,18 @@ impl Fluence {
     ///
     /// # Errors
     /// [`FluenceError`] where the exposure is empty, not finite, or its leaves do not fit.
-    pub fn new(machine: &Machine, beam: &Beam, exposure: &Exposure<'_>) -> Result<Self, FluenceError> {
+    pub fn new(
+        machine: &Machine,
+        beam: &Beam,
+        exposure: &Exposure<'_>,
+    ) -> Result<Self, FluenceError> {
         check(beam)?;
         let segments = parts(&exposure.segments, beam.mlc.is_some());
         let openings = openings(&segments);
         if openings.is_empty() {
-            return Err(FluenceError::Nothing { beam: beam.name.clone() });
+            return Err(FluenceError::Nothing {
+                beam: beam.name.clone(),
+            });
         }
         let optics = Optics::new(machine);
         let [scale, electron_scale] = optics.scales(machine);
@@ -171,7 +203,13 @@ impl Fluence {
                 Some(optics.through_leaves(shape, leaves, &segments, &openings))
             }
         };
-        Ok(Self { openings, optics, through_leaves, scale, electron_scale })
+        Ok(Self {
+            openings,
+            optics,
+            through_leaves,
+            scale,
+            electron_scale,
+        })
     }
 
     /// Fluence where the ray through `(x_iso, y_iso)` of the isocentre plane reaches `distance_mm` from the source along
@@ -182,10 +220,18 @@ impl Fluence {
     }
 
     /// As [`Self::at`], of the focal and of the extra-focal source.
-    pub fn sources_at(&self, x_iso_mm: f64, y_iso_mm: f64, distance_mm: f64, footprint_mm: f64) -> [f64; 2] {
+    pub fn sources_at(
+        &self,
+        x_iso_mm: f64,
+        y_iso_mm: f64,
+        distance_mm: f64,
+        footprint_mm: f64,
+    ) -> [f64; 2] {
         let at = [x_iso_mm, y_iso_mm];
         let parts = match &self.through_leaves {
-            None => self.optics.open(&self.openings, at, distance_mm, footprint_mm),
+            None => self
+                .optics
+                .open(&self.openings, at, distance_mm, footprint_mm),
             Some(t) => self.optics.behind_leaves(t, at, distance_mm, footprint_mm),
         };
         parts.map(|part| self.scale * part)
@@ -201,7 +247,10 @@ impl Fluence {
         let at = [x_iso_mm, y_iso_mm];
         let through = match &self.through_leaves {
             None => self.optics.electrons(&self.openings, at),
-            Some(t) => t.electrons.as_ref().map_or(0.0, |map| map.mean(t.uv(at), [COARSE_MM; 2])),
+            Some(t) => t
+                .electrons
+                .as_ref()
+                .map_or(0.0, |map| map.mean(t.uv(at), [COARSE_MM; 2])),
         };
         self.electron_scale * through
     }
@@ -224,17 +273,27 @@ fn check(beam: &Beam) -> Result<(), FluenceError> {
         return Err(FluenceError::Map { beam: name(), why });
     }
     if let Some(sides) = sides {
-        check_leaf_boundaries(sides).map_err(|why| FluenceError::LeafBoundaries { beam: name(), why })?;
+        check_leaf_boundaries(sides)
+            .map_err(|why| FluenceError::LeafBoundaries { beam: name(), why })?;
     }
     for (point, p) in beam.control_points.iter().enumerate() {
-        let fault = |what| FluenceError::NotFinite { beam: name(), point, what };
+        let fault = |what| FluenceError::NotFinite {
+            beam: name(),
+            point,
+            what,
+        };
         if p.jaws.x.iter().chain(&p.jaws.y).any(|v| !v.is_finite()) {
             return Err(fault("a jaw position"));
         }
         let Some(sides) = sides else { continue };
         let (found, want) = (p.leaves_mm.len(), sides.len() - 1);
         if found != want {
-            return Err(FluenceError::LeafCount { beam: name(), point, found, want });
+            return Err(FluenceError::LeafCount {
+                beam: name(),
+                point,
+                found,
+                want,
+            });
         }
         if p.leaves_mm.iter().flatten().any(|v| !v.is_finite()) {
             return Err(fault("a leaf position"));
@@ -244,10 +303,18 @@ fn check(beam: &Beam) -> Result<(), FluenceError> {
 }
 
 /// Joints that overlapped would count a leaf twice.
-fn check_joints(beam: &Beam, mlc: &Mlc, machine: &Machine, leaves: &Leaves) -> Result<(), FluenceError> {
+fn check_joints(
+    beam: &Beam,
+    mlc: &Mlc,
+    machine: &Machine,
+    leaves: &Leaves,
+) -> Result<(), FluenceError> {
     let joint_mm = leaves.tongue_mm * machine.sad_mm / leaves.distance_mm;
     let widths = mlc.boundaries_mm.windows(2).map(|w| w[1] - w[0]);
-    match widths.enumerate().find(|(_, width_mm)| *width_mm < joint_mm) {
+    match widths
+        .enumerate()
+        .find(|(_, width_mm)| *width_mm < joint_mm)
+    {
         None => Ok(()),
         Some((row, width_mm)) => Err(FluenceError::Joints {
             beam: beam.name.clone(),
@@ -287,7 +354,8 @@ impl Optics {
 
     /// The extra-focal source's inverse square relative to the target's.
     fn nearer_source(&self, source: &ExtraFocal, distance_mm: f64) -> f64 {
-        let ratio = (self.sad_mm - source.distance_mm) / (distance_mm - source.distance_mm) * distance_mm
+        let ratio = (self.sad_mm - source.distance_mm) / (distance_mm - source.distance_mm)
+            * distance_mm
             / self.sad_mm;
         ratio * ratio
     }
@@ -302,18 +370,27 @@ impl Optics {
         let primary = self.horn(at) * focal;
         match &self.extra_focal {
             None => [primary, 0.0],
-            Some(e) => {
-                [(1.0 - e.share) * primary, e.share * scattered(e) * self.nearer_source(e, distance_mm)]
-            }
+            Some(e) => [
+                (1.0 - e.share) * primary,
+                e.share * scattered(e) * self.nearer_source(e, distance_mm),
+            ],
         }
     }
 
     /// Fluence of either source through the jaws, in units of the unobstructed fluence on the axis.
-    fn open(&self, openings: &[Opening], at: [f64; 2], distance_mm: f64, footprint_mm: f64) -> [f64; 2] {
+    fn open(
+        &self,
+        openings: &[Opening],
+        at: [f64; 2],
+        distance_mm: f64,
+        footprint_mm: f64,
+    ) -> [f64; 2] {
         let mut sum = [0.0; 2];
         for o in openings {
             let focal = self.focal(o, at, distance_mm, footprint_mm);
-            let parts = self.mixed(at, distance_mm, focal, |e| self.scattered(e, o, at, distance_mm));
+            let parts = self.mixed(at, distance_mm, focal, |e| {
+                self.scattered(e, o, at, distance_mm)
+            });
             (0..2).for_each(|source| sum[source] += o.weight * parts[source]);
         }
         sum
@@ -337,8 +414,15 @@ impl Optics {
             let jaw = self.jaw_distance_mm[axis];
             let point = at[axis] * distance_mm / self.sad_mm;
             let below = |edge: Edge| {
-                let limit = on_source(source, point, distance_mm, edge.middle_mm * jaw / self.sad_mm, jaw);
-                let travel = edge.travel_mm * jaw / self.sad_mm * (distance_mm - source.distance_mm)
+                let limit = on_source(
+                    source,
+                    point,
+                    distance_mm,
+                    edge.middle_mm * jaw / self.sad_mm,
+                    jaw,
+                );
+                let travel = edge.travel_mm * jaw / self.sad_mm
+                    * (distance_mm - source.distance_mm)
                     / (distance_mm - jaw);
                 mean_cumulative(limit / source.sigma_mm, travel.abs() / source.sigma_mm)
             };
@@ -353,11 +437,17 @@ impl Optics {
         let Some(e) = &self.electrons else { return 0.0 };
         let spread = |edges: [Edge; 2], x: f64| {
             let below = |edge: Edge| {
-                mean_cumulative((edge.middle_mm - x) / e.sigma_mm, edge.travel_mm.abs() / e.sigma_mm)
+                mean_cumulative(
+                    (edge.middle_mm - x) / e.sigma_mm,
+                    edge.travel_mm.abs() / e.sigma_mm,
+                )
             };
             (below(edges[1]) - below(edges[0])).max(0.0)
         };
-        openings.iter().map(|o| o.weight * spread(o.x, at[0]) * spread(o.y, at[1])).sum()
+        openings
+            .iter()
+            .map(|o| o.weight * spread(o.x, at[0]) * spread(o.y, at[1]))
+            .sum()
     }
 
     fn behind_leaves(
@@ -367,10 +457,13 @@ impl Optics {
         distance_mm: f64,
         footprint_mm: f64,
     ) -> [f64; 2] {
-        let widths = self.widths_behind_leaves(t.along_y, t.leaf_distance_mm, distance_mm, footprint_mm);
+        let widths =
+            self.widths_behind_leaves(t.along_y, t.leaf_distance_mm, distance_mm, footprint_mm);
         let focal = t.focal.mean(t.uv(at), widths);
         self.mixed(at, distance_mm, focal, |_| {
-            t.scattered.as_ref().map_or(0.0, |s| s.at(t.uv(at), distance_mm))
+            t.scattered
+                .as_ref()
+                .map_or(0.0, |s| s.at(t.uv(at), distance_mm))
         })
     }
 
@@ -388,7 +481,9 @@ impl Optics {
             let here = self.edge_sigma(axis, leaf_distance_mm, distance_mm);
             let drawn = self.edge_sigma(axis, leaf_distance_mm, self.sad_mm);
             let width = footprint_mm * self.sad_mm / distance_mm;
-            (width * width + 12.0 * (here * here - drawn * drawn)).max(0.0).sqrt()
+            (width * width + 12.0 * (here * here - drawn * drawn))
+                .max(0.0)
+                .sqrt()
         })
     }
 
@@ -402,17 +497,29 @@ impl Optics {
         let along_y = shape.axis() == MlcAxis::Y;
         let order = |xy: [f64; 2]| if along_y { [xy[1], xy[0]] } else { xy };
         let jaw_distance_mm = order(self.jaw_distance_mm);
-        let sigma =
-            |edge_mm: [f64; 2]| order([0, 1].map(|a| self.edge_sigma(a, order(edge_mm)[a], self.sad_mm)));
+        let sigma = |edge_mm: [f64; 2]| {
+            order([0, 1].map(|a| self.edge_sigma(a, order(edge_mm)[a], self.sad_mm)))
+        };
         let leaf_sigma = sigma([leaves.distance_mm; 2]);
         let jaw_sigma = sigma(jaw_distance_mm);
         // Leaves and jaws are blurred together as leaves are; what more the jaws need comes before.
-        let more = [0, 1].map(|a| (jaw_sigma[a].powi(2) - leaf_sigma[a].powi(2)).max(0.0).sqrt());
+        let more = [0, 1].map(|a| {
+            (jaw_sigma[a].powi(2) - leaf_sigma[a].powi(2))
+                .max(0.0)
+                .sqrt()
+        });
         let margin = 6.0 * jaw_sigma[0].max(jaw_sigma[1]) + 4.0 * PIXEL_MM;
         let fine = raster_over(openings, along_y, margin, PIXEL_MM);
         let coarse = raster_over(openings, along_y, COARSE_MARGIN_MM, COARSE_MM);
         let mut focal = vec![0.0_f32; fine.len()];
-        let mut shaded = vec![0.0_f32; if self.electrons.is_some() { coarse.len() } else { 0 }];
+        let mut shaded = vec![
+            0.0_f32;
+            if self.electrons.is_some() {
+                coarse.len()
+            } else {
+                0
+            }
+        ];
         let head = Head {
             sad_mm: self.sad_mm,
             jaw_distance_mm,
@@ -420,12 +527,18 @@ impl Optics {
             leaf_distance_mm: leaves.distance_mm,
         };
         let points = raster_over(openings, along_y, COARSE_MARGIN_MM, POINTS_MM);
-        let mut scattered = self.extra_focal.as_ref().map(|source| ScatterMap::dark(source, &head, points));
+        let mut scattered = self
+            .extra_focal
+            .as_ref()
+            .map(|source| ScatterMap::dark(source, &head, points));
         for o in openings {
             let motions: Vec<Motion> = segments
                 .iter()
                 .filter(|s| jaws_of(s) == (o.x, o.y))
-                .map(|s| Motion { weight: s.weight / o.weight, ..motion_of(s, leaves) })
+                .map(|s| Motion {
+                    weight: s.weight / o.weight,
+                    ..motion_of(s, leaves)
+                })
                 .collect();
             let edges = if along_y { [o.y, o.x] } else { [o.x, o.y] };
             let picture = |r: &Raster| shape.picture(leaves, self.sad_mm, &motions, r);
@@ -443,13 +556,26 @@ impl Optics {
                 let stops: Vec<_> = o.stops(along_y, COARSE_MM).collect();
                 let weight = o.weight / stops.len() as f64;
                 stops.into_iter().for_each(|edges| {
-                    map.add(&Shutter { edges, weight, leaves: &image, raster: &coarse });
+                    map.add(&Shutter {
+                        edges,
+                        weight,
+                        leaves: &image,
+                        raster: &coarse,
+                    });
                 });
             }
         }
-        let electrons = self.electrons.map(|e| MeanMap::new(coarse, &blur(shaded, [e.sigma_mm; 2], &coarse)));
+        let electrons = self
+            .electrons
+            .map(|e| MeanMap::new(coarse, &blur(shaded, [e.sigma_mm; 2], &coarse)));
         let focal = MeanMap::new(fine, &blur(focal, leaf_sigma, &fine));
-        ThroughLeaves { along_y, leaf_distance_mm: leaves.distance_mm, focal, scattered, electrons }
+        ThroughLeaves {
+            along_y,
+            leaf_distance_mm: leaves.distance_mm,
+            focal,
+            scattered,
+            electrons,
+        }
     }
 }
 
@@ -460,11 +586,15 @@ impl ThroughLeaves {
 }
 
 fn add(sum: &mut [f32], image: &[f32], weight: f64) {
-    sum.iter_mut().zip(image).for_each(|(s, v)| *s += weight as f32 * v);
+    sum.iter_mut()
+        .zip(image)
+        .for_each(|(s, v)| *s += weight as f32 * v);
 }
 
 fn horn_table(off_axis: &Curve) -> Vec<f64> {
-    (0..=WIDEST_MM as usize * 2).map(|r| off_axis.at(r as f64)).collect()
+    (0..=WIDEST_MM as usize * 2)
+        .map(|r| off_axis.at(r as f64))
+        .collect()
 }
 
 #[cfg(test)]

@@ -49,8 +49,9 @@ impl MeanMap {
             low[a] = centre - half;
             high[a] = centre + half;
         }
-        let total = self.sum(high[0], high[1]) - self.sum(low[0], high[1]) - self.sum(high[0], low[1])
-            + self.sum(low[0], low[1]);
+        let total =
+            self.sum(high[0], high[1]) - self.sum(low[0], high[1]) - self.sum(high[0], low[1])
+                + self.sum(low[0], low[1]);
         total / ((high[0] - low[0]) * (high[1] - low[1]))
     }
 
@@ -68,12 +69,22 @@ impl MeanMap {
 }
 
 /// Multiplies a picture by the jaws' transmission: factors along u and along v.
-pub fn shade(image: &mut [f32], edges: [[Edge; 2]; 2], sigma_mm: [f64; 2], transmission: f64, r: &Raster) {
+pub fn shade(
+    image: &mut [f32],
+    edges: [[Edge; 2]; 2],
+    sigma_mm: [f64; 2],
+    transmission: f64,
+    r: &Raster,
+) {
     let along_u = jaw_transmission(edges[0], sigma_mm[0], transmission, 0, r);
     let along_v = jaw_transmission(edges[1], sigma_mm[1], transmission, 1, r);
-    lines_mut(image, r.size[0]).zip(along_v).for_each(|(line, v)| {
-        line.iter_mut().zip(&along_u).for_each(|(value, u)| *value *= u * v);
-    });
+    lines_mut(image, r.size[0])
+        .zip(along_v)
+        .for_each(|(line, v)| {
+            line.iter_mut()
+                .zip(&along_u)
+                .for_each(|(value, u)| *value *= u * v);
+        });
 }
 
 /// Gaussian blur of a picture, standard deviations in mm along u and v; values beyond the rim are those of the rim.
@@ -91,7 +102,9 @@ pub fn blur(image: Vec<f32>, sigma_mm: [f64; 2], r: &Raster) -> Vec<f32> {
                 padded[half + nu..].fill(line[nu - 1]);
                 line.fill(0.0);
                 for (t, w) in kernels[0].iter().enumerate() {
-                    line.iter_mut().zip(&padded[t..]).for_each(|(out, p)| *out += w * p);
+                    line.iter_mut()
+                        .zip(&padded[t..])
+                        .for_each(|(out, p)| *out += w * p);
                 }
             },
         );
@@ -104,7 +117,9 @@ pub fn blur(image: Vec<f32>, sigma_mm: [f64; 2], r: &Raster) -> Vec<f32> {
     lines_mut(&mut out, nu).enumerate().for_each(|(j, line)| {
         for (t, w) in kernels[1].iter().enumerate() {
             let from = (j + t).saturating_sub(half).min(nv - 1);
-            line.iter_mut().zip(&across[from * nu..(from + 1) * nu]).for_each(|(out, p)| *out += w * p);
+            line.iter_mut()
+                .zip(&across[from * nu..(from + 1) * nu])
+                .for_each(|(out, p)| *out += w * p);
         }
     });
     out
@@ -138,7 +153,10 @@ mod tests {
         // Half a pixel on: half of either neighbour.
         let want = 0.5 * (pixel(4, 3) + pixel(5, 3));
         assert!((map.mean([1.0, 0.5], [1.0, 1.0]) - want).abs() < 1e-12);
-        assert!((map.mean([100.0, -100.0], [1.0, 1.0]) - pixel(7, 0)).abs() < 1e-12, "beyond the rim");
+        assert!(
+            (map.mean([100.0, -100.0], [1.0, 1.0]) - pixel(7, 0)).abs() < 1e-12,
+            "beyond the rim"
+        );
         let all = image.iter().map(|&v| f64::from(v)).sum::<f64>() / 48.0;
         assert!((map.mean([0.3, 0.3], [50.0, 50.0]) - all).abs() < 1e-12);
     }
@@ -149,14 +167,31 @@ mod tests {
         let r = Raster::over([-10.0, 10.0], [-10.0, 10.0], 0.5);
         for (sigma, along_u) in [([0.8, 0.0], true), ([0.0, 1.5], false)] {
             let mut image = vec![1.0_f32; r.len()];
-            let edges = if along_u { [[0.2, 99.0], [-99.0, 99.0]] } else { [[-99.0, 99.0], [0.2, 99.0]] };
-            shade(&mut image, edges.map(|pair| pair.map(Edge::still)), [0.0, 0.0], 0.0, &r);
+            let edges = if along_u {
+                [[0.2, 99.0], [-99.0, 99.0]]
+            } else {
+                [[-99.0, 99.0], [0.2, 99.0]]
+            };
+            shade(
+                &mut image,
+                edges.map(|pair| pair.map(Edge::still)),
+                [0.0, 0.0],
+                0.0,
+                &r,
+            );
             let out = blur(image, sigma, &r);
             for n in 4..36 {
                 let x = r.centre(0, n);
-                let got = if along_u { out[20 * 40 + n] } else { out[n * 40 + 20] };
+                let got = if along_u {
+                    out[20 * 40 + n]
+                } else {
+                    out[n * 40 + 20]
+                };
                 let want = super::super::normal::cumulative((x - 0.2) / sigma[0].max(sigma[1]));
-                assert!((f64::from(got) - want).abs() < 4e-3, "{x}: {got} against {want}");
+                assert!(
+                    (f64::from(got) - want).abs() < 4e-3,
+                    "{x}: {got} against {want}"
+                );
             }
         }
     }

@@ -41,10 +41,17 @@ impl HuTable {
 
     /// The HU of a density; the last ones beyond the table.
     fn hu_of(&self, density: Density, value: f64) -> f32 {
-        let column = if matches!(density, Density::RelativeElectrons(_)) { 2 } else { 1 };
+        let column = if matches!(density, Density::RelativeElectrons(_)) {
+            2
+        } else {
+            1
+        };
         let points = self.points();
         let above = points.partition_point(|p| p[column] < value);
-        let [high, low] = [points.get(above), above.checked_sub(1).and_then(|n| points.get(n))];
+        let [high, low] = [
+            points.get(above),
+            above.checked_sub(1).and_then(|n| points.get(n)),
+        ];
         let hu = match (low, high) {
             (Some(low), Some(high)) => {
                 low[0] + (high[0] - low[0]) * (value - low[column]) / (high[column] - low[column])
@@ -69,8 +76,17 @@ pub(super) struct Mixture {
 impl Mixture {
     /// Structures in a voxel; of two in one place the later one of the list counts.
     pub(super) fn in_voxel(given: &[Given<'_>], [i, j, k]: [usize; 3], in_body: bool) -> Self {
-        let mut mixture = Self { mass: 0.0, electrons: 0.0, material: (0.0, Material::Air), left: 1.0 };
-        for part in given.iter().rev().filter(|g| in_body || g.is_beside_patient) {
+        let mut mixture = Self {
+            mass: 0.0,
+            electrons: 0.0,
+            material: (0.0, Material::Air),
+            left: 1.0,
+        };
+        for part in given
+            .iter()
+            .rev()
+            .filter(|g| in_body || g.is_beside_patient)
+        {
             if let Some(tissue) = &part.tissue {
                 mixture.add(part.mask.coverage_at(i, j, k), tissue);
             }
@@ -113,20 +129,38 @@ mod tests {
     use super::*;
 
     fn given(density: Density, medium: Option<Medium>) -> Tissue {
-        let given = DensityOverride { density, medium, off: false };
-        HuTable::shipped_default().of_density(&given).expect("a density of its own")
+        let given = DensityOverride {
+            density,
+            medium,
+            off: false,
+        };
+        HuTable::shipped_default()
+            .of_density(&given)
+            .expect("a density of its own")
     }
 
     #[test]
     fn densities_have_the_electrons_of_their_medium() {
         let water = given(Density::MassGCm3(1.0), Some(Medium::Water));
-        assert_eq!((water.mass_density_g_cm3, water.relative_electron_density), (1.0, 1.0));
+        assert_eq!(
+            (water.mass_density_g_cm3, water.relative_electron_density),
+            (1.0, 1.0)
+        );
         // Z/A of titanium is 22/47.867, of water 10/18.015.
         let metal = given(Density::MassGCm3(4.54), Some(Medium::Titanium));
         let want = 4.54 * (22.0 / 47.867) / (10.0 / 18.015);
-        assert!((f64::from(metal.relative_electron_density) / want - 1.0).abs() < 1e-3, "{metal:?}");
+        assert!(
+            (f64::from(metal.relative_electron_density) / want - 1.0).abs() < 1e-3,
+            "{metal:?}"
+        );
         let electrons = given(Density::RelativeElectrons(1.44), Some(Medium::Water));
-        assert_eq!((electrons.mass_density_g_cm3, electrons.relative_electron_density), (1.44, 1.44));
+        assert_eq!(
+            (
+                electrons.mass_density_g_cm3,
+                electrons.relative_electron_density
+            ),
+            (1.44, 1.44)
+        );
     }
 
     /// The shipped table by eye: 0.3 g/cm3 at about -740 HU is lung, 1.0 at 0 HU water, 1.05 at 50 HU muscle, beyond its

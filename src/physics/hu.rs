@@ -30,7 +30,9 @@ pub struct Tissue {
 /// Why a table cannot be used.
 #[derive(Debug, Error)]
 pub enum HuTableError {
-    #[error("there is no HU table '{name}'; name one of {shipped}, or the path of a table ending in .toml")]
+    #[error(
+        "there is no HU table '{name}'; name one of {shipped}, or the path of a table ending in .toml"
+    )]
     Unknown { name: String, shipped: String },
     #[error("cannot read the HU table {file}: {source}")]
     Read {
@@ -38,7 +40,9 @@ pub enum HuTableError {
         #[source]
         source: std::io::Error,
     },
-    #[error("the HU table {file} is not valid TOML of a table: {detail}(the format: assets/hu/README.md)")]
+    #[error(
+        "the HU table {file} is not valid TOML of a table: {detail}(the format: assets/hu/README.md)"
+    )]
     Syntax { file: String, detail: String },
     #[error("HU table {file}: {problem}")]
     Value { file: String, problem: String },
@@ -46,12 +50,19 @@ pub enum HuTableError {
 
 macro_rules! asset {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../assets/hu/", $name, ".toml")))
+        (
+            $name,
+            include_str!(concat!("../../assets/hu/", $name, ".toml")),
+        )
     };
 }
 
-const TABLES: [(&str, &str); 4] =
-    [asset!("matrad-default"), asset!("opentps-linac"), asset!("siemens-phantom"), asset!("truebeam-site")];
+const TABLES: [(&str, &str); 4] = [
+    asset!("matrad-default"),
+    asset!("opentps-linac"),
+    asset!("siemens-phantom"),
+    asset!("truebeam-site"),
+];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -84,10 +95,15 @@ impl HuTable {
         let path = Path::new(name_or_path);
         if path.components().count() == 1 && path.extension().is_none() && !path.exists() {
             let shipped = Self::shipped().collect::<Vec<_>>().join(", ");
-            return Err(HuTableError::Unknown { name: name_or_path.to_owned(), shipped });
+            return Err(HuTableError::Unknown {
+                name: name_or_path.to_owned(),
+                shipped,
+            });
         }
-        let text = read_text(path, HU_TABLE_BYTES)
-            .map_err(|source| HuTableError::Read { file: name_or_path.to_owned(), source })?;
+        let text = read_text(path, HU_TABLE_BYTES).map_err(|source| HuTableError::Read {
+            file: name_or_path.to_owned(),
+            source,
+        })?;
         Self::parse(&text, name_or_path)
     }
 
@@ -96,11 +112,22 @@ impl HuTable {
     /// # Errors
     /// [`HuTableError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, HuTableError> {
-        let raw: File = from_toml(text)
-            .map_err(|e| HuTableError::Syntax { file: file.to_owned(), detail: beginning(&e.to_string()) })?;
-        let fault = |problem: String| HuTableError::Value { file: file.to_owned(), problem };
+        let raw: File = from_toml(text).map_err(|e| HuTableError::Syntax {
+            file: file.to_owned(),
+            detail: beginning(&e.to_string()),
+        })?;
+        let fault = |problem: String| HuTableError::Value {
+            file: file.to_owned(),
+            problem,
+        };
         let material = |(from, name): (f64, String)| {
-            let known = || Material::ALL.iter().map(|m| m.name()).collect::<Vec<_>>().join(", ");
+            let known = || {
+                Material::ALL
+                    .iter()
+                    .map(|m| m.name())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            };
             let material = Material::from_name(&name)
                 .ok_or_else(|| format!("'{name}' is not a material; name one of {}", known()))?;
             Ok((from, material))
@@ -108,7 +135,11 @@ impl HuTable {
         let materials: Result<Vec<_>, String> = raw.materials.into_iter().map(material).collect();
         let materials = materials.map_err(fault)?;
         Self::new(raw.name, raw.points, materials)
-            .map(|table| Self { description: raw.description, source: raw.source, ..table })
+            .map(|table| Self {
+                description: raw.description,
+                source: raw.source,
+                ..table
+            })
             .map_err(fault)
     }
 
@@ -116,10 +147,20 @@ impl HuTable {
     ///
     /// # Errors
     /// A sentence that says which number cannot be, and what to do.
-    pub fn new(name: String, points: Vec<[f64; 3]>, materials: Vec<(f64, Material)>) -> Result<Self, String> {
+    pub fn new(
+        name: String,
+        points: Vec<[f64; 3]>,
+        materials: Vec<(f64, Material)>,
+    ) -> Result<Self, String> {
         check_points(&points)?;
         check_materials(&materials)?;
-        Ok(Self { name, description: String::new(), source: String::new(), points, materials })
+        Ok(Self {
+            name,
+            description: String::new(),
+            source: String::new(),
+            points,
+            materials,
+        })
     }
 
     /// The table that comes with the program and is used where none is named.
@@ -132,8 +173,11 @@ impl HuTable {
     pub fn to_toml(&self) -> String {
         let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
         let rows: String = self.points.iter().map(|p| format!("  {p:?},\n")).collect();
-        let classes: String =
-            self.materials.iter().map(|(from, m)| format!("  [{from:?}, \"{}\"],\n", m.name())).collect();
+        let classes: String = self
+            .materials
+            .iter()
+            .map(|(from, m)| format!("  [{from:?}, \"{}\"],\n", m.name()))
+            .collect();
         format!(
             "name = {}\ndescription = {}\nsource = {}\n\n\
              # [HU, mass density g/cm3, electron density relative to water]\npoints = [\n{rows}]\n\n\
@@ -164,10 +208,18 @@ impl HuTable {
         let hu = f64::from(hu);
         let hu = if hu.is_nan() { f64::NEG_INFINITY } else { hu };
         let i = self.points.partition_point(|p| p[0] <= hu).max(1) - 1;
-        let m = self.materials.partition_point(|(from, _)| *from <= hu).max(1) - 1;
+        let m = self
+            .materials
+            .partition_point(|(from, _)| *from <= hu)
+            .max(1)
+            - 1;
         let [x0, density0, electrons0] = self.points[i];
         let [x1, density1, electrons1] = self.points[(i + 1).min(self.points.len() - 1)];
-        let t = if x1 > x0 { ((hu - x0) / (x1 - x0)).clamp(0.0, 1.0) } else { 0.0 };
+        let t = if x1 > x0 {
+            ((hu - x0) / (x1 - x0)).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
         Tissue {
             mass_density_g_cm3: (density0 + t * (density1 - density0)) as f32,
             relative_electron_density: (electrons0 + t * (electrons1 - electrons0)) as f32,
@@ -182,10 +234,14 @@ fn check_points(points: &[[f64; 3]]) -> Result<(), String> {
     }
     for p in points {
         if p.iter().any(|v| !v.is_finite()) || p[0].abs() > 1e5 {
-            return Err(format!("the point {p:?} is not finite or beyond 100,000 HU; correct it"));
+            return Err(format!(
+                "the point {p:?} is not finite or beyond 100,000 HU; correct it"
+            ));
         }
         if !(0.0..=25.0).contains(&p[1]) || !(0.0..=25.0).contains(&p[2]) {
-            return Err(format!("the point {p:?} has a density outside 0 to 25; correct it"));
+            return Err(format!(
+                "the point {p:?} has a density outside 0 to 25; correct it"
+            ));
         }
     }
     for w in points.windows(2) {
@@ -194,7 +250,9 @@ fn check_points(points: &[[f64; 3]]) -> Result<(), String> {
             return Err(format!("HU must ascend: {} is followed by {}", a[0], b[0]));
         }
         if a[1] > b[1] || a[2] > b[2] {
-            return Err(format!("densities must not fall as HU rise: {a:?} is followed by {b:?}"));
+            return Err(format!(
+                "densities must not fall as HU rise: {a:?} is followed by {b:?}"
+            ));
         }
     }
     Ok(())
@@ -205,7 +263,10 @@ fn check_materials(materials: &[(f64, Material)]) -> Result<(), String> {
         return Err("it names no material; give at least [[-1000.0, \"water\"]]".to_owned());
     }
     let named = |(from, material): (f64, Material)| {
-        format!("the HU of the materials must ascend: look at [{from}, \"{}\"]", material.name())
+        format!(
+            "the HU of the materials must ascend: look at [{from}, \"{}\"]",
+            material.name()
+        )
     };
     if let Some(m) = materials.iter().find(|(from, _)| !from.is_finite()) {
         return Err(named(*m));
@@ -227,8 +288,14 @@ mod tests {
             assert_eq!(t.name, name);
             for (n, p) in t.points().iter().enumerate() {
                 let got = t.at(p[0] as f32);
-                assert!((f64::from(got.mass_density_g_cm3) - p[1]).abs() < 1e-6, "{name} {p:?}: {got:?}");
-                assert!((f64::from(got.relative_electron_density) - p[2]).abs() < 1e-6, "{name} {p:?}");
+                assert!(
+                    (f64::from(got.mass_density_g_cm3) - p[1]).abs() < 1e-6,
+                    "{name} {p:?}: {got:?}"
+                );
+                assert!(
+                    (f64::from(got.relative_electron_density) - p[2]).abs() < 1e-6,
+                    "{name} {p:?}"
+                );
                 if let Some(q) = t.points().get(n + 1) {
                     let half = t.at((0.5 * (p[0] + q[0])) as f32);
                     assert!(
@@ -249,7 +316,10 @@ mod tests {
         for name in HuTable::shipped() {
             let mut table = HuTable::resolve(name).expect("shipped");
             table.name = "my \"own\"\ntable".to_owned();
-            assert_eq!(HuTable::parse(&table.to_toml(), "own.toml").expect("its own text"), table);
+            assert_eq!(
+                HuTable::parse(&table.to_toml(), "own.toml").expect("its own text"),
+                table
+            );
         }
         assert_eq!(HuTable::shipped_default().name, HuTable::DEFAULT);
     }
@@ -258,9 +328,17 @@ mod tests {
     #[test]
     fn tables_hold_the_published_values() {
         let t = HuTable::resolve(HuTable::DEFAULT).expect("shipped");
-        for (hu, electrons) in [(-1024.0, 0.001), (-90.0, 0.95), (0.0, 1.0), (100.0, 1.095), (3000.0, 2.505)]
-        {
-            assert!((t.at(hu).relative_electron_density - electrons).abs() < 1e-6, "{hu}");
+        for (hu, electrons) in [
+            (-1024.0, 0.001),
+            (-90.0, 0.95),
+            (0.0, 1.0),
+            (100.0, 1.095),
+            (3000.0, 2.505),
+        ] {
+            assert!(
+                (t.at(hu).relative_electron_density - electrons).abs() < 1e-6,
+                "{hu}"
+            );
         }
         assert_eq!(t.at(0.0).mass_density_g_cm3, 1.0);
         let t = HuTable::resolve("siemens-phantom").expect("shipped");
@@ -276,7 +354,10 @@ mod tests {
             let t = HuTable::resolve(name).expect("shipped");
             for p in t.points().iter().filter(|p| p[1] > 0.0) {
                 let per_gram = p[2] / p[1];
-                assert!((0.86..1.005).contains(&per_gram), "{name} {p:?}: {per_gram}");
+                assert!(
+                    (0.86..1.005).contains(&per_gram),
+                    "{name} {p:?}: {per_gram}"
+                );
             }
         }
     }
@@ -286,19 +367,42 @@ mod tests {
         let good = TABLES[0].1;
         for (from, to, wants) in [
             ("[0.0, 1.0, 1.0]", "[0.0, nan, 1.0]", vec!["not finite"]),
-            ("[0.0, 1.0, 1.0]", "[-500.0, 1.0, 1.0]", vec!["ascend", "-500"]),
-            ("[0.0, 1.0, 1.0]", "[0.0, 0.5, 1.0]", vec!["must not fall", "0.5"]),
-            ("[0.0, 1.0, 1.0]", "[0.0, -1.0, 1.0]", vec!["outside 0 to 25"]),
-            ("\"lung\"", "\"lunch\"", vec!["lunch", "name one of", "adipose"]),
+            (
+                "[0.0, 1.0, 1.0]",
+                "[-500.0, 1.0, 1.0]",
+                vec!["ascend", "-500"],
+            ),
+            (
+                "[0.0, 1.0, 1.0]",
+                "[0.0, 0.5, 1.0]",
+                vec!["must not fall", "0.5"],
+            ),
+            (
+                "[0.0, 1.0, 1.0]",
+                "[0.0, -1.0, 1.0]",
+                vec!["outside 0 to 25"],
+            ),
+            (
+                "\"lung\"",
+                "\"lunch\"",
+                vec!["lunch", "name one of", "adipose"],
+            ),
             ("points =", "dots =", vec!["dots"]),
         ] {
             assert!(good.contains(from), "{from}");
-            let e = HuTable::parse(&good.replacen(from, to, 1), "my.toml").expect_err(to).to_string();
+            let e = HuTable::parse(&good.replacen(from, to, 1), "my.toml")
+                .expect_err(to)
+                .to_string();
             for want in wants.iter().chain(&["my.toml"]) {
                 assert!(e.contains(want), "'{to}' gave: {e}");
             }
         }
-        let e = HuTable::resolve("nonsense").expect_err("unknown").to_string();
-        assert!(e.contains("nonsense") && e.contains(HuTable::DEFAULT), "{e}");
+        let e = HuTable::resolve("nonsense")
+            .expect_err("unknown")
+            .to_string();
+        assert!(
+            e.contains("nonsense") && e.contains(HuTable::DEFAULT),
+            "{e}"
+        );
     }
 }

@@ -62,16 +62,30 @@ impl KernelTable {
 
     fn from_parts(head: Head, bytes: &[u8]) -> Self {
         let energies = head.energies_mev.len();
-        assert_eq!(head.outer_radii_cm.len(), SHELLS, "shells of the shipped kernels");
-        assert_eq!(bytes.len(), 4 * 2 * energies * SHELLS * CONES, "size of the shipped kernels");
-        let values: Vec<f64> =
-            bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))).collect();
+        assert_eq!(
+            head.outer_radii_cm.len(),
+            SHELLS,
+            "shells of the shipped kernels"
+        );
+        assert_eq!(
+            bytes.len(),
+            4 * 2 * energies * SHELLS * CONES,
+            "size of the shipped kernels"
+        );
+        let values: Vec<f64> = bytes
+            .chunks_exact(4)
+            .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+            .collect();
         let table = |class: usize, energy: usize| {
             let mut cumulative = [[0.0; CONES]; SHELLS];
             let first = (class * energies + energy) * SHELLS * CONES;
             for shell in 0..SHELLS {
                 for cone in 0..CONES {
-                    let inner = if shell == 0 { 0.0 } else { cumulative[shell - 1][cone] };
+                    let inner = if shell == 0 {
+                        0.0
+                    } else {
+                        cumulative[shell - 1][cone]
+                    };
                     cumulative[shell][cone] = inner + values[first + shell * CONES + cone];
                 }
             }

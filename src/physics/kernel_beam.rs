@@ -45,7 +45,12 @@ impl BeamKernel {
         let classes = KernelClass::ALL.map(|class| ClassMix::new(table, class, &bins));
         let channels = [0, 1, 2, 3].map(|c: usize| {
             let class = &classes[c / 2];
-            ExponentialKernel::fit(class.class, &class.anchors[c % 2], table.outer_radii_cm(), 1.0)
+            ExponentialKernel::fit(
+                class.class,
+                &class.anchors[c % 2],
+                table.outer_radii_cm(),
+                1.0,
+            )
         });
         let steps = ((DEEPEST_CM - FIRST_CM) / STEP_CM) as usize + 2;
         let terma = (0..steps)
@@ -55,8 +60,14 @@ impl BeamKernel {
                 [p[0], p[1], s[0], s[1]].map(|mev_per_g| mev_per_g * GY_G_PER_MEV)
             })
             .collect();
-        let nodes = channels.each_ref().map(|kernel| keeping_cones(&kernel.amplitudes));
-        Self { channels, nodes, terma }
+        let nodes = channels
+            .each_ref()
+            .map(|kernel| keeping_cones(&kernel.amplitudes));
+        Self {
+            channels,
+            nodes,
+            terma,
+        }
     }
 
     /// TERMA per photon fluence, Gy cm2, by channel, at a depth in g/cm2 (attenuation only,
@@ -113,7 +124,11 @@ fn keeping_cones(by_cone: &[[f64; TERMS]]) -> Vec<[f64; TERMS]> {
     }
     for i in 0..CONES {
         for k in 0..TERMS {
-            let before = if i == 0 { 0.0 } else { weights[i][0] * nodes[i - 1][k] };
+            let before = if i == 0 {
+                0.0
+            } else {
+                weights[i][0] * nodes[i - 1][k]
+            };
             nodes[i][k] = (nodes[i][k] - before) / diagonal[i];
         }
     }
@@ -147,7 +162,11 @@ struct Bin {
 
 impl Bin {
     fn new(table: &KernelTable, energy_mev: f64, photons: f64) -> Self {
-        Self { energy_mev, photons, mu_over_rho: table.mu_over_rho_cm2_g(energy_mev) }
+        Self {
+            energy_mev,
+            photons,
+            mu_over_rho: table.mu_over_rho_cm2_g(energy_mev),
+        }
     }
 
     /// MeV/g per photon fluence at a depth in g/cm2.
@@ -168,10 +187,20 @@ struct ClassMix {
 
 impl ClassMix {
     fn new(table: &KernelTable, class: KernelClass, bins: &[Bin]) -> Self {
-        let tables: Vec<ConeTable> = bins.iter().map(|b| table.cumulative(class, b.energy_mev)).collect();
-        let fractions: Vec<f64> = bins.iter().map(|b| table.class_fraction(class, b.energy_mev)).collect();
+        let tables: Vec<ConeTable> = bins
+            .iter()
+            .map(|b| table.cumulative(class, b.energy_mev))
+            .collect();
+        let fractions: Vec<f64> = bins
+            .iter()
+            .map(|b| table.class_fraction(class, b.energy_mev))
+            .collect();
         let anchors = ANCHORS_CM.map(|depth| {
-            let energy: f64 = bins.iter().zip(&fractions).map(|(b, f)| b.terma(depth) * f).sum();
+            let energy: f64 = bins
+                .iter()
+                .zip(&fractions)
+                .map(|(b, f)| b.terma(depth) * f)
+                .sum();
             let mut mixed = [[0.0; CONES]; SHELLS];
             for (bin, t) in bins.iter().zip(&tables) {
                 let weight = bin.terma(depth) / energy;
@@ -182,7 +211,13 @@ impl ClassMix {
             mixed
         });
         let anchor_curves = anchors.each_ref().map(curve);
-        Self { class, anchors, curves: tables.iter().map(curve).collect(), anchor_curves, fractions }
+        Self {
+            class,
+            anchors,
+            curves: tables.iter().map(curve).collect(),
+            anchor_curves,
+            fractions,
+        }
     }
 
     /// MeV/g that each anchor's kernel gets at a depth.
@@ -192,7 +227,10 @@ impl ClassMix {
         for ((bin, curve), fraction) in bins.iter().zip(&self.curves).zip(&self.fractions) {
             let terma = bin.terma(depth_cm);
             energy += terma * fraction;
-            shape.iter_mut().zip(curve).for_each(|(s, c)| *s += terma * c);
+            shape
+                .iter_mut()
+                .zip(curve)
+                .for_each(|(s, c)| *s += terma * c);
         }
         let [shallow, deep] = &self.anchor_curves;
         let (mut across, mut along) = (0.0, 0.0);

@@ -43,7 +43,11 @@ impl ExponentialKernel {
         let mut amplitudes: Vec<[f64; TERMS]> = (0..CONES)
             .map(|cone| {
                 let column: Vec<f64> = table.iter().map(|row| row[cone]).collect();
-                let share = if outer_sum > 0.0 { beyond * outer[cone] / outer_sum } else { 0.0 };
+                let share = if outer_sum > 0.0 {
+                    beyond * outer[cone] / outer_sum
+                } else {
+                    0.0
+                };
                 fit_cone(class, &column, radii_cm, last[cone] + share)
             })
             .collect();
@@ -55,7 +59,9 @@ impl ExponentialKernel {
     /// Energy in a cone within a radius (g/cm2).
     pub fn cumulative(&self, cone: usize, radius_cm: f64) -> f64 {
         let a = &self.amplitudes[cone];
-        (0..TERMS).map(|k| a[k] * -(-decay_per_cm(k) * radius_cm).exp_m1()).sum()
+        (0..TERMS)
+            .map(|k| a[k] * -(-decay_per_cm(k) * radius_cm).exp_m1())
+            .sum()
     }
 }
 
@@ -75,7 +81,10 @@ fn fit_cone(class: KernelClass, column: &[f64], radii_cm: &[f64], total: f64) ->
         }
     };
     for (r, y) in radii_cm.iter().zip(column) {
-        let row: Vec<f64> = terms.clone().map(|k| -(-decay_per_cm(k) * r).exp_m1()).collect();
+        let row: Vec<f64> = terms
+            .clone()
+            .map(|k| -(-decay_per_cm(k) * r).exp_m1())
+            .collect();
         add(&row, *y);
     }
     add(&vec![1.0; n], total);

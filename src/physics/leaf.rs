@@ -29,10 +29,15 @@ impl LeafEnd {
             // The chord rises as a square root from the tip: fine sampling of the pixel.
             const SAMPLES: usize = 64;
             let behind = |s: usize| (n as f64 - 0.5 + (s as f64 + 0.5) / SAMPLES as f64) * step_mm;
-            (0..SAMPLES).map(|s| absorption(leaves, behind(s) / magnification, height)).sum::<f64>()
+            (0..SAMPLES)
+                .map(|s| absorption(leaves, behind(s) / magnification, height))
+                .sum::<f64>()
                 / SAMPLES as f64
         };
-        Self { steps: (0..count).map(mean).collect(), full }
+        Self {
+            steps: (0..count).map(mean).collect(),
+            full,
+        }
     }
 
     /// Number of steps behind the tip after which the absorption is that of the whole leaf.
@@ -52,11 +57,17 @@ impl LeafEnd {
         let mut beyond = 0.0;
         // From the far end: every tip further on than the reach covers this pixel in full.
         for (i, value) in out.iter_mut().enumerate().rev() {
-            beyond += if i + 2 * pad < tips.len() { tips[i + 2 * pad] } else { 0.0 };
+            beyond += if i + 2 * pad < tips.len() {
+                tips[i + 2 * pad]
+            } else {
+                0.0
+            };
             *value += beyond * self.full;
         }
         for (n, &a) in self.steps.iter().enumerate() {
-            out.iter_mut().zip(&tips[pad + n..]).for_each(|(value, mass)| *value += mass * a);
+            out.iter_mut()
+                .zip(&tips[pad + n..])
+                .for_each(|(value, mass)| *value += mass * a);
         }
     }
 }
@@ -65,7 +76,11 @@ impl Leaves {
     /// Tips of a pair where they stand, for those that a plan states, mm at the isocentre plane. Tips that would pass each other meet.
     pub fn standing_tips_mm(&self, [low, high]: Bank) -> Bank {
         let tips = [low - self.offset_mm, high + self.offset_mm];
-        if self.offset_mm < 0.0 && tips[0] > tips[1] { [0.5 * (low + high); 2] } else { tips }
+        if self.offset_mm < 0.0 && tips[0] > tips[1] {
+            [0.5 * (low + high); 2]
+        } else {
+            tips
+        }
     }
 
     /// A sharp leaf end that lets through as much as the rounded one lies so far behind the tip that plans state, mm at the isocentre plane:
@@ -118,7 +133,11 @@ impl Leaves {
         };
         let (a, b) = (tips(row), tips(other));
         let common = [a[0].max(b[0]), a[1].min(b[1])];
-        let both = if common[0] > common[1] { 0.0 } else { open(common, 0.5) };
+        let both = if common[0] > common[1] {
+            0.0
+        } else {
+            open(common, 0.5)
+        };
         let (a, b) = (open(a, 0.5), open(b, 0.5));
         both + t.sqrt() * (a + b - 2.0 * both) + self.interleaf_transmission * (1.0 - a - b + both)
     }
@@ -135,7 +154,9 @@ fn absorption(leaves: &Leaves, behind_mm: f64, height: f64) -> f64 {
     } else {
         leaves.thickness_mm
     };
-    1.0 - leaves.transmission.powf(height * chord / leaves.thickness_mm)
+    1.0 - leaves
+        .transmission
+        .powf(height * chord / leaves.thickness_mm)
 }
 
 #[cfg(test)]
@@ -144,7 +165,11 @@ mod tests {
     use crate::Machine;
 
     fn millennium() -> Leaves {
-        Machine::resolve("generic-6mv").expect("shipped").leaves.clone().expect("leaves")
+        Machine::resolve("generic-6mv")
+            .expect("shipped")
+            .leaves
+            .clone()
+            .expect("leaves")
     }
 
     /// Brute force: length of a straight ray inside a disc, found by stepping along it.
@@ -166,7 +191,10 @@ mod tests {
                 let mu = -leaves.transmission.ln() / leaves.thickness_mm;
                 let want = 1.0 - (-mu * chord).exp();
                 let got = absorption(&leaves, behind, 1.0);
-                assert!((got - want).abs() < 1e-3, "{behind} mm, {tilt_deg} deg: {got} against {want}");
+                assert!(
+                    (got - want).abs() < 1e-3,
+                    "{behind} mm, {tilt_deg} deg: {got} against {want}"
+                );
             }
         }
         assert_eq!(absorption(&leaves, -0.1, 1.0), 0.0);
@@ -192,9 +220,14 @@ mod tests {
             };
             0.5 * ((-6000..6000).map(through).sum::<f64>() * 0.01 - 30.0)
         };
-        assert!((leaves.end_retreat_mm(1000.0) - ray(&leaves)).abs() < 0.01, "{}", ray(&leaves));
+        assert!(
+            (leaves.end_retreat_mm(1000.0) - ray(&leaves)).abs() < 0.01,
+            "{}",
+            ray(&leaves)
+        );
         leaves.transmission = 1e-6;
-        let k = -leaves.transmission.ln() * 2.0 * (2.0 * leaves.end_radius_mm).sqrt() / leaves.thickness_mm;
+        let k = -leaves.transmission.ln() * 2.0 * (2.0 * leaves.end_radius_mm).sqrt()
+            / leaves.thickness_mm;
         let want = 2.0 / (k * k) * 1000.0 / leaves.distance_mm;
         let got = leaves.end_retreat_mm(1000.0);
         assert!((got / want - 1.0).abs() < 0.02, "{got} for {want}");
@@ -220,7 +253,13 @@ mod tests {
         let pad = end.reach();
         let n = 60;
         let mut tips = vec![0.0; n + 2 * pad];
-        for (j, mass) in [(0, 0.1), (pad, 0.2), (pad + 30, 0.3), (pad + 31, 0.15), (n + 2 * pad - 1, 0.25)] {
+        for (j, mass) in [
+            (0, 0.1),
+            (pad, 0.2),
+            (pad + 30, 0.3),
+            (pad + 31, 0.15),
+            (n + 2 * pad - 1, 0.25),
+        ] {
             tips[j] = mass;
         }
         let mut out = vec![0.0; n];

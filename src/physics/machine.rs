@@ -137,14 +137,20 @@ impl Delivery {
     #[must_use]
     pub fn at_rate_of(self, beam: &case::Beam) -> Self {
         let set = beam.dose_rate_mu_min.unwrap_or(self.dose_rate_mu_min);
-        Self { dose_rate_mu_min: set.min(self.dose_rate_mu_min), ..self }
+        Self {
+            dose_rate_mu_min: set.min(self.dose_rate_mu_min),
+            ..self
+        }
     }
 }
 
 impl Leaves {
     /// The leaves in the form of a beam's MLC (leaf travel along X).
     pub fn to_case(&self) -> case::Mlc {
-        case::Mlc { axis: case::MlcAxis::X, boundaries_mm: self.boundaries_mm.clone() }
+        case::Mlc {
+            axis: case::MlcAxis::X,
+            boundaries_mm: self.boundaries_mm.clone(),
+        }
     }
 }
 

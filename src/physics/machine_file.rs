@@ -29,12 +29,20 @@ pub enum MachineError {
     )]
     Syntax { file: String, detail: String },
     #[error("machine file {file}, key '{key}': {problem}; {remedy}")]
-    Value { file: String, key: String, problem: String, remedy: String },
+    Value {
+        file: String,
+        key: String,
+        problem: String,
+        remedy: String,
+    },
 }
 
 macro_rules! asset {
     ($name:literal) => {
-        ($name, include_str!(concat!("../../assets/machines/", $name, ".toml")))
+        (
+            $name,
+            include_str!(concat!("../../assets/machines/", $name, ".toml")),
+        )
     };
 }
 
@@ -111,10 +119,15 @@ impl Machine {
         let looks_like_a_path = path.components().count() > 1 || path.extension().is_some();
         if !looks_like_a_path && !path.exists() {
             let shipped = Self::shipped().join(", ");
-            return Err(MachineError::Unknown { name: name_or_path.to_owned(), shipped });
+            return Err(MachineError::Unknown {
+                name: name_or_path.to_owned(),
+                shipped,
+            });
         }
-        let text = read_text(path, MACHINE_BYTES)
-            .map_err(|source| MachineError::Read { file: name_or_path.to_owned(), source })?;
+        let text = read_text(path, MACHINE_BYTES).map_err(|source| MachineError::Read {
+            file: name_or_path.to_owned(),
+            source,
+        })?;
         Self::parse(&text, name_or_path).map(Arc::new)
     }
 
@@ -133,7 +146,10 @@ impl Machine {
 
     fn read_shipped(name: &str) -> Result<Self, MachineError> {
         let base = name.trim_end_matches(HD120);
-        let text = MACHINES.iter().find(|(n, _)| *n == base).map_or("", |(_, text)| text);
+        let text = MACHINES
+            .iter()
+            .find(|(n, _)| *n == base)
+            .map_or("", |(_, text)| text);
         let mut machine = Self::parse(text, name)?;
         if base != name {
             machine.leaves = Some(shipped_leaves("hd120", name)?);
@@ -147,17 +163,20 @@ impl Machine {
     /// # Errors
     /// [`MachineError`].
     pub fn parse(text: &str, file: &str) -> Result<Self, MachineError> {
-        let raw: File = from_toml(text)
-            .map_err(|e| MachineError::Syntax { file: file.to_owned(), detail: beginning(&e.to_string()) })?;
+        let raw: File = from_toml(text).map_err(|e| MachineError::Syntax {
+            file: file.to_owned(),
+            detail: beginning(&e.to_string()),
+        })?;
         let check = Check { file };
-        let spectrum =
-            Spectrum::new(raw.spectrum.energies_mev, raw.spectrum.photons).map_err(|(key, problem)| {
+        let spectrum = Spectrum::new(raw.spectrum.energies_mev, raw.spectrum.photons).map_err(
+            |(key, problem)| {
                 check.fault(
                     &format!("spectrum.{key}"),
                     problem,
                     "give the share of the photons at each energy, in sum 1",
                 )
-            })?;
+            },
+        )?;
         let machine = Self {
             name: raw.name,
             description: raw.description,
@@ -194,7 +213,12 @@ impl Machine {
             check.range("focal_source.sigma_mm", sigma, 0.0, 10.0)?;
         }
         if let Some(s) = &self.extra_focal {
-            check.range("extra_focal_source.distance_mm", s.distance_mm, 10.0, 0.3 * self.sad_mm)?;
+            check.range(
+                "extra_focal_source.distance_mm",
+                s.distance_mm,
+                10.0,
+                0.3 * self.sad_mm,
+            )?;
             check.range("extra_focal_source.sigma_mm", s.sigma_mm, 1.0, 100.0)?;
             check.range("extra_focal_source.share", s.share, 0.0, 0.5)?;
         }
@@ -214,30 +238,64 @@ impl Machine {
             check.range("electrons.sigma_mm", e.sigma_mm, 1.0, 500.0)?;
         }
         let below_source = self.extra_focal.map_or(1.0, |s| s.distance_mm + 1.0);
-        check.range("jaws.x_distance_mm", self.jaws.x_distance_mm, below_source, 0.7 * self.sad_mm)?;
-        check.range("jaws.y_distance_mm", self.jaws.y_distance_mm, below_source, 0.7 * self.sad_mm)?;
+        check.range(
+            "jaws.x_distance_mm",
+            self.jaws.x_distance_mm,
+            below_source,
+            0.7 * self.sad_mm,
+        )?;
+        check.range(
+            "jaws.y_distance_mm",
+            self.jaws.y_distance_mm,
+            below_source,
+            0.7 * self.sad_mm,
+        )?;
         check.range("jaws.transmission", self.jaws.transmission, 0.0, 0.5)?;
         if let Some(leaves) = &self.leaves {
             leaves.check(check, below_source, 0.7 * self.sad_mm)?;
             // A gap that let through less than its width would be no gap of rounded ends.
             let least_mm = -leaves.rounded_end_mm(self.sad_mm);
-            check.range("leaf_offset_mm", leaves.offset_mm, least_mm, MOST_LEAF_OFFSET_MM)?;
+            check.range(
+                "leaf_offset_mm",
+                leaves.offset_mm,
+                least_mm,
+                MOST_LEAF_OFFSET_MM,
+            )?;
             // Joints between leaves may not overlap.
             let widths = leaves.boundaries_mm.windows(2).map(|w| w[1] - w[0]);
-            let narrowest_mm = widths.fold(f64::INFINITY, f64::min) * leaves.distance_mm / self.sad_mm;
+            let narrowest_mm =
+                widths.fold(f64::INFINITY, f64::min) * leaves.distance_mm / self.sad_mm;
             check.range("mlc.tongue_mm", leaves.tongue_mm, 0.0, narrowest_mm)?;
         }
-        if let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = self.calibration {
+        if let Calibration::Reference {
+            field_mm,
+            ssd_mm,
+            depth_mm,
+            gy_per_mu,
+        } = self.calibration
+        {
             for side in field_mm {
                 check.range("calibration.field_mm", side, 10.0, 400.0)?;
             }
-            check.range("calibration.ssd_mm", ssd_mm, 0.5 * self.sad_mm, 2.0 * self.sad_mm)?;
+            check.range(
+                "calibration.ssd_mm",
+                ssd_mm,
+                0.5 * self.sad_mm,
+                2.0 * self.sad_mm,
+            )?;
             check.range("calibration.depth_mm", depth_mm, 1.0, 300.0)?;
-            check.range("calibration.gy_per_mu", gy_per_mu, GY_PER_MU[0], GY_PER_MU[1])?;
+            check.range(
+                "calibration.gy_per_mu",
+                gy_per_mu,
+                GY_PER_MU[0],
+                GY_PER_MU[1],
+            )?;
         }
         check_trays(&self.trays, check)?;
         self.couch.iter().try_for_each(|couch| couch.check(check))?;
-        self.delivery.iter().try_for_each(|delivery| delivery.check(check))
+        self.delivery
+            .iter()
+            .try_for_each(|delivery| delivery.check(check))
     }
 }
 
@@ -245,9 +303,19 @@ impl Leaves {
     fn check(&self, check: &Check, nearest_mm: f64, farthest_mm: f64) -> Result<(), MachineError> {
         check.range("mlc.distance_mm", self.distance_mm, nearest_mm, farthest_mm)?;
         check.range("mlc.thickness_mm", self.thickness_mm, 10.0, 200.0)?;
-        check.range("mlc.end_radius_mm", self.end_radius_mm, 0.5 * self.thickness_mm, 1000.0)?;
+        check.range(
+            "mlc.end_radius_mm",
+            self.end_radius_mm,
+            0.5 * self.thickness_mm,
+            1000.0,
+        )?;
         check.range("mlc.transmission", self.transmission, 1e-6, 0.5)?;
-        check.range("mlc.interleaf_transmission", self.interleaf_transmission, self.transmission, 0.5)?;
+        check.range(
+            "mlc.interleaf_transmission",
+            self.interleaf_transmission,
+            self.transmission,
+            0.5,
+        )?;
         let key = "mlc.boundaries_mm";
         let sides = check_leaf_boundaries(&self.boundaries_mm);
         sides.map_err(|why| check.fault(key, why.to_string(), "list the sides of the leaves"))?;
@@ -259,10 +327,16 @@ fn check_trays(trays: &BTreeMap<String, f64>, check: &Check) -> Result<(), Machi
     for (id, factor) in trays {
         if id.is_empty() || plain(id).trim() != id {
             let problem = format!("'{}' is no identifier of an accessory", plain(id));
-            let remedy = "write it as plans have it, without spaces at its ends (General Accessory ID)";
+            let remedy =
+                "write it as plans have it, without spaces at its ends (General Accessory ID)";
             return Err(check.fault("trays", problem, remedy));
         }
-        check.range(&format!("trays.{id}"), *factor, PASSING_SHARE[0], PASSING_SHARE[1])?;
+        check.range(
+            &format!("trays.{id}"),
+            *factor,
+            PASSING_SHARE[0],
+            PASSING_SHARE[1],
+        )?;
     }
     Ok(())
 }
@@ -270,7 +344,12 @@ fn check_trays(trays: &BTreeMap<String, f64>, check: &Check) -> Result<(), Machi
 impl CouchFactor {
     /// A range past gantry 0 is one of which the ends were exchanged: from above no beam comes through the couch.
     fn check(&self, check: &Check) -> Result<(), MachineError> {
-        check.range("couch.factor", self.factor, PASSING_SHARE[0], PASSING_SHARE[1])?;
+        check.range(
+            "couch.factor",
+            self.factor,
+            PASSING_SHARE[0],
+            PASSING_SHARE[1],
+        )?;
         let key = "couch.gantry_deg";
         let fault = |problem: String| {
             let remedy = "list ranges of gantry angles (IEC 61217) at which beams come through the couch, as [[110.0, 250.0]]";
@@ -301,9 +380,24 @@ impl CouchFactor {
 impl Delivery {
     /// Ranges reach some ten times beyond the linacs in use: a slip of the unit is refused.
     fn check(&self, check: &Check) -> Result<(), MachineError> {
-        check.range("delivery.dose_rate_mu_min", self.dose_rate_mu_min, 1.0, 20_000.0)?;
-        check.range("delivery.gantry_speed_deg_s", self.gantry_speed_deg_s, 0.1, 60.0)?;
-        check.range("delivery.leaf_speed_mm_s", self.leaf_speed_mm_s, 1.0, 1000.0)?;
+        check.range(
+            "delivery.dose_rate_mu_min",
+            self.dose_rate_mu_min,
+            1.0,
+            20_000.0,
+        )?;
+        check.range(
+            "delivery.gantry_speed_deg_s",
+            self.gantry_speed_deg_s,
+            0.1,
+            60.0,
+        )?;
+        check.range(
+            "delivery.leaf_speed_mm_s",
+            self.leaf_speed_mm_s,
+            1.0,
+            1000.0,
+        )?;
         check.range("delivery.min_gap_mm", self.min_gap_mm, 0.0, 20.0)?;
         check.range("delivery.max_span_mm", self.max_span_mm, 10.0, 800.0)
     }
@@ -313,7 +407,10 @@ impl Leaves {
     /// The sets of leaves that come with the program, each with the source of its layout in its file.
     pub fn shipped() -> Vec<Self> {
         let name = |full: &str| full.trim_start_matches("mlc/").to_owned();
-        LEAVES.iter().filter_map(|(full, _)| shipped_leaves(&name(full), full).ok()).collect()
+        LEAVES
+            .iter()
+            .filter_map(|(full, _)| shipped_leaves(&name(full), full).ok())
+            .collect()
     }
 }
 
@@ -326,15 +423,24 @@ fn shipped_leaves(name: &str, file: &str) -> Result<Leaves, MachineError> {
             "write \"millennium120\", \"hd120\", or a table [mlc] of your own",
         ));
     };
-    from_toml(text).map_err(|e| MachineError::Syntax { file: full, detail: e.to_string() })
+    from_toml(text).map_err(|e| MachineError::Syntax {
+        file: full,
+        detail: e.to_string(),
+    })
 }
 
 /// The name of the shipped set that leaves are, if they are one.
 pub(super) fn shipped_leaves_name(leaves: &Leaves) -> Option<&'static str> {
-    LEAVES.iter().map(|(full, _)| full.trim_start_matches("mlc/")).find(|name| {
-        let as_here = |shipped: Leaves| Leaves { offset_mm: leaves.offset_mm, ..shipped };
-        shipped_leaves(name, name).is_ok_and(|shipped| as_here(shipped) == *leaves)
-    })
+    LEAVES
+        .iter()
+        .map(|(full, _)| full.trim_start_matches("mlc/"))
+        .find(|name| {
+            let as_here = |shipped: Leaves| Leaves {
+                offset_mm: leaves.offset_mm,
+                ..shipped
+            };
+            shipped_leaves(name, name).is_ok_and(|shipped| as_here(shipped) == *leaves)
+        })
 }
 
 /// A machine file as it stands on disk.
@@ -394,8 +500,10 @@ struct FocalSource {
 fn leaves_of(entry: toml::Value, file: &str) -> Result<Leaves, MachineError> {
     match entry {
         toml::Value::String(name) => shipped_leaves(&name, file),
-        table => Leaves::deserialize(table)
-            .map_err(|e| MachineError::Syntax { file: file.to_owned(), detail: format!("in [mlc]: {e} ") }),
+        table => Leaves::deserialize(table).map_err(|e| MachineError::Syntax {
+            file: file.to_owned(),
+            detail: format!("in [mlc]: {e} "),
+        }),
     }
 }
 
@@ -405,12 +513,21 @@ fn leaves_with_offset(
     offset_mm: Option<f64>,
     check: &Check<'_>,
 ) -> Result<Option<Leaves>, MachineError> {
-    let leaves = entry.map(|entry| leaves_of(entry, check.file)).transpose()?;
+    let leaves = entry
+        .map(|entry| leaves_of(entry, check.file))
+        .transpose()?;
     match (leaves, offset_mm) {
-        (Some(leaves), Some(offset_mm)) => Ok(Some(Leaves { offset_mm, ..leaves })),
+        (Some(leaves), Some(offset_mm)) => Ok(Some(Leaves {
+            offset_mm,
+            ..leaves
+        })),
         (None, Some(mm)) => {
             let problem = format!("it is {mm}, and the machine has no leaves");
-            Err(check.fault("leaf_offset_mm", problem, "leave it out, or name the leaves (mlc)"))
+            Err(check.fault(
+                "leaf_offset_mm",
+                problem,
+                "leave it out, or name the leaves (mlc)",
+            ))
         }
         (leaves, None) => Ok(leaves),
     }
@@ -441,143 +558,4 @@ impl Check<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_shipped_machine_reads() {
-        let names = Machine::shipped();
-        assert_eq!(names.len(), 9);
-        for name in names {
-            let m = Machine::resolve(&name).unwrap_or_else(|e| panic!("{name}: {e}"));
-            assert_eq!(m.name, name);
-            assert_eq!(m.leaves.is_some(), name != "point-6mv", "{name}");
-            assert_eq!(m.delivery.is_some(), name != "point-6mv", "{name}");
-        }
-    }
-
-    #[test]
-    fn point_6mv_is_the_machine_of_the_issue() {
-        let m = Machine::resolve("point-6mv").expect("shipped");
-        // spectra/README.md: mean energy 1.8985 MeV by number.
-        assert!((m.spectrum.mean_energy_mev() - 1.8985).abs() < 1e-3, "{}", m.spectrum.mean_energy_mev());
-        assert_eq!(m.calibration, Calibration::PhotonFluence {});
-        assert!(m.extra_focal.is_none() && m.electrons.is_none() && m.focal_sigma_mm == [0.0, 0.0]);
-        assert_eq!((m.softening(10.0), m.off_axis.at(150.0)), (1.0, 1.0));
-    }
-
-    /// Each wrong file, and what its message must name.
-    #[test]
-    fn wrong_files_say_what_is_wrong_and_where() {
-        let good = MACHINES[0].1;
-        let cases = [
-            ("sad_mm = 1000.0", "sad_mm = nan", vec!["sad_mm", "NaN"]),
-            ("sad_mm = 1000.0", "sad_mm = -5.0", vec!["sad_mm", "-5", "from 100 to 5000"]),
-            ("sad_mm = 1000.0", "sad = 1000.0", vec!["sad", "README.md"]),
-            ("transmission = 0.01", "transmission = 1.5", vec!["jaws.transmission", "1.5"]),
-            ("mlc = \"millennium120\"", "mlc = \"mlc-x\"", vec!["mlc-x", "millennium120"]),
-            ("off_axis = [[0.0, 1.0]", "off_axis = [[0.0, 0.5]", vec!["off_axis", "0.5", "[0.0, 1.0]"]),
-            ("off_axis = [[0.0, 1.0]", "off_axis = [[99.0, 1.0]", vec!["off_axis", "ascend"]),
-            ("kind = \"reference\"", "kind = \"magic\"", vec!["magic"]),
-            ("photons = [", "photons = [0.5,", vec!["spectrum.photons", "25"]),
-            ("leaf_speed_mm_s = 25.0", "leaf_speed_mm_s = nan", vec!["delivery.leaf_speed_mm_s", "NaN"]),
-            ("min_gap_mm = 0.5", "min_gap_mm = -0.5", vec!["delivery.min_gap_mm", "-0.5", "from 0 to 20"]),
-            ("dose_rate_mu_min = 600.0", "dose_rate = 600.0", vec!["dose_rate", "README.md"]),
-            ("max_span_mm = 150.0\n", "", vec!["max_span_mm"]),
-            (
-                "sad_mm = 1000.0",
-                "sad_mm = 1000.0\nleaf_offset_mm = 30.0",
-                vec!["leaf_offset_mm", "30", "to 3"],
-            ),
-            ("interdigitates = true", "interdigitates = 1", vec!["interdigitates", "boolean"]),
-        ];
-        for (from, to, wants) in cases {
-            assert!(good.contains(from), "{from}");
-            let e = Machine::parse(&good.replace(from, to), "my.toml").expect_err(to).to_string();
-            for want in wants.iter().chain(&["my.toml"]) {
-                assert!(e.contains(want), "'{to}' gave: {e}");
-            }
-        }
-        let doubled = good.replacen("photons = [\n  ", "photons = [\n  1", 1);
-        let e = Machine::parse(&doubled, "my.toml").expect_err("does not sum to 1").to_string();
-        assert!(e.contains("spectrum.photons") && e.contains("sum"), "{e}");
-    }
-
-    #[test]
-    fn factors_of_trays_and_couch_are_read_and_checked() {
-        let with = |tables: &str| Machine::parse(&format!("{}\n{tables}\n", MACHINES[0].1), "my.toml");
-        let couch = "[couch]\nfactor = 0.975\ngantry_deg = ";
-        let machine =
-            with(&format!("[trays]\n\"Tray 1\" = 0.97\nT2 = 1\n{couch}[[110.0, 170.0], [190, 250]]"));
-        let machine = machine.expect("a machine");
-        assert_eq!(machine.trays, [("T2".to_owned(), 1.0), ("Tray 1".to_owned(), 0.97)].into());
-        let gantry_deg = vec![[110.0, 170.0], [190.0, 250.0]];
-        assert_eq!(machine.couch, Some(CouchFactor { factor: 0.975, gantry_deg }));
-        for (tables, wants) in [
-            ("[trays]\nT1 = 97".to_owned(), vec!["trays.T1", "97", "from 0.5 to 1"]),
-            ("[trays]\nT1 = 0.03".to_owned(), vec!["trays.T1", "0.03"]),
-            ("[trays]\nT1 = nan".to_owned(), vec!["trays.T1", "NaN"]),
-            ("[trays]\n\"\" = 0.97".to_owned(), vec!["'trays'", "no identifier"]),
-            ("[trays]\n\" T1\" = 0.97".to_owned(), vec!["' T1'", "without spaces"]),
-            ("[trays]\nT1 = 0.97\nT1 = 0.98".to_owned(), vec!["T1", "duplicate"]),
-            ("[couch]\nfactor = 0.975".to_owned(), vec!["gantry_deg"]),
-            (format!("{couch}[]"), vec!["couch.gantry_deg", "no range", "[[110.0, 250.0]]"]),
-            (format!("{couch}[[250.0, 110.0]]"), vec!["couch.gantry_deg", "[250, 110]", "from above"]),
-            (format!("{couch}[[-110.0, 110.0]]"), vec!["couch.gantry_deg", "[-110, 110]"]),
-            (format!("{couch}[[110.0, nan]]"), vec!["couch.gantry_deg", "NaN"]),
-            (format!("{couch}[[110.0, 200.0], [190.0, 250.0]]"), vec!["couch.gantry_deg", "begins at 190"]),
-            (format!("{couch}[[110.0, 180.0, 250.0]]"), vec!["README.md"]),
-            (format!("{couch}[[110.0, 250.0]]").replace("0.975", "2.5"), vec!["couch.factor", "2.5"]),
-        ] {
-            let e = with(&tables).expect_err(&tables).to_string();
-            assert!(wants.iter().chain(&["my.toml"]).all(|want| e.contains(want)), "'{tables}' gave: {e}");
-        }
-    }
-
-    #[test]
-    fn leaves_may_be_spelt_out_and_are_checked() {
-        let good = MACHINES[0].1.replace("mlc = \"millennium120\"\n", "");
-        let table = "\n[mlc]\nname = \"own\"\ndescription = \"\"\ndistance_mm = 500.0\nthickness_mm = 60.0\n\
-             end_radius_mm = 80.0\ntransmission = 0.01\ninterleaf_transmission = 0.02\ntongue_mm = 0.3\n\
-             boundaries_mm = [-10.0, 0.0, 10.0]\n";
-        let m = Machine::parse(&format!("{good}{table}"), "my.toml").expect("a machine");
-        assert_eq!(m.leaves.map(|l| l.boundaries_mm), Some(vec![-10.0, 0.0, 10.0]));
-        let bad = table.replace("0.0, 10.0]", "0.0, -3.0]");
-        let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("not ascending").to_string();
-        assert!(e.contains("mlc.boundaries_mm") && e.contains("ascend"), "{e}");
-        // 12 cm in m; and joints of 1.6 mm x 1000 / 500 between leaves of 2 mm.
-        let bad = table.replace("[-10.0, 0.0, 10.0]", "[-0.06, 0.0, 0.06]");
-        let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("in metres").to_string();
-        assert!(e.contains("mlc.boundaries_mm") && e.contains("leaf pair 1 is 0.060 mm wide"), "{e}");
-        let bad = table
-            .replace("[-10.0, 0.0, 10.0]", "[-2.0, 0.0, 2.0]")
-            .replace("tongue_mm = 0.3", "tongue_mm = 1.6");
-        let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("joints overlap").to_string();
-        assert!(e.contains("mlc.tongue_mm") && e.contains("from 0 to 1"), "{e}");
-        let bad = table.replace("tongue_mm = 0.3\n", "");
-        let e = Machine::parse(&format!("{good}{bad}"), "my.toml").expect_err("incomplete").to_string();
-        assert!(e.contains("tongue_mm"), "{e}");
-    }
-
-    #[test]
-    fn unknown_names_and_paths_are_told_apart() {
-        let e = Machine::resolve("generic-7mv").expect_err("unknown").to_string();
-        assert!(e.contains("generic-7mv") && e.contains("generic-6mv") && e.contains("path"), "{e}");
-        let e = Machine::resolve("no/such/file.toml").expect_err("unreadable").to_string();
-        assert!(e.contains("no/such/file.toml"), "{e}");
-    }
-
-    /// The makers' layouts: pairs, half width, narrow leaves.
-    #[test]
-    fn leaf_sides_are_those_of_the_makers() {
-        for (name, pairs, half, narrow) in [("millennium120", 60, 200.0, 5.0), ("hd120", 60, 110.0, 2.5)] {
-            let b = shipped_leaves(name, "test").expect("shipped").boundaries_mm;
-            assert_eq!((b.len(), b[0], b[pairs]), (pairs + 1, -half, half), "{name}");
-            assert_eq!(b[30], 0.0);
-            assert_eq!(b[31] - b[30], narrow);
-            assert_eq!(b[1] - b[0], 2.0 * narrow);
-            let narrow_leaves = b.windows(2).filter(|w| (w[1] - w[0] - narrow).abs() < 1e-9).count();
-            assert_eq!(narrow_leaves, if name == "hd120" { 32 } else { 40 });
-        }
-    }
-}
+mod tests;

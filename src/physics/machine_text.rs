@@ -18,12 +18,20 @@ impl Machine {
         comment(&mut text, "");
         let _ = writeln!(text, "name = {}", quoted(&self.name));
         let _ = writeln!(text, "description = {}", quoted(&self.description));
-        let _ = writeln!(text, "nominal_mv = {:?}\nsad_mm = {:?}", self.nominal_mv, self.sad_mm);
-        for (key, sentences) in
-            [("not_fitted", &self.not_fitted), ("outside_tolerance", &self.outside_tolerance)]
-        {
+        let _ = writeln!(
+            text,
+            "nominal_mv = {:?}\nsad_mm = {:?}",
+            self.nominal_mv, self.sad_mm
+        );
+        for (key, sentences) in [
+            ("not_fitted", &self.not_fitted),
+            ("outside_tolerance", &self.outside_tolerance),
+        ] {
             if !sentences.is_empty() {
-                let lines: String = sentences.iter().map(|text| format!("  {},\n", quoted(text))).collect();
+                let lines: String = sentences
+                    .iter()
+                    .map(|text| format!("  {},\n", quoted(text)))
+                    .collect();
                 let _ = writeln!(text, "{key} = [\n{lines}]");
             }
         }
@@ -37,20 +45,43 @@ impl Machine {
         }
         for (key, curve) in [("off_axis", &self.off_axis), ("softening", &self.softening)] {
             comment(&mut text, key);
-            let points = curve.points().iter().map(|p| [rounded(p[0]), rounded(p[1])]).collect::<Vec<_>>();
+            let points = curve
+                .points()
+                .iter()
+                .map(|p| [rounded(p[0]), rounded(p[1])])
+                .collect::<Vec<_>>();
             let _ = writeln!(text, "{key} = {points:?}");
         }
         text.push('\n');
         comment(&mut text, "spectrum");
         let numbers = |values: &[f64]| values.iter().map(|v| rounded(*v)).collect::<Vec<_>>();
-        let _ = writeln!(text, "[spectrum]\nenergies_mev = {:?}", numbers(&self.spectrum.energies_mev));
-        let _ = writeln!(text, "photons = {:?}\n", numbers(&self.spectrum.photon_weights));
+        let _ = writeln!(
+            text,
+            "[spectrum]\nenergies_mev = {:?}",
+            numbers(&self.spectrum.energies_mev)
+        );
+        let _ = writeln!(
+            text,
+            "photons = {:?}\n",
+            numbers(&self.spectrum.photon_weights)
+        );
         comment(&mut text, "focal_source");
-        let _ = writeln!(text, "[focal_source]\nsigma_mm = {:?}\n", self.focal_sigma_mm.map(rounded));
+        let _ = writeln!(
+            text,
+            "[focal_source]\nsigma_mm = {:?}\n",
+            self.focal_sigma_mm.map(rounded)
+        );
         if let Some(e) = &self.extra_focal {
             comment(&mut text, "extra_focal_source");
             let _ = writeln!(text, "[extra_focal_source]");
-            keys(&mut text, &[("distance_mm", e.distance_mm), ("sigma_mm", e.sigma_mm), ("share", e.share)]);
+            keys(
+                &mut text,
+                &[
+                    ("distance_mm", e.distance_mm),
+                    ("sigma_mm", e.sigma_mm),
+                    ("share", e.share),
+                ],
+            );
         }
         if let Some(e) = &self.electrons {
             comment(&mut text, "electrons");
@@ -105,9 +136,21 @@ fn calibration(text: &mut String, calibration: &Calibration) {
     let _ = writeln!(text, "[calibration]");
     match calibration {
         Calibration::PhotonFluence {} => text.push_str("kind = \"photon_fluence\"\n"),
-        Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } => {
+        Calibration::Reference {
+            field_mm,
+            ssd_mm,
+            depth_mm,
+            gy_per_mu,
+        } => {
             let _ = writeln!(text, "kind = \"reference\"\nfield_mm = {field_mm:?}");
-            keys(text, &[("ssd_mm", *ssd_mm), ("depth_mm", *depth_mm), ("gy_per_mu", *gy_per_mu)]);
+            keys(
+                text,
+                &[
+                    ("ssd_mm", *ssd_mm),
+                    ("depth_mm", *depth_mm),
+                    ("gy_per_mu", *gy_per_mu),
+                ],
+            );
         }
     }
 }
@@ -115,8 +158,9 @@ fn calibration(text: &mut String, calibration: &Calibration) {
 /// Factors of trays and couch.
 fn attenuators(text: &mut String, machine: &Machine) {
     if !machine.trays.is_empty() {
-        let factor =
-            |(id, factor): (&String, &f64)| (plain(id).into_owned(), toml::Value::Float(rounded(*factor)));
+        let factor = |(id, factor): (&String, &f64)| {
+            (plain(id).into_owned(), toml::Value::Float(rounded(*factor)))
+        };
         let trays: toml::Table = machine.trays.iter().map(factor).collect();
         let _ = writeln!(text, "\n[trays]\n{trays}");
     }
@@ -160,35 +204,60 @@ mod tests {
     /// Every shipped machine, and one with leaves of its own, is what its text says, within the six digits.
     #[test]
     fn a_text_is_read_back_as_its_machine() {
-        let mut machines: Vec<Machine> =
-            Machine::shipped().iter().map(|n| (*Machine::resolve(n).unwrap()).clone()).collect();
+        let mut machines: Vec<Machine> = Machine::shipped()
+            .iter()
+            .map(|n| (*Machine::resolve(n).unwrap()).clone())
+            .collect();
         let mut own = machines[0].clone();
         own.name = "a \"quoted\"\nname".to_owned();
         own.leaves.as_mut().unwrap().tongue_mm = 0.7;
         own.delivery.as_mut().unwrap().interdigitates = false;
-        own.not_fitted = vec!["focal-x stopped at \"0.2\"".to_owned(), "electron-share stopped".to_owned()];
+        own.not_fitted = vec![
+            "focal-x stopped at \"0.2\"".to_owned(),
+            "electron-share stopped".to_owned(),
+        ];
         own.outside_tolerance = vec!["depth dose of 60 mm".to_owned()];
-        own.trays = [("T1", 0.97), ("a \"tray\" of 'mine'", 0.5), ("[x] = 1 #", 1.0)]
-            .map(|(id, f)| (id.to_owned(), f))
-            .into();
-        own.couch = Some(CouchFactor { factor: 0.975, gantry_deg: vec![[110.0, 170.5], [190.0, 250.0]] });
+        own.trays = [
+            ("T1", 0.97),
+            ("a \"tray\" of 'mine'", 0.5),
+            ("[x] = 1 #", 1.0),
+        ]
+        .map(|(id, f)| (id.to_owned(), f))
+        .into();
+        own.couch = Some(CouchFactor {
+            factor: 0.975,
+            gantry_deg: vec![[110.0, 170.5], [190.0, 250.0]],
+        });
         machines.push(own);
         for machine in machines {
             let text = machine.to_text(&|key| vec![format!("on '{key}'\nname = 3")]);
             let read = Machine::parse(&text, "written").unwrap_or_else(|e| panic!("{e}\n{text}"));
             assert_eq!(read.name, plain(&machine.name));
-            assert_eq!((&read.leaves, read.calibration), (&machine.leaves, machine.calibration));
+            assert_eq!(
+                (&read.leaves, read.calibration),
+                (&machine.leaves, machine.calibration)
+            );
             assert_eq!(read.delivery, machine.delivery);
             assert_eq!((&read.trays, &read.couch), (&machine.trays, &machine.couch));
             assert_eq!(read.not_fitted, machine.not_fitted);
             assert_eq!(read.outside_tolerance, machine.outside_tolerance);
-            assert_eq!((&read.off_axis, read.electrons), (&machine.off_axis, machine.electrons));
+            assert_eq!(
+                (&read.off_axis, read.electrons),
+                (&machine.off_axis, machine.electrons)
+            );
             assert_eq!(
                 (read.focal_sigma_mm, read.extra_focal),
                 (machine.focal_sigma_mm, machine.extra_focal)
             );
-            let pairs = read.spectrum.photon_weights.iter().zip(&machine.spectrum.photon_weights);
-            assert!(pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) < 1e-5, "{text}");
+            let pairs = read
+                .spectrum
+                .photon_weights
+                .iter()
+                .zip(&machine.spectrum.photon_weights);
+            assert!(
+                pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max) < 1e-5,
+                "{text}"
+            );
         }
     }
 }

@@ -87,9 +87,15 @@ impl Material {
     }
 
     fn mixed(self, energy_mev: f64, table: impl Fn(&Tables) -> &LogLog) -> f64 {
-        let at = |m: Self| TABLES[m as usize].as_ref().map_or(0.0, |t| table(t).at(energy_mev));
+        let at = |m: Self| {
+            TABLES[m as usize]
+                .as_ref()
+                .map_or(0.0, |t| table(t).at(energy_mev))
+        };
         match self {
-            Self::Spongiosa => (at(Self::CorticalBone) + at(Self::Adipose) + at(Self::Muscle)) / 3.0,
+            Self::Spongiosa => {
+                (at(Self::CorticalBone) + at(Self::Adipose) + at(Self::Muscle)) / 3.0
+            }
             m => at(m),
         }
     }
@@ -108,13 +114,20 @@ impl Attenuation {
             .into_iter()
             .flat_map(|m| energies_mev.iter().map(move |&e| m.mu_over_rho_cm2_g(e)))
             .collect();
-        Self { energies: energies_mev.len(), mu_over_rho_cm2_g }
+        Self {
+            energies: energies_mev.len(),
+            mu_over_rho_cm2_g,
+        }
     }
 
     /// One value an energy, for a material class as the volumes hold it (`Material as u8`); water for a class that
     /// does not exist.
     pub fn of_class(&self, class: u8) -> &[f64] {
-        let m = if usize::from(class) < Material::ALL.len() { class } else { Material::Water as u8 };
+        let m = if usize::from(class) < Material::ALL.len() {
+            class
+        } else {
+            Material::Water as u8
+        };
         let start = usize::from(m) * self.energies;
         &self.mu_over_rho_cm2_g[start..start + self.energies]
     }
@@ -134,12 +147,17 @@ struct LogLog {
 impl LogLog {
     fn new(points: impl Iterator<Item = (f64, f64)>) -> Self {
         let (ln_energy, ln_value) = points.map(|(e, v)| (e.ln(), v.ln())).unzip();
-        Self { ln_energy, ln_value }
+        Self {
+            ln_energy,
+            ln_value,
+        }
     }
 
     fn at(&self, energy_mev: f64) -> f64 {
         let n = self.ln_energy.len();
-        let x = energy_mev.ln().clamp(self.ln_energy[0], self.ln_energy[n - 1]);
+        let x = energy_mev
+            .ln()
+            .clamp(self.ln_energy[0], self.ln_energy[n - 1]);
         let i = self.ln_energy.partition_point(|&e| e <= x).clamp(1, n - 1);
         let (x0, x1) = (self.ln_energy[i - 1], self.ln_energy[i]);
         let t = if x1 > x0 { (x - x0) / (x1 - x0) } else { 1.0 };
@@ -202,11 +220,18 @@ mod tests {
     fn xcom_agrees_with_nist_once_coherent_is_added_back() {
         let mut compared = 0;
         for m in Material::ALL {
-            let Some((partial, nist)) = source(m) else { continue };
+            let Some((partial, nist)) = source(m) else {
+                continue;
+            };
             let coherent = LogLog::new(rows(partial).map(|(e, v)| (e, v[0])));
             for (e, v) in rows(nist).filter(|(e, _)| (0.02..=20.0).contains(e)) {
                 let got = m.mu_over_rho_cm2_g(e) + coherent.at(e);
-                assert!((got / v[0] - 1.0).abs() < 0.003, "{} at {e} MeV: {got} against {}", m.name(), v[0]);
+                assert!(
+                    (got / v[0] - 1.0).abs() < 0.003,
+                    "{} at {e} MeV: {got} against {}",
+                    m.name(),
+                    v[0]
+                );
                 compared += 1;
             }
         }
@@ -226,7 +251,12 @@ mod tests {
         for m in Material::ALL {
             let per_electron = m.mu_over_rho_cm2_g(1.0) / m.electrons_per_gram();
             let water = Material::Water.mu_over_rho_cm2_g(1.0);
-            assert!((per_electron / water - 1.0).abs() < 0.01, "{}: {}", m.name(), per_electron / water);
+            assert!(
+                (per_electron / water - 1.0).abs() < 0.01,
+                "{}: {}",
+                m.name(),
+                per_electron / water
+            );
         }
     }
 

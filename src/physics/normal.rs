@@ -9,8 +9,11 @@ const STEPS_PER_SIGMA: usize = 128;
 const HALF: usize = REACH as usize * STEPS_PER_SIGMA;
 
 /// Cumulative distribution at -6 .. 6 in steps of 1/128; linear interpolation is within 2e-6.
-static CUMULATIVE: LazyLock<Vec<f64>> =
-    LazyLock::new(|| (0..=2 * HALF).map(|i| exact(i as f64 / STEPS_PER_SIGMA as f64 - REACH)).collect());
+static CUMULATIVE: LazyLock<Vec<f64>> = LazyLock::new(|| {
+    (0..=2 * HALF)
+        .map(|i| exact(i as f64 / STEPS_PER_SIGMA as f64 - REACH))
+        .collect()
+});
 
 /// Probability that a standard normal variable is below `x`.
 pub fn cumulative(x: f64) -> f64 {
@@ -20,7 +23,9 @@ pub fn cumulative(x: f64) -> f64 {
 /// Its integral at the same places.
 static INTEGRAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
     let at = |x: f64| x * exact(x) + density(x);
-    (0..=2 * HALF).map(|i| at(i as f64 / STEPS_PER_SIGMA as f64 - REACH)).collect()
+    (0..=2 * HALF)
+        .map(|i| at(i as f64 / STEPS_PER_SIGMA as f64 - REACH))
+        .collect()
 });
 
 /// The tables of [`cumulative`] and [`cumulative_integral`]: -6 .. 6 in steps of 1/128.
@@ -45,7 +50,11 @@ fn above_edge(x: f64, edge: f64, sigma: f64, width: f64) -> f64 {
         return 0.0;
     }
     if sigma <= 0.0 {
-        return if width > 0.0 { (s / width + 0.5).clamp(0.0, 1.0) } else { 0.5 };
+        return if width > 0.0 {
+            (s / width + 0.5).clamp(0.0, 1.0)
+        } else {
+            0.5
+        };
     }
     // Below an eighth of sigma the average over the width differs from the value in its middle by under 1e-3 of it.
     if width < 0.125 * sigma {
@@ -63,7 +72,12 @@ pub fn above_moving_edge(x: f64, edge: f64, travel: f64, sigma: f64, width: f64)
     let (narrow, wide) = (width.min(travel), width.max(travel));
     // A box within half of sigma blurs as a Gaussian of its variance does, to 3e-5.
     if narrow <= 0.5 * sigma {
-        return above_edge(x, edge, (sigma * sigma + narrow * narrow / 12.0).sqrt(), wide);
+        return above_edge(
+            x,
+            edge,
+            (sigma * sigma + narrow * narrow / 12.0).sqrt(),
+            wide,
+        );
     }
     let s = x - edge;
     let (far, near) = (0.5 * (wide + narrow), 0.5 * (wide - narrow));
@@ -128,9 +142,13 @@ mod tests {
     /// Abramowitz and Stegun, Table 26.1.
     #[test]
     fn published_values() {
-        for (x, want) in
-            [(0.0, 0.5), (0.5, 0.6914624613), (1.0, 0.8413447461), (2.0, 0.9772498681), (3.5, 0.9997673709)]
-        {
+        for (x, want) in [
+            (0.0, 0.5),
+            (0.5, 0.6914624613),
+            (1.0, 0.8413447461),
+            (2.0, 0.9772498681),
+            (3.5, 0.9997673709),
+        ] {
             assert!((exact(x) - want).abs() < 1e-9, "{x}");
             assert!(
                 (cumulative(x) - want).abs() < 3e-6 && (cumulative(-x) - (1.0 - want)).abs() < 3e-6,
@@ -145,14 +163,22 @@ mod tests {
     /// The closed form over a width against a plain sum of values.
     #[test]
     fn the_average_over_a_width_is_the_mean_of_the_values() {
-        for (x, sigma, width) in [(0.3, 0.8, 2.5), (-1.0, 0.5, 1.0), (0.1, 0.2, 5.0), (2.0, 1.0, 0.1)] {
+        for (x, sigma, width) in [
+            (0.3, 0.8, 2.5),
+            (-1.0, 0.5, 1.0),
+            (0.1, 0.2, 5.0),
+            (2.0, 1.0, 0.1),
+        ] {
             let n = 2000;
             let mean: f64 = (0..n)
                 .map(|i| exact((x + width * ((f64::from(i) + 0.5) / f64::from(n) - 0.5)) / sigma))
                 .sum::<f64>()
                 / f64::from(n);
             let got = above_edge(x, 0.0, sigma, width);
-            assert!((got - mean).abs() < 1e-3 * 0.2, "{x} {sigma} {width}: {got} against {mean}");
+            assert!(
+                (got - mean).abs() < 1e-3 * 0.2,
+                "{x} {sigma} {width}: {got} against {mean}"
+            );
         }
         assert_eq!(above_edge(1.0, 0.0, 0.0, 4.0), 0.75);
         assert_eq!(above_edge(0.0, 0.0, 0.0, 0.0), 0.5);
@@ -163,12 +189,23 @@ mod tests {
     fn the_average_over_a_travel_is_the_mean_of_its_places() {
         let n = 4000;
         let mean = |of: &dyn Fn(f64) -> f64| {
-            (0..n).map(|i| of((f64::from(i) + 0.5) / f64::from(n) - 0.5)).sum::<f64>() / f64::from(n)
+            (0..n)
+                .map(|i| of((f64::from(i) + 0.5) / f64::from(n) - 0.5))
+                .sum::<f64>()
+                / f64::from(n)
         };
         for sigma in [0.0, 0.4, 1.7] {
             for width in [0.0, 0.3, 2.5] {
                 for travel in [0.01, 0.6, 2.5, 90.0, 700.0] {
-                    for x in [0.0, 0.2, -0.9, 1.6, -0.4 * travel, 0.5 * travel, 0.6 * travel] {
+                    for x in [
+                        0.0,
+                        0.2,
+                        -0.9,
+                        1.6,
+                        -0.4 * travel,
+                        0.5 * travel,
+                        0.6 * travel,
+                    ] {
                         let want = mean(&|t| above_edge(x, 1.0 + t * travel, sigma, width));
                         let got = above_moving_edge(x, 1.0, travel, sigma, width);
                         let tolerance = 2e-4 + 1.0 / f64::from(n);
@@ -182,9 +219,15 @@ mod tests {
         }
         for (x, width) in [(0.3, 0.1), (-0.5, 0.8), (2.0, 30.0), (-20.0, 38.0)] {
             let want = mean(&|t| cumulative(x + width * t));
-            assert!((mean_cumulative(x, width) - want).abs() < 4e-4, "{x} {width}");
+            assert!(
+                (mean_cumulative(x, width) - want).abs() < 4e-4,
+                "{x} {width}"
+            );
         }
         assert_eq!(above_moving_edge(3.0, 0.0, 8.0, 0.0, 0.0), 0.875);
-        assert_eq!(above_moving_edge(0.3, 0.1, 0.0, 0.8, 2.5), above_edge(0.3, 0.1, 0.8, 2.5));
+        assert_eq!(
+            above_moving_edge(0.3, 0.1, 0.0, 0.8, 2.5),
+            above_edge(0.3, 0.1, 0.8, 2.5)
+        );
     }
 }

@@ -55,7 +55,10 @@ impl Patient {
         let grid = ct.hu.grid();
         let [nx, ny, nz] = grid.size();
         if let Some(mask) = body.filter(|m| m.grid().size() != grid.size()) {
-            return Err(BodyMismatch { ct: grid.size(), mask: mask.grid().size() });
+            return Err(BodyMismatch {
+                ct: grid.size(),
+                mask: mask.grid().size(),
+            });
         }
         let voxels = nx * ny * nz;
         let mut density = vec![0.0_f32; voxels];
@@ -67,22 +70,24 @@ impl Patient {
             .zip(material.par_chunks_mut(nx))
             .zip(ct.hu.data().par_chunks(nx));
         let filling = Filling::new(ct, body, given);
-        rows.with_min_len(16).enumerate().for_each(|(row, (((density, electrons), material), hu))| {
-            for (i, &hu) in hu.iter().enumerate() {
-                let (mut mixture, of_ct) = filling.at([i, row % ny, row / ny]);
-                let tissue = match mixture.is_empty() {
-                    true if of_ct > 0.0 => table.at(hu),
-                    true => continue,
-                    false => {
-                        mixture.add(of_ct, &table.at(hu));
-                        mixture.tissue()
-                    }
-                };
-                density[i] = tissue.mass_density_g_cm3;
-                electrons[i] = tissue.relative_electron_density;
-                material[i] = tissue.material as u8;
-            }
-        });
+        rows.with_min_len(16).enumerate().for_each(
+            |(row, (((density, electrons), material), hu))| {
+                for (i, &hu) in hu.iter().enumerate() {
+                    let (mut mixture, of_ct) = filling.at([i, row % ny, row / ny]);
+                    let tissue = match mixture.is_empty() {
+                        true if of_ct > 0.0 => table.at(hu),
+                        true => continue,
+                        false => {
+                            mixture.add(of_ct, &table.at(hu));
+                            mixture.tissue()
+                        }
+                    };
+                    density[i] = tissue.mass_density_g_cm3;
+                    electrons[i] = tissue.relative_electron_density;
+                    material[i] = tissue.material as u8;
+                }
+            },
+        );
         Ok(Self {
             mass_density_g_cm3: Arc::new(Volume::new(Arc::clone(grid), density)),
             relative_electron_density: Arc::new(Volume::new(Arc::clone(grid), electrons)),
@@ -104,9 +109,17 @@ impl<'a> Filling<'a> {
     /// Masks of another grid than the CT's are passed over.
     pub(super) fn new(ct: &Ct, body: Option<&'a Mask>, given: &[Given<'a>]) -> Self {
         let size = ct.hu.grid().size();
-        let given: Vec<Given<'a>> = given.iter().filter(|g| g.mask.grid().size() == size).copied().collect();
+        let given: Vec<Given<'a>> = given
+            .iter()
+            .filter(|g| g.mask.grid().size() == size)
+            .copied()
+            .collect();
         let as_scanned = { given.iter() }.filter(|g| g.is_beside_patient && g.tissue.is_none());
-        Self { as_scanned: as_scanned.map(|g| g.mask).collect(), body, given }
+        Self {
+            as_scanned: as_scanned.map(|g| g.mask).collect(),
+            body,
+            given,
+        }
     }
 
     /// The structures' part of a voxel, and the share of it that the CT's tissue fills beside them.
@@ -133,10 +146,20 @@ mod tests {
     use glam::DVec3;
 
     fn ct() -> Ct {
-        let grid =
-            Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [2.0, 2.0], [8, 8], &[0.0, 2.0, 5.0]).expect("a grid");
+        let grid = Grid::new(
+            DVec3::ZERO,
+            DVec3::X,
+            DVec3::Y,
+            [2.0, 2.0],
+            [8, 8],
+            &[0.0, 2.0, 5.0],
+        )
+        .expect("a grid");
         let hu = (0..grid.len()).map(|n| n as f32 * 10.0 - 1000.0).collect();
-        Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), hu)), PatientPosition::Ffs)
+        Ct::unnamed(
+            Arc::new(Volume::new(Arc::new(grid), hu)),
+            PatientPosition::Ffs,
+        )
     }
 
     #[test]
@@ -147,7 +170,10 @@ mod tests {
         for (n, &hu) in ct.hu.data().iter().enumerate() {
             let want = table.at(hu);
             assert_eq!(p.mass_density_g_cm3.data()[n], want.mass_density_g_cm3);
-            assert_eq!(p.relative_electron_density.data()[n], want.relative_electron_density);
+            assert_eq!(
+                p.relative_electron_density.data()[n],
+                want.relative_electron_density
+            );
             assert_eq!(p.material.data()[n], want.material as u8);
         }
     }
@@ -156,8 +182,9 @@ mod tests {
     fn outside_the_body_is_vacuum() {
         let (ct, table) = (ct(), HuTable::resolve(HuTable::DEFAULT).expect("shipped"));
         // A square of 3 to 11 mm: voxel centres 4 to 10 lie inside, those at 2 and 12 are covered to none.
-        let square =
-            |z: f64| [[3.0, 3.0], [11.0, 3.0], [11.0, 11.0], [3.0, 11.0]].map(|[x, y]| DVec3::new(x, y, z));
+        let square = |z: f64| {
+            [[3.0, 3.0], [11.0, 3.0], [11.0, 11.0], [3.0, 11.0]].map(|[x, y]| DVec3::new(x, y, z))
+        };
         let contours = [square(0.0), square(2.0), square(5.0)];
         let refs: Vec<&[DVec3]> = contours.iter().map(|c| &c[..]).collect();
         let body = Mask::from_contours(ct.hu.grid(), &refs, &|_| true).expect("a mask");

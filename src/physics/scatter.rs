@@ -56,26 +56,51 @@ impl Ray {
 impl ScatterMap {
     /// Nothing is seen yet from the points of `raster`.
     pub fn dark(source: &ExtraFocal, head: &Head, raster: Raster) -> Self {
-        Self { source: *source, head: *head, raster, planes: vec![vec![0.0; raster.len()]; PLANES_MM.len()] }
+        Self {
+            source: *source,
+            head: *head,
+            raster,
+            planes: vec![vec![0.0; raster.len()]; PLANES_MM.len()],
+        }
     }
 
     /// Adds the cells of the source that each point sees at each distance.
     pub fn add(&mut self, shutter: &Shutter<'_>) {
-        let Self { source, head, raster, planes } = self;
-        planes.par_iter_mut().zip(PLANES_MM).for_each(|(plane, offset)| {
-            let distance = head.sad_mm + offset;
-            let rays = [0, 1].map(|axis| -> Vec<Vec<Ray>> {
-                let points = 0..raster.size[axis];
-                let at = |n| rays(source, head, shutter, axis, raster.centre(axis, n), distance);
-                points.map(at).collect()
-            });
-            let by_row: Vec<Vec<f64>> = rays[0].iter().map(|along| seen_by_row(along, shutter)).collect();
-            for (line, across) in plane.chunks_mut(raster.size[0]).zip(&rays[1]) {
-                for (value, rows) in line.iter_mut().zip(&by_row) {
-                    *value += (shutter.weight * seen(across, rows)) as f32;
+        let Self {
+            source,
+            head,
+            raster,
+            planes,
+        } = self;
+        planes
+            .par_iter_mut()
+            .zip(PLANES_MM)
+            .for_each(|(plane, offset)| {
+                let distance = head.sad_mm + offset;
+                let rays = [0, 1].map(|axis| -> Vec<Vec<Ray>> {
+                    let points = 0..raster.size[axis];
+                    let at = |n| {
+                        rays(
+                            source,
+                            head,
+                            shutter,
+                            axis,
+                            raster.centre(axis, n),
+                            distance,
+                        )
+                    };
+                    points.map(at).collect()
+                });
+                let by_row: Vec<Vec<f64>> = rays[0]
+                    .iter()
+                    .map(|along| seen_by_row(along, shutter))
+                    .collect();
+                for (line, across) in plane.chunks_mut(raster.size[0]).zip(&rays[1]) {
+                    for (value, rows) in line.iter_mut().zip(&by_row) {
+                        *value += (shutter.weight * seen(across, rows)) as f32;
+                    }
                 }
-            }
-        });
+            });
     }
 
     pub fn raster(&self) -> &Raster {
@@ -90,8 +115,8 @@ impl ScatterMap {
     /// Share of the source seen from a point: isocentre plane coordinates and distance from the target along the axis.
     pub fn at(&self, at: [f64; 2], distance_mm: f64) -> f64 {
         let step = PLANES_MM[1] - PLANES_MM[0];
-        let k =
-            ((distance_mm - self.head.sad_mm - PLANES_MM[0]) / step).clamp(0.0, (PLANES_MM.len() - 1) as f64);
+        let k = ((distance_mm - self.head.sad_mm - PLANES_MM[0]) / step)
+            .clamp(0.0, (PLANES_MM.len() - 1) as f64);
         let below = (k as usize).min(PLANES_MM.len() - 2);
         let (i, s) = low_and_part(&self.raster, 0, at[0]);
         let (j, t) = low_and_part(&self.raster, 1, at[1]);
@@ -110,11 +135,18 @@ fn seen_by_row(along: &[Ray], shutter: &Shutter<'_>) -> Vec<f64> {
         };
         along.iter().map(through).sum()
     };
-    shutter.leaves.chunks_exact(shutter.raster.size[0]).map(row).collect()
+    shutter
+        .leaves
+        .chunks_exact(shutter.raster.size[0])
+        .map(row)
+        .collect()
 }
 
 fn seen(across: &[Ray], rows: &[f64]) -> f64 {
-    across.iter().map(|v| v.share * (rows[v.pixel] + v.part * (rows[v.next()] - rows[v.pixel]))).sum()
+    across
+        .iter()
+        .map(|v| v.share * (rows[v.pixel] + v.part * (rows[v.next()] - rows[v.pixel])))
+        .sum()
 }
 
 fn rays(
@@ -127,16 +159,30 @@ fn rays(
 ) -> Vec<Ray> {
     let point = point_iso_mm * distance_mm / head.sad_mm;
     let jaw = head.jaw_distance_mm[axis];
-    let window =
-        shutter.edges[axis].map(|edge| on_source(source, point, distance_mm, edge * jaw / head.sad_mm, jaw));
-    let mass = |a: f64, b: f64| (cumulative(b / source.sigma_mm) - cumulative(a / source.sigma_mm)).max(0.0);
+    let window = shutter.edges[axis]
+        .map(|edge| on_source(source, point, distance_mm, edge * jaw / head.sad_mm, jaw));
+    let mass = |a: f64, b: f64| {
+        (cumulative(b / source.sigma_mm) - cumulative(a / source.sigma_mm)).max(0.0)
+    };
     let width = 2.0 * REACH_SIGMAS * source.sigma_mm / CELLS as f64;
     let cell = |n: usize| {
         // The outermost cells take the tails along.
-        let low = if n == 0 { f64::NEG_INFINITY } else { (n as f64 - 0.5 * CELLS as f64) * width };
-        let high = if n + 1 == CELLS { f64::INFINITY } else { (n as f64 + 1.0 - 0.5 * CELLS as f64) * width };
+        let low = if n == 0 {
+            f64::NEG_INFINITY
+        } else {
+            (n as f64 - 0.5 * CELLS as f64) * width
+        };
+        let high = if n + 1 == CELLS {
+            f64::INFINITY
+        } else {
+            (n as f64 + 1.0 - 0.5 * CELLS as f64) * width
+        };
         let (open_low, open_high) = (low.max(window[0]), high.min(window[1]));
-        let open = if open_high > open_low { mass(open_low, open_high) } else { 0.0 };
+        let open = if open_high > open_low {
+            mass(open_low, open_high)
+        } else {
+            0.0
+        };
         let share = head.jaw_transmission * mass(low, high) + (1.0 - head.jaw_transmission) * open;
         let finite = |x: f64| x.clamp(-0.5 * CELLS as f64 * width, 0.5 * CELLS as f64 * width);
         let middle = if open > 0.0 {
@@ -145,7 +191,8 @@ fn rays(
             0.5 * (finite(low) + finite(high))
         };
         let leaf = head.leaf_distance_mm;
-        let at_leaves = point + (middle - point) * (distance_mm - leaf) / (distance_mm - source.distance_mm);
+        let at_leaves =
+            point + (middle - point) * (distance_mm - leaf) / (distance_mm - source.distance_mm);
         let (pixel, part) = low_and_part(shutter.raster, axis, at_leaves * head.sad_mm / leaf);
         Ray { share, pixel, part }
     };
@@ -160,7 +207,8 @@ pub fn on_source(
     through_mm: f64,
     plane_mm: f64,
 ) -> f64 {
-    point_mm + (through_mm - point_mm) * (distance_mm - source.distance_mm) / (distance_mm - plane_mm)
+    point_mm
+        + (through_mm - point_mm) * (distance_mm - source.distance_mm) / (distance_mm - plane_mm)
 }
 
 fn low_and_part(r: &Raster, axis: usize, mm: f64) -> (usize, f64) {
@@ -172,7 +220,10 @@ fn low_and_part(r: &Raster, axis: usize, mm: f64) -> (usize, f64) {
 
 fn bilinear(image: &[f32], width: usize, (i, s): (usize, f64), (j, t): (usize, f64)) -> f64 {
     let at = |i: usize, j: usize| f64::from(image[j * width + i]);
-    let (right, above) = (if s > 0.0 { i + 1 } else { i }, if t > 0.0 { j + 1 } else { j });
+    let (right, above) = (
+        if s > 0.0 { i + 1 } else { i },
+        if t > 0.0 { j + 1 } else { j },
+    );
     let low = at(i, j) + s * (at(right, j) - at(i, j));
     let high = at(i, above) + s * (at(right, above) - at(i, above));
     low + t * (high - low)

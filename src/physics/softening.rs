@@ -42,20 +42,34 @@ impl Softening {
             .bins()
             .map(|(energy, photons)| {
                 let mu = table.mu_over_rho_cm2_g(energy);
-                Line { mu, kerma: photons * energy * mu * table.class_fraction(KernelClass::Primary, energy) }
+                Line {
+                    mu,
+                    kerma: photons
+                        * energy
+                        * mu
+                        * table.class_fraction(KernelClass::Primary, energy),
+                }
             })
             .collect();
         let layer = |n: usize| {
             let factor = machine.softening(machine.off_axis_deg(n as f64 * STEP_MM, 0.0));
             if (factor - 1.0).abs() < 1e-9 {
-                return Layer { less_cm: 0.0, kept: 1.0 };
+                return Layer {
+                    less_cm: 0.0,
+                    kept: 1.0,
+                };
             }
             let less_cm = thickness(&lines, factor);
             let whole: f64 = lines.iter().map(|l| l.kerma).sum();
             let changed: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
-            Layer { less_cm, kept: whole / changed }
+            Layer {
+                less_cm,
+                kept: whole / changed,
+            }
         };
-        Self { layers: (0..RADII).map(layer).collect() }
+        Self {
+            layers: (0..RADII).map(layer).collect(),
+        }
     }
 
     /// The layers and the step of their radii, mm.
@@ -68,7 +82,10 @@ impl Softening {
         let x = (radius_mm / STEP_MM).clamp(0.0, (RADII - 1) as f64);
         let i = (x as usize).min(RADII - 2);
         let (a, b, t) = (self.layers[i], self.layers[i + 1], x - i as f64);
-        Layer { less_cm: a.less_cm + (b.less_cm - a.less_cm) * t, kept: a.kept + (b.kept - a.kept) * t }
+        Layer {
+            less_cm: a.less_cm + (b.less_cm - a.less_cm) * t,
+            kept: a.kept + (b.kept - a.kept) * t,
+        }
     }
 }
 
@@ -89,8 +106,10 @@ struct Line {
 fn thickness(lines: &[Line], factor: f64) -> f64 {
     let through = |less_cm: f64, factor: f64| {
         let before: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
-        let after: f64 =
-            lines.iter().map(|l| l.kerma * (l.mu * less_cm - factor * l.mu * DEPTH_CM).exp()).sum();
+        let after: f64 = lines
+            .iter()
+            .map(|l| l.kerma * (l.mu * less_cm - factor * l.mu * DEPTH_CM).exp())
+            .sum();
         after / before
     };
     let wanted = through(0.0, factor);
@@ -98,7 +117,11 @@ fn thickness(lines: &[Line], factor: f64) -> f64 {
     let (mut low, mut high) = (-MOST_LAYER_CM, MOST_LAYER_CM);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if through(middle, 1.0) > wanted { low = middle } else { high = middle }
+        if through(middle, 1.0) > wanted {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     0.5 * (low + high)
 }
@@ -125,16 +148,31 @@ mod tests {
         for radius_mm in [0.0, 50.0, 100.0, 200.0] {
             let factor = machine.softening(machine.off_axis_deg(radius_mm, 0.0));
             let layer = softening.at(radius_mm);
-            assert!((sum(layer, 0.0, 1.0) / sum(axis, 0.0, 1.0) - 1.0).abs() < 1e-9, "kerma at {radius_mm}");
+            assert!(
+                (sum(layer, 0.0, 1.0) / sum(axis, 0.0, 1.0) - 1.0).abs() < 1e-9,
+                "kerma at {radius_mm}"
+            );
             for (depth_cm, bound) in [(5.0, 0.004), (10.0, 1e-9), (20.0, 0.015)] {
                 let ratio = sum(layer, depth_cm, 1.0) / sum(axis, depth_cm, factor);
                 println!("{radius_mm} mm off, {depth_cm} cm: {ratio}");
-                assert!((ratio - 1.0).abs() < bound, "{radius_mm} mm at {depth_cm} cm: {ratio}");
+                assert!(
+                    (ratio - 1.0).abs() < bound,
+                    "{radius_mm} mm at {depth_cm} cm: {ratio}"
+                );
             }
         }
         let point = Machine::resolve("point-6mv").expect("shipped");
-        let level = Layer { less_cm: 0.0, kept: 1.0 };
-        assert!(Softening::new(&point).layers().0.iter().all(|l| *l == level));
+        let level = Layer {
+            less_cm: 0.0,
+            kept: 1.0,
+        };
+        assert!(
+            Softening::new(&point)
+                .layers()
+                .0
+                .iter()
+                .all(|l| *l == level)
+        );
     }
 
     /// Off the axis a voxel has the TERMA of the softened spectrum, class by class: a sum over its energies.
@@ -148,17 +186,28 @@ mod tests {
             let deepest = layers.iter().map(|l| l.less_cm.abs()).fold(0.0, f64::max);
             assert!(deepest < 0.75 * MOST_LAYER_CM, "{name}: {deepest} cm");
             let kernel = BeamKernel::new(&spectrum.energies_mev, &spectrum.photon_weights);
-            for (radius_mm, depth_cm) in [(0.0, 0.0), (75.0, 0.0), (150.0, 10.0), (240.0, 0.0), (240.0, 25.0)]
-            {
+            for (radius_mm, depth_cm) in [
+                (0.0, 0.0),
+                (75.0, 0.0),
+                (150.0, 10.0),
+                (240.0, 0.0),
+                (240.0, 25.0),
+            ] {
                 let layer = softening.at(radius_mm);
-                let got = kernel.terma(depth_cm - layer.less_cm).map(|r| r * layer.kept);
-                for (class, got) in KernelClass::ALL.into_iter().zip([got[0] + got[1], got[2] + got[3]]) {
+                let got = kernel
+                    .terma(depth_cm - layer.less_cm)
+                    .map(|r| r * layer.kept);
+                for (class, got) in KernelClass::ALL
+                    .into_iter()
+                    .zip([got[0] + got[1], got[2] + got[3]])
+                {
                     let one = |(e, photons): (f64, f64)| {
                         let mu = table.mu_over_rho_cm2_g(e);
                         let here = photons * layer.photons(mu) * (-mu * depth_cm).exp();
                         here * e * mu * table.class_fraction(class, e)
                     };
-                    let want = spectrum.bins().map(one).sum::<f64>() * crate::kernel_beam::GY_G_PER_MEV;
+                    let want =
+                        spectrum.bins().map(one).sum::<f64>() * crate::kernel_beam::GY_G_PER_MEV;
                     let ratio = got / want;
                     assert!(
                         (ratio - 1.0).abs() < 1e-4,

@@ -17,8 +17,15 @@ impl Spectrum {
     /// do not sum to 1 within 0.001.
     pub fn new(energies_mev: Vec<f64>, photons: Vec<f64>) -> Result<Self, (&'static str, String)> {
         if energies_mev.is_empty() || energies_mev.len() != photons.len() {
-            let counts = format!("{} energies and {} photon numbers", energies_mev.len(), photons.len());
-            return Err(("photons", format!("{counts}: there must be one number for each energy")));
+            let counts = format!(
+                "{} energies and {} photon numbers",
+                energies_mev.len(),
+                photons.len()
+            );
+            return Err((
+                "photons",
+                format!("{counts}: there must be one number for each energy"),
+            ));
         }
         if let Some(&e) = energies_mev.iter().find(|e| !(0.01..=50.0).contains(*e)) {
             return Err(("energies_mev", format!("{e} MeV is outside 0.01 to 50 MeV")));
@@ -33,7 +40,10 @@ impl Spectrum {
         if (sum - 1.0).abs() > 1e-3 {
             return Err(("photons", format!("they sum to {sum:.4}, not to 1")));
         }
-        Ok(Self { energies_mev, photon_weights: photons.into_iter().map(|w| w / sum).collect() })
+        Ok(Self {
+            energies_mev,
+            photon_weights: photons.into_iter().map(|w| w / sum).collect(),
+        })
     }
 
     /// Mean energy by number of photons, MeV.
@@ -43,7 +53,10 @@ impl Spectrum {
 
     /// (energy in MeV, share of the photons) of each bin.
     pub fn bins(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        self.energies_mev.iter().copied().zip(self.photon_weights.iter().copied())
+        self.energies_mev
+            .iter()
+            .copied()
+            .zip(self.photon_weights.iter().copied())
     }
 }
 
@@ -66,7 +79,13 @@ mod tests {
             (vec![1.0, 2.0], vec![f64::NAN, 0.5], "photons"),
             (vec![1.0, 2.0], vec![0.5, 0.498], "photons"),
         ] {
-            assert_eq!(Spectrum::new(energies.clone(), photons).expect_err("wrong").0, key, "{energies:?}");
+            assert_eq!(
+                Spectrum::new(energies.clone(), photons)
+                    .expect_err("wrong")
+                    .0,
+                key,
+                "{energies:?}"
+            );
         }
     }
 }

@@ -16,7 +16,8 @@ const SAME_PLACE_MM: f64 = 1e-3;
 /// Whether the voxels of two grids lie on each other.
 fn is_same_place(a: &Grid, b: &Grid) -> bool {
     let last = a.size().map(|n| (n - 1) as f64);
-    let corners = [DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z].map(|corner| corner * DVec3::from(last));
+    let corners =
+        [DVec3::ZERO, DVec3::X, DVec3::Y, DVec3::Z].map(|corner| corner * DVec3::from(last));
     let mut planes = std::iter::zip(a.planes_mm(), b.planes_mm());
     a.size() == b.size()
         && planes.all(|(a, b)| (a - b).abs() < SAME_PLACE_MM)
@@ -46,7 +47,9 @@ fn made(values: Vec<f32>, grid: &Arc<Grid>, label: String, of: &[&Dose]) -> PyRe
             caveats.push(caveat.clone());
         }
     }
-    let status = of.iter().fold(DoseStatus::Imported, |status, dose| status.worst(dose.status));
+    let status = of.iter().fold(DoseStatus::Imported, |status, dose| {
+        status.worst(dose.status)
+    });
     let known = Reservations {
         caveats: Vec::new(),
         remarks: of.iter().flat_map(|dose| dose.remarks.clone()).collect(),
@@ -85,10 +88,15 @@ pub fn sum(a: &PyDose, other: &Bound<'_, PyAny>) -> PyResult<PyDose> {
     let frame_of_reference_uid = common_frame(own, other)?;
     let label = format!("{} + {}", own.label, other.label);
     let add = || {
-        let values = std::iter::zip(own.gy.data(), other.gy.data()).map(|(a, b)| a + b).collect();
+        let values = std::iter::zip(own.gy.data(), other.gy.data())
+            .map(|(a, b)| a + b)
+            .collect();
         made(values, own.gy.grid(), label, &[own, other])
     };
-    let dose = Dose { frame_of_reference_uid, ..compute(add)?? };
+    let dose = Dose {
+        frame_of_reference_uid,
+        ..compute(add)??
+    };
     Ok(a.derived(dose, &[&b]))
 }
 
@@ -97,9 +105,16 @@ pub fn sum(a: &PyDose, other: &Bound<'_, PyAny>) -> PyResult<PyDose> {
 /// # Errors
 /// `TypeError` for what is no number; `ArgumentError` where the product is no dose.
 pub fn product(a: &PyDose, factor: &Bound<'_, PyAny>, is_divisor: bool) -> PyResult<PyDose> {
-    let number = if factor.hasattr("__len__")? { None } else { factor.extract::<f64>().ok() };
+    let number = if factor.hasattr("__len__")? {
+        None
+    } else {
+        factor.extract::<f64>().ok()
+    };
     let Some(number) = number else {
-        let (kind, does) = (factor.get_type().name()?, if is_divisor { "divided" } else { "multiplied" });
+        let (kind, does) = (
+            factor.get_type().name()?,
+            if is_divisor { "divided" } else { "multiplied" },
+        );
         return Err(PyTypeError::new_err(format!(
             "a dose is {does} by a number, not by {kind}: what else is made of its values is an array, made of dose.gy"
         )));
@@ -112,11 +127,27 @@ pub fn product(a: &PyDose, factor: &Bound<'_, PyAny>, is_divisor: bool) -> PyRes
     }
     let own = &*a.dose;
     let multiply = || {
-        let values = own.gy.data().iter().map(|gy| (f64::from(*gy) * factor) as f32).collect();
-        made(values, own.gy.grid(), format!("{factor} x {}", own.label), &[own])
+        let values = own
+            .gy
+            .data()
+            .iter()
+            .map(|gy| (f64::from(*gy) * factor) as f32)
+            .collect();
+        made(
+            values,
+            own.gy.grid(),
+            format!("{factor} x {}", own.label),
+            &[own],
+        )
     };
     let dose = compute(multiply)??;
-    Ok(a.derived(Dose { frame_of_reference_uid: own.frame_of_reference_uid.clone(), ..dose }, &[]))
+    Ok(a.derived(
+        Dose {
+            frame_of_reference_uid: own.frame_of_reference_uid.clone(),
+            ..dose
+        },
+        &[],
+    ))
 }
 
 /// Why there is no difference.

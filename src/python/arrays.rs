@@ -5,7 +5,8 @@ use super::errors::argument;
 use geometry::{Grid, Volume};
 use numpy::ndarray::ArrayView3;
 use numpy::{
-    PyArray3, PyArrayDescrMethods as _, PyArrayMethods as _, PyUntypedArray, PyUntypedArrayMethods as _,
+    PyArray3, PyArrayDescrMethods as _, PyArrayMethods as _, PyUntypedArray,
+    PyUntypedArrayMethods as _,
 };
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyBytes};
@@ -16,8 +17,14 @@ use std::sync::Arc;
 struct Values(Arc<Volume<f32>>);
 
 /// A volume as a read-only array `[z, y, x]` of float32, without a copy: it stays as long as the array does.
-#[expect(unsafe_code, reason = "the array borrows the volume, which its base object holds")]
-pub fn shown<'py>(py: Python<'py>, volume: &Arc<Volume<f32>>) -> PyResult<Bound<'py, PyArray3<f32>>> {
+#[expect(
+    unsafe_code,
+    reason = "the array borrows the volume, which its base object holds"
+)]
+pub fn shown<'py>(
+    py: Python<'py>,
+    volume: &Arc<Volume<f32>>,
+) -> PyResult<Bound<'py, PyArray3<f32>>> {
     let [nx, ny, nz] = volume.grid().size();
     let owner = Bound::new(py, Values(Arc::clone(volume)))?;
     let held = &owner.get().0;
@@ -39,7 +46,10 @@ fn check_kind(array: &Bound<'_, PyAny>, what: &str) -> PyResult<()> {
     if let Ok(array) = array.cast::<PyUntypedArray>()
         && !matches!(array.dtype().kind(), b'f' | b'i' | b'u')
     {
-        return Err(argument(format!("{what} holds {}, not real numbers", array.dtype())));
+        return Err(argument(format!(
+            "{what} holds {}, not real numbers",
+            array.dtype()
+        )));
     }
     Ok(())
 }
@@ -67,7 +77,11 @@ fn is_read_only(array: &Bound<'_, PyAny>) -> PyResult<bool> {
 ///
 /// # Errors
 /// `ArgumentError` for another shape than that of the grid, for masked and for other than real arrays.
-pub fn volume_of(array: &Bound<'_, PyAny>, grid: Arc<Grid>, what: &str) -> PyResult<Arc<Volume<f32>>> {
+pub fn volume_of(
+    array: &Bound<'_, PyAny>,
+    grid: Arc<Grid>,
+    what: &str,
+) -> PyResult<Arc<Volume<f32>>> {
     check_kind(array, what)?;
     let [nx, ny, nz] = grid.size();
     let check_shape = |shape: &[usize]| {
@@ -79,13 +93,24 @@ pub fn volume_of(array: &Bound<'_, PyAny>, grid: Arc<Grid>, what: &str) -> PyRes
         )))
     };
     let given = array.cast::<PyUntypedArray>();
-    given.as_ref().map_or(Ok(()), |given| check_shape(given.shape()))?;
+    given
+        .as_ref()
+        .map_or(Ok(()), |given| check_shape(given.shape()))?;
     let py = array.py();
     let options = [("order", "C")].into_py_dict(py)?;
-    let own = py.import("numpy")?.call_method("asarray", (array, numpy::dtype::<f32>(py)), Some(&options));
-    let own = own.ok().and_then(|own| own.cast_into::<PyArray3<f32>>().ok()).ok_or_else(|| {
-        argument(format!("{what} is no array of real numbers with three axes (planes, rows, columns)"))
-    })?;
+    let own = py.import("numpy")?.call_method(
+        "asarray",
+        (array, numpy::dtype::<f32>(py)),
+        Some(&options),
+    );
+    let own = own
+        .ok()
+        .and_then(|own| own.cast_into::<PyArray3<f32>>().ok())
+        .ok_or_else(|| {
+            argument(format!(
+                "{what} is no array of real numbers with three axes (planes, rows, columns)"
+            ))
+        })?;
     check_shape(own.shape())?;
     // Numpy has made it just now, of an array of another type or layout: nobody else knows it.
     let is_new = given.is_ok() && !own.is(array) && own.getattr("base")?.is_none();
@@ -93,7 +118,9 @@ pub fn volume_of(array: &Bound<'_, PyAny>, grid: Arc<Grid>, what: &str) -> PyRes
         return Ok(Arc::new(lent(own, grid)));
     }
     // Numpy's copies lie on large pages, which are there sooner than those of a vector.
-    let copy = own.call_method1("copy", ("C",))?.cast_into::<PyArray3<f32>>()?;
+    let copy = own
+        .call_method1("copy", ("C",))?
+        .cast_into::<PyArray3<f32>>()?;
     Ok(Arc::new(lent(copy, grid)))
 }
 
@@ -113,9 +140,10 @@ pub fn as_asked<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let same = match &dtype {
-        Some(dtype) => {
-            array.getattr("dtype")?.eq(array.py().import("numpy")?.call_method1("dtype", (dtype,))?)?
-        }
+        Some(dtype) => array.getattr("dtype")?.eq(array
+            .py()
+            .import("numpy")?
+            .call_method1("dtype", (dtype,))?)?,
         None => true,
     };
     match (same, copy) {

@@ -70,9 +70,14 @@ fn structure(number: u32, (name, kind, mask): &NamedMask<'_>, grid: &Grid) -> Py
         contours.extend(voxel_rings(&inside, [nx, ny]).into_iter().map(contour));
     }
     if contours.is_empty() {
-        return Err(argument(format!("the mask '{name}' is empty: leave it out")));
+        return Err(argument(format!(
+            "the mask '{name}' is empty: leave it out"
+        )));
     }
-    Ok(Structure { contours: Contours::exclusive(contours), ..Structure::new(name, number, kind) })
+    Ok(Structure {
+        contours: Contours::exclusive(contours),
+        ..Structure::new(name, number, kind)
+    })
 }
 
 /// A case of Hounsfield units on a grid, with masks.
@@ -91,14 +96,17 @@ fn made_of_arrays(
         .parse()
         .map_err(|why| argument(format!("position is '{}': {why}", stated.position)))?;
     let hu = volume_of(hu, Arc::clone(&grid.0), "the CT")?;
-    if let Some(([i, j, k], value)) = py.detach(|| compute(|| hu.first_where(|hu| !hu.is_finite())))? {
+    if let Some(([i, j, k], value)) =
+        py.detach(|| compute(|| hu.first_where(|hu| !hu.is_finite())))?
+    {
         return Err(argument(format!(
             "the CT is {value} at voxel ({i}, {j}, {k}); every voxel must be a finite number of HU"
         )));
     }
     let numbered = std::iter::zip(1.., masks);
-    let structures: Vec<Structure> =
-        numbered.map(|(number, mask)| structure(number, mask, &grid.0)).collect::<PyResult<_>>()?;
+    let structures: Vec<Structure> = numbered
+        .map(|(number, mask)| structure(number, mask, &grid.0))
+        .collect::<PyResult<_>>()?;
     if let Some(fault) = structures_fault(&structures) {
         return Err(argument(fault));
     }
@@ -127,7 +135,11 @@ fn made_of_arrays(
         source: stated.label.clone(),
         ct: Some(Arc::new(ct)),
         structures: Arc::new(set),
-        plans: stated.plans.iter().map(|plan| Arc::clone(&plan.get().0)).collect(),
+        plans: stated
+            .plans
+            .iter()
+            .map(|plan| Arc::clone(&plan.get().0))
+            .collect(),
         ..Case::default()
     })
 }

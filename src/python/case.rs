@@ -37,7 +37,10 @@ pub struct PyCt(pub Arc<Ct>);
 #[pyfunction(name = "open")]
 #[pyo3(signature = (case, /, *, series = None, structure_set = None, rtplan = None, accept_patient_mismatch = false,
     position = None, progress = None))]
-#[expect(clippy::too_many_arguments, reason = "the options of a CASE, by keyword")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the options of a CASE, by keyword"
+)]
 pub fn open_case(
     py: Python<'_>,
     case: PathBuf,
@@ -49,7 +52,9 @@ pub fn open_case(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyCase> {
     let word = match case.to_str() {
-        Some(text) => text.parse::<CaseWord>().map_err(|error| Kind::File.caused_by(&error))?,
+        Some(text) => text
+            .parse::<CaseWord>()
+            .map_err(|error| Kind::File.caused_by(&error))?,
         None => CaseWord::of_path(case),
     };
     let index = |name: &str, n: Option<usize>| match n {
@@ -64,7 +69,8 @@ pub fn open_case(
     };
     let position = position
         .map(|word| {
-            word.parse::<PatientPosition>().map_err(|why| argument(format!("position is '{word}': {why}")))
+            word.parse::<PatientPosition>()
+                .map_err(|why| argument(format!("position is '{word}': {why}")))
         })
         .transpose()?;
     let case = run(py, progress.as_ref(), |control, _| {
@@ -72,7 +78,8 @@ pub fn open_case(
             control.report(done);
             !control.is_cancelled()
         };
-        open(&word, OpenOptions { choice, position }, &go_on).map_err(|error| Kind::File.caused_by(&error))
+        open(&word, OpenOptions { choice, position }, &go_on)
+            .map_err(|error| Kind::File.caused_by(&error))
     })?;
     if let (Some(declared), Some(ct)) = (position, &case.ct)
         && declared != ct.position
@@ -88,7 +95,10 @@ pub fn open_case(
 impl PyCase {
     /// The CT of a case that needs one.
     pub fn ct_of(&self) -> PyResult<Arc<Ct>> {
-        self.0.ct.clone().ok_or_else(|| argument(format!("{} has no CT", self.0.source)))
+        self.0
+            .ct
+            .clone()
+            .ok_or_else(|| argument(format!("{} has no CT", self.0.source)))
     }
 }
 
@@ -119,7 +129,11 @@ impl PyCase {
 
     #[getter]
     fn plans(&self) -> Vec<PyPlan> {
-        self.0.plans.iter().map(|plan| PyPlan(Arc::clone(plan))).collect()
+        self.0
+            .plans
+            .iter()
+            .map(|plan| PyPlan(Arc::clone(plan)))
+            .collect()
     }
 
     /// Doses of the files, as they were read.
@@ -133,7 +147,13 @@ impl PyCase {
     fn remarks(&self) -> Vec<String> {
         let of_ct = self.0.ct.iter().flat_map(|ct| &ct.remarks);
         let of_plans = self.0.plans.iter().flat_map(|plan| &plan.remarks);
-        let all = self.0.remarks.iter().chain(of_ct).chain(&self.0.structures.remarks).chain(of_plans);
+        let all = self
+            .0
+            .remarks
+            .iter()
+            .chain(of_ct)
+            .chain(&self.0.structures.remarks)
+            .chain(of_plans);
         all.map(Remark::with_files).collect()
     }
 
@@ -151,22 +171,51 @@ impl PyCase {
     }
 
     fn _repr_html_(&self) -> String {
-        let Case { source, patient, ct, structures, plans, doses, .. } = &self.0;
-        let ct = ct.as_ref().map_or("none".to_owned(), |ct| PyCt(Arc::clone(ct)).__repr__());
-        let names: Vec<&str> =
-            structures.structures.iter().map(|s: &case::Structure| s.name.as_str()).collect();
-        let mut rows =
-            vec![row("patient", patient.in_words()), row("CT", ct), row("structures", names.join(", "))];
+        let Case {
+            source,
+            patient,
+            ct,
+            structures,
+            plans,
+            doses,
+            ..
+        } = &self.0;
+        let ct = ct
+            .as_ref()
+            .map_or("none".to_owned(), |ct| PyCt(Arc::clone(ct)).__repr__());
+        let names: Vec<&str> = structures
+            .structures
+            .iter()
+            .map(|s: &case::Structure| s.name.as_str())
+            .collect();
+        let mut rows = vec![
+            row("patient", patient.in_words()),
+            row("CT", ct),
+            row("structures", names.join(", ")),
+        ];
         rows.extend(plans.iter().map(|plan| row("plan", &plan.name)));
-        rows.extend(doses.iter().map(|dose| row("dose", format!("{}: {}", dose.label, dose.status_text()))));
+        rows.extend(
+            doses
+                .iter()
+                .map(|dose| row("dose", format!("{}: {}", dose.label, dose.status_text()))),
+        );
         page(&format!("Case {source}"), &rows, &self.remarks())
     }
 
     fn __repr__(&self) -> String {
-        let Case { ct, structures, plans, doses, .. } = &self.0;
+        let Case {
+            ct,
+            structures,
+            plans,
+            doses,
+            ..
+        } = &self.0;
         let ct = if ct.is_some() { "CT" } else { "no CT" };
-        let set: Vec<&str> =
-            structures.structures.iter().map(|s: &case::Structure| s.name.as_str()).collect();
+        let set: Vec<&str> = structures
+            .structures
+            .iter()
+            .map(|s: &case::Structure| s.name.as_str())
+            .collect();
         format!(
             "Case {}: {ct}, {} structures ({}), {} plans, {} doses",
             self.0.source,
@@ -239,7 +288,10 @@ impl PyCt {
 
     fn __repr__(&self) -> String {
         let [nx, ny, nz] = self.0.hu.grid().size();
-        format!("CT '{}': {nz} x {ny} x {nx} voxels (z, y, x), {}", self.0.description, self.0.position)
+        format!(
+            "CT '{}': {nz} x {ny} x {nx} voxels (z, y, x), {}",
+            self.0.description, self.0.position
+        )
     }
 }
 
@@ -250,5 +302,8 @@ pub fn structure<'a>(case: &'a Case, name: &str) -> PyResult<&'a case::Structure
 
 /// A structure of a case for Python.
 pub fn shown_structure(case: &Case, number: u32) -> PyStructure {
-    PyStructure { case: case.clone(), number }
+    PyStructure {
+        case: case.clone(),
+        number,
+    }
 }

@@ -30,15 +30,23 @@ pub fn check<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if !folder.is_dir() {
-        return Err(Kind::File
-            .exception(format!("there is no folder '{}'; name that of a plan's files", folder.display())));
+        return Err(Kind::File.exception(format!(
+            "there is no folder '{}'; name that of a plan's files",
+            folder.display()
+        )));
     }
-    let uncertainty_percent =
-        uncertainty.map(|percent| words::within("uncertainty", percent, [0.01, 2.0])).transpose()?;
-    let options =
-        EngineOptions { engine: words::engine(engine)?, uncertainty_percent, ..EngineOptions::default() };
+    let uncertainty_percent = uncertainty
+        .map(|percent| words::within("uncertainty", percent, [0.01, 2.0]))
+        .transpose()?;
+    let options = EngineOptions {
+        engine: words::engine(engine)?,
+        uncertainty_percent,
+        ..EngineOptions::default()
+    };
     let engine = options.engine().map_err(argument)?;
-    let read = tolerances.as_deref().map_or(Ok(Tolerances::default()), Tolerances::read);
+    let read = tolerances
+        .as_deref()
+        .map_or(Ok(Tolerances::default()), Tolerances::read);
     let mut tolerances = read.map_err(|error| Kind::File.caused_by(&error))?;
     if let Some(gamma) = gamma {
         for number in gamma {
@@ -46,10 +54,21 @@ pub fn check<'py>(
         }
         tolerances = tolerances.with_gamma(gamma);
     }
-    let template = goals.map(GoalTemplate::resolve).transpose().map_err(argument)?;
+    let template = goals
+        .map(GoalTemplate::resolve)
+        .transpose()
+        .map_err(argument)?;
     let mut models = CheckMachines::new(&machines, state_folder()).map_err(argument)?;
-    let grid_mm = words::within("grid", grid.unwrap_or(DEFAULT_GRID_MM), [0.5, DEFAULT_GRID_MM])?;
-    let settings = Settings { device: words::device(device)?, grid_mm, ..Settings::default() };
+    let grid_mm = words::within(
+        "grid",
+        grid.unwrap_or(DEFAULT_GRID_MM),
+        [0.5, DEFAULT_GRID_MM],
+    )?;
+    let settings = Settings {
+        device: words::device(device)?,
+        grid_mm,
+        ..Settings::default()
+    };
     let checks = run(py, progress.as_ref(), |control, steps| {
         let files = CheckFiles::read(&folder).map_err(|error| Kind::File.caused_by(&error))?;
         if let Some(why) = files.unchecked().first() {
@@ -58,8 +77,9 @@ pub fn check<'py>(
         if files.case.plans.is_empty() {
             return Err(Kind::File.exception(files.case.no_plan()));
         }
-        let goals =
-            template.map(|template| template.matched(&files.case.structures).goals).unwrap_or_default();
+        let goals = template
+            .map(|template| template.matched(&files.case.structures).goals)
+            .unwrap_or_default();
         let mut checks = Vec::new();
         for plan in &files.case.plans {
             let mut plan = (**plan).clone();
@@ -75,8 +95,10 @@ pub fn check<'py>(
                 goals: &goals,
                 changed_here: Vec::new(),
             };
-            checks
-                .push(second_check(&job, control, &|words| steps.tell(words)).map_err(|why| failure(&why))?);
+            checks.push(
+                second_check(&job, control, &|words| steps.tell(words))
+                    .map_err(|why| failure(&why))?,
+            );
         }
         Ok(checks)
     })?;

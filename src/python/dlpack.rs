@@ -22,10 +22,16 @@ pub struct DlDevice {
 }
 
 impl DlDevice {
-    pub const HOST: Self = Self { kind: CPU, number: 0 };
+    pub const HOST: Self = Self {
+        kind: CPU,
+        number: 0,
+    };
 
     pub fn card(ordinal: usize) -> Self {
-        Self { kind: CUDA, number: ordinal as i32 }
+        Self {
+            kind: CUDA,
+            number: ordinal as i32,
+        }
     }
 
     /// As `__dlpack_device__` gives it.
@@ -44,8 +50,16 @@ pub struct DataType {
 }
 
 impl DataType {
-    pub const INT16: Self = Self { code: 0, bits: 16, lanes: 1 };
-    pub const FLOAT32: Self = Self { code: 2, bits: 32, lanes: 1 };
+    pub const INT16: Self = Self {
+        code: 0,
+        bits: 16,
+        lanes: 1,
+    };
+    pub const FLOAT32: Self = Self {
+        code: 2,
+        bits: 32,
+        lanes: 1,
+    };
 }
 
 /// DLTensor and DLManagedTensor.
@@ -109,12 +123,19 @@ pub struct Shown {
 /// # Errors
 /// `BufferError`: a copy is asked for, which the consumer makes itself.
 pub fn wanted(options: Option<&Bound<'_, PyDict>>) -> PyResult<Option<DlDevice>> {
-    let Some(options) = options else { return Ok(None) };
-    let given = |name: &str| Ok::<_, PyErr>(options.get_item(name)?.filter(|value| !value.is_none()));
+    let Some(options) = options else {
+        return Ok(None);
+    };
+    let given =
+        |name: &str| Ok::<_, PyErr>(options.get_item(name)?.filter(|value| !value.is_none()));
     if given("copy")?.map(|copy| copy.is_truthy()).transpose()? == Some(true) {
-        return Err(PyBufferError::new_err("its memory is handed out as it is: copy what is made of it"));
+        return Err(PyBufferError::new_err(
+            "its memory is handed out as it is: copy what is made of it",
+        ));
     }
-    let place = given("dl_device")?.map(|device| device.extract::<(i32, i32)>()).transpose()?;
+    let place = given("dl_device")?
+        .map(|device| device.extract::<(i32, i32)>())
+        .transpose()?;
     Ok(place.map(|(kind, number)| DlDevice { kind, number }))
 }
 
@@ -124,8 +145,18 @@ impl Shown {
     /// # Errors
     /// `BufferError` where they lie elsewhere than `wanted`.
     #[expect(unsafe_code, reason = "a capsule holds an address")]
-    pub fn capsule<'py>(self, py: Python<'py>, wanted: Option<DlDevice>) -> PyResult<Bound<'py, PyAny>> {
-        let Self { address, place, data_type, shape, owner } = self;
+    pub fn capsule<'py>(
+        self,
+        py: Python<'py>,
+        wanted: Option<DlDevice>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let Self {
+            address,
+            place,
+            data_type,
+            shape,
+            owner,
+        } = self;
         if let Some(wanted) = wanted.filter(|wanted| *wanted != place) {
             let (here, there) = (place.words(), wanted.words());
             return Err(PyBufferError::new_err(format!(
@@ -155,7 +186,8 @@ impl Shown {
         // SAFETY: the name is one of C and lives as long as the program; the address is that of a Shared, which the capsule's
         // destructor or whoever takes the tensor ends once.
         unsafe {
-            let capsule = pyo3::ffi::PyCapsule_New(address.cast(), NOT_TAKEN.as_ptr(), Some(end_capsule));
+            let capsule =
+                pyo3::ffi::PyCapsule_New(address.cast(), NOT_TAKEN.as_ptr(), Some(end_capsule));
             if capsule.is_null() {
                 drop(Box::from_raw(address));
             }

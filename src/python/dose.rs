@@ -75,9 +75,16 @@ impl Computed {
         Self {
             patient: case.patient.clone(),
             frame_of_reference_uid: case.stated_frames().next().unwrap_or_default().to_owned(),
-            receipts: result.receipts.iter().map(|receipt| Receipt::clone(receipt)).collect(),
+            receipts: result
+                .receipts
+                .iter()
+                .map(|receipt| Receipt::clone(receipt))
+                .collect(),
             figures,
-            sigma_gy: result.certainty.as_ref().map(|certainty| Arc::clone(&certainty.sigma_gy)),
+            sigma_gy: result
+                .certainty
+                .as_ref()
+                .map(|certainty| Arc::clone(&certainty.sigma_gy)),
         }
     }
 
@@ -102,7 +109,13 @@ impl PyDose {
     pub fn computed(case: &Case, result: PlanResult, on_card: Option<CardDose>) -> Self {
         let computed = Some(Arc::new(Computed::new(case, &result)));
         let PlanResult { dose, remarks, .. } = result;
-        Self { dose: Arc::new(dose), file: None, remarks, computed, on_card: on_card.map(Arc::new) }
+        Self {
+            dose: Arc::new(dose),
+            file: None,
+            remarks,
+            computed,
+            on_card: on_card.map(Arc::new),
+        }
     }
 
     /// A dose that was pickled.
@@ -112,7 +125,13 @@ impl PyDose {
         remarks: Vec<String>,
         computed: Option<Computed>,
     ) -> Self {
-        Self { dose: Arc::new(dose), file, remarks, computed: computed.map(Arc::new), on_card: None }
+        Self {
+            dose: Arc::new(dose),
+            file,
+            remarks,
+            computed: computed.map(Arc::new),
+            on_card: None,
+        }
     }
 
     /// A dose made of this one and others, of their patient and with their remarks.
@@ -124,15 +143,26 @@ impl PyDose {
                 remarks.push(remark.clone());
             }
         });
-        let patient = parts().map(Self::patient).find(|patient| !patient.in_words().is_empty());
+        let patient = parts()
+            .map(Self::patient)
+            .find(|patient| !patient.in_words().is_empty());
         let file = patient.map(|patient| DoseFile {
             name: dose.label.clone(),
             dose: dose.clone(),
             patient,
-            remarks: remarks.iter().map(|remark| Remark::note(remark, Vec::new())).collect(),
+            remarks: remarks
+                .iter()
+                .map(|remark| Remark::note(remark, Vec::new()))
+                .collect(),
             is_stated: true,
         });
-        Self { dose: Arc::new(dose), file, remarks, computed: None, on_card: None }
+        Self {
+            dose: Arc::new(dose),
+            file,
+            remarks,
+            computed: None,
+            on_card: None,
+        }
     }
 
     /// The patient of the dose, as far as its file or its case states one.
@@ -145,7 +175,9 @@ impl PyDose {
     /// Checks that a dose belongs to a case; a dose of another patient is taken where its user says so.
     pub fn check(&self, case: &Case, any_patient: bool) -> PyResult<Self> {
         let Some(mut file) = self.file.clone() else {
-            return self.check_made_here(case, any_patient).map(|()| self.clone());
+            return self
+                .check_made_here(case, any_patient)
+                .map(|()| self.clone());
         };
         let checked = file.check(case);
         accepted(&mut file, checked, any_patient)?;
@@ -160,7 +192,12 @@ impl PyDose {
         let (file, what) = (self.dose.label.clone(), "the case".to_owned());
         if let Some(ours) = case.stated_frames().find(is_other) {
             let (theirs, ours) = (theirs.to_owned(), ours.to_owned());
-            return Err(argument(NotOfCase::Frame { file, theirs, what, ours }));
+            return Err(argument(NotOfCase::Frame {
+                file,
+                theirs,
+                what,
+                ours,
+            }));
         }
         self.check_patient(&case.patient, &what, any_patient)
     }
@@ -172,13 +209,25 @@ impl PyDose {
         }
         let [theirs, ours] = [&own, other].map(PatientInfo::in_words);
         let (file, what) = (self.dose.label.clone(), what.to_owned());
-        Err(argument(format!("{}; {ONE_PATIENT}", NotOfCase::Patient { file, theirs, what, ours })))
+        Err(argument(format!(
+            "{}; {ONE_PATIENT}",
+            NotOfCase::Patient {
+                file,
+                theirs,
+                what,
+                ours
+            }
+        )))
     }
 
     /// Checks that two doses are of one patient, and those of files of one frame of reference.
     pub fn check_pair(&self, other: &Self, any_patient: bool) -> PyResult<[Self; 2]> {
         let (Some(mut a), Some(mut b)) = (self.file.clone(), other.file.clone()) else {
-            self.check_patient(&other.patient(), &format!("'{}'", other.dose.label), any_patient)?;
+            self.check_patient(
+                &other.patient(),
+                &format!("'{}'", other.dose.label),
+                any_patient,
+            )?;
             return Ok([self.clone(), other.clone()]);
         };
         let checked = b.check_dose(&a);
@@ -189,19 +238,41 @@ impl PyDose {
     }
 
     fn of_file(file: DoseFile) -> Self {
-        let of_file = |message: &String| file.remarks.iter().any(|remark| remark.message == *message);
-        let of_case = file.dose.remarks.iter().filter(|message| !of_file(message)).cloned();
-        let remarks = file.remarks.iter().map(Remark::with_files).chain(of_case).collect();
+        let of_file =
+            |message: &String| file.remarks.iter().any(|remark| remark.message == *message);
+        let of_case = file
+            .dose
+            .remarks
+            .iter()
+            .filter(|message| !of_file(message))
+            .cloned();
+        let remarks = file
+            .remarks
+            .iter()
+            .map(Remark::with_files)
+            .chain(of_case)
+            .collect();
         let dose = Arc::new(file.dose.clone());
-        Self { dose, remarks, file: Some(file), computed: None, on_card: None }
+        Self {
+            dose,
+            remarks,
+            file: Some(file),
+            computed: None,
+            on_card: None,
+        }
     }
 }
 
 /// Advice where two objects are of two patients.
-const ONE_PATIENT: &str = "they belong to one patient; where both are the same person, pass any_patient=True";
+const ONE_PATIENT: &str =
+    "they belong to one patient; where both are the same person, pass any_patient=True";
 
 /// The outcome of a check: another patient is taken only on request, and said by the dose then.
-fn accepted(file: &mut DoseFile, checked: Result<(), NotOfCase>, any_patient: bool) -> PyResult<()> {
+fn accepted(
+    file: &mut DoseFile,
+    checked: Result<(), NotOfCase>,
+    any_patient: bool,
+) -> PyResult<()> {
     match checked {
         Err(NotOfCase::Patient { .. }) if any_patient => file.accept(),
         Err(other @ NotOfCase::Patient { .. }) => {
@@ -223,7 +294,12 @@ pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<PyDose> {
 /// The facts that an image of another library carries of a dose, as the header of its ``.mha`` file.
 #[pyfunction(name = "_facts")]
 pub fn facts(dose: &PyDose) -> BTreeMap<&'static str, String> {
-    let facts = facts_of_dose(Quantity::Dose, &dose.dose, &dose.patient(), dose.stated_frame());
+    let facts = facts_of_dose(
+        Quantity::Dose,
+        &dose.dose,
+        &dose.patient(),
+        dose.stated_frame(),
+    );
     facts.stated().into_iter().collect()
 }
 
@@ -238,26 +314,46 @@ pub fn dose_of_image(
 ) -> PyResult<PyDose> {
     let facts = Facts::read(|key| facts.get(key).map(String::as_str));
     if let Some(found) = facts.contradicts(Quantity::Dose) {
-        return Err(argument(format!("the image holds the {found}, as it says, not the {}", Quantity::Dose)));
+        return Err(argument(format!(
+            "the image holds the {found}, as it says, not the {}",
+            Quantity::Dose
+        )));
     }
     let gy = guarded(|| checked_dose(py, gy, grid))?;
-    let Standing { status, known, part } = handed::standing_of(&gy);
+    let Standing {
+        status,
+        known,
+        part,
+    } = handed::standing_of(&gy);
     let stated = dose_of_facts(gy, &facts, label.to_owned());
-    let dose = Dose { status: stated.status.worst(status), part: stated.part.or(part), ..stated };
+    let dose = Dose {
+        status: stated.status.worst(status),
+        part: stated.part.or(part),
+        ..stated
+    };
     let dose = dose.with_reservations(&known);
     if facts == Facts::default() {
         return Ok(PyDose::from_dose(&Arc::new(dose)));
     }
-    Ok(PyDose::of_file(DoseFile::with_facts(label.to_owned(), dose, &facts)))
+    Ok(PyDose::of_file(DoseFile::with_facts(
+        label.to_owned(),
+        dose,
+        &facts,
+    )))
 }
 
 /// The values of an array as those of a dose.
 ///
 /// # Errors
 /// `ArgumentError` for another shape or kind, and for values that no dose has.
-fn checked_dose(py: Python<'_>, gy: &Bound<'_, PyAny>, grid: &PyGrid) -> PyResult<Arc<Volume<f32>>> {
+fn checked_dose(
+    py: Python<'_>,
+    gy: &Bound<'_, PyAny>,
+    grid: &PyGrid,
+) -> PyResult<Arc<Volume<f32>>> {
     let gy = volume_of(gy, Arc::clone(&grid.0), "the dose")?;
-    let check = || DoseValueError::check(&gy).map_err(|fault| argument(format!("the dose is {fault}")));
+    let check =
+        || DoseValueError::check(&gy).map_err(|fault| argument(format!("the dose is {fault}")));
     py.detach(|| compute(check))??;
     Ok(gy)
 }
@@ -275,8 +371,11 @@ impl PyDose {
         made_of: Option<&Self>,
     ) -> PyResult<Self> {
         let gy = guarded(|| checked_dose(py, gy, grid))?;
-        let Standing { status, known, part } =
-            made_of.map_or_else(|| handed::standing_of(&gy), |dose| Standing::of(&dose.dose));
+        let Standing {
+            status,
+            known,
+            part,
+        } = made_of.map_or_else(|| handed::standing_of(&gy), |dose| Standing::of(&dose.dose));
         Ok(Self::from_dose(&Arc::new(Dose {
             gy,
             status,
@@ -453,7 +552,14 @@ impl PyDose {
     /// of Monte Carlo; empty for a dose of a file or an array.
     #[getter]
     fn receipts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        dictionary(py, &self.computed.as_ref().map(|computed| &computed.receipts[..]).unwrap_or_default())
+        dictionary(
+            py,
+            &self
+                .computed
+                .as_ref()
+                .map(|computed| &computed.receipts[..])
+                .unwrap_or_default(),
+        )
     }
 
     /// The devices that computed it: the CPU where it stood in for a card that failed.
@@ -471,7 +577,10 @@ impl PyDose {
     /// One standard deviation of each voxel, Gy, of a Monte Carlo dose, float32 ``[z, y, x]``; else None.
     #[getter]
     fn sigma_gy<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f32>>>> {
-        let sigma_gy = self.computed.as_ref().and_then(|computed| computed.sigma_gy.as_ref());
+        let sigma_gy = self
+            .computed
+            .as_ref()
+            .and_then(|computed| computed.sigma_gy.as_ref());
         sigma_gy.map(|sigma_gy| shown(py, sigma_gy)).transpose()
     }
 
@@ -479,14 +588,20 @@ impl PyDose {
     /// (histories, uncertainty), ``normalisation_factor``, ``beam_doses``. None for a dose of a file or an array.
     #[getter]
     fn figures<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.computed.as_ref().map(|computed| dictionary(py, &computed.figures)).transpose()
+        self.computed
+            .as_ref()
+            .map(|computed| dictionary(py, &computed.figures))
+            .transpose()
     }
 
     /// Writes the dose as a ``.mha`` in Gy with its status. As DICOM a dose leaves with its plan: ``beamsight.export``.
     /// Raises FileError where a file is there already, unless ``overwrite``.
     #[pyo3(signature = (path, *, overwrite = false))]
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
-        if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("mha")) {
+        if !path
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("mha"))
+        {
             let path = path.display();
             return Err(argument(format!(
                 "'{path}': a dose is saved as .mha; beamsight.export writes DICOM"
@@ -505,10 +620,17 @@ impl PyDose {
             row("status", self.dose.status_text()),
             row("greatest", format!("{:.3} Gy", self.max_gy()?)),
             row("voxels (z, y, x)", format!("{nz} x {ny} x {nx}")),
-            row("spacing (x, y, z)", format!("{dx:.4} x {dy:.4} x {dz:.4} mm")),
+            row(
+                "spacing (x, y, z)",
+                format!("{dx:.4} x {dy:.4} x {dz:.4} mm"),
+            ),
         ];
         rows.extend(self.devices().into_iter().map(|device| row("by", device)));
-        Ok(page(&format!("Dose {}", self.dose.label), &rows, &self.remarks))
+        Ok(page(
+            &format!("Dose {}", self.dose.label),
+            &rows,
+            &self.remarks,
+        ))
     }
 
     fn __repr__(&self) -> PyResult<String> {
@@ -523,7 +645,9 @@ impl PyDose {
         if !devices.is_empty() {
             text += &format!(", by {}", devices.join(" and "));
         }
-        self.remarks.iter().for_each(|remark| text += &format!("\n  note: {remark}"));
+        self.remarks
+            .iter()
+            .for_each(|remark| text += &format!("\n  note: {remark}"));
         Ok(text)
     }
 }
@@ -535,25 +659,35 @@ impl PyDose {
             return Ok(());
         }
         let (label, status) = (&self.dose.label, self.dose.status_text());
-        let words = format!("the dose '{label}' is {status}, and an array of its values does not say so");
+        let words =
+            format!("the dose '{label}' is {status}, and an array of its values does not say so");
         warn(py, "StatusWarning", words)
     }
 
     /// Place of the dose for DLPack.
     fn place(&self) -> DlDevice {
-        self.on_card.as_ref().map_or(DlDevice::HOST, |dose| DlDevice::card(dose.gy.ordinal()))
+        self.on_card
+            .as_ref()
+            .map_or(DlDevice::HOST, |dose| DlDevice::card(dose.gy.ordinal()))
     }
 
     /// The frame of reference that a file of the dose states.
     fn stated_frame(&self) -> &str {
-        let of_case = self.computed.as_ref().map(|computed| &computed.frame_of_reference_uid);
+        let of_case = self
+            .computed
+            .as_ref()
+            .map(|computed| &computed.frame_of_reference_uid);
         of_case.unwrap_or(&self.dose.frame_of_reference_uid)
     }
 
     /// A case of the patient and the frame of reference that the dose is known to be of, for the header of a file.
     fn stated_case(&self) -> Case {
-        let mut case = Case { patient: self.patient(), ..Case::default() };
-        self.stated_frame().clone_into(&mut Arc::make_mut(&mut case.structures).frame_of_reference_uid);
+        let mut case = Case {
+            patient: self.patient(),
+            ..Case::default()
+        };
+        self.stated_frame()
+            .clone_into(&mut Arc::make_mut(&mut case.structures).frame_of_reference_uid);
         case
     }
 }

@@ -36,12 +36,20 @@ impl How {
     /// # Errors
     /// `ArgumentError`: words and numbers out of their ranges, a table that cannot be read, a body that the case has not.
     pub fn settings(&self, case: &Case) -> PyResult<Settings> {
-        let word = |word: &Option<String>, usual: &str| word.clone().unwrap_or_else(|| usual.to_owned());
+        let word =
+            |word: &Option<String>, usual: &str| word.clone().unwrap_or_else(|| usual.to_owned());
         let qualities = Quality::NAMED.map(|quality| (quality.word(), quality));
-        let body: Option<BodyWord> = self.body.as_ref().map(|word| word.parse().unwrap_or(BodyWord::Auto));
+        let body: Option<BodyWord> = self
+            .body
+            .as_ref()
+            .map(|word| word.parse().unwrap_or(BodyWord::Auto));
         Ok(Settings {
             engine: DoseEngine::default(),
-            quality: words::one_of("quality", &word(&self.quality, Quality::default().word()), &qualities)?,
+            quality: words::one_of(
+                "quality",
+                &word(&self.quality, Quality::default().word()),
+                &qualities,
+            )?,
             dose_to: words::one_of(
                 "dose_to",
                 &word(&self.dose_to, "medium"),
@@ -61,13 +69,19 @@ impl How {
 
     /// The plan that is asked for, else the case's first, on the machine that is asked for.
     pub fn plan(&self, case: &Case, plan: Option<&PyPlan>) -> PyResult<Plan> {
-        let mut plan =
-            match plan {
-                Some(plan) => Plan::clone(&plan.0),
-                None => case.plans.first().map(|plan| Plan::clone(plan)).ok_or_else(|| {
-                    argument(format!("{}; give one: Plan.read(\"plan.toml\")", case.no_plan()))
+        let mut plan = match plan {
+            Some(plan) => Plan::clone(&plan.0),
+            None => case
+                .plans
+                .first()
+                .map(|plan| Plan::clone(plan))
+                .ok_or_else(|| {
+                    argument(format!(
+                        "{}; give one: Plan.read(\"plan.toml\")",
+                        case.no_plan()
+                    ))
                 })?,
-            };
+        };
         if let Some(machine) = &self.machine {
             plan.set_machine(machine);
         }
@@ -80,7 +94,9 @@ fn whole_histories(histories: f64) -> PyResult<u64> {
     if histories >= 1.0 && histories.fract() == 0.0 && histories <= MOST_HISTORIES as f64 {
         return Ok(histories as u64);
     }
-    Err(argument(format!("histories is {histories}: it is a whole number up to 1e11, like 5e7")))
+    Err(argument(format!(
+        "histories is {histories}: it is a whole number up to 1e11, like 5e7"
+    )))
 }
 
 /// The engine of a dose with its options.
@@ -106,13 +122,25 @@ impl Histories {
             .transpose()?;
         let histories = self.histories.map(whole_histories).transpose()?;
         if let Some(directions) = self.directions.filter(|n| !(1..=24).contains(n)) {
-            return Err(argument(format!("directions is {directions}: it must be from 1 to 24")));
+            return Err(argument(format!(
+                "directions is {directions}: it must be from 1 to 24"
+            )));
         }
         let variants = [("own", Variant::Own), ("paper", Variant::Paper)];
-        let variant =
-            self.variant.as_deref().map(|word| words::one_of("variant", word, &variants)).transpose()?;
+        let variant = self
+            .variant
+            .as_deref()
+            .map(|word| words::one_of("variant", word, &variants))
+            .transpose()?;
         let (seed, directions) = (self.seed, self.directions);
-        let options = EngineOptions { engine, histories, uncertainty_percent, seed, directions, variant };
+        let options = EngineOptions {
+            engine,
+            histories,
+            uncertainty_percent,
+            seed,
+            directions,
+            variant,
+        };
         options.engine().map_err(argument)
     }
 }
@@ -150,7 +178,10 @@ pub fn compute(
             let made = compute_plan_on_card(&job, control, &tell).map_err(|why| failure(&why))?;
             return Ok((made.0, Some(made.1)));
         }
-        Ok((compute_plan(&job, control, &tell).map_err(|why| failure(&why))?, None))
+        Ok((
+            compute_plan(&job, control, &tell).map_err(|why| failure(&why))?,
+            None,
+        ))
     })?;
     Ok(PyDose::computed(&case.0, result.0, result.1))
 }

@@ -49,13 +49,18 @@ pub fn dvh(
     let dose = dose.check(&case.0, any_patient)?;
     let all = &case.0.structures.structures;
     let named: Vec<&Structure> = match structures {
-        Some(names) => names.iter().map(|name| structure(&case.0, name)).collect::<PyResult<_>>()?,
+        Some(names) => names
+            .iter()
+            .map(|name| structure(&case.0, name))
+            .collect::<PyResult<_>>()?,
         None => all.iter().filter(|s| !s.contours.is_empty()).collect(),
     };
     // Without images only what lies in the dose grid counts, as the DVH's remarks say.
-    let grid = patient_grid(&case.0).map_or_else(|| Arc::clone(dose.dose.gy.grid()), |(grid, _)| grid);
+    let grid =
+        patient_grid(&case.0).map_or_else(|| Arc::clone(dose.dose.gy.grid()), |(grid, _)| grid);
     let made = run(py, None, |control, _| {
-        dvhs_of(named, &grid, &dose.dose, control).map_err(|cancelled| failure(&Failure::from(cancelled)))
+        dvhs_of(named, &grid, &dose.dose, control)
+            .map_err(|cancelled| failure(&Failure::from(cancelled)))
     })?;
     let status_text = dose.dose.status_text();
     let shown = |(structure, dvh): (&Structure, Result<Dvh, DvhError>)| {
@@ -126,16 +131,21 @@ impl PyDvh {
     #[pyo3(signature = (word, /))]
     fn metric(&self, word: &str) -> PyResult<f64> {
         let metric: Metric = word.parse().map_err(argument)?;
-        self.dvh.metric(metric, self.prescription_gy).map_err(|why| match why {
-            NoValue::NoHundred => {
-                argument(format!("{word}: there is no prescription; give it with prescription_gy"))
-            }
-            why => argument(format!("{word}: {why}")),
-        })
+        self.dvh
+            .metric(metric, self.prescription_gy)
+            .map_err(|why| match why {
+                NoValue::NoHundred => argument(format!(
+                    "{word}: there is no prescription; give it with prescription_gy"
+                )),
+                why => argument(format!("{word}: {why}")),
+            })
     }
 
     /// The cumulative curve: doses (Gy) and the volume (percent) that gets each or more.
-    fn cumulative<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
+    fn cumulative<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
         curve(py, &self.dvh.cumulative())
     }
 
@@ -144,13 +154,20 @@ impl PyDvh {
         let (gy, percent) = self.cumulative(py);
         let columns = [("dose_gy", gy), ("volume_percent", percent)].into_py_dict(py)?;
         let table = py.import("pandas")?.call_method1("DataFrame", (columns,))?;
-        let attributes = [("structure", &self.structure), ("status", &self.status_text)].into_py_dict(py)?;
+        let attributes = [
+            ("structure", &self.structure),
+            ("status", &self.status_text),
+        ]
+        .into_py_dict(py)?;
         table.setattr("attrs", attributes)?;
         Ok(table)
     }
 
     /// The differential curve: doses (Gy) and the volume (percent) per Gy.
-    fn differential<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
+    fn differential<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
         curve(py, &self.dvh.differential())
     }
 
@@ -171,22 +188,36 @@ impl PyDvh {
         let rows = [
             row("dose", &self.status_text),
             row("volume", format!("{:.2} cm3", self.volume_cm3())),
-            row("outside the dose", format!("{:.1} %", self.outside_percent())),
+            row(
+                "outside the dose",
+                format!("{:.1} %", self.outside_percent()),
+            ),
             row("least", format!("{:.3} Gy", self.min_gy())),
             row("mean", format!("{:.3} Gy", self.mean_gy())),
             row("greatest", format!("{:.3} Gy", self.max_gy())),
         ];
-        page(&format!("DVH of {}", self.structure), &rows, &self.remarks())
+        page(
+            &format!("DVH of {}", self.structure),
+            &rows,
+            &self.remarks(),
+        )
     }
 
     fn __repr__(&self) -> String {
-        let Self { dvh, structure, status_text, .. } = self;
+        let Self {
+            dvh,
+            structure,
+            status_text,
+            ..
+        } = self;
         let [least, mean, most] = [dvh.min_gy(), dvh.mean_gy(), dvh.max_gy()];
         let mut text = format!(
             "DVH of {structure} ({status_text}): {:.2} cm3, {least:.3} to {most:.3} Gy, mean {mean:.3} Gy",
             dvh.volume_cm3()
         );
-        dvh.remarks().iter().for_each(|remark| text += &format!("\n  note: {remark}"));
+        dvh.remarks()
+            .iter()
+            .for_each(|remark| text += &format!("\n  note: {remark}"));
         text
     }
 }

@@ -91,7 +91,11 @@ pub fn guarded<T>(work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
 
 /// The exception of a panic, with its message.
 fn panicked(panic: &(dyn Any + Send)) -> PyErr {
-    let words = panic.downcast_ref::<&str>().map(|words| (*words).to_owned());
-    let words = words.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+    let words = panic
+        .downcast_ref::<&str>()
+        .map(|words| (*words).to_owned());
+    let words = words
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_default();
     Kind::Internal.exception(format!("this is a bug, please report it: {words}"))
 }

@@ -48,31 +48,52 @@ impl Options {
     fn xrays(&self, case: &Case, table: &HuTable) -> PyResult<Option<XRays>> {
         if self.xrays.is_empty() {
             return match self.pose {
-                Some(_) => Err(argument("a pose is that before X-rays: name their files by xrays")),
+                Some(_) => Err(argument(
+                    "a pose is that before X-rays: name their files by xrays",
+                )),
                 None => Ok(None),
             };
         }
-        let ct = case.ct.as_ref().ok_or_else(|| argument(format!("{} has no CT", case.source)))?;
+        let ct = case
+            .ct
+            .as_ref()
+            .ok_or_else(|| argument(format!("{} has no CT", case.source)))?;
         let read = |path: &PathBuf| {
-            let (mut image, _) =
-                read_xray(path, &Placement::default(), ct).map_err(|error| Kind::File.caused_by(&error))?;
+            let (mut image, _) = read_xray(path, &Placement::default(), ct)
+                .map_err(|error| Kind::File.caused_by(&error))?;
             if self.any_patient {
                 image.accepted_patient = Some(image.patient.id.clone());
             }
-            check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid).map_err(argument)?;
-            Ok(XRay { radiograph: Arc::new(image), path: path.clone() })
+            check_belongs(&image, &case.patient.id, &ct.frame_of_reference_uid)
+                .map_err(argument)?;
+            Ok(XRay {
+                radiograph: Arc::new(image),
+                path: path.clone(),
+            })
         };
         let images: Vec<XRay> = self.xrays.iter().map(read).collect::<PyResult<_>>()?;
-        let centre_mm = images.iter().find_map(|image| image.radiograph.setup.map(|s| s.isocentre_mm));
-        let centre_mm =
-            centre_mm.or_else(|| first_isocentre(case)).unwrap_or_else(|| ct.hu.grid().middle_mm());
+        let centre_mm = images
+            .iter()
+            .find_map(|image| image.radiograph.setup.map(|s| s.isocentre_mm));
+        let centre_mm = centre_mm
+            .or_else(|| first_isocentre(case))
+            .unwrap_or_else(|| ct.hu.grid().middle_mm());
         let (pose, standing, centre_mm) = match &self.pose {
             Some(PoseOfXRays::Found(found)) => found.get().placed(),
-            Some(PoseOfXRays::Numbers(numbers)) => (pose(*numbers)?, PoseStanding::ByHand, centre_mm),
+            Some(PoseOfXRays::Numbers(numbers)) => {
+                (pose(*numbers)?, PoseStanding::ByHand, centre_mm)
+            }
             None => (Default::default(), PoseStanding::ByHand, centre_mm),
         };
-        let curve = AttenuationCurve::new(CurveKind::default(), table, AttenuationCurve::KILOVOLT_MEV);
-        Ok(Some(XRays { images, pose, standing, centre_mm, curve }))
+        let curve =
+            AttenuationCurve::new(CurveKind::default(), table, AttenuationCurve::KILOVOLT_MEV);
+        Ok(Some(XRays {
+            images,
+            pose,
+            standing,
+            centre_mm,
+            curve,
+        }))
     }
 }
 
@@ -95,7 +116,9 @@ pub fn export(
         Some(_) => case.plans = vec![Arc::new(how.plan(&case, plan)?)],
         None => {
             if let Some(machine) = &how.machine {
-                case.plans.iter_mut().for_each(|plan| Arc::make_mut(plan).set_machine(machine));
+                case.plans
+                    .iter_mut()
+                    .for_each(|plan| Arc::make_mut(plan).set_machine(machine));
             }
         }
     }
@@ -103,17 +126,21 @@ pub fn export(
     let xrays = options.xrays(&case, &settings.hu_table)?;
     let parts = ExportPart::ALL.map(|part| (part.word(), part));
     let parts = match &options.only {
-        Some(only) => {
-            only.iter().map(|word| words::one_of("only", word, &parts)).collect::<PyResult<Vec<_>>>()?
-        }
+        Some(only) => only
+            .iter()
+            .map(|word| words::one_of("only", word, &parts))
+            .collect::<PyResult<Vec<_>>>()?,
         None => ExportPart::ALL
             .into_iter()
             .filter(|part| part.is_in(&case))
             .chain(xrays.iter().flat_map(XRays::parts))
             .collect(),
     };
-    let which =
-        [("plan", DosesToExport::Plan), ("beams", DosesToExport::Beams), ("both", DosesToExport::Both)];
+    let which = [
+        ("plan", DosesToExport::Plan),
+        ("beams", DosesToExport::Beams),
+        ("both", DosesToExport::Both),
+    ];
     let doses = match &options.dose {
         Some(word) => words::one_of("dose", word, &which)?,
         None => DosesToExport::all_of(engine),
@@ -123,27 +150,59 @@ pub fn export(
         32 => DoseBits::ThirtyTwo,
         bits => return Err(argument(format!("bits is {bits}: it is 16 or 32"))),
     };
-    if options.shift_dates.is_some_and(|days| !options.anonymise || days == 0 || days.abs() > 36_525) {
+    if options
+        .shift_dates
+        .is_some_and(|days| !options.anonymise || days == 0 || days.abs() > 36_525)
+    {
         return Err(argument(
             "shift_dates is a number of days from -36525 to 36525, not 0, of an export with anonymise",
         ));
     }
-    let anonymise = options.anonymise.then_some(Anonymise { shift_days: options.shift_dates });
+    let anonymise = options.anonymise.then_some(Anonymise {
+        shift_days: options.shift_dates,
+    });
     let mut inputs = Inputs::default();
-    let word =
-        case.source.parse::<CaseWord>().unwrap_or_else(|_| CaseWord::of_path(PathBuf::from(&case.source)));
-    paths_of(&word).into_iter().for_each(|path| inputs.add("the CASE", path));
-    options.xrays.iter().for_each(|path| inputs.add("an X-ray", path.clone()));
+    let word = case
+        .source
+        .parse::<CaseWord>()
+        .unwrap_or_else(|_| CaseWord::of_path(PathBuf::from(&case.source)));
+    paths_of(&word)
+        .into_iter()
+        .for_each(|path| inputs.add("the CASE", path));
+    options
+        .xrays
+        .iter()
+        .for_each(|path| inputs.add("an X-ray", path.clone()));
     let file = |error: &(dyn std::error::Error + 'static)| Kind::File.caused_by(error);
-    let folder =
-        NewFolder::prepare(&out, &inputs, options.overwrite, "overwrite=True").map_err(|e| file(&e))?;
-    let options = ExportOptions { parts, bits, anonymise, imaging: None };
+    let folder = NewFolder::prepare(&out, &inputs, options.overwrite, "overwrite=True")
+        .map_err(|e| file(&e))?;
+    let options = ExportOptions {
+        parts,
+        bits,
+        anonymise,
+        imaging: None,
+    };
     let engines: Vec<Engine> = vec![engine; case.plans.len()];
     let exported = run(py, progress.as_ref(), |control, steps| {
-        let how = ExportHow { doses, settings: &settings, engines: &engines, xrays: xrays.as_ref() };
-        export_case(folder.path(), &case, &options, how, control, &|words| steps.tell(words))
-            .map_err(|error| Kind::Computation.caused_by(&error))
+        let how = ExportHow {
+            doses,
+            settings: &settings,
+            engines: &engines,
+            xrays: xrays.as_ref(),
+        };
+        export_case(folder.path(), &case, &options, how, control, &|words| {
+            steps.tell(words)
+        })
+        .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     let target = folder.finish().map_err(|error| file(&error))?;
-    Ok((target, exported.files.iter().map(|file| file.name.clone()).collect(), exported.remarks))
+    Ok((
+        target,
+        exported
+            .files
+            .iter()
+            .map(|file| file.name.clone())
+            .collect(),
+        exported.remarks,
+    ))
 }

@@ -97,12 +97,15 @@ impl How {
             "rx" => {
                 let plans = case.into_iter().flat_map(|case| &case.0.plans);
                 let prescribed = plans.filter_map(|plan| plan.prescription_gy).next();
-                let none = "norm='rx': no plan of the case says what is prescribed; give the dose in Gy";
-                prescribed.map(Normalisation::Prescription).ok_or_else(|| argument(none))
+                let none =
+                    "norm='rx': no plan of the case says what is prescribed; give the dose in Gy";
+                prescribed
+                    .map(Normalisation::Prescription)
+                    .ok_or_else(|| argument(none))
             }
-            other => {
-                Err(argument(format!("norm is '{other}': it is near-max, max, rx or a dose in Gy above 0")))
-            }
+            other => Err(argument(format!(
+                "norm is '{other}': it is near-max, max, rx or a dose in Gy above 0"
+            ))),
         }
     }
 }
@@ -120,8 +123,10 @@ pub fn gamma(
 ) -> PyResult<PyGamma> {
     let [mut reference, mut evaluated] = reference.check_pair(evaluated, how.any_patient)?;
     if let Some(case) = case {
-        [reference, evaluated] =
-            [reference.check(&case.0, how.any_patient)?, evaluated.check(&case.0, how.any_patient)?];
+        [reference, evaluated] = [
+            reference.check(&case.0, how.any_patient)?,
+            evaluated.check(&case.0, how.any_patient)?,
+        ];
     }
     let region = match (&how.structure, case) {
         (Some(name), Some(case)) => Some(MaskOf::on(&reference.dose.gy, structure(&case.0, name)?)),
@@ -139,16 +144,31 @@ pub fn gamma(
     {
         criteria.push(stricter(only));
     }
-    let dose_of = |dose: &PyDose, index| Shared::new(DoseOfPlan::of_file(&dose.dose, index, None), None);
-    let dims = [("3", Dims::Volume), ("2.5", Dims::Slices), ("2", Dims::Plane)];
+    let dose_of =
+        |dose: &PyDose, index| Shared::new(DoseOfPlan::of_file(&dose.dose, index, None), None);
+    let dims = [
+        ("3", Dims::Volume),
+        ("2.5", Dims::Slices),
+        ("2", Dims::Plane),
+    ];
     let query = GammaOfPair {
         normalisation: how.normalisation(case)?,
         threshold_percent: words::within("threshold", how.threshold, [0.0, 100.0])?,
-        max_gamma: how.max_gamma.map(|most| words::within("max_gamma", most, [1.1, 1e6])).transpose()?,
+        max_gamma: how
+            .max_gamma
+            .map(|most| words::within("max_gamma", most, [1.1, 1e6]))
+            .transpose()?,
         dims: words::one_of("dims", &how.dims, &dims)?,
         region,
-        subset: how.subset.map(|count| Subset { count: count as usize, seed: how.seed }),
-        surface: if how.trilinear { Surface::Trilinear } else { Surface::Simplices },
+        subset: how.subset.map(|count| Subset {
+            count: count as usize,
+            seed: how.seed,
+        }),
+        surface: if how.trilinear {
+            Surface::Trilinear
+        } else {
+            Surface::Simplices
+        },
         ..GammaOfPair::new(
             dose_of(&reference, 0),
             dose_of(&evaluated, 1),
@@ -156,9 +176,14 @@ pub fn gamma(
             words::device(&how.device)?,
         )
     };
-    let structures = case.map(|case| Arc::clone(&case.0.structures)).unwrap_or_default();
+    let structures = case
+        .map(|case| Arc::clone(&case.0.structures))
+        .unwrap_or_default();
     let measured = how.measured;
-    let not_final = not_final([("the reference", &*reference.dose), ("the evaluated", &*evaluated.dose)]);
+    let not_final = not_final([
+        ("the reference", &*reference.dose),
+        ("the evaluated", &*evaluated.dose),
+    ]);
     let labels = [reference.dose.label.as_str(), &evaluated.dose.label];
     let region = how.structure.as_deref();
     let (answer, report) = run(py, progress.as_ref(), |control, _| {
@@ -166,11 +191,19 @@ pub fn gamma(
         let answer = graph.full(&query, control).map_err(|why| failure(&why))?;
         // Of structures that have nothing on the reference dose gamma says nothing.
         let mask = |s: &'_ case::Structure| {
-            Some((s.name.clone(), graph.full(&MaskOf::on(&reference.dose.gy, s), control).ok()?))
+            Some((
+                s.name.clone(),
+                graph
+                    .full(&MaskOf::on(&reference.dose.gy, s), control)
+                    .ok()?,
+            ))
         };
-        let masks: Vec<(String, Arc<Mask>)> = structures.structures.iter().filter_map(mask).collect();
-        let structures: Vec<(&str, &Mask)> =
-            masks.iter().map(|(name, mask)| (name.as_str(), &**mask)).collect();
+        let masks: Vec<(String, Arc<Mask>)> =
+            structures.structures.iter().filter_map(mask).collect();
+        let structures: Vec<(&str, &Mask)> = masks
+            .iter()
+            .map(|(name, mask)| (name.as_str(), &**mask))
+            .collect();
         let report = GammaReport::new(
             labels,
             &answer.request,
@@ -196,30 +229,56 @@ pub fn gamma(
         report_text: report.to_string().trim_end().to_owned(),
         remarks: [reference.remarks, evaluated.remarks].concat(),
     };
-    let maps = result.maps.iter().map(|map| Arc::clone(&map.gamma)).collect();
-    Ok(PyGamma { maps, figures, signed: Signed::Of(answer) })
+    let maps = result
+        .maps
+        .iter()
+        .map(|map| Arc::clone(&map.gamma))
+        .collect();
+    Ok(PyGamma {
+        maps,
+        figures,
+        signed: Signed::Of(answer),
+    })
 }
 
 impl PyGamma {
     /// A gamma that was pickled.
-    pub fn restored(maps: Vec<Arc<Volume<f32>>>, signed: Arc<Volume<f32>>, figures: GammaFigures) -> Self {
-        Self { maps, figures, signed: Signed::Made(signed) }
+    pub fn restored(
+        maps: Vec<Arc<Volume<f32>>>,
+        signed: Arc<Volume<f32>>,
+        figures: GammaFigures,
+    ) -> Self {
+        Self {
+            maps,
+            figures,
+            signed: Signed::Made(signed),
+        }
     }
 
     fn map(&self, index: usize) -> PyResult<&Arc<Volume<f32>>> {
-        self.maps.get(index).ok_or_else(|| argument(format!("there is no criterion {index}")))
+        self.maps
+            .get(index)
+            .ok_or_else(|| argument(format!("there is no criterion {index}")))
     }
 
     /// The points of the first criterion.
     fn counts(&self) -> PyResult<PointCounts> {
-        self.figures.counts.first().copied().ok_or_else(|| argument("there is no criterion"))
+        self.figures
+            .counts
+            .first()
+            .copied()
+            .ok_or_else(|| argument("there is no criterion"))
     }
 
     pub fn signed_map(&self) -> PyResult<Arc<Volume<f32>>> {
         match &self.signed {
             Signed::Made(signed) => Ok(Arc::clone(signed)),
             Signed::Of(answer) => {
-                let first = answer.result.maps.first().ok_or_else(|| argument("there is no criterion"))?;
+                let first = answer
+                    .result
+                    .maps
+                    .first()
+                    .ok_or_else(|| argument("there is no criterion"))?;
                 compute(|| Arc::new(first.signed(&answer.request)))
             }
         }
@@ -236,7 +295,11 @@ impl PyGamma {
     }
 
     /// Gamma by the criterion of a place: 0 is the first that was asked for.
-    fn of_criterion<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyArray3<f32>>> {
+    fn of_criterion<'py>(
+        &self,
+        py: Python<'py>,
+        index: usize,
+    ) -> PyResult<Bound<'py, PyArray3<f32>>> {
         shown(py, self.map(index)?)
     }
 
@@ -253,7 +316,9 @@ impl PyGamma {
         dtype: Option<Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let PointCounts { judged, not_judged, .. } = self.counts()?;
+        let PointCounts {
+            judged, not_judged, ..
+        } = self.counts()?;
         if not_judged > 0 {
             let words = format!(
                 "{not_judged} of {} points have no gamma (NaN) in this array: they neither pass nor fail, and the array does not count \
@@ -273,7 +338,8 @@ impl PyGamma {
     /// Share of the judged points with gamma of at most 1, percent.
     #[getter]
     fn pass_rate_percent(&self) -> PyResult<f64> {
-        self.counts().map(|counts| 100.0 * counts.passing as f64 / counts.judged as f64)
+        self.counts()
+            .map(|counts| 100.0 * counts.passing as f64 / counts.judged as f64)
     }
 
     /// Points that have a gamma.
@@ -303,7 +369,8 @@ impl PyGamma {
     /// The criteria with their figures as a table of pandas, a row each: those of ``report["criteria"]``.
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let criteria = self.report(py)?.get_item("criteria")?;
-        py.import("pandas")?.call_method1("json_normalize", (criteria,))
+        py.import("pandas")?
+            .call_method1("json_normalize", (criteria,))
     }
 
     fn _repr_html_(&self) -> String {
@@ -338,7 +405,10 @@ impl PyGamma {
 
     fn __repr__(&self) -> String {
         let mut text = self.figures.report_text.clone();
-        self.figures.remarks.iter().for_each(|remark| text += &format!("\nnote: {remark}"));
+        self.figures
+            .remarks
+            .iter()
+            .for_each(|remark| text += &format!("\nnote: {remark}"));
         text
     }
 }

@@ -32,8 +32,14 @@ impl PyGrid {
         planes_mm: Option<Vec<f64>>,
     ) -> PyResult<Self> {
         let [nz, ny, nx] = shape;
-        if nz.checked_mul(ny).and_then(|n| n.checked_mul(nx)).is_none_or(|n| n > isize::MAX as usize / 4) {
-            return Err(argument(format!("a grid of the shape {shape:?} exceeds any memory")));
+        if nz
+            .checked_mul(ny)
+            .and_then(|n| n.checked_mul(nx))
+            .is_none_or(|n| n > isize::MAX as usize / 4)
+        {
+            return Err(argument(format!(
+                "a grid of the shape {shape:?} exceeds any memory"
+            )));
         }
         let [x, y, z] = directions.unwrap_or([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]);
         let (x, y, z) = (DVec3::from(x), DVec3::from(y), DVec3::from(z));
@@ -54,7 +60,10 @@ impl PyGrid {
             Ok,
         )?;
         if planes.len() != nz {
-            return Err(argument(format!("{} positions of planes are given for {nz} planes", planes.len())));
+            return Err(argument(format!(
+                "{} positions of planes are given for {nz} planes",
+                planes.len()
+            )));
         }
         let xy = [spacing_mm[0], spacing_mm[1]];
         Grid::new(DVec3::from(origin_mm), x, y, xy, [nx, ny], &planes)
@@ -109,18 +118,34 @@ impl PyGrid {
     fn axes<'py>(
         &self,
         py: Python<'py>,
-    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<(
+        Bound<'py, PyArray1<f64>>,
+        Bound<'py, PyArray1<f64>>,
+        Bound<'py, PyArray1<f64>>,
+    )> {
         let of = [DVec3::X, DVec3::Y, DVec3::Z];
-        if self.0.axes().iter().zip(of).any(|(axis, of)| axis.dot(of) < 1.0 - 1e-9) {
+        if self
+            .0
+            .axes()
+            .iter()
+            .zip(of)
+            .any(|(axis, of)| axis.dot(of) < 1.0 - 1e-9)
+        {
             return Err(argument(
                 "the grid is turned against the patient's axes: it has no coordinates along them",
             ));
         }
         let (origin, [nx, ny, _]) = (self.0.origin_mm(), self.0.size());
         let [dx, dy] = self.0.spacing_xy_mm();
-        let even =
-            |first: f64, step: f64, count: usize| (0..count).map(|n| first + n as f64 * step).collect();
-        let z = self.0.planes_mm().iter().map(|plane| origin.z + plane).collect();
+        let even = |first: f64, step: f64, count: usize| {
+            (0..count).map(|n| first + n as f64 * step).collect()
+        };
+        let z = self
+            .0
+            .planes_mm()
+            .iter()
+            .map(|plane| origin.z + plane)
+            .collect();
         Ok((
             PyArray1::from_vec(py, z),
             PyArray1::from_vec(py, even(origin.y, dy, ny)),
@@ -143,7 +168,11 @@ impl PyGrid {
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.0.size().hash(&mut hasher);
-        self.0.origin_mm().to_array().map(f64::to_bits).hash(&mut hasher);
+        self.0
+            .origin_mm()
+            .to_array()
+            .map(f64::to_bits)
+            .hash(&mut hasher);
         hasher.finish()
     }
 
@@ -153,8 +182,13 @@ impl PyGrid {
         let directions = grid.axes().map(|axis| axis.to_array());
         let planes_mm = grid.planes_mm().to_vec();
         // The spacing along z is not looked at where planes are given.
-        let arguments =
-            (slf.get().shape(), (dx, dy, 1.0), grid.origin_mm().to_array(), directions, planes_mm);
+        let arguments = (
+            slf.get().shape(),
+            (dx, dy, 1.0),
+            grid.origin_mm().to_array(),
+            directions,
+            planes_mm,
+        );
         (slf.get_type(), arguments).into_pyobject(py)
     }
 
@@ -168,8 +202,13 @@ impl PyGrid {
     }
 
     fn __repr__(&self) -> String {
-        let ((nz, ny, nx), (dx, dy, dz), (x, y, z)) = (self.shape(), self.spacing_mm(), self.origin_mm());
-        let uneven = if self.is_even() { "" } else { " (uneven planes)" };
+        let ((nz, ny, nx), (dx, dy, dz), (x, y, z)) =
+            (self.shape(), self.spacing_mm(), self.origin_mm());
+        let uneven = if self.is_even() {
+            ""
+        } else {
+            " (uneven planes)"
+        };
         let short = |mm: f64| (mm * 1e4).round() / 1e4;
         let [dx, dy, dz, x, y, z] = [dx, dy, dz, x, y, z].map(short);
         format!(

@@ -17,14 +17,24 @@ impl Standing {
     /// Standing of values from outside of which nothing else is known.
     const IMPORTED: Self = Self {
         status: DoseStatus::Imported,
-        known: Reservations { caveats: Vec::new(), remarks: Vec::new() },
+        known: Reservations {
+            caveats: Vec::new(),
+            remarks: Vec::new(),
+        },
         part: None,
     };
 
     /// Standing of values that are those of a dose, or were made of them: no better than imported.
     pub fn of(dose: &Dose) -> Self {
-        let known = Reservations { caveats: dose.caveats.clone(), remarks: dose.remarks.clone() };
-        Self { status: DoseStatus::Imported.worst(dose.status), known, part: dose.part }
+        let known = Reservations {
+            caveats: dose.caveats.clone(),
+            remarks: dose.remarks.clone(),
+        };
+        Self {
+            status: DoseStatus::Imported.worst(dose.status),
+            known,
+            part: dose.part,
+        }
     }
 }
 
@@ -45,14 +55,20 @@ pub fn note(dose: &Dose) {
     all.retain(|handed| handed.gy.strong_count() > 0);
     let gy = Arc::downgrade(&dose.gy);
     if all.iter().all(|handed| !handed.gy.ptr_eq(&gy)) {
-        all.push(Handed { gy, standing: Standing::of(dose) });
+        all.push(Handed {
+            gy,
+            standing: Standing::of(dose),
+        });
     }
 }
 
 /// The standing of a dose of values that come from outside: imported, or what is noted of these values.
 pub fn standing_of(gy: &Volume<f32>) -> Standing {
     let all = HANDED.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_same = |known: &Volume<f32>| known.grid().size() == gy.grid().size() && known.data() == gy.data();
-    let known = all.iter().find(|handed| handed.gy.upgrade().is_some_and(|known| is_same(&known)));
+    let is_same =
+        |known: &Volume<f32>| known.grid().size() == gy.grid().size() && known.data() == gy.data();
+    let known = all
+        .iter()
+        .find(|handed| handed.gy.upgrade().is_some_and(|known| is_same(&known)));
     known.map_or(Standing::IMPORTED, |handed| handed.standing.clone())
 }

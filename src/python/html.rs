@@ -19,10 +19,16 @@ fn escaped(text: &str) -> String {
 
 /// A row: its name, then its values.
 pub fn cells(values: &[String]) -> String {
-    let (name, values) = values.split_first().map_or(("", &[][..]), |(name, values)| (name.as_str(), values));
+    let (name, values) = values
+        .split_first()
+        .map_or(("", &[][..]), |(name, values)| (name.as_str(), values));
     let mut html = format!("<tr><th style=\"text-align:left\">{}</th>", escaped(name));
     for value in values {
-        let _ = write!(html, "<td style=\"text-align:left\">{}</td>", escaped(value));
+        let _ = write!(
+            html,
+            "<td style=\"text-align:left\">{}</td>",
+            escaped(value)
+        );
     }
     html + "</tr>"
 }
@@ -34,7 +40,11 @@ pub fn row(name: &str, value: impl ToString) -> String {
 
 /// A table under a title, with its notes.
 pub fn page(title: &str, rows: &[String], notes: &[String]) -> String {
-    let mut html = format!("<table><caption>{}</caption>{}</table>", escaped(title), rows.concat());
+    let mut html = format!(
+        "<table><caption>{}</caption>{}</table>",
+        escaped(title),
+        rows.concat()
+    );
     for note in notes {
         let _ = write!(html, "<p>note: {}</p>", escaped(note));
     }

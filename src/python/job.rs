@@ -47,7 +47,9 @@ pub fn run<T: Send>(
         });
         let mut told = None;
         let mut tell = |finished: bool| -> PyResult<()> {
-            let Some(progress) = progress else { return Ok(()) };
+            let Some(progress) = progress else {
+                return Ok(());
+            };
             let now = (if finished { 1.0 } else { control.done() }, steps.words());
             if told.as_ref() != Some(&now) {
                 progress.call1((now.0, now.1.as_str()))?;
@@ -70,7 +72,9 @@ pub fn run<T: Send>(
                     return guarded(|| tell(true)).map(|()| answer);
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Err(interrupted) = guarded(|| py.check_signals().and_then(|()| tell(false))) {
+                    if let Err(interrupted) =
+                        guarded(|| py.check_signals().and_then(|()| tell(false)))
+                    {
                         control.cancel();
                         // The job ends within a few ms; its thread is joined before its arrays go.
                         while let Err(RecvTimeoutError::Timeout) = wait(LOOK_EVERY) {}
@@ -78,8 +82,9 @@ pub fn run<T: Send>(
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(Kind::Internal
-                        .exception("this is a bug, please report it: the job ended without an answer"));
+                    return Err(Kind::Internal.exception(
+                        "this is a bug, please report it: the job ended without an answer",
+                    ));
                 }
             }
         }

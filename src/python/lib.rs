@@ -66,8 +66,8 @@ mod _beamsight {
     use super::path::{PyDepth, path};
     #[pymodule_export]
     use super::pickle::{
-        restored_case, restored_ct, restored_dose, restored_dvh, restored_gamma, restored_plan, structure_of,
-        structures_of,
+        restored_case, restored_ct, restored_dose, restored_dvh, restored_gamma, restored_plan,
+        structure_of, structures_of,
     };
     #[pymodule_export]
     use super::plan::PyPlan;

@@ -5,7 +5,8 @@ use super::job::run;
 use super::json::dictionary;
 use super::words::{self, check_new};
 use analysis::machine_fit::{
-    FitContext, FitJob, FitSettings, Report, Sampling, TankFiles, compare_files, parameter_line, tolerances,
+    FitContext, FitJob, FitSettings, Report, Sampling, TankFiles, compare_files, parameter_line,
+    tolerances,
 };
 use engine::JobControl;
 use engine::dose::Quality;
@@ -27,9 +28,15 @@ fn files_of(
     profiles: Vec<PathBuf>,
     output_factors: Option<PathBuf>,
 ) -> PyResult<TankFiles> {
-    let files = TankFiles { pdd, profiles, output_factors };
+    let files = TankFiles {
+        pdd,
+        profiles,
+        output_factors,
+    };
     if files.is_empty() {
-        return Err(argument("there are no measured data: name files by pdd, profiles or output_factors"));
+        return Err(argument(
+            "there are no measured data: name files by pdd, profiles or output_factors",
+        ));
     }
     Ok(files)
 }
@@ -37,8 +44,15 @@ fn files_of(
 /// Doses that data are compared with in the end.
 fn sampling(quality: Option<&str>) -> PyResult<Sampling> {
     let qualities = Quality::NAMED.map(|quality| (quality.word(), quality));
-    let quality = words::one_of("quality", quality.unwrap_or(Quality::default().word()), &qualities)?;
-    Ok(Sampling { quality, ..Sampling::FULL })
+    let quality = words::one_of(
+        "quality",
+        quality.unwrap_or(Quality::default().word()),
+        &qualities,
+    )?;
+    Ok(Sampling {
+        quality,
+        ..Sampling::FULL
+    })
 }
 
 fn figures(report: &Report, remarks: &[String]) -> Value {
@@ -66,7 +80,11 @@ fn context<'a>(
     control: &'a JobControl,
     tell: &'a dyn Fn(&str),
 ) -> FitContext<'a> {
-    FitContext { device, control, tell }
+    FitContext {
+        device,
+        control,
+        tell,
+    }
 }
 
 /// Fits a machine; `beamsight.machine_fit` says how.
@@ -87,19 +105,37 @@ pub fn fit<'py>(
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let known = Parameter::ALL.map(|parameter| (parameter.word(), parameter));
-    let fixed = fix.iter().map(|word| words::one_of("fix", word, &known)).collect::<PyResult<_>>()?;
-    let (files, choice) = (files_of(pdd, profiles, output_factors)?, words::device(device)?);
+    let fixed = fix
+        .iter()
+        .map(|word| words::one_of("fix", word, &known))
+        .collect::<PyResult<_>>()?;
+    let (files, choice) = (
+        files_of(pdd, profiles, output_factors)?,
+        words::device(device)?,
+    );
     check_new(&out, overwrite)?;
-    let settings = FitSettings { last: sampling(quality)?, ..FitSettings::default() };
-    let job = FitJob { start, files, fixed, settings };
+    let settings = FitSettings {
+        last: sampling(quality)?,
+        ..FitSettings::default()
+    };
+    let job = FitJob {
+        start,
+        files,
+        fixed,
+        settings,
+    };
     let fitted = run(py, progress.as_ref(), |control, steps| {
-        let device = choice.resolve().map_err(|error| Kind::Computation.caused_by(&error))?;
+        let device = choice
+            .resolve()
+            .map_err(|error| Kind::Computation.caused_by(&error))?;
         let tell = |words: &str| steps.tell(words);
-        job.run(&context(&device, control, &tell)).map_err(|error| Kind::Computation.caused_by(&error))
+        job.run(&context(&device, control, &tell))
+            .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     let text = fitted.text(&out);
-    replace_file(&out, |file| file.write_all(text.as_bytes()))
-        .map_err(|error| Kind::File.exception(format!("cannot write {}: {error}", out.display())))?;
+    replace_file(&out, |file| file.write_all(text.as_bytes())).map_err(|error| {
+        Kind::File.exception(format!("cannot write {}: {error}", out.display()))
+    })?;
     let lines: Vec<String> = fitted.fit.parameters.iter().map(parameter_line).collect();
     let mut said = figures(&fitted.report, &fitted.read.remarks);
     said["parameters"] = json!(lines);
@@ -120,13 +156,23 @@ pub fn check<'py>(
     device: &str,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (files, choice) = (files_of(pdd, profiles, output_factors)?, words::device(device)?);
+    let (files, choice) = (
+        files_of(pdd, profiles, output_factors)?,
+        words::device(device)?,
+    );
     let sampling = sampling(quality)?;
     let (report, read) = run(py, progress.as_ref(), |control, steps| {
-        let device = choice.resolve().map_err(|error| Kind::Computation.caused_by(&error))?;
+        let device = choice
+            .resolve()
+            .map_err(|error| Kind::Computation.caused_by(&error))?;
         let tell = |words: &str| steps.tell(words);
-        compare_files(machine, &files, &sampling, &context(&device, control, &tell))
-            .map_err(|error| Kind::Computation.caused_by(&error))
+        compare_files(
+            machine,
+            &files,
+            &sampling,
+            &context(&device, control, &tell),
+        )
+        .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     dictionary(py, &figures(&report, &read.remarks))
 }

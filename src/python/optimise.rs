@@ -35,11 +35,18 @@ pub struct PyOptimum {
 /// The goals of a template, else those of the case's session.
 fn goals_of(case: &Case, template: Option<&str>) -> PyResult<Vec<Goal>> {
     let Some(word) = template else {
-        return Ok(case.goals.as_ref().map(|goals| goals.to_vec()).unwrap_or_default());
+        return Ok(case
+            .goals
+            .as_ref()
+            .map(|goals| goals.to_vec())
+            .unwrap_or_default());
     };
     let template = GoalTemplate::resolve(word).map_err(|why| {
         let shipped: Vec<&str> = GoalTemplate::shipped().collect();
-        argument(format!("goals is the path of a template, or one of {}: {why}", shipped.join(", ")))
+        argument(format!(
+            "goals is the path of a template, or one of {}: {why}",
+            shipped.join(", ")
+        ))
     })?;
     Ok(template.matched(&case.structures).goals)
 }
@@ -61,16 +68,25 @@ impl Asked {
     /// The technique of the leaves, and the plan that it cuts; `None` of maps.
     fn technique(&self, plan: Plan) -> PyResult<(Option<Technique>, Plan)> {
         let (window, step) = (Technique::SlidingWindow, Technique::StepAndShoot);
-        let known = [("maps", None), ("imrt", Some(window)), ("step", Some(step)), ("vmat", Some(window))];
+        let known = [
+            ("maps", None),
+            ("imrt", Some(window)),
+            ("step", Some(step)),
+            ("vmat", Some(window)),
+        ];
         let technique = words::one_of("technique", &self.technique, &known)?;
         if !(1..=4).contains(&self.arcs) {
-            return Err(argument(format!("arcs is {}: it must be from 1 to 4", self.arcs)));
+            return Err(argument(format!(
+                "arcs is {}: it must be from 1 to 4",
+                self.arcs
+            )));
         }
-        let plan = if self.technique == "vmat" && !plan.beams.iter().any(|beam| arc_of(beam).is_some()) {
-            with_arcs(&plan, self.arcs)
-        } else {
-            plan
-        };
+        let plan =
+            if self.technique == "vmat" && !plan.beams.iter().any(|beam| arc_of(beam).is_some()) {
+                with_arcs(&plan, self.arcs)
+            } else {
+                plan
+            };
         if technique.is_some() {
             let computed = plan.beams.iter().filter(|beam| analysis::is_computed(beam));
             check_machines(&plan, computed).map_err(|error| Kind::Computation.caused_by(&error))?;
@@ -98,7 +114,10 @@ pub fn optimise(
         plan: &plan,
         goals: &goals,
         settings: &settings,
-        rows_mm: asked.rows.map(|mm| words::within("rows", mm, [0.5, 100.0])).transpose()?,
+        rows_mm: asked
+            .rows
+            .map(|mm| words::within("rows", mm, [0.5, 100.0]))
+            .transpose()?,
         beamlet_mm: words::within("beamlets", asked.beamlets, [1.0, 20.0])?,
         technique,
     };
@@ -119,7 +138,11 @@ pub fn optimise(
         };
         optimise_plan(&job, &Graph::default(), &own, &mut tell).map_err(|why| failure(&why))
     })?;
-    Ok(PyOptimum { answer: found.answer, only_judged: found.only_judged, is_searched: search })
+    Ok(PyOptimum {
+        answer: found.answer,
+        only_judged: found.only_judged,
+        is_searched: search,
+    })
 }
 
 #[pymethods]
@@ -128,9 +151,12 @@ impl PyOptimum {
     #[getter]
     fn influence<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let columns = &self.answer.columns;
-        let gy: Vec<f32> =
-            columns.iter().flat_map(|(steps, gy)| steps.iter().map(move |s| f32::from(*s) * gy)).collect();
-        let array = Array2::from_shape_vec((columns.beamlets(), columns.rows()), gy).map_err(argument)?;
+        let gy: Vec<f32> = columns
+            .iter()
+            .flat_map(|(steps, gy)| steps.iter().map(move |s| f32::from(*s) * gy))
+            .collect();
+        let array =
+            Array2::from_shape_vec((columns.beamlets(), columns.rows()), gy).map_err(argument)?;
         Ok(array.to_pyarray(py))
     }
 
@@ -147,15 +173,24 @@ impl PyOptimum {
             }
             starts.push(values.len() as i64);
         }
-        let parts =
-            (PyArray1::from_vec(py, values), PyArray1::from_vec(py, rows), PyArray1::from_vec(py, starts));
+        let parts = (
+            PyArray1::from_vec(py, values),
+            PyArray1::from_vec(py, rows),
+            PyArray1::from_vec(py, starts),
+        );
         let shape = [("shape", (columns.beamlets(), columns.rows()))].into_py_dict(py)?;
-        py.import("scipy.sparse")?.call_method("csr_array", (parts,), Some(&shape))
+        py.import("scipy.sparse")?
+            .call_method("csr_array", (parts,), Some(&shape))
     }
 
     /// The columns of each beam in the memory of the card that made the matrix, for torch, CuPy or JAX by DLPack; none on the CPU.
     fn on_card(&self) -> Vec<PyCardColumns> {
-        self.answer.columns.on_card().into_iter().map(|columns| PyCardColumns(Arc::new(columns))).collect()
+        self.answer
+            .columns
+            .on_card()
+            .into_iter()
+            .map(|columns| PyCardColumns(Arc::new(columns)))
+            .collect()
     }
 
     /// Dose of the rows beside that of the columns: what the true dose of the maps has over them, Gy.
@@ -191,20 +226,34 @@ impl PyOptimum {
     /// Indices of the rows into the flattened array ``[z, y, x]`` of the grid.
     #[getter]
     fn voxels<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
-        PyArray1::from_vec(py, self.answer.rows.voxels.iter().map(|voxel| *voxel as i64).collect())
+        PyArray1::from_vec(
+            py,
+            self.answer
+                .rows
+                .voxels
+                .iter()
+                .map(|voxel| *voxel as i64)
+                .collect(),
+        )
     }
 
     /// Rows of each structure (uint32) and the volume that each stands for (cm3, float32), by name.
     #[getter]
     fn structures<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let sets = self.answer.rows.sets.iter();
-        sets.map(|set| (&set.name, (set.rows.to_pyarray(py), set.cm3.to_pyarray(py)))).into_py_dict(py)
+        sets.map(|set| (&set.name, (set.rows.to_pyarray(py), set.cm3.to_pyarray(py))))
+            .into_py_dict(py)
     }
 
     /// Beam number, sides in u and v (mm, four numbers) and gantry angle of each beamlet, ``[beamlet, 6]``.
     #[getter]
     fn beamlets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let rows: Vec<Vec<f64>> = self.answer.beamlets.iter().map(|beamlet| beamlet.to_vec()).collect();
+        let rows: Vec<Vec<f64>> = self
+            .answer
+            .beamlets
+            .iter()
+            .map(|beamlet| beamlet.to_vec())
+            .collect();
         PyArray2::from_vec2(py, &rows).map_err(argument)
     }
 
@@ -217,20 +266,30 @@ impl PyOptimum {
     /// Goals that were not optimised, each with why.
     #[getter]
     fn only_judged(&self) -> Vec<(String, String)> {
-        self.only_judged.iter().map(|(goal, why)| (goal.to_string(), why.clone())).collect()
+        self.only_judged
+            .iter()
+            .map(|(goal, why)| (goal.to_string(), why.clone()))
+            .collect()
     }
 
     /// Deviations from the plan or its goals: targets without beamlets, beams of 0 MU and the like.
     #[getter]
     fn remarks(&self) -> Vec<String> {
-        self.answer.remarks.iter().map(ToString::to_string).collect()
+        self.answer
+            .remarks
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
 
     /// Greatest true dose of the maps outside the targets when it was last looked at, Gy of all fractions, and its place (patient LPS,
     /// mm); None where it was not.
     #[getter]
     fn hottest_outside_targets(&self) -> Option<(f64, (f64, f64, f64))> {
-        self.answer.greatest.outside.map(|spot| (spot.gy, spot.at_mm.into()))
+        self.answer
+            .greatest
+            .outside
+            .map(|spot| (spot.gy, spot.at_mm.into()))
     }
 
     /// Value of the objectives.
@@ -259,13 +318,20 @@ impl PyOptimum {
     /// The plan with the leaves that deliver the maps, refined on their true dose; None where no technique was asked for.
     #[getter]
     fn leaves(&self) -> Option<PyPlan> {
-        self.answer.leaves.as_ref().map(|leaves| PyPlan(Arc::new(leaves.plan.clone())))
+        self.answer
+            .leaves
+            .as_ref()
+            .map(|leaves| PyPlan(Arc::new(leaves.plan.clone())))
     }
 
     /// Value of the objectives under true dose: of the leaves as they were cut, and refined; None without leaves.
     #[getter]
     fn leaves_objective(&self) -> Option<(f64, f64)> {
-        self.answer.leaves.as_ref().and_then(|leaves| leaves.objective).map(Into::into)
+        self.answer
+            .leaves
+            .as_ref()
+            .and_then(|leaves| leaves.objective)
+            .map(Into::into)
     }
 
     fn __repr__(&self) -> String {
@@ -275,11 +341,19 @@ impl PyOptimum {
                 Some((_, after)) => format!("leaves refined to {after:.6} on their true dose"),
                 None => "fluence, not deliverable".to_owned(),
             };
-            let Optimised { objective, evaluations, .. } = &self.answer;
+            let Optimised {
+                objective,
+                evaluations,
+                ..
+            } = &self.answer;
             format!("objective {objective:.6} after {evaluations} evaluations; {leaves}")
         } else {
             "influence alone, fluences where a search starts".to_owned()
         };
-        format!("Optimum: {} beamlets, {} rows; {what}", columns.beamlets(), columns.rows())
+        format!(
+            "Optimum: {} beamlets, {} rows; {what}",
+            columns.beamlets(),
+            columns.rows()
+        )
     }
 }

@@ -30,7 +30,10 @@ pub struct PyDepth {
 #[pyfunction]
 #[pyo3(signature = (case, /, *, gantry = 0.0, couch = 0.0, isocentre = None, sad = 1000.0, hu_table = HuTable::DEFAULT,
     device = "auto", progress = None))]
-#[expect(clippy::too_many_arguments, reason = "the options of the verb, by keyword")]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "the options of the verb, by keyword"
+)]
 pub fn path(
     py: Python<'_>,
     case: &PyCase,
@@ -43,22 +46,46 @@ pub fn path(
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyDepth> {
     let ct = case.ct_of()?;
-    let first = case.0.plans.iter().flat_map(|plan| &plan.beams).next().map(|beam| beam.isocentre_mm);
+    let first = case
+        .0
+        .plans
+        .iter()
+        .flat_map(|plan| &plan.beams)
+        .next()
+        .map(|beam| beam.isocentre_mm);
     let isocentre_mm = match isocentre {
         Some(xyz) => words::position("isocentre", xyz)?,
-        None => first.ok_or_else(|| argument(format!("{}; give the isocentre", case.0.no_plan())))?,
+        None => {
+            first.ok_or_else(|| argument(format!("{}; give the isocentre", case.0.no_plan())))?
+        }
     };
-    let (gantry, couch) = (words::angle("gantry", gantry)?, words::angle("couch", couch)?);
+    let (gantry, couch) = (
+        words::angle("gantry", gantry)?,
+        words::angle("couch", couch)?,
+    );
     let sad = words::within("sad", sad, [1.0, 100_000.0])?;
     let table = HuTable::resolve(hu_table).map_err(argument)?;
     let device = words::device(device)?;
     let frame = BeamFrame::new(ct.position, gantry, 0.0, couch, isocentre_mm, sad);
     let map = run(py, progress.as_ref(), |control, _| {
-        let device = device.resolve().map_err(|error| Kind::Computation.caused_by(&error))?;
-        depths(&ct, &case.0.source, &table, &frame, isocentre_mm, &device, control)
-            .map_err(|error| Kind::Computation.caused_by(&error))
+        let device = device
+            .resolve()
+            .map_err(|error| Kind::Computation.caused_by(&error))?;
+        depths(
+            &ct,
+            &case.0.source,
+            &table,
+            &frame,
+            isocentre_mm,
+            &device,
+            control,
+        )
+        .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
-    Ok(PyDepth { map, source_mm: frame.source_mm })
+    Ok(PyDepth {
+        map,
+        source_mm: frame.source_mm,
+    })
 }
 
 #[pymethods]
@@ -102,7 +129,11 @@ impl PyDepth {
             "Depth of {nz} x {ny} x {nx} voxels (z, y, x), mm of water, by {}",
             self.map.receipt.device
         );
-        self.map.receipt.warnings.iter().for_each(|warning| text += &format!("\n  note: {warning}"));
+        self.map
+            .receipt
+            .warnings
+            .iter()
+            .for_each(|warning| text += &format!("\n  note: {warning}"));
         text
     }
 }

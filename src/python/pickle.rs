@@ -11,8 +11,8 @@ use super::grid::PyGrid;
 use super::plan::PyPlan;
 use super::structure::{PyStructure, PyStructures};
 use case::{
-    Case, Contour, Contours, Ct, Dose, DosePart, DoseStatus, Goal, PatientInfo, Plan, Receipt, Remark,
-    Source, Sources, Structure, StructureSet,
+    Case, Contour, Contours, Ct, Dose, DosePart, DoseStatus, Goal, PatientInfo, Plan, Receipt,
+    Remark, Source, Sources, Structure, StructureSet,
 };
 use geometry::PatientPosition;
 use open::DoseFile;
@@ -81,11 +81,30 @@ struct DoseState {
 /// The state of a dose and, where it was computed, what its computation says.
 pub fn dose<'py>(py: Python<'py>, dose: &PyDose) -> PyResult<Bound<'py, PyTuple>> {
     // All members: a new one has to be carried along, too.
-    let Dose { gy, status, label, frame_of_reference_uid, receipt, caveats, remarks: known, part } =
-        &*dose.dose;
+    let Dose {
+        gy,
+        status,
+        label,
+        frame_of_reference_uid,
+        receipt,
+        caveats,
+        remarks: known,
+        part,
+    } = &*dose.dose;
     let file = dose.file.as_ref().map(|file| {
-        let DoseFile { name, dose: _, patient, remarks, is_stated } = file.clone();
-        FileState { name, patient, remarks, is_stated }
+        let DoseFile {
+            name,
+            dose: _,
+            patient,
+            remarks,
+            is_stated,
+        } = file.clone();
+        FileState {
+            name,
+            patient,
+            remarks,
+            is_stated,
+        }
     });
     let state = DoseState {
         status: *status,
@@ -98,11 +117,18 @@ pub fn dose<'py>(py: Python<'py>, dose: &PyDose) -> PyResult<Bound<'py, PyTuple>
         remarks: dose.remarks.clone(),
         file,
     };
-    let sigma_gy = dose.computed.as_ref().and_then(|computed| computed.sigma_gy.as_ref());
+    let sigma_gy = dose
+        .computed
+        .as_ref()
+        .and_then(|computed| computed.sigma_gy.as_ref());
     let sigma_gy = sigma_gy.map(|sigma_gy| shown(py, sigma_gy)).transpose()?;
     let grid = PyGrid(Arc::clone(gy.grid()));
     let state = text_of((state, dose.computed.as_deref()))?;
-    reduced(py, "_restored_dose", (shown(py, gy)?, grid, state, sigma_gy))
+    reduced(
+        py,
+        "_restored_dose",
+        (shown(py, gy)?, grid, state, sigma_gy),
+    )
 }
 
 #[pyfunction(name = "_restored_dose")]
@@ -113,8 +139,9 @@ pub fn restored_dose(
     sigma_gy: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyDose> {
     let (state, computed): (DoseState, Option<Computed>) = state_of(state)?;
-    let sigma_gy =
-        sigma_gy.map(|sigma_gy| volume_of(&sigma_gy, Arc::clone(&grid.0), "the deviation")).transpose()?;
+    let sigma_gy = sigma_gy
+        .map(|sigma_gy| volume_of(&sigma_gy, Arc::clone(&grid.0), "the deviation"))
+        .transpose()?;
     let dose = Dose {
         gy: volume_of(gy, Arc::clone(&grid.0), "the dose")?,
         status: state.status,
@@ -125,13 +152,20 @@ pub fn restored_dose(
         remarks: state.known,
         part: state.part,
     };
-    let file = state.file.map(|FileState { name, patient, remarks, is_stated }| DoseFile {
-        name,
-        dose: dose.clone(),
-        patient,
-        remarks,
-        is_stated,
-    });
+    let file = state.file.map(
+        |FileState {
+             name,
+             patient,
+             remarks,
+             is_stated,
+         }| DoseFile {
+            name,
+            dose: dose.clone(),
+            patient,
+            remarks,
+            is_stated,
+        },
+    );
     let computed = computed.map(|computed| computed.with_deviation(sigma_gy));
     Ok(PyDose::restored(dose, file, state.remarks, computed))
 }
@@ -203,26 +237,63 @@ struct SetState {
 
 impl From<&StructureSet> for SetState {
     fn from(set: &StructureSet) -> Self {
-        let StructureSet { label, frame_of_reference_uid, structures, uid, remarks, not_modelled } =
-            set.clone();
+        let StructureSet {
+            label,
+            frame_of_reference_uid,
+            structures,
+            uid,
+            remarks,
+            not_modelled,
+        } = set.clone();
         let apart = |structure: Structure| {
-            let contours = structure.contours.iter().map(|contour| Contour::clone(contour)).collect();
-            (Structure { contours: Contours::default(), ..structure }, contours)
+            let contours = structure
+                .contours
+                .iter()
+                .map(|contour| Contour::clone(contour))
+                .collect();
+            (
+                Structure {
+                    contours: Contours::default(),
+                    ..structure
+                },
+                contours,
+            )
         };
         let structures = structures.into_iter().map(apart).collect();
-        Self { label, frame_of_reference_uid, structures, uid, remarks, not_modelled }
+        Self {
+            label,
+            frame_of_reference_uid,
+            structures,
+            uid,
+            remarks,
+            not_modelled,
+        }
     }
 }
 
 impl From<SetState> for StructureSet {
     fn from(state: SetState) -> Self {
-        let SetState { label, frame_of_reference_uid, structures, uid, remarks, not_modelled } = state;
+        let SetState {
+            label,
+            frame_of_reference_uid,
+            structures,
+            uid,
+            remarks,
+            not_modelled,
+        } = state;
         let together = |(structure, contours): (Structure, Vec<Contour>)| Structure {
             contours: structure.contours.replaced(|_| false, contours),
             ..structure
         };
         let structures = structures.into_iter().map(together).collect();
-        Self { label, frame_of_reference_uid, structures, uid, remarks, not_modelled }
+        Self {
+            label,
+            frame_of_reference_uid,
+            structures,
+            uid,
+            remarks,
+            not_modelled,
+        }
     }
 }
 
@@ -268,7 +339,9 @@ pub fn case<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, PyTuple>> 
         sources,
     } = case;
     let of_dose = |file: &Source<Dose>| {
-        let index = doses.iter().position(|dose| Arc::ptr_eq(dose, &file.read))?;
+        let index = doses
+            .iter()
+            .position(|dose| Arc::ptr_eq(dose, &file.read))?;
         Some((file.path.clone(), index))
     };
     let state = CaseState {
@@ -280,23 +353,47 @@ pub fn case<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, PyTuple>> 
         refused_plans: refused_plans.clone(),
         goals: goals.as_ref().map(|goals| goals.to_vec()),
         spent_number: *spent_number,
-        structures_file: sources.structures.as_ref().map(|s| (s.path.clone(), SetState::from(&*s.read))),
-        plan_files: sources.plans.iter().map(|s| (s.path.clone(), plan_state(&s.read))).collect(),
+        structures_file: sources
+            .structures
+            .as_ref()
+            .map(|s| (s.path.clone(), SetState::from(&*s.read))),
+        plan_files: sources
+            .plans
+            .iter()
+            .map(|s| (s.path.clone(), plan_state(&s.read)))
+            .collect(),
         dose_files: sources.doses.iter().filter_map(of_dose).collect(),
     };
     let doses: Vec<PyDose> = doses.iter().map(PyDose::from_dose).collect();
-    reduced(py, "_restored_case", (text_of(state)?, ct.clone().map(PyCt), doses))
+    reduced(
+        py,
+        "_restored_case",
+        (text_of(state)?, ct.clone().map(PyCt), doses),
+    )
 }
 
 #[pyfunction(name = "_restored_case")]
-pub fn restored_case(state: &str, ct: Option<PyRef<'_, PyCt>>, doses: Vec<PyDose>) -> PyResult<PyCase> {
+pub fn restored_case(
+    state: &str,
+    ct: Option<PyRef<'_, PyCt>>,
+    doses: Vec<PyDose>,
+) -> PyResult<PyCase> {
     let state: CaseState = state_of(state)?;
     let doses: Vec<Arc<Dose>> = doses.into_iter().map(|dose| dose.dose).collect();
-    let structures_file =
-        state.structures_file.map(|(path, set)| Source { path, read: Arc::new(set.into()) });
-    let plan_file = |(path, plan)| Source { path, read: plan_of_state(plan) };
-    let dose_file =
-        |(path, index): (PathBuf, usize)| Some(Source { path, read: Arc::clone(doses.get(index)?) });
+    let structures_file = state.structures_file.map(|(path, set)| Source {
+        path,
+        read: Arc::new(set.into()),
+    });
+    let plan_file = |(path, plan)| Source {
+        path,
+        read: plan_of_state(plan),
+    };
+    let dose_file = |(path, index): (PathBuf, usize)| {
+        Some(Source {
+            path,
+            read: Arc::clone(doses.get(index)?),
+        })
+    };
     let sources = Sources {
         structures: structures_file,
         plans: state.plan_files.into_iter().map(plan_file).collect(),
@@ -332,7 +429,10 @@ pub fn structure<'py>(py: Python<'py>, of: &PyStructure) -> PyResult<Bound<'py, 
 
 #[pyfunction(name = "_structure_of")]
 pub fn structure_of(case: &PyCase, number: u32) -> PyStructure {
-    PyStructure { case: case.0.clone(), number }
+    PyStructure {
+        case: case.0.clone(),
+        number,
+    }
 }
 
 pub fn plan<'py>(py: Python<'py>, plan: &Plan) -> PyResult<Bound<'py, PyTuple>> {
@@ -348,8 +448,16 @@ pub fn restored_plan(state: &str) -> PyResult<PyPlan> {
 pub fn gamma<'py>(py: Python<'py>, gamma: &PyGamma) -> PyResult<Bound<'py, PyTuple>> {
     let signed = gamma.signed_map()?;
     let grid = PyGrid(Arc::clone(signed.grid()));
-    let maps = gamma.maps.iter().map(|map| shown(py, map)).collect::<PyResult<Vec<_>>>()?;
-    reduced(py, "_restored_gamma", (maps, shown(py, &signed)?, grid, text_of(&gamma.figures)?))
+    let maps = gamma
+        .maps
+        .iter()
+        .map(|map| shown(py, map))
+        .collect::<PyResult<Vec<_>>>()?;
+    reduced(
+        py,
+        "_restored_gamma",
+        (maps, shown(py, &signed)?, grid, text_of(&gamma.figures)?),
+    )
 }
 
 #[pyfunction(name = "_restored_gamma")]

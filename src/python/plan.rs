@@ -29,19 +29,26 @@ impl PyPlan {
     #[staticmethod]
     #[pyo3(signature = (path, case = None))]
     fn read(path: PathBuf, case: Option<&PyCase>) -> PyResult<Self> {
-        let position =
-            case.and_then(|case| case.0.ct.as_ref()).map_or(PatientPosition::default(), |ct| ct.position);
-        let read = || plan_toml::read(&path, position).map_err(|error| Kind::File.caused_by(&error));
+        let position = case
+            .and_then(|case| case.0.ct.as_ref())
+            .map_or(PatientPosition::default(), |ct| ct.position);
+        let read =
+            || plan_toml::read(&path, position).map_err(|error| Kind::File.caused_by(&error));
         guarded(read).map(|plan| Self(Arc::new(plan)))
     }
 
     /// The plan of a dictionary with the keys of ``to_dict``. Raises ArgumentError for what no plan may hold.
     #[staticmethod]
     fn from_dict(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let dump = || plan.py().import("json")?.call_method1("dumps", (plan,))?.extract();
+        let dump = || {
+            plan.py()
+                .import("json")?
+                .call_method1("dumps", (plan,))?
+                .extract()
+        };
         let text: String = guarded(dump)?;
-        let plan: Plan =
-            serde_json::from_str(&text).map_err(|error| argument(format!("this is no plan: {error}")))?;
+        let plan: Plan = serde_json::from_str(&text)
+            .map_err(|error| argument(format!("this is no plan: {error}")))?;
         if let Some(fault) = plan.fault() {
             return Err(argument(fault));
         }
@@ -103,19 +110,31 @@ impl PyPlan {
 
     fn _repr_html_(&self) -> String {
         let plan = &self.0;
-        let prescribed = plan.prescription_gy.map_or("no prescription".to_owned(), |gy| format!("{gy} Gy"));
+        let prescribed = plan
+            .prescription_gy
+            .map_or("no prescription".to_owned(), |gy| format!("{gy} Gy"));
         let mut rows = vec![
-            row("prescribed", format!("{prescribed} in {} fractions", plan.fractions)),
+            row(
+                "prescribed",
+                format!("{prescribed} in {} fractions", plan.fractions),
+            ),
             row("machine", &plan.machine),
         ];
-        rows.extend(plan.beams.iter().map(|beam| row("beam", format!("{}: {} MU", beam.name, beam.mu))));
+        rows.extend(
+            plan.beams
+                .iter()
+                .map(|beam| row("beam", format!("{}: {} MU", beam.name, beam.mu))),
+        );
         let remarks: Vec<String> = plan.remarks.iter().map(Remark::with_files).collect();
         page(&format!("Plan {}", plan.name), &rows, &remarks)
     }
 
     fn __repr__(&self) -> String {
         let beams: Vec<&str> = self.0.beams.iter().map(|beam| beam.name.as_str()).collect();
-        let prescribed = self.0.prescription_gy.map_or("no prescription".to_owned(), |gy| format!("{gy} Gy"));
+        let prescribed = self
+            .0
+            .prescription_gy
+            .map_or("no prescription".to_owned(), |gy| format!("{gy} Gy"));
         format!(
             "Plan '{}': {prescribed} in {} fractions, beams {}, {}",
             self.0.name,

@@ -53,7 +53,11 @@ pub struct ImagingPlace {
 }
 
 impl ImagingPlace {
-    fn setup(&self, position: geometry::PatientPosition, usual_mm: DVec3) -> PyResult<ImagingSetup> {
+    fn setup(
+        &self,
+        position: geometry::PatientPosition,
+        usual_mm: DVec3,
+    ) -> PyResult<ImagingSetup> {
         let most = geometry::Projection::MOST_PIXELS;
         if self.size.iter().any(|n| !(1..=most).contains(n)) {
             return Err(argument(format!(
@@ -71,7 +75,9 @@ impl ImagingPlace {
             position,
             gantry_deg: words::angle("gantry", self.gantry)?,
             couch_deg: words::angle("couch", self.couch)?,
-            isocentre_mm: self.isocentre.map_or(Ok(usual_mm), |xyz| words::position("isocentre", xyz))?,
+            isocentre_mm: self
+                .isocentre
+                .map_or(Ok(usual_mm), |xyz| words::position("isocentre", xyz))?,
             sad_mm: words::within("sad", self.sad, [1.0, 100_000.0])?,
             sid_mm: words::within("sid", self.sid, [1.0, 100_000.0])?,
             shift_mm: self.shift,
@@ -105,27 +111,51 @@ pub fn pose([tx, ty, tz, rx, ry, rz]: [f64; AXES]) -> PyResult<Pose> {
     if [tx, ty, tz, rx, ry, rz].iter().all(|v| v.is_finite()) {
         return Ok(Pose::new([tx, ty, tz], [rx, ry, rz]));
     }
-    Err(argument("the pose is six numbers: tx, ty, tz in mm and rx, ry, rz in degrees"))
+    Err(argument(
+        "the pose is six numbers: tx, ty, tz in mm and rx, ry, rz in degrees",
+    ))
 }
 
 /// The isocentre of a case's first beam.
 pub fn first_isocentre(case: &Case) -> Option<DVec3> {
-    case.plans.iter().flat_map(|plan| &plan.beams).next().map(|beam| beam.isocentre_mm)
+    case.plans
+        .iter()
+        .flat_map(|plan| &plan.beams)
+        .next()
+        .map(|beam| beam.isocentre_mm)
 }
 
 impl How {
     fn curve(&self, table: &HuTable) -> PyResult<AttenuationCurve> {
-        let kind = words::one_of("curve", &self.curve, &CurveKind::ALL.map(|kind| (kind.word(), kind)))?;
-        let energy = words::within("energy_mev", self.energy_mev, AttenuationCurve::ENERGIES_MEV)?;
+        let kind = words::one_of(
+            "curve",
+            &self.curve,
+            &CurveKind::ALL.map(|kind| (kind.word(), kind)),
+        )?;
+        let energy = words::within(
+            "energy_mev",
+            self.energy_mev,
+            AttenuationCurve::ENERGIES_MEV,
+        )?;
         let bone = words::within("bone", self.bone, [0.01, 100.0])?;
-        Ok(AttenuationCurve::new(kind, table, energy).with_threshold(self.threshold).with_bone(bone))
+        Ok(AttenuationCurve::new(kind, table, energy)
+            .with_threshold(self.threshold)
+            .with_bone(bone))
     }
 
     fn step_mm(&self) -> PyResult<Option<f64>> {
-        let step_mm = self.step.map(|mm| words::within("step", mm, [0.01, 1000.0])).transpose()?;
-        let is_exact = self.integrator.as_deref().map_or(self.gradient, |word| word == "exact");
+        let step_mm = self
+            .step
+            .map(|mm| words::within("step", mm, [0.01, 1000.0]))
+            .transpose()?;
+        let is_exact = self
+            .integrator
+            .as_deref()
+            .map_or(self.gradient, |word| word == "exact");
         if is_exact && step_mm.is_some() {
-            return Err(argument("the integrator exact takes no steps: leave step out"));
+            return Err(argument(
+                "the integrator exact takes no steps: leave step out",
+            ));
         }
         Ok(step_mm)
     }
@@ -137,19 +167,34 @@ impl How {
             ("trilinear", Integrator::Trilinear { step_mm }),
             ("texture", Integrator::Texture { step_mm }),
         ];
-        words::one_of("integrator", self.integrator.as_deref().unwrap_or("trilinear"), &known)
+        words::one_of(
+            "integrator",
+            self.integrator.as_deref().unwrap_or("trilinear"),
+            &known,
+        )
     }
 
     /// How the rays of an image with its gradient go.
     fn sampling(&self) -> PyResult<RaySampling> {
         let step_mm = self.step_mm()?;
-        let known = [("exact", RaySampling::Exact), ("trilinear", RaySampling::Steps { step_mm })];
-        words::one_of("integrator", self.integrator.as_deref().unwrap_or("exact"), &known)
+        let known = [
+            ("exact", RaySampling::Exact),
+            ("trilinear", RaySampling::Steps { step_mm }),
+        ];
+        words::one_of(
+            "integrator",
+            self.integrator.as_deref().unwrap_or("exact"),
+            &known,
+        )
     }
 
     fn remarks(&self, ct: &Ct, table: &HuTable) -> Vec<String> {
         match self.curve.as_str() {
-            "tissue" => hu_remarks(&BeyondTable::count(ct, table, None, &[]), table, "of the CT"),
+            "tissue" => hu_remarks(
+                &BeyondTable::count(ct, table, None, &[]),
+                table,
+                "of the CT",
+            ),
             _ => Vec::new(),
         }
     }
@@ -171,22 +216,36 @@ pub fn drr_of(
     let projection = setup.projection().map_err(argument)?;
     let table = HuTable::resolve(&how.hu_table).map_err(argument)?;
     let (curve, integrator, pose) = (how.curve(&table)?, how.integrator()?, pose(how.pose)?);
-    let sampling = if how.gradient { how.sampling()? } else { RaySampling::default() };
+    let sampling = if how.gradient {
+        how.sampling()?
+    } else {
+        RaySampling::default()
+    };
     let side_mm = words::within("side", how.side, [0.1, 100.0])?;
     let device = words::device(&how.device)?;
     let water = f64::from(curve.at(0.0));
     let (values, receipt, gradient) = run(py, progress.as_ref(), |control, _| {
-        let device = device.resolve_for_cuda().map_err(|error| Kind::Computation.caused_by(&error))?;
-        let query = AttenuationOf { ct: Arc::clone(&ct), curve };
-        let attenuation: Arc<Volume<f32>> =
-            Graph::default().full(&query, control).map_err(|why| failure(&why))?;
+        let device = device
+            .resolve_for_cuda()
+            .map_err(|error| Kind::Computation.caused_by(&error))?;
+        let query = AttenuationOf {
+            ct: Arc::clone(&ct),
+            curve,
+        };
+        let attenuation: Arc<Volume<f32>> = Graph::default()
+            .full(&query, control)
+            .map_err(|why| failure(&why))?;
         if how.gradient {
             let level = Arc::new(Level::new(&attenuation, side_mm));
             let at = (&pose, setup.isocentre_mm);
             let made = drr_with_gradient(&level, (&projection, sampling), at, &device, control);
             let GradientAnswer { drr, receipt } =
                 made.map_err(|cancelled| Kind::Computation.caused_by(&cancelled))?;
-            return Ok((drr.integrals, receipt, Some(Arc::new(drr.gradient.concat()))));
+            return Ok((
+                drr.integrals,
+                receipt,
+                Some(Arc::new(drr.gradient.concat())),
+            ));
         }
         let request = DrrRequest {
             attenuation,
@@ -196,12 +255,23 @@ pub fn drr_of(
             integrator,
             pixels: Pixels::All,
         };
-        let answer = drr(&request, &device, control).map_err(|error| Kind::Computation.caused_by(&error))?;
+        let answer =
+            drr(&request, &device, control).map_err(|error| Kind::Computation.caused_by(&error))?;
         let source = &case.0.source;
-        if let Some(why) = answer.receipt.warnings.iter().find(|w| w.contains("nothing is seen")) {
+        if let Some(why) = answer
+            .receipt
+            .warnings
+            .iter()
+            .find(|w| w.contains("nothing is seen"))
+        {
             return Err(Kind::Computation.exception(format!("{source}: {why}")));
         }
-        if !shows_patient(Some((&ct.hu, water)), &request, Region::whole(&projection), &answer) {
+        if !shows_patient(
+            Some((&ct.hu, water)),
+            &request,
+            Region::whole(&projection),
+            &answer,
+        ) {
             return Err(Kind::Computation.exception(format!(
                 "{source}: the picture misses the patient, no ray meets more than air; look at isocentre, angles, pose, \
                  shift and the size of the picture (and threshold, where it is given)"
@@ -217,9 +287,17 @@ pub fn drr_of(
     })?;
     let receipt = Some(receipt);
     let image = Radiograph::new(values, PixelMeaning::Attenuation, projection, "DRR");
-    let image = Arc::new(Radiograph { setup: Some(setup), ..image });
+    let image = Arc::new(Radiograph {
+        setup: Some(setup),
+        ..image
+    });
     let remarks = compute(|| how.remarks(&ct, &table))?;
-    Ok(PyRadiograph { image, receipt, gradient, remarks })
+    Ok(PyRadiograph {
+        image,
+        receipt,
+        gradient,
+        remarks,
+    })
 }
 
 /// An X-ray of an array; `beamsight.Radiograph` says how.
@@ -232,17 +310,36 @@ pub fn radiograph(
     label: &str,
 ) -> PyResult<PyRadiograph> {
     let values: PyArrayLike2<'_, f32, AllowTypeChange> = guarded(|| {
-        values.extract().map_err(|_| argument("an X-ray is an array of real numbers [row, column]"))
+        values
+            .extract()
+            .map_err(|_| argument("an X-ray is an array of real numbers [row, column]"))
     })?;
     let view = values.as_array();
-    let place = ImagingPlace { size: [view.ncols(), view.nrows()], ..place };
-    let position = position.parse().map_err(|why| argument(format!("position is '{position}': {why}")))?;
+    let place = ImagingPlace {
+        size: [view.ncols(), view.nrows()],
+        ..place
+    };
+    let position = position
+        .parse()
+        .map_err(|why| argument(format!("position is '{position}': {why}")))?;
     let setup = place.setup(position, DVec3::ZERO)?;
     let projection = setup.projection().map_err(argument)?;
-    let meaning = if bone_is_bright { PixelMeaning::Attenuation } else { PixelMeaning::Transmission };
+    let meaning = if bone_is_bright {
+        PixelMeaning::Attenuation
+    } else {
+        PixelMeaning::Transmission
+    };
     let image = Radiograph::new(view.iter().copied().collect(), meaning, projection, label);
-    let image = Arc::new(Radiograph { setup: Some(setup), ..image });
-    Ok(PyRadiograph { image, receipt: None, gradient: None, remarks: Vec::new() })
+    let image = Arc::new(Radiograph {
+        setup: Some(setup),
+        ..image
+    });
+    Ok(PyRadiograph {
+        image,
+        receipt: None,
+        gradient: None,
+        remarks: Vec::new(),
+    })
 }
 
 #[pymethods]
@@ -251,7 +348,10 @@ impl PyRadiograph {
     #[getter]
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
         let projection = &self.image.projection;
-        let view = ArrayView2::from_shape((projection.rows(), projection.columns()), &self.image.values);
+        let view = ArrayView2::from_shape(
+            (projection.rows(), projection.columns()),
+            &self.image.values,
+        );
         Ok(view.map_err(argument)?.to_pyarray(py))
     }
 
@@ -269,9 +369,14 @@ impl PyRadiograph {
     /// where they were not asked for.
     #[getter]
     fn gradient<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f32>>>> {
-        let Some(gradient) = &self.gradient else { return Ok(None) };
+        let Some(gradient) = &self.gradient else {
+            return Ok(None);
+        };
         let projection = &self.image.projection;
-        let view = ArrayView3::from_shape((AXES, projection.rows(), projection.columns()), &gradient[..]);
+        let view = ArrayView3::from_shape(
+            (AXES, projection.rows(), projection.columns()),
+            &gradient[..],
+        );
         Ok(Some(view.map_err(argument)?.to_pyarray(py)))
     }
 
@@ -294,9 +399,21 @@ impl PyRadiograph {
     /// Writes an RT image (``.dcm``) of 16 bits with its place, of the patient of ``case``: that of ``beamsight drr --out``. Raises
     /// ArgumentError for another ending, FileError where a file is there already, unless ``overwrite``.
     #[pyo3(signature = (path, case = None, *, overwrite = false))]
-    fn save(&self, py: Python<'_>, path: PathBuf, case: Option<&PyCase>, overwrite: bool) -> PyResult<()> {
-        if !path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("dcm")) {
-            return Err(argument(format!("'{}': a radiograph is saved as .dcm", path.display())));
+    fn save(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        case: Option<&PyCase>,
+        overwrite: bool,
+    ) -> PyResult<()> {
+        if !path
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("dcm"))
+        {
+            return Err(argument(format!(
+                "'{}': a radiograph is saved as .dcm",
+                path.display()
+            )));
         }
         check_new(&path, overwrite)?;
         let belonging = Belonging::new(&case.map(|case| case.0.clone()).unwrap_or_default());
@@ -307,12 +424,18 @@ impl PyRadiograph {
     /// The receipt of a DRR; None for an array.
     #[getter]
     fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.receipt.as_ref().map(|receipt| dictionary(py, &**receipt)).transpose()
+        self.receipt
+            .as_ref()
+            .map(|receipt| dictionary(py, &**receipt))
+            .transpose()
     }
 
     #[getter]
     fn remarks(&self) -> Vec<String> {
-        let warnings = self.receipt.iter().flat_map(|receipt| receipt.warnings.clone());
+        let warnings = self
+            .receipt
+            .iter()
+            .flat_map(|receipt| receipt.warnings.clone());
         self.remarks.iter().cloned().chain(warnings).collect()
     }
 
@@ -325,7 +448,9 @@ impl PyRadiograph {
             projection.rows(),
             projection.columns()
         );
-        self.remarks().iter().for_each(|remark| text += &format!("\n  note: {remark}"));
+        self.remarks()
+            .iter()
+            .for_each(|remark| text += &format!("\n  note: {remark}"));
         text
     }
 }

@@ -12,7 +12,8 @@ use numpy::PyArray2;
 use physics::{AttenuationCurve, CurveKind, HuTable};
 use pyo3::prelude::*;
 use registration::{
-    AXIS_WORDS, Found, Method, Metric, PoseStanding, Request, View, beyond_couch, register, remarks_beside,
+    AXIS_WORDS, Found, Method, Metric, PoseStanding, Request, View, beyond_couch, register,
+    remarks_beside,
 };
 use results::{AttenuationOf, Graph, xray_of_case};
 use std::path::PathBuf;
@@ -58,10 +59,23 @@ pub struct How {
 impl How {
     fn given(&self, image: usize) -> PyResult<Placement> {
         Ok(Placement {
-            gantry_deg: self.gantry.get(image).map(|deg| words::angle("gantry", *deg)).transpose()?,
-            isocentre_mm: self.isocentre.map(|xyz| words::position("isocentre", xyz)).transpose()?,
-            sad_mm: self.sad.map(|mm| words::within("sad", mm, [1.0, 100_000.0])).transpose()?,
-            sid_mm: self.sid.map(|mm| words::within("sid", mm, [1.0, 100_000.0])).transpose()?,
+            gantry_deg: self
+                .gantry
+                .get(image)
+                .map(|deg| words::angle("gantry", *deg))
+                .transpose()?,
+            isocentre_mm: self
+                .isocentre
+                .map(|xyz| words::position("isocentre", xyz))
+                .transpose()?,
+            sad_mm: self
+                .sad
+                .map(|mm| words::within("sad", mm, [1.0, 100_000.0]))
+                .transpose()?,
+            sid_mm: self
+                .sid
+                .map(|mm| words::within("sid", mm, [1.0, 100_000.0]))
+                .transpose()?,
             pixel_mm: self
                 .pixel
                 .map(|mm| words::within("pixel", mm, [0.001, 1000.0]).map(|mm| [mm; 2]))
@@ -112,19 +126,32 @@ pub fn search(
             }
         });
     }
-    let given = how.isocentre.map(|xyz| words::position("isocentre", xyz)).transpose()?;
+    let given = how
+        .isocentre
+        .map(|xyz| words::position("isocentre", xyz))
+        .transpose()?;
     let centre_mm = given
-        .or_else(|| read.iter().find_map(|image| image.setup.map(|setup| setup.isocentre_mm)))
+        .or_else(|| {
+            read.iter()
+                .find_map(|image| image.setup.map(|setup| setup.isocentre_mm))
+        })
         .or_else(|| first_isocentre(&case.0))
         .ok_or_else(|| argument("where the isocentre is, is not known; give it"))?;
     let energy = words::within("energy_mev", how.energy_mev, AttenuationCurve::ENERGIES_MEV)?;
     let curve = AttenuationCurve::new(CurveKind::Water, &HuTable::shipped_default(), energy);
-    let query = AttenuationOf { ct, curve: curve.with_threshold(Some(-900.0)) };
+    let query = AttenuationOf {
+        ct,
+        curve: curve.with_threshold(Some(-900.0)),
+    };
     let views: Vec<View> = read.into_iter().map(View::new).collect();
-    let metric: Metric =
-        how.metric.parse().map_err(|why| argument(format!("metric is '{}': {why}", how.metric)))?;
-    let method: Method =
-        how.method.parse().map_err(|why| argument(format!("method is '{}': {why}", how.method)))?;
+    let metric: Metric = how
+        .metric
+        .parse()
+        .map_err(|why| argument(format!("metric is '{}': {why}", how.metric)))?;
+    let method: Method = how
+        .method
+        .parse()
+        .map_err(|why| argument(format!("method is '{}': {why}", how.method)))?;
     let device = words::device(&how.device)?;
     let [reach_mm, reach_deg] = how.reach;
     let request = |attenuation| -> PyResult<Request> {
@@ -141,16 +168,26 @@ pub fn search(
         })
     };
     let found = run(py, progress.as_ref(), |control, _| {
-        let attenuation = Graph::default().full(&query, control).map_err(|why| failure(&why))?;
-        let device = device.resolve_for_cuda().map_err(|error| Kind::Computation.caused_by(&error))?;
+        let attenuation = Graph::default()
+            .full(&query, control)
+            .map_err(|why| failure(&why))?;
+        let device = device
+            .resolve_for_cuda()
+            .map_err(|error| Kind::Computation.caused_by(&error))?;
         register(&request(attenuation)?, &device, control, &|_| ())
             .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     if !found.standing().is_match() {
-        return Err(Kind::NoMatch.exception(format!("this is no match: {}", found.doubts.join("; "))));
+        return Err(
+            Kind::NoMatch.exception(format!("this is no match: {}", found.doubts.join("; ")))
+        );
     }
     let remarks = remarks.iter().map(Remark::with_files).collect();
-    Ok(PyRegistration { found, centre_mm, remarks })
+    Ok(PyRegistration {
+        found,
+        centre_mm,
+        remarks,
+    })
 }
 
 impl PyRegistration {
@@ -178,7 +215,12 @@ impl PyRegistration {
     /// 4 x 4: positions of the CT to where they lie in the room of the X-rays (patient LPS, mm).
     #[getter]
     fn matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        let rows = self.found.pose.matrix(self.centre_mm).transpose().to_cols_array_2d();
+        let rows = self
+            .found
+            .pose
+            .matrix(self.centre_mm)
+            .transpose()
+            .to_cols_array_2d();
         PyArray2::from_vec2(py, &rows.map(|row| row.to_vec())).map_err(argument)
     }
 
@@ -226,7 +268,9 @@ impl PyRegistration {
             self.found.seconds,
             self.found.device
         );
-        self.remarks().iter().for_each(|remark| text += &format!("\n  note: {remark}"));
+        self.remarks()
+            .iter()
+            .for_each(|remark| text += &format!("\n  note: {remark}"));
         text
     }
 }

@@ -47,9 +47,15 @@ impl PyStructures {
                 structure(&self.0, &name).map_err(|error| PyKeyError::new_err(error.to_string()))?
             }
             NameOrPlace::Place(place) => {
-                let index = if place < 0 { place + all.len() as isize } else { place };
+                let index = if place < 0 {
+                    place + all.len() as isize
+                } else {
+                    place
+                };
                 let found = usize::try_from(index).ok().and_then(|index| all.get(index));
-                found.ok_or_else(|| PyIndexError::new_err(format!("there are {} structures", all.len())))?
+                found.ok_or_else(|| {
+                    PyIndexError::new_err(format!("there are {} structures", all.len()))
+                })?
             }
         };
         Ok(shown_structure(&self.0, found.number))
@@ -61,7 +67,12 @@ impl PyStructures {
 
     /// Their names, in order.
     fn names(&self) -> Vec<String> {
-        self.0.structures.structures.iter().map(|s| s.name.clone()).collect()
+        self.0
+            .structures
+            .structures
+            .iter()
+            .map(|s| s.name.clone())
+            .collect()
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
@@ -81,18 +92,32 @@ impl PyStructures {
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let row = |structure: &Structure| {
             let contours = structure.contours.iter().count();
-            (structure.name.clone(), structure.number, kind_word(structure), contours)
+            (
+                structure.name.clone(),
+                structure.number,
+                kind_word(structure),
+                contours,
+            )
         };
         let rows: Vec<_> = self.0.structures.structures.iter().map(row).collect();
         let columns = [("columns", ("name", "number", "kind", "contours"))].into_py_dict(py)?;
-        py.import("pandas")?.call_method("DataFrame", (rows,), Some(&columns))
+        py.import("pandas")?
+            .call_method("DataFrame", (rows,), Some(&columns))
     }
 
     fn _repr_html_(&self) -> String {
-        let mut rows = vec![cells(&[String::new(), "kind".to_owned(), "contours".to_owned()])];
+        let mut rows = vec![cells(&[
+            String::new(),
+            "kind".to_owned(),
+            "contours".to_owned(),
+        ])];
         for structure in &self.0.structures.structures {
             let contours = structure.contours.iter().count();
-            rows.push(cells(&[structure.name.clone(), kind_word(structure), contours.to_string()]));
+            rows.push(cells(&[
+                structure.name.clone(),
+                kind_word(structure),
+                contours.to_string(),
+            ]));
         }
         page("Structures", &rows, &[])
     }
@@ -104,7 +129,10 @@ impl PyStructures {
 
 impl PyStructure {
     fn structure(&self) -> PyResult<&Structure> {
-        self.case.structures.by_number(self.number).ok_or_else(|| argument("the structure is gone"))
+        self.case
+            .structures
+            .by_number(self.number)
+            .ok_or_else(|| argument("the structure is gone"))
     }
 
     fn rasterised(&self, py: Python<'_>, grid: Option<&PyGrid>) -> PyResult<Arc<Mask>> {
@@ -113,7 +141,10 @@ impl PyStructure {
             Some(grid) => {
                 // A volume on the grid: a mask says which volume it belongs to.
                 let size = grid.0.len();
-                Some(MaskOf::on(&Volume::new(Arc::clone(&grid.0), vec![0.0; size]), structure))
+                Some(MaskOf::on(
+                    &Volume::new(Arc::clone(&grid.0), vec![0.0; size]),
+                    structure,
+                ))
             }
             None => MaskOf::new(&self.case, structure),
         };
@@ -123,7 +154,11 @@ impl PyStructure {
                 structure.name
             ))
         })?;
-        run(py, None, |control, _| Graph::default().full(&query, control).map_err(|why| failure(&why)))
+        run(py, None, |control, _| {
+            Graph::default()
+                .full(&query, control)
+                .map_err(|why| failure(&why))
+        })
     }
 }
 
@@ -160,25 +195,39 @@ impl PyStructure {
             let rows: Vec<Vec<f64>> = points.iter().map(|p| p.to_array().to_vec()).collect();
             PyArray2::from_vec2(py, &rows).map_err(argument)
         };
-        self.structure()?.contours.iter().map(|contour| points(&contour.points_mm)).collect()
+        self.structure()?
+            .contours
+            .iter()
+            .map(|contour| points(&contour.points_mm))
+            .collect()
     }
 
     /// Share of each voxel that the structure fills, float32 ``[z, y, x]`` from 0 to 1, on the CT's grid or another.
     /// Raises ComputationError for contours without a volume there.
     #[pyo3(signature = (grid = None))]
-    fn coverage<'py>(&self, py: Python<'py>, grid: Option<&PyGrid>) -> PyResult<Bound<'py, PyArray3<f32>>> {
+    fn coverage<'py>(
+        &self,
+        py: Python<'py>,
+        grid: Option<&PyGrid>,
+    ) -> PyResult<Bound<'py, PyArray3<f32>>> {
         let mask = self.rasterised(py, grid)?;
         let mut coverage = vec![0.0_f32; mask.grid().len()];
-        mask.iter().for_each(|(index, share)| coverage[index] = share);
+        mask.iter()
+            .for_each(|(index, share)| coverage[index] = share);
         array(py, &mask, &coverage)
     }
 
     /// Voxels of which the structure fills half or more, bool ``[z, y, x]``, on the CT's grid or another.
     #[pyo3(signature = (grid = None))]
-    fn mask<'py>(&self, py: Python<'py>, grid: Option<&PyGrid>) -> PyResult<Bound<'py, PyArray3<bool>>> {
+    fn mask<'py>(
+        &self,
+        py: Python<'py>,
+        grid: Option<&PyGrid>,
+    ) -> PyResult<Bound<'py, PyArray3<bool>>> {
         let mask = self.rasterised(py, grid)?;
         let mut inside = vec![false; mask.grid().len()];
-        mask.iter().for_each(|(index, share)| inside[index] = share >= 0.5);
+        mask.iter()
+            .for_each(|(index, share)| inside[index] = share >= 0.5);
         array(py, &mask, &inside)
     }
 
@@ -214,7 +263,8 @@ impl PyStructure {
 /// The word of a structure's kind.
 pub fn kind_word(structure: &Structure) -> String {
     let word = serde_json::to_value(structure.kind).ok();
-    word.and_then(|word| word.as_str().map(str::to_owned)).unwrap_or_default()
+    word.and_then(|word| word.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }
 
 fn array<'py, T: numpy::Element + Copy>(
@@ -223,5 +273,7 @@ fn array<'py, T: numpy::Element + Copy>(
     values: &[T],
 ) -> PyResult<Bound<'py, PyArray3<T>>> {
     let [nx, ny, nz] = mask.grid().size();
-    Ok(ArrayView3::from_shape((nz, ny, nx), values).map_err(argument)?.to_pyarray(py))
+    Ok(ArrayView3::from_shape((nz, ny, nx), values)
+        .map_err(argument)?
+        .to_pyarray(py))
 }

@@ -65,7 +65,11 @@ impl Drop for Running {
 /// `ComputationError` in a process that can never compute, since it was forked while another thread did, or has no threads.
 pub fn compute<T: Send>(work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let _running = Running::begin()?;
-    if is_forked() { pool().map(|pool| pool.install(work)) } else { Ok(work()) }
+    if is_forked() {
+        pool().map(|pool| pool.install(work))
+    } else {
+        Ok(work())
+    }
 }
 
 fn pool() -> PyResult<Arc<ThreadPool>> {

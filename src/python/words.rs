@@ -10,16 +10,26 @@ use std::path::Path;
 
 /// The meaning of a word among those that are known.
 pub fn one_of<T: Clone>(name: &str, word: &str, known: &[(&str, T)]) -> PyResult<T> {
-    let found = known.iter().find(|(own, _)| *own == word).map(|(_, meaning)| meaning.clone());
+    let found = known
+        .iter()
+        .find(|(own, _)| *own == word)
+        .map(|(_, meaning)| meaning.clone());
     found.ok_or_else(|| {
         let words: Vec<&str> = known.iter().map(|(own, _)| *own).collect();
-        argument(format!("{name} is '{word}': it is one of {}", words.join(", ")))
+        argument(format!(
+            "{name} is '{word}': it is one of {}",
+            words.join(", ")
+        ))
     })
 }
 
 /// The dose engine of a word.
 pub fn engine(word: &str) -> PyResult<DoseEngine> {
-    one_of("engine", word, &DoseEngine::ALL.map(|engine| (engine.word(), engine)))
+    one_of(
+        "engine",
+        word,
+        &DoseEngine::ALL.map(|engine| (engine.word(), engine)),
+    )
 }
 
 /// A finite number from `low` to `high`.
@@ -27,7 +37,9 @@ pub fn within(name: &str, value: f64, [low, high]: [f64; 2]) -> PyResult<f64> {
     if (low..=high).contains(&value) {
         return Ok(value);
     }
-    Err(argument(format!("{name} is {value}: it must be from {low} to {high}")))
+    Err(argument(format!(
+        "{name} is {value}: it must be from {low} to {high}"
+    )))
 }
 
 /// A finite number above 0.
@@ -47,13 +59,23 @@ pub fn angle(name: &str, value: f64) -> PyResult<f64> {
 /// A position of finite numbers, mm.
 pub fn position(name: &str, xyz: [f64; 3]) -> PyResult<DVec3> {
     let position = DVec3::from(xyz);
-    if position.is_finite() { Ok(position) } else { Err(argument(format!("{name} {xyz:?} is no position"))) }
+    if position.is_finite() {
+        Ok(position)
+    } else {
+        Err(argument(format!("{name} {xyz:?} is no position")))
+    }
 }
 
 /// The device of a word, as `--device` has them; in a forked process the CPU alone.
 pub fn device(word: &str) -> PyResult<DeviceChoice> {
-    let choice: DeviceChoice = word.parse().map_err(|why| argument(format!("device is '{word}': {why}")))?;
-    if is_forked() { cpu_of_forked(word, choice) } else { Ok(choice) }
+    let choice: DeviceChoice = word
+        .parse()
+        .map_err(|why| argument(format!("device is '{word}': {why}")))?;
+    if is_forked() {
+        cpu_of_forked(word, choice)
+    } else {
+        Ok(choice)
+    }
 }
 
 /// The CPU in a forked process, whose parent's contexts of cards it cannot use; never in place of a card in silence.
@@ -76,8 +98,9 @@ fn cpu_of_forked(word: &str, choice: DeviceChoice) -> PyResult<DeviceChoice> {
 pub fn check_new(path: &Path, overwrite: bool) -> PyResult<()> {
     if path.exists() && !overwrite {
         let path = path.display();
-        return Err(Kind::File
-            .exception(format!("'{path}' is there already: choose another name, or pass overwrite=True")));
+        return Err(Kind::File.exception(format!(
+            "'{path}' is there already: choose another name, or pass overwrite=True"
+        )));
     }
     Ok(())
 }

@@ -58,30 +58,115 @@ const USUAL: Trial = Trial {
 /// The default trials.
 pub const TRIALS: [Trial; 13] = [
     USUAL,
-    Trial { name: "part", share: 0.05, ..USUAL },
-    Trial { name: "far", mm: 40.0, deg: 25.0, ..USUAL },
-    Trial { name: "one", views: 1, ..USUAL },
-    Trial { name: "gradient", method: Method::Gradient, ..USUAL },
-    Trial { name: "cma", method: Method::Cma, ..USUAL },
-    Trial { name: "powell", method: Method::Powell, ..USUAL },
-    Trial { name: "ncc", metric: Metric::Ncc, ..USUAL },
-    Trial { name: "local-ncc", metric: Metric::LocalNcc, ..USUAL },
-    Trial { name: "gradient-ncc", metric: Metric::GradientNcc, ..USUAL },
-    Trial { name: "mi", metric: Metric::MutualInformation, ..USUAL },
-    Trial { name: "rank", metric: Metric::RankCorrelation, ..USUAL },
-    Trial { name: "rank-part", metric: Metric::RankCorrelation, share: 0.05, ..USUAL },
+    Trial {
+        name: "part",
+        share: 0.05,
+        ..USUAL
+    },
+    Trial {
+        name: "far",
+        mm: 40.0,
+        deg: 25.0,
+        ..USUAL
+    },
+    Trial {
+        name: "one",
+        views: 1,
+        ..USUAL
+    },
+    Trial {
+        name: "gradient",
+        method: Method::Gradient,
+        ..USUAL
+    },
+    Trial {
+        name: "cma",
+        method: Method::Cma,
+        ..USUAL
+    },
+    Trial {
+        name: "powell",
+        method: Method::Powell,
+        ..USUAL
+    },
+    Trial {
+        name: "ncc",
+        metric: Metric::Ncc,
+        ..USUAL
+    },
+    Trial {
+        name: "local-ncc",
+        metric: Metric::LocalNcc,
+        ..USUAL
+    },
+    Trial {
+        name: "gradient-ncc",
+        metric: Metric::GradientNcc,
+        ..USUAL
+    },
+    Trial {
+        name: "mi",
+        metric: Metric::MutualInformation,
+        ..USUAL
+    },
+    Trial {
+        name: "rank",
+        metric: Metric::RankCorrelation,
+        ..USUAL
+    },
+    Trial {
+        name: "rank-part",
+        metric: Metric::RankCorrelation,
+        share: 0.05,
+        ..USUAL
+    },
 ];
 
 /// Trials that no search can pass, run where they are named: none of their poses counts as a match.
 pub const FAULTY: [Trial; 8] = [
-    Trial { name: "wrong-gantry", fault: Fault::Gantry(15.0), ..USUAL },
-    Trial { name: "wrong-gantry-5", fault: Fault::Gantry(5.0), ..USUAL },
-    Trial { name: "wrong-gantry-3", fault: Fault::Gantry(3.0), ..USUAL },
-    Trial { name: "negative", fault: Fault::TurnedRound, ..USUAL },
-    Trial { name: "negative-one", views: 1, fault: Fault::TurnedRound, ..USUAL },
-    Trial { name: "mirrored", fault: Fault::Mirrored, ..USUAL },
-    Trial { name: "mirrored-one", views: 1, fault: Fault::Mirrored, ..USUAL },
-    Trial { name: "wrong-one", views: 1, fault: Fault::Gantry(15.0), ..USUAL },
+    Trial {
+        name: "wrong-gantry",
+        fault: Fault::Gantry(15.0),
+        ..USUAL
+    },
+    Trial {
+        name: "wrong-gantry-5",
+        fault: Fault::Gantry(5.0),
+        ..USUAL
+    },
+    Trial {
+        name: "wrong-gantry-3",
+        fault: Fault::Gantry(3.0),
+        ..USUAL
+    },
+    Trial {
+        name: "negative",
+        fault: Fault::TurnedRound,
+        ..USUAL
+    },
+    Trial {
+        name: "negative-one",
+        views: 1,
+        fault: Fault::TurnedRound,
+        ..USUAL
+    },
+    Trial {
+        name: "mirrored",
+        fault: Fault::Mirrored,
+        ..USUAL
+    },
+    Trial {
+        name: "mirrored-one",
+        views: 1,
+        fault: Fault::Mirrored,
+        ..USUAL
+    },
+    Trial {
+        name: "wrong-one",
+        views: 1,
+        fault: Fault::Gantry(15.0),
+        ..USUAL
+    },
 ];
 
 /// One search: mean target registration errors, mm, and its cost.
@@ -111,8 +196,13 @@ impl Run {
             seconds: found.seconds,
             drrs: found.drrs,
             is_match: found.standing().is_match(),
-            image_metric: images().map(|image| image.metric).fold(f64::INFINITY, f64::min),
-            alone_mm: images().filter_map(|image| image.alone).map(|alone| alone.off_mm).fold(0.0, f64::max),
+            image_metric: images()
+                .map(|image| image.metric)
+                .fold(f64::INFINITY, f64::min),
+            alone_mm: images()
+                .filter_map(|image| image.alone)
+                .map(|alone| alone.off_mm)
+                .fold(0.0, f64::max),
             again_mm: found.evidence.again_mm,
             depth_mm: found.evidence.depth_mm.unwrap_or(0.0),
             depth_off_mm,
@@ -151,7 +241,11 @@ impl Line {
 
     /// Runs that start from `low` to below `high`, and the successful ones among them.
     pub fn found_from(&self, low: f64, high: f64) -> [usize; 2] {
-        let of: Vec<&Run> = self.runs.iter().filter(|r| r.start_mm >= low && r.start_mm < high).collect();
+        let of: Vec<&Run> = self
+            .runs
+            .iter()
+            .filter(|r| r.start_mm >= low && r.start_mm < high)
+            .collect();
         [of.iter().filter(|r| r.end_mm < FOUND_MM).count(), of.len()]
     }
 }
@@ -196,20 +290,31 @@ impl Bench {
         let half_water = 0.01;
         let centre_mm = middle_of(&own, half_water).ok_or(BenchError::NoBody)?;
         let mut random = Random::new(2012);
-        let targets_mm = targets(&own, half_water, centre_mm, &mut random).ok_or(BenchError::NoBody)?;
+        let targets_mm =
+            targets(&own, half_water, centre_mm, &mut random).ok_or(BenchError::NoBody)?;
         let others = attenuation(&ct.hu);
         let mut hidden = Vec::new();
         for n in 0..HIDDEN {
             let pose = near(&Pose::default(), 10.0, 5.0, &mut random);
             let mut views = Vec::new();
             for (side, gantry) in [0.0, 90.0].into_iter().enumerate() {
-                let exposure = Exposure { seed: (2 * n + side) as u64, ..Exposure::default() };
+                let exposure = Exposure {
+                    seed: (2 * n + side) as u64,
+                    ..Exposure::default()
+                };
                 let setup = imager(gantry, ct.position, centre_mm);
-                views.push(View::new(Arc::new(xray(&others, setup, pose, &exposure, device, control)?)));
+                views.push(View::new(Arc::new(xray(
+                    &others, setup, pose, &exposure, device, control,
+                )?)));
             }
             hidden.push((pose, views));
         }
-        Ok(Self { attenuation: own, centre_mm, targets_mm, hidden })
+        Ok(Self {
+            attenuation: own,
+            centre_mm,
+            targets_mm,
+            hidden,
+        })
     }
 
     /// The mean distance between the targets' positions at two poses, mm.
@@ -237,8 +342,14 @@ impl Bench {
             let start = near(pose, trial.mm, trial.deg, &mut random);
             let last = trial.views.min(views.len()) - 1;
             let view = |(n, view): (usize, &View)| trial.fault.applied(view, n == last);
-            let views: Vec<View> = views.iter().take(trial.views).enumerate().map(view).collect();
-            let beam = (self.centre_mm - views[0].radiograph.projection.source_mm()).normalize_or_zero();
+            let views: Vec<View> = views
+                .iter()
+                .take(trial.views)
+                .enumerate()
+                .map(view)
+                .collect();
+            let beam =
+                (self.centre_mm - views[0].radiograph.projection.source_mm()).normalize_or_zero();
             let request = Request {
                 start,
                 metric: trial.metric,
@@ -250,7 +361,9 @@ impl Bench {
                 ..Request::new(self.attenuation.clone(), views, self.centre_mm)
             };
             let found = register(&request, device, control, &|_| ())?;
-            let depth_off_mm = beam.dot(found.pose.translation_mm - pose.translation_mm).abs();
+            let depth_off_mm = beam
+                .dot(found.pose.translation_mm - pose.translation_mm)
+                .abs();
             let [start_mm, end_mm] = [&start, &found.pose].map(|at| self.error_mm(at, pose));
             let run = Run::new(&found, start_mm, end_mm, depth_off_mm);
             report(&run);
@@ -267,10 +380,17 @@ impl Fault {
             (Self::Gantry(deg), Some(mut setup)) if is_last => {
                 setup.gantry_deg += deg;
                 let projection = setup.projection().unwrap_or(own.projection);
-                Radiograph { setup: Some(setup), projection, ..own.clone() }
+                Radiograph {
+                    setup: Some(setup),
+                    projection,
+                    ..own.clone()
+                }
             }
             (Self::Mirrored, _) => return Flip::Columns.of_view(view),
-            (Self::TurnedRound, _) => Radiograph { meaning: PixelMeaning::Attenuation, ..own.clone() },
+            (Self::TurnedRound, _) => Radiograph {
+                meaning: PixelMeaning::Attenuation,
+                ..own.clone()
+            },
             _ => return view.clone(),
         };
         View::new(Arc::new(radiograph))
@@ -280,7 +400,10 @@ impl Fault {
 fn near(pose: &Pose, mm: f64, deg: f64, random: &mut Random) -> Pose {
     let mut three = |most: f64| [(); 3].map(|()| random.between(-most, most));
     let (shift, turn) = (DVec3::from(three(mm)), DVec3::from(three(deg)));
-    Pose { translation_mm: pose.translation_mm + shift, rotation_deg: pose.rotation_deg + turn }
+    Pose {
+        translation_mm: pose.translation_mm + shift,
+        rotation_deg: pose.rotation_deg + turn,
+    }
 }
 
 /// Centre of the voxels of more attenuation than `least`.
@@ -288,7 +411,13 @@ fn middle_of(attenuation: &Volume<f32>, least: f32) -> Option<DVec3> {
     let grid = attenuation.grid();
     let (mut sum, mut count) = (DVec3::ZERO, 0.0);
     // A subset of the voxels is enough to locate a body.
-    for (n, _) in attenuation.data().iter().enumerate().step_by(7).filter(|(_, v)| **v > least) {
+    for (n, _) in attenuation
+        .data()
+        .iter()
+        .enumerate()
+        .step_by(7)
+        .filter(|(_, v)| **v > least)
+    {
         sum += grid.centre_of_mm(n);
         count += 1.0;
     }
@@ -304,9 +433,17 @@ fn targets(
     const TRIES: usize = 1_000_000;
     let mut one = || random.between(-REGION_MM, REGION_MM);
     let points = (0..TRIES).map(|_| DVec3::new(one(), one(), one()));
-    let inside =
-        |p: &DVec3| p.length() < REGION_MM && attenuation.nearest(centre_mm + *p).is_some_and(|v| v > least);
-    let targets: Vec<DVec3> = points.filter(inside).take(TARGETS).map(|p| centre_mm + p).collect();
+    let inside = |p: &DVec3| {
+        p.length() < REGION_MM
+            && attenuation
+                .nearest(centre_mm + *p)
+                .is_some_and(|v| v > least)
+    };
+    let targets: Vec<DVec3> = points
+        .filter(inside)
+        .take(TARGETS)
+        .map(|p| centre_mm + p)
+        .collect();
     (targets.len() == TARGETS).then_some(targets)
 }
 
@@ -328,7 +465,12 @@ mod tests {
             depth_mm: 1.0,
             depth_off_mm: 0.1,
         };
-        let runs = vec![run(5.0, 0.1), run(15.0, 0.3), run(12.0, 5.0), run(25.0, 0.2)];
+        let runs = vec![
+            run(5.0, 0.1),
+            run(15.0, 0.3),
+            run(12.0, 5.0),
+            run(25.0, 0.2),
+        ];
         let line = Line { trial: USUAL, runs };
         assert_eq!(line.percentile(0.5, |r| r.end_mm), 0.2);
         assert_eq!(line.percentile(0.95, |r| r.end_mm), 5.0);

@@ -16,18 +16,27 @@ pub fn check_belongs(
     patient_id: &str,
     frame_of_reference_uid: &str,
 ) -> Result<(), RegistrationError> {
-    let differ = |theirs: &str, ours: &str| !theirs.is_empty() && !ours.is_empty() && theirs != ours;
+    let differ =
+        |theirs: &str, ours: &str| !theirs.is_empty() && !ours.is_empty() && theirs != ours;
     let image = || radiograph.label.clone();
     let theirs = radiograph.patient.id.as_str();
     let is_accepted = radiograph.accepted_patient.as_deref() == Some(theirs);
     if differ(theirs, patient_id) && !is_accepted {
         let (theirs, ours) = (theirs.to_owned(), patient_id.to_owned());
-        return Err(RegistrationError::OtherPatient { image: image(), theirs, ours });
+        return Err(RegistrationError::OtherPatient {
+            image: image(),
+            theirs,
+            ours,
+        });
     }
     let theirs = radiograph.frame_of_reference_uid.as_str();
     if differ(theirs, frame_of_reference_uid) {
         let (theirs, ours) = (theirs.to_owned(), frame_of_reference_uid.to_owned());
-        return Err(RegistrationError::OtherFrame { image: image(), theirs, ours });
+        return Err(RegistrationError::OtherFrame {
+            image: image(),
+            theirs,
+            ours,
+        });
     }
     Ok(())
 }
@@ -60,7 +69,10 @@ pub fn remarks_beside(radiograph: &Radiograph, case: &Case) -> Vec<String> {
             differences.join("; ")
         )
     });
-    let positions = radiograph.setup.map(|setup| setup.position).zip(case.ct.as_ref().map(|ct| ct.position));
+    let positions = radiograph
+        .setup
+        .map(|setup| setup.position)
+        .zip(case.ct.as_ref().map(|ct| ct.position));
     let position = positions.filter(|(xray, ct)| xray != ct).map(|(xray, ct)| {
         format!("the patient of the X-ray {label} lies {xray}, that of the CT {ct}: the X-ray is placed as its own position says")
     });
@@ -70,12 +82,18 @@ pub fn remarks_beside(radiograph: &Radiograph, case: &Case) -> Vec<String> {
              and its shifts do not bring the patient to that of the plan"
         )
     });
-    [other_person, position, isocentre].into_iter().flatten().collect()
+    [other_person, position, isocentre]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 /// In what two patients state something else beside their IDs, in words: name, birth date, sex.
 fn differences(a: &PatientInfo, b: &PatientInfo) -> Vec<String> {
-    let [name_a, name_b] = [a, b].map(|of| PatientInfo { name: of.name.clone(), ..PatientInfo::default() });
+    let [name_a, name_b] = [a, b].map(|of| PatientInfo {
+        name: of.name.clone(),
+        ..PatientInfo::default()
+    });
     let names = (name_a.is_same(&name_b) == Some(false))
         .then(|| format!("name {} and {}", name_a.in_words(), name_b.in_words()));
     let differ = |what: &str, values: [&str; 2]| {
@@ -90,10 +108,17 @@ fn differences(a: &PatientInfo, b: &PatientInfo) -> Vec<String> {
 /// The distance of a position from the nearest isocentre of the case's plans, mm, and its plan, where it is none of them.
 fn off_isocentre(isocentre_mm: DVec3, case: &Case) -> Option<(f64, String)> {
     let of_plan = |plan: &Arc<Plan>| {
-        let distances = plan.beams.iter().map(|beam| beam.isocentre_mm.distance(isocentre_mm));
+        let distances = plan
+            .beams
+            .iter()
+            .map(|beam| beam.isocentre_mm.distance(isocentre_mm));
         Some((distances.min_by(f64::total_cmp)?, plan.name.clone()))
     };
-    let nearest = case.plans.iter().filter_map(of_plan).min_by(|a, b| a.0.total_cmp(&b.0))?;
+    let nearest = case
+        .plans
+        .iter()
+        .filter_map(of_plan)
+        .min_by(|a, b| a.0.total_cmp(&b.0))?;
     (nearest.0 > SAME_ISOCENTRE_MM).then_some(nearest)
 }
 
@@ -116,11 +141,22 @@ pub fn check_place(
     let normal = p.column_step_mm().cross(p.row_step_mm());
     let to_image = normal.dot(p.origin_mm() - p.source_mm());
     // 0 at the source, 1 in the plane of the detector.
-    let depths = grid.corners_mm().map(|c| normal.dot(pose.apply(c, centre_mm) - p.source_mm()) / to_image);
-    let (least, most) =
-        depths.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), d| (a.min(d), b.max(d)));
+    let depths = grid
+        .corners_mm()
+        .map(|c| normal.dot(pose.apply(c, centre_mm) - p.source_mm()) / to_image);
+    let (least, most) = depths
+        .into_iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), d| {
+            (a.min(d), b.max(d))
+        });
     let [right, bottom] = [p.columns(), p.rows()].map(|n| n as f64 - 1.0);
-    let detector = [[0.0, 0.0], [right, 0.0], [0.0, bottom], [right, bottom], [0.5 * right, 0.5 * bottom]];
+    let detector = [
+        [0.0, 0.0],
+        [right, 0.0],
+        [0.0, bottom],
+        [right, bottom],
+        [0.5 * right, 0.5 * bottom],
+    ];
     if most <= 0.0 {
         Err(RegistrationError::BehindSource { image })
     } else if inside(p.source_mm()) {
@@ -145,13 +181,19 @@ mod tests {
             sex: sex.to_owned(),
         };
         let own = patient("Doe^Jane", "19500102", "F");
-        for same in
-            [patient("DOE^JANE^^", "19500102 ", "f"), patient("", "", ""), patient("Doe^Jane=", "", "F")]
-        {
+        for same in [
+            patient("DOE^JANE^^", "19500102 ", "f"),
+            patient("", "", ""),
+            patient("Doe^Jane=", "", "F"),
+        ] {
             assert_eq!(differences(&own, &same), Vec::<String>::new(), "{same:?}");
         }
         let other = patient("Roe^Jim", "19600304", "M");
-        let told = ["name Doe, Jane and Roe, Jim", "birth date 19500102 and 19600304", "sex F and M"];
+        let told = [
+            "name Doe, Jane and Roe, Jim",
+            "birth date 19500102 and 19600304",
+            "sex F and M",
+        ];
         assert_eq!(differences(&own, &other), told);
     }
 }

@@ -39,7 +39,11 @@ impl Flip {
         let size = [projection.columns(), projection.rows()];
         let radiograph = Radiograph {
             values: Arc::new(self.of_pixels(&view.radiograph.values, size[0])),
-            open: view.radiograph.open.as_ref().map(|open| Arc::new(self.of_pixels(open, size[0]))),
+            open: view
+                .radiograph
+                .open
+                .as_ref()
+                .map(|open| Arc::new(self.of_pixels(open, size[0]))),
             ..(*view.radiograph).clone()
         };
         let region = view.region.clone().map(|[columns, rows]| {
@@ -52,7 +56,10 @@ impl Flip {
                 Self::Both => [turned(columns, size[0]), turned(rows, size[1])],
             }
         });
-        View { radiograph: Arc::new(radiograph), region }
+        View {
+            radiograph: Arc::new(radiograph),
+            region,
+        }
     }
 
     fn of_pixels<T: Copy>(self, values: &[T], columns: usize) -> Vec<T> {
@@ -99,27 +106,45 @@ impl Examiner<'_> {
         as_it_is: [f64; 2],
     ) -> Result<Option<Flipped>, RegistrationError> {
         let metric_as_it_is = as_it_is.into_iter().fold(f64::NEG_INFINITY, f64::max);
-        let wanted = MUCH_MORE * metric_as_it_is.max(self.request.metric.least_of_a_match() / MUCH_MORE);
-        if self.request.metric.most().is_some_and(|most| wanted >= most) {
+        let wanted =
+            MUCH_MORE * metric_as_it_is.max(self.request.metric.least_of_a_match() / MUCH_MORE);
+        if self
+            .request
+            .metric
+            .most()
+            .is_some_and(|most| wanted >= most)
+        {
             return Ok(None);
         }
         let coarse = self.scene(std::slice::from_ref(view), LEVELS_MM[0])?;
-        let coarse_as_it_is = coarse.value(self.found, self.control)?.unwrap_or(f64::NEG_INFINITY);
+        let coarse_as_it_is = coarse
+            .value(self.found, self.control)?
+            .unwrap_or(f64::NEG_INFINITY);
         let mut best: Option<Flipped> = None;
         for flip in Flip::ALL {
             let view = flip.of_view(view);
-            let request = Request { views: vec![view.clone()], ..self.beside(&Pose::default()) };
+            let request = Request {
+                views: vec![view.clone()],
+                ..self.beside(&Pose::default())
+            };
             // Most ways are ruled out by the coarsest level.
             let beginning = self.pose_of(&request, &LEVELS_MM[..1])?;
             let Some((start, _)) = beginning.filter(|(_, metric)| *metric > coarse_as_it_is) else {
                 continue;
             };
             let request = Request { start, ..request };
-            let Some((pose, _)) = self.pose_of(&request, &LEVELS_MM)? else { continue };
+            let Some((pose, _)) = self.pose_of(&request, &LEVELS_MM)? else {
+                continue;
+            };
             let scene = self.scene(std::slice::from_ref(&view), super::search::FINEST_MM)?;
             let metric = scene.value(&pose, self.control)?.unwrap_or(f64::NAN);
             if metric > wanted && best.as_ref().is_none_or(|best| metric > best.metric) {
-                best = Some(Flipped { image: view.radiograph.label.clone(), flip, metric, metric_as_it_is });
+                best = Some(Flipped {
+                    image: view.radiograph.label.clone(),
+                    flip,
+                    metric,
+                    metric_as_it_is,
+                });
             }
         }
         Ok(best)

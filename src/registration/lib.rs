@@ -30,5 +30,7 @@ pub use metric_evaluator::{METRIC_SIDE_MM, MetricEvaluator};
 pub use object::spatial_registration;
 pub use request::{AXIS_WORDS, Found, Method, Request, Step};
 pub use search::{FINEST_MM, SIDES_MM, register};
-pub use standing::{AGREE_MM, COUCH_TILT_DEG, MOST_DEPTH_MM, MOST_TURN_DEG, PoseStanding, beyond_couch};
+pub use standing::{
+    AGREE_MM, COUCH_TILT_DEG, MOST_DEPTH_MM, MOST_TURN_DEG, PoseStanding, beyond_couch,
+};
 pub use view::{View, range_of};

@@ -45,9 +45,17 @@ impl MetricEvaluator {
             .iter()
             .map(|view| Ok((view.radiograph.label.clone(), view.picture()?)))
             .collect::<Result<Vec<_>, RegistrationError>>()?;
-        let coarseness = Coarseness { side_mm: METRIC_SIDE_MM, metric, sample: Sample::ALL, pixels: PIXELS };
-        let scene = PyramidLevel::new(attenuation, &pictures, centre_mm, coarseness, device, cache)?;
-        Ok(Self { scene: Mutex::new(scene) })
+        let coarseness = Coarseness {
+            side_mm: METRIC_SIDE_MM,
+            metric,
+            sample: Sample::ALL,
+            pixels: PIXELS,
+        };
+        let scene =
+            PyramidLevel::new(attenuation, &pictures, centre_mm, coarseness, device, cache)?;
+        Ok(Self {
+            scene: Mutex::new(scene),
+        })
     }
 
     /// The metric; `None` where it is undefined (the DRR is flat).
@@ -55,6 +63,9 @@ impl MetricEvaluator {
     /// # Errors
     /// [`Cancelled`].
     pub fn value(&self, pose: &Pose, control: &JobControl) -> Result<Option<f64>, Cancelled> {
-        self.scene.lock().unwrap_or_else(PoisonError::into_inner).value(pose, control)
+        self.scene
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .value(pose, control)
     }
 }

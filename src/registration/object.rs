@@ -36,7 +36,16 @@ pub fn spatial_registration(
         own.clone()
     };
     let matrix = pose.matrix(centre_mm);
-    let description = description(standing, accepted_patient(image, &case.patient.id).is_some());
+    let description = description(
+        standing,
+        accepted_patient(image, &case.patient.id).is_some(),
+    );
     let label = "REGISTRATION".to_owned();
-    Registration { source_frame_uid, registered_frame_uid, matrix, label, description }
+    Registration {
+        source_frame_uid,
+        registered_frame_uid,
+        matrix,
+        label,
+        description,
+    }
 }

@@ -137,9 +137,13 @@ impl Found {
     /// Standing of the pose.
     pub fn standing(&self) -> PoseStanding {
         if self.doubts.is_empty() {
-            return PoseStanding::Found { depth_mm: self.evidence.depth_mm };
+            return PoseStanding::Found {
+                depth_mm: self.evidence.depth_mm,
+            };
         }
-        PoseStanding::NoMatch { why: self.doubts.join("; ") }
+        PoseStanding::NoMatch {
+            why: self.doubts.join("; "),
+        }
     }
 }
 

@@ -67,7 +67,13 @@ impl PyramidLevel {
                 }
             },
         };
-        Ok(Self { level, views, centre_mm, step_mm, card: RefCell::new(card) })
+        Ok(Self {
+            level,
+            views,
+            centre_mm,
+            step_mm,
+            card: RefCell::new(card),
+        })
     }
 
     /// DRRs of one pose.
@@ -81,16 +87,28 @@ impl PyramidLevel {
     }
 
     /// Mean of the views' metrics, of each pose; `None` where one is undefined.
-    pub fn values(&self, poses: &[Pose], control: &JobControl) -> Result<Vec<Option<f64>>, Cancelled> {
+    pub fn values(
+        &self,
+        poses: &[Pose],
+        control: &JobControl,
+    ) -> Result<Vec<Option<f64>>, Cancelled> {
         self.answer(
             |device, work| self.card_values(device, work, poses, control),
-            || poses.iter().map(|pose| self.cpu_value(pose, control)).collect(),
+            || {
+                poses
+                    .iter()
+                    .map(|pose| self.cpu_value(pose, control))
+                    .collect()
+            },
         )
     }
 
     /// As [`PyramidLevel::values`] of one pose.
     pub fn value(&self, pose: &Pose, control: &JobControl) -> Result<Option<f64>, Cancelled> {
-        Ok(self.values(std::slice::from_ref(pose), control)?.pop().flatten())
+        Ok(self
+            .values(std::slice::from_ref(pose), control)?
+            .pop()
+            .flatten())
     }
 
     /// As [`PyramidLevel::value`] with its gradient by the six numbers; `None` also where the metric has none.
@@ -131,11 +149,17 @@ impl PyramidLevel {
     ) -> Result<Vec<Option<f64>>, CudaError> {
         if !self.is_correlation() {
             let values = work.similarity(device, poses, control)?;
-            return Ok(values.chunks_exact(self.views.len()).map(mean_value).collect());
+            return Ok(values
+                .chunks_exact(self.views.len())
+                .map(mean_value)
+                .collect());
         }
         let sums = work.sums(device, poses, control)?;
         let groups = sums.len() / poses.len().max(1);
-        Ok(sums.chunks_exact(groups.max(1)).map(|sums| self.mean_of(sums)).collect())
+        Ok(sums
+            .chunks_exact(groups.max(1))
+            .map(|sums| self.mean_of(sums))
+            .collect())
     }
 
     fn card_correlation(
@@ -157,7 +181,9 @@ impl PyramidLevel {
     }
 
     fn is_correlation(&self) -> bool {
-        self.views.iter().all(|view| view.similarity.correlation().is_some())
+        self.views
+            .iter()
+            .all(|view| view.similarity.correlation().is_some())
     }
 
     /// The mean metric of consecutive DRRs.
@@ -188,7 +214,13 @@ impl PyramidLevel {
         for view in &self.views {
             let shot = self.level.shot(&view.projection, pose, self.centre_mm);
             let pixels = view.similarity.pixels();
-            drrs.extend(cpu::integrals(&self.level, &shot, pixels, self.step_mm, control)?);
+            drrs.extend(cpu::integrals(
+                &self.level,
+                &shot,
+                pixels,
+                self.step_mm,
+                control,
+            )?);
         }
         Ok(self.mean(&drrs))
     }
@@ -203,9 +235,14 @@ impl PyramidLevel {
             let shot = self.level.shot(&view.projection, pose, self.centre_mm);
             let motion = self.level.motion(&view.projection, pose, self.centre_mm);
             let pixels = view.similarity.pixels();
-            let drr = cpu::with_gradient(&self.level, &shot, &motion, pixels, self.step_mm, control)?;
+            let drr =
+                cpu::with_gradient(&self.level, &shot, &motion, pixels, self.step_mm, control)?;
             let derivatives = std::array::from_fn(|axis| drr.gradient[axis].as_slice());
-            each.push(view.similarity.correlation().and_then(|c| c.at_pose(&drr.integrals, &derivatives)));
+            each.push(
+                view.similarity
+                    .correlation()
+                    .and_then(|c| c.at_pose(&drr.integrals, &derivatives)),
+            );
         }
         Ok(mean_correlation(each.into_iter()))
     }
@@ -218,17 +255,34 @@ impl LevelView {
         centre_mm: DVec3,
         coarseness: Coarseness,
     ) -> Result<Self, RegistrationError> {
-        let Coarseness { side_mm, metric, sample, pixels: [least, most] } = coarseness;
+        let Coarseness {
+            side_mm,
+            metric,
+            sample,
+            pixels: [least, most],
+        } = coarseness;
         let coarse = picture.coarse(side_mm, centre_mm);
-        let seen = metric::Picture { size: coarse.size(), values: &coarse.values, mask: &coarse.mask };
+        let seen = metric::Picture {
+            size: coarse.size(),
+            values: &coarse.values,
+            mask: &coarse.mask,
+        };
         let count = coarse.mask.iter().filter(|m| **m).count().max(1) as f64;
-        let share = sample.share.max(least as f64 / count).min(most as f64 / count).min(1.0);
+        let share = sample
+            .share
+            .max(least as f64 / count)
+            .min(most as f64 / count)
+            .min(1.0);
         let image = || image.to_owned();
-        let similarity = Similarity::new(metric, seen, Sample { share, ..sample }).map_err(|e| match e {
-            MetricError::NoPixels => RegistrationError::NothingCounts { image: image() },
-            MetricError::Flat => RegistrationError::Flat { image: image() },
-        })?;
-        Ok(Self { projection: coarse.projection, similarity })
+        let similarity =
+            Similarity::new(metric, seen, Sample { share, ..sample }).map_err(|e| match e {
+                MetricError::NoPixels => RegistrationError::NothingCounts { image: image() },
+                MetricError::Flat => RegistrationError::Flat { image: image() },
+            })?;
+        Ok(Self {
+            projection: coarse.projection,
+            similarity,
+        })
     }
 }
 
@@ -239,9 +293,18 @@ fn on_card(
     centre_mm: DVec3,
     step_mm: f64,
 ) -> Result<LevelOnCard, CudaError> {
-    let looked_at: Vec<(Projection, &[u32])> =
-        views.iter().map(|v| (v.projection, v.similarity.pixels())).collect();
-    LevelOnCard::prepare(device, level, &looked_at, centre_mm, step_mm, compared(views).as_ref())
+    let looked_at: Vec<(Projection, &[u32])> = views
+        .iter()
+        .map(|v| (v.projection, v.similarity.pixels()))
+        .collect();
+    LevelOnCard::prepare(
+        device,
+        level,
+        &looked_at,
+        centre_mm,
+        step_mm,
+        compared(views).as_ref(),
+    )
 }
 
 /// The reference of the comparison: the same measure in all views.
@@ -264,7 +327,9 @@ fn compared(views: &[LevelView]) -> Option<Compared<'_>> {
 
 /// The mean; `None` where one value is.
 fn mean_value(each: &[Option<f64>]) -> Option<f64> {
-    let sum = each.iter().try_fold(0.0, |sum, value| Some(sum + (*value)?))?;
+    let sum = each
+        .iter()
+        .try_fold(0.0, |sum, value| Some(sum + (*value)?))?;
     Some(sum / each.len() as f64)
 }
 

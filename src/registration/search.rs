@@ -4,7 +4,9 @@ use super::check::check_place;
 use super::error::RegistrationError;
 use super::evidence::{Evidence, evidence, negative};
 use super::metric::Sample;
-use super::optimise::{CmaEs, CmaSettings, GaussNewton, PowellSettings, Quadratic, Range, powell, refine};
+use super::optimise::{
+    CmaEs, CmaSettings, GaussNewton, PowellSettings, Quadratic, Range, powell, refine,
+};
 use super::request::{Found, Method, Request, Step};
 use super::scene::{Coarseness, PyramidLevel};
 use super::standing::doubts;
@@ -31,11 +33,14 @@ pub fn register(
     found.evidence = evidence(request, &found.pose, device, control)?;
     found.doubts = doubts(request, &found);
     if !found.doubts.is_empty() {
-        let better = |value: &f64| *value >= request.metric.least_of_a_match() && *value > 2.0 * found.after;
+        let better =
+            |value: &f64| *value >= request.metric.least_of_a_match() && *value > 2.0 * found.after;
         found.evidence.negative = negative(request, device, control)?.filter(better);
         found.doubts = doubts(request, &found);
     }
-    found.phases_ms.push(("evidence".to_owned(), begin.elapsed().as_secs_f64() * 1e3));
+    found
+        .phases_ms
+        .push(("evidence".to_owned(), begin.elapsed().as_secs_f64() * 1e3));
     control.report(1.0);
     Ok(found)
 }
@@ -82,8 +87,18 @@ fn check(request: &Request) -> Result<(), RegistrationError> {
     }
     let above = |v: f64| v.is_finite() && v > 0.0;
     let settings = [
-        ("the reach of shifts", request.reach_mm, above(request.reach_mm), "a number of mm above 0"),
-        ("the reach of turns", request.reach_deg, above(request.reach_deg), "a number of degrees above 0"),
+        (
+            "the reach of shifts",
+            request.reach_mm,
+            above(request.reach_mm),
+            "a number of mm above 0",
+        ),
+        (
+            "the reach of turns",
+            request.reach_deg,
+            above(request.reach_deg),
+            "a number of degrees above 0",
+        ),
         (
             "the share of pixels",
             request.share,
@@ -95,10 +110,16 @@ fn check(request: &Request) -> Result<(), RegistrationError> {
         return Err(RegistrationError::Setting { what, value, must });
     }
     if let Some(&value) = numbers(&request.start).iter().find(|v| !v.is_finite()) {
-        return Err(RegistrationError::Setting { what: "a number of the start", value, must: "finite" });
+        return Err(RegistrationError::Setting {
+            what: "a number of the start",
+            value,
+            must: "finite",
+        });
     }
     if request.method == Method::Gradient && !request.metric.has_gradient() {
-        return Err(RegistrationError::NoSlopes { metric: request.metric.name() });
+        return Err(RegistrationError::NoSlopes {
+            metric: request.metric.name(),
+        });
     }
     let grid = request.attenuation.grid();
     request
@@ -155,12 +176,16 @@ impl<'a> Search<'a> {
         let request = self.request;
         for (n, &side_mm) in sides_mm.iter().enumerate() {
             self.control.check()?;
-            self.control.report(SEARCH_PART * (n + 1) as f32 / sides_mm.len() as f32);
+            self.control
+                .report(SEARCH_PART * (n + 1) as f32 / sides_mm.len() as f32);
             let mut started = Instant::now();
             let coarseness = Coarseness {
                 side_mm,
                 metric: request.metric,
-                sample: Sample { share: request.share, seed: request.seed },
+                sample: Sample {
+                    share: request.share,
+                    seed: request.seed,
+                },
                 pixels: [LEAST_PIXELS, MOST_PIXELS],
             };
             let scene = PyramidLevel::new(
@@ -183,7 +208,9 @@ impl<'a> Search<'a> {
             }
             match request.method {
                 Method::Gradient => self.run_gauss_newton(&scene, side_mm)?,
-                Method::Auto if request.metric.has_gradient() => self.run_gauss_newton(&scene, side_mm)?,
+                Method::Auto if request.metric.has_gradient() => {
+                    self.run_gauss_newton(&scene, side_mm)?
+                }
                 Method::Auto | Method::Powell => self.powell(&scene, side_mm)?,
                 Method::Cma => {}
             }
@@ -197,7 +224,10 @@ impl<'a> Search<'a> {
     }
 
     fn phase(&mut self, what: &str, side_mm: f64, started: &mut Instant) {
-        self.phases_ms.push((format!("{what} {side_mm} mm"), started.elapsed().as_secs_f64() * 1e3));
+        self.phases_ms.push((
+            format!("{what} {side_mm} mm"),
+            started.elapsed().as_secs_f64() * 1e3,
+        ));
         *started = Instant::now();
     }
 
@@ -205,12 +235,19 @@ impl<'a> Search<'a> {
         self.drrs += scene.views();
         match scene.value(&pose, self.control)? {
             Some(value) => Ok(value),
-            None => Err(RegistrationError::NotSeen { image: self.pictures[0].0.clone() }),
+            None => Err(RegistrationError::NotSeen {
+                image: self.pictures[0].0.clone(),
+            }),
         }
     }
 
     fn step(&mut self, pose: Pose, metric: f64, side_mm: f64) {
-        (self.on_step)(&Step { pose, metric, side_mm, drrs: self.drrs });
+        (self.on_step)(&Step {
+            pose,
+            metric,
+            side_mm,
+            drrs: self.drrs,
+        });
     }
 
     fn pose_at(&self, x: &[f64]) -> Pose {
@@ -227,8 +264,15 @@ impl<'a> Search<'a> {
 
     fn range(&self, axis: usize) -> Range {
         let start = numbers(&self.request.start)[axis];
-        let reach = if axis < 3 { self.request.reach_mm } else { self.request.reach_deg };
-        Range { low: (start - reach) / scale(axis), high: (start + reach) / scale(axis) }
+        let reach = if axis < 3 {
+            self.request.reach_mm
+        } else {
+            self.request.reach_deg
+        };
+        Range {
+            low: (start - reach) / scale(axis),
+            high: (start + reach) / scale(axis),
+        }
     }
 
     fn ranges(&self) -> Vec<Range> {
@@ -242,7 +286,11 @@ impl<'a> Search<'a> {
             population: Some(if first { 20 } else { 12 }),
             generations: if alone { 60 } else { 25 },
             sigma: if first { 8.0 } else { 0.25 * side_mm },
-            least_sigma: if alone { 0.01 * side_mm } else { 0.06 * side_mm },
+            least_sigma: if alone {
+                0.01 * side_mm
+            } else {
+                0.06 * side_mm
+            },
             seed: self.request.seed,
         };
         let mut cma = CmaEs::new(&self.here(), &self.ranges(), settings);
@@ -250,7 +298,12 @@ impl<'a> Search<'a> {
             let poses: Vec<Pose> = points.iter().map(|p| self.pose_at(p)).collect();
             let values = scene.values(&poses, self.control)?;
             self.drrs += poses.len() * scene.views();
-            cma.tell(&values.into_iter().map(|v| v.map_or(f64::NAN, |v| -v)).collect::<Vec<_>>());
+            cma.tell(
+                &values
+                    .into_iter()
+                    .map(|v| v.map_or(f64::NAN, |v| -v))
+                    .collect::<Vec<_>>(),
+            );
             if let Some(best) = cma.best() {
                 let (pose, metric) = (self.pose_at(&best.point), -best.value);
                 self.step(pose, metric, side_mm);
@@ -264,18 +317,33 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    fn run_gauss_newton(&mut self, scene: &PyramidLevel, side_mm: f64) -> Result<(), RegistrationError> {
-        let settings = GaussNewton { steps: 30, tolerance: 0.003 * side_mm, longest: 4.0 * side_mm };
+    fn run_gauss_newton(
+        &mut self,
+        scene: &PyramidLevel,
+        side_mm: f64,
+    ) -> Result<(), RegistrationError> {
+        let settings = GaussNewton {
+            steps: 30,
+            tolerance: 0.003 * side_mm,
+            longest: 4.0 * side_mm,
+        };
         let mut drrs = self.drrs;
         let mut best = f64::INFINITY;
         let found = refine(&self.here(), &self.ranges(), settings, |x| {
             drrs += scene.views();
             let pose = self.pose_at(x);
-            let Some(correlation) = scene.correlation(&pose, self.control)? else { return Ok(None) };
+            let Some(correlation) = scene.correlation(&pose, self.control)? else {
+                return Ok(None);
+            };
             let quadratic = self.quadratic(&correlation);
             if quadratic.value < best {
                 best = quadratic.value;
-                (self.on_step)(&Step { pose, metric: correlation.value, side_mm, drrs });
+                (self.on_step)(&Step {
+                    pose,
+                    metric: correlation.value,
+                    side_mm,
+                    drrs,
+                });
             }
             Ok::<_, Cancelled>(Some(quadratic))
         })?;
@@ -289,9 +357,18 @@ impl<'a> Search<'a> {
     /// The distance to full similarity, in the optimiser's variables.
     fn quadratic(&self, correlation: &CorrelationAtPose) -> Quadratic {
         let s: Vec<f64> = self.free.iter().map(|&a| scale(a)).collect();
-        let gradient = self.free.iter().zip(&s).map(|(&a, s)| -correlation.gradient[a] * s).collect();
+        let gradient = self
+            .free
+            .iter()
+            .zip(&s)
+            .map(|(&a, s)| -correlation.gradient[a] * s)
+            .collect();
         let row = |(&a, sa): (&usize, &f64)| {
-            self.free.iter().zip(&s).map(|(&b, sb)| correlation.matrix[a][b] * sa * sb).collect()
+            self.free
+                .iter()
+                .zip(&s)
+                .map(|(&b, sb)| correlation.matrix[a][b] * sa * sb)
+                .collect()
         };
         Quadratic {
             value: 1.0 - correlation.value,
@@ -301,7 +378,11 @@ impl<'a> Search<'a> {
     }
 
     fn powell(&mut self, scene: &PyramidLevel, side_mm: f64) -> Result<(), RegistrationError> {
-        let settings = PowellSettings { step: side_mm, tolerance: 0.005 * side_mm, values: 400 };
+        let settings = PowellSettings {
+            step: side_mm,
+            tolerance: 0.005 * side_mm,
+            values: 400,
+        };
         let mut drrs = self.drrs;
         let mut least = f64::INFINITY;
         let best = powell(&self.here(), &self.ranges(), settings, |x| {
@@ -310,7 +391,12 @@ impl<'a> Search<'a> {
             let cost = scene.value(&pose, self.control)?.map_or(f64::NAN, |v| -v);
             if cost < least {
                 least = cost;
-                (self.on_step)(&Step { pose, metric: -cost, side_mm, drrs });
+                (self.on_step)(&Step {
+                    pose,
+                    metric: -cost,
+                    side_mm,
+                    drrs,
+                });
             }
             Ok::<_, Cancelled>(cost)
         })?;
@@ -332,7 +418,11 @@ impl<'a> Search<'a> {
             seconds: begin.elapsed().as_secs_f64(),
             phases_ms: self.phases_ms,
             at_bound,
-            device: if self.on_card { device.to_string() } else { Compute::Cpu.to_string() },
+            device: if self.on_card {
+                device.to_string()
+            } else {
+                Compute::Cpu.to_string()
+            },
             evidence: Evidence::default(),
             doubts: Vec::new(),
         }

@@ -24,7 +24,12 @@ pub struct Exposure {
 
 impl Default for Exposure {
     fn default() -> Self {
-        Self { photons: 20_000.0, scatter: 0.1, field_mm: [270.0, 200.0], seed: 1 }
+        Self {
+            photons: 20_000.0,
+            scatter: 0.1,
+            field_mm: [270.0, 200.0],
+            seed: 1,
+        }
     }
 }
 
@@ -42,7 +47,11 @@ pub fn attenuation(hu: &Volume<f32>) -> Arc<Volume<f32>> {
 }
 
 /// An imager of a common treatment machine: 397 x 298 mm, here of 512 x 384 pixels, 1500 mm from the source.
-pub fn imager(gantry_deg: f64, position: geometry::PatientPosition, isocentre_mm: DVec3) -> ImagingSetup {
+pub fn imager(
+    gantry_deg: f64,
+    position: geometry::PatientPosition,
+    isocentre_mm: DVec3,
+) -> ImagingSetup {
     ImagingSetup {
         position,
         gantry_deg,
@@ -69,7 +78,9 @@ pub fn xray(
     device: &Compute,
     control: &JobControl,
 ) -> Result<Radiograph, DrrError> {
-    let projection = setup.projection().map_err(|e| DrrError::Pose(e.to_string()))?;
+    let projection = setup
+        .projection()
+        .map_err(|e| DrrError::Pose(e.to_string()))?;
     let request = DrrRequest {
         attenuation: attenuation.clone(),
         projection,
@@ -144,7 +155,14 @@ mod tests {
         let out = blurred(point, size, 5);
         let sum: f32 = out.iter().sum();
         let along = |n: usize| (n % 101) as f32 - 50.0;
-        let variance: f32 = out.iter().enumerate().map(|(n, v)| v * along(n).powi(2)).sum();
-        assert!((sum - 1.0).abs() < 1e-4 && (variance - 30.0).abs() < 0.05, "{sum} {variance}");
+        let variance: f32 = out
+            .iter()
+            .enumerate()
+            .map(|(n, v)| v * along(n).powi(2))
+            .sum();
+        assert!(
+            (sum - 1.0).abs() < 1e-4 && (variance - 30.0).abs() < 0.05,
+            "{sum} {variance}"
+        );
     }
 }

@@ -44,7 +44,9 @@ impl PoseStanding {
             Self::ByHand => "set by hand, not matched".to_owned(),
             Self::Found { depth_mm: None } => "found; the depth is as it was locked".to_owned(),
             Self::Found { depth_mm: Some(mm) } if *mm > SAID_DEPTH_MM => {
-                format!("found across the beam; along it the X-rays tell the position to ±{mm:.0} mm only")
+                format!(
+                    "found across the beam; along it the X-rays tell the position to ±{mm:.0} mm only"
+                )
             }
             Self::Found { .. } => "found".to_owned(),
             Self::NoMatch { why } => format!("NOT found: {why}"),
@@ -55,7 +57,9 @@ impl PoseStanding {
     pub fn short(&self) -> String {
         match self {
             Self::ByHand => "by hand".to_owned(),
-            Self::Found { depth_mm: Some(mm) } if *mm > SAID_DEPTH_MM => format!("depth +-{mm:.0} mm"),
+            Self::Found { depth_mm: Some(mm) } if *mm > SAID_DEPTH_MM => {
+                format!("depth +-{mm:.0} mm")
+            }
             Self::Found { .. } => "match found".to_owned(),
             Self::NoMatch { .. } => "NO MATCH".to_owned(),
         }
@@ -64,9 +68,14 @@ impl PoseStanding {
 
 /// Turns of a pose that a couch cannot correct, in words.
 pub fn beyond_couch(pose: &Pose) -> Option<String> {
-    let turns =
-        AXIS_WORDS.into_iter().zip(numbers(pose)).skip(3).filter(|(_, deg)| deg.abs() > COUCH_TILT_DEG);
-    let turns: Vec<String> = turns.map(|(axis, deg)| format!("{axis} {deg:.1}")).collect();
+    let turns = AXIS_WORDS
+        .into_iter()
+        .zip(numbers(pose))
+        .skip(3)
+        .filter(|(_, deg)| deg.abs() > COUCH_TILT_DEG);
+    let turns: Vec<String> = turns
+        .map(|(axis, deg)| format!("{axis} {deg:.1}"))
+        .collect();
     (!turns.is_empty()).then(|| {
         format!(
             "turns beyond the {COUCH_TILT_DEG} degrees that six-axis couches correct: {}",
@@ -77,11 +86,24 @@ pub fn beyond_couch(pose: &Pose) -> Option<String> {
 
 /// Why a pose found is no match; empty without such signs.
 pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
-    let Evidence { images, again_mm, depth_mm, negative, flipped } = &found.evidence;
+    let Evidence {
+        images,
+        again_mm,
+        depth_mm,
+        negative,
+        flipped,
+    } = &found.evidence;
     let metric = request.metric;
-    let mut doubts: Vec<String> = flipped.iter().map(|flipped| flipped.doubt(metric)).collect();
-    let stopped: Vec<&str> =
-        AXIS_WORDS.into_iter().zip(found.at_bound).filter(|b| b.1).map(|b| b.0).collect();
+    let mut doubts: Vec<String> = flipped
+        .iter()
+        .map(|flipped| flipped.doubt(metric))
+        .collect();
+    let stopped: Vec<&str> = AXIS_WORDS
+        .into_iter()
+        .zip(found.at_bound)
+        .filter(|b| b.1)
+        .map(|b| b.0)
+        .collect();
     if !stopped.is_empty() {
         doubts.push(format!(
             "{} stopped at the end of the reach; widen it or start nearer",
@@ -90,7 +112,9 @@ pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
     }
     for image in images {
         doubts.extend(unlike(metric, &image.image, image.metric));
-        let elsewhere = image.alone.filter(|alone| alone.off_mm > AGREE_MM && alone.metric > image.metric);
+        let elsewhere = image
+            .alone
+            .filter(|alone| alone.off_mm > AGREE_MM && alone.metric > image.metric);
         doubts.extend(elsewhere.map(|alone| {
             format!(
                 "{} alone finds the patient {:.1} mm elsewhere ({} {:.3} there, {:.3} at the pose of both); look at the gantry \
@@ -141,10 +165,17 @@ fn unlike(metric: Metric, image: &str, value: f64) -> Option<String> {
 /// Turns that no patient lies at, unless the start is as far.
 fn turned(request: &Request, pose: &Pose) -> Option<String> {
     let start = numbers(&request.start);
-    let far = |n: usize, deg: f64| deg.abs() > MOST_TURN_DEG && (deg - start[n]).abs() > MOST_TURN_DEG;
-    let turns =
-        AXIS_WORDS.into_iter().zip(numbers(pose)).enumerate().skip(3).filter(|(n, (_, deg))| far(*n, *deg));
-    let turns: Vec<String> = turns.map(|(_, (axis, deg))| format!("{axis} {deg:.1}")).collect();
+    let far =
+        |n: usize, deg: f64| deg.abs() > MOST_TURN_DEG && (deg - start[n]).abs() > MOST_TURN_DEG;
+    let turns = AXIS_WORDS
+        .into_iter()
+        .zip(numbers(pose))
+        .enumerate()
+        .skip(3)
+        .filter(|(n, (_, deg))| far(*n, *deg));
+    let turns: Vec<String> = turns
+        .map(|(_, (axis, deg))| format!("{axis} {deg:.1}"))
+        .collect();
     (!turns.is_empty()).then(|| {
         format!(
             "the patient would lie turned by more than {MOST_TURN_DEG} degrees ({}); look at gantry and couch angles of the \
@@ -161,12 +192,25 @@ mod tests {
     #[test]
     fn turns_of_a_wrong_angle_are_told_and_those_of_the_start_taken() {
         let pose = |rz: f64| Pose::new([0.0; 3], [0.0, -2.0, rz]);
-        let grid = geometry::Grid::axis_aligned(glam::DVec3::ZERO, glam::DVec3::ONE, [2; 3]).expect("a grid");
+        let grid = geometry::Grid::axis_aligned(glam::DVec3::ZERO, glam::DVec3::ONE, [2; 3])
+            .expect("a grid");
         let volume = geometry::Volume::new(std::sync::Arc::new(grid), vec![0.0_f32; 8]);
         let request = Request::new(std::sync::Arc::new(volume), Vec::new(), glam::DVec3::ZERO);
         assert_eq!(turned(&request, &pose(9.0)), None);
         assert!(turned(&request, &pose(11.8)).is_some_and(|why| why.contains("rz 11.8")));
-        assert_eq!(turned(&Request { start: pose(15.0), ..request }, &pose(11.8)), None);
-        assert!(beyond_couch(&pose(-4.0)).is_some_and(|why| why.contains("rz -4.0") && !why.contains("ry")));
+        assert_eq!(
+            turned(
+                &Request {
+                    start: pose(15.0),
+                    ..request
+                },
+                &pose(11.8)
+            ),
+            None
+        );
+        assert!(
+            beyond_couch(&pose(-4.0))
+                .is_some_and(|why| why.contains("rz -4.0") && !why.contains("ry"))
+        );
     }
 }

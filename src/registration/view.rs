@@ -40,12 +40,18 @@ pub struct Picture {
 impl View {
     /// A view of all pixels inside the collimator's opening, where that is known.
     pub fn new(radiograph: Arc<Radiograph>) -> Self {
-        Self { radiograph, region: None }
+        Self {
+            radiograph,
+            region: None,
+        }
     }
 
     /// Restricts the view to these columns and rows.
     pub fn within(self, columns: Range<usize>, rows: Range<usize>) -> Self {
-        Self { region: Some([columns, rows]), ..self }
+        Self {
+            region: Some([columns, rows]),
+            ..self
+        }
     }
 
     fn holds(&self, pixel: usize) -> bool {
@@ -59,32 +65,64 @@ impl View {
     /// # Errors
     /// [`RegistrationError`]: values or opening of another size than the picture, no pixel that counts, a uniform picture.
     pub fn picture(&self) -> Result<Picture, RegistrationError> {
-        let Radiograph { values, projection, meaning, label, open, .. } = &*self.radiograph;
+        let Radiograph {
+            values,
+            projection,
+            meaning,
+            label,
+            open,
+            ..
+        } = &*self.radiograph;
         let pixels = projection.pixels();
         let sizes = [Some(values.len()), open.as_ref().map(|m| m.len())];
         if let Some(&there) = sizes.iter().flatten().find(|n| **n != pixels) {
-            return Err(RegistrationError::Size { image: label.clone(), there, pixels });
+            return Err(RegistrationError::Size {
+                image: label.clone(),
+                there,
+                pixels,
+            });
         }
         let opened = |n: usize| open.as_ref().is_none_or(|open| open[n]);
         let counts = |n: usize| opened(n) && self.holds(n) && values[n].is_finite();
         let mask: Vec<bool> = (0..pixels).map(counts).collect();
-        let counted = || values.iter().zip(&mask).filter(|(_, m)| **m).map(|(v, _)| *v);
-        let (low, high) =
-            counted().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| (a.min(v), b.max(v)));
+        let counted = || {
+            values
+                .iter()
+                .zip(&mask)
+                .filter(|(_, m)| **m)
+                .map(|(v, _)| *v)
+        };
+        let (low, high) = counted().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| {
+            (a.min(v), b.max(v))
+        });
         if low > high {
-            return Err(RegistrationError::NothingCounts { image: label.clone() });
+            return Err(RegistrationError::NothingCounts {
+                image: label.clone(),
+            });
         }
         if low == high {
-            return Err(RegistrationError::Flat { image: label.clone() });
+            return Err(RegistrationError::Flat {
+                image: label.clone(),
+            });
         }
         let values = match meaning {
             PixelMeaning::Attenuation => values.to_vec(),
             PixelMeaning::Transmission => values
                 .iter()
-                .map(|v| if v.is_finite() { -(v / high).max(DARKEST).ln() } else { 0.0 })
+                .map(|v| {
+                    if v.is_finite() {
+                        -(v / high).max(DARKEST).ln()
+                    } else {
+                        0.0
+                    }
+                })
                 .collect(),
         };
-        Ok(Picture { projection: *projection, values, mask })
+        Ok(Picture {
+            projection: *projection,
+            values,
+            mask,
+        })
     }
 }
 
@@ -99,7 +137,10 @@ impl Picture {
         let bin = |step: DVec3, most: usize| {
             ((side_mm * magnification / step.length()).round().max(1.0) as usize).min(most)
         };
-        let [bx, by] = [bin(p.column_step_mm(), p.columns()), bin(p.row_step_mm(), p.rows())];
+        let [bx, by] = [
+            bin(p.column_step_mm(), p.columns()),
+            bin(p.row_step_mm(), p.rows()),
+        ];
         if bx == 1 && by == 1 {
             return self.clone();
         }
@@ -107,8 +148,8 @@ impl Picture {
         let first = p.pixel_mm(0.5 * (bx as f64 - 1.0), 0.5 * (by as f64 - 1.0));
         let steps = [p.column_step_mm() * bx as f64, p.row_step_mm() * by as f64];
         // A part of a valid geometry is valid.
-        let projection =
-            Projection::new(p.source_mm(), first, steps[0], steps[1], [columns, rows]).unwrap_or(*p);
+        let projection = Projection::new(p.source_mm(), first, steps[0], steps[1], [columns, rows])
+            .unwrap_or(*p);
         let mut values = Vec::with_capacity(columns * rows);
         let mut mask = Vec::with_capacity(columns * rows);
         for row in 0..rows {
@@ -126,7 +167,11 @@ impl Picture {
                 values.push(if count > 0 { sum / count as f32 } else { 0.0 });
             }
         }
-        Self { projection, values, mask }
+        Self {
+            projection,
+            values,
+            mask,
+        }
     }
 
     /// Columns, rows.
@@ -141,10 +186,18 @@ pub fn range_of(mut values: Vec<f32>) -> [f32; 2] {
     let last = values.len().saturating_sub(1);
     let mut at = |share: f64| {
         let n = (share * last as f64).round() as usize;
-        if values.is_empty() { 0.0 } else { *values.select_nth_unstable_by(n, f32::total_cmp).1 }
+        if values.is_empty() {
+            0.0
+        } else {
+            *values.select_nth_unstable_by(n, f32::total_cmp).1
+        }
     };
     let [low, high] = TAILS.map(&mut at);
-    if high > low { [low, high] } else { [low, low + 1.0] }
+    if high > low {
+        [low, high]
+    } else {
+        [low, low + 1.0]
+    }
 }
 
 #[cfg(test)]
@@ -153,8 +206,16 @@ mod tests {
 
     #[test]
     fn black_and_white_leave_out_the_tails() {
-        let [low, high] = range_of((0..=1000).map(|n| n as f32).chain([f32::NAN, 1e9]).collect());
-        assert!((9.0..=11.0).contains(&low) && (990.0..=1000.0).contains(&high), "{low} {high}");
+        let [low, high] = range_of(
+            (0..=1000)
+                .map(|n| n as f32)
+                .chain([f32::NAN, 1e9])
+                .collect(),
+        );
+        assert!(
+            (9.0..=11.0).contains(&low) && (990.0..=1000.0).contains(&high),
+            "{low} {high}"
+        );
         assert_eq!(range_of(vec![]), [0.0, 1.0]);
     }
 }

@@ -4,7 +4,9 @@ use super::pdf::Type;
 use super::pen::{LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, in_tenths};
 use super::{PROGRAM, written_now};
 use analysis::rate_text;
-use analysis::second_check::{INDEPENDENCE, Item, Level, SecondCheck, Tolerances, Verdict, capital};
+use analysis::second_check::{
+    INDEPENDENCE, Item, Level, SecondCheck, Tolerances, Verdict, capital,
+};
 
 const TITLE: &str = "Second check of a plan";
 
@@ -14,7 +16,12 @@ pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
     let written = written_now();
     let stamp = match checks {
         [one] if failed.is_empty() => {
-            format!("{}, plan {}: {}", one.patient, one.plan, one.judgement.words())
+            format!(
+                "{}, plan {}: {}",
+                one.patient,
+                one.plan,
+                one.judgement.words()
+            )
         }
         all => format!("{} plans, {} more not checked", all.len(), failed.len()),
     };
@@ -23,7 +30,13 @@ pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
         pen.title(TITLE);
         pen.heading("Not checked");
         for (place, why) in failed {
-            pen.line(&format!("{place}: {why}"), Type { colour: RED, ..STRONG });
+            pen.line(
+                &format!("{place}: {why}"),
+                Type {
+                    colour: RED,
+                    ..STRONG
+                },
+            );
         }
     }
     for (n, check) in checks.iter().enumerate() {
@@ -46,21 +59,59 @@ pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
 
 fn head(pen: &mut Pen, check: &SecondCheck, written: &str) {
     pen.title(&format!("{TITLE}: {}", check.plan));
-    pen.fact("Patient", &format!("{}   {}", check.patient, check.patient_id));
+    pen.fact(
+        "Patient",
+        &format!("{}   {}", check.patient, check.patient_id),
+    );
     pen.fact("Files", &check.case);
     pen.fact("Written", &format!("{written} by {PROGRAM}"));
-    let prescribed = check.prescription_gy.map_or("no prescription".to_owned(), |gy| format!("{gy:.2} Gy"));
-    pen.fact("Prescription", &format!("{prescribed}, {} fraction(s)", check.fractions));
+    let prescribed = check
+        .prescription_gy
+        .map_or("no prescription".to_owned(), |gy| format!("{gy:.2} Gy"));
+    pen.fact(
+        "Prescription",
+        &format!("{prescribed}, {} fraction(s)", check.fractions),
+    );
     for of in &check.machines {
-        let machine = if of.machine.is_empty() { "without a name" } else { &of.machine };
-        pen.fact("Machine", &format!("{machine}, {}: model {} ({})", of.quality, of.model, of.choice));
+        let machine = if of.machine.is_empty() {
+            "without a name"
+        } else {
+            &of.machine
+        };
+        pen.fact(
+            "Machine",
+            &format!(
+                "{machine}, {}: model {} ({})",
+                of.quality, of.model, of.choice
+            ),
+        );
     }
-    let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    let or_none = |text: &str| {
+        if text.is_empty() {
+            "none".to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
     pen.fact("Planned dose", &or_none(&check.planned));
     pen.fact("Recomputed dose", &or_none(&check.recomputed));
-    let device = if check.device.is_empty() { "nothing computed" } else { &check.device };
-    pen.fact("Engine, device", &format!("{}, grid {} mm, {device}", check.engine_words(), check.grid_mm));
-    pen.fact("Dose to, HU table", &format!("{}, {}", check.dose_to, check.hu_table));
+    let device = if check.device.is_empty() {
+        "nothing computed"
+    } else {
+        &check.device
+    };
+    pen.fact(
+        "Engine, device",
+        &format!(
+            "{}, grid {} mm, {device}",
+            check.engine_words(),
+            check.grid_mm
+        ),
+    );
+    pen.fact(
+        "Dose to, HU table",
+        &format!("{}, {}", check.dose_to, check.hu_table),
+    );
 }
 
 fn verdict(pen: &mut Pen, check: &SecondCheck) {
@@ -68,10 +119,19 @@ fn verdict(pen: &mut Pen, check: &SecondCheck) {
     pen.heading(&format!("Verdict: {words}"));
     let how = match check.judgement.verdict {
         Verdict::Within => PLAIN,
-        Verdict::Outside | Verdict::NotJudged => Type { colour: RED, ..STRONG },
+        Verdict::Outside | Verdict::NotJudged => Type {
+            colour: RED,
+            ..STRONG
+        },
     };
     for text in &check.judgement.reservations {
-        pen.line(&capital(text), Type { colour: RED, ..STRONG });
+        pen.line(
+            &capital(text),
+            Type {
+                colour: RED,
+                ..STRONG
+            },
+        );
     }
     if check.judgement.reasons.is_empty() {
         pen.line(
@@ -79,18 +139,28 @@ fn verdict(pen: &mut Pen, check: &SecondCheck) {
             how,
         );
     }
-    check.judgement.reasons.iter().for_each(|why| pen.line(why, how));
+    check
+        .judgement
+        .reasons
+        .iter()
+        .for_each(|why| pen.line(why, how));
 }
 
 fn tolerances(pen: &mut Pen, limits: &Tolerances) {
     pen.heading("Tolerances");
     let ends = [LEFT + 260.0, LEFT + 350.0, RIGHT];
-    pen.row(&["", "tolerance", "action level"].map(|h| (h.to_owned(), SMALL)), &ends);
+    pen.row(
+        &["", "tolerance", "action level"].map(|h| (h.to_owned(), SMALL)),
+        &ends,
+    );
     let row = |pen: &mut Pen, cells: [String; 3]| pen.row(&cells.map(|c| (c, PLAIN)), &ends);
     row(
         pen,
         [
-            format!("points of either dose that pass gamma {}", limits.criterion_text()),
+            format!(
+                "points of either dose that pass gamma {}",
+                limits.criterion_text()
+            ),
             format!("{} %", limits.gamma_tolerance_percent),
             format!("{} %", limits.gamma_action_percent),
         ],
@@ -108,22 +178,48 @@ fn tolerances(pen: &mut Pen, limits: &Tolerances) {
 
 fn agreements(pen: &mut Pen, check: &SecondCheck) {
     pen.heading("Plan and beams");
-    let ends = [LEFT + 130.0, LEFT + 170.0, LEFT + 230.0, LEFT + 320.0, LEFT + 385.0, LEFT + 450.0, RIGHT];
+    let ends = [
+        LEFT + 130.0,
+        LEFT + 170.0,
+        LEFT + 230.0,
+        LEFT + 320.0,
+        LEFT + 385.0,
+        LEFT + 450.0,
+        RIGHT,
+    ];
     // Gamma of the direction that passes less, with the points of that direction.
-    let words = ["", "MU", "lower gamma", "of points", "planned Gy", "recomputed Gy", "difference"];
+    let words = [
+        "",
+        "MU",
+        "lower gamma",
+        "of points",
+        "planned Gy",
+        "recomputed Gy",
+        "difference",
+    ];
     pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
     let items = || std::iter::once(&check.whole).chain(&check.beams);
     for item in items() {
         agreement(pen, item, &check.tolerances, &ends);
     }
     for item in items() {
-        if let Some((words, of)) = item.agreement.as_ref().and_then(|a| Some((a.gamma_words()?, a))) {
-            let text = format!("{}: gamma: {words}; 100 % is {:.3} Gy", item.name, of.normalisation_gy);
+        if let Some((words, of)) = item
+            .agreement
+            .as_ref()
+            .and_then(|a| Some((a.gamma_words()?, a)))
+        {
+            let text = format!(
+                "{}: gamma: {words}; 100 % is {:.3} Gy",
+                item.name, of.normalisation_gy
+            );
             pen.line(&text, SMALL);
         }
         if let Some(point) = item.agreement.as_ref().and_then(|a| a.point.as_ref()) {
             let at = in_tenths(point.point_mm);
-            pen.line(&format!("{}: point: {} at {at} mm", item.name, point.place), SMALL);
+            pen.line(
+                &format!("{}: point: {} at {at} mm", item.name, point.place),
+                SMALL,
+            );
         }
     }
 }
@@ -131,10 +227,16 @@ fn agreements(pen: &mut Pen, check: &SecondCheck) {
 fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
     let how = |level: Option<Level>| match level {
         Some(Level::Within) => PLAIN,
-        _ => Type { colour: RED, ..STRONG },
+        _ => Type {
+            colour: RED,
+            ..STRONG
+        },
     };
     let dash = || ("-".to_owned(), PLAIN);
-    let mut cells = vec![(item.name.clone(), PLAIN), (format!("{:.1}", item.mu), PLAIN)];
+    let mut cells = vec![
+        (item.name.clone(), PLAIN),
+        (format!("{:.1}", item.mu), PLAIN),
+    ];
     let agreement = item.agreement.as_ref();
     match agreement.filter(|both| both.gamma.is_some()) {
         Some(both) => {
@@ -142,11 +244,15 @@ fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
             let rate = lower.map_or("-".to_owned(), |lower| rate_text(lower.pass_rate_percent));
             cells.push((rate, how(both.gamma_level(limits))));
             cells.push((
-                lower.map_or("-".to_owned(), |lower| format!("{} {}", lower.points, lower.of)),
+                lower.map_or("-".to_owned(), |lower| {
+                    format!("{} {}", lower.points, lower.of)
+                }),
                 PLAIN,
             ));
         }
-        None if item.not_judged.is_empty() && item.wrong.is_empty() => cells.extend([dash(), dash()]),
+        None if item.not_judged.is_empty() && item.wrong.is_empty() => {
+            cells.extend([dash(), dash()])
+        }
         None => cells.extend([(item.words_without_figures().to_owned(), how(None)), dash()]),
     }
     match agreement.and_then(|a| a.point.as_ref()) {
@@ -162,13 +268,32 @@ fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
 
 /// The fields on the patient, by which a difference is understood.
 fn fields(pen: &mut Pen, check: &SecondCheck) {
-    let beams = || check.beams.iter().filter_map(|item| Some((&item.name, item.field.as_ref()?)));
+    let beams = || {
+        check
+            .beams
+            .iter()
+            .filter_map(|item| Some((&item.name, item.field.as_ref()?)))
+    };
     if beams().next().is_none() {
         return;
     }
     pen.heading("Fields at the first control point");
-    let ends = [LEFT + 150.0, LEFT + 230.0, LEFT + 300.0, LEFT + 370.0, LEFT + 440.0, RIGHT];
-    let words = ["", "field mm", "square mm", "SSD mm", "depth mm", "water depth mm"];
+    let ends = [
+        LEFT + 150.0,
+        LEFT + 230.0,
+        LEFT + 300.0,
+        LEFT + 370.0,
+        LEFT + 440.0,
+        RIGHT,
+    ];
+    let words = [
+        "",
+        "field mm",
+        "square mm",
+        "SSD mm",
+        "depth mm",
+        "water depth mm",
+    ];
     pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
     for (name, field) in beams() {
         let [x, y] = field.sides_mm;
@@ -197,23 +322,40 @@ fn structures(pen: &mut Pen, check: &SecondCheck) {
         return;
     }
     pen.heading("Structures (not judged): planned, recomputed");
-    let count = check.structures.iter().map(|s| s.metrics.len()).max().unwrap_or(0).max(1);
+    let count = check
+        .structures
+        .iter()
+        .map(|s| s.metrics.len())
+        .max()
+        .unwrap_or(0)
+        .max(1);
     let step = (RIGHT - LEFT - 150.0) / count as f32;
     let mut ends = vec![LEFT + 100.0, LEFT + 150.0];
     ends.extend((1..=count).map(|n| LEFT + 150.0 + n as f32 * step));
     let mut heading = vec![(String::new(), SMALL), ("gamma".to_owned(), SMALL)];
     let metrics = check.structures.first().map_or(&[][..], |s| &s.metrics[..]);
-    heading.extend(metrics.iter().map(|m| (format!("{} {}", m.metric, m.unit), SMALL)));
+    heading.extend(
+        metrics
+            .iter()
+            .map(|m| (format!("{} {}", m.metric, m.unit), SMALL)),
+    );
     pen.row(&heading, &ends);
     let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
     for of in &check.structures {
-        let rate = of.gamma_pass_rate_percent.map_or("-".to_owned(), |rate| format!("{rate:.1} %"));
+        let rate = of
+            .gamma_pass_rate_percent
+            .map_or("-".to_owned(), |rate| format!("{rate:.1} %"));
         let mut cells = vec![(of.name.clone(), PLAIN), (rate, PLAIN)];
-        cells.extend(
-            { of.metrics.iter() }.map(|m| (format!("{}, {}", value(m.planned), value(m.recomputed)), PLAIN)),
-        );
+        cells.extend({ of.metrics.iter() }.map(|m| {
+            (
+                format!("{}, {}", value(m.planned), value(m.recomputed)),
+                PLAIN,
+            )
+        }));
         pen.row(&cells, &ends);
-        of.remarks.iter().for_each(|remark| pen.line(&format!("{}: {remark}", of.name), SMALL));
+        of.remarks
+            .iter()
+            .for_each(|remark| pen.line(&format!("{}: {remark}", of.name), SMALL));
     }
 }
 
@@ -223,14 +365,25 @@ fn goals(pen: &mut Pen, check: &SecondCheck) {
     }
     pen.heading("Clinical goals (not judged)");
     let ends = [LEFT + 240.0, LEFT + 375.0, RIGHT];
-    pen.row(&["", "planned", "recomputed"].map(|h| (h.to_owned(), SMALL)), &ends);
+    pen.row(
+        &["", "planned", "recomputed"].map(|h| (h.to_owned(), SMALL)),
+        &ends,
+    );
     for goal in &check.goals {
         let cell = |value: Option<f64>, words: &str| {
-            (value.map_or(words.to_owned(), |v| format!("{v:.2} {} ({words})", goal.unit)), PLAIN)
+            (
+                value.map_or(words.to_owned(), |v| {
+                    format!("{v:.2} {} ({words})", goal.unit)
+                }),
+                PLAIN,
+            )
         };
         let [planned, recomputed] = &goal.verdicts;
-        let cells =
-            [(goal.goal.clone(), PLAIN), cell(goal.planned, planned), cell(goal.recomputed, recomputed)];
+        let cells = [
+            (goal.goal.clone(), PLAIN),
+            cell(goal.planned, planned),
+            cell(goal.recomputed, recomputed),
+        ];
         pen.row(&cells, &ends);
     }
 }

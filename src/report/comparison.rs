@@ -132,7 +132,11 @@ pub struct StructureFacts {
 
 impl StructureFacts {
     /// Figures of a structure in both doses; `gamma` of the points inside.
-    pub fn new(pair: &DvhPair<'_>, reference_gy: Option<f64>, gamma: Option<&GammaFigures>) -> Self {
+    pub fn new(
+        pair: &DvhPair<'_>,
+        reference_gy: Option<f64>,
+        gamma: Option<&GammaFigures>,
+    ) -> Self {
         let metric = |metric: Metric| {
             let [a, b] = pair.values(metric, reference_gy);
             MetricFacts {
@@ -143,13 +147,21 @@ impl StructureFacts {
                 b_minus_a: a.zip(b).map(|(a, b)| b - a),
             }
         };
-        let remarks = Side::BOTH.into_iter().zip(pair.dvhs).flat_map(|(side, dvh)| {
-            dvh.remarks().into_iter().map(move |remark| format!("{}: {remark}", side.name()))
-        });
+        let remarks = Side::BOTH
+            .into_iter()
+            .zip(pair.dvhs)
+            .flat_map(|(side, dvh)| {
+                dvh.remarks()
+                    .into_iter()
+                    .map(move |remark| format!("{}: {remark}", side.name()))
+            });
         Self {
             name: pair.structure.name.clone(),
             volume_cm3: pair.dvhs[0].volume_cm3(),
-            metrics: DvhPair::metrics(reference_gy).into_iter().map(metric).collect(),
+            metrics: DvhPair::metrics(reference_gy)
+                .into_iter()
+                .map(metric)
+                .collect(),
             gamma_points: gamma.map(|inside| inside.points),
             gamma_pass_rate_percent: gamma.and_then(|inside| inside.pass_rate_percent),
             gamma_not_judged: gamma.map(|inside| inside.not_judged),
@@ -182,7 +194,12 @@ impl GoalFacts {
     /// A goal's rows of both scorecards.
     pub fn new(a: &GoalRow, b: &GoalRow) -> Self {
         let met = |row: &GoalRow| (!row.is_undecided()).then(|| row.is_met());
-        let value = |row: &GoalRow| row.answer.as_ref().ok().map(|outcome| (outcome.value, met(row)));
+        let value = |row: &GoalRow| {
+            row.answer
+                .as_ref()
+                .ok()
+                .map(|outcome| (outcome.value, met(row)))
+        };
         Self {
             goal: a.goal.to_string(),
             unit: a.goal.unit().symbol(),
@@ -197,12 +214,20 @@ impl GoalFacts {
 /// # Errors
 /// An extension other than [`ENDINGS`]; errors of the file system.
 pub fn write(report: &Report, path: &Path) -> Result<(), String> {
-    let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+    let ending = path
+        .extension()
+        .map(|e| e.to_string_lossy().to_ascii_lowercase())
+        .unwrap_or_default();
     let bytes = match ending.as_str() {
         "pdf" => pages::draw(report),
         "csv" => tables::csv(report).into_bytes(),
         "json" => tables::json(report)?.into_bytes(),
-        _ => return Err(format!("'{}': a report is a .pdf, .csv or .json file", path.display())),
+        _ => {
+            return Err(format!(
+                "'{}': a report is a .pdf, .csv or .json file",
+                path.display()
+            ));
+        }
     };
     save(path, &bytes)
 }

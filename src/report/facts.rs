@@ -59,8 +59,9 @@ impl DoseFacts {
     /// The status with all limitations of the dose and its uncertainty.
     pub fn status_text(&self) -> String {
         let status = case::status_text(self.status, &self.caveats);
-        self.uncertainty_percent
-            .map_or(status.clone(), |percent| format!("{status}, {}", percent_words(percent)))
+        self.uncertainty_percent.map_or(status.clone(), |percent| {
+            format!("{status}, {}", percent_words(percent))
+        })
     }
 
     /// Whether the dose is neither final nor imported, or has caveats.
@@ -104,7 +105,14 @@ impl Curve {
 /// Date and time of day, UTC.
 fn utc(at: SystemTime) -> String {
     let (date, time) = date_time(at.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
-    format!("{}-{}-{} {}:{} UTC", &date[..4], &date[4..6], &date[6..], &time[..2], &time[2..4])
+    format!(
+        "{}-{}-{} {}:{} UTC",
+        &date[..4],
+        &date[4..6],
+        &date[6..],
+        &time[..2],
+        &time[2..4]
+    )
 }
 
 #[cfg(test)]

@@ -23,6 +23,10 @@ use std::path::Path;
 /// # Errors
 /// Errors of the file system.
 pub fn save(path: &Path, bytes: &[u8]) -> Result<(), String> {
-    replace_file(path, |out| out.write_all(bytes))
-        .map_err(|e| format!("cannot write {}: {e}; choose a folder you may write to", path.display()))
+    replace_file(path, |out| out.write_all(bytes)).map_err(|e| {
+        format!(
+            "cannot write {}: {e}; choose a folder you may write to",
+            path.display()
+        )
+    })
 }

@@ -12,7 +12,10 @@ use std::path::Path;
 /// # Errors
 /// Errors of writing.
 pub fn write(path: &Path, machine: &str, report: &Report) -> io::Result<()> {
-    if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("pdf")) {
+    if path
+        .extension()
+        .is_some_and(|ending| ending.eq_ignore_ascii_case("pdf"))
+    {
         let pdf = pages::draw(&format!("{machine} and measured data"), report);
         return replace_file(path, |file| io::Write::write_all(file, &pdf));
     }
@@ -41,14 +44,24 @@ fn points(file: &mut impl io::Write, report: &Report) -> io::Result<()> {
         }
     }
     for f in &report.output_factors {
-        let (label, within) = (f.label(), f.within.map_or("", |w| if w { "yes" } else { "no" }));
+        let (label, within) = (
+            f.label(),
+            f.within.map_or("", |w| if w { "yes" } else { "no" }),
+        );
         let [measured, computed] = [100.0 * f.measured, 100.0 * f.computed];
-        writeln!(file, "{label},,{measured:.3},{computed:.3},{:.3},,,{within}", f.difference_percent)?;
+        writeln!(
+            file,
+            "{label},,{measured:.3},{computed:.3},{:.3},,,{within}",
+            f.difference_percent
+        )?;
     }
     if let Some(c) = &report.calibration {
         let computed = 100.0 * c.computed / c.measured;
         let (within, off) = (if c.within { "yes" } else { "no" }, c.difference_percent);
-        writeln!(file, "dose per MU,,100.000,{computed:.3},{off:.3},,,{within}")?;
+        writeln!(
+            file,
+            "dose per MU,,100.000,{computed:.3},{off:.3},,,{within}"
+        )?;
     }
     Ok(())
 }

@@ -90,12 +90,17 @@ impl Document {
                 content.next_line(x, A4[1] - y).show(Str(&bytes));
             }
             Set::Glyphs(glyphs) => {
-                let bytes: Vec<u8> = glyphs.iter().flat_map(|(glyph, _)| glyph.to_be_bytes()).collect();
+                let bytes: Vec<u8> = glyphs
+                    .iter()
+                    .flat_map(|(glyph, _)| glyph.to_be_bytes())
+                    .collect();
                 content.set_font(OWN, how.size);
                 if how.bold {
                     // The font is light: an outline makes it bold.
                     let [r, g, b] = how.colour.map(|c| f32::from(c) / 255.0);
-                    content.set_stroke_rgb(r, g, b).set_line_width(0.04 * how.size);
+                    content
+                        .set_stroke_rgb(r, g, b)
+                        .set_line_width(0.04 * how.size);
                     content.set_dash_pattern(Vec::new(), 0.0);
                     content.set_text_rendering_mode(TextRenderingMode::FillStroke);
                 }
@@ -117,7 +122,9 @@ impl Document {
 
     /// A line through several points.
     pub fn path(&mut self, points: &[[f32; 2]], width: f32, colour: [u8; 3], dashed: bool) {
-        let Some(([x, y], rest)) = points.split_first() else { return };
+        let Some(([x, y], rest)) = points.split_first() else {
+            return;
+        };
         let content = self.page();
         let [r, g, b] = colour.map(|c| f32::from(c) / 255.0);
         content.set_stroke_rgb(r, g, b).set_line_width(width);
@@ -133,7 +140,9 @@ impl Document {
     pub fn fill(&mut self, [x, y]: [f32; 2], [width, height]: [f32; 2], colour: [u8; 3]) {
         let content = self.page();
         fill(content, colour);
-        content.rect(x, A4[1] - y - height, width, height).fill_nonzero();
+        content
+            .rect(x, A4[1] - y - height, width, height)
+            .fill_nonzero();
     }
 
     /// A picture with its upper left corner at a position.
@@ -157,15 +166,22 @@ impl Document {
         let own = (!self.glyphs.is_empty()).then(|| image_ref(self.images.len()));
         let mut pdf = Pdf::new();
         pdf.catalog(catalog).pages(tree);
-        pdf.document_info(info).title(TextStr(&self.title)).producer(TextStr("Beamsight"));
-        pdf.pages(tree).kids((0..count).map(page_ref)).count(count as i32);
+        pdf.document_info(info)
+            .title(TextStr(&self.title))
+            .producer(TextStr("Beamsight"));
+        pdf.pages(tree)
+            .kids((0..count).map(page_ref))
+            .count(count as i32);
         for (font, base) in [(regular, "Helvetica"), (bold, "Helvetica-Bold")] {
             let mut font = pdf.type1_font(font);
-            font.base_font(Name(base.as_bytes())).encoding_predefined(Name(b"WinAnsiEncoding"));
+            font.base_font(Name(base.as_bytes()))
+                .encoding_predefined(Name(b"WinAnsiEncoding"));
         }
         for (n, content) in self.pages.into_iter().enumerate() {
             let mut page = pdf.page(page_ref(n));
-            page.parent(tree).media_box(Rect::new(0.0, 0.0, A4[0], A4[1])).contents(content_ref(n));
+            page.parent(tree)
+                .media_box(Rect::new(0.0, 0.0, A4[0], A4[1]))
+                .contents(content_ref(n));
             let mut resources = page.resources();
             let mut fonts = resources.fonts();
             fonts.pair(REGULAR, regular).pair(BOLD, bold);
@@ -179,12 +195,16 @@ impl Document {
             resources.finish();
             page.finish();
             let bytes = packed(&content.finish());
-            pdf.stream(content_ref(n), &bytes).filter(Filter::FlateDecode);
+            pdf.stream(content_ref(n), &bytes)
+                .filter(Filter::FlateDecode);
         }
         for (n, image) in self.images.iter().enumerate() {
             let bytes = packed(&image.rgb);
             let mut object = pdf.image_xobject(image_ref(n), &bytes);
-            object.width(image.width as i32).height(image.height as i32).bits_per_component(8);
+            object
+                .width(image.width as i32)
+                .height(image.height as i32)
+                .bits_per_component(8);
             object.color_space().device_rgb();
             object.filter(Filter::FlateDecode);
         }
@@ -211,12 +231,18 @@ impl Set {
         if let Some(bytes) = text.chars().map(win_ansi).collect::<Option<Vec<_>>>() {
             return Self::WinAnsi(bytes.concat());
         }
-        let glyph = |c: char| FACE.as_ref().and_then(|face| face.glyph(c)).map(|glyph| (glyph, c));
+        let glyph = |c: char| {
+            FACE.as_ref()
+                .and_then(|face| face.glyph(c))
+                .map(|glyph| (glyph, c))
+        };
         let mut glyphs = Vec::new();
         for c in text.chars() {
             match (glyph(c), win_ansi(c)) {
                 (Some(known), _) => glyphs.push(known),
-                (None, Some(bytes)) => glyphs.extend(bytes.iter().filter_map(|b| glyph(char::from(*b)))),
+                (None, Some(bytes)) => {
+                    glyphs.extend(bytes.iter().filter_map(|b| glyph(char::from(*b))))
+                }
                 (None, None) => glyphs.extend(code_of(c).chars().filter_map(glyph)),
             }
         }
@@ -275,25 +301,34 @@ pub fn width(text: &str, how: Type) -> f32 {
 
 /// Advance of the characters from space to tilde, thousandths of the size (Adobe's metrics of Helvetica).
 const HELVETICA: [u16; 95] = [
-    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556, 556, 556,
-    556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667, 611, 778, 722, 278,
-    500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469,
-    556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, 556, 556, 333, 500,
-    278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, 556, 556, 556,
+    556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, 1015, 667, 667, 722, 722, 667,
+    611, 778, 722, 278, 500, 667, 556, 833, 722, 778, 667, 778, 722, 667, 611, 722, 667, 944, 667,
+    667, 611, 278, 278, 278, 469, 556, 333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500,
+    222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 ];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PLAIN: Type = Type { size: 10.0, bold: false, colour: [0, 0, 0] };
+    const PLAIN: Type = Type {
+        size: 10.0,
+        bold: false,
+        colour: [0, 0, 0],
+    };
 
     #[test]
     fn text_is_written_in_the_encoding_of_the_font() {
-        let Set::WinAnsi(bytes) = Set::new("γ ≤ 1 cm³ é −2 → 3") else { panic!("Helvetica has it") };
+        let Set::WinAnsi(bytes) = Set::new("γ ≤ 1 cm³ é −2 → 3") else {
+            panic!("Helvetica has it")
+        };
         assert_eq!(bytes, b"gamma <= 1 cm\xb3 \xe9 -2 -> 3");
         let letters = |text| match Set::new(text) {
-            Set::Glyphs(glyphs) => glyphs.into_iter().map(|(_, letter)| letter).collect::<String>(),
+            Set::Glyphs(glyphs) => glyphs
+                .into_iter()
+                .map(|(_, letter)| letter)
+                .collect::<String>(),
             Set::WinAnsi(_) => panic!("Helvetica does not have it"),
         };
         for name in ["Łukasz", "Иванова, Анна", "Διονύσιος", "Işık, Ayşe"] {
@@ -312,7 +347,11 @@ mod tests {
         document.image(
             [50.0, 80.0],
             [100.0, 50.0],
-            Image { width: 2, height: 1, rgb: vec![255, 0, 0, 0, 0, 255] },
+            Image {
+                width: 2,
+                height: 1,
+                rgb: vec![255, 0, 0, 0, 0, 255],
+            },
         );
         document.add_page();
         document.path(&[[1.0, 2.0], [3.0, 4.0]], 1.0, [9, 9, 9], true);
@@ -323,26 +362,60 @@ mod tests {
         assert_eq!(find(b"/FontFile2"), 0);
         // Every object is at its offset in the table.
         let text = String::from_utf8_lossy(&bytes);
-        let start: usize =
-            text.rsplit("startxref").next().unwrap().split_whitespace().next().unwrap().parse().unwrap();
+        let start: usize = text
+            .rsplit("startxref")
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .next()
+            .unwrap()
+            .parse()
+            .unwrap();
         let at = |n: usize| &bytes[n..];
         assert!(at(start).starts_with(b"xref"));
         let table = std::str::from_utf8(at(start)).unwrap();
-        let offsets = table.lines().filter(|l| l.ends_with(" n ") || l.ends_with(" n")).count();
-        assert_eq!(offsets, 10, "catalog, tree, two fonts, info, two pages with contents, a picture");
-        for (n, line) in table.lines().skip(2).enumerate().filter(|(_, l)| l.contains(" n")) {
+        let offsets = table
+            .lines()
+            .filter(|l| l.ends_with(" n ") || l.ends_with(" n"))
+            .count();
+        assert_eq!(
+            offsets, 10,
+            "catalog, tree, two fonts, info, two pages with contents, a picture"
+        );
+        for (n, line) in table
+            .lines()
+            .skip(2)
+            .enumerate()
+            .filter(|(_, l)| l.contains(" n"))
+        {
             let offset: usize = line[..10].parse().unwrap();
-            assert!(at(offset).starts_with(format!("{n} 0 obj").as_bytes()), "object {n}");
+            assert!(
+                at(offset).starts_with(format!("{n} 0 obj").as_bytes()),
+                "object {n}"
+            );
         }
     }
 
     #[test]
     fn letters_beyond_latin_1_bring_their_font() {
         let mut document = Document::new("Łukasz");
-        document.text(50.0, 60.0, "Łukasz Иванов", Type { bold: true, ..PLAIN });
+        document.text(
+            50.0,
+            60.0,
+            "Łukasz Иванов",
+            Type {
+                bold: true,
+                ..PLAIN
+            },
+        );
         let bytes = document.finish();
         let find = |what: &[u8]| bytes.windows(what.len()).any(|w| w == what);
-        for what in [&b"/FontFile2"[..], b"/Identity-H", b"/ToUnicode", b"<011E> <0141>"] {
+        for what in [
+            &b"/FontFile2"[..],
+            b"/Identity-H",
+            b"/ToUnicode",
+            b"<011E> <0141>",
+        ] {
             assert!(find(what), "{}", String::from_utf8_lossy(what));
         }
     }

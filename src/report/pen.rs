@@ -15,10 +15,26 @@ pub const WEAK: [u8; 3] = [105, 112, 122];
 pub const RED: [u8; 3] = [178, 24, 43];
 pub const BLUE: [u8; 3] = [33, 102, 172];
 pub const HAIR: [u8; 3] = [205, 210, 216];
-pub const PLAIN: Type = Type { size: 8.5, bold: false, colour: INK };
-pub const STRONG: Type = Type { size: 8.5, bold: true, colour: INK };
-const TITLE: Type = Type { size: 17.0, bold: true, colour: INK };
-pub const SMALL: Type = Type { size: 7.5, bold: false, colour: WEAK };
+pub const PLAIN: Type = Type {
+    size: 8.5,
+    bold: false,
+    colour: INK,
+};
+pub const STRONG: Type = Type {
+    size: 8.5,
+    bold: true,
+    colour: INK,
+};
+const TITLE: Type = Type {
+    size: 17.0,
+    bold: true,
+    colour: INK,
+};
+pub const SMALL: Type = Type {
+    size: 7.5,
+    bold: false,
+    colour: WEAK,
+};
 
 /// Position of the next line.
 pub struct Pen {
@@ -31,15 +47,29 @@ pub struct Pen {
 impl Pen {
     /// The first page of a document; `stamp` stands at the top of every page, beside "Not for clinical use".
     pub fn new(title: &str, stamp: String) -> Self {
-        let mut pen = Self { document: Document::new(title), y: 0.0, stamp };
+        let mut pen = Self {
+            document: Document::new(title),
+            y: 0.0,
+            stamp,
+        };
         pen.begin_page();
         pen
     }
 
     fn begin_page(&mut self) {
-        let warning = Type { size: 8.0, bold: true, colour: RED };
-        self.document.text(LEFT, 26.0, &cut(&self.stamp, SMALL, RIGHT - LEFT - 110.0), SMALL);
-        self.document.text_right(RIGHT, 26.0, "Not for clinical use", warning);
+        let warning = Type {
+            size: 8.0,
+            bold: true,
+            colour: RED,
+        };
+        self.document.text(
+            LEFT,
+            26.0,
+            &cut(&self.stamp, SMALL, RIGHT - LEFT - 110.0),
+            SMALL,
+        );
+        self.document
+            .text_right(RIGHT, 26.0, "Not for clinical use", warning);
         self.y = 56.0;
     }
 
@@ -48,7 +78,12 @@ impl Pen {
         let pages = self.document.pages();
         for page in 0..pages {
             self.document.go_to_page(page);
-            self.document.text_right(RIGHT, A4[1] - 26.0, &format!("Page {} of {pages}", page + 1), SMALL);
+            self.document.text_right(
+                RIGHT,
+                A4[1] - 26.0,
+                &format!("Page {} of {pages}", page + 1),
+                SMALL,
+            );
         }
         self.document.finish()
     }
@@ -67,32 +102,54 @@ impl Pen {
             self.y += line;
             self.document.text(LEFT, self.y, who, PLAIN);
             for (what, from, to) in columns {
-                self.document.line([from, self.y + 2.0], [to, self.y + 2.0], 0.5, WEAK);
-                self.document.text(from, self.y + 9.0, what, Type { size: 6.0, ..SMALL });
+                self.document
+                    .line([from, self.y + 2.0], [to, self.y + 2.0], 0.5, WEAK);
+                self.document
+                    .text(from, self.y + 9.0, what, Type { size: 6.0, ..SMALL });
             }
         }
         self.y += 10.0;
     }
 
     pub fn title(&mut self, what: &str) {
-        self.document.text(LEFT, self.y, &cut(what, TITLE, RIGHT - LEFT), TITLE);
+        self.document
+            .text(LEFT, self.y, &cut(what, TITLE, RIGHT - LEFT), TITLE);
         self.y += 6.0;
     }
 
     /// Grid and origin of a dose.
     pub fn dose(&mut self, dose: &DoseFacts) {
-        let DoseFacts { voxels: [nx, ny, nz], spacing_mm: [dx, dy, dz], .. } = dose;
-        let dz = if dz.is_finite() { format!("{dz:.3}") } else { "uneven".to_owned() };
-        self.fact("Grid", &format!("{nx} x {ny} x {nz} voxels of {dx:.3} x {dy:.3} x {dz} mm"));
+        let DoseFacts {
+            voxels: [nx, ny, nz],
+            spacing_mm: [dx, dy, dz],
+            ..
+        } = dose;
+        let dz = if dz.is_finite() {
+            format!("{dz:.3}")
+        } else {
+            "uneven".to_owned()
+        };
+        self.fact(
+            "Grid",
+            &format!("{nx} x {ny} x {nz} voxels of {dx:.3} x {dy:.3} x {dz} mm"),
+        );
         let frame = dose.frame_of_reference_uid.trim();
-        self.fact("Frame of reference", if frame.is_empty() { "not named" } else { frame });
+        self.fact(
+            "Frame of reference",
+            if frame.is_empty() { "not named" } else { frame },
+        );
         for remark in &dose.remarks {
             self.fact("Known of its inputs", remark);
         }
         match &dose.receipt {
             None => self.fact("From", "a file"),
             Some(receipt) => {
-                let text = format!("{} on {}, {:.0} ms", receipt.job, receipt.device, receipt.total_ms());
+                let text = format!(
+                    "{} on {}, {:.0} ms",
+                    receipt.job,
+                    receipt.device,
+                    receipt.total_ms()
+                );
                 self.fact("From", &text);
                 self.fact("Digest of the inputs", &receipt.digest);
                 for warning in &receipt.warnings {
@@ -117,8 +174,18 @@ impl Pen {
     pub fn heading(&mut self, what: &str) {
         self.room(46.0);
         self.y += 20.0;
-        self.document.text(LEFT, self.y, what, Type { size: 11.0, bold: true, colour: INK });
-        self.document.line([LEFT, self.y + 4.0], [RIGHT, self.y + 4.0], 0.5, HAIR);
+        self.document.text(
+            LEFT,
+            self.y,
+            what,
+            Type {
+                size: 11.0,
+                bold: true,
+                colour: INK,
+            },
+        );
+        self.document
+            .line([LEFT, self.y + 4.0], [RIGHT, self.y + 4.0], 0.5, HAIR);
         self.y += 6.0;
     }
 
@@ -132,7 +199,10 @@ impl Pen {
 
     /// A caption with its text.
     pub fn fact(&mut self, caption: &str, what: &str) {
-        for (n, part) in wrapped(what, PLAIN, RIGHT - LEFT - 110.0).into_iter().enumerate() {
+        for (n, part) in wrapped(what, PLAIN, RIGHT - LEFT - 110.0)
+            .into_iter()
+            .enumerate()
+        {
             self.room(12.0);
             self.y += 11.5;
             if n == 0 {
@@ -159,16 +229,27 @@ impl Pen {
 
 /// The patient's directions at the rims of a picture.
 pub fn letters(pen: &mut Pen, [x, y]: [f32; 2], [width, height]: [f32; 2], plane: AnatomicalPlane) {
-    let white = Type { size: 9.0, bold: true, colour: [235, 238, 242] };
+    let white = Type {
+        size: 9.0,
+        bold: true,
+        colour: [235, 238, 242],
+    };
     let [right, down] = plane.axes();
     let of = |v: glam::DVec3| {
-        let axis = [v.x, v.y, v.z].iter().position(|c| c.abs() > 0.5).unwrap_or(0);
+        let axis = [v.x, v.y, v.z]
+            .iter()
+            .position(|c| c.abs() > 0.5)
+            .unwrap_or(0);
         [["R", "L"], ["A", "P"], ["F", "H"]][axis][usize::from(v[axis] > 0.0)]
     };
-    pen.document.text(x + 4.0, y + 0.5 * height, of(-right), white);
-    pen.document.text_right(x + width - 4.0, y + 0.5 * height, of(right), white);
-    pen.document.text(x + 0.5 * width - 3.0, y + 11.0, of(-down), white);
-    pen.document.text(x + 0.5 * width - 3.0, y + height - 4.0, of(down), white);
+    pen.document
+        .text(x + 4.0, y + 0.5 * height, of(-right), white);
+    pen.document
+        .text_right(x + width - 4.0, y + 0.5 * height, of(right), white);
+    pen.document
+        .text(x + 0.5 * width - 3.0, y + 11.0, of(-down), white);
+    pen.document
+        .text(x + 0.5 * width - 3.0, y + height - 4.0, of(down), white);
 }
 
 /// The isodose levels in a row.
@@ -178,7 +259,8 @@ pub fn levels(pen: &mut Pen, [x, y]: [f32; 2], pictures: &Pictures) {
         // A rim in grey: white and yellow are to be seen on paper.
         pen.document.fill([at - 0.5, y - 4.5], [10.0, 4.5], HAIR);
         pen.document.fill([at, y - 4.0], [9.0, 3.5], colour);
-        pen.document.text(at + 11.0, y, &format!("{percent} %"), SMALL);
+        pen.document
+            .text(at + 11.0, y, &format!("{percent} %"), SMALL);
         at += 48.0;
     }
 }
@@ -206,7 +288,11 @@ fn wrapped(text: &str, how: Type, room: f32) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ') {
-        let longer = if line.is_empty() { word.to_owned() } else { format!("{line} {word}") };
+        let longer = if line.is_empty() {
+            word.to_owned()
+        } else {
+            format!("{line} {word}")
+        };
         if fits(&longer) {
             line = longer;
             continue;
@@ -236,35 +322,49 @@ pub fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
     let points = || all.iter().flat_map(|c| c.points.iter().flatten());
     let most = points().map(|p| p[0]).fold(1e-6, f64::max) * 1.02;
     let at = |[gy, percent]: [f64; 2]| {
-        [left + (gy / most) as f32 * width, top + height * (1.0 - (percent / 100.0) as f32)]
+        [
+            left + (gy / most) as f32 * width,
+            top + height * (1.0 - (percent / 100.0) as f32),
+        ]
     };
     for n in 0..=5 {
         let percent = f64::from(n) * 20.0;
         let [x, y] = at([0.0, percent]);
         pen.document.line([x, y], [left + width, y], 0.4, HAIR);
-        pen.document.text_right(x - 4.0, y + 2.5, &format!("{percent:.0}"), SMALL);
+        pen.document
+            .text_right(x - 4.0, y + 2.5, &format!("{percent:.0}"), SMALL);
     }
     let (step, digits) = round_step(most);
     for n in 0..=(most / step) as u32 {
         let gy = step * f64::from(n);
         let [x, y] = at([gy, 0.0]);
         pen.document.line([x, top], [x, y], 0.4, HAIR);
-        pen.document.text(x - 6.0, y + 10.0, &format!("{gy:.digits$}"), SMALL);
+        pen.document
+            .text(x - 6.0, y + 10.0, &format!("{gy:.digits$}"), SMALL);
     }
     pen.document.text(left, top - 4.0, "volume, %", SMALL);
-    pen.document.text_right(left + width, top + height + 20.0, "dose, Gy", SMALL);
+    pen.document
+        .text_right(left + width, top + height + 20.0, "dose, Gy", SMALL);
     for (n, curve) in all.iter().enumerate() {
         // Pale colours are invisible on paper.
         let Rgb(colour) = curve.colour;
         let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
         for (side, points) in curve.points.iter().enumerate() {
-            let thinned: Vec<[f32; 2]> =
-                points.iter().step_by(points.len() / 240 + 1).map(|p| at(*p)).collect();
+            let thinned: Vec<[f32; 2]> = points
+                .iter()
+                .step_by(points.len() / 240 + 1)
+                .map(|p| at(*p))
+                .collect();
             pen.document.path(&thinned, 1.0, colour, side == 1);
         }
         let y = top + 6.0 + 10.0 * n as f32;
         if y < top + height + 10.0 {
-            pen.document.line([left + width + 12.0, y - 2.5], [left + width + 26.0, y - 2.5], 2.0, colour);
+            pen.document.line(
+                [left + width + 12.0, y - 2.5],
+                [left + width + 26.0, y - 2.5],
+                2.0,
+                colour,
+            );
             pen.document.text(
                 left + width + 30.0,
                 y,
@@ -280,8 +380,10 @@ pub fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
 fn round_step(most: f64) -> (f64, usize) {
     let exponent = (most / 8.0).max(1e-9).log10().floor();
     let power = 10_f64.powf(exponent);
-    let step =
-        [1.0, 2.0, 5.0].into_iter().find(|s| s * power * 8.0 >= most).map_or(10.0 * power, |s| s * power);
+    let step = [1.0, 2.0, 5.0]
+        .into_iter()
+        .find(|s| s * power * 8.0 >= most)
+        .map_or(10.0 * power, |s| s * power);
     (step, (-step.log10().floor()).max(0.0) as usize)
 }
 
@@ -291,11 +393,19 @@ mod tests {
 
     #[test]
     fn doses_stand_at_round_numbers() {
-        for (most, step, digits) in
-            [(51.6, 10.0, 0), (66.3, 10.0, 0), (8.0, 1.0, 0), (81.0, 20.0, 0), (3.1, 0.5, 1), (0.05, 0.01, 2)]
-        {
+        for (most, step, digits) in [
+            (51.6, 10.0, 0),
+            (66.3, 10.0, 0),
+            (8.0, 1.0, 0),
+            (81.0, 20.0, 0),
+            (3.1, 0.5, 1),
+            (0.05, 0.01, 2),
+        ] {
             let (got, written) = round_step(most);
-            assert!((got / step - 1.0).abs() < 1e-9 && written == digits, "{most}: {got} {written}");
+            assert!(
+                (got / step - 1.0).abs() < 1e-9 && written == digits,
+                "{most}: {got} {written}"
+            );
         }
     }
 

@@ -45,19 +45,28 @@ pub enum Subject {
 impl Pictures {
     /// On another plane through the crosshair.
     pub fn on(&self, plane: AnatomicalPlane) -> Self {
-        Self { plane, ..self.clone() }
+        Self {
+            plane,
+            ..self.clone()
+        }
     }
 
     /// The isodose levels shown, percent, highest first.
     pub fn levels(&self) -> Vec<(f32, Rgb)> {
-        if self.reference_gy.is_some() { self.isodoses.clone() } else { Vec::new() }
+        if self.reference_gy.is_some() {
+            self.isodoses.clone()
+        } else {
+            Vec::new()
+        }
     }
 
     /// A picture of the given pixels, fitted to the displayed box.
     pub fn draw(&self, subject: Subject, [width, height]: [u32; 2]) -> Image {
         let [right, down] = self.plane.axes();
         let axis = self.plane.normal_axis();
-        let [low, high] = self.shown_mm.unwrap_or([DVec3::splat(-100.0), DVec3::splat(100.0)]);
+        let [low, high] = self
+            .shown_mm
+            .unwrap_or([DVec3::splat(-100.0), DVec3::splat(100.0)]);
         let extent = |axis: DVec3| (high - low).dot(axis.abs());
         let scale = (extent(right) / f64::from(width)).max(extent(down) / f64::from(height)) * 1.02;
         let mut middle = 0.5 * (low + high);
@@ -72,7 +81,10 @@ impl Pictures {
             for x in 0..width {
                 let here = at(f64::from(x), f64::from(y));
                 // The neighbours show where a line passes between two pixels.
-                let beside = [at(f64::from(x) + 1.0, f64::from(y)), at(f64::from(x), f64::from(y) + 1.0)];
+                let beside = [
+                    at(f64::from(x) + 1.0, f64::from(y)),
+                    at(f64::from(x), f64::from(y) + 1.0),
+                ];
                 let dash = (x / 3 + y / 3) % 2 == 0;
                 rgb.extend(self.pixel(subject, here, beside, dash));
             }
@@ -83,7 +95,9 @@ impl Pictures {
     fn pixel(&self, subject: Subject, here: DVec3, beside: [DVec3; 2], dash: bool) -> [u8; 3] {
         let low = self.window_level_hu - 0.5 * self.window_width_hu;
         let hu = self.ct.as_ref().and_then(|ct| ct.trilinear(here));
-        let grey = hu.map_or(0.0, |hu| ((hu - low) / self.window_width_hu.max(1e-3)).clamp(0.0, 1.0));
+        let grey = hu.map_or(0.0, |hu| {
+            ((hu - low) / self.window_width_hu.max(1e-3)).clamp(0.0, 1.0)
+        });
         let mut colour = [(grey * 255.0) as u8; 3];
         match subject {
             Subject::Dose(side) => {
@@ -103,9 +117,18 @@ impl Pictures {
                 }
             }
             Subject::Gamma => {
-                let gamma = |at| self.gamma.as_ref().and_then(|g| g.nearest(at)).filter(|g| !g.is_nan());
+                let gamma = |at| {
+                    self.gamma
+                        .as_ref()
+                        .and_then(|g| g.nearest(at))
+                        .filter(|g| !g.is_nan())
+                };
                 if let Some(value) = gamma(here) {
-                    mix(&mut colour, gamma_colour(f64::from(value), self.gamma_end), 0.7);
+                    mix(
+                        &mut colour,
+                        gamma_colour(f64::from(value), self.gamma_end),
+                        0.7,
+                    );
                     let fails = |at| gamma(at).is_some_and(|g| g > 1.0);
                     if beside.into_iter().any(|b| fails(b) != (value > 1.0)) {
                         mix(&mut colour, FAILING, 1.0);
@@ -124,13 +147,30 @@ impl Pictures {
     }
 
     /// Banded colourwash, and the lines between the bands.
-    fn dose(&self, colour: &mut [u8; 3], gy: &Volume<f32>, here: DVec3, beside: [DVec3; 2], line: bool) {
-        let Some(reference_gy) = self.reference_gy else { return };
-        let percent =
-            |at| gy.trilinear(at).filter(|v| v.is_finite()).map(|v| 100.0 * f64::from(v) / reference_gy);
+    fn dose(
+        &self,
+        colour: &mut [u8; 3],
+        gy: &Volume<f32>,
+        here: DVec3,
+        beside: [DVec3; 2],
+        line: bool,
+    ) {
+        let Some(reference_gy) = self.reference_gy else {
+            return;
+        };
+        let percent = |at| {
+            gy.trilinear(at)
+                .filter(|v| v.is_finite())
+                .map(|v| 100.0 * f64::from(v) / reference_gy)
+        };
         let Some(own) = percent(here) else { return };
         let levels = &self.isodoses;
-        let reached = |p: f64| levels.iter().filter(|(percent, _)| p >= f64::from(*percent)).count();
+        let reached = |p: f64| {
+            levels
+                .iter()
+                .filter(|(percent, _)| p >= f64::from(*percent))
+                .count()
+        };
         let top = levels
             .iter()
             .filter(|(percent, _)| own >= f64::from(*percent))

@@ -89,7 +89,12 @@ impl PlanesThrough {
             _ => format!("the isocentre of {}", names.concat()),
         };
         let places = places.into_iter().take(MOST_PLACES);
-        places.map(|(at_mm, names)| Self { words: words(names), at_mm }).collect()
+        places
+            .map(|(at_mm, names)| Self {
+                words: words(names),
+                at_mm,
+            })
+            .collect()
     }
 }
 
@@ -105,11 +110,18 @@ impl RoomPicture {
     /// `levels_percent`: isodoses whose surfaces are shown, with the status of their dose.
     pub fn new(look: RoomLook, levels_percent: &[f32], status: Option<DoseStatus>) -> Self {
         let mut words =
-            "From the foot end of the couch. Gantry head and couch top have assumed sizes.".to_owned();
+            "From the foot end of the couch. Gantry head and couch top have assumed sizes."
+                .to_owned();
         if let Some(status) = status.filter(|_| !levels_percent.is_empty()) {
-            let percent: Vec<String> = levels_percent.iter().map(|level| format!("{level} %")).collect();
-            words +=
-                &format!(" Surfaces of the isodoses of {} (dose {}).", percent.join(" and "), status.word());
+            let percent: Vec<String> = levels_percent
+                .iter()
+                .map(|level| format!("{level} %"))
+                .collect();
+            words += &format!(
+                " Surfaces of the isodoses of {} (dose {}).",
+                percent.join(" and "),
+                status.word()
+            );
         }
         Self { look, words }
     }
@@ -130,8 +142,16 @@ pub struct BeamMap {
 impl BeamMap {
     fn new(beam: &Beam, factor: Option<f64>) -> Option<Self> {
         let fluence = beam.map()?.clone();
-        let mu = beam.cut_from.as_ref().filter(|_| beam.is_cut()).map_or(beam.mu, |from| from.mu);
-        Some(Self { fluence, mu: mu * factor.unwrap_or(1.0), has_leaves: beam.is_cut() })
+        let mu = beam
+            .cut_from
+            .as_ref()
+            .filter(|_| beam.is_cut())
+            .map_or(beam.mu, |from| from.mu);
+        Some(Self {
+            fluence,
+            mu: mu * factor.unwrap_or(1.0),
+            has_leaves: beam.is_cut(),
+        })
     }
 }
 
@@ -160,7 +180,9 @@ impl Aperture {
                 || before.collimator_deg != now.collimator_deg
                 || before.couch_deg != now.couch_deg
         };
-        let changed: Vec<usize> = (0..points.len()).filter(|n| *n == 0 || has_moved(*n)).collect();
+        let changed: Vec<usize> = (0..points.len())
+            .filter(|n| *n == 0 || has_moved(*n))
+            .collect();
         let count = changed.len().min(MOST_APERTURES);
         let chosen = (0..count).map(|n| changed[n * (changed.len() - 1) / (count - 1).max(1)]);
         let aperture = |n: usize| Self {
@@ -201,7 +223,10 @@ impl BeamFacts {
     pub fn new(plan: &Plan, beam: &Beam, factor: Option<f64>) -> Option<Self> {
         let start = beam.start()?.clone();
         let last = beam.control_points.last()?;
-        let delivered = Beam { mu: beam.mu * factor.unwrap_or(1.0), ..beam.clone() };
+        let delivered = Beam {
+            mu: beam.mu * factor.unwrap_or(1.0),
+            ..beam.clone()
+        };
         Some(Self {
             name: beam.name.clone(),
             number: beam.number,
@@ -216,8 +241,11 @@ impl BeamFacts {
             mu: delivered.mu,
             delivery: DeliveryFigures::of_beam(plan, &delivered),
             is_normalised: plan.normalisation.is_none() || factor.is_some(),
-            left_out: (!is_computed(beam))
-                .then(|| beam.read_only.clone().unwrap_or_else(|| "it is no photon beam".to_owned())),
+            left_out: (!is_computed(beam)).then(|| {
+                beam.read_only
+                    .clone()
+                    .unwrap_or_else(|| "it is no photon beam".to_owned())
+            }),
         })
     }
 }
@@ -238,7 +266,9 @@ impl PlanStructure {
         Self {
             name: structure.name.clone(),
             volume_cm3: dvh.volume_cm3(),
-            values: Metric::REPORTED.map(|metric| dvh.metric(metric, hundred_gy).ok()).to_vec(),
+            values: Metric::REPORTED
+                .map(|metric| dvh.metric(metric, hundred_gy).ok())
+                .to_vec(),
             remarks: dvh.remarks(),
         }
     }
@@ -247,16 +277,28 @@ impl PlanStructure {
 /// Why the dose is not the final one of the plan.
 ///
 /// `failure`: why the plan has none; `status`: that of the DVHs, which may be of an earlier dose.
-pub fn reservation(failure: Option<&str>, dose: Option<&Dose>, status: Option<DoseStatus>) -> Option<String> {
+pub fn reservation(
+    failure: Option<&str>,
+    dose: Option<&Dose>,
+    status: Option<DoseStatus>,
+) -> Option<String> {
     if let Some(why) = failure {
         return Some(format!("The plan has no dose: {why}"));
     }
-    let Some(dose) = dose else { return Some("The plan has no dose.".to_owned()) };
+    let Some(dose) = dose else {
+        return Some("The plan has no dose.".to_owned());
+    };
     match status.unwrap_or(dose.status) {
         DoseStatus::Final if dose.caveats.is_empty() => None,
-        DoseStatus::Final => Some(format!("Reservations about the dose: {}.", dose.caveats.join(", "))),
+        DoseStatus::Final => Some(format!(
+            "Reservations about the dose: {}.",
+            dose.caveats.join(", ")
+        )),
         DoseStatus::Imported => {
-            let part = dose.part.map(|part| format!(" It is that of {}.", part.word())).unwrap_or_default();
+            let part = dose
+                .part
+                .map(|part| format!(" It is that of {}.", part.word()))
+                .unwrap_or_default();
             let caveats = match dose.caveats.join(", ") {
                 caveats if caveats.is_empty() => caveats,
                 caveats => format!(" Reservations about it: {caveats}."),
@@ -269,8 +311,14 @@ pub fn reservation(failure: Option<&str>, dose: Option<&Dose>, status: Option<Do
         status => {
             let word = status.word().to_uppercase();
             let caveats = dose.caveats.join(", ");
-            let why = if caveats.is_empty() { word } else { format!("{word} ({caveats})") };
-            Some(format!("{why}: the dose is not final, nothing in this report is."))
+            let why = if caveats.is_empty() {
+                word
+            } else {
+                format!("{word} ({caveats})")
+            };
+            Some(format!(
+                "{why}: the dose is not final, nothing in this report is."
+            ))
         }
     }
 }
@@ -298,7 +346,14 @@ mod tests {
     /// Seven of thirty control points are drawn, the first and the last among them; segments that stay count once.
     #[test]
     fn apertures_are_spread_over_the_way_and_a_map_stays_beside_its_leaves() {
-        let mut beam = Beam::fixed("B", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 50.0), 200.0);
+        let mut beam = Beam::fixed(
+            "B",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(100.0, 50.0),
+            200.0,
+        );
         let start = beam.control_points[0].clone();
         let at = |n: usize, leaf_mm: f64| ControlPoint {
             meterset_weight: n as f64 / 29.0,
@@ -306,7 +361,8 @@ mod tests {
             ..start.clone()
         };
         beam.control_points = (0..30).map(|n| at(n, 1.0 + n as f64)).collect();
-        let numbers = |beam: &Beam| -> Vec<usize> { Aperture::of(beam).iter().map(|of| of.number).collect() };
+        let numbers =
+            |beam: &Beam| -> Vec<usize> { Aperture::of(beam).iter().map(|of| of.number).collect() };
         assert_eq!(numbers(&beam), [1, 5, 10, 15, 20, 25, 30]);
         assert_eq!(Aperture::of(&beam)[6].delivered_percent, 100.0);
         beam.control_points = vec![at(0, 9.0), at(14, 9.0), at(14, 5.0), at(29, 5.0)];
@@ -321,10 +377,17 @@ mod tests {
             values: vec![0.5, 1.0],
         };
         // The leaves were cut from the map of 120 MU and deliver it in 200; the plan is normalised by 1.5.
-        beam.cut_from = Some(Box::new(case::CutFrom { map: map.clone(), mu: 120.0, limits: Vec::new() }));
+        beam.cut_from = Some(Box::new(case::CutFrom {
+            map: map.clone(),
+            mu: 120.0,
+            limits: Vec::new(),
+        }));
         let shown = BeamMap::new(&beam, Some(1.5)).expect("the map of the leaves");
         assert!(shown.has_leaves && shown.fluence == map && shown.mu == 180.0);
-        let beam = Beam { fluence: Some(map), ..beam };
+        let beam = Beam {
+            fluence: Some(map),
+            ..beam
+        };
         let shown = BeamMap::new(&beam, Some(1.5)).expect("the newer map");
         assert!(!shown.has_leaves && shown.mu == 300.0);
     }
@@ -333,17 +396,42 @@ mod tests {
     fn each_isocentre_of_treatment_has_its_planes() {
         let beam = |n: u32, z: f64, setup| {
             let at_mm = DVec3::new(1.0, 2.0, z);
-            let beam = Beam::fixed(&format!("B{n}"), n, 0.0, at_mm, Jaws::symmetric(100.0, 50.0), 100.0);
+            let beam = Beam::fixed(
+                &format!("B{n}"),
+                n,
+                0.0,
+                at_mm,
+                Jaws::symmetric(100.0, 50.0),
+                100.0,
+            );
             Beam { setup, ..beam }
         };
         let mut plan = Plan::new("P", "generic-6mv");
-        plan.beams = vec![beam(1, 0.0, false), beam(2, 5.0, false), beam(3, 0.0, false), beam(4, 9.0, true)];
+        plan.beams = vec![
+            beam(1, 0.0, false),
+            beam(2, 5.0, false),
+            beam(3, 0.0, false),
+            beam(4, 9.0, true),
+        ];
         let places = |plan: &Plan| -> Vec<(String, f64)> {
-            PlanesThrough::isocentres(plan).into_iter().map(|place| (place.words, place.at_mm.z)).collect()
+            PlanesThrough::isocentres(plan)
+                .into_iter()
+                .map(|place| (place.words, place.at_mm.z))
+                .collect()
         };
-        let wanted = [("the isocentre of B1 and B3", 0.0), ("the isocentre of B2", 5.0)];
-        assert_eq!(places(&plan), wanted.map(|(words, z)| (words.to_owned(), z)));
+        let wanted = [
+            ("the isocentre of B1 and B3", 0.0),
+            ("the isocentre of B2", 5.0),
+        ];
+        assert_eq!(
+            places(&plan),
+            wanted.map(|(words, z)| (words.to_owned(), z))
+        );
         plan.beams.remove(1);
-        assert_eq!(places(&plan), [("the isocentre".to_owned(), 0.0)], "a setup beam lies elsewhere");
+        assert_eq!(
+            places(&plan),
+            [("the isocentre".to_owned(), 0.0)],
+            "a setup beam lies elsewhere"
+        );
     }
 }

@@ -38,7 +38,9 @@ impl PartialEq for RoomSurface {
     fn eq(&self, other: &Self) -> bool {
         let (a, b) = (&self.surface, &other.surface);
         let small = a.triangles.len() <= SMALL && a.triangles.len() == b.triangles.len();
-        self.colour == other.colour && self.rim == other.rim && (Arc::ptr_eq(a, b) || small && a == b)
+        self.colour == other.colour
+            && self.rim == other.rim
+            && (Arc::ptr_eq(a, b) || small && a == b)
     }
 }
 
@@ -87,16 +89,36 @@ enum Sides {
 /// The picture of a look.
 pub fn draw(look: &RoomLook) -> Image {
     let mut canvas = Canvas::new(look);
-    let surfaces: Vec<&RoomSurface> =
-        look.surfaces.iter().filter(|s| !s.surface.triangles.is_empty()).collect();
-    let size_mm = |s: &RoomSurface| s.surface.bounds_mm().map_or(0.0, |[low, high]| low.distance(high));
+    let surfaces: Vec<&RoomSurface> = look
+        .surfaces
+        .iter()
+        .filter(|s| !s.surface.triangles.is_empty())
+        .collect();
+    let size_mm = |s: &RoomSurface| {
+        s.surface
+            .bounds_mm()
+            .map_or(0.0, |[low, high]| low.distance(high))
+    };
     let order = RoomOrder::new(&surfaces, size_mm);
-    order.opaque.iter().for_each(|n| canvas.surface(surfaces[*n], Sides::Both));
-    order.clear.iter().for_each(|n| canvas.surface(surfaces[*n], Sides::Far));
+    order
+        .opaque
+        .iter()
+        .for_each(|n| canvas.surface(surfaces[*n], Sides::Both));
+    order
+        .clear
+        .iter()
+        .for_each(|n| canvas.surface(surfaces[*n], Sides::Far));
     for lines in &look.lines {
-        lines.ends_mm.iter().for_each(|ends| canvas.line(*ends, lines.colour));
+        lines
+            .ends_mm
+            .iter()
+            .for_each(|ends| canvas.line(*ends, lines.colour));
     }
-    order.clear.iter().rev().for_each(|n| canvas.surface(surfaces[*n], Sides::Near));
+    order
+        .clear
+        .iter()
+        .rev()
+        .for_each(|n| canvas.surface(surfaces[*n], Sides::Near));
     canvas.image()
 }
 
@@ -142,15 +164,27 @@ impl Canvas {
         }
         let inverse_w = clip.w.recip();
         let [width, height] = self.size.map(|n| n as f32);
-        let at = vec2(0.5 * (1.0 + clip.x * inverse_w) * width, 0.5 * (1.0 - clip.y * inverse_w) * height);
+        let at = vec2(
+            0.5 * (1.0 + clip.x * inverse_w) * width,
+            0.5 * (1.0 - clip.y * inverse_w) * height,
+        );
         let normal = Vec3::from_array(normal);
-        Some(Corner { at, depth: clip.z * inverse_w, inverse_w, at_mm, normal })
+        Some(Corner {
+            at,
+            depth: clip.z * inverse_w,
+            inverse_w,
+            at_mm,
+            normal,
+        })
     }
 
     fn surface(&mut self, surface: &RoomSurface, sides: Sides) {
         let mesh = &surface.surface;
-        let corners: Vec<Option<Corner>> =
-            mesh.vertices.iter().map(|v| self.corner(v.at_mm, v.normal)).collect();
+        let corners: Vec<Option<Corner>> = mesh
+            .vertices
+            .iter()
+            .map(|v| self.corner(v.at_mm, v.normal))
+            .collect();
         for triangle in &mesh.triangles {
             if let [Some(a), Some(b), Some(c)] = triangle.map(|n| corners[n as usize]) {
                 self.triangle([a, b, c], surface, sides);
@@ -190,19 +224,43 @@ impl Canvas {
     }
 
     fn line(&mut self, ends_mm: [[f32; 3]; 2], [r, g, b, opacity]: [f32; 4]) {
-        let [Some(from), Some(to)] = ends_mm.map(|at| self.corner(at, [0.0; 3])) else { return };
-        let steps = (to.at - from.at).abs().max_element().ceil().clamp(1.0, 20_000.0);
+        let [Some(from), Some(to)] = ends_mm.map(|at| self.corner(at, [0.0; 3])) else {
+            return;
+        };
+        let steps = (to.at - from.at)
+            .abs()
+            .max_element()
+            .ceil()
+            .clamp(1.0, 20_000.0);
         let mut last = None;
         for n in 0..=steps as usize {
             let t = n as f32 / steps;
-            let (at, depth) = (from.at.lerp(to.at, t), from.depth + (to.depth - from.depth) * t);
+            let (at, depth) = (
+                from.at.lerp(to.at, t),
+                from.depth + (to.depth - from.depth) * t,
+            );
             for corner in 0..4 {
-                let shift = |bit: usize| if corner & bit == 0 { -HALF_LINE } else { HALF_LINE };
+                let shift = |bit: usize| {
+                    if corner & bit == 0 {
+                        -HALF_LINE
+                    } else {
+                        HALF_LINE
+                    }
+                };
                 let place = [at.x + shift(1), at.y + shift(2)].map(f32::floor);
-                let inside = place.iter().zip(self.size).all(|(p, size)| *p >= 0.0 && (*p as usize) < size);
+                let inside = place
+                    .iter()
+                    .zip(self.size)
+                    .all(|(p, size)| *p >= 0.0 && (*p as usize) < size);
                 // Neighbouring steps share samples, which are drawn once.
                 if inside && last != Some(place) {
-                    self.put(place.map(|p| p as usize), depth, Vec3::new(r, g, b), 0.5 * opacity, false);
+                    self.put(
+                        place.map(|p| p as usize),
+                        depth,
+                        Vec3::new(r, g, b),
+                        0.5 * opacity,
+                        false,
+                    );
                     last = Some(place);
                 }
             }
@@ -230,19 +288,34 @@ impl Canvas {
                     let [dx, dy] = [n % FINENESS, n / FINENESS];
                     self.colours[(y * FINENESS + dy) * self.size[0] + x * FINENESS + dx]
                 };
-                let mean = (0..FINENESS * FINENESS).map(sample).sum::<Vec3>() / (FINENESS * FINENESS) as f32;
-                rgb.extend(mean.to_array().map(|c| (c.clamp(0.0, 1.0) * 255.0).round() as u8));
+                let mean = (0..FINENESS * FINENESS).map(sample).sum::<Vec3>()
+                    / (FINENESS * FINENESS) as f32;
+                rgb.extend(
+                    mean.to_array()
+                        .map(|c| (c.clamp(0.0, 1.0) * 255.0).round() as u8),
+                );
             }
         }
-        Image { width: width as u32, height: height as u32, rgb }
+        Image {
+            width: width as u32,
+            height: height as u32,
+            rgb,
+        }
     }
 }
 
 /// `shade` of `kernels/room.wgsl`: the colour of a surface lit from the eye, and its opacity.
 fn shade(surface: &RoomSurface, at_mm: Vec3, normal: Vec3, eye_mm: Vec3) -> (Vec3, f32) {
     let [r, g, b, opacity] = surface.colour;
-    let facing = normal.normalize_or_zero().dot((eye_mm - at_mm).normalize_or_zero()).abs();
-    let rim = if surface.rim { (1.0 - facing).powi(3) } else { 0.0 };
+    let facing = normal
+        .normalize_or_zero()
+        .dot((eye_mm - at_mm).normalize_or_zero())
+        .abs();
+    let rim = if surface.rim {
+        (1.0 - facing).powi(3)
+    } else {
+        0.0
+    };
     let opacity = opacity + ((3.0 * opacity + 0.1).min(1.0) - opacity) * rim;
     let colour = Vec3::new(r, g, b) * (0.3 + 0.7 * facing) + Vec3::splat(0.12 * facing.powi(24));
     (colour, opacity)
@@ -272,29 +345,54 @@ mod tests {
             eye_mm: [0.0, 0.0, EYE_MM],
             size_px: [100, 100],
         };
-        RoomLook { frame, surfaces, lines, background: [0.0; 3] }
+        RoomLook {
+            frame,
+            surfaces,
+            lines,
+            background: [0.0; 3],
+        }
     }
 
     fn square(z_mm: f64, half_mm: f64, colour: [f32; 4]) -> RoomSurface {
         let corner = |x: f64, y: f64| DVec3::new(x * half_mm, y * half_mm, z_mm);
-        let corners = [corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)];
+        let corners = [
+            corner(-1.0, -1.0),
+            corner(1.0, -1.0),
+            corner(1.0, 1.0),
+            corner(-1.0, 1.0),
+        ];
         let surface = Arc::new(Mesh::new(&corners, vec![[0, 1, 2], [0, 2, 3]]));
-        RoomSurface { surface, colour, rim: false }
+        RoomSurface {
+            surface,
+            colour,
+            rim: false,
+        }
     }
 
     fn ball(radius_mm: f64, colour: [f32; 4]) -> RoomSurface {
         let (rings, sides) = (60_u32, 90_u32);
         let at = |i: u32, j: u32| {
-            let (a, b) = (PI * f64::from(i) / f64::from(rings), TAU * f64::from(j) / f64::from(sides));
+            let (a, b) = (
+                PI * f64::from(i) / f64::from(rings),
+                TAU * f64::from(j) / f64::from(sides),
+            );
             radius_mm * DVec3::new(a.sin() * b.cos(), a.sin() * b.sin(), a.cos())
         };
-        let corners: Vec<DVec3> = (0..=rings).flat_map(|i| (0..sides).map(move |j| at(i, j))).collect();
+        let corners: Vec<DVec3> = (0..=rings)
+            .flat_map(|i| (0..sides).map(move |j| at(i, j)))
+            .collect();
         let quad = |i: u32, j: u32| {
             let (a, b) = (i * sides + j, i * sides + (j + 1) % sides);
             [[a, a + sides, b], [b, a + sides, b + sides]]
         };
-        let triangles = (0..rings).flat_map(|i| (0..sides).flat_map(move |j| quad(i, j))).collect();
-        RoomSurface { surface: Arc::new(Mesh::new(&corners, triangles)), colour, rim: false }
+        let triangles = (0..rings)
+            .flat_map(|i| (0..sides).flat_map(move |j| quad(i, j)))
+            .collect();
+        RoomSurface {
+            surface: Arc::new(Mesh::new(&corners, triangles)),
+            colour,
+            rim: false,
+        }
     }
 
     fn pixel(image: &Image, [x, y]: [u32; 2]) -> [u8; 3] {
@@ -309,7 +407,10 @@ mod tests {
         // Tangents from the eye meet the plane z = 0 at r d / sqrt(d^2 - r^2); a pixel is 2 mm.
         let d = f64::from(EYE_MM);
         let radius_px = 50.0 * d / (d * d - 2500.0).sqrt() / 2.0;
-        assert!((covered / (PI * radius_px * radius_px) - 1.0).abs() < 0.06, "{covered}");
+        assert!(
+            (covered / (PI * radius_px * radius_px) - 1.0).abs() < 0.06,
+            "{covered}"
+        );
         // Lit from the eye: white in the middle, 0.3 at the rim.
         assert_eq!(pixel(&image, [50, 50]), [255; 3]);
         assert!(pixel(&image, [26, 50])[0] < 140);
@@ -332,18 +433,31 @@ mod tests {
         let glass = square(50.0, 40.0, [0.0, 0.0, 1.0, 0.5]);
         let image = draw(&look(vec![glass, square(-50.0, 80.0, red)], Vec::new()));
         let middle = pixel(&image, [50, 50]);
-        assert!((120..=160).contains(&middle[0]) && (120..=160).contains(&middle[2]), "{middle:?}");
+        assert!(
+            (120..=160).contains(&middle[0]) && (120..=160).contains(&middle[2]),
+            "{middle:?}"
+        );
     }
 
     #[test]
     fn lines_end_behind_surfaces_and_points_behind_the_eye_are_left_out() {
         let line = RoomLines {
-            ends_mm: vec![[[-90.0, 0.0, 0.0], [90.0, 0.0, 0.0]], [[0.0, 0.0, 0.0], [0.0, 0.0, 3000.0]]],
+            ends_mm: vec![
+                [[-90.0, 0.0, 0.0], [90.0, 0.0, 0.0]],
+                [[0.0, 0.0, 0.0], [0.0, 0.0, 3000.0]],
+            ],
             colour: [1.0; 4],
         };
-        let image = draw(&look(vec![square(50.0, 40.0, [0.0, 0.0, 1.0, 1.0])], vec![line]));
+        let image = draw(&look(
+            vec![square(50.0, 40.0, [0.0, 0.0, 1.0, 1.0])],
+            vec![line],
+        ));
         let row = |x: u32| (48..53).map(|y| pixel(&image, [x, y])[0]).max();
-        assert!(row(15) > Some(70), "before the square's edge: {:?}", row(15));
+        assert!(
+            row(15) > Some(70),
+            "before the square's edge: {:?}",
+            row(15)
+        );
         assert!(row(50) < Some(60), "behind it: {:?}", row(50));
         assert_eq!(row(1), Some(0), "beyond its end");
     }

@@ -53,8 +53,15 @@ pub struct BeamResult {
 
 impl BeamResult {
     fn new(name: &str, dose: Dose, machine: Option<MachineContents>) -> Self {
-        let dose = Dose { label: name.to_owned(), ..dose };
-        Self { max_gy: f64::from(dose.max_gy()), dose: Arc::new(dose), machine }
+        let dose = Dose {
+            label: name.to_owned(),
+            ..dose
+        };
+        Self {
+            max_gy: f64::from(dose.max_gy()),
+            dose: Arc::new(dose),
+            machine,
+        }
     }
 }
 
@@ -84,13 +91,19 @@ impl DoseOfBeam {
     /// The same, one of `beams` of the plan that changed together: a preview of each is the coarser the more they are.
     #[must_use]
     pub fn among(self, beams: usize) -> Self {
-        Self { changed_together: beams, ..self }
+        Self {
+            changed_together: beams,
+            ..self
+        }
     }
 
     /// The same, computed on one of the requested devices.
     #[must_use]
     pub fn on(&self, device: DeviceChoice) -> Self {
-        Self { on: Some(device), ..self.clone() }
+        Self {
+            on: Some(device),
+            ..self.clone()
+        }
     }
 
     pub fn beam_name(&self) -> &str {
@@ -122,13 +135,24 @@ impl Query for DoseOfBeam {
 
     fn name(&self) -> String {
         // Many a beam is named "Beam 1".
-        let is_named = self.name.get(..4).is_some_and(|first| first.eq_ignore_ascii_case("beam"));
-        format!("Dose of {}{}", if is_named { "" } else { "beam " }, self.name)
+        let is_named = self
+            .name
+            .get(..4)
+            .is_some_and(|first| first.eq_ignore_ascii_case("beam"));
+        format!(
+            "Dose of {}{}",
+            if is_named { "" } else { "beam " },
+            self.name
+        )
     }
 
     fn job_name(&self, grade: Grade) -> String {
         let how = self.inputs.settings.computation();
-        let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM { DoseStatus::Coarse } else { DoseStatus::Final };
+        let on_this_grid = if how.grid_mm > DEFAULT_GRID_MM {
+            DoseStatus::Coarse
+        } else {
+            DoseStatus::Final
+        };
         let status = match grade {
             Grade::Preview => DoseStatus::Preview,
             Grade::Full => how.quality.status().worst(on_this_grid),
@@ -145,30 +169,55 @@ impl Query for DoseOfBeam {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<BeamResult, Failure> {
-        let Self { name, inputs: beam_inputs, densities, plan, on, changed_together } = self;
-        let in_plan = plan.beams.iter().find(|b| b.number == beam_inputs.beam.number);
+        let Self {
+            name,
+            inputs: beam_inputs,
+            densities,
+            plan,
+            on,
+            changed_together,
+        } = self;
+        let in_plan = plan
+            .beams
+            .iter()
+            .find(|b| b.number == beam_inputs.beam.number);
         if let Some(why) = in_plan.and_then(|beam| contradiction(plan, beam, densities.ct())) {
             return Err(Failure::Here(format!("Not computed: {why}.")));
         }
-        if let Some((dose, machine)) = inputs.doses_of_opened().and_then(|opened| opened.dose_of(self)) {
+        if let Some((dose, machine)) = inputs
+            .doses_of_opened()
+            .and_then(|opened| opened.dose_of(self))
+        {
             return Ok(BeamResult::new(name, dose, Some(machine)));
         }
         let ready = inputs.get(densities)?;
         let how = beam_inputs.settings.computation();
-        let mut how = Computation { device: on.unwrap_or(how.device), ..how };
+        let mut how = Computation {
+            device: on.unwrap_or(how.device),
+            ..how
+        };
         if inputs.grade() == Grade::Preview {
-            let is_slow = rayon::current_num_threads() < MANY_THREADS && !how.device.is_for_a_card();
+            let is_slow =
+                rayon::current_num_threads() < MANY_THREADS && !how.device.is_for_a_card();
             let grid_mm = how.grid_mm.max(preview_grid_mm(*changed_together, is_slow));
-            how = Computation { quality: Quality::Preview, grid_mm, ..how };
+            how = Computation {
+                quality: Quality::Preview,
+                grid_mm,
+                ..how
+            };
         }
-        let beam = Beam { name: name.clone(), ..beam_inputs.beam.clone() };
+        let beam = Beam {
+            name: name.clone(),
+            ..beam_inputs.beam.clone()
+        };
         let is_kept = inputs.grade() == Grade::Full;
         let contents = is_kept.then(|| Machine::contents(&beam_inputs.machine));
         let dose = dose_of_beam(&ready, &beam, &beam_inputs.machine, how, inputs.control());
         inputs.control().check()?;
         let dose = dose.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
         // A machine file that changed meanwhile is not the one that the dose is of.
-        let contents = contents.filter(|contents| Machine::contents(&beam_inputs.machine) == *contents);
+        let contents =
+            contents.filter(|contents| Machine::contents(&beam_inputs.machine) == *contents);
         Ok(BeamResult::new(name, dose, contents))
     }
 }
@@ -184,9 +233,15 @@ mod tests {
     #[test]
     fn beams_that_change_together_are_previewed_in_as_many_voxels_as_one() {
         for beams in 2..=5 {
-            assert!((relative_voxels(beams) / relative_voxels(1) - 1.0).abs() < 1e-9, "{beams} beams");
+            assert!(
+                (relative_voxels(beams) / relative_voxels(1) - 1.0).abs() < 1e-9,
+                "{beams} beams"
+            );
         }
         assert_eq!(preview_grid_mm(40, true), COARSEST_PREVIEW_MM);
-        assert_eq!([1, 5].map(|beams| preview_grid_mm(beams, false)), [PREVIEW_GRID_MM; 2]);
+        assert_eq!(
+            [1, 5].map(|beams| preview_grid_mm(beams, false)),
+            [PREVIEW_GRID_MM; 2]
+        );
     }
 }

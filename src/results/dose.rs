@@ -48,11 +48,18 @@ impl NormalisedTo {
         let structure = case.structures.normalised_to(wanted).and_then(Result::ok);
         let print = structure.map(|s| s.contours.id());
         // Names do not count: a renamed structure is the same structure.
-        let mut same = structure.map_or_else(|| wanted.clone(), |s| wanted.of_structure("", Some(s.number)));
+        let mut same = structure.map_or_else(
+            || wanted.clone(),
+            |s| wanted.of_structure("", Some(s.number)),
+        );
         let gy = wanted.wanted_gy(plan.prescription_gy).ok();
         // Nor does whether the dose was given in percent.
         same.dose = gy.map_or(same.dose, NormalisedDose::Gy);
-        Self { wanted: same, gy, structure: print.zip(patient_grid(case).map(|(_, id)| id)) }
+        Self {
+            wanted: same,
+            gy,
+            structure: print.zip(patient_grid(case).map(|(_, id)| id)),
+        }
     }
 }
 
@@ -60,8 +67,14 @@ impl NormalisedTo {
 /// normalised to it.
 pub(super) fn reservations_of(case: &Case, plan: &Plan) -> Reservations {
     let mut reservations = case.reservations();
-    reservations.add(&Reservations { caveats: Vec::new(), remarks: generic_machines(plan) });
-    let to = plan.normalisation.as_ref().and_then(|to| case.structures.normalised_to(to));
+    reservations.add(&Reservations {
+        caveats: Vec::new(),
+        remarks: generic_machines(plan),
+    });
+    let to = plan
+        .normalisation
+        .as_ref()
+        .and_then(|to| case.structures.normalised_to(to));
     if let Some(Ok(structure)) = to {
         reservations.add(&structure.reservations());
     }
@@ -71,9 +84,18 @@ pub(super) fn reservations_of(case: &Case, plan: &Plan) -> Reservations {
 impl DoseInputs {
     /// The inputs of the sum of these beam doses, with the current caveats of the plan.
     pub fn computed(case: &Case, plan: &Plan, only: Option<u32>, source: Source) -> Self {
-        let normalisation = plan.normalisation.as_ref().map(|n| NormalisedTo::new(case, plan, n));
+        let normalisation = plan
+            .normalisation
+            .as_ref()
+            .map(|n| NormalisedTo::new(case, plan, n));
         let mut reservations = reservations_of(case, plan);
         reservations.add(&plan.reservations());
-        Self::Computed { only, source, left_out: beams_left_out(plan), reservations, normalisation }
+        Self::Computed {
+            only,
+            source,
+            left_out: beams_left_out(plan),
+            reservations,
+            normalisation,
+        }
     }
 }

@@ -21,9 +21,17 @@ pub struct DvhOf {
 
 impl DvhOf {
     /// `earlier` is an answer of which unchanged planes are taken.
-    pub fn new(mask: MaskOf, dose: Shared<DoseOfPlan>, earlier: Option<(&Self, &DvhAnswer)>) -> Self {
+    pub fn new(
+        mask: MaskOf,
+        dose: Shared<DoseOfPlan>,
+        earlier: Option<(&Self, &DvhAnswer)>,
+    ) -> Self {
         let drawn = earlier.filter(|(query, _)| query.dose == dose && query.mask != mask);
-        Self { mask, dose, former: drawn.map(|(_, answer)| answer.planes.clone()) }
+        Self {
+            mask,
+            dose,
+            former: drawn.map(|(_, answer)| answer.planes.clone()),
+        }
     }
 }
 
@@ -83,9 +91,20 @@ impl Query for DvhOf {
         } else if inputs.grade() == Grade::Full {
             dvh = dvh.with_isodoses(inputs.get(&isodoses)?);
         }
-        let uncertainty_percent = summed.certainty.as_ref().and_then(|c| c.spread.mean_percent(&mask));
-        let (dvh, planes) = (Arc::new(dvh.of_structure(self.mask.structure())), planes.map(Arc::new));
-        Ok(DvhAnswer { dvh, is_monte_carlo: summed.certainty.is_some(), uncertainty_percent, planes })
+        let uncertainty_percent = summed
+            .certainty
+            .as_ref()
+            .and_then(|c| c.spread.mean_percent(&mask));
+        let (dvh, planes) = (
+            Arc::new(dvh.of_structure(self.mask.structure())),
+            planes.map(Arc::new),
+        );
+        Ok(DvhAnswer {
+            dvh,
+            is_monte_carlo: summed.certainty.is_some(),
+            uncertainty_percent,
+            planes,
+        })
     }
 }
 
@@ -112,6 +131,9 @@ impl Query for IsodosesOf {
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Isodoses>, Failure> {
         let summed = inputs.get(&*self.0)?;
-        Ok(Arc::new(Isodoses::count(&summed.dose.gy, inputs.control())?))
+        Ok(Arc::new(Isodoses::count(
+            &summed.dose.gy,
+            inputs.control(),
+        )?))
     }
 }

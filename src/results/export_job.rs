@@ -5,12 +5,13 @@ use super::imaging_job::{XRays, imaging};
 use super::inputs::Settings;
 use super::plan_job::compute_written_plan;
 use analysis::{
-    Certainty, DEFAULT_GRID_MM, Engine, beams_left_out, given_words, is_computed, low_peaks, ways_out,
-    why_bolus_stays, why_left_out,
+    Certainty, DEFAULT_GRID_MM, Engine, beams_left_out, given_words, is_computed, low_peaks,
+    ways_out, why_bolus_stays, why_left_out,
 };
 use case::{Case, DoseStatus, Plan};
 use dicom::{
-    ExportOptions, ExportPart, Exported, PlanDoses, WriteError, check_export, export, why_no_plan_dose,
+    ExportOptions, ExportPart, Exported, PlanDoses, WriteError, check_export, export,
+    why_no_plan_dose,
 };
 use engine::JobControl;
 use engine::dose::Quality;
@@ -46,7 +47,11 @@ pub struct ExportHow<'a> {
 impl DosesToExport {
     /// All that an engine gives.
     pub fn all_of(engine: Engine) -> Self {
-        if engine.is_by_beam() { Self::Both } else { Self::Plan }
+        if engine.is_by_beam() {
+            Self::Both
+        } else {
+            Self::Plan
+        }
     }
 }
 
@@ -82,10 +87,18 @@ pub fn export_case(
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<Exported, ExportFailure> {
-    let ExportHow { settings, xrays, .. } = how;
+    let ExportHow {
+        settings, xrays, ..
+    } = how;
     let options = &ExportOptions {
         imaging: match xrays.filter(|_| options.parts.iter().any(|part| part.is_of_xrays())) {
-            Some(xrays) => Some(imaging(case, xrays, options.has(ExportPart::Drr), settings, control)?),
+            Some(xrays) => Some(imaging(
+                case,
+                xrays,
+                options.has(ExportPart::Drr),
+                settings,
+                control,
+            )?),
             None => None,
         },
         ..options.clone()
@@ -128,7 +141,10 @@ fn doses_to_export(
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<(Option<PlanDoses>, Option<String>), ExportFailure> {
     if options.has(ExportPart::Dose) {
-        return Ok((Some(doses_of(case, plan, how, engine, control, tell)?), None));
+        return Ok((
+            Some(doses_of(case, plan, how, engine, control, tell)?),
+            None,
+        ));
     }
     if plan.normalisation.is_none() {
         return Ok((None, None));
@@ -140,7 +156,9 @@ fn doses_to_export(
 /// Refuses a normalised plan whose monitor units would follow from no dose, or from a coarse one: those that were typed deliver
 /// another dose.
 fn check_normalised(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
-    let Some(plan) = case.plans.iter().find(|plan| plan.normalisation.is_some()) else { return Ok(()) };
+    let Some(plan) = case.plans.iter().find(|plan| plan.normalisation.is_some()) else {
+        return Ok(());
+    };
     if case.ct.is_none() {
         return Err(not_delivered(plan, "the case has no CT to compute it on"));
     }
@@ -151,9 +169,14 @@ fn check_normalised(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
         );
         return Err(not_delivered(plan, why));
     }
-    let mut normalised = case.plans.iter().filter(|plan| plan.normalisation.is_some());
+    let mut normalised = case
+        .plans
+        .iter()
+        .filter(|plan| plan.normalisation.is_some());
     let left_out = normalised.find(|plan| beams_left_out(plan).is_some());
-    left_out.map_or(Ok(()), |plan| Err(not_delivered(plan, why_left_out(plan).join("; "))))
+    left_out.map_or(Ok(()), |plan| {
+        Err(not_delivered(plan, why_left_out(plan).join("; ")))
+    })
 }
 
 fn not_delivered(plan: &Plan, why: impl std::fmt::Display) -> ExportFailure {
@@ -161,7 +184,10 @@ fn not_delivered(plan: &Plan, why: impl std::fmt::Display) -> ExportFailure {
         "the plan '{}' does not leave: it is normalised ({}), so its monitor units follow from its dose, and {why}. Without its \
          normalisation it leaves with the monitor units that it has",
         plan.name,
-        plan.normalisation.as_ref().map(ToString::to_string).unwrap_or_default()
+        plan.normalisation
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default()
     ))
 }
 
@@ -188,15 +214,26 @@ fn as_delivered(
         "plan '{}': it leaves with the monitor units that deliver its normalisation ({}): {:.2} of all beams, {:.4} times those that \
          were typed",
         plan.name,
-        plan.normalisation.as_ref().map(ToString::to_string).unwrap_or_default(),
+        plan.normalisation
+            .as_ref()
+            .map(ToString::to_string)
+            .unwrap_or_default(),
         result.plan.mu(),
         result.factor
     );
     if let Some(why) = why_no_plan_dose(result.dose.status, &result.dose.caveats) {
-        let _ = write!(remark, ". The dose that they follow from would not leave: {why}");
+        let _ = write!(
+            remark,
+            ". The dose that they follow from would not leave: {why}"
+        );
     }
     let delivered = PlanDoses {
-        note: note(case, plan, &how.settings.by(engine.kind()), result.certainty.as_ref()),
+        note: note(
+            case,
+            plan,
+            &how.settings.by(engine.kind()),
+            result.certainty.as_ref(),
+        ),
         uncertainty_percent: None,
         plan: result.plan,
         dose: None,
@@ -246,8 +283,8 @@ fn check_doses(case: &Case, how: &ExportHow) -> Result<(), ExportFailure> {
     }
     check_inputs(case)?;
     for plan in case.plans.iter().filter(|_| which != DosesToExport::Beams) {
-        let partial =
-            beams_left_out(plan).and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
+        let partial = beams_left_out(plan)
+            .and_then(|left_out| why_no_plan_dose(DoseStatus::Partial, &[left_out]));
         if let Some(why) = partial {
             return Err(ExportFailure::Refused(format!(
                 "the dose of the plan '{}' does not leave: {why} ({}). The doses of its computed beams can leave by themselves, \
@@ -281,23 +318,42 @@ fn check_inputs(case: &Case) -> Result<(), ExportFailure> {
 fn doses_of(
     case: &Case,
     plan: &Arc<Plan>,
-    &ExportHow { doses: which, settings, .. }: &ExportHow,
+    &ExportHow {
+        doses: which,
+        settings,
+        ..
+    }: &ExportHow,
     engine: Engine,
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanDoses, ExportFailure> {
     let (result, beams) = compute_written_plan(case, plan, engine, settings, control, tell)?;
     let name = &plan.name;
-    let uncertainty_percent = result.certainty.as_ref().map(|certainty| certainty.uncertainty_percent);
+    let uncertainty_percent = result
+        .certainty
+        .as_ref()
+        .map(|certainty| certainty.uncertainty_percent);
     check_certainty(plan, result.certainty.as_ref())?;
-    let by_beam = if which == DosesToExport::Plan { Vec::new() } else { beams };
+    let by_beam = if which == DosesToExport::Plan {
+        Vec::new()
+    } else {
+        beams
+    };
     // Peaks of single beams are judged by the sum of all.
     if let Some(low) = low_peaks(&result.dose).filter(|_| !by_beam.is_empty()) {
-        let refused = refusal(&format!("each beam of the plan '{name}'"), DoseStatus::Coarse, &[low]);
+        let refused = refusal(
+            &format!("each beam of the plan '{name}'"),
+            DoseStatus::Coarse,
+            &[low],
+        );
         refused.map_or(Ok(()), |why| Err(ExportFailure::NoDoseLeaves(why)))?;
     }
     for (number, dose) in &by_beam {
-        let refused = refusal(&format!("beam {number} of the plan '{name}'"), dose.status, &dose.caveats);
+        let refused = refusal(
+            &format!("beam {number} of the plan '{name}'"),
+            dose.status,
+            &dose.caveats,
+        );
         refused.map_or(Ok(()), |why| Err(ExportFailure::NoDoseLeaves(why)))?;
     }
     let plan_dose = (which != DosesToExport::Beams).then_some(result.dose);
@@ -306,7 +362,12 @@ fn doses_of(
         refused.map_or(Ok(()), |why| Err(ExportFailure::Refused(why)))?;
     }
     Ok(PlanDoses {
-        note: note(case, plan, &settings.by(engine.kind()), result.certainty.as_ref()),
+        note: note(
+            case,
+            plan,
+            &settings.by(engine.kind()),
+            result.certainty.as_ref(),
+        ),
         uncertainty_percent: uncertainty_percent.flatten(),
         plan: result.plan,
         dose: plan_dose,
@@ -319,14 +380,22 @@ fn doses_of(
 fn refusal(what: &str, status: DoseStatus, caveats: &[String]) -> Option<String> {
     let why = why_no_plan_dose(status, caveats)?;
     let ways = ways_out(caveats);
-    let ways = if ways.is_empty() { String::new() } else { format!(". To make it whole: {ways}") };
+    let ways = if ways.is_empty() {
+        String::new()
+    } else {
+        format!(". To make it whole: {ways}")
+    };
     Some(format!("the dose of {what} does not leave: {why}{ways}"))
 }
 
 /// How a plan was computed, and which of its beams were not.
 fn note(case: &Case, plan: &Plan, settings: &Settings, certainty: Option<&Certainty>) -> String {
     let by = match certainty {
-        Some(Certainty { histories, uncertainty_percent, .. }) => format!(
+        Some(Certainty {
+            histories,
+            uncertainty_percent,
+            ..
+        }) => format!(
             "Monte Carlo ({:.2} million histories, standard deviation {:.2} % where the dose is above half its maximum)",
             *histories as f64 * 1e-6,
             uncertainty_percent.unwrap_or(f64::NAN)

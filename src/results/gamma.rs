@@ -5,10 +5,13 @@ use super::graph::{Access, Failure, Grade, Priority, Query};
 use super::patient::MaskOf;
 use super::plan_dose::DoseOfPlan;
 use super::shared::Shared;
-use analysis::{Cluster, CriterionReport, GammaFigures, TG_218_THRESHOLD_PERCENT, clusters, unit_remark};
+use analysis::{
+    Cluster, CriterionReport, GammaFigures, TG_218_THRESHOLD_PERCENT, clusters, unit_remark,
+};
 use case::Receipt;
 use engine::gamma::{
-    Counts, Criterion, Dims, GammaRequest, GammaResult, Normalisation, Subset, Surface, gamma, near_maximum,
+    Counts, Criterion, Dims, GammaRequest, GammaResult, Normalisation, Subset, Surface, gamma,
+    near_maximum,
 };
 use engine::{Compute, DeviceChoice};
 use geometry::{Grid, Mask, Volume};
@@ -73,14 +76,21 @@ impl GammaOfPair {
     }
 
     fn request(&self, inputs: &Access<'_>) -> Result<(GammaRequest, Compute), Failure> {
-        let [reference, evaluated] = [inputs.get(&*self.reference)?.dose, inputs.get(&*self.evaluated)?.dose];
+        let [reference, evaluated] = [
+            inputs.get(&*self.reference)?.dose,
+            inputs.get(&*self.evaluated)?.dose,
+        ];
         let request = GammaRequest::of_doses(&reference, &evaluated, self.criteria.clone());
         let request = GammaRequest {
             normalisation: self.normalisation,
             threshold_percent: self.threshold_percent,
             max_gamma: self.max_gamma.map(|gamma| gamma as f32),
             dims: self.dims,
-            region: self.region.as_ref().map(|mask| inputs.get(mask)).transpose()?,
+            region: self
+                .region
+                .as_ref()
+                .map(|mask| inputs.get(mask))
+                .transpose()?,
             subset: self.subset,
             surface: self.surface,
             ..request.map_err(Failure::here)?
@@ -113,10 +123,17 @@ impl Query for GammaOfPair {
         let result = gamma(&request, &device, inputs.control());
         inputs.control().check()?;
         let mut result = result.map_err(Failure::here)?;
-        let [reference_gy, evaluated_gy] =
-            [inputs.get(&*self.reference)?.max_gy, inputs.get(&*self.evaluated)?.max_gy];
-        Arc::make_mut(&mut result.receipt).warnings.extend(unit_remark(reference_gy, evaluated_gy));
-        Ok(GammaAnswer { result: Arc::new(result), request })
+        let [reference_gy, evaluated_gy] = [
+            inputs.get(&*self.reference)?.max_gy,
+            inputs.get(&*self.evaluated)?.max_gy,
+        ];
+        Arc::make_mut(&mut result.receipt)
+            .warnings
+            .extend(unit_remark(reference_gy, evaluated_gy));
+        Ok(GammaAnswer {
+            result: Arc::new(result),
+            request,
+        })
     }
 }
 
@@ -159,23 +176,44 @@ impl Query for EstimateOfGamma {
 
     fn answer(&self, inputs: &Access<'_>) -> Result<GammaEstimate, Failure> {
         let (request, device) = self.gamma.request(inputs)?;
-        let subset = Subset { count: ESTIMATE_POINTS, seed: ESTIMATE_SEED };
-        let some = GammaRequest { subset: Some(subset), ..request.clone() };
+        let subset = Subset {
+            count: ESTIMATE_POINTS,
+            seed: ESTIMATE_SEED,
+        };
+        let some = GammaRequest {
+            subset: Some(subset),
+            ..request.clone()
+        };
         let result = gamma(&some, &device, inputs.control());
         inputs.control().check()?;
         let result = result.map_err(Failure::here)?;
         let plane = self.plane_mm.and_then(|plane_mm| {
             let (cut, k) = plane_of(&request, plane_mm, result.normalisation_gy)?;
             // A plane without points above the threshold has no map.
-            let map = gamma(&cut, &device, inputs.control()).ok()?.maps.into_iter().next()?;
-            Some(Arc::new(in_place(request.reference.grid(), k, map.gamma.data())))
+            let map = gamma(&cut, &device, inputs.control())
+                .ok()?
+                .maps
+                .into_iter()
+                .next()?;
+            Some(Arc::new(in_place(
+                request.reference.grid(),
+                k,
+                map.gamma.data(),
+            )))
         });
-        Ok(GammaEstimate { counts: result.maps.iter().map(|m| m.counts).collect(), plane })
+        Ok(GammaEstimate {
+            counts: result.maps.iter().map(|m| m.counts).collect(),
+            plane,
+        })
     }
 }
 
 /// The same request for the reference's plane at a position only, and the index of that plane.
-fn plane_of(request: &GammaRequest, at_mm: DVec3, normalisation_gy: f64) -> Option<(GammaRequest, usize)> {
+fn plane_of(
+    request: &GammaRequest,
+    at_mm: DVec3,
+    normalisation_gy: f64,
+) -> Option<(GammaRequest, usize)> {
     let grid = request.reference.grid();
     let [nx, ny, nz] = grid.size();
     let k = grid.voxel_from_patient(at_mm).z.round();
@@ -254,10 +292,16 @@ impl Query for FiguresOfGamma {
         };
         let control = inputs.control();
         // Structures whose contours make no volume have no figures.
-        let masks: Vec<(u32, Arc<Mask>)> =
-            self.masks.iter().filter_map(|(n, mask)| Some((*n, inputs.get(mask).ok()?))).collect();
+        let masks: Vec<(u32, Arc<Mask>)> = self
+            .masks
+            .iter()
+            .filter_map(|(n, mask)| Some((*n, inputs.get(mask).ok()?)))
+            .collect();
         control.check()?;
-        let places: Vec<&(u32, Arc<Mask>)> = masks.iter().filter(|(n, _)| !self.bodies.contains(n)).collect();
+        let places: Vec<&(u32, Arc<Mask>)> = masks
+            .iter()
+            .filter(|(n, _)| !self.bodies.contains(n))
+            .collect();
         let organs: Vec<&Mask> = places.iter().map(|(_, m)| m.as_ref()).collect();
         let clusters = clusters(&map.gamma, &organs, control)?;
         let mut structures = Vec::new();
@@ -271,7 +315,12 @@ impl Query for FiguresOfGamma {
             near_maximum_gy: f64::from(near_maximum(request.reference.data())),
             clusters: clusters
                 .into_iter()
-                .map(|c| (c.structure.map(|(index, share)| (places[index].0, share)), c))
+                .map(|c| {
+                    (
+                        c.structure.map(|(index, share)| (places[index].0, share)),
+                        c,
+                    )
+                })
                 .collect(),
             structures,
             signed: self.signed.then(|| Arc::new(map.signed(&request))),

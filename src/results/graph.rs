@@ -103,18 +103,34 @@ type Partial<'a> = &'a dyn Fn(&dyn Any);
 type Kept<'a> = MutexGuard<'a, HashMap<TypeId, Box<dyn KeptAnswers>>>;
 
 fn entries<'a, Q: Query>(kept: &'a mut Kept<'_>) -> &'a mut Vec<Entry<Q>> {
-    let kind = kept.entry(TypeId::of::<Q>()).or_insert_with(|| Box::new(Vec::<Entry<Q>>::new()));
-    kind.as_any().downcast_mut().expect("entries lie under the type of their query")
+    let kind = kept
+        .entry(TypeId::of::<Q>())
+        .or_insert_with(|| Box::new(Vec::<Entry<Q>>::new()));
+    kind.as_any()
+        .downcast_mut()
+        .expect("entries lie under the type of their query")
 }
 
 /// The state of a query's entry of a grade.
-fn state_of<'a, Q: Query>(entries: &'a [Entry<Q>], query: &Q, grade: Grade) -> Option<&'a State<Q::Answer>> {
-    entries.iter().find(|e| e.grade == grade && e.query == *query).map(|e| &e.state)
+fn state_of<'a, Q: Query>(
+    entries: &'a [Entry<Q>],
+    query: &Q,
+    grade: Grade,
+) -> Option<&'a State<Q::Answer>> {
+    entries
+        .iter()
+        .find(|e| e.grade == grade && e.query == *query)
+        .map(|e| &e.state)
 }
 
 /// Named phases of the job that computed an answer, ms.
 fn phases_ms<Q: Query>(answer: &Result<Q::Answer, Failure>) -> Vec<(String, f64)> {
-    answer.as_ref().ok().and_then(Q::receipt).map(|receipt| receipt.phases_ms.clone()).unwrap_or_default()
+    answer
+        .as_ref()
+        .ok()
+        .and_then(Q::receipt)
+        .map(|receipt| receipt.phases_ms.clone())
+        .unwrap_or_default()
 }
 
 impl Graph {
@@ -148,7 +164,8 @@ impl Graph {
     /// # Errors
     /// [`Failure`].
     pub fn full<Q: Query>(&self, query: &Q, control: &JobControl) -> Result<Q::Answer, Failure> {
-        self.find_or_make(query, Grade::Full, control, None).map(|(answer, _)| answer)
+        self.find_or_make(query, Grade::Full, control, None)
+            .map(|(answer, _)| answer)
     }
 
     fn find_or_make<Q: Query>(
@@ -170,16 +187,35 @@ impl Graph {
                 Found::Nothing => break,
             }
         }
-        entries::<Q>(&mut kept).push(Entry { query: query.clone(), grade, state: State::Running });
-        let pending = PendingAnswer { graph: self, query, grade, drops: self.drops.load(Ordering::Acquire) };
+        entries::<Q>(&mut kept).push(Entry {
+            query: query.clone(),
+            grade,
+            state: State::Running,
+        });
+        let pending = PendingAnswer {
+            graph: self,
+            query,
+            grade,
+            drops: self.drops.load(Ordering::Acquire),
+        };
         drop(kept);
         let previewed = Cell::new(false);
-        let access = Access { graph: self, grade, control, previewed: &previewed, partial };
+        let access = Access {
+            graph: self,
+            grade,
+            control,
+            previewed: &previewed,
+            partial,
+        };
         let start = Instant::now();
         let answer = query.answer(&access);
 
         let ms = 1e3 * start.elapsed().as_secs_f64();
-        tracing::debug!("{} ({grade:?}): {ms:.2} ms {:.2?}", query.name(), phases_ms::<Q>(&answer));
+        tracing::debug!(
+            "{} ({grade:?}): {ms:.2} ms {:.2?}",
+            query.name(),
+            phases_ms::<Q>(&answer)
+        );
         let reached = if previewed.get() { grade } else { Grade::Full };
         pending.settle(&answer, reached);
         answer.map(|answer| (answer, reached))
@@ -217,7 +253,8 @@ impl Graph {
 
     /// Removes answers without a use; those being computed stay.
     pub fn retain<Q: Query>(&self, wanted: impl Fn(&Q) -> bool) {
-        entries::<Q>(&mut self.lock()).retain(|e| matches!(e.state, State::Running) || wanted(&e.query));
+        entries::<Q>(&mut self.lock())
+            .retain(|e| matches!(e.state, State::Running) || wanted(&e.query));
     }
 
     /// The user has cancelled a query: no dependent query computes it any more.
@@ -240,7 +277,9 @@ impl Graph {
 
     /// Allows failed or cancelled queries to be tried again.
     pub fn forget_failures(&self) {
-        self.lock().values_mut().for_each(|kind| kind.drop_failures());
+        self.lock()
+            .values_mut()
+            .for_each(|kind| kind.drop_failures());
     }
 
     /// No answer is computed under the lock, so a poisoned one still holds whole entries.
@@ -266,7 +305,10 @@ struct PendingAnswer<'a, Q: Query> {
 
 impl<Q: Query> PendingAnswer<'_, Q> {
     fn settle(self, answer: &Result<Q::Answer, Failure>, reached: Grade) {
-        if !matches!(answer, Err(Failure::Cancelled(_) | Failure::CancelledByUser)) {
+        if !matches!(
+            answer,
+            Err(Failure::Cancelled(_) | Failure::CancelledByUser)
+        ) {
             let mut kept = self.graph.lock();
             if reached == Grade::Preview && self.graph.drops.load(Ordering::Acquire) != self.drops {
                 return;
@@ -276,7 +318,11 @@ impl<Q: Query> PendingAnswer<'_, Q> {
                 e.grade != reached || e.query != *self.query || matches!(e.state, State::Running)
             });
             let state = State::Done(answer.clone());
-            entries_of_kind.push(Entry { query: self.query.clone(), grade: reached, state });
+            entries_of_kind.push(Entry {
+                query: self.query.clone(),
+                grade: reached,
+                state,
+            });
         }
     }
 }
@@ -310,7 +356,9 @@ impl Access<'_> {
     /// # Errors
     /// [`Failure::Below`] where it has none.
     pub fn get<Q: Query>(&self, query: &Q) -> Result<Q::Answer, Failure> {
-        let answer = self.graph.find_or_make(query, self.grade, self.control, None);
+        let answer = self
+            .graph
+            .find_or_make(query, self.grade, self.control, None);
         let (answer, grade) = answer.map_err(|failure| match failure {
             Failure::Here(why) => Failure::Below(why),
             other => other,
@@ -328,7 +376,10 @@ impl Access<'_> {
 
     /// Whether another thread computes the full answer to a query.
     pub fn is_running<Q: Query>(&self, query: &Q) -> bool {
-        matches!(Graph::look_up(entries::<Q>(&mut self.graph.lock()), query, Grade::Full), Found::Running)
+        matches!(
+            Graph::look_up(entries::<Q>(&mut self.graph.lock()), query, Grade::Full),
+            Found::Running
+        )
     }
 
     /// The best answer so far of a refining query; `None` before it has begun.
@@ -336,7 +387,8 @@ impl Access<'_> {
         let mut kept = self.graph.lock();
         match Graph::look_up(entries::<Q>(&mut kept), query, Grade::Preview) {
             Found::Answer(Ok(answer), grade) => {
-                self.previewed.set(self.previewed.get() || grade < Grade::Full);
+                self.previewed
+                    .set(self.previewed.get() || grade < Grade::Full);
                 Some(answer)
             }
             _ => None,
@@ -359,7 +411,11 @@ impl Access<'_> {
         }
         self.graph.drop_previews(&mut kept);
         let state = State::Done(Ok(answer.clone()));
-        entries::<Q>(&mut kept).push(Entry { query: query.clone(), grade: Grade::Preview, state });
+        entries::<Q>(&mut kept).push(Entry {
+            query: query.clone(),
+            grade: Grade::Preview,
+            state,
+        });
         drop(kept);
         if let Some(partial) = self.partial {
             partial(&answer);

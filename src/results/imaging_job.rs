@@ -11,7 +11,8 @@ use files::picture::is_picture;
 use glam::DVec3;
 use physics::{AttenuationCurve, BeyondTable, CurveKind};
 use registration::{
-    PoseStanding, RegistrationError, accepted_patient, check_belongs, remarks_beside, spatial_registration,
+    PoseStanding, RegistrationError, accepted_patient, check_belongs, remarks_beside,
+    spatial_registration,
 };
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,10 +39,21 @@ pub struct XRay {
 impl XRays {
     /// Which of the parts about X-rays can leave.
     pub fn parts(&self) -> Vec<ExportPart> {
-        let drrs = self.images.iter().all(|image| image.radiograph.setup.is_some());
+        let drrs = self
+            .images
+            .iter()
+            .all(|image| image.radiograph.setup.is_some());
         let files = self.images.iter().any(|image| !is_picture(&image.path));
-        let parts = [(ExportPart::Registration, true), (ExportPart::Drr, drrs), (ExportPart::Xray, files)];
-        parts.into_iter().filter(|(_, can)| *can).map(|(part, _)| part).collect()
+        let parts = [
+            (ExportPart::Registration, true),
+            (ExportPart::Drr, drrs),
+            (ExportPart::Xray, files),
+        ];
+        parts
+            .into_iter()
+            .filter(|(_, can)| *can)
+            .map(|(part, _)| part)
+            .collect()
     }
 }
 
@@ -55,7 +67,10 @@ pub(super) fn imaging(
     control: &JobControl,
 ) -> Result<Imaging, ExportFailure> {
     let (Some(ct), Some(first)) = (&case.ct, xrays.images.first()) else {
-        let why = format!("{} has no CT and X-ray to be exported together", case.source);
+        let why = format!(
+            "{} has no CT and X-ray to be exported together",
+            case.source
+        );
         return Err(ExportFailure::Refused(why));
     };
     let mut remarks = Vec::new();
@@ -73,14 +88,21 @@ pub(super) fn imaging(
         remarks.extend(accepted_patient(radiograph, &case.patient.id));
         remarks.extend(remarks_beside(radiograph, case));
         if is_picture(path) {
-            remarks.push(format!("the X-ray {label} is a picture, not a file of DICOM: it is left out"));
+            remarks.push(format!(
+                "the X-ray {label} is a picture, not a file of DICOM: it is left out"
+            ));
         }
     }
     if let PoseStanding::NoMatch { why } = &xrays.standing {
-        remarks.push(format!("the pose is no match of the X-rays, and the registration says so: {why}"));
+        remarks.push(format!(
+            "the pose is no match of the X-rays, and the registration says so: {why}"
+        ));
     }
     // One X-ray of another patient ID makes it a registration with one.
-    let other = xrays.images.iter().find(|x| accepted_patient(&x.radiograph, &case.patient.id).is_some());
+    let other = xrays
+        .images
+        .iter()
+        .find(|x| accepted_patient(&x.radiograph, &case.patient.id).is_some());
     let described = &other.unwrap_or(first).radiograph;
     let pose = (&xrays.pose, &xrays.standing);
     let registration = Registration {
@@ -89,11 +111,28 @@ pub(super) fn imaging(
     };
     if with_drrs && xrays.curve.kind == CurveKind::Tissue {
         let table = &settings.hu_table;
-        remarks.extend(hu_remarks(&BeyondTable::count(ct, table, None, &[]), table, "of the CT"));
+        remarks.extend(hu_remarks(
+            &BeyondTable::count(ct, table, None, &[]),
+            table,
+            "of the CT",
+        ));
     }
-    let drrs = if with_drrs { drrs_of(ct, xrays, settings, control)? } else { Vec::new() };
-    let files = xrays.images.iter().filter(|image| !is_picture(&image.path)).map(|image| image.path.clone());
-    Ok(Imaging { registration, drrs, xrays: files.collect(), remarks })
+    let drrs = if with_drrs {
+        drrs_of(ct, xrays, settings, control)?
+    } else {
+        Vec::new()
+    };
+    let files = xrays
+        .images
+        .iter()
+        .filter(|image| !is_picture(&image.path))
+        .map(|image| image.path.clone());
+    Ok(Imaging {
+        registration,
+        drrs,
+        xrays: files.collect(),
+        remarks,
+    })
 }
 
 /// The DRRs at the pose, one for each X-ray.
@@ -103,15 +142,23 @@ fn drrs_of(
     settings: &Settings,
     control: &JobControl,
 ) -> Result<Vec<Radiograph>, ExportFailure> {
-    let unplaced = xrays.images.iter().filter(|image| image.radiograph.setup.is_none());
-    let names: Vec<&str> = unplaced.map(|image| image.radiograph.label.as_str()).collect();
+    let unplaced = xrays
+        .images
+        .iter()
+        .filter(|image| image.radiograph.setup.is_none());
+    let names: Vec<&str> = unplaced
+        .map(|image| image.radiograph.label.as_str())
+        .collect();
     if !names.is_empty() {
         return Err(ExportFailure::Refused(format!(
             "no DRR of {} can be exported: its gantry and couch angles are not known",
             names.join(", ")
         )));
     }
-    let device = settings.device.resolve_for_cuda().map_err(|why| ExportFailure::Refused(why.to_string()))?;
+    let device = settings
+        .device
+        .resolve_for_cuda()
+        .map_err(|why| ExportFailure::Refused(why.to_string()))?;
     let attenuation = Arc::new(xrays.curve.attenuation(&ct.hu));
     let mut drrs = Vec::new();
     for (n, image) in (1..).zip(&xrays.images) {
@@ -123,8 +170,8 @@ fn drrs_of(
             integrator: Integrator::Trilinear { step_mm: None },
             pixels: Pixels::All,
         };
-        let answer =
-            drr(&request, &device, control).map_err(|why| ExportFailure::Refused(why.to_string()))?;
+        let answer = drr(&request, &device, control)
+            .map_err(|why| ExportFailure::Refused(why.to_string()))?;
         if control.check().is_err() {
             return Err(WriteError::Cancelled.into());
         }
@@ -133,8 +180,16 @@ fn drrs_of(
             values[pixel as usize] = integral;
         }
         let label = format!("DRR {n}");
-        let radiograph = Radiograph::new(values, PixelMeaning::Attenuation, request.projection, &label);
-        drrs.push(Radiograph { setup: image.radiograph.setup, ..radiograph });
+        let radiograph = Radiograph::new(
+            values,
+            PixelMeaning::Attenuation,
+            request.projection,
+            &label,
+        );
+        drrs.push(Radiograph {
+            setup: image.radiograph.setup,
+            ..radiograph
+        });
     }
     Ok(drrs)
 }

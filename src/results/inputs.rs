@@ -25,7 +25,13 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let Computation { engine, quality, dose_to, grid_mm, device } = Computation::default();
+        let Computation {
+            engine,
+            quality,
+            dose_to,
+            grid_mm,
+            device,
+        } = Computation::default();
         let hu_table = Arc::new(HuTable::shipped_default());
         Self {
             engine,
@@ -47,7 +53,10 @@ impl Settings {
         let usual = Self::default();
         let mut said = Vec::new();
         if self.grid_mm != usual.grid_mm {
-            said.push(format!("the dose grid is {} mm again ({} mm before)", usual.grid_mm, self.grid_mm));
+            said.push(format!(
+                "the dose grid is {} mm again ({} mm before)",
+                usual.grid_mm, self.grid_mm
+            ));
         }
         if self.quality != usual.quality {
             said.push(format!(
@@ -69,12 +78,28 @@ impl Settings {
     /// The same settings, beams computed by `engine`.
     #[must_use]
     pub fn by(&self, engine: DoseEngine) -> Self {
-        Self { engine: engine.beam_engine(), ..self.clone() }
+        Self {
+            engine: engine.beam_engine(),
+            ..self.clone()
+        }
     }
 
     pub fn computation(&self) -> Computation {
-        let Self { engine, quality, dose_to, grid_mm, device, .. } = *self;
-        Computation { engine, quality, dose_to, grid_mm, device }
+        let Self {
+            engine,
+            quality,
+            dose_to,
+            grid_mm,
+            device,
+            ..
+        } = *self;
+        Computation {
+            engine,
+            quality,
+            dose_to,
+            grid_mm,
+            device,
+        }
     }
 }
 
@@ -110,24 +135,51 @@ pub struct PatientInputs {
 impl PatientInputs {
     pub fn new(case: &Case, settings: &Settings) -> Option<Self> {
         let ct = case.ct.as_ref()?.hu.id();
-        Some(Self::with(ct, &case.structures, &settings.hu_table, settings.body))
+        Some(Self::with(
+            ct,
+            &case.structures,
+            &settings.hu_table,
+            settings.body,
+        ))
     }
 
     /// Inputs of a CT with these structures.
-    pub fn with(ct: VolumeId, set: &StructureSet, hu_table: &Arc<HuTable>, choice: BodyChoice) -> Self {
+    pub fn with(
+        ct: VolumeId,
+        set: &StructureSet,
+        hu_table: &Arc<HuTable>,
+        choice: BodyChoice,
+    ) -> Self {
         let drawn = match choice {
             BodyChoice::Drawn => body_of(set).map(|b| b.number),
             BodyChoice::Structure(number) => Some(number),
             BodyChoice::Auto | BodyChoice::Everything => None,
         };
-        let body = drawn.and_then(|number| set.by_number(number)).map(|s| s.contours.id());
-        let overrides = { set.structures.iter() }
-            .filter_map(|s| Some((s.contours.id(), s.counted_density()?, beside_patient(s.kind))));
+        let body = drawn
+            .and_then(|number| set.by_number(number))
+            .map(|s| s.contours.id());
+        let overrides = { set.structures.iter() }.filter_map(|s| {
+            Some((
+                s.contours.id(),
+                s.counted_density()?,
+                beside_patient(s.kind),
+            ))
+        });
         let overrides = overrides.filter(|(contours, ..)| *contours != 0).collect();
-        let without_density =
-            set.structures.iter().filter(|s| is_without_density(s)).map(|s| s.contours.id());
+        let without_density = set
+            .structures
+            .iter()
+            .filter(|s| is_without_density(s))
+            .map(|s| s.contours.id());
         let without_density = without_density.collect();
-        Self { ct, hu_table: Arc::clone(hu_table), choice, body, given: overrides, without_density }
+        Self {
+            ct,
+            hu_table: Arc::clone(hu_table),
+            choice,
+            body,
+            given: overrides,
+            without_density,
+        }
     }
 }
 
@@ -139,7 +191,10 @@ fn beside_patient(kind: StructureKind) -> Option<StructureKind> {
 /// the first dose's without a CT, and where the CT is a single plane, as with some plans.
 pub fn patient_grid(case: &Case) -> Option<(Arc<Grid>, VolumeId)> {
     let ct = case.ct.as_ref().map(|ct| (ct.hu.grid(), ct.hu.id()));
-    let dose = case.doses.first().map(|dose| (dose.gy.grid(), dose.gy.id()));
+    let dose = case
+        .doses
+        .first()
+        .map(|dose| (dose.gy.grid(), dose.gy.id()));
     let (grid, id) = match (ct, dose) {
         (Some(ct), Some(dose)) if ct.0.size()[2] == 1 && dose.0.size()[2] > 1 => dose,
         (ct, dose) => ct.or(dose)?,
@@ -162,9 +217,18 @@ impl BeamInputs {
     pub fn new(patient: &PatientInputs, plan: &Plan, beam: &Beam, settings: &Settings) -> Self {
         let machine = plan.machine_of(beam).to_owned();
         // The patient is without the boluses that are taken off.
-        let beam = Beam { without_boluses: Vec::new(), ..unit_beam(plan, beam) };
+        let beam = Beam {
+            without_boluses: Vec::new(),
+            ..unit_beam(plan, beam)
+        };
         let (patient, settings) = (patient.clone(), settings.clone());
-        Self { patient, beam, machine, position: plan.position, settings }
+        Self {
+            patient,
+            beam,
+            machine,
+            position: plan.position,
+            settings,
+        }
     }
 }
 
@@ -176,14 +240,18 @@ mod tests {
     use glam::DVec3;
 
     fn volume(planes: usize) -> Arc<Volume<f32>> {
-        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(3.0), [4, 4, planes]).expect("a grid");
+        let grid =
+            Grid::axis_aligned(DVec3::ZERO, DVec3::splat(3.0), [4, 4, planes]).expect("a grid");
         Arc::new(Volume::new(Arc::new(grid), vec![0.0; 16 * planes]))
     }
 
     fn case(ct_planes: Option<usize>, dose_planes: Option<usize>) -> Case {
         Case {
             ct: ct_planes.map(|planes| Arc::new(Ct::unnamed(volume(planes), PatientPosition::Hfs))),
-            doses: dose_planes.map(|planes| Arc::new(dose(planes))).into_iter().collect(),
+            doses: dose_planes
+                .map(|planes| Arc::new(dose(planes)))
+                .into_iter()
+                .collect(),
             ..Case::default()
         }
     }

@@ -45,7 +45,9 @@ impl DosesOfOpened {
         let mut again = 0;
         for (place, beam) in &beams {
             let inputs = beam.input_digests(&Machine::contents(&beam.inputs().machine));
-            let mut of_inputs = named.iter().filter(|dose| inputs.as_ref() == Some(&dose.inputs));
+            let mut of_inputs = named
+                .iter()
+                .filter(|dose| inputs.as_ref() == Some(&dose.inputs));
             if of_inputs.clone().any(|dose| dose.is_whole) {
                 continue;
             }
@@ -78,10 +80,15 @@ impl DosesOfOpened {
 impl DoseOfBeam {
     /// The dose of a beam of a case as files keep it; `None` where a file that it depends on cannot be read.
     pub fn to_keep(&self, place: BeamPlace, result: Option<&BeamResult>) -> Option<DoseToKeep> {
-        let computed = result.and_then(|result| Some((Arc::clone(&result.dose), result.machine.clone()?)));
+        let computed =
+            result.and_then(|result| Some((Arc::clone(&result.dose), result.machine.clone()?)));
         let (dose, machine) = computed.unzip();
         let machine = machine.unwrap_or_else(|| Machine::contents(&self.inputs().machine));
-        Some(DoseToKeep { of: place, inputs: self.input_digests(&machine)?, dose })
+        Some(DoseToKeep {
+            of: place,
+            inputs: self.input_digests(&machine)?,
+            dose,
+        })
     }
 
     /// Digests of all that the dose is computed from, with a state of its machine file; `None` where a file cannot be read.
@@ -91,8 +98,14 @@ impl DoseOfBeam {
         }
         let inputs = &**self.inputs();
 
-        let mut patient = format!("{:?}\n{}\n", inputs.patient.choice, inputs.patient.hu_table.to_toml());
-        self.densities().counted_structures().for_each(|structure| add_structure(&mut patient, structure));
+        let mut patient = format!(
+            "{:?}\n{}\n",
+            inputs.patient.choice,
+            inputs.patient.hu_table.to_toml()
+        );
+        self.densities()
+            .counted_structures()
+            .for_each(|structure| add_structure(&mut patient, structure));
         Some(InputDigests {
             program: program()?.to_owned(),
             images: images_digest(self.densities().ct())?,
@@ -109,7 +122,14 @@ fn digest(text: &str) -> Option<String> {
 }
 
 fn add_structure(text: &mut String, structure: &Structure) {
-    let Structure { number, name, kind, density, contours, .. } = structure;
+    let Structure {
+        number,
+        name,
+        kind,
+        density,
+        contours,
+        ..
+    } = structure;
     let _ = writeln!(text, "{number} {name:?} {kind:?} {density:?}");
     contours.iter().for_each(|contour| {
         let _ = writeln!(text, "{:?}", contour.points_mm);
@@ -119,9 +139,15 @@ fn add_structure(text: &mut String, structure: &Structure) {
 /// Another build may compute otherwise.
 fn program() -> Option<&'static str> {
     static PROGRAM: OnceLock<Option<String>> = OnceLock::new();
-    PROGRAM.get_or_init(|| content_digest(&std::env::current_exe().ok()?).ok()).as_deref()
+    PROGRAM
+        .get_or_init(|| content_digest(&std::env::current_exe().ok()?).ok())
+        .as_deref()
 }
 
 fn images_digest(ct: &Ct) -> Option<String> {
-    Some(format!("{} {}", digest_of_ct(ct)?, ct.frame_of_reference_uid))
+    Some(format!(
+        "{} {}",
+        digest_of_ct(ct)?,
+        ct.frame_of_reference_uid
+    ))
 }

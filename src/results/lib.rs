@@ -37,7 +37,8 @@ pub use beam::{BeamResult, DoseOfBeam};
 pub use dvh::{DvhAnswer, DvhOf, IsodosesOf};
 pub use export_job::{DosesToExport, ExportFailure, ExportHow, export_case};
 pub use gamma::{
-    EstimateOfGamma, FiguresOfGamma, GammaAnswer, GammaByStructure, GammaEstimate, GammaOfPair, MOST_GAMMA,
+    EstimateOfGamma, FiguresOfGamma, GammaAnswer, GammaByStructure, GammaEstimate, GammaOfPair,
+    MOST_GAMMA,
 };
 pub use graph::{Access, Failure, Grade, Graph, Priority, Query};
 pub use imaging_job::{XRay, XRays};
@@ -48,8 +49,8 @@ pub use matter_outside::WithMatterOutside;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use optimise::{
-    BEAMLET_MM, Leaves, LeavesJob, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan, Optimum,
-    OtherShares, Step, cut_into_leaves, leaves_of_arcs, optimise_plan,
+    BEAMLET_MM, Leaves, LeavesJob, LiveOptimiser, OptimiseJob, OptimiseQuery, OptimisedPlan,
+    Optimum, OtherShares, Step, cut_into_leaves, leaves_of_arcs, optimise_plan,
 };
 pub use patient::{Densities, MaskOf};
 pub use plan_dose::{DoseOfPlan, Summed};

@@ -30,17 +30,34 @@ impl WithMatterOutside {
         masks: Vec<(u32, MaskOf)>,
         previous: Option<&Self>,
     ) -> Option<Self> {
-        let settings = Settings { body: BodyChoice::Everything, ..settings.clone() };
+        let settings = Settings {
+            body: BodyChoice::Everything,
+            ..settings.clone()
+        };
         let densities = Densities::new(case, &settings)?;
-        let mut plan = Plan { normalisation: None, ..plan.clone() };
+        let mut plan = Plan {
+            normalisation: None,
+            ..plan.clone()
+        };
         plan.beams.iter_mut().for_each(|beam| beam.mu *= factor);
         let plan = Arc::new(plan);
         let computed = plan.beams.iter().filter(|beam| is_computed(beam));
-        let beams: Vec<DoseOfBeam> =
-            computed.map(|beam| DoseOfBeam::new(&densities, &plan, beam, &settings, None)).collect();
+        let beams: Vec<DoseOfBeam> = computed
+            .map(|beam| DoseOfBeam::new(&densities, &plan, beam, &settings, None))
+            .collect();
         let previous = previous.map(|query| &query.dose);
-        let dose = DoseOfPlan::of_plan(case, &plan, None, &beams, None, previous.map(|dose| &**dose))?;
-        Some(Self { dose: Shared::new(dose, previous), masks })
+        let dose = DoseOfPlan::of_plan(
+            case,
+            &plan,
+            None,
+            &beams,
+            None,
+            previous.map(|dose| &**dose),
+        )?;
+        Some(Self {
+            dose: Shared::new(dose, previous),
+            masks,
+        })
     }
 }
 

@@ -69,7 +69,11 @@ impl EngineChoice {
 
     /// A choice read from a file; values out of bounds become the defaults.
     pub fn sound(self) -> Self {
-        let Self { uncertainty_percent, histories_million, .. } = Self::default();
+        let Self {
+            uncertainty_percent,
+            histories_million,
+            ..
+        } = Self::default();
 
         Self {
             uncertainty_percent: within_or(
@@ -77,7 +81,11 @@ impl EngineChoice {
                 self.uncertainty_percent,
                 uncertainty_percent,
             ),
-            histories_million: within_or(&Self::HISTORIES_MILLION, self.histories_million, histories_million),
+            histories_million: within_or(
+                &Self::HISTORIES_MILLION,
+                self.histories_million,
+                histories_million,
+            ),
             ..self
         }
     }
@@ -85,12 +93,18 @@ impl EngineChoice {
     /// The Monte Carlo settings, where that engine is chosen.
     pub fn how(&self) -> Option<MonteCarlo> {
         let until = match self.ends_at {
-            EndsAt::Uncertainty => {
-                Until::Uncertainty { percent: self.uncertainty_percent, most: MOST_HISTORIES }
-            }
+            EndsAt::Uncertainty => Until::Uncertainty {
+                percent: self.uncertainty_percent,
+                most: MOST_HISTORIES,
+            },
             EndsAt::Histories => Until::Histories((self.histories_million * 1e6).round() as u64),
         };
-        let how = MonteCarlo { until, seed: self.seed, show_every: SHOW_EVERY, ..MonteCarlo::default() };
+        let how = MonteCarlo {
+            until,
+            seed: self.seed,
+            show_every: SHOW_EVERY,
+            ..MonteCarlo::default()
+        };
         self.engine.is_statistical().then_some(how)
     }
 
@@ -100,7 +114,11 @@ impl EngineChoice {
 }
 
 fn within_or(range: &std::ops::RangeInclusive<f64>, value: f64, default: f64) -> f64 {
-    if range.contains(&value) { value } else { default }
+    if range.contains(&value) {
+        value
+    } else {
+        default
+    }
 }
 
 /// Inputs of a run.
@@ -118,17 +136,28 @@ impl RunInputs {
     pub fn new(patient: &PatientInputs, plan: &Plan, settings: &Settings, how: MonteCarlo) -> Self {
         Self {
             patient: patient.clone(),
-            beams: plan.beams.iter().filter(|b| is_computed(b)).map(|b| plan.delivered_beam(b)).collect(),
+            beams: plan
+                .beams
+                .iter()
+                .filter(|b| is_computed(b))
+                .map(|b| plan.delivered_beam(b))
+                .collect(),
             position: plan.position,
             // Directions of collapsed cone do not affect a Monte Carlo run.
-            settings: Settings { quality: Quality::default(), ..settings.clone() },
+            settings: Settings {
+                quality: Quality::default(),
+                ..settings.clone()
+            },
             how,
         }
     }
 
     /// Whether a run with these inputs would give the same dose but for the noise.
     pub fn same_dose(&self, other: &Self) -> bool {
-        Self { how: other.how, ..self.clone() } == *other
+        Self {
+            how: other.how,
+            ..self.clone()
+        } == *other
     }
 }
 
@@ -144,7 +173,8 @@ pub struct Certainty {
 impl Certainty {
     /// One standard deviation: `± 1.7 %`.
     pub fn percent_words(&self) -> String {
-        self.uncertainty_percent.map_or("uncertainty not known yet".to_owned(), percent_words)
+        self.uncertainty_percent
+            .map_or("uncertainty not known yet".to_owned(), percent_words)
     }
 
     /// `12 million histories`.

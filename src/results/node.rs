@@ -65,7 +65,12 @@ impl Standing {
 
 impl<Q: Query> Default for Node<Q> {
     fn default() -> Self {
-        Self { now: None, previous_drag_query: None, requests: [None, None], have: None }
+        Self {
+            now: None,
+            previous_drag_query: None,
+            requests: [None, None],
+            have: None,
+        }
     }
 }
 
@@ -77,7 +82,10 @@ impl<Q: Query> Node<Q> {
 
     /// The result, if it belongs to the current case; possibly a preview.
     pub fn current(&self) -> Option<&Q::Answer> {
-        self.have.as_ref().filter(|have| Some(&have.query) == self.now.as_ref()).map(|have| &have.answer)
+        self.have
+            .as_ref()
+            .filter(|have| Some(&have.query) == self.now.as_ref())
+            .map(|have| &have.answer)
     }
 
     /// Any result, possibly of an earlier state.
@@ -92,9 +100,11 @@ impl<Q: Query> Node<Q> {
 
     /// Why the current case has no result.
     pub fn failure(&self) -> Option<&str> {
-        [Grade::Preview, Grade::Full].into_iter().find_map(|grade| match self.request_state(grade)? {
-            RequestState::Failed(why) => Some(why.as_str()),
-            _ => None,
+        [Grade::Preview, Grade::Full].into_iter().find_map(|grade| {
+            match self.request_state(grade)? {
+                RequestState::Failed(why) => Some(why.as_str()),
+                _ => None,
+            }
         })
     }
 
@@ -125,19 +135,26 @@ impl<Q: Query> Node<Q> {
     /// The current query, if it has to be requested from the worker; it is then noted as requested.
     pub fn request(&mut self, grade: Grade) -> Option<Q> {
         let current = self.now.as_ref()?;
-        let is_final =
-            self.have.as_ref().is_some_and(|have| have.query == *current && have.grade == Grade::Full);
+        let is_final = self
+            .have
+            .as_ref()
+            .is_some_and(|have| have.query == *current && have.grade == Grade::Full);
         if is_final || self.request_state(grade).is_some() || self.failure().is_some() {
             return None;
         }
         let query = current.clone();
-        self.requests[grade as usize] = Some(Request { query: query.clone(), state: RequestState::Made });
+        self.requests[grade as usize] = Some(Request {
+            query: query.clone(),
+            state: RequestState::Made,
+        });
         Some(query)
     }
 
     /// Queries whose answers are of use: the current one, and the previous state's while jobs for it are under way.
     pub fn wanted(&self, are_under_way: bool) -> impl Iterator<Item = &Q> {
-        self.now.iter().chain(self.previous_drag_query.as_ref().filter(|_| are_under_way))
+        self.now
+            .iter()
+            .chain(self.previous_drag_query.as_ref().filter(|_| are_under_way))
     }
 
     /// The jobs of the current state are about to be requested; during a drag the next state's may be requested before they end.
@@ -148,26 +165,36 @@ impl<Q: Query> Node<Q> {
     /// Receives an answer unless there is a better one.
     pub fn receive(&mut self, query: Q, grade: Grade, answer: Q::Answer) {
         let is_now = Some(&query) == self.now.as_ref();
-        let better = self
-            .have
-            .as_ref()
-            .is_some_and(|have| Some(&have.query) == self.now.as_ref() && (!is_now || have.grade > grade));
+        let better = self.have.as_ref().is_some_and(|have| {
+            Some(&have.query) == self.now.as_ref() && (!is_now || have.grade > grade)
+        });
         if better {
             return;
         }
-        for request in self.requests.iter_mut().flatten().filter(|request| request.query == query) {
+        for request in self
+            .requests
+            .iter_mut()
+            .flatten()
+            .filter(|request| request.query == query)
+        {
             match request.state {
                 RequestState::Cancelled => return,
                 RequestState::Failed(_) => request.state = RequestState::Made,
                 RequestState::Made => {}
             }
         }
-        self.have = Some(Have { query, grade, answer });
+        self.have = Some(Have {
+            query,
+            grade,
+            answer,
+        });
     }
 
     /// Records that the worker could not answer a request, unless a later one was made.
     pub fn fail(&mut self, query: Q, grade: Grade, why: String) {
-        let request = self.requests[grade as usize].as_mut().filter(|request| request.query == query);
+        let request = self.requests[grade as usize]
+            .as_mut()
+            .filter(|request| request.query == query);
         if let Some(request) = request {
             request.state = RequestState::Failed(why);
         }
@@ -175,7 +202,11 @@ impl<Q: Query> Node<Q> {
 
     /// An input of a preview has improved: the preview is requested again.
     pub fn outdate(&mut self) {
-        if self.have.as_ref().is_some_and(|have| have.grade == Grade::Preview) {
+        if self
+            .have
+            .as_ref()
+            .is_some_and(|have| have.grade == Grade::Preview)
+        {
             self.requests[Grade::Preview as usize] = None;
         }
     }
@@ -191,7 +222,10 @@ impl<Q: Query> Node<Q> {
     /// The user has cancelled its job. Partial answers of a refining result are dropped, too.
     pub fn cancel(&mut self) {
         if let Some(query) = self.now.clone() {
-            self.requests[Grade::Full as usize] = Some(Request { query, state: RequestState::Cancelled });
+            self.requests[Grade::Full as usize] = Some(Request {
+                query,
+                state: RequestState::Cancelled,
+            });
         }
         if Q::REFINES {
             self.have = None;
@@ -200,13 +234,16 @@ impl<Q: Query> Node<Q> {
 
     /// Whether the user has cancelled the query of the current case.
     pub fn is_cancelled(&self) -> bool {
-        matches!(self.request_state(Grade::Full), Some(RequestState::Cancelled))
+        matches!(
+            self.request_state(Grade::Full),
+            Some(RequestState::Cancelled)
+        )
     }
 
     /// Whether its full job answers an earlier query; the job then counts as not requested.
     pub fn take_superseded(&mut self) -> bool {
-        let is_left =
-            self.requests[Grade::Full as usize].is_some() && self.request_state(Grade::Full).is_none();
+        let is_left = self.requests[Grade::Full as usize].is_some()
+            && self.request_state(Grade::Full).is_none();
         if is_left {
             self.requests[Grade::Full as usize] = None;
         }
@@ -215,8 +252,9 @@ impl<Q: Query> Node<Q> {
 
     /// Takes the request of its full answer back, where that is not there: the job then counts as not requested. Whether there was one.
     pub fn withdraw(&mut self) -> bool {
-        let is_answered = { self.have.as_ref() }
-            .is_some_and(|have| Some(&have.query) == self.now.as_ref() && have.grade == Grade::Full);
+        let is_answered = { self.have.as_ref() }.is_some_and(|have| {
+            Some(&have.query) == self.now.as_ref() && have.grade == Grade::Full
+        });
         let is_under_way =
             matches!(self.request_state(Grade::Full), Some(RequestState::Made)) && !is_answered;
         if is_under_way {
@@ -265,7 +303,10 @@ mod tests {
         assert!(node.wanted(true).eq(&[Leaf(2), Leaf(1)]));
         assert!(node.wanted(false).eq(&[Leaf(2)]));
         node.begin_next_state(false);
-        assert!(node.wanted(true).eq(&[Leaf(2)]), "at rest nothing of it is held");
+        assert!(
+            node.wanted(true).eq(&[Leaf(2)]),
+            "at rest nothing of it is held"
+        );
     }
 
     #[test]
@@ -277,16 +318,27 @@ mod tests {
         assert_eq!(node.request(Grade::Full), None, "cancelled is cancelled");
         assert!(node.is_cancelled());
         node.receive(Leaf(1), Grade::Full, 1);
-        assert_eq!(node.current(), None, "an answer that was on its way is not taken");
+        assert_eq!(
+            node.current(),
+            None,
+            "an answer that was on its way is not taken"
+        );
         node.set(Some(Leaf(2)));
         assert!(!node.is_cancelled(), "another state");
         assert!(node.take_superseded());
         assert_eq!(node.request(Grade::Full), Some(Leaf(2)));
         node.set(Some(Leaf(1)));
         assert!(node.take_superseded());
-        assert_eq!(node.request(Grade::Full), Some(Leaf(1)), "an undo asks again");
+        assert_eq!(
+            node.request(Grade::Full),
+            Some(Leaf(1)),
+            "an undo asks again"
+        );
         node.receive(Leaf(1), Grade::Full, 1);
-        assert_eq!((node.current(), node.standing()), (Some(&1), Some(Standing::Current)));
+        assert_eq!(
+            (node.current(), node.standing()),
+            (Some(&1), Some(Standing::Current))
+        );
     }
 
     #[test]
@@ -299,7 +351,10 @@ mod tests {
         node.fail(Leaf(1), Grade::Preview, "too late".to_owned());
         assert_eq!((node.request(Grade::Preview), node.failure()), (None, None));
         node.fail(Leaf(2), Grade::Preview, "no leaf".to_owned());
-        assert_eq!((node.failure(), node.standing()), (Some("no leaf"), Some(Standing::Failed)));
+        assert_eq!(
+            (node.failure(), node.standing()),
+            (Some("no leaf"), Some(Standing::Failed))
+        );
         assert_eq!(node.request(Grade::Full), None, "it would fail likewise");
         node.forget_failure();
         assert_eq!(node.request(Grade::Full), Some(Leaf(2)));
@@ -313,9 +368,16 @@ mod tests {
         node.set(Some(Leaf(1)));
         assert_eq!(node.request(Grade::Preview), Some(Leaf(1)));
         node.receive(Leaf(1), Grade::Preview, 0);
-        assert_eq!((node.request(Grade::Preview), node.standing()), (None, Some(Standing::Preview)));
+        assert_eq!(
+            (node.request(Grade::Preview), node.standing()),
+            (None, Some(Standing::Preview))
+        );
         node.outdate();
         assert_eq!(node.request(Grade::Preview), Some(Leaf(1)));
-        assert_eq!(node.current(), Some(&0), "on show until the better one is there");
+        assert_eq!(
+            node.current(),
+            Some(&0),
+            "on show until the better one is there"
+        );
     }
 }

@@ -19,7 +19,11 @@ impl Densities {
     /// The query of the current case; `None` without a CT.
     pub fn new(case: &Case, settings: &Settings) -> Option<Self> {
         let inputs = PatientInputs::new(case, settings)?;
-        Some(Self { inputs, ct: case.ct.clone()?, structures: Arc::clone(&case.structures) })
+        Some(Self {
+            inputs,
+            ct: case.ct.clone()?,
+            structures: Arc::clone(&case.structures),
+        })
     }
 
     /// The patient as a beam meets it: without the boluses that are taken off for the beam.
@@ -30,9 +34,18 @@ impl Densities {
         }
         let mut structures = StructureSet::clone(&self.structures);
         structures.structures.retain(|s| beam.meets(s));
-        let PatientInputs { ct, hu_table, choice, .. } = &self.inputs;
+        let PatientInputs {
+            ct,
+            hu_table,
+            choice,
+            ..
+        } = &self.inputs;
         let inputs = PatientInputs::with(*ct, &structures, hu_table, *choice);
-        Self { inputs, ct: Arc::clone(&self.ct), structures: Arc::new(structures) }
+        Self {
+            inputs,
+            ct: Arc::clone(&self.ct),
+            structures: Arc::new(structures),
+        }
     }
 
     pub fn ct(&self) -> &Arc<Ct> {
@@ -41,7 +54,13 @@ impl Densities {
 
     /// The structures that the densities depend on.
     pub(super) fn counted_structures(&self) -> impl Iterator<Item = &Structure> {
-        let PatientInputs { choice, body, given: overrides, without_density, .. } = &self.inputs;
+        let PatientInputs {
+            choice,
+            body,
+            given: overrides,
+            without_density,
+            ..
+        } = &self.inputs;
         self.structures.structures.iter().filter(move |structure| {
             let id = structure.contours.id();
             // A body that is looked for in the CT leaves out others.
@@ -76,9 +95,16 @@ impl Query for Densities {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Ready, Failure> {
-        let Self { inputs: PatientInputs { hu_table, choice, .. }, ct, structures } = self;
+        let Self {
+            inputs: PatientInputs {
+                hu_table, choice, ..
+            },
+            ct,
+            structures,
+        } = self;
 
-        let body = Body::new(ct, structures, *choice, inputs.control()).map_err(|e| self.failure(&e));
+        let body =
+            Body::new(ct, structures, *choice, inputs.control()).map_err(|e| self.failure(&e));
         inputs.control().check()?;
         let body = body?;
         let overrides = DensityOverrides::new(ct, structures, hu_table, inputs.control());
@@ -124,7 +150,8 @@ impl MaskOf {
     #[must_use]
     pub fn after(self, earlier: Option<(&Self, &Arc<Mask>)>) -> Self {
         let earlier = earlier.filter(|(query, _)| query.images == self.images && **query != self);
-        let former = earlier.map(|(query, mask)| (query.structure.contours.clone(), Arc::clone(mask)));
+        let former =
+            earlier.map(|(query, mask)| (query.structure.contours.clone(), Arc::clone(mask)));
         Self { former, ..self }
     }
 
@@ -160,9 +187,13 @@ impl Query for MaskOf {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Mask>, Failure> {
-        let former = self.former.as_ref().map(|(contours, mask)| (contours, &**mask));
+        let former = self
+            .former
+            .as_ref()
+            .map(|(contours, mask)| (contours, &**mask));
         let mask = mask_after(&self.grid, &self.structure, former, inputs.control());
         inputs.control().check()?;
-        mask.map(Arc::new).map_err(|e| Failure::Here(format!("{}: {e}", self.structure.name)))
+        mask.map(Arc::new)
+            .map_err(|e| Failure::Here(format!("{}: {e}", self.structure.name)))
     }
 }

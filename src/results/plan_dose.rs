@@ -70,9 +70,15 @@ pub struct Summed {
 impl DoseOfPlan {
     /// A dose as it was read, the case's number `index`.
     pub fn of_file(dose: &Arc<Dose>, index: usize, previous: Option<&Self>) -> Self {
-        let inputs =
-            Shared::new(DoseInputs::Imported(dose.gy.id()), previous.map(|previous| &previous.inputs));
-        Self { what: Shown::Imported(index), inputs, made_of: MadeOf::File(Arc::clone(dose)) }
+        let inputs = Shared::new(
+            DoseInputs::Imported(dose.gy.id()),
+            previous.map(|previous| &previous.inputs),
+        );
+        Self {
+            what: Shown::Imported(index),
+            inputs,
+            made_of: MadeOf::File(Arc::clone(dose)),
+        }
     }
 
     /// The dose of a plan, or of one of its beams: `beams` has all computed ones, in the order of the plan.
@@ -92,7 +98,9 @@ impl DoseOfPlan {
         });
         let beams: Vec<(DoseOfBeam, f64)> = contributing
             .filter_map(|beam| {
-                let dose = beams.iter().find(|dose| dose.inputs().beam.number == beam.number)?;
+                let dose = beams
+                    .iter()
+                    .find(|dose| dose.inputs().beam.number == beam.number)?;
                 Some((dose.clone(), times(plan, beam)))
             })
             .collect();
@@ -100,20 +108,31 @@ impl DoseOfPlan {
         let (index, label, what) = match only {
             Some(number) => {
                 let beam = plan.beams.iter().find(|b| b.number == number)?;
-                let index = beams.iter().position(|(dose, _)| dose.inputs().beam.number == number)?;
-                (Some(index), format!("Beam {}", beam.name), Shown::Beam(number))
+                let index = beams
+                    .iter()
+                    .position(|(dose, _)| dose.inputs().beam.number == number)?;
+                (
+                    Some(index),
+                    format!("Beam {}", beam.name),
+                    Shown::Beam(number),
+                )
             }
             None => (None, format!("Plan {}", plan.name), Shown::Plan),
         };
         if beams.is_empty() {
             return None;
         }
-        let normalisation = plan.normalisation.as_ref().map(|n| (n.clone(), needs_of(case, plan, n)));
+        let normalisation = plan
+            .normalisation
+            .as_ref()
+            .map(|n| (n.clone(), needs_of(case, plan, n)));
         let (run, like_it) = run.unzip();
         let source = match &run {
             Some(run) => Source::MonteCarlo(run.inputs().clone(), plan.fractions),
             None => {
-                let weighted = beams.iter().map(|(dose, times)| (dose.inputs().clone(), *times));
+                let weighted = beams
+                    .iter()
+                    .map(|(dose, times)| (dose.inputs().clone(), *times));
                 Source::CollapsedCone(weighted.collect())
             }
         };
@@ -148,7 +167,9 @@ impl DoseOfPlan {
         graph: &Graph,
         control: &JobControl,
     ) -> Result<Option<Vec<WeighedDose>>, Failure> {
-        let MadeOf::Plan(made_of) = &self.made_of else { return Ok(None) };
+        let MadeOf::Plan(made_of) = &self.made_of else {
+            return Ok(None);
+        };
         if made_of.run.is_some() || made_of.only.is_some() {
             return Ok(None);
         }
@@ -156,28 +177,56 @@ impl DoseOfPlan {
         for (beam, times) in &made_of.beams {
             beams.push((graph.full(beam, control)?.dose, *times as f32));
         }
-        let grids = beams.windows(2).all(|pair| pair[0].0.gy.grid() == pair[1].0.gy.grid());
-        Ok(grids.then(|| beams.iter().map(|(dose, times)| (Arc::clone(&dose.gy), *times)).collect()))
+        let grids = beams
+            .windows(2)
+            .all(|pair| pair[0].0.gy.grid() == pair[1].0.gy.grid());
+        Ok(grids.then(|| {
+            beams
+                .iter()
+                .map(|(dose, times)| (Arc::clone(&dose.gy), *times))
+                .collect()
+        }))
     }
 }
 
 impl Beams {
     /// The doses to be added, and the uncertainty of their sum.
-    fn parts(&self, inputs: &Access<'_>) -> Result<(Vec<BeamShare>, Option<Arc<Certainty>>), Failure> {
-        let Self { plan, beams, run, like_it, .. } = self;
+    fn parts(
+        &self,
+        inputs: &Access<'_>,
+    ) -> Result<(Vec<BeamShare>, Option<Arc<Certainty>>), Failure> {
+        let Self {
+            plan,
+            beams,
+            run,
+            like_it,
+            ..
+        } = self;
         if let Some(run) = run {
             let result = match inputs.grade() {
                 Grade::Full => Some(inputs.get(run)?),
                 Grade::Preview => inputs.so_far(run).or_else(|| like_it.clone()),
             };
-            if let Some(RunResult { dose, certainty, .. }) = result {
-                return Ok((vec![BeamShare { dose, scale: f64::from(plan.fractions) }], Some(certainty)));
+            if let Some(RunResult {
+                dose, certainty, ..
+            }) = result
+            {
+                return Ok((
+                    vec![BeamShare {
+                        dose,
+                        scale: f64::from(plan.fractions),
+                    }],
+                    Some(certainty),
+                ));
             }
             // Before the first histories collapsed cone is the substitute.
         }
         let mut shares = Vec::new();
         for (beam, scale) in beams {
-            shares.push(BeamShare { dose: inputs.get(beam)?.dose, scale: *scale });
+            shares.push(BeamShare {
+                dose: inputs.get(beam)?.dose,
+                scale: *scale,
+            });
         }
         Ok((shares, None))
     }
@@ -185,11 +234,19 @@ impl Beams {
 
 /// The dose that a plan is normalised to, and the voxels of the structure.
 fn needs_of(case: &Case, plan: &Plan, wanted: &Normalisation) -> Result<Needs, String> {
-    let gy = wanted.wanted_gy(plan.prescription_gy).map_err(|e| e.to_string())?;
-    let Some(structure) = case.structures.normalised_to(wanted) else { return Ok(Needs { gy, mask: None }) };
+    let gy = wanted
+        .wanted_gy(plan.prescription_gy)
+        .map_err(|e| e.to_string())?;
+    let Some(structure) = case.structures.normalised_to(wanted) else {
+        return Ok(Needs { gy, mask: None });
+    };
     let structure = structure.map_err(|e| e.to_string())?;
-    let mask = MaskOf::new(case, structure).ok_or_else(|| format!("{} has no contours", structure.name))?;
-    Ok(Needs { gy, mask: Some(mask) })
+    let mask = MaskOf::new(case, structure)
+        .ok_or_else(|| format!("{} has no contours", structure.name))?;
+    Ok(Needs {
+        gy,
+        mask: Some(mask),
+    })
 }
 
 fn not_normalised(why: &str) -> String {
@@ -241,35 +298,69 @@ impl Query for DoseOfPlan {
             }
             MadeOf::Plan(beams) => beams,
         };
-        let Beams { plan, label, only, normalisation, reservations, .. } = &**made_of;
+        let Beams {
+            plan,
+            label,
+            only,
+            normalisation,
+            reservations,
+            ..
+        } = &**made_of;
 
         let mask = match normalisation {
             Some((_, Err(why))) => return Err(Failure::Here(not_normalised(why))),
-            Some((_, Ok(Needs { mask: Some(mask), .. }))) => {
-                Some(inputs.get(mask).map_err(|failure| match failure {
-                    Failure::Below(why) => Failure::Below(not_normalised(&why)),
-                    other => other,
-                })?)
-            }
+            Some((
+                _,
+                Ok(Needs {
+                    mask: Some(mask), ..
+                }),
+            )) => Some(inputs.get(mask).map_err(|failure| match failure {
+                Failure::Below(why) => Failure::Below(not_normalised(&why)),
+                other => other,
+            })?),
             _ => None,
         };
         let (parts, certainty) = made_of.parts(inputs)?;
-        let worst = parts.iter().map(|part| part.dose.status).fold(DoseStatus::Final, DoseStatus::worst);
+        let worst = parts
+            .iter()
+            .map(|part| part.dose.status)
+            .fold(DoseStatus::Final, DoseStatus::worst);
         let sampling = sampling_of(worst, inputs);
         let normalisation = normalisation.as_ref().and_then(|(to, needs)| {
-            Some(Normalising { to, gy: needs.as_ref().ok()?.gy, mask: mask.as_deref(), sampling })
+            Some(Normalising {
+                to,
+                gy: needs.as_ref().ok()?.gy,
+                mask: mask.as_deref(),
+                sampling,
+            })
         });
-        let factor_uncertainty_percent = normalisation
-            .as_ref()
-            .zip(certainty.as_ref())
-            .and_then(|(normalising, certainty)| normalising.uncertainty_percent(&certainty.spread));
-        let summed = sum_of_beams(label, plan, &parts, *only, normalisation, &inputs.control().child());
+        let factor_uncertainty_percent =
+            normalisation
+                .as_ref()
+                .zip(certainty.as_ref())
+                .and_then(|(normalising, certainty)| {
+                    normalising.uncertainty_percent(&certainty.spread)
+                });
+        let summed = sum_of_beams(
+            label,
+            plan,
+            &parts,
+            *only,
+            normalisation,
+            &inputs.control().child(),
+        );
         inputs.control().check()?;
         let (dose, factor) = summed.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
         let mut dose = dose.with_reservations(reservations);
         let is_one_of_several = plan.beams.iter().filter(|beam| is_computed(beam)).count() > 1;
         dose.part = only.filter(|_| is_one_of_several).map(|_| DosePart::Beam);
         let max_gy = f64::from(dose.max_gy());
-        Ok(Summed { max_gy, dose: Arc::new(dose), factor, factor_uncertainty_percent, certainty })
+        Ok(Summed {
+            max_gy,
+            dose: Arc::new(dose),
+            factor,
+            factor_uncertainty_percent,
+            certainty,
+        })
     }
 }

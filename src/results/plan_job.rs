@@ -10,9 +10,9 @@ use super::plan_dose::DoseOfPlan;
 use super::run::{PartOfRun, RunOfPlan};
 use super::shared::Shared;
 use analysis::{
-    BodyChoice, Certainty, Dvh, Engine, PlanFigures, UNIT_MU, contradiction, given_words, is_computed,
-    lacks_only_matter_outside, most_mu_remark, no_beams, scaled, target_of, unsettled, ways_out,
-    why_left_out,
+    BodyChoice, Certainty, Dvh, Engine, PlanFigures, UNIT_MU, contradiction, given_words,
+    is_computed, lacks_only_matter_outside, most_mu_remark, no_beams, scaled, target_of, unsettled,
+    ways_out, why_left_out,
 };
 use case::{Beam, BeamDose, Case, Ct, Dose, Plan, Receipt, Remark, Structure, StructureSet};
 use dicom::plan_as_written;
@@ -54,7 +54,9 @@ impl PlanJob {
             dose_to: self.dose_to,
             grid_mm: self.grid_mm,
             device: self.device,
-            hu_table: HuTable::resolve(&self.hu_table).map(Arc::new).map_err(Failure::here)?,
+            hu_table: HuTable::resolve(&self.hu_table)
+                .map(Arc::new)
+                .map_err(Failure::here)?,
             body: self.body,
             machine_changes: 0,
         })
@@ -105,8 +107,16 @@ pub fn compute_plan(
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<PlanResult, Failure> {
     let (settings, parts) = (job.settings()?, job.parts.as_ref());
-    compute_with(&Graph::default(), &job.case(), job.engine, &settings, parts, control, tell)
-        .map(|computed| computed.result)
+    compute_with(
+        &Graph::default(),
+        &job.case(),
+        job.engine,
+        &settings,
+        parts,
+        control,
+        tell,
+    )
+    .map(|computed| computed.result)
 }
 
 /// Computes a plan, whose dose stays in the memory of an NVIDIA card, too: beams that the card computed are added there. Monte Carlo
@@ -130,11 +140,25 @@ pub fn compute_plan_on_card(
             "only an NVIDIA card keeps a dose in its memory, and {compute} is none"
         )));
     };
-    let job = &PlanJob { device, ..job.clone() };
+    let job = &PlanJob {
+        device,
+        ..job.clone()
+    };
     let (settings, parts, graph) = (job.settings()?, job.parts.as_ref(), Graph::default());
     let control = control.keeping_on_card();
-    let ComputedPlan { result, whole: plan_dose, .. } =
-        compute_with(&graph, &job.case(), job.engine, &settings, parts, &control, tell)?;
+    let ComputedPlan {
+        result,
+        whole: plan_dose,
+        ..
+    } = compute_with(
+        &graph,
+        &job.case(),
+        job.engine,
+        &settings,
+        parts,
+        &control,
+        tell,
+    )?;
     let beams = plan_dose.beams_on_one_grid(&graph, &control)?;
     let on_card = match &beams {
         Some(beams) => CardDose::sum(card, beams, result.factor as f32),
@@ -158,8 +182,15 @@ pub fn with_matter_outside(
         return Ok(None);
     }
     tell("the same with the matter outside the body counted");
-    let plan = Plan { normalisation: None, ..result.plan.clone() };
-    let job = PlanJob { plan, body: BodyChoice::Everything, ..job.clone() };
+    let plan = Plan {
+        normalisation: None,
+        ..result.plan.clone()
+    };
+    let job = PlanJob {
+        plan,
+        body: BodyChoice::Everything,
+        ..job.clone()
+    };
     let counted = compute_plan(&job, control, tell)?;
     Ok(unsettled(counted.dose.status).is_none().then_some(counted))
 }
@@ -168,14 +199,26 @@ pub fn with_matter_outside(
 ///
 /// # Errors
 /// As [`compute_plan`].
-pub fn compute_part(job: &PlanJob, part: RunPart, control: &JobControl) -> Result<Arc<PartTally>, Failure> {
+pub fn compute_part(
+    job: &PlanJob,
+    part: RunPart,
+    control: &JobControl,
+) -> Result<Arc<PartTally>, Failure> {
     let (settings, case) = (job.settings()?, job.case());
     let Engine::Mccs(how) = job.engine else {
         return Err(Failure::here("only Monte Carlo has histories"));
     };
     let run = Densities::new(&case, &settings)
         .and_then(|densities| {
-            RunOfPlan::new(&densities, &case.plans[0], &settings, Some(how), 1, &Arc::default(), None)
+            RunOfPlan::new(
+                &densities,
+                &case.plans[0],
+                &settings,
+                Some(how),
+                1,
+                &Arc::default(),
+                None,
+            )
         })
         .ok_or_else(|| Failure::Here(no_beams(&job.plan)))?;
     Graph::default().full(&PartOfRun { run, part }, control)
@@ -199,20 +242,41 @@ pub fn compute_written_plan(
 ) -> Result<(PlanResult, DosesOfBeams), Failure> {
     let graph = Graph::default();
 
-    let ComputedPlan { mut result, beams: mut doses, .. } =
-        compute_in(&graph, &case_as_written(case, plan), engine, settings, control, tell)?;
+    let ComputedPlan {
+        mut result,
+        beams: mut doses,
+        ..
+    } = compute_in(
+        &graph,
+        &case_as_written(case, plan),
+        engine,
+        settings,
+        control,
+        tell,
+    )?;
     if plan.normalisation.is_some() {
         // The beams by themselves are kept: only their sum is made anew.
-        let scaled = Plan { normalisation: None, ..result.plan.clone() };
+        let scaled = Plan {
+            normalisation: None,
+            ..result.plan.clone()
+        };
         let (factor, uncertainty) = (result.factor, result.factor_uncertainty_percent);
         let case = case_as_written(case, &scaled);
-        ComputedPlan { result, beams: doses, .. } =
-            compute_in(&graph, &case, engine, settings, control, &|_| {})?;
+        ComputedPlan {
+            result,
+            beams: doses,
+            ..
+        } = compute_in(&graph, &case, engine, settings, control, &|_| {})?;
         (result.factor, result.factor_uncertainty_percent) = (factor, uncertainty);
     }
     let beams = doses.iter().map(|query| {
-        let Shown::Beam(number) = query.what else { return Ok(None) };
-        Ok(Some((number, Dose::clone(&graph.full(&**query, control)?.dose))))
+        let Shown::Beam(number) = query.what else {
+            return Ok(None);
+        };
+        Ok(Some((
+            number,
+            Dose::clone(&graph.full(&**query, control)?.dose),
+        )))
     });
     let beams = beams.collect::<Result<Vec<Option<(u32, Dose)>>, Failure>>()?;
     Ok((result, beams.into_iter().flatten().collect()))
@@ -220,7 +284,10 @@ pub fn compute_written_plan(
 
 /// A case with this plan alone, its monitor units rounded as its file holds them.
 fn case_as_written(case: &Case, plan: &Plan) -> Case {
-    Case { plans: vec![Arc::new(plan_as_written(plan))], ..case.clone() }
+    Case {
+        plans: vec![Arc::new(plan_as_written(plan))],
+        ..case.clone()
+    }
 }
 
 /// A computed plan with its queries in the graph.
@@ -254,30 +321,49 @@ fn compute_with(
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<ComputedPlan, Failure> {
     let settings = &settings.by(engine.kind());
-    let plan = case.plans.first().map(Arc::clone).ok_or_else(|| Failure::Here(case.no_plan()))?;
-    let ct = case.ct.as_ref().ok_or_else(|| Failure::here("there is no CT"))?;
+    let plan = case
+        .plans
+        .first()
+        .map(Arc::clone)
+        .ok_or_else(|| Failure::Here(case.no_plan()))?;
+    let ct = case
+        .ct
+        .as_ref()
+        .ok_or_else(|| Failure::here("there is no CT"))?;
     let computed: Vec<_> = plan.beams.iter().filter(|b| is_computed(b)).collect();
     if computed.is_empty() {
         return Err(Failure::Here(no_beams(&plan)));
     }
     // Contradictions are refused before anything is computed.
-    if let Some(why) = computed.iter().find_map(|beam| contradiction(&plan, beam, ct)) {
+    if let Some(why) = computed
+        .iter()
+        .find_map(|beam| contradiction(&plan, beam, ct))
+    {
         return Err(Failure::here(why));
     }
     let access = GraphAccess { graph, control };
-    let densities = Densities::new(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
+    let densities =
+        Densities::new(case, settings).ok_or(Failure::Here("there is no CT".to_owned()))?;
     let ready = access.answer(&densities)?;
     let mut remarks = [ready.remarks(), ready.hu_remarks()].concat();
     remarks.extend(given_words(&case.structures, Some(&plan)));
-    remarks.extend(why_left_out(&plan).into_iter().map(|why| format!("left out: {why}")));
-    let beams: Vec<DoseOfBeam> =
-        computed.iter().map(|beam| DoseOfBeam::new(&densities, &plan, beam, settings, None)).collect();
+    remarks.extend(
+        why_left_out(&plan)
+            .into_iter()
+            .map(|why| format!("left out: {why}")),
+    );
+    let beams: Vec<DoseOfBeam> = computed
+        .iter()
+        .map(|beam| DoseOfBeam::new(&densities, &plan, beam, settings, None))
+        .collect();
     let (run, mut facts) = match engine {
         Engine::ByBeam(_) => (None, access.beams(&plan, &beams, settings.device, tell)?),
         Engine::Mccs(how) => {
             let keep = Arc::default();
             let run = RunOfPlan::new(&densities, &plan, settings, Some(how), 1, &keep, None);
-            let run = run.ok_or_else(|| Failure::Here(no_beams(&plan)))?.of_parts(parts.cloned());
+            let run = run
+                .ok_or_else(|| Failure::Here(no_beams(&plan)))?
+                .of_parts(parts.cloned());
             let facts = access.run(&run, tell)?;
             (Some((run, None)), facts)
         }
@@ -286,15 +372,23 @@ fn compute_with(
         Some(_) => Vec::new(),
         None => computed
             .iter()
-            .filter_map(|beam| DoseOfPlan::of_plan(case, &plan, Some(beam.number), &beams, None, None))
+            .filter_map(|beam| {
+                DoseOfPlan::of_plan(case, &plan, Some(beam.number), &beams, None, None)
+            })
             .map(|query| Shared::new(query, None))
             .collect(),
     };
     let dose_of = DoseOfPlan::of_plan(case, &plan, None, &beams, run, None);
     let dose_of = Shared::new(dose_of.ok_or_else(|| Failure::Here(no_beams(&plan)))?, None);
     let summed = access.answer(&*dose_of)?;
-    let dose = Dose { label: plan.name.clone(), ..Dose::clone(&summed.dose) };
-    facts.beam_doses.iter_mut().for_each(|b| b.gy *= summed.factor);
+    let dose = Dose {
+        label: plan.name.clone(),
+        ..Dose::clone(&summed.dose)
+    };
+    facts
+        .beam_doses
+        .iter_mut()
+        .for_each(|b| b.gy *= summed.factor);
     if let Some(certainty) = &mut facts.certainty {
         let times = f64::from(plan.fractions) * summed.factor;
         certainty.sigma_gy = scaled(&certainty.sigma_gy, times as f32);
@@ -302,14 +396,22 @@ fn compute_with(
     remarks.extend(facts.warnings);
     remarks.extend(dose.remarks.iter().cloned());
     if !dose.caveats.is_empty() {
-        remarks.push(format!("the dose is {}: {}", dose.status_text(), ways_out(&dose.caveats)));
+        remarks.push(format!(
+            "the dose is {}: {}",
+            dose.status_text(),
+            ways_out(&dose.caveats)
+        ));
     }
     let mut plan = Arc::unwrap_or_clone(plan);
     plan.beams.iter_mut().for_each(|b| b.mu *= summed.factor);
     let dvhs = access.dvhs(case, &dose_of)?;
     let target = target_of(&plan, &case.structures);
     let target_dvh = target.and_then(|t| dvhs.iter().find(|(s, _)| s.number == t.number));
-    let figures = PlanFigures::new(&plan, &dose, target_dvh.map(|(s, d)| (s.name.as_str(), &**d)));
+    let figures = PlanFigures::new(
+        &plan,
+        &dose,
+        target_dvh.map(|(s, d)| (s.name.as_str(), &**d)),
+    );
     let result = PlanResult {
         dose,
         plan,
@@ -322,7 +424,11 @@ fn compute_with(
         beam_doses: facts.beam_doses,
         remarks,
     };
-    Ok(ComputedPlan { result, whole: dose_of, beams: by_beam })
+    Ok(ComputedPlan {
+        result,
+        whole: dose_of,
+        beams: by_beam,
+    })
 }
 
 /// Receipts, warnings and beam doses of the added doses.
@@ -372,18 +478,36 @@ impl GraphAccess<'_> {
         let mut facts = DoseFacts::default();
         for query in beams {
             let BeamResult { dose, .. } = self.answer(query)?;
-            let Some(beam) = plan.beams.iter().find(|b| b.number == query.inputs().beam.number) else {
+            let Some(beam) = plan
+                .beams
+                .iter()
+                .find(|b| b.number == query.inputs().beam.number)
+            else {
                 continue;
             };
             if let Some(receipt) = &dose.receipt {
-                facts.warnings.extend(receipt.warnings.iter().map(|warning| warning_of_beam(beam, warning)));
+                facts.warnings.extend(
+                    receipt
+                        .warnings
+                        .iter()
+                        .map(|warning| warning_of_beam(beam, warning)),
+                );
                 facts.receipts.push(Arc::clone(receipt));
             }
-            facts.warnings.extend(most_mu_remark(beam).map(|warning| warning_of_beam(beam, &warning)));
+            facts
+                .warnings
+                .extend(most_mu_remark(beam).map(|warning| warning_of_beam(beam, &warning)));
             let point_mm = beam.isocentre_mm;
-            let isocentre_gy = dose.gy.trilinear(point_mm).map(f64::from).filter(|gy| gy.is_finite());
-            let beam_dose =
-                isocentre_gy.map(|gy| BeamDose { beam: beam.number, point_mm, gy: gy * beam.mu / UNIT_MU });
+            let isocentre_gy = dose
+                .gy
+                .trilinear(point_mm)
+                .map(f64::from)
+                .filter(|gy| gy.is_finite());
+            let beam_dose = isocentre_gy.map(|gy| BeamDose {
+                beam: beam.number,
+                point_mm,
+                gy: gy * beam.mu / UNIT_MU,
+            });
             facts.beam_doses.extend(beam_dose);
         }
         Ok(facts)
@@ -400,7 +524,12 @@ impl GraphAccess<'_> {
         while let n = next.fetch_add(1, Ordering::Relaxed)
             && let Some(beam) = beams.get(n)
         {
-            tell(&format!("beam {} of {}: {}", n + 1, beams.len(), beam.beam_name()));
+            tell(&format!(
+                "beam {} of {}: {}",
+                n + 1,
+                beams.len(),
+                beam.beam_name()
+            ));
             if self.answer(&beam.on(device)).is_err() {
                 // After a failure the other beams are not needed.
                 next.store(beams.len(), Ordering::Relaxed);
@@ -410,15 +539,24 @@ impl GraphAccess<'_> {
 
     /// Computes all beams in one run.
     fn run(&self, run: &RunOfPlan, tell: &(dyn Fn(&str) + Sync)) -> Result<DoseFacts, Failure> {
-        let (result, _) = self.graph.answer(run, Grade::Full, self.control, &mut |so_far| {
-            let certainty = &so_far.certainty;
-            let uncertainty =
-                certainty.uncertainty_percent.map_or_else(String::new, |u| format!(", {u:.2} %"));
-            let million = certainty.histories as f64 * 1e-6;
-            tell(&format!("{million:.1} million histories{uncertainty} ({})", so_far.dose.status));
-        })?;
+        let (result, _) = self
+            .graph
+            .answer(run, Grade::Full, self.control, &mut |so_far| {
+                let certainty = &so_far.certainty;
+                let uncertainty = certainty
+                    .uncertainty_percent
+                    .map_or_else(String::new, |u| format!(", {u:.2} %"));
+                let million = certainty.histories as f64 * 1e-6;
+                tell(&format!(
+                    "{million:.1} million histories{uncertainty} ({})",
+                    so_far.dose.status
+                ));
+            })?;
         let receipts: Vec<Arc<Receipt>> = result.dose.receipt.clone().into_iter().collect();
-        let warnings = receipts.iter().flat_map(|r| r.warnings.iter().cloned()).collect();
+        let warnings = receipts
+            .iter()
+            .flat_map(|r| r.warnings.iter().cloned())
+            .collect();
         Ok(DoseFacts {
             receipts,
             warnings,
@@ -427,10 +565,16 @@ impl GraphAccess<'_> {
         })
     }
 
-    fn dvhs(&self, case: &Case, dose: &Shared<DoseOfPlan>) -> Result<Vec<(Structure, Arc<Dvh>)>, Failure> {
+    fn dvhs(
+        &self,
+        case: &Case,
+        dose: &Shared<DoseOfPlan>,
+    ) -> Result<Vec<(Structure, Arc<Dvh>)>, Failure> {
         let mut dvhs = Vec::new();
         for structure in &case.structures.structures {
-            let Some(mask) = MaskOf::new(case, structure) else { continue };
+            let Some(mask) = MaskOf::new(case, structure) else {
+                continue;
+            };
             match self.answer(&DvhOf::new(mask, dose.clone(), None)) {
                 Ok(answer) => dvhs.push((structure.clone(), answer.dvh)),
                 Err(stopped @ Failure::Cancelled(_)) => return Err(stopped),

@@ -98,7 +98,11 @@ impl Priority {
     /// Sort key among the jobs of a frame.
     pub(super) fn order(self, grade: Grade, key: ResultKey) -> impl Ord + use<> {
         let (group, number) = key;
-        let turn = if matches!(self, Self::Doses(_)) { Self::Doses(0) } else { self };
+        let turn = if matches!(self, Self::Doses(_)) {
+            Self::Doses(0)
+        } else {
+            self
+        };
         (self.is_full_dose(grade), turn, group, self, number)
     }
 

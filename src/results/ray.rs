@@ -27,6 +27,11 @@ impl Query for RayOfBeam {
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Self::Answer, Failure> {
         let ready = inputs.get(&self.densities)?;
-        Ok(central_ray(&ready, self.densities.ct(), self.source_mm, self.isocentre_mm))
+        Ok(central_ray(
+            &ready,
+            self.densities.ct(),
+            self.source_mm,
+            self.isocentre_mm,
+        ))
     }
 }

@@ -70,12 +70,20 @@ impl MetricOf {
             projection,
             poses: vec![Pose::default()],
             pose_centre_mm: self.centre_mm,
-            integrator: Integrator::Trilinear { step_mm: Some(RANGE_STEP_MM) },
-            pixels: Pixels::Subset { region: None, count, spread: Spread::LowDiscrepancy, seed: 1 },
+            integrator: Integrator::Trilinear {
+                step_mm: Some(RANGE_STEP_MM),
+            },
+            pixels: Pixels::Subset {
+                region: None,
+                count,
+                spread: Spread::LowDiscrepancy,
+                seed: 1,
+            },
         };
         let drr = drr(&request, &Compute::Cpu, inputs.control());
         inputs.control().check()?;
-        drr.map(|drr| range_of(drr.integrals)).map_err(Failure::here)
+        drr.map(|drr| range_of(drr.integrals))
+            .map_err(Failure::here)
     }
 }
 
@@ -100,18 +108,34 @@ impl Query for MetricOf {
 
     /// Without a card it has the other thread to itself.
     fn lane(&self, _: Grade) -> Lane {
-        if self.device.is_for_cuda() { Lane::Device } else { Lane::Host }
+        if self.device.is_for_cuda() {
+            Lane::Device
+        } else {
+            Lane::Host
+        }
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<MetricReady, Failure> {
-        let Self { attenuation, views, centre_mm, metric, device } = self;
-        let ranges = views.iter().map(|view| self.range(view.radiograph.projection, inputs));
+        let Self {
+            attenuation,
+            views,
+            centre_mm,
+            metric,
+            device,
+        } = self;
+        let ranges = views
+            .iter()
+            .map(|view| self.range(view.radiograph.projection, inputs));
         let ranges = ranges.collect::<Result<_, _>>()?;
         let device = device.resolve_for_cuda().map_err(Failure::here)?;
         let attenuation = inputs.get(attenuation)?;
         let cache = inputs.control().cache();
-        let evaluator = MetricEvaluator::new(&attenuation, views, *centre_mm, *metric, &device, cache);
-        Ok(MetricReady { evaluator: Arc::new(evaluator.map_err(Failure::here)?), ranges })
+        let evaluator =
+            MetricEvaluator::new(&attenuation, views, *centre_mm, *metric, &device, cache);
+        Ok(MetricReady {
+            evaluator: Arc::new(evaluator.map_err(Failure::here)?),
+            ranges,
+        })
     }
 }
 
@@ -143,7 +167,10 @@ impl Query for MetricAtPose {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Option<f64>, Failure> {
-        Ok(inputs.get(&*self.metric)?.evaluator.value(&self.pose, inputs.control())?)
+        Ok(inputs
+            .get(&*self.metric)?
+            .evaluator
+            .value(&self.pose, inputs.control())?)
     }
 }
 
@@ -158,13 +185,28 @@ mod tests {
 
     /// A block of bone off the middle of air.
     fn attenuation(mev: f64) -> AttenuationOf {
-        let grid = Grid::axis_aligned(DVec3::splat(-57.0), DVec3::splat(6.0), [20; 3]).expect("a grid");
+        let grid =
+            Grid::axis_aligned(DVec3::splat(-57.0), DVec3::splat(6.0), [20; 3]).expect("a grid");
         let offsets_mm = (0..grid.len())
             .map(|n| grid.centre_mm(n % 20, n / 20 % 20, n / 400) - DVec3::new(12.0, -6.0, 9.0));
-        let hu = offsets_mm.map(|mm| if mm.abs().max_element() < 24.0 { 700.0 } else { -1000.0 }).collect();
-        let ct = Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), hu)), PatientPosition::Hfs);
+        let hu = offsets_mm
+            .map(|mm| {
+                if mm.abs().max_element() < 24.0 {
+                    700.0
+                } else {
+                    -1000.0
+                }
+            })
+            .collect();
+        let ct = Ct::unnamed(
+            Arc::new(Volume::new(Arc::new(grid), hu)),
+            PatientPosition::Hfs,
+        );
         let curve = AttenuationCurve::new(CurveKind::Water, &HuTable::shipped_default(), mev);
-        AttenuationOf { ct: Arc::new(ct), curve }
+        AttenuationOf {
+            ct: Arc::new(ct),
+            curve,
+        }
     }
 
     fn metric(graph: &Graph, attenuation: &AttenuationOf, pose: Pose) -> MetricOf {
@@ -172,8 +214,8 @@ mod tests {
         let volume = graph.full(attenuation, &control).expect("an attenuation");
         let setup = simulate::imager(0.0, PatientPosition::Hfs, DVec3::ZERO);
         let exposure = simulate::Exposure::default();
-        let xray =
-            simulate::xray(&volume, setup, pose, &exposure, &Compute::Cpu, &control).expect("an X-ray");
+        let xray = simulate::xray(&volume, setup, pose, &exposure, &Compute::Cpu, &control)
+            .expect("an X-ray");
         MetricOf {
             attenuation: attenuation.clone(),
             views: vec![View::new(Arc::new(xray))],
@@ -184,7 +226,15 @@ mod tests {
     }
 
     fn metric_at(graph: &Graph, metric: &Shared<MetricOf>, pose: Pose) -> Option<f64> {
-        graph.full(&MetricAtPose { metric: metric.clone(), pose }, &JobControl::new()).expect("a value")
+        graph
+            .full(
+                &MetricAtPose {
+                    metric: metric.clone(),
+                    pose,
+                },
+                &JobControl::new(),
+            )
+            .expect("a value")
     }
 
     #[test]
@@ -197,9 +247,16 @@ mod tests {
         let query = Shared::new(query, None);
         let [hidden_value, planned_value] =
             [hidden, Pose::default()].map(|pose| metric_at(&graph, &query, pose).expect("defined"));
-        assert!(hidden_value > 0.95 && hidden_value > planned_value + 0.02, "{hidden_value} {planned_value}");
+        assert!(
+            hidden_value > 0.95 && hidden_value > planned_value + 0.02,
+            "{hidden_value} {planned_value}"
+        );
         let far = Pose::new([500.0, 0.0, 0.0], [0.0; 3]);
-        assert_eq!(metric_at(&graph, &query, far), None, "nothing of the CT is seen");
+        assert_eq!(
+            metric_at(&graph, &query, far),
+            None,
+            "nothing of the CT is seen"
+        );
     }
 
     #[test]
@@ -207,7 +264,10 @@ mod tests {
         let graph = Graph::default();
         let (first, other) = (attenuation(0.07), attenuation(0.07));
         assert!(first == first.clone() && first != other, "another CT");
-        let harder = AttenuationOf { curve: attenuation(0.1).curve, ..first.clone() };
+        let harder = AttenuationOf {
+            curve: attenuation(0.1).curve,
+            ..first.clone()
+        };
         assert!(first != harder && graph.full(&first, &JobControl::new()).is_ok());
         let query = metric(&graph, &first, Pose::default());
         let part = query.views[0].clone().within(10..400, 10..300);
@@ -215,9 +275,25 @@ mod tests {
             query == query.clone() && query != metric(&graph, &first, Pose::default()),
             "another picture"
         );
-        let query_of_part = MetricOf { views: vec![part.clone()], ..query.clone() };
-        assert!(query != query_of_part && query_of_part == MetricOf { views: vec![part], ..query.clone() });
-        assert_ne!(query, MetricOf { metric: Metric::RankCorrelation, ..query.clone() });
+        let query_of_part = MetricOf {
+            views: vec![part.clone()],
+            ..query.clone()
+        };
+        assert!(
+            query != query_of_part
+                && query_of_part
+                    == MetricOf {
+                        views: vec![part],
+                        ..query.clone()
+                    }
+        );
+        assert_ne!(
+            query,
+            MetricOf {
+                metric: Metric::RankCorrelation,
+                ..query.clone()
+            }
+        );
     }
 
     #[test]
@@ -227,10 +303,19 @@ mod tests {
         let projection = query.views[0].radiograph.projection;
         let values = vec![3.0; projection.pixels()];
         let flat = Radiograph::new(values, PixelMeaning::Attenuation, projection, "flat.png");
-        let query = MetricOf { views: vec![View::new(Arc::new(flat))], ..query };
+        let query = MetricOf {
+            views: vec![View::new(Arc::new(flat))],
+            ..query
+        };
         let failed = graph.full(&query, &control).expect_err("one value");
-        assert!(matches!(&failed, Failure::Here(why) if why.contains("flat.png")), "{failed}");
-        let at_pose = MetricAtPose { metric: Shared::new(query, None), pose: Pose::default() };
+        assert!(
+            matches!(&failed, Failure::Here(why) if why.contains("flat.png")),
+            "{failed}"
+        );
+        let at_pose = MetricAtPose {
+            metric: Shared::new(query, None),
+            pose: Pose::default(),
+        };
         assert!(
             matches!(graph.full(&at_pose, &control), Err(Failure::Below(why)) if why.contains("same value"))
         );

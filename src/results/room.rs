@@ -41,7 +41,9 @@ fn step_mm(mask: &Mask) -> f64 {
     let longest = sides.iter().copied().fold(0.0, f64::max);
     let shortest = sides.iter().copied().fold(f64::INFINITY, f64::min);
     let [min_mm, max_mm] = STEP_MM;
-    (longest / 40.0).clamp(min_mm, max_mm).min((shortest / 4.0).max(min_mm))
+    (longest / 40.0)
+        .clamp(min_mm, max_mm)
+        .min((shortest / 4.0).max(min_mm))
 }
 
 fn length_mm(mask: &Mask, axis: usize) -> f64 {
@@ -74,7 +76,11 @@ impl Query for IsodoseOf {
 
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<Mesh>, Failure> {
         let summed = inputs.get(&*self.dose)?;
-        Ok(Arc::new(Mesh::of_level(&summed.dose.gy, self.gy, ISODOSE_STEP_MM)))
+        Ok(Arc::new(Mesh::of_level(
+            &summed.dose.gy,
+            self.gy,
+            ISODOSE_STEP_MM,
+        )))
     }
 }
 
@@ -115,13 +121,18 @@ impl Query for ClearanceOf {
             couch.extend(inputs.get(part)?.corners_mm());
         }
         if self.couch.is_empty() {
-            couch = CouchTop::below(&surface, self.position).map(|top| top.points_mm()).unwrap_or_default();
+            couch = CouchTop::below(&surface, self.position)
+                .map(|top| top.points_mm())
+                .unwrap_or_default();
         }
         let mut beams = Vec::with_capacity(self.beams.len());
         for path in &self.beams {
             inputs.control().check()?;
-            let clearance =
-                BeamClearance { beam: path.beam, body: path.closest(&body), couch: path.closest(&couch) };
+            let clearance = BeamClearance {
+                beam: path.beam,
+                body: path.closest(&body),
+                couch: path.closest(&couch),
+            };
             beams.push(clearance);
         }
         Ok(beams.into())

@@ -6,8 +6,8 @@ use super::monte_carlo::{Certainty, RunInputs};
 use super::patient::Densities;
 use super::shared::Shared;
 use analysis::{
-    Certainty as Certain, MonteCarlo, Ready, RunDose, Spread, beam_caveats, caveats_of, contradiction,
-    is_computed, mccs_of_plan, part_of_plan,
+    Certainty as Certain, MonteCarlo, Ready, RunDose, Spread, beam_caveats, caveats_of,
+    contradiction, is_computed, mccs_of_plan, part_of_plan,
 };
 use case::{Beam, Dose, DoseStatus, Plan, Receipt};
 use engine::histories::{HistoriesDose, Next, PartTally, RunPart};
@@ -60,8 +60,9 @@ impl RunOfPlan {
         let densities = met.into_iter().next().unwrap_or_else(|| densities.clone());
         let inputs = RunInputs::new(&densities.inputs, plan, settings, how?);
         let inputs = Shared::new(inputs, previous.map(|previous| &previous.inputs));
-        let number =
-            previous.filter(|previous| previous.inputs == inputs).map_or(number, |previous| previous.number);
+        let number = previous
+            .filter(|previous| previous.inputs == inputs)
+            .map_or(number, |previous| previous.number);
         (!inputs.beams.is_empty()).then(|| Self {
             inputs,
             densities,
@@ -80,7 +81,13 @@ impl RunOfPlan {
 
     /// The densities, and the plan with the beams of the run.
     fn prepared(&self, inputs: &Access<'_>) -> Result<(Ready, Plan), Failure> {
-        let Self { inputs: run_inputs, densities, plan, boluses_differ, .. } = self;
+        let Self {
+            inputs: run_inputs,
+            densities,
+            plan,
+            boluses_differ,
+            ..
+        } = self;
         if *boluses_differ {
             let why = "its beams have different boluses, and a Monte Carlo run counts all beams with the same: give them the \
                        same, or compute with collapsed cone";
@@ -93,17 +100,28 @@ impl RunOfPlan {
         }
         let mut plan = Plan::new(
             &plan.name,
-            run_inputs.beams.first().and_then(|b| b.machine.as_deref()).unwrap_or_default(),
+            run_inputs
+                .beams
+                .first()
+                .and_then(|b| b.machine.as_deref())
+                .unwrap_or_default(),
         );
         plan.position = run_inputs.position;
-        plan.beams = run_inputs.beams.iter().map(|beam| self.named(beam)).collect();
+        plan.beams = run_inputs
+            .beams
+            .iter()
+            .map(|beam| self.named(beam))
+            .collect();
         Ok((ready, plan))
     }
 
     /// A beam of the run with the name that it has in the plan.
     fn named(&self, beam: &Beam) -> Beam {
         let in_plan = self.plan.beams.iter().find(|b| b.number == beam.number);
-        Beam { name: in_plan.map(|b| b.name.clone()).unwrap_or_default(), ..beam.clone() }
+        Beam {
+            name: in_plan.map(|b| b.name.clone()).unwrap_or_default(),
+            ..beam.clone()
+        }
     }
 
     pub fn inputs(&self) -> &Shared<RunInputs> {
@@ -122,8 +140,16 @@ impl RunOfPlan {
         histories: u64,
     ) -> RunResult {
         let spread = Spread::new(Arc::clone(&dose.gy), Arc::clone(sigma_gy));
-        let certainty = Certainty { spread, uncertainty_percent: percent, histories };
-        RunResult { dose: Arc::new(dose), certainty: Arc::new(certainty), ended: None }
+        let certainty = Certainty {
+            spread,
+            uncertainty_percent: percent,
+            histories,
+        };
+        RunResult {
+            dose: Arc::new(dose),
+            certainty: Arc::new(certainty),
+            ended: None,
+        }
     }
 }
 
@@ -160,7 +186,13 @@ impl Query for RunOfPlan {
     }
 
     fn answer(&self, inputs: &Access<'_>) -> Result<RunResult, Failure> {
-        let Self { inputs: run_inputs, number, keep, parts, .. } = self;
+        let Self {
+            inputs: run_inputs,
+            number,
+            keep,
+            parts,
+            ..
+        } = self;
         let (ready, plan) = self.prepared(inputs)?;
         let caveats: Vec<Vec<String>> = run_inputs.beams.iter().map(caveats_so_far).collect();
         let mut show = |so_far: &HistoriesDose| {
@@ -177,26 +209,53 @@ impl Query for RunOfPlan {
                 remarks: ready.reservations().remarks.clone(),
                 part: None,
             };
-            let result = self.result(dose, &so_far.sigma_gy, so_far.uncertainty_percent, so_far.histories);
+            let result = self.result(
+                dose,
+                &so_far.sigma_gy,
+                so_far.uncertainty_percent,
+                so_far.histories,
+            );
             inputs.publish(self, result);
             Next::GoOn
         };
         let computation = run_inputs.settings.computation();
         let (how, parts) = (run_inputs.how, parts.as_deref());
-        let run_dose = mccs_of_plan(&plan, &ready, computation, how, parts, inputs.control(), &mut show);
+        let run_dose = mccs_of_plan(
+            &plan,
+            &ready,
+            computation,
+            how,
+            parts,
+            inputs.control(),
+            &mut show,
+        );
         inputs.control().check()?;
         let RunDose { dose, certainty } =
             run_dose.map_err(|e| Failure::Here(format!("{}: {e}", self.name())))?;
-        let Certain { sigma_gy, uncertainty_percent, histories, .. } = &certainty;
+        let Certain {
+            sigma_gy,
+            uncertainty_percent,
+            histories,
+            ..
+        } = &certainty;
         let result = self.result(dose, sigma_gy, *uncertainty_percent, *histories);
-        Ok(RunResult { ended: Some(Arc::new(certainty)), ..result })
+        Ok(RunResult {
+            ended: Some(Arc::new(certainty)),
+            ..result
+        })
     }
 }
 
 /// Caveats of an intermediate dose; without its machine only the parts that no engine models.
 fn caveats_so_far(beam: &Beam) -> Vec<String> {
-    let machine = beam.machine.as_deref().and_then(|name| Machine::resolve(name).ok());
-    machine.map_or_else(|| beam.not_modelled.clone(), |machine| beam_caveats(beam, &machine))
+    let machine = beam
+        .machine
+        .as_deref()
+        .and_then(|name| Machine::resolve(name).ok());
+    machine.map_or_else(
+        || beam.not_modelled.clone(),
+        |machine| beam_caveats(beam, &machine),
+    )
 }
 
 /// The sums of a part of a run's histories.
@@ -220,8 +279,17 @@ impl Query for PartOfRun {
     fn answer(&self, inputs: &Access<'_>) -> Result<Arc<PartTally>, Failure> {
         let (ready, plan) = self.run.prepared(inputs)?;
         let RunInputs { settings, how, .. } = &*self.run.inputs;
-        let tally = part_of_plan(&plan, &ready, settings.computation(), *how, self.part, inputs.control());
+        let tally = part_of_plan(
+            &plan,
+            &ready,
+            settings.computation(),
+            *how,
+            self.part,
+            inputs.control(),
+        );
         inputs.control().check()?;
-        tally.map(Arc::new).map_err(|e| Failure::Here(format!("{}: {e}", self.name())))
+        tally
+            .map(Arc::new)
+            .map_err(|e| Failure::Here(format!("{}: {e}", self.name())))
     }
 }

@@ -17,7 +17,10 @@ impl<T> Clone for Shared<T> {
 impl<T: PartialEq> Shared<T> {
     /// `previous` itself where it is equal: later comparisons with it are quick.
     pub fn new(value: T, previous: Option<&Self>) -> Self {
-        previous.filter(|previous| *previous.0 == value).cloned().unwrap_or_else(|| Self(Arc::new(value)))
+        previous
+            .filter(|previous| *previous.0 == value)
+            .cloned()
+            .unwrap_or_else(|| Self(Arc::new(value)))
     }
 }
 

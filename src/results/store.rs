@@ -28,7 +28,13 @@ pub struct JobTarget {
 impl JobTarget {
     pub fn new<Q: Query>(key: ResultKey, grade: Grade) -> Self {
         let listed = Q::LISTED && grade == Grade::Full;
-        Self { kind: TypeId::of::<Q>(), at: key, grade, priority: Q::PRIORITY, listed }
+        Self {
+            kind: TypeId::of::<Q>(),
+            at: key,
+            grade,
+            priority: Q::PRIORITY,
+            listed,
+        }
     }
 
     pub fn is<Q: Query>(&self) -> bool {
@@ -63,7 +69,12 @@ trait AnyNode: Any + Debug + Send {
     fn begin_next_state(&mut self, moving: bool);
     fn place(&self, key: ResultKey, grade: Grade) -> JobTarget;
     fn grades(&self) -> &'static [Grade];
-    fn job(&mut self, graph: &Arc<Graph>, target: JobTarget, is_quick: bool) -> Option<Task<Delivery>>;
+    fn job(
+        &mut self,
+        graph: &Arc<Graph>,
+        target: JobTarget,
+        is_quick: bool,
+    ) -> Option<Task<Delivery>>;
 }
 
 impl<Q: Query> AnyNode for Node<Q> {
@@ -107,7 +118,10 @@ impl<Q: Query> AnyNode for Node<Q> {
     }
 
     fn evict_unused(&self, results: &Results, are_under_way: bool) {
-        let wanted: Vec<&Q> = results.each::<Q>().flat_map(|(_, node)| node.wanted(are_under_way)).collect();
+        let wanted: Vec<&Q> = results
+            .each::<Q>()
+            .flat_map(|(_, node)| node.wanted(are_under_way))
+            .collect();
         results.graph.retain(|query: &Q| wanted.contains(&query));
     }
 
@@ -119,11 +133,21 @@ impl<Q: Query> AnyNode for Node<Q> {
         Q::GRADES
     }
 
-    fn job(&mut self, graph: &Arc<Graph>, target: JobTarget, is_quick: bool) -> Option<Task<Delivery>> {
+    fn job(
+        &mut self,
+        graph: &Arc<Graph>,
+        target: JobTarget,
+        is_quick: bool,
+    ) -> Option<Task<Delivery>> {
         if !self.now()?.may_begin(graph) {
             return None;
         }
-        Some(job(self.request(target.grade)?, Arc::clone(graph), target, is_quick))
+        Some(job(
+            self.request(target.grade)?,
+            Arc::clone(graph),
+            target,
+            is_quick,
+        ))
     }
 }
 
@@ -134,7 +158,13 @@ fn job<Q: Query>(query: Q, graph: Arc<Graph>, place: JobTarget, is_quick: bool) 
     let (name, lane) = (query.job_name(grade), query.lane(grade));
     let work = move |control: &JobControl, partial: &mut dyn FnMut(Delivery)| {
         let answer = graph.answer(&query, grade, control, &mut |answer| {
-            partial(delivery(&query, &graph, place, Ok((answer.clone(), Grade::Preview)), true));
+            partial(delivery(
+                &query,
+                &graph,
+                place,
+                Ok((answer.clone(), Grade::Preview)),
+                true,
+            ));
         });
         if let Err(Failure::Cancelled(cancelled)) = &answer {
             return Err(*cancelled);
@@ -151,7 +181,11 @@ fn job<Q: Query>(query: Q, graph: Arc<Graph>, place: JobTarget, is_quick: bool) 
     } else {
         Task::restartable(name, move |control| work(control, &mut |_| {}))
     };
-    let task = if Q::RUNS_IN_PARALLEL { task.side_by_side() } else { task };
+    let task = if Q::RUNS_IN_PARALLEL {
+        task.side_by_side()
+    } else {
+        task
+    };
     task.on(lane)
 }
 
@@ -173,7 +207,10 @@ fn delivery<Q: Query>(
             Err(Failure::Below(why)) => Some((why.clone(), false)),
             _ => None,
         },
-        receipt: answer.as_ref().ok().and_then(|(answer, _)| Q::receipt(answer)),
+        receipt: answer
+            .as_ref()
+            .ok()
+            .and_then(|(answer, _)| Q::receipt(answer)),
         take: Box::new(move |results: &mut Results| match answer {
             Ok((answer, grade)) => {
                 results.entry::<Q>(place.at).receive(query, grade, answer);
@@ -201,7 +238,10 @@ pub struct Delivery {
 
 impl Debug for Delivery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Delivery").field("place", &self.place).field("failure", &self.failure).finish()
+        f.debug_struct("Delivery")
+            .field("place", &self.place)
+            .field("failure", &self.failure)
+            .finish()
     }
 }
 
@@ -217,29 +257,43 @@ impl Results {
     }
 
     pub fn node<Q: Query>(&self, key: ResultKey) -> Option<&Node<Q>> {
-        self.nodes.get(&(TypeId::of::<Q>(), key))?.as_any().downcast_ref()
+        self.nodes
+            .get(&(TypeId::of::<Q>(), key))?
+            .as_any()
+            .downcast_ref()
     }
 
     /// The node at a place; a new one where it is missing.
     pub fn entry<Q: Query>(&mut self, key: ResultKey) -> &mut Node<Q> {
-        let node =
-            self.nodes.entry((TypeId::of::<Q>(), key)).or_insert_with(|| Box::new(Node::<Q>::default()));
-        node.as_any_mut().downcast_mut().expect("nodes lie under the type of their query")
+        let node = self
+            .nodes
+            .entry((TypeId::of::<Q>(), key))
+            .or_insert_with(|| Box::new(Node::<Q>::default()));
+        node.as_any_mut()
+            .downcast_mut()
+            .expect("nodes lie under the type of their query")
     }
 
     /// All nodes of a kind.
     pub fn each<Q: Query>(&self) -> impl Iterator<Item = (ResultKey, &Node<Q>)> {
         let kind = TypeId::of::<Q>();
-        let nodes = self.nodes.range((kind, (0, 0))..=(kind, (u8::MAX, u32::MAX)));
+        let nodes = self
+            .nodes
+            .range((kind, (0, 0))..=(kind, (u8::MAX, u32::MAX)));
         nodes.filter_map(|((_, key), node)| Some((*key, node.as_any().downcast_ref()?)))
     }
 
     /// Removes the unused nodes of a kind.
     pub fn keep_only<Q: Query>(&mut self, keep: impl Fn(ResultKey) -> bool) {
-        let gone: Vec<ResultKey> = self.each::<Q>().map(|(key, _)| key).filter(|key| !keep(*key)).collect();
+        let gone: Vec<ResultKey> = self
+            .each::<Q>()
+            .map(|(key, _)| key)
+            .filter(|key| !keep(*key))
+            .collect();
         for key in gone {
             self.nodes.remove(&(TypeId::of::<Q>(), key));
-            self.left.extend([Grade::Preview, Grade::Full].map(|grade| JobTarget::new::<Q>(key, grade)));
+            self.left
+                .extend([Grade::Preview, Grade::Full].map(|grade| JobTarget::new::<Q>(key, grade)));
         }
     }
 
@@ -262,7 +316,9 @@ impl Results {
 
     /// The jobs of the current state are about to be requested; `moving`: during a drag.
     pub fn begin_next_state(&mut self, moving: bool) {
-        self.nodes.values_mut().for_each(|node| node.begin_next_state(moving));
+        self.nodes
+            .values_mut()
+            .for_each(|node| node.begin_next_state(moving));
     }
 
     /// Places of removed nodes: their jobs have nobody to answer to.
@@ -272,10 +328,9 @@ impl Results {
 
     /// Places whose full job answers an earlier query.
     pub fn take_superseded(&mut self) -> Vec<JobTarget> {
-        let superseded = self
-            .nodes
-            .iter_mut()
-            .filter_map(|(&(_, key), node)| node.take_superseded().then(|| node.place(key, Grade::Full)));
+        let superseded = self.nodes.iter_mut().filter_map(|(&(_, key), node)| {
+            node.take_superseded().then(|| node.place(key, Grade::Full))
+        });
         superseded.collect()
     }
 
@@ -283,18 +338,23 @@ impl Results {
     /// requested.
     pub fn withdraw_full_doses(&mut self, group: u8) -> Vec<JobTarget> {
         let of_group = self.nodes.iter_mut().filter(|((_, key), _)| key.0 == group);
-        let withdrawn = of_group
-            .filter_map(|(&(_, key), node)| node.withdraw_full_dose().then(|| node.place(key, Grade::Full)));
+        let withdrawn = of_group.filter_map(|(&(_, key), node)| {
+            node.withdraw_full_dose()
+                .then(|| node.place(key, Grade::Full))
+        });
         withdrawn.collect()
     }
 
     /// The jobs that nodes may request, in the order of their priorities.
     pub fn jobs(&self) -> Vec<(Priority, JobTarget)> {
-        let targets = self
-            .nodes
-            .iter()
-            .flat_map(|(&(_, key), node)| node.grades().iter().map(move |grade| node.place(key, *grade)));
-        let mut jobs: Vec<_> = targets.filter_map(|target| Some((target.priority?, target))).collect();
+        let targets = self.nodes.iter().flat_map(|(&(_, key), node)| {
+            node.grades()
+                .iter()
+                .map(move |grade| node.place(key, *grade))
+        });
+        let mut jobs: Vec<_> = targets
+            .filter_map(|target| Some((target.priority?, target)))
+            .collect();
         jobs.sort_by_key(|(priority, target)| priority.order(target.grade, target.at));
         jobs
     }
@@ -309,7 +369,9 @@ impl Results {
     /// Receives the outcome of a job, unless it is of another case.
     pub fn receive(&mut self, delivery: Delivery) {
         if !Arc::ptr_eq(&delivery.graph, &self.graph)
-            || !self.nodes.contains_key(&(delivery.place.kind, delivery.place.at))
+            || !self
+                .nodes
+                .contains_key(&(delivery.place.kind, delivery.place.at))
         {
             return;
         }
@@ -321,7 +383,10 @@ impl Results {
 
     /// The user has cancelled a job: its result is not computed until it is requested again.
     pub fn cancelled(&mut self, place: JobTarget) {
-        if let Some(node) = self.nodes.get_mut(&(place.kind, place.at)).filter(|_| place.grade == Grade::Full)
+        if let Some(node) = self
+            .nodes
+            .get_mut(&(place.kind, place.at))
+            .filter(|_| place.grade == Grade::Full)
         {
             node.cancel(&self.graph);
             self.outdate();
@@ -341,13 +406,15 @@ impl Results {
     /// Requests cancelled or failed results again.
     pub fn forget_failures(&mut self) {
         self.graph.forget_failures();
-        self.nodes.values_mut().for_each(|node| node.forget_failure());
+        self.nodes
+            .values_mut()
+            .for_each(|node| node.forget_failure());
     }
 
     /// Places of all jobs that may be under way.
     pub fn places(&self) -> impl Iterator<Item = JobTarget> + '_ {
-        self.nodes
-            .iter()
-            .flat_map(|(&(_, key), node)| [Grade::Preview, Grade::Full].map(|grade| node.place(key, grade)))
+        self.nodes.iter().flat_map(|(&(_, key), node)| {
+            [Grade::Preview, Grade::Full].map(|grade| node.place(key, grade))
+        })
     }
 }

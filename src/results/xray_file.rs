@@ -42,7 +42,11 @@ impl XRayFileError {
 /// # Errors
 /// [`XRayFileError`] of its reader.
 pub fn declared_placement(path: &Path) -> Result<Placement, XRayFileError> {
-    Ok(if picture::is_picture(path) { picture::beside(path)? } else { read_placement(path)? })
+    Ok(if picture::is_picture(path) {
+        picture::beside(path)?
+    } else {
+        read_placement(path)?
+    })
 }
 
 /// An X-ray of DICOM or a picture with its geometry beside it; `placement` is what the user states of its place. The CT's patient
@@ -55,8 +59,14 @@ pub fn read_xray(
     placement: &Placement,
     ct: &Ct,
 ) -> Result<(Radiograph, Vec<Remark>), XRayFileError> {
-    let position = placement.position.or(declared_placement(path)?.position).unwrap_or(ct.position);
-    let placement = Placement { position: Some(position), ..placement.clone() };
+    let position = placement
+        .position
+        .or(declared_placement(path)?.position)
+        .unwrap_or(ct.position);
+    let placement = Placement {
+        position: Some(position),
+        ..placement.clone()
+    };
     if picture::is_picture(path) {
         return Ok((picture::read(path, &placement)?, Vec::new()));
     }
@@ -78,19 +88,37 @@ pub fn xray_of_case(
     // One of them is wrong, so the pose would be wrong.
     let said = placement.against(&declared_placement(path)?);
     if !said.is_empty() {
-        return Err(XRayFileError::Contradiction { path: path.to_owned(), said: said.join("; ") });
+        return Err(XRayFileError::Contradiction {
+            path: path.to_owned(),
+            said: said.join("; "),
+        });
     }
 
-    let first_beam = case.plans.iter().flat_map(|plan| &plan.beams).next().map(|beam| beam.isocentre_mm);
-    match (read_and_check(path, placement, case, ct, accepted), first_beam) {
-        (Err(first), Some(isocentre)) if placement.isocentre_mm.is_none() && first.is_about_place() => {
+    let first_beam = case
+        .plans
+        .iter()
+        .flat_map(|plan| &plan.beams)
+        .next()
+        .map(|beam| beam.isocentre_mm);
+    match (
+        read_and_check(path, placement, case, ct, accepted),
+        first_beam,
+    ) {
+        (Err(first), Some(isocentre))
+            if placement.isocentre_mm.is_none() && first.is_about_place() =>
+        {
             // Missing values are reported once.
-            let at_isocentre =
-                placement.or(&Placement { isocentre_mm: Some(isocentre), ..Placement::default() });
+            let at_isocentre = placement.or(&Placement {
+                isocentre_mm: Some(isocentre),
+                ..Placement::default()
+            });
             let placed = read_and_check(path, &at_isocentre, case, ct, accepted);
             let (image, mut said) = placed.map_err(|second| match second.is_about_place() {
                 true => second,
-                false => XRayFileError::WithIsocentre { first: Box::new(first), second: Box::new(second) },
+                false => XRayFileError::WithIsocentre {
+                    first: Box::new(first),
+                    second: Box::new(second),
+                },
             })?;
             let words = "the isocentre of the case's first beam is taken".to_owned();
             said.push(Remark::note(words, vec![image.label.clone()]));

@@ -28,10 +28,16 @@ pub fn set_leaves(
     let mut segments = segments.starts.iter().zip(segments.mu).peekable();
     for (n, (point, tips)) in beam.control_points.iter_mut().zip(tips).enumerate() {
         for (pair, leaf) in point.leaves_mm.iter_mut().enumerate() {
-            *leaf = rounded_tips(pair_tips(pair, &pairs, tips, limits.min_gap_mm), limits.min_gap_mm);
+            *leaf = rounded_tips(
+                pair_tips(pair, &pairs, tips, limits.min_gap_mm),
+                limits.min_gap_mm,
+            );
         }
-        point.meterset_weight =
-            if segments.peek().is_none() { 1.0 } else { meterset_weight(delivered_mu, total_mu) };
+        point.meterset_weight = if segments.peek().is_none() {
+            1.0
+        } else {
+            meterset_weight(delivered_mu, total_mu)
+        };
         if let Some((_, mu)) = segments.next_if(|(start, _)| **start == n) {
             delivered_mu += mu;
         }

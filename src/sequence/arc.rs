@@ -39,9 +39,18 @@ pub struct ArcStart {
 
 impl ArcStart {
     pub const ALL: [Self; 3] = [
-        Self { mirrored: false, flattened: 0.2 },
-        Self { mirrored: true, flattened: 0.2 },
-        Self { mirrored: false, flattened: 0.4 },
+        Self {
+            mirrored: false,
+            flattened: 0.2,
+        },
+        Self {
+            mirrored: true,
+            flattened: 0.2,
+        },
+        Self {
+            mirrored: false,
+            flattened: 0.4,
+        },
     ];
 }
 
@@ -49,10 +58,16 @@ impl ArcStart {
 pub fn arc_of(beam: &Beam) -> Option<GantryArc> {
     let start = beam.start()?;
     let stands = |point: &ControlPoint| {
-        let turns = [(point.collimator_deg, start.collimator_deg), (point.couch_deg, start.couch_deg)];
-        turns.iter().all(|(a, b)| turn_deg(*a, *b).abs() < bounds::SAME_DEG)
+        let turns = [
+            (point.collimator_deg, start.collimator_deg),
+            (point.couch_deg, start.couch_deg),
+        ];
+        turns
+            .iter()
+            .all(|(a, b)| turn_deg(*a, *b).abs() < bounds::SAME_DEG)
     };
-    beam.arc().filter(|arc| arc.span_deg() >= bounds::SAME_DEG && beam.control_points.iter().all(stands))
+    beam.arc()
+        .filter(|arc| arc.span_deg() >= bounds::SAME_DEG && beam.control_points.iter().all(stands))
 }
 
 /// Place of the gantry angle that is nearest to the middle between two control points; `None` where there are no angles.
@@ -66,13 +81,21 @@ pub fn nearest_angle([from, to]: [&ControlPoint; 2], angles_deg: &[f64]) -> Opti
 /// gantry turns meanwhile.
 #[must_use]
 pub fn from_angles(beam: &Beam, angles_deg: &[f64]) -> Beam {
-    let points =
-        beam.control_points.windows(2).filter(|pair| pair[1].meterset_weight > pair[0].meterset_weight);
+    let points = beam
+        .control_points
+        .windows(2)
+        .filter(|pair| pair[1].meterset_weight > pair[0].meterset_weight);
     let segment = |pair: &[ControlPoint]| {
         let nearest = nearest_angle([&pair[0], &pair[1]], angles_deg).map(|n| angles_deg[n]);
-        [0, 1].map(|n| ControlPoint { gantry_deg: nearest.unwrap_or(pair[n].gantry_deg), ..pair[n].clone() })
+        [0, 1].map(|n| ControlPoint {
+            gantry_deg: nearest.unwrap_or(pair[n].gantry_deg),
+            ..pair[n].clone()
+        })
     };
-    Beam { control_points: points.flat_map(segment).collect(), ..beam.clone() }
+    Beam {
+        control_points: points.flat_map(segment).collect(),
+        ..beam.clone()
+    }
 }
 
 /// Leaves of an arc for the maps of its sectors, beams in the order of its way.
@@ -96,7 +119,9 @@ fn leaves_on(
 ) -> Result<Beam, SequenceError> {
     let (leaves, delivery) = limits(beam, machine)?;
     let Some(way) = arc_of(beam).filter(|_| !sectors.is_empty()) else {
-        return Err(SequenceError::NoMap { beam: beam.name.clone() });
+        return Err(SequenceError::NoMap {
+            beam: beam.name.clone(),
+        });
     };
     let mut fields = Vec::new();
     for sector in sectors {
@@ -106,10 +131,19 @@ fn leaves_on(
             Err(why) => return Err(why),
         }
     }
-    let pairs =
-        fields.iter().flatten().map(Field::pairs).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
-    let Some(pairs) = pairs else { return Err(SequenceError::Empty { beam: beam.name.clone() }) };
-    let steps = (way.span_deg() / STEP_DEG / sectors.len() as f64).ceil().max(1.0) as usize;
+    let pairs = fields
+        .iter()
+        .flatten()
+        .map(Field::pairs)
+        .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+    let Some(pairs) = pairs else {
+        return Err(SequenceError::Empty {
+            beam: beam.name.clone(),
+        });
+    };
+    let steps = (way.span_deg() / STEP_DEG / sectors.len() as f64)
+        .ceil()
+        .max(1.0) as usize;
     // Angles are rounded.
     let step_deg = way.span_deg() / (steps * sectors.len()) as f64;
     let reach_mm = REACH * turning_reach_mm(step_deg, &delivery);
@@ -124,12 +158,26 @@ fn leaves_on(
     for (n, field) in fields.iter().enumerate() {
         let (sector_tips, sector_mu) = match field {
             Some(field) => {
-                let start = ArcStart { mirrored: start.mirrored != (n % 2 == 1), ..start };
-                slide(field, &pairs, SectorSteps { count: steps, reach_mm }, start)
+                let start = ArcStart {
+                    mirrored: start.mirrored != (n % 2 == 1),
+                    ..start
+                };
+                slide(
+                    field,
+                    &pairs,
+                    SectorSteps {
+                        count: steps,
+                        reach_mm,
+                    },
+                    start,
+                )
             }
             // Nothing is asked of a sector in the target's shadow: leaves stay closed where they are.
             None => {
-                let last = tips.last().cloned().unwrap_or_else(|| vec![closed_mm; pairs.len()]);
+                let last = tips
+                    .last()
+                    .cloned()
+                    .unwrap_or_else(|| vec![closed_mm; pairs.len()]);
                 (vec![last; steps + 1], 0.0)
             }
         };
@@ -156,16 +204,31 @@ fn leaves_on(
         leaves_mm: closed.clone(),
         ..begin.clone()
     };
-    let axis = sectors[0].fluence.as_ref().map_or(case::MlcAxis::X, |map| map.axis);
+    let axis = sectors[0]
+        .fluence
+        .as_ref()
+        .map_or(case::MlcAxis::X, |map| map.axis);
     let mut arc = Beam {
-        mlc: Some(Mlc { axis, boundaries_mm: leaves.boundaries_mm.clone() }),
+        mlc: Some(Mlc {
+            axis,
+            boundaries_mm: leaves.boundaries_mm.clone(),
+        }),
         fluence: None,
         control_points: (0..=mu.len()).map(point).collect(),
         dose_rate_mu_min: Some(delivery.dose_rate_mu_min),
         ..beam.clone()
     };
     let starts: Vec<usize> = (0..mu.len()).collect();
-    set_leaves(&mut arc, pairs, &tips, Segments { starts: &starts, mu: &mu }, &delivery);
+    set_leaves(
+        &mut arc,
+        pairs,
+        &tips,
+        Segments {
+            starts: &starts,
+            mu: &mu,
+        },
+        &delivery,
+    );
     within_limits(arc, machine, &delivery)
 }
 
@@ -191,12 +254,19 @@ fn slide(
         nodes = nodes.iter().rev().map(|mm| -mm).collect();
         rows.iter_mut().for_each(|row| row.reverse());
     }
-    let max_rises = rows.iter().map(|row| rises(row)).fold(f64::MIN_POSITIVE, f64::max);
+    let max_rises = rows
+        .iter()
+        .map(|row| rises(row))
+        .fold(f64::MIN_POSITIVE, f64::max);
     let length = nodes[nodes.len() - 1] - nodes[0];
     // Tips at this speed go no farther in a step than they may: they travel while the monitor units of way and rises are given.
     let reachable = (steps.count as f64 * steps.reach_mm - length) / max_rises;
     let travelling = length / (TRAVEL * max_rises);
-    let speed = if reachable > 0.0 { reachable.min(travelling) } else { travelling };
+    let speed = if reachable > 0.0 {
+        reachable.min(travelling)
+    } else {
+        travelling
+    };
     let sweep = field.sweep_with_beam(part, nodes, speed, &rows);
     let mu = sweep.mu();
     let map_pairs = field.pairs();
@@ -204,10 +274,17 @@ fn slide(
     for n in 0..=steps.count {
         let mut rows = sweep.at(mu * n as f64 / steps.count as f64);
         if start.mirrored {
-            rows.iter_mut().for_each(|[trail, lead]| (*trail, *lead) = (-*lead, -*trail));
+            rows.iter_mut()
+                .for_each(|[trail, lead]| (*trail, *lead) = (-*lead, -*trail));
         }
-        let tips: Vec<Bank> = field.separated(&rows).into_iter().map(|row| field.tips_mm(row)).collect();
-        let tips = pairs.clone().map(|pair| pair_tips(pair, &map_pairs, &tips, field.delivery.min_gap_mm));
+        let tips: Vec<Bank> = field
+            .separated(&rows)
+            .into_iter()
+            .map(|row| field.tips_mm(row))
+            .collect();
+        let tips = pairs
+            .clone()
+            .map(|pair| pair_tips(pair, &map_pairs, &tips, field.delivery.min_gap_mm));
         tips_at_ends.push(tips.collect());
     }
     (tips_at_ends, mu)
@@ -225,7 +302,8 @@ fn follow(tips: &mut [Vec<Bank>], reach_mm: f64, gap_mm: f64) {
             }
         }
         // The lesser of two ways that go no farther goes no farther either.
-        tips.iter_mut().for_each(|tips| tips[pair][0] = tips[pair][0].min(tips[pair][1] - gap_mm));
+        tips.iter_mut()
+            .for_each(|tips| tips[pair][0] = tips[pair][0].min(tips[pair][1] - gap_mm));
     }
 }
 
@@ -243,9 +321,13 @@ fn greatest_reachable_below(way: impl Iterator<Item = f64>, reach_mm: f64) -> Ve
 
 /// Jaws that enclose the maps of all sectors, within the jaws of their beams.
 fn jaws_of(sectors: &[&Beam]) -> Option<Jaws> {
-    let jaws =
-        sectors.iter().filter_map(|sector| Some(jaws_about(sector.start()?.jaws, sector.fluence.as_ref()?)));
-    jaws.reduce(|a, b| Jaws { x: union(a.x, b.x), y: union(a.y, b.y) })
+    let jaws = sectors
+        .iter()
+        .filter_map(|sector| Some(jaws_about(sector.start()?.jaws, sector.fluence.as_ref()?)));
+    jaws.reduce(|a, b| Jaws {
+        x: union(a.x, b.x),
+        y: union(a.y, b.y),
+    })
 }
 
 fn union(a: Bank, b: Bank) -> Bank {

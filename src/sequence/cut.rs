@@ -40,11 +40,15 @@ pub struct SequencedPlan {
 pub enum SequenceError {
     #[error("beam '{beam}' has no fluence map: optimise the plan first")]
     NoMap { beam: String },
-    #[error("the plan '{plan}' has no fluence map that could be cut into leaves: optimise it first")]
+    #[error(
+        "the plan '{plan}' has no fluence map that could be cut into leaves: optimise it first"
+    )]
     NoMaps { plan: String },
     #[error("beam '{beam}' has an empty map or no monitor units: there is nothing to deliver")]
     Empty { beam: String },
-    #[error("beam '{beam}' is on the machine '{machine}', which has no leaves: choose a machine with an MLC")]
+    #[error(
+        "beam '{beam}' is on the machine '{machine}', which has no leaves: choose a machine with an MLC"
+    )]
     NoLeaves { beam: String, machine: String },
     #[error(
         "the machine '{machine}' of beam '{beam}' does not say how fast its leaves move: give its file a table [delivery] \
@@ -60,7 +64,11 @@ pub enum SequenceError {
     )]
     TooSmall { beam: String },
     #[error("beam '{beam}' on the machine '{machine}', {what}")]
-    Limit { beam: String, machine: String, what: String },
+    Limit {
+        beam: String,
+        machine: String,
+        what: String,
+    },
     #[error("beam '{beam}': {why}")]
     Beam { beam: String, why: String },
     #[error("beam '{beam}': {why}")]
@@ -93,7 +101,9 @@ pub fn check_machines<'a>(
     plan: &Plan,
     beams: impl IntoIterator<Item = &'a Beam>,
 ) -> Result<(), SequenceError> {
-    beams.into_iter().try_for_each(|beam| check_machine(beam, &*machine_of(plan, beam)?))
+    beams
+        .into_iter()
+        .try_for_each(|beam| check_machine(beam, &*machine_of(plan, beam)?))
 }
 
 /// Whether a machine has what cutting the map of a beam takes.
@@ -105,16 +115,28 @@ pub fn check_machine(beam: &Beam, machine: &Machine) -> Result<(), SequenceError
 }
 
 pub(super) fn machine_of(plan: &Plan, beam: &Beam) -> Result<Arc<Machine>, SequenceError> {
-    let why = |e: MachineError| SequenceError::Machine { beam: beam.name.clone(), why: e.to_string() };
+    let why = |e: MachineError| SequenceError::Machine {
+        beam: beam.name.clone(),
+        why: e.to_string(),
+    };
     Machine::resolve(plan.machine_of(beam)).map_err(why)
 }
 
 /// Leaves of a machine, and the limits of their motion.
-pub(super) fn limits<'a>(beam: &Beam, machine: &'a Machine) -> Result<(&'a Leaves, Delivery), SequenceError> {
+pub(super) fn limits<'a>(
+    beam: &Beam,
+    machine: &'a Machine,
+) -> Result<(&'a Leaves, Delivery), SequenceError> {
     let (name, on) = (|| beam.name.clone(), || machine.name.clone());
     let leaves = machine.leaves.as_ref();
-    let leaves = leaves.ok_or_else(|| SequenceError::NoLeaves { beam: name(), machine: on() })?;
-    let delivery = machine.delivery.ok_or_else(|| SequenceError::NoLimits { beam: name(), machine: on() })?;
+    let leaves = leaves.ok_or_else(|| SequenceError::NoLeaves {
+        beam: name(),
+        machine: on(),
+    })?;
+    let delivery = machine.delivery.ok_or_else(|| SequenceError::NoLimits {
+        beam: name(),
+        machine: on(),
+    })?;
     Ok((leaves, delivery))
 }
 
@@ -127,16 +149,26 @@ impl SequencedPlan {
         let mut beams = Vec::new();
         for beam in &leaves.beams {
             // Sectors of an arc have numbers of their own.
-            let Some(source) = maps.beams.iter().find(|source| source.number == beam.number) else {
+            let Some(source) = maps
+                .beams
+                .iter()
+                .find(|source| source.number == beam.number)
+            else {
                 continue;
             };
             let Some(map) = &source.fluence else { continue };
             let machine = machine_of(maps, source)?;
             let [got, want] = [beam, source].map(|beam| Delivered::new(beam, map, &machine));
             let difference = got?.less(&want?, map);
-            beams.push(Sequenced { beam: beam.clone(), difference });
+            beams.push(Sequenced {
+                beam: beam.clone(),
+                difference,
+            });
         }
-        Ok(Self { plan: leaves, beams })
+        Ok(Self {
+            plan: leaves,
+            beams,
+        })
     }
 }
 
@@ -157,16 +189,26 @@ pub fn sequence_plan_while(
     technique: Technique,
     goes_on: &(dyn Fn() -> bool + Sync),
 ) -> Result<SequencedPlan, SequenceError> {
-    let with_map = plan.beams.par_iter().enumerate().filter(|(_, beam)| beam.fluence.is_some());
+    let with_map = plan
+        .beams
+        .par_iter()
+        .enumerate()
+        .filter(|(_, beam)| beam.fluence.is_some());
     let results: Vec<_> = with_map
         .map(|(n, beam)| {
             if !goes_on() {
                 return (n, Err(SequenceError::Stopped));
             }
-            (n, machine_of(plan, beam).and_then(|machine| sequence_beam(beam, &machine, technique)))
+            (
+                n,
+                machine_of(plan, beam).and_then(|machine| sequence_beam(beam, &machine, technique)),
+            )
         })
         .collect();
-    let mut sequenced = SequencedPlan { plan: plan.clone(), beams: Vec::new() };
+    let mut sequenced = SequencedPlan {
+        plan: plan.clone(),
+        beams: Vec::new(),
+    };
     let mut first_empty = None;
     for (n, result) in results {
         let beam = &mut sequenced.plan.beams[n];
@@ -183,17 +225,33 @@ pub fn sequence_plan_while(
         }
     }
     if sequenced.beams.is_empty() {
-        return Err(first_empty.unwrap_or_else(|| SequenceError::NoMaps { plan: plan.name.clone() }));
+        return Err(first_empty.unwrap_or_else(|| SequenceError::NoMaps {
+            plan: plan.name.clone(),
+        }));
     }
     Ok(sequenced)
 }
 
 /// A beam that delivers nothing, and keeps the map that gave it no leaves.
 fn without_delivery(beam: &Beam) -> Beam {
-    let Beam { mu, fluence_limits, .. } = beam;
-    let from = |map| Box::new(CutFrom { map, mu: *mu, limits: fluence_limits.clone() });
+    let Beam {
+        mu, fluence_limits, ..
+    } = beam;
+    let from = |map| {
+        Box::new(CutFrom {
+            map,
+            mu: *mu,
+            limits: fluence_limits.clone(),
+        })
+    };
     let cut_from = beam.fluence.clone().map(from);
-    Beam { mu: 0.0, fluence: None, fluence_limits: Vec::new(), cut_from, ..beam.clone() }
+    Beam {
+        mu: 0.0,
+        fluence: None,
+        fluence_limits: Vec::new(),
+        cut_from,
+        ..beam.clone()
+    }
 }
 
 /// Cuts the map of a beam: leaves within the machine's limits, and how far their fluence is from the map's.
@@ -207,9 +265,14 @@ pub fn sequence_beam(
 ) -> Result<Sequenced, SequenceError> {
     let field = Field::new(beam, machine)?;
     let want = Delivered::new(beam, field.map, machine)?;
-    let Refined { beam: leaves, got, .. } = cut_on_carriage(&field, &want, technique)?;
+    let Refined {
+        beam: leaves, got, ..
+    } = cut_on_carriage(&field, &want, technique)?;
     let leaves = within_limits(leaves, machine, &field.delivery)?;
-    Ok(Sequenced { difference: got.less(&want, field.map), beam: leaves })
+    Ok(Sequenced {
+        difference: got.less(&want, field.map),
+        beam: leaves,
+    })
 }
 
 /// The best leaves for the map of a field, in parts where the carriage does not hold it.
@@ -218,7 +281,9 @@ fn cut_on_carriage(
     want: &Delivered,
     technique: Technique,
 ) -> Result<Refined, SequenceError> {
-    let Some(in_parts) = field.split() else { return cut(field, want, technique) };
+    let Some(in_parts) = field.split() else {
+        return cut(field, want, technique);
+    };
     // A window slides over the whole field with the beam on. Segments of a wide field may each be narrow: from one place of the carriage
     // they take fewer monitor units than in parts.
     if technique == Technique::StepAndShoot {
@@ -231,26 +296,47 @@ fn cut_on_carriage(
 }
 
 /// The best leaves for the map of a field.
-fn cut(field: &Field<'_>, want: &Delivered, technique: Technique) -> Result<Refined, SequenceError> {
+fn cut(
+    field: &Field<'_>,
+    want: &Delivered,
+    technique: Technique,
+) -> Result<Refined, SequenceError> {
     let leaves = match technique {
         Technique::SlidingWindow => {
-            let finest = refined(field, want, &|fluences| Some(sliding_window(field, fluences, MOST_STEPS)))?;
-            finest.map(|leaves| fewer_steps(field, leaves)).transpose()?
+            let finest = refined(field, want, &|fluences| {
+                Some(sliding_window(field, fluences, MOST_STEPS))
+            })?;
+            finest
+                .map(|leaves| fewer_steps(field, leaves))
+                .transpose()?
         }
-        Technique::StepAndShoot => refined(field, want, &|fluences| step_and_shoot(field, fluences))?,
+        Technique::StepAndShoot => {
+            refined(field, want, &|fluences| step_and_shoot(field, fluences))?
+        }
     };
     let name = || field.beam.name.clone();
     let leaves = leaves.ok_or_else(|| SequenceError::TooSmall { beam: name() })?;
     match leaves.beam.fault() {
-        Some(why) => Err(SequenceError::Beam { beam: name(), why: why.to_string() }),
+        Some(why) => Err(SequenceError::Beam {
+            beam: name(),
+            why: why.to_string(),
+        }),
         None => Ok(leaves),
     }
 }
 
 /// A beam whose leaves break no limit of its machine.
-pub(super) fn within_limits(beam: Beam, machine: &Machine, limits: &Delivery) -> Result<Beam, SequenceError> {
+pub(super) fn within_limits(
+    beam: Beam,
+    machine: &Machine,
+    limits: &Delivery,
+) -> Result<Beam, SequenceError> {
     match broken_limit(&beam, limits) {
-        Some(what) => Err(SequenceError::Limit { beam: beam.name, machine: machine.name.clone(), what }),
+        Some(what) => Err(SequenceError::Limit {
+            beam: beam.name,
+            machine: machine.name.clone(),
+            what,
+        }),
         None => Ok(beam),
     }
 }
@@ -277,10 +363,22 @@ fn refined(
         let got = Delivered::new(&beam, field.map, field.machine)?;
         let by_beamlet = got.by_beamlet(field.map);
         let rms_percent = FluenceDifference::between(&by_beamlet, &want).rms_percent;
-        if best.as_ref().is_none_or(|best| rms_percent < LEAST_GAIN * best.rms_percent) {
-            best = Some(Refined { beam, got, requested: requested.clone(), rms_percent });
+        if best
+            .as_ref()
+            .is_none_or(|best| rms_percent < LEAST_GAIN * best.rms_percent)
+        {
+            best = Some(Refined {
+                beam,
+                got,
+                requested: requested.clone(),
+                rms_percent,
+            });
         }
-        for (requested, (got, want)) in requested.iter_mut().flatten().zip(by_beamlet.iter().zip(&want)) {
+        for (requested, (got, want)) in requested
+            .iter_mut()
+            .flatten()
+            .zip(by_beamlet.iter().zip(&want))
+        {
             *requested = (*requested + want - got).max(0.0);
         }
     }
@@ -297,7 +395,11 @@ fn fewer_steps(field: &Field<'_>, mut leaves: Refined) -> Result<Refined, Fluenc
         if off.worst_percent.abs() > SAME_FLUENCE_PERCENT {
             break;
         }
-        leaves = Refined { beam, got, ..leaves };
+        leaves = Refined {
+            beam,
+            got,
+            ..leaves
+        };
     }
     Ok(leaves)
 }

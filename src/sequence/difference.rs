@@ -31,10 +31,17 @@ impl Delivered {
     pub fn new(beam: &Beam, map: &FluenceMap, machine: &Machine) -> Result<Self, FluenceError> {
         let exposures = exposures(beam, 360.0);
         let Some(exposure) = exposures.first() else {
-            return Err(FluenceError::Nothing { beam: beam.name.clone() });
+            return Err(FluenceError::Nothing {
+                beam: beam.name.clone(),
+            });
         };
         let fluence = Fluence::new(machine, beam, exposure)?;
-        Ok(Self { fluence, mu: beam.mu, sad_mm: machine.sad_mm, along_y: map.axis == case::MlcAxis::Y })
+        Ok(Self {
+            fluence,
+            mu: beam.mu,
+            sad_mm: machine.sad_mm,
+            along_y: map.axis == case::MlcAxis::Y,
+        })
     }
 
     /// At a place along (u) and across (v) the leaves, averaged over a square, MU.
@@ -45,7 +52,9 @@ impl Delivered {
 
     /// Round each beamlet of a map, in their order, MU.
     pub fn by_beamlet(&self, map: &FluenceMap) -> Vec<f64> {
-        (0..map.values.len()).map(|beamlet| self.at(map.middle_mm(beamlet), AVERAGED_MM)).collect()
+        (0..map.values.len())
+            .map(|beamlet| self.at(map.middle_mm(beamlet), AVERAGED_MM))
+            .collect()
     }
 
     /// On a raster over a map's rectangle, MU.
@@ -73,13 +82,19 @@ impl FluenceDifference {
     /// Difference of fluences at the same places.
     pub fn between(got: &[f64], want: &[f64]) -> Self {
         let max_fluence = want.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        let percent = || got.iter().zip(want).map(|(got, want)| 100.0 * (got - want) / max_fluence);
+        let percent = || {
+            got.iter()
+                .zip(want)
+                .map(|(got, want)| 100.0 * (got - want) / max_fluence)
+        };
         let count = got.len().max(1) as f64;
         Self {
             mean_percent: percent().sum::<f64>() / count,
             rms_percent: (percent().map(|off| off * off).sum::<f64>() / count).sqrt(),
-            worst_percent: percent()
-                .fold(0.0, |worst, off| if off.abs() > worst.abs() { off } else { worst }),
+            worst_percent: percent().fold(
+                0.0,
+                |worst, off| if off.abs() > worst.abs() { off } else { worst },
+            ),
         }
     }
 }

@@ -37,13 +37,20 @@ pub fn meterset_weight(delivered_mu: f64, total_mu: f64) -> f64 {
 /// nearest one.
 pub fn pair_tips(pair: usize, map_pairs: &Range<usize>, tips: &[Bank], gap_mm: f64) -> Bank {
     let [low, high] = tips[pair.clamp(map_pairs.start, map_pairs.end - 1) - map_pairs.start];
-    if map_pairs.contains(&pair) { [low, high] } else { [low, low + gap_mm] }
+    if map_pairs.contains(&pair) {
+        [low, high]
+    } else {
+        [low, low + gap_mm]
+    }
 }
 
 /// Jaws of a beam, closed to its map where they are wider: nothing is delivered beside a map.
 pub fn jaws_about(jaws: Jaws, map: &FluenceMap) -> Jaws {
     let map = map.jaws();
-    Jaws { x: intersection(jaws.x, map.x), y: intersection(jaws.y, map.y) }
+    Jaws {
+        x: intersection(jaws.x, map.x),
+        y: intersection(jaws.y, map.y),
+    }
 }
 
 fn intersection(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
@@ -54,7 +61,9 @@ fn intersection(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
 const SAME_SIDE_MM: f64 = 1e-3;
 
 fn are_same_sides(a_mm: &[f64], b_mm: &[f64]) -> bool {
-    a_mm.iter().zip(b_mm).all(|(a, b)| (a - b).abs() < SAME_SIDE_MM)
+    a_mm.iter()
+        .zip(b_mm)
+        .all(|(a, b)| (a - b).abs() < SAME_SIDE_MM)
 }
 
 /// The leaf pair of a map's first row, by the sides of the leaves.
@@ -97,9 +106,14 @@ impl<'a> Field<'a> {
     pub fn new(beam: &'a Beam, machine: &'a Machine) -> Result<Self, SequenceError> {
         let name = || beam.name.clone();
         if let Some(why) = beam.fault() {
-            return Err(SequenceError::Beam { beam: name(), why: why.to_string() });
+            return Err(SequenceError::Beam {
+                beam: name(),
+                why: why.to_string(),
+            });
         }
-        let Some(map) = &beam.fluence else { return Err(SequenceError::NoMap { beam: name() }) };
+        let Some(map) = &beam.fluence else {
+            return Err(SequenceError::NoMap { beam: name() });
+        };
         let (leaves, delivery) = limits(beam, machine)?;
         if beam.mu <= 0.0 || map.values.iter().all(|value| *value <= 0.0) {
             return Err(SequenceError::Empty { beam: name() });
@@ -108,7 +122,10 @@ impl<'a> Field<'a> {
         let first_pair = first_pair(map, sides);
         let map_sides = sides.get(first_pair..first_pair + map.rows_mm.len());
         if !map_sides.is_some_and(|leaves| are_same_sides(leaves, &map.rows_mm)) {
-            return Err(SequenceError::Rows { beam: name(), machine: machine.name.clone() });
+            return Err(SequenceError::Rows {
+                beam: name(),
+                machine: machine.name.clone(),
+            });
         }
         Ok(Self {
             beam,
@@ -127,14 +144,24 @@ impl<'a> Field<'a> {
     pub fn split(&self) -> Option<Self> {
         let max_width_mm = widest_map_mm(self.machine)?;
         let parts = MapPart::split(self.map.columns, self.map.step_mm, max_width_mm)?;
-        (parts.len() > 1).then(|| Self { parts, ..self.clone() })
+        (parts.len() > 1).then(|| Self {
+            parts,
+            ..self.clone()
+        })
     }
 
     /// Fluence of each beamlet, `[row][column]`, MU of an open field.
     pub fn fluences_mu(&self) -> Vec<Vec<f64>> {
-        let fluences: Vec<f64> =
-            self.map.values.iter().map(|value| self.beam.mu * f64::from(*value)).collect();
-        fluences.chunks(self.map.columns).map(<[f64]>::to_vec).collect()
+        let fluences: Vec<f64> = self
+            .map
+            .values
+            .iter()
+            .map(|value| self.beam.mu * f64::from(*value))
+            .collect();
+        fluences
+            .chunks(self.map.columns)
+            .map(<[f64]>::to_vec)
+            .collect()
     }
 
     /// Speed of tips at the full dose rate, mm a monitor unit.
@@ -154,19 +181,39 @@ impl<'a> Field<'a> {
         let closed = BEYOND_MM + self.gap_mm();
         let columns = (part.columns.start + 1..part.columns.end).map(side);
         let start = [low - closed, low - BEYOND_MM, low];
-        start.into_iter().chain(columns).chain([high, high + BEYOND_MM, high + closed]).collect()
+        start
+            .into_iter()
+            .chain(columns)
+            .chain([high, high + BEYOND_MM, high + closed])
+            .collect()
     }
 
     /// Pads the columns of a row in a part with the outermost cells of the sweep, in which closed leaves stand.
     pub fn cells(&self, part: &MapPart, row: &[f64], outermost: f64) -> Vec<f64> {
         // Where the map goes on, the neighbouring part delivers the cell beside this one.
-        let end = |side: usize, column: usize| if part.ends_at_jaws[side] { row[column] } else { outermost };
+        let end = |side: usize, column: usize| {
+            if part.ends_at_jaws[side] {
+                row[column]
+            } else {
+                outermost
+            }
+        };
         let [first, last] = [end(0, 0), end(1, row.len() - 1)];
-        [outermost, first].into_iter().chain(row.iter().copied()).chain([last, outermost]).collect()
+        [outermost, first]
+            .into_iter()
+            .chain(row.iter().copied())
+            .chain([last, outermost])
+            .collect()
     }
 
     /// Sweeps of the rows' cells from node to node, side by side, and behind their neighbours where the machine asks for that.
-    pub fn sweep(&self, part: &MapPart, nodes_mm: Vec<f64>, speed_mm_mu: f64, cells: &[Vec<f64>]) -> Sweep {
+    pub fn sweep(
+        &self,
+        part: &MapPart,
+        nodes_mm: Vec<f64>,
+        speed_mm_mu: f64,
+        cells: &[Vec<f64>],
+    ) -> Sweep {
         let mut sweep = Sweep::new(nodes_mm, speed_mm_mu, cells);
         // Closed leaves leak between their tips: they wait under the jaws.
         match part.ends_at_jaws {
@@ -190,15 +237,26 @@ impl<'a> Field<'a> {
     ) -> Sweep {
         let min_fluence = self.gap_mm() / speed_mm_mu;
         let mut fluences = fluences.to_vec();
-        fluences.iter_mut().flatten().for_each(|mu| *mu = mu.max(min_fluence));
-        let cells: Vec<Vec<f64>> = fluences.iter().map(|row| self.cells(part, row, min_fluence)).collect();
+        fluences
+            .iter_mut()
+            .flatten()
+            .for_each(|mu| *mu = mu.max(min_fluence));
+        let cells: Vec<Vec<f64>> = fluences
+            .iter()
+            .map(|row| self.cells(part, row, min_fluence))
+            .collect();
         self.sweep(part, nodes_mm, speed_mm_mu, &cells)
     }
 
     /// Ideal tips of the map's rows, trailing and leading; trailing tips wait until the gaps are those of the machine.
     pub fn separated(&self, tips: &[[f64; 2]]) -> Vec<[f64; 2]> {
         (0..tips.len())
-            .map(|row| [tips[row][0].min(self.trailing_limit_mm(tips, row)), tips[row][1]])
+            .map(|row| {
+                [
+                    tips[row][0].min(self.trailing_limit_mm(tips, row)),
+                    tips[row][1],
+                ]
+            })
             .collect()
     }
 
@@ -206,7 +264,10 @@ impl<'a> Field<'a> {
     /// each other.
     fn trailing_limit_mm(&self, tips: &[[f64; 2]], row: usize) -> f64 {
         let neighbours = adjacent_rows(row, tips.len()).filter(|_| !self.delivery.interdigitates);
-        neighbours.chain([row]).map(|row| tips[row][1] - self.gap_mm()).fold(f64::INFINITY, f64::min)
+        neighbours
+            .chain([row])
+            .map(|row| tips[row][1] - self.gap_mm())
+            .fold(f64::INFINITY, f64::min)
     }
 
     /// Leaf pairs of the map's rows.
@@ -233,14 +294,25 @@ impl<'a> Field<'a> {
         let mu = points.last().map_or(0.0, |(mu, _)| *mu);
         let mut start = self.beam.control_points[0].clone();
         start.jaws = jaws_about(start.jaws, self.map);
-        let control_points = points.iter().enumerate().map(|(n, (delivered_mu, rows))| ControlPoint {
-            meterset_weight: if n + 1 == points.len() { 1.0 } else { meterset_weight(*delivered_mu, mu) },
-            leaves_mm: self.leaves_mm(rows),
-            ..start.clone()
-        });
+        let control_points =
+            points
+                .iter()
+                .enumerate()
+                .map(|(n, (delivered_mu, rows))| ControlPoint {
+                    meterset_weight: if n + 1 == points.len() {
+                        1.0
+                    } else {
+                        meterset_weight(*delivered_mu, mu)
+                    },
+                    leaves_mm: self.leaves_mm(rows),
+                    ..start.clone()
+                });
         Beam {
             mu,
-            mlc: Some(Mlc { axis: self.map.axis, boundaries_mm: self.leaf_sides_mm.to_vec() }),
+            mlc: Some(Mlc {
+                axis: self.map.axis,
+                boundaries_mm: self.leaf_sides_mm.to_vec(),
+            }),
             fluence: None,
             fluence_limits: Vec::new(),
             cut_from: Some(Box::new(CutFrom {

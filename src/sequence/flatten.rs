@@ -3,13 +3,21 @@
 /// Sum of the rises along a row, from 0 on.
 pub fn rises(row: &[f64]) -> f64 {
     let previous = std::iter::once(&0.0).chain(row);
-    row.iter().zip(previous).map(|(value, previous)| (value - previous).max(0.0)).sum()
+    row.iter()
+        .zip(previous)
+        .map(|(value, previous)| (value - previous).max(0.0))
+        .sum()
 }
 
 /// Rows within a part of their fluences of those given, whose slowest rises the least; others change no more than that asks for.
 pub fn flattened(rows: &[Vec<f64>], part: f64) -> Vec<Vec<f64>> {
-    let max_rises = rows.iter().map(|row| rises(&least_rises(row, part))).fold(0.0, f64::max);
-    rows.iter().map(|row| flattened_to(row, part, max_rises)).collect()
+    let max_rises = rows
+        .iter()
+        .map(|row| rises(&least_rises(row, part)))
+        .fold(0.0, f64::max);
+    rows.iter()
+        .map(|row| flattened_to(row, part, max_rises))
+        .collect()
 }
 
 /// A row whose rises are at most `max_rises`, by the smallest relative change of its fluences that achieves it, at most `part`.
@@ -20,7 +28,11 @@ fn flattened_to(row: &[f64], part: f64, max_rises: f64) -> Vec<f64> {
     let [mut low, mut high] = [0.0, part];
     for _ in 0..12 {
         let middle = 0.5 * (low + high);
-        let half = if rises(&least_rises(row, middle)) <= max_rises { &mut high } else { &mut low };
+        let half = if rises(&least_rises(row, middle)) <= max_rises {
+            &mut high
+        } else {
+            &mut low
+        };
         *half = middle;
     }
     least_rises(row, high)
@@ -60,27 +72,39 @@ mod tests {
 
     #[test]
     fn wiggles_go_and_steps_stay() {
-        let row =
-            [0.0, 94.0, 70.0, 71.0, 71.0, 102.0, 132.0, 0.0, 0.0, 93.0, 96.0, 24.0, 76.0, 75.0, 98.0, 0.0];
+        let row = [
+            0.0, 94.0, 70.0, 71.0, 71.0, 102.0, 132.0, 0.0, 0.0, 93.0, 96.0, 24.0, 76.0, 75.0,
+            98.0, 0.0,
+        ];
         assert_eq!(least_rises(&row, 0.0), row);
         // By hand: 94 + 1 + 31 + 30, 93 + 3 + 52 + 23.
         assert_eq!(rises(&row), 327.0);
         let flat = least_rises(&row, 0.2);
         assert!(rises(&flat) < 0.75 * rises(&row), "{flat:?}");
         for (flat, value) in flat.iter().zip(row) {
-            assert!((flat - value).abs() <= 0.2 * value + 1e-9, "{flat} for {value}");
+            assert!(
+                (flat - value).abs() <= 0.2 * value + 1e-9,
+                "{flat} for {value}"
+            );
         }
         // Plateaus at the ends keep their level, and a ramp its mean: what a row delivers over its width stays.
         assert_eq!(least_rises(&[80.0, 80.0, 80.0], 0.3), [80.0, 80.0, 80.0]);
         let ramp: Vec<f64> = (0..10).map(|n| 50.0 + 5.0 * f64::from(n)).collect();
         let mean = |row: &[f64]| row.iter().sum::<f64>() / row.len() as f64;
-        assert!((mean(&least_rises(&ramp, 0.1)) - mean(&ramp)).abs() < 1.0, "{:?}", least_rises(&ramp, 0.1));
+        assert!(
+            (mean(&least_rises(&ramp, 0.1)) - mean(&ramp)).abs() < 1.0,
+            "{:?}",
+            least_rises(&ramp, 0.1)
+        );
     }
 
     /// Rows that do not hold the field up stay as they are.
     #[test]
     fn quick_rows_stay() {
-        let rows = vec![vec![10.0, 12.0, 10.0, 12.0], vec![100.0, 60.0, 100.0, 60.0, 100.0]];
+        let rows = vec![
+            vec![10.0, 12.0, 10.0, 12.0],
+            vec![100.0, 60.0, 100.0, 60.0, 100.0],
+        ];
         let flat = flattened(&rows, 0.1);
         assert_eq!(flat[0], rows[0]);
         assert!(rises(&flat[1]) < rises(&rows[1]));

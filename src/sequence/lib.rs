@@ -23,12 +23,14 @@ mod sweep;
 pub use adjust::{Segments, set_leaves};
 pub use arc::{ArcStart, arc_leaves, arc_of, from_angles, nearest_angle};
 pub use cut::{
-    SequenceError, Sequenced, SequencedPlan, Technique, check_machine, check_machines, sequence_beam,
-    sequence_plan, sequence_plan_while,
+    SequenceError, Sequenced, SequencedPlan, Technique, check_machine, check_machines,
+    sequence_beam, sequence_plan, sequence_plan_while,
 };
 pub use difference::FluenceDifference;
 pub use field::{first_pair, widest_map_mm};
 pub use figures::{DeliveryFigures, open_cm2};
-pub use limits::{ROUNDING_MM, beam_on_stretches, broken_limit, step_reach_mm, turned_deg, turning_reach_mm};
+pub use limits::{
+    ROUNDING_MM, beam_on_stretches, broken_limit, step_reach_mm, turned_deg, turning_reach_mm,
+};
 pub use monitor_units::{PlanDelivery, monitor_units_remark, undelivered};
 pub use step::{LEAST_CM2, LEAST_MU};

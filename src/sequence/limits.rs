@@ -57,7 +57,11 @@ pub fn broken_carriage(points: &[ControlPoint], limits: &Delivery) -> Option<Str
         let what = broken_by_carriage(&points[stretch.clone()], limits)?;
         Some(match stretch.len() {
             1 => format!("control point {}: {what}", stretch.end),
-            _ => format!("control points {} to {}: {what}", stretch.start + 1, stretch.end),
+            _ => format!(
+                "control points {} to {}: {what}",
+                stretch.start + 1,
+                stretch.end
+            ),
         })
     })
 }
@@ -82,7 +86,9 @@ pub fn turning_reach_mm(turned_deg: f64, limits: &Delivery) -> f64 {
 /// The farthest way of a leaf from one control point to the next, mm.
 pub fn farthest_mm(from: &ControlPoint, to: &ControlPoint) -> f64 {
     let pairs = from.leaves_mm.iter().zip(&to.leaves_mm);
-    pairs.flat_map(|(a, b)| [0, 1].map(|bank| (b[bank] - a[bank]).abs())).fold(0.0, f64::max)
+    pairs
+        .flat_map(|(a, b)| [0, 1].map(|bank| (b[bank] - a[bank]).abs()))
+        .fold(0.0, f64::max)
 }
 
 fn broken_at(point: &ControlPoint, limits: &Delivery) -> Option<String> {
@@ -90,11 +96,19 @@ fn broken_at(point: &ControlPoint, limits: &Delivery) -> Option<String> {
     let gap = limits.min_gap_mm - ROUNDING_MM;
     for (pair, [low, high]) in leaves.iter().enumerate() {
         if high - low < gap {
-            return Some(format!("the tips of pair {} are {:.3} mm apart", pair + 1, high - low));
+            return Some(format!(
+                "the tips of pair {} are {:.3} mm apart",
+                pair + 1,
+                high - low
+            ));
         }
         let neighbour = leaves.get(pair + 1).filter(|_| !limits.interdigitates);
         if neighbour.is_some_and(|next| next[1] - low < gap || high - next[0] < gap) {
-            return Some(format!("leaves of the pairs {} and {} pass each other", pair + 1, pair + 2));
+            return Some(format!(
+                "leaves of the pairs {} and {} pass each other",
+                pair + 1,
+                pair + 2
+            ));
         }
     }
     None
@@ -127,9 +141,18 @@ mod tests {
     /// A bank at -60 and then at 60 mm: 120 mm at one place of the carriage, or two places where the beam is off in between.
     #[test]
     fn a_carriage_stands_while_the_beam_is_on() {
-        let limits =
-            Delivery { max_span_mm: 100.0, ..Machine::resolve("generic-6mv").unwrap().delivery.unwrap() };
-        let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(140.0, 20.0), 500.0);
+        let limits = Delivery {
+            max_span_mm: 100.0,
+            ..Machine::resolve("generic-6mv").unwrap().delivery.unwrap()
+        };
+        let mut beam = Beam::fixed(
+            "b",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(140.0, 20.0),
+            500.0,
+        );
         let start = beam.control_points.remove(0);
         let point = |(meterset_weight, mm): (f64, f64)| ControlPoint {
             meterset_weight,
@@ -138,20 +161,34 @@ mod tests {
         };
         let mut broken = |points: &[(f64, f64)]| {
             beam.control_points = points.iter().copied().map(point).collect();
-            (beam_on_stretches(&beam.control_points), broken_limit(&beam, &limits))
+            (
+                beam_on_stretches(&beam.control_points),
+                broken_limit(&beam, &limits),
+            )
         };
         let (stretches, what) = broken(&[(0.0, -60.0), (1.0, 60.0)]);
         assert_eq!((stretches.len(), &stretches[0]), (1, &(0..2)));
-        assert!(what.is_some_and(|what| what.contains("points 1 to 2") && what.contains("120.0 mm apart")));
+        assert!(
+            what.is_some_and(
+                |what| what.contains("points 1 to 2") && what.contains("120.0 mm apart")
+            )
+        );
         // In small steps, too: no control point alone is beyond it.
         let (_, what) = broken(&[(0.0, -60.0), (0.3, -20.0), (0.6, 20.0), (1.0, 60.0)]);
         assert!(what.is_some_and(|what| what.contains("carriage holds 100.0 mm")));
         let (stretches, what) = broken(&[(0.0, -60.0), (0.5, -20.0), (0.5, 20.0), (1.0, 60.0)]);
         assert_eq!((stretches, what), (vec![0..2, 2..4], None));
-        assert_eq!(broken(&[(0.0, -60.0), (0.5, -60.0), (0.5, 60.0), (1.0, 60.0)]).1, None);
+        assert_eq!(
+            broken(&[(0.0, -60.0), (0.5, -60.0), (0.5, 60.0), (1.0, 60.0)]).1,
+            None
+        );
         // The set rate gives leaves time: 40 mm at 25 mm/s take 1.6 s.
         let (_, what) = broken(&[(0.0, -20.0), (0.02, 20.0), (1.0, 20.0)]);
-        assert!(what.is_some_and(|what| what.contains("a leaf goes 40.000 mm while 10.000 MU are given")));
+        assert!(
+            what.is_some_and(
+                |what| what.contains("a leaf goes 40.000 mm while 10.000 MU are given")
+            )
+        );
         beam.dose_rate_mu_min = Some(300.0);
         assert_eq!(broken_limit(&beam, &limits), None);
     }

@@ -18,7 +18,11 @@ pub struct MapPart {
 
 impl MapPart {
     pub fn whole(columns: usize) -> Self {
-        Self { columns: 0..columns, shares: vec![1.0; columns], ends_at_jaws: [true; 2] }
+        Self {
+            columns: 0..columns,
+            shares: vec![1.0; columns],
+            ends_at_jaws: [true; 2],
+        }
     }
 
     /// The fewest parts of at most `max_width_mm`, equally wide but for a column; `None` where they would be no wider than they fade.
@@ -32,7 +36,9 @@ impl MapPart {
             return None;
         }
         let count = (columns - feather).div_ceil(columns_per_part - feather);
-        let starts: Vec<usize> = (0..=count).map(|n| (n * (columns - feather)) / count).collect();
+        let starts: Vec<usize> = (0..=count)
+            .map(|n| (n * (columns - feather)) / count)
+            .collect();
         let parts = starts.windows(2).enumerate().map(|(n, pair)| {
             let ends_at_jaws = [n == 0, n + 1 == count];
             Self::fading(pair[0]..pair[1] + feather, feather, ends_at_jaws)
@@ -44,26 +50,47 @@ impl MapPart {
     fn fading(columns: Range<usize>, feather: usize, ends_at_jaws: [bool; 2]) -> Self {
         let count = columns.len();
         let shares = (0..count).map(|column| {
-            let rise = if ends_at_jaws[0] { 1.0 } else { fading_share(column, feather) };
-            let fall = if ends_at_jaws[1] { 1.0 } else { fading_share(count - 1 - column, feather) };
+            let rise = if ends_at_jaws[0] {
+                1.0
+            } else {
+                fading_share(column, feather)
+            };
+            let fall = if ends_at_jaws[1] {
+                1.0
+            } else {
+                fading_share(count - 1 - column, feather)
+            };
             rise * fall
         });
-        Self { shares: shares.collect(), columns, ends_at_jaws }
+        Self {
+            shares: shares.collect(),
+            columns,
+            ends_at_jaws,
+        }
     }
 
     /// The part's share of fluences, `[row][column]`.
     pub fn share_of(&self, rows: &[Vec<f64>]) -> Vec<Vec<f64>> {
-        rows.iter().map(|row| self.share_of_row(&row[self.columns.clone()])).collect()
+        rows.iter()
+            .map(|row| self.share_of_row(&row[self.columns.clone()]))
+            .collect()
     }
 
     fn share_of_row(&self, row: &[f64]) -> Vec<f64> {
-        row.iter().zip(&self.shares).map(|(mu, share)| mu * share).collect()
+        row.iter()
+            .zip(&self.shares)
+            .map(|(mu, share)| mu * share)
+            .collect()
     }
 }
 
 /// Share of the fluence in a column that lies so many columns within the end of a part.
 fn fading_share(columns_within: usize, feather: usize) -> f64 {
-    if columns_within >= feather { 1.0 } else { (columns_within as f64 + 0.5) / feather as f64 }
+    if columns_within >= feather {
+        1.0
+    } else {
+        (columns_within as f64 + 0.5) / feather as f64
+    }
 }
 
 #[cfg(test)]
@@ -72,18 +99,28 @@ mod tests {
 
     #[test]
     fn parts_add_up_to_the_map_and_stay_on_the_carriage() {
-        for (columns, max_width_mm, count) in
-            [(28, 140.0, 1), (29, 140.0, 2), (40, 140.0, 2), (60, 140.0, 3), (80, 60.0, 10)]
-        {
+        for (columns, max_width_mm, count) in [
+            (28, 140.0, 1),
+            (29, 140.0, 2),
+            (40, 140.0, 2),
+            (60, 140.0, 3),
+            (80, 60.0, 10),
+        ] {
             let parts = MapPart::split(columns, 5.0, max_width_mm).expect("parts");
             assert_eq!(parts.len(), count, "{columns} columns");
             let mut sum = vec![0.0; columns];
             for part in &parts {
                 assert!(part.columns.len() as f64 * 5.0 <= max_width_mm, "{part:?}");
                 let ones = part.share_of(&[vec![1.0; columns]]);
-                part.columns.clone().zip(&ones[0]).for_each(|(column, share)| sum[column] += share);
+                part.columns
+                    .clone()
+                    .zip(&ones[0])
+                    .for_each(|(column, share)| sum[column] += share);
             }
-            assert!(sum.iter().all(|sum| (sum - 1.0).abs() < 1e-12), "{columns}: {sum:?}");
+            assert!(
+                sum.iter().all(|sum| (sum - 1.0).abs() < 1e-12),
+                "{columns}: {sum:?}"
+            );
         }
         assert_eq!(MapPart::split(40, 5.0, 35.0), None);
     }

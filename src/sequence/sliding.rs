@@ -20,7 +20,10 @@ pub fn sliding_window(field: &Field<'_>, fluences: &[Vec<f64>], steps: usize) ->
         let mu = (1e3 * sweep.mu()).ceil() / 1e3;
         points.extend((0..=steps).map(|n| {
             let sweep_mu = mu * n as f64 / steps as f64;
-            (delivered_mu + sweep_mu, field.separated(&sweep.at(sweep_mu)))
+            (
+                delivered_mu + sweep_mu,
+                field.separated(&sweep.at(sweep_mu)),
+            )
         }));
         delivered_mu += mu;
     }
@@ -28,11 +31,20 @@ pub fn sliding_window(field: &Field<'_>, fluences: &[Vec<f64>], steps: usize) ->
 }
 
 fn sweeps(field: &Field<'_>, fluences: &[Vec<f64>]) -> Vec<Sweep> {
-    field.parts.iter().map(|part| sweep_of_part(field, part, fluences)).collect()
+    field
+        .parts
+        .iter()
+        .map(|part| sweep_of_part(field, part, fluences))
+        .collect()
 }
 
 fn sweep_of_part(field: &Field<'_>, part: &MapPart, fluences: &[Vec<f64>]) -> Sweep {
-    field.sweep_with_beam(part, field.nodes_mm(part), field.speed_mm_mu(), &part.share_of(fluences))
+    field.sweep_with_beam(
+        part,
+        field.nodes_mm(part),
+        field.speed_mm_mu(),
+        &part.share_of(fluences),
+    )
 }
 
 /// Fluences to request from the sweep so that they add up to `fluences` with the leakage of the leaves.
@@ -41,7 +53,11 @@ pub fn without_leakage(field: &Field<'_>, fluences: &[Vec<f64>]) -> Vec<Vec<f64>
     let mut requested = fluences.to_vec();
     for _ in 0..LEAKAGE_PASSES {
         let leaked = transmission * sweeps(field, &requested).iter().map(Sweep::mu).sum::<f64>();
-        for (requested, mu) in requested.iter_mut().flatten().zip(fluences.iter().flatten()) {
+        for (requested, mu) in requested
+            .iter_mut()
+            .flatten()
+            .zip(fluences.iter().flatten())
+        {
             *requested = ((mu - leaked) / (1.0 - transmission)).max(0.0);
         }
     }

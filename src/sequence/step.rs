@@ -23,8 +23,14 @@ pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> 
     for part in &field.parts {
         let nodes = field.nodes_mm(part);
         let mut levels = part.share_of(fluences);
-        levels.iter_mut().flatten().for_each(|mu| *mu = (*mu / unit).round());
-        let rows: Vec<Vec<f64>> = levels.iter().map(|row| field.cells(part, row, 0.0)).collect();
+        levels
+            .iter_mut()
+            .flatten()
+            .for_each(|mu| *mu = (*mu / unit).round());
+        let rows: Vec<Vec<f64>> = levels
+            .iter()
+            .map(|row| field.cells(part, row, 0.0))
+            .collect();
         let sweep = field.sweep(part, nodes.clone(), f64::INFINITY, &rows);
         for n in 0..sweep.mu().round() as usize {
             let tips = closed_under_jaws(field, part, sweep.at(n as f64 + 0.5), &nodes);
@@ -38,7 +44,8 @@ pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> 
     segments.retain(|(mu, tips)| {
         let start = &field.beam.control_points[0];
         let segment = field.beam_of(&[(*mu, tips.clone())]);
-        *mu >= LEAST_MU && open_cm2(&segment, &segment.control_points[0].leaves_mm, start.jaws) >= LEAST_CM2
+        *mu >= LEAST_MU
+            && open_cm2(&segment, &segment.control_points[0].leaves_mm, start.jaws) >= LEAST_CM2
     });
     let mut points = Vec::new();
     let mut delivered_mu = 0.0;

@@ -28,7 +28,11 @@ impl Sweep {
     /// Sweeps that give each cell of each pair its fluence, `[pair][cell]` in MU, in the least monitor units: travel at full speed and
     /// the sum of the rises.
     pub fn new(nodes_mm: Vec<f64>, speed_mm_mu: f64, fluences: &[Vec<f64>]) -> Self {
-        let mut sweep = Self { nodes_mm, speed_mm_mu, pairs: Vec::new() };
+        let mut sweep = Self {
+            nodes_mm,
+            speed_mm_mu,
+            pairs: Vec::new(),
+        };
         sweep.pairs = fluences.iter().map(|fluence| sweep.pair(fluence)).collect();
         sweep
     }
@@ -45,7 +49,10 @@ impl Sweep {
 
     /// Monitor units until the last trailing tip has arrived.
     pub fn mu(&self) -> f64 {
-        self.pairs.iter().map(|pair| self.end(pair)).fold(0.0, f64::max)
+        self.pairs
+            .iter()
+            .map(|pair| self.end(pair))
+            .fold(0.0, f64::max)
     }
 
     fn end(&self, pair: &Pair) -> f64 {
@@ -60,11 +67,20 @@ impl Sweep {
     /// neighbours are open at the same time, tongues and grooves shade less (van Santvoort and Heijmen, Phys. Med. Biol. 41, 2091 (1996)).
     pub fn start_side_by_side(&mut self) {
         let mu = self.mu();
-        let slowest = self.pairs.iter().max_by(|a, b| self.end(a).total_cmp(&self.end(b)));
-        let Some(slowest) = slowest.map(Pair::middles) else { return };
+        let slowest = self
+            .pairs
+            .iter()
+            .max_by(|a, b| self.end(a).total_cmp(&self.end(b)));
+        let Some(slowest) = slowest.map(Pair::middles) else {
+            return;
+        };
         for n in 0..self.pairs.len() {
             let pair = &self.pairs[n];
-            let lead: f64 = slowest.iter().zip(pair.middles()).map(|(slow, middle)| slow - middle).sum();
+            let lead: f64 = slowest
+                .iter()
+                .zip(pair.middles())
+                .map(|(slow, middle)| slow - middle)
+                .sum();
             let delay = (lead / slowest.len() as f64).clamp(0.0, mu - self.end(pair));
             self.pairs[n].wait(0, delay);
         }
@@ -104,17 +120,27 @@ impl Sweep {
 
     /// Trailing and leading tips of all pairs after `mu` monitor units, mm.
     pub fn at(&self, mu: f64) -> Vec<[f64; 2]> {
-        self.pairs.iter().map(|pair| [self.tip_mm(&pair.trail, mu), self.tip_mm(&pair.lead, mu)]).collect()
+        self.pairs
+            .iter()
+            .map(|pair| [self.tip_mm(&pair.trail, mu), self.tip_mm(&pair.lead, mu)])
+            .collect()
     }
 
     /// Position after `mu` monitor units of a tip that leaves the first nodes of its cells at `departures`.
     fn tip_mm(&self, departures: &[f64], mu: f64) -> f64 {
-        let Some(cell) = departures.partition_point(|departure| *departure <= mu).checked_sub(1) else {
+        let Some(cell) = departures
+            .partition_point(|departure| *departure <= mu)
+            .checked_sub(1)
+        else {
             return self.nodes_mm[0];
         };
         let travelled = self.speed_mm_mu * (mu - departures[cell]);
         // Leaves that move while the beam is off are at the cell's end once they have left.
-        let travelled = if self.speed_mm_mu.is_finite() { travelled } else { f64::INFINITY };
+        let travelled = if self.speed_mm_mu.is_finite() {
+            travelled
+        } else {
+            f64::INFINITY
+        };
         (self.nodes_mm[cell] + travelled).min(self.nodes_mm[cell + 1])
     }
 }
@@ -122,18 +148,28 @@ impl Sweep {
 impl Pair {
     /// Middle of the time in which the first node of each cell is open, MU.
     fn middles(&self) -> Vec<f64> {
-        self.lead.iter().zip(&self.trail).map(|(lead, trail)| 0.5 * (lead + trail)).collect()
+        self.lead
+            .iter()
+            .zip(&self.trail)
+            .map(|(lead, trail)| 0.5 * (lead + trail))
+            .collect()
     }
 
     /// Both tips stay longer at the first node of a cell.
     fn wait(&mut self, cell: usize, mu: f64) {
-        self.lead[cell..].iter_mut().chain(&mut self.trail[cell..]).for_each(|departure| *departure += mu);
+        self.lead[cell..]
+            .iter_mut()
+            .chain(&mut self.trail[cell..])
+            .for_each(|departure| *departure += mu);
     }
 }
 
 /// The rows next to a row.
 pub fn adjacent_rows(row: usize, rows: usize) -> impl Iterator<Item = usize> {
-    [row.checked_sub(1), Some(row + 1)].into_iter().flatten().filter(move |neighbour| *neighbour < rows)
+    [row.checked_sub(1), Some(row + 1)]
+        .into_iter()
+        .flatten()
+        .filter(move |neighbour| *neighbour < rows)
 }
 
 #[cfg(test)]
@@ -166,11 +202,18 @@ mod tests {
             (vec![0.0, 7.0, 7.0, 0.0, 0.0, 5.0, 5.0, 0.0], 12.0),
         ] {
             let sweep = Sweep::new(nodes(8), speed, std::slice::from_ref(&fluence));
-            assert!((sweep.mu() - (length / speed + rises)).abs() < 1e-9, "{fluence:?}: {}", sweep.mu());
+            assert!(
+                (sweep.mu() - (length / speed + rises)).abs() < 1e-9,
+                "{fluence:?}: {}",
+                sweep.mu()
+            );
             for (cell, want) in fluence.iter().enumerate() {
                 for place in [0.5, 2.5, 4.5] {
                     let got = opened(&sweep, 0, 5.0 * cell as f64 + place);
-                    assert!((got - want).abs() < 1e-3, "{fluence:?}, cell {cell}: {got} for {want}");
+                    assert!(
+                        (got - want).abs() < 1e-3,
+                        "{fluence:?}, cell {cell}: {got} for {want}"
+                    );
                 }
             }
         }
@@ -192,24 +235,43 @@ mod tests {
             let middle = |pair: &Pair| pair.lead[3] + pair.trail[3];
             (middle(&sweep.pairs[0]) - middle(&sweep.pairs[1])).abs()
         };
-        assert!(off(&side_by_side) < 0.5 * off(&alone), "{} of {}", off(&side_by_side), off(&alone));
+        assert!(
+            off(&side_by_side) < 0.5 * off(&alone),
+            "{} of {}",
+            off(&side_by_side),
+            off(&alone)
+        );
         let mut behind = side_by_side.clone();
         behind.keep_behind_neighbours();
-        assert!(behind.mu() < 1.5 * alone.mu(), "{} for {}", behind.mu(), alone.mu());
+        assert!(
+            behind.mu() < 1.5 * alone.mu(),
+            "{} for {}",
+            behind.mu(),
+            alone.mu()
+        );
         let clashes = |sweep: &Sweep| {
             let clash = |n: &usize| {
                 let tips = sweep.at(sweep.mu() * *n as f64 / 500.0);
-                let passes = |row: usize| adjacent_rows(row, 3).any(|by| tips[row][0] > tips[by][1] + 1e-6);
+                let passes =
+                    |row: usize| adjacent_rows(row, 3).any(|by| tips[row][0] > tips[by][1] + 1e-6);
                 (0..3).any(passes)
             };
             (0..=500).filter(clash).count()
         };
-        assert!(clashes(&alone) > 0 && clashes(&behind) == 0, "{} and {}", clashes(&alone), clashes(&behind));
+        assert!(
+            clashes(&alone) > 0 && clashes(&behind) == 0,
+            "{} and {}",
+            clashes(&alone),
+            clashes(&behind)
+        );
         for (row, fluence) in fluences.iter().enumerate() {
             for (cell, want) in fluence.iter().enumerate() {
                 for sweep in [&side_by_side, &behind] {
                     let got = opened(sweep, row, 5.0 * cell as f64 + 2.5);
-                    assert!((got - want).abs() < 1e-3, "row {row}, cell {cell}: {got} for {want}");
+                    assert!(
+                        (got - want).abs() < 1e-3,
+                        "row {row}, cell {cell}: {got} for {want}"
+                    );
                 }
             }
         }

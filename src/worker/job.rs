@@ -54,7 +54,9 @@ type Again<T> = Arc<dyn Fn(&JobControl) -> Result<T, String> + Send + Sync>;
 
 impl<T> Step<T> {
     fn once<E: Display>(work: impl FnOnce(&JobControl) -> Result<T, E> + Send + 'static) -> Self {
-        Self::Once(Box::new(move |control| work(control).map_err(|error| format!("{error:#}"))))
+        Self::Once(Box::new(move |control| {
+            work(control).map_err(|error| format!("{error:#}"))
+        }))
     }
 
     /// The same work once more, where it is restartable.
@@ -136,8 +138,22 @@ impl<T> Task<T> {
     where
         T: 'static,
     {
-        let Self { name, lane, step, quick, side_by_side, behind } = self;
-        Task { name, lane, step: step.map(wrap), quick, side_by_side, behind }
+        let Self {
+            name,
+            lane,
+            step,
+            quick,
+            side_by_side,
+            behind,
+        } = self;
+        Task {
+            name,
+            lane,
+            step: step.map(wrap),
+            quick,
+            side_by_side,
+            behind,
+        }
     }
 
     /// Marks a preview, or work as quick as one: it precedes other work of its lane, and a newer job of the

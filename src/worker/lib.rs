@@ -52,17 +52,28 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
     /// # Errors
     /// A thread that the system cannot start.
     pub fn start(notify: Notify) -> io::Result<Self> {
-        Self::with_helpers((rayon::current_num_threads() / THREADS_OF_HELPER).min(MOST_HELPERS), notify)
+        Self::with_helpers(
+            (rayon::current_num_threads() / THREADS_OF_HELPER).min(MOST_HELPERS),
+            notify,
+        )
     }
 
     fn with_helpers(helpers: usize, notify: Notify) -> io::Result<Self> {
         let (sender, reports) = crossbeam_channel::unbounded();
         let queues = Arc::new(Queues::new(sender, notify));
-        let mut worker = Self { queues, reports, threads: Vec::new() };
+        let mut worker = Self {
+            queues,
+            reports,
+            threads: Vec::new(),
+        };
         let helpers = std::iter::repeat_n(None, helpers);
-        for lane in [Some(Lane::Device), Some(Lane::Host)].into_iter().chain(helpers) {
+        for lane in [Some(Lane::Device), Some(Lane::Host)]
+            .into_iter()
+            .chain(helpers)
+        {
             let queues = worker.queues.clone();
-            let thread = std::thread::Builder::new().name(lane.map_or("helper", Lane::word).to_owned());
+            let thread =
+                std::thread::Builder::new().name(lane.map_or("helper", Lane::word).to_owned());
             worker.threads.push(thread.spawn(move || queues.run(lane))?);
         }
         Ok(worker)

@@ -101,7 +101,9 @@ impl<S: Slot, T> Outbox<S, T> {
     /// Reports a share done: it never falls, and grows by a percent at least. Called by many threads.
     fn progress(&self, job_ref: &JobRef<S>, done: f32) {
         // A thread that finds the lock taken has the same share to report as the thread that holds it.
-        let Ok(mut last) = job_ref.progress.try_lock() else { return };
+        let Ok(mut last) = job_ref.progress.try_lock() else {
+            return;
+        };
         let done = done.min(1.0);
         if done >= *last + 0.01 || (done == 1.0 && *last < 1.0) {
             *last = done;
@@ -132,8 +134,17 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             wave: 0,
             closing: false,
         };
-        let outbox = Arc::new(Outbox { sender, notify, notified: AtomicBool::new(false) });
-        Self { state: Mutex::new(state), wake: Default::default(), outbox, cache: Arc::default() }
+        let outbox = Arc::new(Outbox {
+            sender,
+            notify,
+            notified: AtomicBool::new(false),
+        });
+        Self {
+            state: Mutex::new(state),
+            wake: Default::default(),
+            outbox,
+            cache: Arc::default(),
+        }
     }
 
     pub fn cache(&self) -> &Cache {
@@ -146,14 +157,33 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     }
 
     pub fn submit(&self, slot: S, task: Task<T>) -> JobId {
-        let Task { name, lane, step, quick, side_by_side, behind } = task;
+        let Task {
+            name,
+            lane,
+            step,
+            quick,
+            side_by_side,
+            behind,
+        } = task;
         let mut state = self.lock();
         let job = JobId(state.next);
         state.next += 1;
         state.newest.insert(slot, job);
         let (wave, progress) = (state.wave, Mutex::new(0.0));
-        let job_ref = Arc::new(JobRef { job, slot, name, quick, wave, side_by_side, progress });
-        let entry = Entry { job_ref, step, started: false };
+        let job_ref = Arc::new(JobRef {
+            job,
+            slot,
+            name,
+            quick,
+            wave,
+            side_by_side,
+            progress,
+        });
+        let entry = Entry {
+            job_ref,
+            step,
+            started: false,
+        };
         let gives_way = |old: &JobRef<S>| !(behind && old.quick && old.wave < wave);
         let replaced: Vec<_> = std::iter::from_fn(|| state.take_waiting(slot, gives_way)).collect();
         state.end_running(slot, true);
@@ -235,7 +265,9 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     pub fn begin_wave(&self, comes_first: impl Fn(S) -> bool) -> bool {
         let mut state = self.lock();
         let wave = state.wave;
-        let is_ahead = state.quick().all(|job_ref| job_ref.wave == wave && !comes_first(job_ref.slot));
+        let is_ahead = state
+            .quick()
+            .all(|job_ref| job_ref.wave == wave && !comes_first(job_ref.slot));
         state.wave += u64::from(is_ahead);
         is_ahead
     }
@@ -248,14 +280,23 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     pub fn mark_superseded(&self, reports: &mut [Report<S, T>]) {
         let state = self.lock();
         for report in reports {
-            report.superseded = state.newest.get(&report.slot).is_some_and(|&newest| newest > report.job);
+            report.superseded = state
+                .newest
+                .get(&report.slot)
+                .is_some_and(|&newest| newest > report.job);
         }
     }
 
     /// The loop of a lane's thread, or of a helper of both, until the end.
     pub fn run(&self, lane: Option<Lane>) {
         while let Some(run) = self.next_run(lane) {
-            let Run { lane, job_ref, step, control, first } = run;
+            let Run {
+                lane,
+                job_ref,
+                step,
+                control,
+                first,
+            } = run;
             if first {
                 self.outbox.post(&job_ref, JobEvent::Started);
                 if !job_ref.quick {
@@ -268,7 +309,12 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
                 self.outbox.notify();
             };
             let answer = catch_unwind(AssertUnwindSafe(|| step.run(&control, &mut partial)))
-                .unwrap_or_else(|payload| Err(format!("the program made a mistake: {}", words_of(&*payload))))
+                .unwrap_or_else(|payload| {
+                    Err(format!(
+                        "the program made a mistake: {}",
+                        words_of(&*payload)
+                    ))
+                })
                 .map_err(|why| format!("{}: {why}", job_ref.name));
             let receipt = Receipt {
                 job: job_ref.name.to_string(),
@@ -288,7 +334,9 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
                 return None;
             }
             let next = match lane {
-                Some(lane) => state.take_next(lane as usize).map(|entry| (lane as usize, entry)),
+                Some(lane) => state
+                    .take_next(lane as usize)
+                    .map(|entry| (lane as usize, entry)),
                 None => (0..LANES.len()).find_map(|lane| Some((lane, state.take_beside(lane)?))),
             };
             if let Some((lane, entry)) = next {
@@ -300,10 +348,14 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     }
 
     fn run_of(&self, state: &mut State<S, T>, lane: usize, entry: Entry<S, T>) -> Run<S, T> {
-        let Entry { job_ref, step, started } = entry;
+        let Entry {
+            job_ref,
+            step,
+            started,
+        } = entry;
         let (outbox, whose) = (self.outbox.clone(), job_ref.clone());
-        let control =
-            JobControl::sharing(&self.cache).with_listener(move |done| outbox.progress(&whose, done));
+        let control = JobControl::sharing(&self.cache)
+            .with_listener(move |done| outbox.progress(&whose, done));
         state.running.push(Running {
             lane,
             job_ref: job_ref.clone(),
@@ -311,32 +363,58 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             again: step.another(),
             ended: false,
         });
-        Run { lane, job_ref, step, control, first: !started }
+        Run {
+            lane,
+            job_ref,
+            step,
+            control,
+            first: !started,
+        }
     }
 
     /// Reports the outcome of a job, and queues it again where it was preempted.
     fn settle(&self, job_ref: &Arc<JobRef<S>>, answer: Result<T, String>, receipt: Receipt) {
         let mut state = self.lock();
-        let Some(at) = state.running.iter().position(|r| r.job_ref.job == job_ref.job) else { return };
-        let Running { lane, control, ended, again, .. } = state.running.swap_remove(at);
+        let Some(at) = state
+            .running
+            .iter()
+            .position(|r| r.job_ref.job == job_ref.job)
+        else {
+            return;
+        };
+        let Running {
+            lane,
+            control,
+            ended,
+            again,
+            ..
+        } = state.running.swap_remove(at);
         let post = |event| self.outbox.post(job_ref, event);
         match (answer, again) {
             _ if ended && control.is_cancelled() => post(JobEvent::Cancelled),
             (Ok(value), _) => post(JobEvent::Done(value, Arc::new(receipt))),
             (Err(_), Some(step)) if control.is_cancelled() => {
                 // The work begins anew.
-                let mut last = job_ref.progress.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut last = job_ref
+                    .progress
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
                 if std::mem::take(&mut *last) > 0.0 {
                     post(JobEvent::Progress(0.0));
                 }
                 drop(last);
-                state.waiting[lane].push_front(Entry { job_ref: job_ref.clone(), step, started: true });
+                state.waiting[lane].push_front(Entry {
+                    job_ref: job_ref.clone(),
+                    step,
+                    started: true,
+                });
             }
             (Err(message), _) => post(JobEvent::Failed { message }),
         }
         // What follows a drag is shown at once, not piece by piece: each frame takes a processor from the rest.
         let more_follows = job_ref.quick && state.quick().any(|other| other.wave <= job_ref.wave);
-        let passed_over = |e: &Entry<S, T>| e.job_ref.side_by_side || e.job_ref.slot == job_ref.slot;
+        let passed_over =
+            |e: &Entry<S, T>| e.job_ref.side_by_side || e.job_ref.slot == job_ref.slot;
         let passed_over = state.waiting.iter().flatten().any(passed_over);
         drop(state);
         if passed_over {
@@ -353,7 +431,9 @@ impl<S: Slot, T> State<S, T> {
     /// The quick jobs that wait or run.
     fn quick(&self) -> impl Iterator<Item = &JobRef<S>> {
         let waiting = self.waiting.iter().flatten().map(|entry| &*entry.job_ref);
-        waiting.chain(self.running.iter().map(|running| &*running.job_ref)).filter(|job_ref| job_ref.quick)
+        waiting
+            .chain(self.running.iter().map(|running| &*running.job_ref))
+            .filter(|job_ref| job_ref.quick)
     }
 
     /// The next job of a lane's own thread. Previews first: those of all beams precede the first full dose. Two jobs of a slot
@@ -373,8 +453,9 @@ impl<S: Slot, T> State<S, T> {
         let (running, queue) = (&self.running, &mut self.waiting[lane]);
         let at = queue.iter().position(|e| e.job_ref.quick)?;
         let next = &queue[at].job_ref;
-        let fits =
-            |r: &Running<S, T>| (r.lane != lane || r.job_ref.side_by_side) && r.job_ref.slot != next.slot;
+        let fits = |r: &Running<S, T>| {
+            (r.lane != lane || r.job_ref.side_by_side) && r.job_ref.slot != next.slot
+        };
         let fits = next.side_by_side && running.iter().all(fits);
         fits.then(|| queue.remove(at)).flatten()
     }
@@ -385,15 +466,24 @@ impl<S: Slot, T> State<S, T> {
         slot: S,
         is_meant: impl Fn(&JobRef<S>) -> bool,
     ) -> Option<(usize, usize, Entry<S, T>)> {
-        self.waiting.iter_mut().enumerate().find_map(|(lane, queue)| {
-            let at = queue.iter().position(|e| e.job_ref.slot == slot && is_meant(&e.job_ref))?;
-            queue.remove(at).map(|entry| (lane, at, entry))
-        })
+        self.waiting
+            .iter_mut()
+            .enumerate()
+            .find_map(|(lane, queue)| {
+                let at = queue
+                    .iter()
+                    .position(|e| e.job_ref.slot == slot && is_meant(&e.job_ref))?;
+                queue.remove(at).map(|entry| (lane, at, entry))
+            })
     }
 
     /// Preempts restartable work for the quick job that is about to wait.
     fn preempt(&mut self, lane: usize) {
-        for running in self.running.iter().filter(|r| r.lane == lane && r.again.is_some()) {
+        for running in self
+            .running
+            .iter()
+            .filter(|r| r.lane == lane && r.again.is_some())
+        {
             running.control.cancel();
         }
     }
@@ -411,5 +501,6 @@ impl<S: Slot, T> State<S, T> {
 /// The message of a panic.
 fn words_of(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words given")
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no words given")
 }

@@ -19,7 +19,10 @@ fn worker_with(helpers: usize) -> (Worker<u32, u32>, Arc<AtomicUsize>) {
     let notify = move || {
         counter.fetch_add(1, Ordering::SeqCst);
     };
-    (Worker::with_helpers(helpers, Arc::new(notify)).unwrap(), notified)
+    (
+        Worker::with_helpers(helpers, Arc::new(notify)).unwrap(),
+        notified,
+    )
 }
 
 /// Collects all events until no job is left.
@@ -33,7 +36,10 @@ fn settle(worker: &Worker<u32, u32>) -> Vec<Report<u32, u32>> {
 }
 
 fn last_event(reports: &[Report<u32, u32>], job: JobId) -> &JobEvent<u32> {
-    let last: Vec<_> = reports.iter().filter(|r| r.job == job && r.event.is_last()).collect();
+    let last: Vec<_> = reports
+        .iter()
+        .filter(|r| r.job == job && r.event.is_last())
+        .collect();
     assert_eq!(last.len(), 1, "job {job} has one end: {last:?}");
     &last[0].event
 }
@@ -48,18 +54,23 @@ fn answers(reports: &[Report<u32, u32>]) -> Vec<u32> {
 }
 
 fn task(value: u32) -> Task<u32> {
-    Task::new(format!("task {value}"), move |_: &JobControl| Ok::<_, String>(value))
+    Task::new(format!("task {value}"), move |_: &JobControl| {
+        Ok::<_, String>(value)
+    })
 }
 
 /// Runs until cancelled.
 fn endless(started: mpsc::Sender<()>) -> Task<u32> {
-    Task::new("endless", move |control: &JobControl| -> Result<u32, Cancelled> {
-        let _ = started.send(());
-        loop {
-            control.check()?;
-            std::thread::sleep(Duration::from_micros(200));
-        }
-    })
+    Task::new(
+        "endless",
+        move |control: &JobControl| -> Result<u32, Cancelled> {
+            let _ = started.send(());
+            loop {
+                control.check()?;
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        },
+    )
 }
 
 #[test]
@@ -90,7 +101,10 @@ fn of_a_hundred_previews_the_first_and_the_last_are_answered() {
         if is_first {
             first_runs.recv_timeout(PATIENCE).unwrap();
         }
-        jobs.push((preview, worker.submit(1, Task::new("dose", full).on(Lane::Device))));
+        jobs.push((
+            preview,
+            worker.submit(1, Task::new("dose", full).on(Lane::Device)),
+        ));
     }
     go.send(()).unwrap();
     let reports = settle(&worker);
@@ -99,9 +113,20 @@ fn of_a_hundred_previews_the_first_and_the_last_are_answered() {
         _ => None,
     };
     let done: Vec<_> = reports.iter().filter_map(done).collect();
-    assert_eq!(done, [(jobs[0].0, 0, true), (jobs[99].0, 99, false), (jobs[99].1, 1099, false)]);
+    assert_eq!(
+        done,
+        [
+            (jobs[0].0, 0, true),
+            (jobs[99].0, 99, false),
+            (jobs[99].1, 1099, false)
+        ]
+    );
     for (preview, full) in &jobs[1..99] {
-        assert!([preview, full].iter().all(|job| matches!(last_event(&reports, **job), JobEvent::Cancelled)));
+        assert!(
+            [preview, full]
+                .iter()
+                .all(|job| matches!(last_event(&reports, **job), JobEvent::Cancelled))
+        );
     }
     assert_eq!(worker.live_jobs(), 0);
     assert_eq!(Arc::strong_count(&held), 1, "a dropped job keeps nothing");
@@ -131,7 +156,10 @@ fn a_superseded_job_stops_unless_it_is_quick() {
     let long = worker.submit(2, endless(started));
     runs.recv_timeout(PATIENCE).unwrap();
     worker.supersede(2);
-    assert!(matches!(last_event(&settle(&worker), long), JobEvent::Cancelled));
+    assert!(matches!(
+        last_event(&settle(&worker), long),
+        JobEvent::Cancelled
+    ));
 }
 
 #[test]
@@ -160,7 +188,10 @@ fn cancel_stops_a_preview_too() {
     let job = worker.submit(2, Task::new("preview", preview).quick());
     runs.recv_timeout(PATIENCE).unwrap();
     worker.cancel(2);
-    assert!(matches!(last_event(&settle(&worker), job), JobEvent::Cancelled));
+    assert!(matches!(
+        last_event(&settle(&worker), job),
+        JobEvent::Cancelled
+    ));
 }
 
 #[test]
@@ -176,7 +207,10 @@ fn a_panic_and_an_error_are_failures_and_the_next_job_runs() {
         JobEvent::Failed { message } => message.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(message(a), "opening X: the program made a mistake: index 7 of 3");
+    assert_eq!(
+        message(a),
+        "opening X: the program made a mistake: index 7 of 3"
+    );
     assert_eq!(message(b), "masks of Y: no such folder");
     assert!(matches!(last_event(&reports, c), JobEvent::Done(3, _)));
 }
@@ -196,11 +230,25 @@ fn progress_never_falls_and_is_not_a_flood() {
     let reports = settle(&worker);
     let shares: Vec<f32> = reports
         .iter()
-        .filter_map(|r| if let JobEvent::Progress(share) = r.event { Some(share) } else { None })
+        .filter_map(|r| {
+            if let JobEvent::Progress(share) = r.event {
+                Some(share)
+            } else {
+                None
+            }
+        })
         .collect();
-    assert!(shares.len() > 1 && shares.len() <= 101, "{} reports", shares.len());
+    assert!(
+        shares.len() > 1 && shares.len() <= 101,
+        "{} reports",
+        shares.len()
+    );
     assert!(shares.windows(2).all(|w| w[1] > w[0]), "{shares:?}");
-    assert_eq!(notified.load(Ordering::SeqCst), 1, "one call for all reports between two drains");
+    assert_eq!(
+        notified.load(Ordering::SeqCst),
+        1,
+        "one call for all reports between two drains"
+    );
     worker.submit(1, task(1));
     settle(&worker);
     assert_eq!(notified.load(Ordering::SeqCst), 2);
@@ -215,11 +263,18 @@ fn a_long_device_job_does_not_hold_up_the_host_lane() {
     let (at, answered) = mpsc::channel();
     worker.submit(
         0,
-        Task::new("open", move |_: &JobControl| at.send(()).map(|()| 1).map_err(|e| e.to_string())),
+        Task::new("open", move |_: &JobControl| {
+            at.send(()).map(|()| 1).map_err(|e| e.to_string())
+        }),
     );
-    answered.recv_timeout(PATIENCE).expect("the host lane answers meanwhile");
+    answered
+        .recv_timeout(PATIENCE)
+        .expect("the host lane answers meanwhile");
     worker.cancel(2);
-    assert!(matches!(last_event(&settle(&worker), long), JobEvent::Cancelled));
+    assert!(matches!(
+        last_event(&settle(&worker), long),
+        JobEvent::Cancelled
+    ));
 }
 
 #[test]
@@ -266,11 +321,26 @@ fn restartable_work_makes_way_for_quick_work() {
     let reports = settle(&worker);
     assert_eq!(answers(&reports), [1, 2, 3]);
     let of_other = || reports.iter().filter(|r| r.job == other);
-    assert_eq!(of_other().filter(|r| matches!(r.event, JobEvent::Started)).count(), 1);
+    assert_eq!(
+        of_other()
+            .filter(|r| matches!(r.event, JobEvent::Started))
+            .count(),
+        1
+    );
     let shares: Vec<f32> = of_other()
-        .filter_map(|r| if let JobEvent::Progress(share) = r.event { Some(share) } else { None })
+        .filter_map(|r| {
+            if let JobEvent::Progress(share) = r.event {
+                Some(share)
+            } else {
+                None
+            }
+        })
         .collect();
-    assert_eq!(shares, [0.5, 0.0, 0.5], "what was done before is done again");
+    assert_eq!(
+        shares,
+        [0.5, 0.0, 0.5],
+        "what was done before is done again"
+    );
     assert_eq!(of_other().filter(|r| r.event.is_last()).count(), 1);
 }
 
@@ -284,7 +354,9 @@ fn dropping_the_worker_stops_what_runs_and_frees_what_waits() {
     let keep = held.clone();
     worker.submit(
         1,
-        Task::new("waits", move |_: &JobControl| Ok::<_, String>(Arc::strong_count(&keep) as u32)),
+        Task::new("waits", move |_: &JobControl| {
+            Ok::<_, String>(Arc::strong_count(&keep) as u32)
+        }),
     );
     let (dropped, ends) = mpsc::channel();
     std::thread::spawn(move || {
@@ -350,7 +422,8 @@ fn the_jobs_of_a_worker_share_one_cache() {
         for (slot, lane) in [(1, Lane::Host), (2, Lane::Device)] {
             let send = send.clone();
             let work = move |control: &JobControl| {
-                send.send(std::ptr::from_ref(control.cache()) as usize).map(|()| 0)
+                send.send(std::ptr::from_ref(control.cache()) as usize)
+                    .map(|()| 0)
             };
             worker.submit(slot, Task::new("look", work).on(lane));
         }
@@ -425,7 +498,10 @@ fn a_wave_of_quick_jobs_queues_behind_the_one_before() {
     gates[1].send(()).unwrap();
     assert_eq!(runs.recv_timeout(PATIENCE), Ok(3));
     while notified.load(Ordering::SeqCst) == 0 {
-        assert!(begin.elapsed() < PATIENCE, "the first wave is not told while the second runs");
+        assert!(
+            begin.elapsed() < PATIENCE,
+            "the first wave is not told while the second runs"
+        );
         std::thread::sleep(Duration::from_millis(1));
     }
     assert_eq!(answers(&worker.drain()), [1, 2]);
@@ -445,7 +521,10 @@ fn a_cancelled_slot_leaves_no_wave() {
     let two_waves = |slot| {
         let first = worker.submit(slot, task(2).quick().on(Lane::Device));
         assert!(worker.begin_wave(|_| false));
-        [first, worker.submit(slot, task(3).quick().behind().on(Lane::Device))]
+        [
+            first,
+            worker.submit(slot, task(3).quick().behind().on(Lane::Device)),
+        ]
     };
     let cancelled = two_waves(5);
     worker.cancel(5);
@@ -456,7 +535,10 @@ fn a_cancelled_slot_leaves_no_wave() {
     end.send(()).unwrap();
     let reports = settle(&worker);
     let gone = cancelled.into_iter().chain(replaced);
-    assert!(gone.into_iter().all(|job| matches!(last_event(&reports, job), JobEvent::Cancelled)));
+    assert!(
+        gone.into_iter()
+            .all(|job| matches!(last_event(&reports, job), JobEvent::Cancelled))
+    );
     assert_eq!(answers(&reports), [1, 4]);
 }
 
@@ -466,14 +548,18 @@ fn helpers_take_what_runs_side_by_side() {
     let (worker, _) = worker_with(2);
     let (started, runs) = mpsc::channel();
     let (tasks, gates): (Vec<_>, Vec<_>) = (1..=5).map(|n| gated(n, &started)).unzip();
-    let [sum, a, b, c, other] = <[Task<u32>; 5]>::try_from(tasks).unwrap_or_else(|_| unreachable!());
+    let [sum, a, b, c, other] =
+        <[Task<u32>; 5]>::try_from(tasks).unwrap_or_else(|_| unreachable!());
     worker.submit(1, sum.quick().on(Lane::Device));
     for (slot, task) in [(2, a), (3, b), (4, c)] {
         worker.submit(slot, task.quick().side_by_side().on(Lane::Device));
     }
     worker.submit(5, other.quick().on(Lane::Device));
     assert_eq!(runs.recv_timeout(PATIENCE), Ok(1));
-    assert!(runs.recv_timeout(Duration::from_millis(20)).is_err(), "they wait for the sum");
+    assert!(
+        runs.recv_timeout(Duration::from_millis(20)).is_err(),
+        "they wait for the sum"
+    );
     gates[0].send(()).unwrap();
     let mut side_by_side = [0; 3].map(|_| runs.recv_timeout(PATIENCE).unwrap());
     side_by_side.sort_unstable();
@@ -496,7 +582,10 @@ fn jobs_of_a_slot_never_run_at_once() {
     worker.submit(7, old.quick().side_by_side());
     assert_eq!(runs.recv_timeout(PATIENCE), Ok(1));
     worker.submit(7, new.quick().side_by_side());
-    assert!(runs.recv_timeout(Duration::from_millis(20)).is_err(), "the older one runs");
+    assert!(
+        runs.recv_timeout(Duration::from_millis(20)).is_err(),
+        "the older one runs"
+    );
     end_old.send(()).unwrap();
     assert_eq!(runs.recv_timeout(PATIENCE), Ok(2));
     end_new.send(()).unwrap();

@@ -14,7 +14,11 @@ use std::sync::OnceLock;
 
 fn done(words: &[&str]) {
     let output = beamsight(words);
-    assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{words:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// The exported cross, made once and kept: CT, plan, the plan's dose and those of the beams.
@@ -23,7 +27,14 @@ fn cross() -> &'static Path {
     MADE.get_or_init(|| {
         let folder = scratch("check-cross");
         let ([image, plan], out) = (write_cross(&folder, 40, 40.0), folder.join("out"));
-        done(&["export", text(&image), "--plan", text(&plan), "--out", text(&out)]);
+        done(&[
+            "export",
+            text(&image),
+            "--plan",
+            text(&plan),
+            "--out",
+            text(&out),
+        ]);
         out
     })
 }
@@ -41,7 +52,12 @@ fn copy(from: &Path, name: &str) -> PathBuf {
 fn remove(folder: &Path, start: &str) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.file_name().unwrap().to_string_lossy().starts_with(start) {
+        if path
+            .file_name()
+            .unwrap()
+            .to_string_lossy()
+            .starts_with(start)
+        {
             fs::remove_file(path).unwrap();
         }
     }
@@ -55,9 +71,17 @@ fn change(path: &Path, how: impl FnOnce(&mut DefaultDicomObject)) {
 }
 
 /// Changes the items of a sequence.
-fn each(object: &mut InMemDicomObject, sequence: Tag, mut how: impl FnMut(usize, &mut InMemDicomObject)) {
-    let mut items: Vec<InMemDicomObject> = object.element(sequence).unwrap().items().unwrap().to_vec();
-    items.iter_mut().enumerate().for_each(|(n, item)| how(n, item));
+fn each(
+    object: &mut InMemDicomObject,
+    sequence: Tag,
+    mut how: impl FnMut(usize, &mut InMemDicomObject),
+) {
+    let mut items: Vec<InMemDicomObject> =
+        object.element(sequence).unwrap().items().unwrap().to_vec();
+    items
+        .iter_mut()
+        .enumerate()
+        .for_each(|(n, item)| how(n, item));
     set_items(object, sequence, items);
 }
 
@@ -66,8 +90,17 @@ fn scale_mu(folder: &Path, factor: [f64; 2]) {
     change(&folder.join("RP.dcm"), |plan| {
         each(plan, tags::FRACTION_GROUP_SEQUENCE, |_, group| {
             each(group, tags::REFERENCED_BEAM_SEQUENCE, |n, beam| {
-                let mu: f64 = beam.element(tags::BEAM_METERSET).unwrap().to_float64().unwrap();
-                set(beam, tags::BEAM_METERSET, VR::DS, &(mu * factor[n]).to_string());
+                let mu: f64 = beam
+                    .element(tags::BEAM_METERSET)
+                    .unwrap()
+                    .to_float64()
+                    .unwrap();
+                set(
+                    beam,
+                    tags::BEAM_METERSET,
+                    VR::DS,
+                    &(mu * factor[n]).to_string(),
+                );
             });
         });
     });
@@ -82,15 +115,26 @@ fn run(folder: &Path, words: &[&str], state: &Path) -> Output {
 /// The exit code, the answer, and the reasons of its first plan.
 fn check(folder: &Path, words: &[&str]) -> (i32, Value, String) {
     // Tests of one folder run at the same time.
-    let test = std::thread::current().name().unwrap_or_default().replace("::", "-");
-    let state = scratch(&format!("state-{test}-{}", folder.file_name().unwrap().to_string_lossy()));
+    let test = std::thread::current()
+        .name()
+        .unwrap_or_default()
+        .replace("::", "-");
+    let state = scratch(&format!(
+        "state-{test}-{}",
+        folder.file_name().unwrap().to_string_lossy()
+    ));
     let output = run(folder, words, &state);
     fs::remove_dir_all(state).unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!said.contains("panicked"), "{said}");
     let answer = json_of(&output);
     let reasons = &answer["checks"][0]["judgement"]["reasons"];
-    let reasons: Vec<&str> = reasons.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let reasons: Vec<&str> = reasons
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let reasons = reasons.join(" ");
     (output.status.code().unwrap(), answer, reasons)
 }
@@ -104,9 +148,15 @@ fn number(value: &Value) -> f64 {
 fn a_case_agrees_with_its_own_dose_until_its_monitor_units_change() {
     let folder = scratch("check-own");
     let out = folder.join("out");
-    done(&["export", text(&write_cross_session(&folder)), "--out", text(&out)]);
+    done(&[
+        "export",
+        text(&write_cross_session(&folder)),
+        "--out",
+        text(&out),
+    ]);
     let report = folder.join("report.pdf");
-    let (code, answer, reasons) = check(&out, &["--report", text(&report), "--goals", "icru-target"]);
+    let (code, answer, reasons) =
+        check(&out, &["--report", text(&report), "--goals", "icru-target"]);
     assert_eq!((code, reasons.as_str()), (0, ""), "{answer}");
     assert_eq!(answer["verdict"], "within");
     let plan = &answer["checks"][0];
@@ -115,30 +165,65 @@ fn a_case_agrees_with_its_own_dose_until_its_monitor_units_change() {
         assert_eq!(agreement["gamma"]["points"], agreement["gamma"]["passing"]);
         assert_eq!(agreement["gamma"]["outside"], 0);
         let back = &agreement["gamma_back"];
-        assert!(number(&back["points"]) > 1000.0 && back["points"] == back["passing"], "{agreement}");
-        assert_eq!((&back["outside"], number(&back["far_cm3"])), (&0.into(), 0.0));
+        assert!(
+            number(&back["points"]) > 1000.0 && back["points"] == back["passing"],
+            "{agreement}"
+        );
+        assert_eq!(
+            (&back["outside"], number(&back["far_cm3"])),
+            (&0.into(), 0.0)
+        );
         let [planned, recomputed] =
             ["planned_gy", "recomputed_gy"].map(|key| number(&agreement["point"][key]));
         // The file rounds to 32 bits of the greatest dose.
-        assert!(planned > 1.0 && (planned / recomputed - 1.0).abs() < 1e-5, "{agreement}");
-        assert!(agreement["point"]["place"].as_str().unwrap().contains("beam dose"), "{agreement}");
+        assert!(
+            planned > 1.0 && (planned / recomputed - 1.0).abs() < 1e-5,
+            "{agreement}"
+        );
+        assert!(
+            agreement["point"]["place"]
+                .as_str()
+                .unwrap()
+                .contains("beam dose"),
+            "{agreement}"
+        );
     }
     assert_eq!(plan["machines"][0]["model"], "generic-6mv");
-    assert!(plan["structures"].as_array().unwrap().iter().any(|s| s["name"] == "PTV"));
+    assert!(
+        plan["structures"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|s| s["name"] == "PTV")
+    );
     assert!(!plan["goals"].as_array().unwrap().is_empty());
     assert!(fs::read(&report).unwrap().starts_with(b"%PDF-1."));
     // The cube is of water: depth and water depth are one, and end at the source-axis distance.
     let field = &plan["beams"][0]["field"];
-    let [ssd, depth, water] = ["ssd_mm", "depth_mm", "water_mm"].map(|key| number(&field["ray"][key]));
-    assert!((ssd + depth - 1000.0).abs() < 1e-6 && (water / depth - 1.0).abs() < 0.01, "{field}");
+    let [ssd, depth, water] =
+        ["ssd_mm", "depth_mm", "water_mm"].map(|key| number(&field["ray"][key]));
+    assert!(
+        (ssd + depth - 1000.0).abs() < 1e-6 && (water / depth - 1.0).abs() < 0.01,
+        "{field}"
+    );
     let sides = [0, 1].map(|n| number(&field["sides_mm"][n]));
     let square = 2.0 * sides[0] * sides[1] / (sides[0] + sides[1]);
-    assert!((number(&field["equivalent_square_mm"]) - square).abs() < 1e-6, "4 A / P: {field}");
+    assert!(
+        (number(&field["equivalent_square_mm"]) - square).abs() < 1e-6,
+        "4 A / P: {field}"
+    );
 
     scale_mu(&out, [1.1, 1.1]);
     let (code, answer, reasons) = check(&out, &[]);
-    assert_eq!((code, &answer["verdict"]), (1, &"outside".into()), "{reasons}");
-    assert!(reasons.contains("The plan: the dose at") && reasons.contains("differs by +10.0 %"), "{reasons}");
+    assert_eq!(
+        (code, &answer["verdict"]),
+        (1, &"outside".into()),
+        "{reasons}"
+    );
+    assert!(
+        reasons.contains("The plan: the dose at") && reasons.contains("differs by +10.0 %"),
+        "{reasons}"
+    );
     assert!(reasons.contains("Beam 'AP': "), "{reasons}");
     fs::remove_dir_all(folder).unwrap();
 }
@@ -149,9 +234,15 @@ fn monte_carlo_checks_the_plan_and_each_beam() {
     let (code, answer, reasons) = check(cross(), &["--engine", "mccs", "--uncertainty", "2"]);
     assert_eq!((code, reasons.as_str()), (0, ""), "{answer}");
     let plan = &answer["checks"][0];
-    assert_eq!((&plan["engine"], &plan["recomputed"]), (&"mccs".into(), &"final".into()));
+    assert_eq!(
+        (&plan["engine"], &plan["recomputed"]),
+        (&"mccs".into(), &"final".into())
+    );
     let percent = number(&plan["uncertainty_percent"]);
-    assert!(percent > 0.0 && percent <= 2.0, "{percent} %, not at most 2 %");
+    assert!(
+        percent > 0.0 && percent <= 2.0,
+        "{percent} %, not at most 2 %"
+    );
     for of in [&plan["whole"], &plan["beams"][0], &plan["beams"][1]] {
         let (gamma, point) = (&of["agreement"]["gamma"], &of["agreement"]["point"]);
         assert!(number(&gamma["points"]) > 1000.0, "{of}");
@@ -161,7 +252,11 @@ fn monte_carlo_checks_the_plan_and_each_beam() {
         assert!(planned > 1.0 && off < 0.05 && off > 0.0, "{of}");
     }
     let words = ["check", text(cross()), "--uncertainty", "1"];
-    assert_eq!(beamsight(&words).status.code(), Some(2), "of the other engine");
+    assert_eq!(
+        beamsight(&words).status.code(),
+        Some(2),
+        "of the other engine"
+    );
 }
 
 /// The dose of a plan whose beams' errors cancel is right at its isocentre; the beams are not.
@@ -171,8 +266,14 @@ fn errors_of_beams_that_cancel_are_found_in_the_beams() {
     scale_mu(&folder, [1.1, 0.875]);
     let (code, _, reasons) = check(&folder, &["--gamma", "10%/10mm"]);
     assert_eq!(code, 1, "{reasons}");
-    assert!(reasons.contains("Beam 'AP'") && reasons.contains("+10.0 %"), "{reasons}");
-    assert!(reasons.contains("Beam 'Left'") && reasons.contains("-12.5 %"), "{reasons}");
+    assert!(
+        reasons.contains("Beam 'AP'") && reasons.contains("+10.0 %"),
+        "{reasons}"
+    );
+    assert!(
+        reasons.contains("Beam 'Left'") && reasons.contains("-12.5 %"),
+        "{reasons}"
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -185,8 +286,14 @@ fn beam_doses_that_a_plan_states_are_checked_without_their_files() {
     let (code, answer, reasons) = check(&folder, &["--gamma", "10%/10mm"]);
     assert_eq!(code, 1, "{reasons}");
     let beam = &answer["checks"][0]["beams"][0]["agreement"];
-    assert!(beam["gamma"].is_null() && number(&beam["point"]["planned_gy"]) > 1.0, "{beam}");
-    assert!(reasons.contains("Beam 'AP'") && reasons.contains("+10.0 %"), "{reasons}");
+    assert!(
+        beam["gamma"].is_null() && number(&beam["point"]["planned_gy"]) > 1.0,
+        "{beam}"
+    );
+    assert!(
+        reasons.contains("Beam 'AP'") && reasons.contains("+10.0 %"),
+        "{reasons}"
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -205,16 +312,32 @@ fn a_beam_with_a_wedge_leaves_the_plan_open_and_the_other_beam_told() {
     let folder = copy(cross(), "check-wedge");
     change_beam(&folder, |beam| {
         set(beam, tags::NUMBER_OF_WEDGES, VR::IS, "1");
-        set_items(beam, tags::WEDGE_SEQUENCE, vec![item(&[(tags::WEDGE_NUMBER, VR::IS, "1")])]);
+        set_items(
+            beam,
+            tags::WEDGE_SEQUENCE,
+            vec![item(&[(tags::WEDGE_NUMBER, VR::IS, "1")])],
+        );
     });
     let (code, answer, reasons) = check(&folder, &[]);
     assert_eq!((code, &answer["verdict"]), (3, &"not-judged".into()));
-    assert!(reasons.starts_with("Beam 'AP' is not judged: it has a wedge"), "{reasons}");
-    assert!(reasons.contains("The plan as a whole is not compared: 1 of its 2 beams"), "{reasons}");
+    assert!(
+        reasons.starts_with("Beam 'AP' is not judged: it has a wedge"),
+        "{reasons}"
+    );
+    assert!(
+        reasons.contains("The plan as a whole is not compared: 1 of its 2 beams"),
+        "{reasons}"
+    );
     let plan = &answer["checks"][0];
-    assert!(plan["whole"]["agreement"].is_null() && plan["beams"][0]["agreement"].is_null(), "{plan}");
+    assert!(
+        plan["whole"]["agreement"].is_null() && plan["beams"][0]["agreement"].is_null(),
+        "{plan}"
+    );
     let other = &plan["beams"][1]["agreement"]["gamma"];
-    assert!(number(&other["points"]) > 1000.0 && other["points"] == other["passing"], "{other}");
+    assert!(
+        number(&other["points"]) > 1000.0 && other["points"] == other["passing"],
+        "{other}"
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -229,7 +352,11 @@ fn beams_that_cannot_be_judged_say_why() {
     };
     let cases: [(&str, Change, &str); 5] = [
         ("energy", energy, "asks for 18 MV"),
-        ("bolus", |beam| set(beam, tags::NUMBER_OF_BOLI, VR::IS, "1"), "not modelled: bolus"),
+        (
+            "bolus",
+            |beam| set(beam, tags::NUMBER_OF_BOLI, VR::IS, "1"),
+            "not modelled: bolus",
+        ),
         (
             "electrons",
             |beam| set(beam, tags::RADIATION_TYPE, VR::CS, "ELECTRON"),
@@ -243,7 +370,11 @@ fn beams_that_cannot_be_judged_say_why() {
             },
             "it has an applicator",
         ),
-        ("block", |beam| set(beam, tags::NUMBER_OF_BLOCKS, VR::IS, "2"), "it has a block"),
+        (
+            "block",
+            |beam| set(beam, tags::NUMBER_OF_BLOCKS, VR::IS, "2"),
+            "it has a block",
+        ),
     ];
     for (name, how, says) in cases {
         let folder = copy(cross(), &format!("check-{name}"));
@@ -251,7 +382,10 @@ fn beams_that_cannot_be_judged_say_why() {
         change_beam(&folder, how);
         let (code, answer, reasons) = check(&folder, &[]);
         assert_eq!(code, 3, "{name}: {answer}");
-        assert!(reasons.contains("Beam 'AP' is not judged: ") && reasons.contains(says), "{name}: {reasons}");
+        assert!(
+            reasons.contains("Beam 'AP' is not judged: ") && reasons.contains(says),
+            "{name}: {reasons}"
+        );
         fs::remove_dir_all(folder).unwrap();
     }
     let folder = copy(cross(), "check-no-mu");
@@ -270,19 +404,51 @@ fn beams_that_cannot_be_judged_say_why() {
 fn doses_that_are_not_the_plans_say_why() {
     type Change = fn(&mut InMemDicomObject);
     let cases: [(&str, Change, &str); 9] = [
-        ("fraction", |d| set(d, tags::DOSE_SUMMATION_TYPE, VR::CS, "FRACTION"), "is that of a fraction"),
-        ("untold", |d| _ = d.remove_element(tags::DOSE_SUMMATION_TYPE), "no DoseSummationType"),
-        ("several", |d| set(d, tags::DOSE_SUMMATION_TYPE, VR::CS, "MULTI_PLAN"), "MULTI_PLAN"),
-        ("relative", |d| set(d, tags::DOSE_UNITS, VR::CS, "RELATIVE"), "DoseUnits RELATIVE"),
-        ("effective", |d| set(d, tags::DOSE_TYPE, VR::CS, "EFFECTIVE"), "not the physical dose"),
-        ("frame", |d| set(d, tags::FRAME_OF_REFERENCE_UID, VR::UI, "1.2.3"), "another frame of reference"),
-        ("alone", |d| _ = d.remove_element(tags::REFERENCED_RT_PLAN_SEQUENCE), "which plan it belongs to"),
+        (
+            "fraction",
+            |d| set(d, tags::DOSE_SUMMATION_TYPE, VR::CS, "FRACTION"),
+            "is that of a fraction",
+        ),
+        (
+            "untold",
+            |d| _ = d.remove_element(tags::DOSE_SUMMATION_TYPE),
+            "no DoseSummationType",
+        ),
+        (
+            "several",
+            |d| set(d, tags::DOSE_SUMMATION_TYPE, VR::CS, "MULTI_PLAN"),
+            "MULTI_PLAN",
+        ),
+        (
+            "relative",
+            |d| set(d, tags::DOSE_UNITS, VR::CS, "RELATIVE"),
+            "DoseUnits RELATIVE",
+        ),
+        (
+            "effective",
+            |d| set(d, tags::DOSE_TYPE, VR::CS, "EFFECTIVE"),
+            "not the physical dose",
+        ),
+        (
+            "frame",
+            |d| set(d, tags::FRAME_OF_REFERENCE_UID, VR::UI, "1.2.3"),
+            "another frame of reference",
+        ),
+        (
+            "alone",
+            |d| _ = d.remove_element(tags::REFERENCED_RT_PLAN_SEQUENCE),
+            "which plan it belongs to",
+        ),
         (
             "sum",
             |d| {
                 let tag = tags::REFERENCED_RT_PLAN_SEQUENCE;
                 let mut plans = d.element(tag).unwrap().items().unwrap().to_vec();
-                plans.push(item(&[(tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, "1.2.3.4")]));
+                plans.push(item(&[(
+                    tags::REFERENCED_SOP_INSTANCE_UID,
+                    VR::UI,
+                    "1.2.3.4",
+                )]));
                 set_items(d, tag, plans);
             },
             "that of 2 plans",
@@ -302,25 +468,39 @@ fn doses_that_are_not_the_plans_say_why() {
         remove(&folder, "RD-beam");
         change(&folder.join("RD.dcm"), |dose| how(dose));
         let (code, answer, reasons) = check(&folder, &[]);
-        assert_eq!((code, answer["verdict"].as_str()), (3, Some("not-judged")), "{name}: {answer}");
+        assert_eq!(
+            (code, answer["verdict"].as_str()),
+            (3, Some("not-judged")),
+            "{name}: {answer}"
+        );
         assert!(reasons.contains(says), "{name}: {reasons}");
         fs::remove_dir_all(folder).unwrap();
     }
     let folder = copy(cross(), "check-dose-missing");
     remove(&folder, "RD");
     let (code, _, reasons) = check(&folder, &[]);
-    assert!(code == 3 && reasons.contains("There is no dose to compare with"), "{reasons}");
+    assert!(
+        code == 3 && reasons.contains("There is no dose to compare with"),
+        "{reasons}"
+    );
     let twice = copy(cross(), "check-dose-twice");
     remove(&twice, "RD-beam");
     fs::copy(twice.join("RD.dcm"), twice.join("RD2.dcm")).unwrap();
-    change(&twice.join("RD2.dcm"), |dose| set(dose, tags::SOP_INSTANCE_UID, VR::UI, "1.2.3.9"));
+    change(&twice.join("RD2.dcm"), |dose| {
+        set(dose, tags::SOP_INSTANCE_UID, VR::UI, "1.2.3.9")
+    });
     let (code, _, reasons) = check(&twice, &[]);
-    assert!(code == 3 && reasons.contains("2 doses are stated to be that of the plan"), "{reasons}");
+    assert!(
+        code == 3 && reasons.contains("2 doses are stated to be that of the plan"),
+        "{reasons}"
+    );
     let blind = copy(cross(), "check-no-ct");
     remove(&blind, "CT");
     let (code, _, reasons) = check(&blind, &[]);
     assert!(code == 3 && reasons.contains("There is no CT"), "{reasons}");
-    [folder, twice, blind].into_iter().for_each(|folder| fs::remove_dir_all(folder).unwrap());
+    [folder, twice, blind]
+        .into_iter()
+        .for_each(|folder| fs::remove_dir_all(folder).unwrap());
 }
 
 /// A file that states the dose of the plan and holds that of one fraction.
@@ -329,11 +509,23 @@ fn the_dose_of_a_fraction_that_is_called_the_plans_is_recognised() {
     let folder = copy(cross(), "check-a-fraction");
     remove(&folder, "RD-beam");
     change(&folder.join("RD.dcm"), |dose| {
-        let scaling: f64 = dose.element(tags::DOSE_GRID_SCALING).unwrap().to_float64().unwrap();
-        set(dose, tags::DOSE_GRID_SCALING, VR::DS, &format!("{:.9e}", scaling / 5.0));
+        let scaling: f64 = dose
+            .element(tags::DOSE_GRID_SCALING)
+            .unwrap()
+            .to_float64()
+            .unwrap();
+        set(
+            dose,
+            tags::DOSE_GRID_SCALING,
+            VR::DS,
+            &format!("{:.9e}", scaling / 5.0),
+        );
     });
     let (code, _, reasons) = check(&folder, &[]);
-    assert!(code == 3 && reasons.contains("about one of 5 fractions"), "{reasons}");
+    assert!(
+        code == 3 && reasons.contains("about one of 5 fractions"),
+        "{reasons}"
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -365,14 +557,23 @@ fn a_folder_of_folders_gives_a_row_each_and_goes_on_after_a_failure() {
         .iter()
         .map(|c| c["judgement"]["verdict"].as_str().unwrap())
         .collect();
-    assert_eq!(verdicts, ["within", "outside", "not-judged", "not-judged"], "{answer}");
+    assert_eq!(
+        verdicts,
+        ["within", "outside", "not-judged", "not-judged"],
+        "{answer}"
+    );
     // One that is known to be wrong goes before those that are not judged.
     assert_eq!(output.status.code(), Some(1));
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("4 plans: 1 within tolerance, 1 not within tolerance, 2 not judged"), "{told}");
+    assert!(
+        told.contains("4 plans: 1 within tolerance, 1 not within tolerance, 2 not judged"),
+        "{told}"
+    );
     fs::remove_dir_all(all.join("b-wrong")).unwrap();
     assert_eq!(run(&all, &[], &state).status.code(), Some(3));
-    [all, state].into_iter().for_each(|folder| fs::remove_dir_all(folder).unwrap());
+    [all, state]
+        .into_iter()
+        .for_each(|folder| fs::remove_dir_all(folder).unwrap());
 }
 
 #[test]
@@ -385,11 +586,15 @@ fn a_machine_is_remembered_for_its_name_and_energy() {
         assert_eq!(output.status.code(), Some(3));
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         let machine = json_of(&output)["checks"][0]["machines"][0].clone();
-        let [model, choice] = ["model", "choice"].map(|key| machine[key].as_str().unwrap().to_owned());
+        let [model, choice] =
+            ["model", "choice"].map(|key| machine[key].as_str().unwrap().to_owned());
         (format!("{model} {choice}"), told)
     };
     assert_eq!(used(&[], &state).0, "generic-6mv generic");
-    assert_eq!(used(&["--machine", "generic-6mv-hd120"], &state).0, "generic-6mv-hd120 given");
+    assert_eq!(
+        used(&["--machine", "generic-6mv-hd120"], &state).0,
+        "generic-6mv-hd120 given"
+    );
     assert_eq!(used(&[], &state).0, "generic-6mv-hd120 remembered");
     // Another energy is not this machine's, and is not kept for it.
     let told = used(&["--machine", "generic-10mv"], &state.join("other")).1;
@@ -397,12 +602,24 @@ fn a_machine_is_remembered_for_its_name_and_energy() {
     assert_eq!(used(&[], &state).0, "generic-6mv-hd120 remembered");
     fs::write(state.join("machines.toml"), "[[machine").unwrap();
     let (model, told) = used(&["--machine", "generic-6mv-hd120"], &state);
-    assert!(model == "generic-6mv-hd120 given" && told.contains("machines.toml"), "{told}");
-    assert_eq!(fs::read_to_string(state.join("machines.toml")).unwrap(), "[[machine");
+    assert!(
+        model == "generic-6mv-hd120 given" && told.contains("machines.toml"),
+        "{told}"
+    );
+    assert_eq!(
+        fs::read_to_string(state.join("machines.toml")).unwrap(),
+        "[[machine"
+    );
     // A state folder that is a file.
     let file = state.join("machines.toml");
-    assert!(used(&["--machine", "generic-6mv-hd120"], &file).1.contains("remembered"));
-    [folder, state].into_iter().for_each(|folder| fs::remove_dir_all(folder).unwrap());
+    assert!(
+        used(&["--machine", "generic-6mv-hd120"], &file)
+            .1
+            .contains("remembered")
+    );
+    [folder, state]
+        .into_iter()
+        .for_each(|folder| fs::remove_dir_all(folder).unwrap());
 }
 
 #[test]
@@ -412,11 +629,26 @@ fn wrong_words_are_told_before_anything_is_read() {
     fs::write(&own, "gamma_tolerence_percent = 10").unwrap();
     for (words, says) in [
         (vec!["check", "/no/such/folder"], "there is no folder"),
-        (vec!["check", text(&folder), "--gamma", "3mm/2%"], "'3mm/2%'"),
-        (vec!["check", text(&folder), "--machine", "linac-7"], "linac-7"),
-        (vec!["check", text(&folder), "--goals", "no-such-goals"], "no-such-goals"),
-        (vec!["check", text(&folder), "--tolerances", text(&own)], "gamma_tolerence_percent"),
-        (vec!["check", text(&folder), "--report", "report.txt"], ".pdf"),
+        (
+            vec!["check", text(&folder), "--gamma", "3mm/2%"],
+            "'3mm/2%'",
+        ),
+        (
+            vec!["check", text(&folder), "--machine", "linac-7"],
+            "linac-7",
+        ),
+        (
+            vec!["check", text(&folder), "--goals", "no-such-goals"],
+            "no-such-goals",
+        ),
+        (
+            vec!["check", text(&folder), "--tolerances", text(&own)],
+            "gamma_tolerence_percent",
+        ),
+        (
+            vec!["check", text(&folder), "--report", "report.txt"],
+            ".pdf",
+        ),
     ] {
         let output = beamsight(&words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -23,13 +23,21 @@ fn gradient(folder: &Path, off_mm: DVec3) -> PathBuf {
 
 fn dvh(words: &[&str]) -> Value {
     let output = beamsight(&[&["dvh", "demo:water", "--json"][..], words].concat());
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(
+        output.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     json_of(&output)
 }
 
 fn near(value: &Value, want: f64, within: f64) {
     let got = value.as_f64().unwrap_or(f64::NAN);
-    assert!((got - want).abs() <= within, "{got} is not {want} to {within}");
+    assert!(
+        (got - want).abs() <= within,
+        "{got} is not {want} to {within}"
+    );
 }
 
 /// The share of a sphere of radius R beyond x R along a line is (1 - x)^2 (2 + x) / 4.
@@ -51,9 +59,14 @@ fn metrics_are_those_of_a_sphere_in_a_gradient_by_the_words_asked_for() {
         "--out",
         text(&out),
     ]);
-    assert_eq!((&said["status"], &said["prescription_gy"]), (&"imported".into(), &200.0.into()));
+    assert_eq!(
+        (&said["status"], &said["prescription_gy"]),
+        (&"imported".into(), &200.0.into())
+    );
     let structures = said["structures"].as_array().unwrap();
-    let [ptv] = &structures[..] else { panic!("{structures:?}") };
+    let [ptv] = &structures[..] else {
+        panic!("{structures:?}")
+    };
     assert_eq!(ptv["name"], "PTV");
     assert_eq!(ptv["outside_percent"], 0.0);
     near(&ptv["volume_cm3"], 33.51, 0.3);
@@ -73,7 +86,11 @@ fn metrics_are_those_of_a_sphere_in_a_gradient_by_the_words_asked_for() {
     // The dose is at most 160 Gy: 200 Gy are nowhere.
     assert!(metrics["CI"].is_null());
     assert!(
-        ptv["remarks"].as_array().unwrap().iter().any(|r| r.as_str().unwrap().starts_with("CI: ")),
+        ptv["remarks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|r| r.as_str().unwrap().starts_with("CI: ")),
         "{ptv}"
     );
 
@@ -86,7 +103,10 @@ fn metrics_are_those_of_a_sphere_in_a_gradient_by_the_words_asked_for() {
     );
     let row = lines.find(|line| line.starts_with("110.0,")).unwrap();
     let cells: Vec<f64> = row.split(',').map(|cell| cell.parse().unwrap()).collect();
-    assert!((cells[1] - 15.6).abs() < 0.8 && (cells[2] - 5.24).abs() < 0.3, "{row}");
+    assert!(
+        (cells[1] - 15.6).abs() < 0.8 && (cells[2] - 5.24).abs() < 0.3,
+        "{row}"
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -98,23 +118,55 @@ fn what_lies_outside_the_dose_or_needs_a_prescription_is_told_and_never_0() {
     let said = dvh(&["--dose", text(&dose), "--metrics", "V95%,Dmin"]);
     assert_eq!(said["prescription_gy"], 2.0);
     let structures = said["structures"].as_array().unwrap();
-    let names: Vec<&str> = structures.iter().map(|s| s["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = structures
+        .iter()
+        .map(|s| s["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["BODY", "PTV"]);
     // 12 cm of a cube of 30.
     near(&structures[0]["outside_percent"], 100.0 - 6.4, 0.1);
-    assert!(structures[0]["remarks"][0].as_str().unwrap().contains("outside the dose grid"), "{said}");
+    assert!(
+        structures[0]["remarks"][0]
+            .as_str()
+            .unwrap()
+            .contains("outside the dose grid"),
+        "{said}"
+    );
     near(&structures[1]["metrics"]["V95%"], 100.0, 1e-9);
 
     // The target lies beside the dose, the body in part.
     let aside = gradient(&folder, DVec3::new(0.0, 0.0, 120.0));
     let said = dvh(&["--dose", text(&aside)]);
     let ptv = &said["structures"][1];
-    assert!(ptv["metrics"]["D95%"].is_null() && ptv["metrics"]["Dmax"].is_null(), "{ptv}");
-    assert_eq!((&ptv["outside_percent"], &ptv["metrics"].as_object().unwrap().len()), (&100.0.into(), &7));
-    assert!(ptv["remarks"][0].as_str().unwrap().contains("wholly outside"), "{ptv}");
+    assert!(
+        ptv["metrics"]["D95%"].is_null() && ptv["metrics"]["Dmax"].is_null(),
+        "{ptv}"
+    );
+    assert_eq!(
+        (
+            &ptv["outside_percent"],
+            &ptv["metrics"].as_object().unwrap().len()
+        ),
+        (&100.0.into(), &7)
+    );
+    assert!(
+        ptv["remarks"][0]
+            .as_str()
+            .unwrap()
+            .contains("wholly outside"),
+        "{ptv}"
+    );
     assert!(said["structures"][0]["metrics"]["D95%"].is_number());
     // No metric has a value: the answer gives the reason, and the exit code too.
-    let output = beamsight(&["dvh", "demo:water", "--dose", text(&aside), "--structure", "PTV", "--json"]);
+    let output = beamsight(&[
+        "dvh",
+        "demo:water",
+        "--dose",
+        text(&aside),
+        "--structure",
+        "PTV",
+        "--json",
+    ]);
     assert_eq!(output.status.code(), Some(1));
     assert!(json_of(&output)["structures"][0]["metrics"]["Dmean"].is_null());
     assert!(String::from_utf8_lossy(&output.stderr).contains("wholly outside the dose grid"));
@@ -130,8 +182,15 @@ fn the_dose_of_the_plan_is_computed() {
     let output = beamsight(&[&["dose", "demo:water", "--json"][..], &words].concat());
     let dose = json_of(&output);
     let ptv = &said["structures"][1];
-    near(&ptv["metrics"]["D95%"], dose["figures"]["target"]["d95_gy"].as_f64().unwrap(), 1e-9);
-    assert!(ptv["metrics"]["V95%"].is_number(), "the plan prescribes 2 Gy");
+    near(
+        &ptv["metrics"]["D95%"],
+        dose["figures"]["target"]["d95_gy"].as_f64().unwrap(),
+        1e-9,
+    );
+    assert!(
+        ptv["metrics"]["V95%"].is_number(),
+        "the plan prescribes 2 Gy"
+    );
 }
 
 #[test]
@@ -147,17 +206,34 @@ fn wrong_words_are_refused_by_name() {
         (&["--prescription", "-2"], "above 0"),
         (&["--out", "dvh.pdf"], ".csv, .json"),
     ] {
-        let output = beamsight(&[&["dvh", "demo:water", "--dose", text(&dose)][..], words].concat());
+        let output =
+            beamsight(&[&["dvh", "demo:water", "--dose", text(&dose)][..], words].concat());
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words:?}: {message}");
         assert!(message.contains(says), "{words:?}: {message}");
     }
     let none = folder.join("none.mha");
-    refused(&["dvh", "demo:water", "--dose", text(&none)], &["there is no", "none.mha"]);
-    refused(&["dvh", "demo:water", "--dose", text(&folder)], &["is a folder"]);
+    refused(
+        &["dvh", "demo:water", "--dose", text(&none)],
+        &["there is no", "none.mha"],
+    );
+    refused(
+        &["dvh", "demo:water", "--dose", text(&folder)],
+        &["is a folder"],
+    );
     let out = folder.join("dvh.csv");
     fs::write(&out, "mine").unwrap();
-    refused(&["dvh", "demo:water", "--dose", text(&dose), "--out", text(&out)], &["dvh.csv", "--overwrite"]);
+    refused(
+        &[
+            "dvh",
+            "demo:water",
+            "--dose",
+            text(&dose),
+            "--out",
+            text(&out),
+        ],
+        &["dvh.csv", "--overwrite"],
+    );
     assert_eq!(fs::read_to_string(&out).unwrap(), "mine");
     fs::remove_dir_all(folder).unwrap();
 }
@@ -168,8 +244,9 @@ fn goals_of_a_template_are_held_against_the_dose() {
     let folder = scratch("dvh-goals");
     let dose = gradient(&folder, DVec3::ZERO);
     let file = folder.join("goals.toml");
-    let goal =
-        |structure: &str, goal: &str| format!("[[goal]]\nstructure = \"{structure}\"\ngoal = \"{goal}\"\n");
+    let goal = |structure: &str, goal: &str| {
+        format!("[[goal]]\nstructure = \"{structure}\"\ngoal = \"{goal}\"\n")
+    };
     let template = [
         "name = \"Test\"\n".to_owned(),
         goal("Heart", "Dmean <= 1000 Gy (priority 2)"),
@@ -179,23 +256,58 @@ fn goals_of_a_template_are_held_against_the_dose() {
         goal("ptv", "Dmean >= 45 %"),
     ];
     fs::write(&file, template.concat()).unwrap();
-    let said =
-        dvh(&["--dose", text(&dose), "--goals", text(&file), "--structure", "BODY", "--prescription", "200"]);
+    let said = dvh(&[
+        "--dose",
+        text(&dose),
+        "--goals",
+        text(&file),
+        "--structure",
+        "BODY",
+        "--prescription",
+        "200",
+    ]);
     let goals = said["goals"]["goals"].as_array().unwrap();
-    let verdicts: Vec<&str> = goals.iter().map(|g| g["verdict"].as_str().unwrap()).collect();
+    let verdicts: Vec<&str> = goals
+        .iter()
+        .map(|g| g["verdict"].as_str().unwrap())
+        .collect();
     assert_eq!(verdicts, ["fail", "pass", "near", "pass", "no structure"]);
     for (goal, margin) in goals.iter().zip([-10.0, 1.0, -5.0, 5.0]) {
         near(&goal["margin"], margin, 0.1);
     }
-    assert_eq!((&said["goals"]["met"], &said["goals"]["of"]), (&2.into(), &5.into()));
+    assert_eq!(
+        (&said["goals"]["met"], &said["goals"]["of"]),
+        (&2.into(), &5.into())
+    );
     assert_eq!(said["goals"]["unmatched"], serde_json::json!(["Heart"]));
-    assert_eq!(said["structures"].as_array().unwrap().len(), 1, "only the structure asked for has metrics");
+    assert_eq!(
+        said["structures"].as_array().unwrap().len(),
+        1,
+        "only the structure asked for has metrics"
+    );
     // Without a prescription there is no percent of it, unless the plan has one; other words are no template.
-    let output = beamsight(&["dvh", "demo:water", "--dose", text(&dose), "--goals", text(&file)]);
+    let output = beamsight(&[
+        "dvh",
+        "demo:water",
+        "--dose",
+        text(&dose),
+        "--goals",
+        text(&file),
+    ]);
     let told = String::from_utf8_lossy(&output.stdout);
-    assert!(told.contains("goals: ") && told.contains("no structure for Heart"), "{told}");
+    assert!(
+        told.contains("goals: ") && told.contains("no structure for Heart"),
+        "{told}"
+    );
     refused(
-        &["dvh", "demo:water", "--dose", text(&dose), "--goals", "no-such-template"],
+        &[
+            "dvh",
+            "demo:water",
+            "--dose",
+            text(&dose),
+            "--goals",
+            "no-such-template",
+        ],
         &["quantec-thorax", "no-such-template"],
     );
 }

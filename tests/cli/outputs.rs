@@ -30,18 +30,49 @@ fn stays(kept: &Path, words: &[&str], said: &[&str]) {
 fn an_output_is_no_input_however_it_is_spelled() {
     let folder = scratch("inputs");
     let case = folder.join("case");
-    assert!(beamsight(&["demo", "water", "--out", text(&case)]).status.success());
+    assert!(
+        beamsight(&["demo", "water", "--out", text(&case)])
+            .status
+            .success()
+    );
     let slice = case.join("CT0002.dcm");
     let drr = |out: &Path, said: &[&str]| {
-        stays(&slice, &["drr", text(&case), "--size", "8x8", "--pixel", "40", "--out", text(out)], said);
+        stays(
+            &slice,
+            &[
+                "drr",
+                text(&case),
+                "--size",
+                "8x8",
+                "--pixel",
+                "40",
+                "--out",
+                text(out),
+            ],
+            said,
+        );
     };
-    drr(&slice, &["CT0002.dcm", "among the files of the CASE", "outside it"]);
+    drr(
+        &slice,
+        &["CT0002.dcm", "among the files of the CASE", "outside it"],
+    );
     drr(&case.join("new.dcm"), &["new.dcm", "among the files"]);
-    drr(&case.join("..").join("case").join("new.dcm"), &["among the files"]);
+    drr(
+        &case.join("..").join("case").join("new.dcm"),
+        &["among the files"],
+    );
     let ct = volume(&folder.join("ct.mha"), -1000.0);
     let path = ["path", text(&ct), "--isocentre", "10,10,10", "--out"];
-    stays(&ct, &[&path[..], &[text(&ct)]].concat(), &["ct.mha", "the CASE itself"]);
-    stays(&ct, &[&path[..], &[text(&folder.join(".").join("ct.mha"))]].concat(), &["the CASE itself"]);
+    stays(
+        &ct,
+        &[&path[..], &[text(&ct)]].concat(),
+        &["ct.mha", "the CASE itself"],
+    );
+    stays(
+        &ct,
+        &[&path[..], &[text(&folder.join(".").join("ct.mha"))]].concat(),
+        &["the CASE itself"],
+    );
     #[cfg(unix)]
     {
         let link = folder.join("link");
@@ -56,18 +87,34 @@ fn an_output_is_no_input_however_it_is_spelled() {
     }
     // The other verbs: each of their inputs.
     let [a, b] = [("a.mha", 1.0), ("b.mha", 2.0)].map(|(name, gy)| volume(&folder.join(name), gy));
-    stays(&b, &["gamma", text(&a), text(&b), "--out", text(&b)], &["b.mha", "EVAL itself"]);
+    stays(
+        &b,
+        &["gamma", text(&a), text(&b), "--out", text(&b)],
+        &["b.mha", "EVAL itself"],
+    );
     let xray = folder.join("xray.dcm");
     fs::write(&xray, "an X-ray").unwrap();
     stays(
         &xray,
-        &["register", text(&ct), "--image", text(&xray), "--out", text(&xray)],
+        &[
+            "register",
+            text(&ct),
+            "--image",
+            text(&xray),
+            "--out",
+            text(&xray),
+        ],
         &["xray.dcm", "an X-ray itself"],
     );
     let session = folder.join("s.json");
-    let inner = serde_json::json!({ "version": 1, "case": "ct.mha", "plans": [], "added_structures": [] });
+    let inner =
+        serde_json::json!({ "version": 1, "case": "ct.mha", "plans": [], "added_structures": [] });
     fs::write(&session, inner.to_string()).unwrap();
-    stays(&session, &["dose", text(&session), "--out", text(&session)], &["s.json", "the CASE itself"]);
+    stays(
+        &session,
+        &["dose", text(&session), "--out", text(&session)],
+        &["s.json", "the CASE itself"],
+    );
     fs::remove_dir_all(folder).unwrap();
 }
 
@@ -80,28 +127,59 @@ fn what_exists_is_replaced_only_when_told() {
     let words = ["gamma", text(&a), text(&a), "--out", text(&out)];
     refused(&words, &["out.csv", "exists", "--overwrite"]);
     assert_eq!(fs::read(&out).unwrap(), b"precious");
-    assert_eq!(beamsight(&[&words[..], &["--overwrite"]].concat()).status.code(), Some(0));
+    assert_eq!(
+        beamsight(&[&words[..], &["--overwrite"]].concat())
+            .status
+            .code(),
+        Some(0)
+    );
     assert!(fs::read_to_string(&out).unwrap().starts_with("i,j,k"));
     // One name for two files, in any spelling, is refused before anything is read.
     let again = folder.join(".").join("new.mha");
     let new = folder.join("new.mha");
     for words in [
-        &["gamma", "nowhere.mha", "nowhere.mha", "--out", text(&new), "--out", text(&again)][..],
-        &["dose", "nowhere", "--engine", "mccs", "--out", text(&new), "--sigma", text(&again)],
+        &[
+            "gamma",
+            "nowhere.mha",
+            "nowhere.mha",
+            "--out",
+            text(&new),
+            "--out",
+            text(&again),
+        ][..],
+        &[
+            "dose",
+            "nowhere",
+            "--engine",
+            "mccs",
+            "--out",
+            text(&new),
+            "--sigma",
+            text(&again),
+        ],
     ] {
         let output = beamsight(words);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.code() == Some(2) && said.contains("name one file"), "{said}");
+        assert!(
+            output.status.code() == Some(2) && said.contains("name one file"),
+            "{said}"
+        );
     }
     // The plan beside a dose counts as an output.
     fs::write(folder.join("d.plan.dcm"), "precious").unwrap();
     let dose = folder.join("d.dcm");
-    refused(&["dose", "demo:water", "--out", text(&dose)], &["d.plan.dcm", "exists"]);
+    refused(
+        &["dose", "demo:water", "--out", text(&dose)],
+        &["d.plan.dcm", "exists"],
+    );
     // A picture under a default name gets a free one.
     assert_eq!(fs::read(folder.join("d.plan.dcm")).unwrap(), b"precious");
     fs::write(folder.join("beamsight.png"), "precious").unwrap();
     let volume = fs::canonicalize(&a).unwrap();
-    let output = command(&[text(&volume)]).current_dir(&folder).output().unwrap();
+    let output = command(&[text(&volume)])
+        .current_dir(&folder)
+        .output()
+        .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("into beamsight-2.png"), "{said}");
     assert_eq!(fs::read(folder.join("beamsight.png")).unwrap(), b"precious");
@@ -127,12 +205,17 @@ fn a_stopped_program_leaves_nothing_behind() {
             std::thread::sleep(Duration::from_millis(2));
         }
         assert!(hidden(), "it writes into a folder of its own first");
-        let kill = Command::new("kill").args([&format!("-{signal}"), &program.id().to_string()]).status();
+        let kill = Command::new("kill")
+            .args([&format!("-{signal}"), &program.id().to_string()])
+            .status();
         assert!(kill.unwrap().success());
         let status = program.wait().unwrap();
         use std::os::unix::process::ExitStatusExt as _;
         assert!(status.signal().is_some(), "it ends by the signal: {status}");
-        let left: Vec<_> = fs::read_dir(&out).unwrap().map(|e| e.unwrap().path()).collect();
+        let left: Vec<_> = fs::read_dir(&out)
+            .unwrap()
+            .map(|e| e.unwrap().path())
+            .collect();
         assert!(left.is_empty(), "{signal}: {left:?}");
         fs::remove_dir_all(folder).unwrap();
     }
@@ -142,12 +225,26 @@ fn a_stopped_program_leaves_nothing_behind() {
 fn output_that_cannot_be_written() {
     let folder = scratch("output");
     let missing = folder.join("missing").join("depth.mha");
-    refused(&["path", "demo:water", "--out", text(&missing)], &["depth.mha", "missing", "make it first"]);
+    refused(
+        &["path", "demo:water", "--out", text(&missing)],
+        &["depth.mha", "missing", "make it first"],
+    );
     let a_folder = folder.join("d.mha");
     fs::create_dir(&a_folder).unwrap();
-    refused(&["path", "demo:water", "--out", text(&a_folder)], &["d.mha", "is a folder"]);
+    refused(
+        &["path", "demo:water", "--out", text(&a_folder)],
+        &["d.mha", "is a folder"],
+    );
     // Root may write anywhere; a path through a file fails even for root.
     fs::write(folder.join("file"), "").unwrap();
-    refused(&["demo", "water", "--out", text(&folder.join("file").join("x"))], &["file", "--out"]);
+    refused(
+        &[
+            "demo",
+            "water",
+            "--out",
+            text(&folder.join("file").join("x")),
+        ],
+        &["file", "--out"],
+    );
     fs::remove_dir_all(folder).unwrap();
 }

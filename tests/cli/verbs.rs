@@ -13,10 +13,17 @@ fn words(command: &str) -> Output {
 fn verbs_of(help: &[&str]) -> Vec<String> {
     let output = beamsight(help);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let listed = text.lines().skip_while(|line| !line.starts_with("Commands:")).skip(1);
-    let listed =
-        listed.take_while(|line| line.starts_with("  ")).filter_map(|line| line.split_whitespace().next());
-    listed.filter(|verb| *verb != "help").map(str::to_owned).collect()
+    let listed = text
+        .lines()
+        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip(1);
+    let listed = listed
+        .take_while(|line| line.starts_with("  "))
+        .filter_map(|line| line.split_whitespace().next());
+    listed
+        .filter(|verb| *verb != "help")
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -24,7 +31,13 @@ fn help_reads_well_and_every_verb_has_examples() {
     let help = words("--help");
     assert_eq!(help.status.code(), Some(0));
     let text = String::from_utf8_lossy(&help.stdout).into_owned();
-    for part in ["Usage:", "CASE is a folder", "demo:thorax", "Examples:", "Not for clinical use"] {
+    for part in [
+        "Usage:",
+        "CASE is a folder",
+        "demo:thorax",
+        "Examples:",
+        "Not for clinical use",
+    ] {
         assert!(text.contains(part), "no '{part}' in:\n{text}");
     }
     let verbs = verbs_of(&["--help"]);
@@ -32,11 +45,25 @@ fn help_reads_well_and_every_verb_has_examples() {
     for verb in &verbs {
         let help = beamsight(&[verb, "--help"]);
         let text = String::from_utf8_lossy(&help.stdout).into_owned();
-        let examples = text.split_once("\nExamples:\n").unwrap_or_else(|| panic!("{verb}:\n{text}")).1;
+        let examples = text
+            .split_once("\nExamples:\n")
+            .unwrap_or_else(|| panic!("{verb}:\n{text}"))
+            .1;
         // Nothing but examples follows, at least two of them of the verb.
-        assert!(examples.lines().all(|line| line.starts_with("  beamsight ")), "{verb}:\n{text}");
-        assert!(examples.matches(&format!("  beamsight {verb}")).count() >= 2, "{verb}:\n{text}");
-        assert!(text.contains("--json") && text.contains("--device"), "{verb}:\n{text}");
+        assert!(
+            examples
+                .lines()
+                .all(|line| line.starts_with("  beamsight ")),
+            "{verb}:\n{text}"
+        );
+        assert!(
+            examples.matches(&format!("  beamsight {verb}")).count() >= 2,
+            "{verb}:\n{text}"
+        );
+        assert!(
+            text.contains("--json") && text.contains("--device"),
+            "{verb}:\n{text}"
+        );
     }
 }
 
@@ -69,7 +96,10 @@ fn wrong_words_exit_with_2() {
         let output = words(command);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{command}: {message}");
-        assert!(message.starts_with("error:") && output.stdout.is_empty(), "{command}: {message}");
+        assert!(
+            message.starts_with("error:") && output.stdout.is_empty(),
+            "{command}: {message}"
+        );
     }
 }
 
@@ -79,14 +109,20 @@ fn a_mistyped_verb_names_the_near_one_and_draws_nothing() {
     let folder = scratch("mistyped");
     for (typed, said) in [
         (&["dsoe"][..], "did you mean 'dose'?"),
-        (&["dsoe", "demo:water"], "there is no verb 'dsoe': did you mean 'dose'?"),
+        (
+            &["dsoe", "demo:water"],
+            "there is no verb 'dsoe': did you mean 'dose'?",
+        ),
         (&["gama", "--out", "shot.png"], "did you mean 'gamma'?"),
         (&["patient-7"], "the verbs are info, demo"),
     ] {
         let output = command(typed).current_dir(&folder).output().unwrap();
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{typed:?}: {message}");
-        assert!(message.starts_with("error: ") && message.contains(said), "{typed:?}: {message}");
+        assert!(
+            message.starts_with("error: ") && message.contains(said),
+            "{typed:?}: {message}"
+        );
     }
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     std::fs::remove_dir_all(folder).unwrap();
@@ -99,7 +135,12 @@ fn shells_complete_every_verb() {
     let verbs = verbs_of(&["--help"]);
     for shell in ["bash", "zsh", "fish"] {
         let output = beamsight(&["completions", shell]);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let script = String::from_utf8(output.stdout).unwrap();
         for verb in &verbs {
             let entry = match shell {
@@ -109,16 +150,34 @@ fn shells_complete_every_verb() {
             };
             assert!(script.contains(&entry), "{shell}: no {entry}");
         }
-        let option = if shell == "fish" { "-l threshold" } else { "--threshold" };
+        let option = if shell == "fish" {
+            "-l threshold"
+        } else {
+            "--threshold"
+        };
         assert!(script.contains(option), "{shell}: {option}");
-        assert_eq!(json_of(&beamsight(&["completions", shell, "--json"]))["shell"], shell);
+        assert_eq!(
+            json_of(&beamsight(&["completions", shell, "--json"]))["shell"],
+            shell
+        );
         let path = folder.join(shell);
         std::fs::write(&path, script).unwrap();
-        match std::process::Command::new(shell).arg("-n").arg(&path).output() {
+        match std::process::Command::new(shell)
+            .arg("-n")
+            .arg(&path)
+            .output()
+        {
             Ok(parsed) => {
-                assert!(parsed.status.success(), "{shell}: {}", String::from_utf8_lossy(&parsed.stderr))
+                assert!(
+                    parsed.status.success(),
+                    "{shell}: {}",
+                    String::from_utf8_lossy(&parsed.stderr)
+                )
             }
-            Err(_) => skip(Missing::Program, &format!("{shell} is not installed (apt-get install {shell})")),
+            Err(_) => skip(
+                Missing::Program,
+                &format!("{shell} is not installed (apt-get install {shell})"),
+            ),
         }
     }
     assert_eq!(words("completions tcsh").status.code(), Some(2));
@@ -131,25 +190,41 @@ fn the_manual_has_a_page_of_every_verb() {
     let out = folder.join("man1");
     let written = json_of(&beamsight(&["manual", "--out", text(&out), "--json"]));
     let verbs = verbs_of(&["--help"]);
-    let of_machine = verbs_of(&["machine", "--help"]).into_iter().map(|verb| format!("machine {verb}"));
+    let of_machine = verbs_of(&["machine", "--help"])
+        .into_iter()
+        .map(|verb| format!("machine {verb}"));
     let commands: Vec<String> = verbs.into_iter().chain(of_machine).collect();
-    assert!(commands.iter().any(|command| command == "machine fit"), "{commands:?}");
+    assert!(
+        commands.iter().any(|command| command == "machine fit"),
+        "{commands:?}"
+    );
     for command in &commands {
         let page =
-            std::fs::read_to_string(out.join(format!("beamsight-{}.1", command.replace(' ', "-")))).unwrap();
+            std::fs::read_to_string(out.join(format!("beamsight-{}.1", command.replace(' ', "-"))))
+                .unwrap();
         assert!(
             page.starts_with(".ie") && page.contains(&format!("beamsight {command}")),
             "{command}: {page}"
         );
     }
     let whole = std::fs::read_to_string(out.join("beamsight.1")).unwrap();
-    assert!(whole.starts_with(".ie") && whole.contains("Not for clinical use"), "{whole}");
+    assert!(
+        whole.starts_with(".ie") && whole.contains("Not for clinical use"),
+        "{whole}"
+    );
     let options = std::fs::read_to_string(out.join("beamsight-gamma.1")).unwrap();
     assert!(options.contains("Dose difference, percent"), "{options}");
     assert!(!out.join("beamsight-job.1").exists(), "a hidden verb");
     assert_eq!(std::fs::read_dir(&out).unwrap().count(), commands.len() + 1);
-    assert_eq!(written["files"].as_array().unwrap().len(), commands.len() + 1);
-    assert_eq!(beamsight(&["manual", "--out", text(&out)]).status.code(), Some(1), "nothing is replaced");
+    assert_eq!(
+        written["files"].as_array().unwrap().len(),
+        commands.len() + 1
+    );
+    assert_eq!(
+        beamsight(&["manual", "--out", text(&out)]).status.code(),
+        Some(1),
+        "nothing is replaced"
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -186,7 +261,10 @@ fn numbers_that_cannot_be_are_told_what_is_wrong() {
         ("drr a --pose nan,0,0,0,0,0", "six numbers"),
         ("drr a --isocentre -1,nan,0", "three numbers"),
         ("path a --series -1", "1 or more"),
-        ("register a --image b --energy-mev 70", "from 0.01 to 20 MeV"),
+        (
+            "register a --image b --energy-mev 70",
+            "from 0.01 to 20 MeV",
+        ),
         ("register a --image b --share 2", "from 0.001 to 1"),
         ("register a --image b --reach -1,5", "above 0"),
         ("register a --image b --pixel 0", "from 0.001 to 1000"),
@@ -198,25 +276,40 @@ fn numbers_that_cannot_be_are_told_what_is_wrong() {
         let output = self::words(words);
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{words}: {message}");
-        assert!(message.starts_with("error: invalid value") && message.contains(said), "{words}: {message}");
+        assert!(
+            message.starts_with("error: invalid value") && message.contains(said),
+            "{words}: {message}"
+        );
     }
-    for option in
-        ["--histories 1e5", "--uncertainty 2", "--seed 1", "--directions 6", "--variant own", "--sigma s.mha"]
-    {
+    for option in [
+        "--histories 1e5",
+        "--uncertainty 2",
+        "--seed 1",
+        "--directions 6",
+        "--variant own",
+        "--sigma s.mha",
+    ] {
         let output = self::words(&format!("dose a {option}"));
         let message = String::from_utf8_lossy(&output.stderr).into_owned();
         let name = option.split(' ').next().unwrap_or_default();
         let said = format!("{name} is an option of engines that sample histories: --engine mccs");
-        assert!(output.status.code() == Some(2) && message.contains(&said), "{option}: {message}");
+        assert!(
+            output.status.code() == Some(2) && message.contains(&said),
+            "{option}: {message}"
+        );
     }
     // One unit everywhere, in the name.
     for verb in ["drr", "register"] {
         let text = String::from_utf8_lossy(&words(&format!("help {verb}")).stdout).into_owned();
-        assert!(text.contains("--energy-mev <MEV>") && text.contains("[default: 0.07]"), "{text}");
+        assert!(
+            text.contains("--energy-mev <MEV>") && text.contains("[default: 0.07]"),
+            "{text}"
+        );
     }
     let text = String::from_utf8_lossy(&words("help drr").stdout).into_owned();
     assert!(
-        text.contains("the isocentre is the middle of the volume") && text.contains("voxels' faces"),
+        text.contains("the isocentre is the middle of the volume")
+            && text.contains("voxels' faces"),
         "{text}"
     );
 }
@@ -226,7 +319,10 @@ fn cuda_is_refused_plainly_where_there_is_none() {
     let output = words("path demo:water --device cuda:1000 --json");
     assert_eq!(output.status.code(), Some(1));
     let error = json_of(&output)["error"].as_str().unwrap().to_owned();
-    assert!(error.contains("--device cpu") || error.contains("there is no cuda:1000"), "{error}");
+    assert!(
+        error.contains("--device cpu") || error.contains("there is no cuda:1000"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -234,20 +330,37 @@ fn any_graphics_card_computes_paths_and_what_it_cannot_is_said() {
     let folder = scratch("wgpu");
     let out = |name: &str| text(&folder.join(name)).to_owned();
     let asked = |words: String| beamsight(&words.split_whitespace().collect::<Vec<_>>());
-    let path = asked(format!("path demo:water --device wgpu:0 --out {} --json", out("depth.mha")));
+    let path = asked(format!(
+        "path demo:water --device wgpu:0 --out {} --json",
+        out("depth.mha")
+    ));
     if path.status.code() != Some(0) {
         let error = json_of(&path)["error"].as_str().unwrap().to_owned();
-        assert!(error.contains("no graphics device that computes"), "{error}");
+        assert!(
+            error.contains("no graphics device that computes"),
+            "{error}"
+        );
         return skip_drawing();
     }
     let device = json_of(&path)["device"].as_str().unwrap().to_owned();
     assert!(device.starts_with("wgpu:0 "), "{device}");
-    let image =
-        asked(format!("drr demo:water --size 20x20 --pixel 15 --device wgpu:0 --out {}", out("drr.mha")));
-    let said = String::from_utf8_lossy(&image.stderr).into_owned() + &String::from_utf8_lossy(&image.stdout);
-    assert!(image.status.code() == Some(0) && said.contains("has no form for graphics devices"), "{said}");
+    let image = asked(format!(
+        "drr demo:water --size 20x20 --pixel 15 --device wgpu:0 --out {}",
+        out("drr.mha")
+    ));
+    let said = String::from_utf8_lossy(&image.stderr).into_owned()
+        + &String::from_utf8_lossy(&image.stdout);
+    assert!(
+        image.status.code() == Some(0) && said.contains("has no form for graphics devices"),
+        "{said}"
+    );
     let none = asked("path demo:water --device wgpu:1000 --json".to_owned());
-    assert!(json_of(&none)["error"].as_str().unwrap().contains("there is no wgpu:1000"));
+    assert!(
+        json_of(&none)["error"]
+            .as_str()
+            .unwrap()
+            .contains("there is no wgpu:1000")
+    );
 }
 
 #[test]
@@ -258,7 +371,10 @@ fn a_bench_prints_its_figures() {
     assert!(report["copy_gb_per_s"].as_f64().unwrap() > 0.1);
     let rows = report["rows"].as_array().unwrap();
     // 308 x 190 x 56 at a quarter of the resolution in the plane.
-    assert_eq!((rows.len(), rows[0]["voxels"].as_u64()), (1, Some(77 * 47 * 56)));
+    assert_eq!(
+        (rows.len(), rows[0]["voxels"].as_u64()),
+        (1, Some(77 * 47 * 56))
+    );
     assert!(rows[0]["ms"].as_f64().unwrap() > 0.0);
     assert_eq!(words("bench path Z-I").status.code(), Some(2));
     assert_eq!(words("bench no-such-job").status.code(), Some(2));
@@ -269,21 +385,41 @@ fn a_bench_prints_its_figures() {
 fn memory_after_work_stands_beside_that_of_a_fresh_window() {
     let folder = scratch("memory");
     let case = write_cross_session(&folder);
-    let run = ["bench", "memory", text(&case), "--minutes", "0.02", "--device", "cpu", "--json"];
+    let run = [
+        "bench",
+        "memory",
+        text(&case),
+        "--minutes",
+        "0.02",
+        "--device",
+        "cpu",
+        "--json",
+    ];
     let output = beamsight(&run);
     let report = json_of(&output);
     let count = |of: &str, what: &str| report[of][what].as_u64();
     let rounds = count("after_work", "rounds").unwrap_or_else(|| panic!("{report}"));
     // A turn, jaws, a beam more and less, a sphere, a stroke; a plan more, its turn.
-    assert_eq!((rounds >= 1, count("after_work", "steps")), (true, Some(8 * rounds)));
-    assert_eq!((count("fresh", "rounds"), count("fresh", "steps")), (Some(0), Some(0)));
+    assert_eq!(
+        (rounds >= 1, count("after_work", "steps")),
+        (true, Some(8 * rounds))
+    );
+    assert_eq!(
+        (count("fresh", "rounds"), count("fresh", "steps")),
+        (Some(0), Some(0))
+    );
     assert!(count("after_work", "jobs") > count("fresh", "jobs"));
     if !cfg!(target_os = "linux") {
         assert!(report["over"].is_null());
         return;
     }
     let info = json_of(&beamsight(&["info", text(&case), "--json"]));
-    let voxels: u64 = info["ct"]["size"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).product();
+    let voxels: u64 = info["ct"]["size"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|n| n.as_u64().unwrap())
+        .product();
     let [after, fresh] = ["after_work", "fresh"].map(|of| {
         let [now, most] = ["resident_bytes", "peak_bytes"].map(|what| count(of, what).unwrap());
         // The CT alone has four bytes a voxel.
@@ -291,7 +427,10 @@ fn memory_after_work_stands_beside_that_of_a_fresh_window() {
         now
     });
     let over = 2 * after > 3 * fresh || after > 2_000_000_000;
-    assert_eq!((report["over"].as_bool(), output.status.code()), (Some(over), Some(i32::from(over))));
+    assert_eq!(
+        (report["over"].as_bool(), output.status.code()),
+        (Some(over), Some(i32::from(over)))
+    );
     let wrong = words("bench memory demo:nose");
     assert_eq!(wrong.status.code(), Some(2));
     assert_eq!(words("bench memory --minutes 601").status.code(), Some(2));
@@ -305,7 +444,12 @@ fn info_says_what_the_demo_is() {
     let info = json_of(&output);
     assert_eq!(info["ct"]["size"], serde_json::json!([180, 140, 80]));
     assert_eq!(info["ct"]["position"], "HFS");
-    let ptv = info["structures"].as_array().unwrap().iter().find(|s| s["name"] == "PTV").unwrap();
+    let ptv = info["structures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|s| s["name"] == "PTV")
+        .unwrap();
     // 240 degrees of a ring of 3.7 and 1.5 cm, 8 cm long.
     let want = 240.0 / 360.0 * std::f64::consts::PI * (3.7f64.powi(2) - 1.5f64.powi(2)) * 8.0;
     let volume = ptv["volume_cm3"].as_f64().unwrap();
@@ -363,13 +507,21 @@ fn programs_that_mend_a_demo_at_once_do_not_disturb_each_other() {
 fn path_in_the_water_cube_is_the_way_through_water() {
     let folder = scratch("path");
     let out = folder.join("depth.mha");
-    for (angles, isocentre, want) in [("--gantry 0", "0,-50,0", 100.0), ("--gantry -90", "-10,0,5", 140.0)] {
+    for (angles, isocentre, want) in [
+        ("--gantry 0", "0,-50,0", 100.0),
+        ("--gantry -90", "-10,0,5", 140.0),
+    ] {
         let command = format!(
             "path demo:water {angles} --isocentre {isocentre} --out {} --overwrite --json",
             out.display()
         );
         let output = words(&command);
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         let depth = json_of(&output)["depth_at_isocentre_mm"].as_f64().unwrap();
         // The air in front adds its thousandth; the isocentre lies between voxel centres.
         assert!((depth - want).abs() < 0.5, "{angles}: {depth} for {want}");
@@ -385,18 +537,37 @@ fn a_written_volume_opens_again() {
     let folder = scratch("again");
     let out = folder.join("depth.mha");
     let path = words(&format!("path demo:water --out {}", out.display()));
-    assert_eq!(path.status.code(), Some(0), "{}", String::from_utf8_lossy(&path.stderr));
+    assert_eq!(
+        path.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&path.stderr)
+    );
     let answer = words(&format!("info {}", out.display()));
     let said = String::from_utf8_lossy(&answer.stderr).into_owned();
-    assert!(answer.status.code() == Some(1) && said.contains("radiological depth"), "{said}");
+    assert!(
+        answer.status.code() == Some(1) && said.contains("radiological depth"),
+        "{said}"
+    );
     let bytes = std::fs::read(&out).unwrap();
     let line = b"Quantity = radiological depth\nUnit = mm of water\n";
-    let at = bytes.windows(line.len()).position(|window| window == line).unwrap();
+    let at = bytes
+        .windows(line.len())
+        .position(|window| window == line)
+        .unwrap();
     std::fs::write(&out, [&bytes[..at], &bytes[at + line.len()..]].concat()).unwrap();
-    let info = json_of(&words(&format!("info {} --position FFP --json", out.display())));
+    let info = json_of(&words(&format!(
+        "info {} --position FFP --json",
+        out.display()
+    )));
     assert_eq!(info["ct"]["position"], "FFP");
     assert_eq!(info["ct"]["size"], serde_json::json!([140, 140, 140]));
-    assert!(info["remarks"][0]["message"].as_str().unwrap().contains("HU"));
+    assert!(
+        info["remarks"][0]["message"]
+            .as_str()
+            .unwrap()
+            .contains("HU")
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -13,16 +13,30 @@ use std::sync::Arc;
 
 /// A cube of water of 8 cm in voxels of 10 mm with a ball as target and one field on it, as a session file.
 fn small_session(folder: &Path) -> PathBuf {
-    let grid = Arc::new(Grid::axis_aligned(DVec3::splat(-55.0), DVec3::splat(10.0), [12; 3]).unwrap());
+    let grid =
+        Arc::new(Grid::axis_aligned(DVec3::splat(-55.0), DVec3::splat(10.0), [12; 3]).unwrap());
     let water = |i: usize| (2..10).contains(&i);
     let hu = (0..grid.len())
-        .map(|n| if water(n % 12) && water(n / 12 % 12) && water(n / 144) { 0.0 } else { -1000.0 })
+        .map(|n| {
+            if water(n % 12) && water(n / 12 % 12) && water(n / 144) {
+                0.0
+            } else {
+                -1000.0
+            }
+        })
         .collect();
     let image = folder.join("ct.mha");
     mha::write(&image, &Volume::new(grid, hu)).unwrap();
     let mut plan = Plan::new("AP", "point-6mv");
     plan.prescription_gy = Some(2.0);
-    plan.beams = vec![Beam::fixed("AP", 1, 0.0, DVec3::ZERO, Jaws::symmetric(60.0, 60.0), 1e4)];
+    plan.beams = vec![Beam::fixed(
+        "AP",
+        1,
+        0.0,
+        DVec3::ZERO,
+        Jaws::symmetric(60.0, 60.0),
+        1e4,
+    )];
     write_ball_session(&folder.join("small.json"), &image, 25.0, plan)
 }
 
@@ -38,8 +52,9 @@ fn without_a_display_the_figures_are_printed_and_the_workspace_is_drawn() {
     let folder = scratch("window");
     let session = small_session(&folder);
     let picture = folder.join("shot.png");
-    let run =
-        command(&[text(&session), "--out", text(&picture), "--json"]).env_remove("XDG_RUNTIME_DIR").output();
+    let run = command(&[text(&session), "--out", text(&picture), "--json"])
+        .env_remove("XDG_RUNTIME_DIR")
+        .output();
     let output = run.unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{said}");
@@ -55,10 +70,16 @@ fn without_a_display_the_figures_are_printed_and_the_workspace_is_drawn() {
         assert_eq!(png_size(&picture), [1600, 1000]);
     }
     let figures = &run["figures"];
-    assert_eq!((&figures["plan"], &figures["target"]["name"]), (&"AP".into(), &"PTV".into()));
+    assert_eq!(
+        (&figures["plan"], &figures["target"]["name"]),
+        (&"AP".into(), &"PTV".into())
+    );
     for figure in ["mean_gy", "d95_gy"] {
         let gy = figures["target"][figure].as_f64().unwrap();
-        assert!(gy > 0.0 && gy <= figures["max_gy"].as_f64().unwrap(), "{figure}: {gy}");
+        assert!(
+            gy > 0.0 && gy <= figures["max_gy"].as_f64().unwrap(),
+            "{figure}: {gy}"
+        );
     }
     assert_eq!(figures["mu"], 1e4);
     assert!(run["device"].as_str().unwrap().starts_with("cpu"));
@@ -70,18 +91,54 @@ fn render_draws_at_the_size_asked_for() {
     let folder = scratch("render");
     small_session(&folder);
     let (volume, picture) = (folder.join("ct.mha"), folder.join("shot.png"));
-    let output =
-        beamsight(&["render", text(&volume), "--size", "800x600", "--out", text(&picture), "--json"]);
+    let output = beamsight(&[
+        "render",
+        text(&volume),
+        "--size",
+        "800x600",
+        "--out",
+        text(&picture),
+        "--json",
+    ]);
     if String::from_utf8_lossy(&output.stderr).contains("no graphics device") {
         skip_drawing();
     } else {
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         assert_eq!(json_of(&output)["dose_status"], serde_json::Value::Null);
         assert_eq!(png_size(&picture), [800, 600]);
-        let fine = ["--size", "400x300", "--scale", "2.5", "--theme", "light", "--overwrite", "--json"];
-        let output = beamsight(&[&["render", text(&volume), "--out", text(&picture)], &fine[..]].concat());
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-        assert_eq!(png_size(&picture), [1000, 750], "pixels are points times the scale");
+        let fine = [
+            "--size",
+            "400x300",
+            "--scale",
+            "2.5",
+            "--theme",
+            "light",
+            "--overwrite",
+            "--json",
+        ];
+        let output = beamsight(
+            &[
+                &["render", text(&volume), "--out", text(&picture)],
+                &fine[..],
+            ]
+            .concat(),
+        );
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        assert_eq!(
+            png_size(&picture),
+            [1000, 750],
+            "pixels are points times the scale"
+        );
         assert_eq!(json_of(&output)["size"], serde_json::json!([1000, 750]));
     }
     for words in [
@@ -97,32 +154,83 @@ fn render_draws_at_the_size_asked_for() {
         &["--workspace", "compare", "--a", "dose:0"],
         &["--workspace", "compare", "--report", "report.doc"],
     ] {
-        let all = [&["render", "demo:water", "--overwrite", "--out", text(&picture)], words].concat();
+        let all = [
+            &[
+                "render",
+                "demo:water",
+                "--overwrite",
+                "--out",
+                text(&picture),
+            ],
+            words,
+        ]
+        .concat();
         assert_eq!(beamsight(&all).status.code(), Some(2), "{words:?}");
     }
-    assert_eq!(beamsight(&["render", "demo:water", "--out", "shot.jpg"]).status.code(), Some(2));
+    assert_eq!(
+        beamsight(&["render", "demo:water", "--out", "shot.jpg"])
+            .status
+            .code(),
+        Some(2)
+    );
     refused(
-        &["render", "demo:water", "--plan", "nosuch.toml", "--overwrite", "--out", text(&picture)],
+        &[
+            "render",
+            "demo:water",
+            "--plan",
+            "nosuch.toml",
+            "--overwrite",
+            "--out",
+            text(&picture),
+        ],
         &["nosuch.toml"],
     );
-    refused(&["render", text(&folder.join("nowhere")), "--overwrite", "--out", text(&picture)], &["nowhere"]);
-    let compare = ["render", text(&volume), "--workspace", "compare", "--overwrite", "--out", text(&picture)];
+    refused(
+        &[
+            "render",
+            text(&folder.join("nowhere")),
+            "--overwrite",
+            "--out",
+            text(&picture),
+        ],
+        &["nowhere"],
+    );
+    let compare = [
+        "render",
+        text(&volume),
+        "--workspace",
+        "compare",
+        "--overwrite",
+        "--out",
+        text(&picture),
+    ];
     if picture.exists() {
-        refused(&[&compare[..], &["--b", "dose:2"]].concat(), &["Dose B", "no dose of its own"]);
+        refused(
+            &[&compare[..], &["--b", "dose:2"]].concat(),
+            &["Dose B", "no dose of its own"],
+        );
         // A CT is no dose.
-        refused(&[&compare[..], &["--b", text(&volume)]].concat(), &["ct.mha", "no dose in Gy"]);
+        refused(
+            &[&compare[..], &["--b", text(&volume)]].concat(),
+            &["ct.mha", "no dose in Gy"],
+        );
     }
     fs::remove_dir_all(folder).unwrap();
 }
 
 /// Pixels of a picture within columns and rows.
 fn part(path: &Path, columns: std::ops::Range<usize>, rows: std::ops::Range<usize>) -> Vec<u8> {
-    let mut reader =
-        png::Decoder::new(std::io::BufReader::new(fs::File::open(path).unwrap())).read_info().unwrap();
+    let mut reader = png::Decoder::new(std::io::BufReader::new(fs::File::open(path).unwrap()))
+        .read_info()
+        .unwrap();
     let mut all = vec![0; reader.output_buffer_size().unwrap()];
     let info = reader.next_frame(&mut all).unwrap();
-    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::Rgba, png::BitDepth::Eight));
-    rows.flat_map(|y| all[y * info.line_size..][4 * columns.start..4 * columns.end].to_vec()).collect()
+    assert_eq!(
+        (info.color_type, info.bit_depth),
+        (png::ColorType::Rgba, png::BitDepth::Eight)
+    );
+    rows.flat_map(|y| all[y * info.line_size..][4 * columns.start..4 * columns.end].to_vec())
+        .collect()
 }
 
 /// Number of values in the second picture that differ from the first. The position of a glyph in egui's
@@ -130,7 +238,11 @@ fn part(path: &Path, columns: std::ops::Range<usize>, rows: std::ops::Range<usiz
 /// 255 is ignored.
 fn other(first: &[u8], second: &[u8]) -> usize {
     assert_eq!(first.len(), second.len());
-    first.iter().zip(second).filter(|(a, b)| a.abs_diff(**b) > 1).count()
+    first
+        .iter()
+        .zip(second)
+        .filter(|(a, b)| a.abs_diff(**b) > 1)
+        .count()
 }
 
 /// Monte Carlo: equal seeds give equal pictures, different seeds different ones; the uncertainty is no dose.
@@ -140,8 +252,26 @@ fn render_draws_a_dose_by_histories() {
     let session = small_session(&folder);
     let draw = |name: &str, words: &[&str]| {
         let picture = folder.join(name);
-        let all = ["render", text(&session), "--engine", "mccs", "--histories", "5e4", "--device", "cpu"];
-        let how = ["--grid", "10", "--size", "1200x800", "--out", text(&picture), "--overwrite", "--json"];
+        let all = [
+            "render",
+            text(&session),
+            "--engine",
+            "mccs",
+            "--histories",
+            "5e4",
+            "--device",
+            "cpu",
+        ];
+        let how = [
+            "--grid",
+            "10",
+            "--size",
+            "1200x800",
+            "--out",
+            text(&picture),
+            "--overwrite",
+            "--json",
+        ];
         let output = beamsight(&[&all[..], &how, words].concat());
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if said.contains("no graphics device") {
@@ -150,15 +280,27 @@ fn render_draws_a_dose_by_histories() {
         }
         assert_eq!(output.status.code(), Some(0), "{said}");
         let json = json_of(&output);
-        assert!(json["certainty"].as_str().is_some_and(|c| c.contains("0.05 million histories")), "{json}");
-        assert!(["coarse", "final"].contains(&json["dose_status"].as_str().unwrap()), "{json}");
+        assert!(
+            json["certainty"]
+                .as_str()
+                .is_some_and(|c| c.contains("0.05 million histories")),
+            "{json}"
+        );
+        assert!(
+            ["coarse", "final"].contains(&json["dose_status"].as_str().unwrap()),
+            "{json}"
+        );
         // The views only; the panels beside them hold times.
         Some((part(&picture, 260..900, 30..560), json["certainty"].clone()))
     };
     let same = || draw("shot.png", &[]);
     if let Some(first) = same() {
         let second = same().unwrap();
-        assert_eq!((other(&first.0, &second.0), &second.1), (0, &first.1), "equal seeds");
+        assert_eq!(
+            (other(&first.0, &second.0), &second.1),
+            (0, &first.1),
+            "equal seeds"
+        );
         let seed = draw("seed.png", &["--seed", "2"]).unwrap();
         assert!(other(&first.0, &seed.0) > 50);
         let sure = draw("sure.png", &["--wash", "uncertainty"]).unwrap();
@@ -167,7 +309,14 @@ fn render_draws_a_dose_by_histories() {
     for words in [
         &["--histories", "5e4"][..],
         &["--engine", "cccs", "--seed", "2"],
-        &["--engine", "mccs", "--histories", "5e4", "--uncertainty", "1"],
+        &[
+            "--engine",
+            "mccs",
+            "--histories",
+            "5e4",
+            "--uncertainty",
+            "1",
+        ],
         &["--engine", "mccs", "--histories", "0"],
         &["--engine", "mccs", "--uncertainty", "-1"],
         &["--wash", "noise"],
@@ -175,7 +324,10 @@ fn render_draws_a_dose_by_histories() {
         let all = [&["render", text(&session), "--out", "shot.png"], words].concat();
         let output = beamsight(&all);
         assert_ne!(output.status.code(), Some(0), "{words:?}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("error"), "{words:?}");
+        assert!(
+            String::from_utf8_lossy(&output.stderr).contains("error"),
+            "{words:?}"
+        );
     }
     fs::remove_dir_all(folder).unwrap();
 }

@@ -22,6 +22,9 @@ pub fn cancelled_at<T: Send>(share: f32, job: impl FnOnce(&JobControl) -> T + Se
     };
     let control = JobControl::new().with_listener(listener);
     own.set(control.clone()).expect("set once");
-    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    let one = rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()
+        .expect("a thread");
     (one.install(|| job(&control)), after.load(Ordering::Relaxed))
 }

@@ -15,7 +15,12 @@ pub fn faults(path: &Path) -> Option<Vec<String>> {
     };
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
-    Some(text.lines().filter(|l| l.starts_with("Error")).map(str::to_owned).collect())
+    Some(
+        text.lines()
+            .filter(|l| l.starts_with("Error"))
+            .map(str::to_owned)
+            .collect(),
+    )
 }
 
 /// Fails where `dciodvfy` finds an error.

@@ -17,16 +17,26 @@ const LIMIT: Duration = Duration::from_secs(60);
 
 /// A program of dcmtk; without it the test says so.
 pub fn tool(name: &str) -> Option<Command> {
-    let found = Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    let found = Command::new(name)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success());
     if !found {
-        skip(Missing::Program, &format!("no {name} (apt-get install dcmtk)"));
+        skip(
+            Missing::Program,
+            &format!("no {name} (apt-get install dcmtk)"),
+        );
         return None;
     }
     Some(Command::new(name))
 }
 
 pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
 }
 
 pub fn local(port: u16) -> SocketAddr {
@@ -36,7 +46,12 @@ pub fn local(port: u16) -> SocketAddr {
 fn call(to: SocketAddr, called: &str) -> Call {
     let title = |word: &str| word.parse().unwrap();
     let (called, calling) = (title(called), title("BEAMSIGHT"));
-    Call { to: to.to_string(), called, calling, patience: Patience::default() }
+    Call {
+        to: to.to_string(),
+        called,
+        calling,
+        patience: Patience::default(),
+    }
 }
 
 /// A listener of dcmtk that ends with the test.
@@ -45,7 +60,11 @@ pub struct Running(Child);
 impl Running {
     /// Starts it and waits until it answers echoes.
     pub fn start(mut command: Command, address: SocketAddr, called: &str) -> Self {
-        let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let child = command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let running = Self(child);
         let begun = Instant::now();
         while echo(&call(address, called), &GO_ON).is_err() {
@@ -87,7 +106,12 @@ pub fn archive(name: &str) -> Option<Archive> {
     std::fs::write(&file, configuration).unwrap();
     dcmqrscp.arg("-c").arg(&file);
     let running = Running::start(dcmqrscp, local(port), "PACS");
-    Some(Archive { port, back, _running: running, _folder: folder })
+    Some(Archive {
+        port,
+        back,
+        _running: running,
+        _folder: folder,
+    })
 }
 
 impl Archive {
@@ -96,7 +120,9 @@ impl Archive {
     }
 
     pub fn fill(&self, folder: &Path) {
-        let objects = transferables(&[folder.to_owned()], &|_| true).unwrap().objects;
+        let objects = transferables(&[folder.to_owned()], &|_| true)
+            .unwrap()
+            .objects;
         let sent = send(&self.call(), &objects, &GO_ON, &|_| ());
         assert!(sent.broken.is_none() && sent.refused.is_empty(), "{sent:?}");
     }

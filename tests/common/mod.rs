@@ -18,8 +18,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Folder of the shared data (`patients/`, `physics/`): `BEAMSIGHT_DATA`, else `../shared/data` beside the repository.
 pub fn data_folder() -> PathBuf {
-    std::env::var_os("BEAMSIGHT_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"), PathBuf::from)
+    std::env::var_os("BEAMSIGHT_DATA").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data"),
+        PathBuf::from,
+    )
 }
 
 /// `data/physics/...`; `None`, reported as a skip, where the data are absent.
@@ -28,7 +30,10 @@ pub fn physics_data(path: &str) -> Option<PathBuf> {
     if found.exists() {
         return Some(found);
     }
-    skip(Missing::Data, &format!("no {} (set BEAMSIGHT_DATA)", found.display()));
+    skip(
+        Missing::Data,
+        &format!("no {} (set BEAMSIGHT_DATA)", found.display()),
+    );
     None
 }
 
@@ -40,17 +45,32 @@ pub fn patient_case(name: &str) -> Option<PathBuf> {
     if case.is_dir() {
         return Some(case);
     }
-    let archive = data_folder().join("patients").join(format!("{name}.tar.zst"));
+    let archive = data_folder()
+        .join("patients")
+        .join(format!("{name}.tar.zst"));
     if !archive.is_file() {
-        skip(Missing::Data, &format!("no {} (set BEAMSIGHT_DATA)", archive.display()));
+        skip(
+            Missing::Data,
+            &format!("no {} (set BEAMSIGHT_DATA)", archive.display()),
+        );
         return None;
     }
     // Several tests may run this at once: each unpacks into a folder of its own, and the first rename wins.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let own = format!(".{name}.{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let own = format!(
+        ".{name}.{}.{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    );
     let aside = unpacked.join(own);
     std::fs::create_dir_all(&aside).expect("target/ is writable");
-    let status = Command::new("tar").arg("--zstd").arg("-xf").arg(&archive).arg("-C").arg(&aside).status();
+    let status = Command::new("tar")
+        .arg("--zstd")
+        .arg("-xf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(&aside)
+        .status();
     let done = status.is_ok_and(|s| s.success());
     if done && !case.is_dir() {
         // A lost race is fine: the other folder is the same.
@@ -60,7 +80,10 @@ pub fn patient_case(name: &str) -> Option<PathBuf> {
     if case.is_dir() {
         return Some(case);
     }
-    let why = format!("{} cannot be unpacked (apt-get install tar zstd)", archive.display());
+    let why = format!(
+        "{} cannot be unpacked (apt-get install tar zstd)",
+        archive.display()
+    );
     skip(Missing::Program, &why);
     None
 }

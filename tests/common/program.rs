@@ -11,22 +11,30 @@ pub fn beamsight(words: &[&str]) -> Output {
 /// The same, to be started by the caller.
 pub fn command(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_beamsight"));
-    command.args(words).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    command
+        .args(words)
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY");
     command
 }
 
 /// Standard output, which must be exactly one JSON object.
 pub fn json_of(output: &Output) -> serde_json::Value {
     let text = String::from_utf8_lossy(&output.stdout);
-    let value: serde_json::Value = serde_json::from_str(&text)
-        .unwrap_or_else(|e| panic!("{e}\nout: {text}\nerr: {}", String::from_utf8_lossy(&output.stderr)));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| {
+        panic!(
+            "{e}\nout: {text}\nerr: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )
+    });
     assert!(value.is_object());
     value
 }
 
 /// An empty folder of the calling test's own.
 pub fn scratch(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let folder =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).expect("target/ is writable");
     folder
@@ -39,11 +47,19 @@ pub fn refused(arguments: &[&str], words: &[&str]) {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
     let answer = json_of(&output);
-    let message = answer["error"].as_str().unwrap_or_else(|| panic!("{arguments:?}: {answer}"));
+    let message = answer["error"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{arguments:?}: {answer}"));
     for word in words {
-        assert!(message.contains(word), "{arguments:?}: no '{word}' in: {message}");
+        assert!(
+            message.contains(word),
+            "{arguments:?}: no '{word}' in: {message}"
+        );
     }
-    assert!(said.ends_with(&format!("error: {message}\n")) && !said.contains("panicked"), "{said}");
+    assert!(
+        said.ends_with(&format!("error: {message}\n")) && !said.contains("panicked"),
+        "{said}"
+    );
 }
 
 /// A path as an argument.

@@ -13,7 +13,11 @@ pub struct Folder(pub PathBuf);
 impl Folder {
     pub fn new(name: &str) -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let own = format!("{name}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let own = format!(
+            "{name}-{}-{}",
+            std::process::id(),
+            NEXT.fetch_add(1, Ordering::Relaxed)
+        );
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(own);
         std::fs::create_dir_all(&path).unwrap();
         Self(path)
@@ -27,7 +31,12 @@ impl Folder {
     pub fn put_as(&self, name: &str, object: &InMemDicomObject, syntax: &str) -> PathBuf {
         let path = self.0.join(name);
         let meta = FileMetaTableBuilder::new().transfer_syntax(syntax);
-        object.clone().with_meta(meta).unwrap().write_to_file(&path).unwrap();
+        object
+            .clone()
+            .with_meta(meta)
+            .unwrap()
+            .write_to_file(&path)
+            .unwrap();
         path
     }
 }
@@ -51,11 +60,19 @@ pub fn set_items(object: &mut InMemDicomObject, tag: Tag, items: Vec<InMemDicomO
 }
 
 pub fn set_words(object: &mut InMemDicomObject, words: &[u16]) {
-    object.put(DataElement::new(tags::PIXEL_DATA, VR::OW, PrimitiveValue::U16(words.into())));
+    object.put(DataElement::new(
+        tags::PIXEL_DATA,
+        VR::OW,
+        PrimitiveValue::U16(words.into()),
+    ));
 }
 
 pub fn numbers(values: &[f64]) -> String {
-    values.iter().map(f64::to_string).collect::<Vec<_>>().join("\\")
+    values
+        .iter()
+        .map(f64::to_string)
+        .collect::<Vec<_>>()
+        .join("\\")
 }
 
 pub const FRAME: &str = "1.2.3.100";
@@ -81,11 +98,26 @@ pub fn slice(number: u32, z: f64, base: u16) -> InMemDicomObject {
     set(&mut o, tags::SERIES_INSTANCE_UID, VR::UI, SERIES);
     set(&mut o, tags::INSTANCE_NUMBER, VR::IS, &number.to_string());
     set(&mut o, tags::PATIENT_POSITION, VR::CS, "HFS");
-    set(&mut o, tags::IMAGE_POSITION_PATIENT, VR::DS, &numbers(&[-10.0, -20.0, z]));
-    set(&mut o, tags::IMAGE_ORIENTATION_PATIENT, VR::DS, "1\\0\\0\\0\\1\\0");
+    set(
+        &mut o,
+        tags::IMAGE_POSITION_PATIENT,
+        VR::DS,
+        &numbers(&[-10.0, -20.0, z]),
+    );
+    set(
+        &mut o,
+        tags::IMAGE_ORIENTATION_PATIENT,
+        VR::DS,
+        "1\\0\\0\\0\\1\\0",
+    );
     set(&mut o, tags::PIXEL_SPACING, VR::DS, "2.5\\1.5");
     set_u16(&mut o, tags::SAMPLES_PER_PIXEL, 1);
-    set(&mut o, tags::PHOTOMETRIC_INTERPRETATION, VR::CS, "MONOCHROME2");
+    set(
+        &mut o,
+        tags::PHOTOMETRIC_INTERPRETATION,
+        VR::CS,
+        "MONOCHROME2",
+    );
     set_u16(&mut o, tags::ROWS, 2);
     set_u16(&mut o, tags::COLUMNS, 3);
     set_u16(&mut o, tags::BITS_ALLOCATED, 16);
@@ -111,14 +143,33 @@ pub fn structures() -> InMemDicomObject {
     let mut series = InMemDicomObject::new_empty();
     set(&mut series, tags::SERIES_INSTANCE_UID, VR::UI, SERIES);
     let mut study = InMemDicomObject::new_empty();
-    set_items(&mut study, tags::RT_REFERENCED_SERIES_SEQUENCE, vec![series]);
+    set_items(
+        &mut study,
+        tags::RT_REFERENCED_SERIES_SEQUENCE,
+        vec![series],
+    );
     let mut frame = InMemDicomObject::new_empty();
     set(&mut frame, tags::FRAME_OF_REFERENCE_UID, VR::UI, FRAME);
     set_items(&mut frame, tags::RT_REFERENCED_STUDY_SEQUENCE, vec![study]);
-    set_items(&mut o, tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, vec![frame]);
-    set_items(&mut o, tags::STRUCTURE_SET_ROI_SEQUENCE, vec![roi("7", "Heart")]);
-    let square = contour("CLOSED_PLANAR", &[0., 0., 0., 9., 0., 0., 9., 9., 0., 0., 9., 0.]);
-    set_items(&mut o, tags::ROI_CONTOUR_SEQUENCE, vec![drawn("7", vec![square])]);
+    set_items(
+        &mut o,
+        tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE,
+        vec![frame],
+    );
+    set_items(
+        &mut o,
+        tags::STRUCTURE_SET_ROI_SEQUENCE,
+        vec![roi("7", "Heart")],
+    );
+    let square = contour(
+        "CLOSED_PLANAR",
+        &[0., 0., 0., 9., 0., 0., 9., 9., 0., 0., 9., 0.],
+    );
+    set_items(
+        &mut o,
+        tags::ROI_CONTOUR_SEQUENCE,
+        vec![drawn("7", vec![square])],
+    );
     o
 }
 
@@ -128,11 +179,19 @@ pub fn refer_to_images(structures: &mut InMemDicomObject, images: Vec<InMemDicom
     set(&mut series, tags::SERIES_INSTANCE_UID, VR::UI, SERIES);
     set_items(&mut series, tags::CONTOUR_IMAGE_SEQUENCE, images);
     let mut study = InMemDicomObject::new_empty();
-    set_items(&mut study, tags::RT_REFERENCED_SERIES_SEQUENCE, vec![series]);
+    set_items(
+        &mut study,
+        tags::RT_REFERENCED_SERIES_SEQUENCE,
+        vec![series],
+    );
     let mut frame = InMemDicomObject::new_empty();
     set(&mut frame, tags::FRAME_OF_REFERENCE_UID, VR::UI, FRAME);
     set_items(&mut frame, tags::RT_REFERENCED_STUDY_SEQUENCE, vec![study]);
-    set_items(structures, tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, vec![frame]);
+    set_items(
+        structures,
+        tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE,
+        vec![frame],
+    );
 }
 
 pub fn roi(number: &str, name: &str) -> InMemDicomObject {
@@ -153,7 +212,12 @@ pub fn drawn(number: &str, contours: Vec<InMemDicomObject>) -> InMemDicomObject 
 pub fn contour(form: &str, values: &[f64]) -> InMemDicomObject {
     let mut item = InMemDicomObject::new_empty();
     set(&mut item, tags::CONTOUR_GEOMETRIC_TYPE, VR::CS, form);
-    set(&mut item, tags::NUMBER_OF_CONTOUR_POINTS, VR::IS, &(values.len() / 3).to_string());
+    set(
+        &mut item,
+        tags::NUMBER_OF_CONTOUR_POINTS,
+        VR::IS,
+        &(values.len() / 3).to_string(),
+    );
     set(&mut item, tags::CONTOUR_DATA, VR::DS, &numbers(values));
     item
 }
@@ -162,7 +226,9 @@ pub fn item(values: &[(Tag, VR, &str)]) -> InMemDicomObject {
     let mut item = InMemDicomObject::new_empty();
     for &(tag, vr, text) in values {
         match (vr, text.parse::<f32>()) {
-            (VR::FL, Ok(number)) => item.put(DataElement::new(tag, vr, PrimitiveValue::from(number))),
+            (VR::FL, Ok(number)) => {
+                item.put(DataElement::new(tag, vr, PrimitiveValue::from(number)))
+            }
             _ => item.put(DataElement::new(tag, vr, PrimitiveValue::from(text))),
         };
     }
@@ -176,10 +242,17 @@ pub fn device(kind: &str, values: &[f64]) -> InMemDicomObject {
     ])
 }
 
-pub fn control_point(values: &[(Tag, VR, &str)], devices: Vec<InMemDicomObject>) -> InMemDicomObject {
+pub fn control_point(
+    values: &[(Tag, VR, &str)],
+    devices: Vec<InMemDicomObject>,
+) -> InMemDicomObject {
     let mut point = item(values);
     if !devices.is_empty() {
-        set_items(&mut point, tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE, devices);
+        set_items(
+            &mut point,
+            tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE,
+            devices,
+        );
     }
     point
 }
@@ -201,7 +274,11 @@ pub fn arc() -> InMemDicomObject {
         (tags::LEAF_POSITION_BOUNDARIES, VR::DS, "-10\\0\\10"),
     ]);
     let jaw = |kind| item(&[(tags::RT_BEAM_LIMITING_DEVICE_TYPE, VR::CS, kind)]);
-    set_items(&mut beam, tags::BEAM_LIMITING_DEVICE_SEQUENCE, vec![jaw("ASYMX"), jaw("Y"), mlc]);
+    set_items(
+        &mut beam,
+        tags::BEAM_LIMITING_DEVICE_SEQUENCE,
+        vec![jaw("ASYMX"), jaw("Y"), mlc],
+    );
     let first = control_point(
         &[
             (tags::CUMULATIVE_METERSET_WEIGHT, VR::DS, "0"),
@@ -218,14 +295,24 @@ pub fn arc() -> InMemDicomObject {
         ],
     );
     let second = control_point(
-        &[(tags::CUMULATIVE_METERSET_WEIGHT, VR::DS, "1"), (tags::GANTRY_ANGLE, VR::DS, "355")],
+        &[
+            (tags::CUMULATIVE_METERSET_WEIGHT, VR::DS, "1"),
+            (tags::GANTRY_ANGLE, VR::DS, "355"),
+        ],
         vec![device("MLCX", &[-5.0, -6.0, 7.0, 8.0])],
     );
     let third = control_point(
-        &[(tags::CUMULATIVE_METERSET_WEIGHT, VR::DS, "4"), (tags::GANTRY_ANGLE, VR::DS, "0")],
+        &[
+            (tags::CUMULATIVE_METERSET_WEIGHT, VR::DS, "4"),
+            (tags::GANTRY_ANGLE, VR::DS, "0"),
+        ],
         vec![],
     );
-    set_items(&mut beam, tags::CONTROL_POINT_SEQUENCE, vec![first, second, third]);
+    set_items(
+        &mut beam,
+        tags::CONTROL_POINT_SEQUENCE,
+        vec![first, second, third],
+    );
     beam
 }
 
@@ -246,12 +333,30 @@ pub fn fixed(number: &str, extra: &[(Tag, VR, &str)]) -> InMemDicomObject {
             (tags::PATIENT_SUPPORT_ANGLE, VR::DS, "0"),
             (tags::ISOCENTER_POSITION, VR::DS, "1\\2\\3"),
         ];
-        values.extend(extra.iter().filter(|(tag, ..)| tag.group() == 0x300a && tag.element() >= 0x0100));
-        control_point(&values, vec![device("ASYMX", &[-40.0, 30.0]), device("ASYMY", &[-20.0, 10.0])])
+        values.extend(
+            extra
+                .iter()
+                .filter(|(tag, ..)| tag.group() == 0x300a && tag.element() >= 0x0100),
+        );
+        control_point(
+            &values,
+            vec![
+                device("ASYMX", &[-40.0, 30.0]),
+                device("ASYMY", &[-20.0, 10.0]),
+            ],
+        )
     };
     let jaw = |kind| item(&[(tags::RT_BEAM_LIMITING_DEVICE_TYPE, VR::CS, kind)]);
-    set_items(&mut beam, tags::BEAM_LIMITING_DEVICE_SEQUENCE, vec![jaw("ASYMX"), jaw("ASYMY")]);
-    set_items(&mut beam, tags::CONTROL_POINT_SEQUENCE, vec![point("0"), point("1")]);
+    set_items(
+        &mut beam,
+        tags::BEAM_LIMITING_DEVICE_SEQUENCE,
+        vec![jaw("ASYMX"), jaw("ASYMY")],
+    );
+    set_items(
+        &mut beam,
+        tags::CONTROL_POINT_SEQUENCE,
+        vec![point("0"), point("1")],
+    );
     for (tag, vr, text) in extra.iter().filter(|(tag, ..)| tag.element() < 0x0100) {
         set(&mut beam, *tag, *vr, text);
     }
@@ -263,16 +368,39 @@ pub fn plan(beams: Vec<InMemDicomObject>) -> InMemDicomObject {
     set(&mut o, tags::RT_PLAN_LABEL, VR::SH, "PLAN");
     let mut group = item(&[(tags::NUMBER_OF_FRACTIONS_PLANNED, VR::IS, "25.0")]);
     let meterset = |b: &InMemDicomObject| {
-        let number = b.get(tags::BEAM_NUMBER).unwrap().to_str().unwrap().into_owned();
-        item(&[(tags::REFERENCED_BEAM_NUMBER, VR::IS, &number), (tags::BEAM_METERSET, VR::DS, "123.5")])
+        let number = b
+            .get(tags::BEAM_NUMBER)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .into_owned();
+        item(&[
+            (tags::REFERENCED_BEAM_NUMBER, VR::IS, &number),
+            (tags::BEAM_METERSET, VR::DS, "123.5"),
+        ])
     };
-    set_items(&mut group, tags::REFERENCED_BEAM_SEQUENCE, beams.iter().map(meterset).collect());
+    set_items(
+        &mut group,
+        tags::REFERENCED_BEAM_SEQUENCE,
+        beams.iter().map(meterset).collect(),
+    );
     set_items(&mut o, tags::FRACTION_GROUP_SEQUENCE, vec![group]);
     let target = |gy| {
-        item(&[(tags::DOSE_REFERENCE_TYPE, VR::CS, "TARGET"), (tags::TARGET_PRESCRIPTION_DOSE, VR::DS, gy)])
+        item(&[
+            (tags::DOSE_REFERENCE_TYPE, VR::CS, "TARGET"),
+            (tags::TARGET_PRESCRIPTION_DOSE, VR::DS, gy),
+        ])
     };
-    set_items(&mut o, tags::DOSE_REFERENCE_SEQUENCE, vec![target("50"), target("50"), item(&[])]);
-    set_items(&mut o, tags::PATIENT_SETUP_SEQUENCE, vec![item(&[(tags::PATIENT_POSITION, VR::CS, "HFS")])]);
+    set_items(
+        &mut o,
+        tags::DOSE_REFERENCE_SEQUENCE,
+        vec![target("50"), target("50"), item(&[])],
+    );
+    set_items(
+        &mut o,
+        tags::PATIENT_SETUP_SEQUENCE,
+        vec![item(&[(tags::PATIENT_POSITION, VR::CS, "HFS")])],
+    );
     set_items(&mut o, tags::BEAM_SEQUENCE, beams);
     o
 }
@@ -284,10 +412,25 @@ pub fn dose(bits: u16, planes: &[f64]) -> InMemDicomObject {
     set(&mut o, tags::DOSE_TYPE, VR::CS, "PHYSICAL");
     set(&mut o, tags::DOSE_SUMMATION_TYPE, VR::CS, "PLAN");
     set(&mut o, tags::DOSE_GRID_SCALING, VR::DS, "0.01");
-    set(&mut o, tags::NUMBER_OF_FRAMES, VR::IS, &planes.len().to_string());
-    set(&mut o, tags::GRID_FRAME_OFFSET_VECTOR, VR::DS, &numbers(planes));
+    set(
+        &mut o,
+        tags::NUMBER_OF_FRAMES,
+        VR::IS,
+        &planes.len().to_string(),
+    );
+    set(
+        &mut o,
+        tags::GRID_FRAME_OFFSET_VECTOR,
+        VR::DS,
+        &numbers(planes),
+    );
     set(&mut o, tags::IMAGE_POSITION_PATIENT, VR::DS, "-10\\-20\\5");
-    set(&mut o, tags::IMAGE_ORIENTATION_PATIENT, VR::DS, "1\\0\\0\\0\\1\\0");
+    set(
+        &mut o,
+        tags::IMAGE_ORIENTATION_PATIENT,
+        VR::DS,
+        "1\\0\\0\\0\\1\\0",
+    );
     set(&mut o, tags::PIXEL_SPACING, VR::DS, "2.5\\1.5");
     set_u16(&mut o, tags::SAMPLES_PER_PIXEL, 1);
     set_u16(&mut o, tags::ROWS, 2);

@@ -6,7 +6,9 @@ use crate::common::synthetic::{
     Folder, fixed, item, plan, refer_to_images, roi, set, set_items, slice, structures,
 };
 use beamsight::case::Case;
-use beamsight::dicom::{Anonymise, ExportOptions, ExportPart, PlanDoses, WriteError, export, load, scan};
+use beamsight::dicom::{
+    Anonymise, ExportOptions, ExportPart, PlanDoses, WriteError, export, load, scan,
+};
 use dicom_core::header::Header as _;
 use dicom_core::{Tag, VR};
 use dicom_dictionary_std::{tags, uids};
@@ -49,17 +51,29 @@ fn no_doses(_: &Case) -> Result<Vec<Option<PlanDoses>>, WriteError> {
 }
 
 fn opened(folder: &Path) -> Case {
-    load(&scan(folder, &|_| true).unwrap(), Default::default(), &|_| true).unwrap()
+    load(
+        &scan(folder, &|_| true).unwrap(),
+        Default::default(),
+        &|_| true,
+    )
+    .unwrap()
 }
 
 fn exported(case: &Case, how: Anonymise) -> Folder {
     let out = Folder::new("anonymous");
     let parts = PARTS.into_iter().filter(|part| part.is_in(case)).collect();
-    let options = ExportOptions { parts, anonymise: Some(how), ..ExportOptions::default() };
+    let options = ExportOptions {
+        parts,
+        anonymise: Some(how),
+        ..ExportOptions::default()
+    };
     let written = export(&out.0, case, &options, no_doses, &|_| true).unwrap();
     assert!(written.files.iter().all(|file| !file.unchanged));
     assert!(
-        written.remarks.iter().any(|remark| remark.contains("burned into pixels")),
+        written
+            .remarks
+            .iter()
+            .any(|remark| remark.contains("burned into pixels")),
         "{:?}",
         written.remarks
     );
@@ -67,8 +81,10 @@ fn exported(case: &Case, how: Anonymise) -> Folder {
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut all: Vec<PathBuf> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut all: Vec<PathBuf> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
     all.sort();
     all
 }
@@ -78,20 +94,30 @@ fn object(path: &Path) -> InMemDicomObject {
 }
 
 fn text(object: &InMemDicomObject, tag: Tag) -> String {
-    let text = object.get(tag).and_then(|e| e.to_str().ok()).unwrap_or_default();
-    text.trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned()
+    let text = object
+        .get(tag)
+        .and_then(|e| e.to_str().ok())
+        .unwrap_or_default();
+    text.trim_matches(|c: char| c == '\0' || c.is_whitespace())
+        .to_owned()
 }
 
 fn is_in(bytes: &[u8], word: &str) -> bool {
     let small = |b: &[u8]| b.to_ascii_lowercase();
-    small(bytes).windows(word.len()).any(|window| window == small(word.as_bytes()))
+    small(bytes)
+        .windows(word.len())
+        .any(|window| window == small(word.as_bytes()))
 }
 
 /// All elements at any depth.
 fn every(object: &InMemDicomObject, see: &mut dyn FnMut(&dicom_object::mem::InMemElement)) {
     for element in object {
         see(element);
-        element.items().unwrap_or_default().iter().for_each(|item| every(item, see));
+        element
+            .items()
+            .unwrap_or_default()
+            .iter()
+            .for_each(|item| every(item, see));
     }
 }
 
@@ -100,7 +126,11 @@ fn with_other_uids(object: &InMemDicomObject) -> InMemDicomObject {
     let mut other = InMemDicomObject::new_empty();
     for element in object {
         match element.items() {
-            Some(items) => set_items(&mut other, element.tag(), items.iter().map(with_other_uids).collect()),
+            Some(items) => set_items(
+                &mut other,
+                element.tag(),
+                items.iter().map(with_other_uids).collect(),
+            ),
             None if element.vr() == VR::UI => {
                 let uid = element.to_str().unwrap().replace("1.2.3.", "1.9.7777.");
                 set(&mut other, element.tag(), VR::UI, &uid);
@@ -135,8 +165,16 @@ fn identified(mut o: InMemDicomObject) -> InMemDicomObject {
         (private, VR::LO, "secretvalue"),
         (Tag(0x6000, 0x0022), VR::LO, "overlaytext"),
         (Tag(0x6000, 0x4000), VR::LT, "overlaytext"),
-        (tags::PATIENT_BIRTH_DATE_IN_ALTERNATIVE_CALENDAR, VR::LO, "Showa-17-06-11"),
-        (tags::PATIENT_DEATH_DATE_IN_ALTERNATIVE_CALENDAR, VR::LO, "Showa-17-06-12"),
+        (
+            tags::PATIENT_BIRTH_DATE_IN_ALTERNATIVE_CALENDAR,
+            VR::LO,
+            "Showa-17-06-11",
+        ),
+        (
+            tags::PATIENT_DEATH_DATE_IN_ALTERNATIVE_CALENDAR,
+            VR::LO,
+            "Showa-17-06-12",
+        ),
         (Tag(0x0040, 0x1006), VR::SH, "ORDER-881"),
         (Tag(0x0040, 0x2007), VR::SH, "ORDER-882"),
         (tags::RETRIEVE_URL, VR::UR, "https://vogsphere.example/1"),
@@ -149,15 +187,32 @@ fn identified(mut o: InMemDicomObject) -> InMemDicomObject {
     let deeper = item(&[
         (tags::PERSON_NAME, VR::PN, "Arthur"),
         (tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, "1.2.3.300.1"),
-        (tags::REFERENCED_SOP_CLASS_UID, VR::UI, uids::CT_IMAGE_STORAGE),
+        (
+            tags::REFERENCED_SOP_CLASS_UID,
+            VR::UI,
+            uids::CT_IMAGE_STORAGE,
+        ),
         (Tag(0x0011, 0x0010), VR::LO, "ACME"),
         (Tag(0x0011, 0x1001), VR::LO, "secretvalue"),
         (tags::CODE_MEANING, VR::LO, "seen by Prefect"),
         (tags::CONTEXT_GROUP_VERSION, VR::DT, VERSION),
     ]);
-    let mut outer = item(&[(tags::REFERENCED_SOP_CLASS_UID, VR::UI, uids::CT_IMAGE_STORAGE)]);
-    set(&mut outer, tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, "1.2.3.300.2");
-    set_items(&mut outer, tags::PURPOSE_OF_REFERENCE_CODE_SEQUENCE, vec![deeper]);
+    let mut outer = item(&[(
+        tags::REFERENCED_SOP_CLASS_UID,
+        VR::UI,
+        uids::CT_IMAGE_STORAGE,
+    )]);
+    set(
+        &mut outer,
+        tags::REFERENCED_SOP_INSTANCE_UID,
+        VR::UI,
+        "1.2.3.300.2",
+    );
+    set_items(
+        &mut outer,
+        tags::PURPOSE_OF_REFERENCE_CODE_SEQUENCE,
+        vec![deeper],
+    );
     set_items(&mut o, tags::REFERENCED_IMAGE_SEQUENCE, vec![outer]);
     with_other_uids(&o)
 }
@@ -179,13 +234,21 @@ fn patient() -> (Folder, Case) {
     let image = |n: u32| {
         let uid = format!("1.2.3.300.{n}");
         item(&[
-            (tags::REFERENCED_SOP_CLASS_UID, VR::UI, uids::CT_IMAGE_STORAGE),
+            (
+                tags::REFERENCED_SOP_CLASS_UID,
+                VR::UI,
+                uids::CT_IMAGE_STORAGE,
+            ),
             (tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, &uid),
         ])
     };
     refer_to_images(&mut set_of, (1..4).map(image).collect());
     let names = ["Heart", "Zaphod boost", "arm 1942"];
-    let rois = names.iter().zip(["7", "8", "9"]).map(|(name, number)| roi(number, name)).collect();
+    let rois = names
+        .iter()
+        .zip(["7", "8", "9"])
+        .map(|(name, number)| roi(number, name))
+        .collect();
     set_items(&mut set_of, tags::STRUCTURE_SET_ROI_SEQUENCE, rois);
     set(&mut set_of, tags::STRUCTURE_SET_LABEL, VR::SH, "Zaphod 1");
     set(&mut set_of, tags::STRUCTURE_SET_DATE, VR::DA, "20310405");
@@ -196,20 +259,38 @@ fn patient() -> (Folder, Case) {
     set(&mut planned, tags::RT_PLAN_NAME, VR::LO, "Left arm");
     set(&mut planned, tags::RT_PLAN_DATE, VR::DA, "20310405");
     let reference = item(&[
-        (tags::REFERENCED_SOP_CLASS_UID, VR::UI, uids::RT_STRUCTURE_SET_STORAGE),
+        (
+            tags::REFERENCED_SOP_CLASS_UID,
+            VR::UI,
+            uids::RT_STRUCTURE_SET_STORAGE,
+        ),
         (tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, "1.2.3.400"),
     ]);
-    set_items(&mut planned, tags::REFERENCED_STRUCTURE_SET_SEQUENCE, vec![reference]);
+    set_items(
+        &mut planned,
+        tags::REFERENCED_STRUCTURE_SET_SEQUENCE,
+        vec![reference],
+    );
     folder.put("rp.dcm", &identified(planned));
     let case = opened(&folder.0);
-    assert_eq!((case.plans.len(), case.structures.structures.len()), (1, 3), "{:?}", case.remarks);
+    assert_eq!(
+        (case.plans.len(), case.structures.structures.len()),
+        (1, 3),
+        "{:?}",
+        case.remarks
+    );
     (folder, case)
 }
 
 #[test]
 fn no_byte_of_what_identifies_is_left() {
     let (_source, case) = patient();
-    for how in [Anonymise::default(), Anonymise { shift_days: Some(-10) }] {
+    for how in [
+        Anonymise::default(),
+        Anonymise {
+            shift_days: Some(-10),
+        },
+    ] {
         let out = exported(&case, how);
         let (mut own, mut referenced, mut versions) = (BTreeSet::new(), BTreeSet::new(), 0);
         for path in files(&out.0) {
@@ -232,8 +313,15 @@ fn no_byte_of_what_identifies_is_left() {
             });
             let said = |tag| text(&object, tag);
             assert_eq!(said(tags::PATIENT_IDENTITY_REMOVED), "YES");
-            let codes = object.get(tags::DEIDENTIFICATION_METHOD_CODE_SEQUENCE).unwrap().items().unwrap();
-            let codes: Vec<String> = codes.iter().map(|code| text(code, tags::CODE_VALUE)).collect();
+            let codes = object
+                .get(tags::DEIDENTIFICATION_METHOD_CODE_SEQUENCE)
+                .unwrap()
+                .items()
+                .unwrap();
+            let codes: Vec<String> = codes
+                .iter()
+                .map(|code| text(code, tags::CODE_VALUE))
+                .collect();
             // CID 7050.
             let (dates, wanted): (_, &[&str]) = match how.shift_days {
                 None => (["", ""], &["113100", "113105"]),
@@ -243,8 +331,14 @@ fn no_byte_of_what_identifies_is_left() {
             assert_eq!([said(tags::STUDY_DATE), said(tags::STUDY_TIME)], dates);
             assert_eq!(said(tags::PATIENT_BIRTH_DATE), "");
         }
-        assert!(versions > 0, "versions of tables are kept, dates moved or removed");
-        assert!(referenced.len() > 3 && referenced.is_subset(&own), "{referenced:?} {own:?}");
+        assert!(
+            versions > 0,
+            "versions of tables are kept, dates moved or removed"
+        );
+        assert!(
+            referenced.len() > 3 && referenced.is_subset(&own),
+            "{referenced:?} {own:?}"
+        );
     }
 }
 
@@ -254,16 +348,31 @@ fn burned_in_annotations_name_their_files() {
     let (_source, case) = patient();
     let out = Folder::new("burned-in");
     let parts = vec![ExportPart::Ct, ExportPart::Plan];
-    let options = ExportOptions { parts, anonymise: Some(Anonymise::default()), ..ExportOptions::default() };
+    let options = ExportOptions {
+        parts,
+        anonymise: Some(Anonymise::default()),
+        ..ExportOptions::default()
+    };
     let written = export(&out.0, &case, &options, no_doses, &|_| true).unwrap();
-    let named = written.remarks.iter().find(|remark| remark.contains("BurnedInAnnotation"));
+    let named = written
+        .remarks
+        .iter()
+        .find(|remark| remark.contains("BurnedInAnnotation"));
     let named = named.unwrap_or_else(|| panic!("{:?}", written.remarks));
     assert!(named.starts_with("CT0001.dcm and "), "{named}");
     let demo = beamsight::files::demo::build("tg119").unwrap();
     let out = Folder::new("burned-in-not");
-    let options = ExportOptions { parts: vec![ExportPart::Structures], ..options };
+    let options = ExportOptions {
+        parts: vec![ExportPart::Structures],
+        ..options
+    };
     let written = export(&out.0, &demo, &options, no_doses, &|_| true).unwrap();
-    assert!(written.remarks.iter().all(|remark| !remark.contains("BurnedInAnnotation")));
+    assert!(
+        written
+            .remarks
+            .iter()
+            .all(|remark| !remark.contains("BurnedInAnnotation"))
+    );
 }
 
 /// Images and geometry as they were, references among them too; names of the field stay and the others become numbers.
@@ -275,13 +384,31 @@ fn an_anonymous_case_opens_as_it_was() {
     let (read, ct) = (back.ct.as_ref().unwrap(), case.ct.as_ref().unwrap());
     assert_eq!(read.hu.data(), ct.hu.data());
     assert_eq!(read.hu.grid().corners_mm(), ct.hu.grid().corners_mm());
-    let names: Vec<&str> = back.structures.structures.iter().map(|s| s.name.as_str()).collect();
+    let names: Vec<&str> = back
+        .structures
+        .structures
+        .iter()
+        .map(|s| s.name.as_str())
+        .collect();
     assert_eq!(names, ["Heart", "ROI_8", "ROI_9"]);
-    for (a, b) in back.structures.structures.iter().zip(&case.structures.structures) {
-        assert!(a.contours.iter().zip(b.contours.iter()).all(|(a, b)| a.points_mm == b.points_mm));
+    for (a, b) in back
+        .structures
+        .structures
+        .iter()
+        .zip(&case.structures.structures)
+    {
+        assert!(
+            a.contours
+                .iter()
+                .zip(b.contours.iter())
+                .all(|(a, b)| a.points_mm == b.points_mm)
+        );
     }
     let (plan, was) = (&back.plans[0], &case.plans[0]);
-    assert_eq!((plan.name.as_str(), plan.beams[0].name.as_str()), ("Plan", "Beam 3"));
+    assert_eq!(
+        (plan.name.as_str(), plan.beams[0].name.as_str()),
+        ("Plan", "Beam 3")
+    );
     assert_eq!(
         (plan.mu(), plan.fractions, plan.prescription_gy),
         (was.mu(), was.fractions, was.prescription_gy)
@@ -312,7 +439,10 @@ fn two_exports_of_a_patient_have_nothing_in_common() {
             let object = object(&path);
             found.insert(text(&object, tags::PATIENT_ID));
             every(&object, &mut |element| {
-                let uid = element.to_str().map(|uid| uid.trim_matches('\0').to_owned()).unwrap_or_default();
+                let uid = element
+                    .to_str()
+                    .map(|uid| uid.trim_matches('\0').to_owned())
+                    .unwrap_or_default();
                 if element.vr() == VR::UI && !uid.starts_with("1.2.840.10008.") {
                     found.insert(uid);
                 }
@@ -320,7 +450,10 @@ fn two_exports_of_a_patient_have_nothing_in_common() {
         }
         found
     };
-    let [a, b] = [exported(&case, Anonymise::default()), exported(&case, Anonymise::default())];
+    let [a, b] = [
+        exported(&case, Anonymise::default()),
+        exported(&case, Anonymise::default()),
+    ];
     let (a, b) = (uids(&a), uids(&b));
     assert!(a.len() > 5 && a.is_disjoint(&b), "{:?}", a.intersection(&b));
 }
@@ -330,7 +463,12 @@ fn two_exports_of_a_patient_have_nothing_in_common() {
 fn real_cases_leave_anonymous_without_new_errors() {
     for name in ["eclipse-rando-breast", "oncentra-phantom", "breast-imrt"] {
         let Some(case) = open(name) else { return };
-        let out = exported(&case, Anonymise { shift_days: Some(100) });
+        let out = exported(
+            &case,
+            Anonymise {
+                shift_days: Some(100),
+            },
+        );
         let sources = |kind: &str| -> Option<PathBuf> {
             match kind {
                 "CT" => case.ct.as_ref()?.files.first().cloned(),
@@ -339,8 +477,12 @@ fn real_cases_leave_anonymous_without_new_errors() {
             }
         };
         for file in ["CT0001.dcm", "RS.dcm", "RP.dcm"] {
-            let (path, Some(source)) = (out.0.join(file), sources(&file[..2])) else { continue };
-            let (Some(now), Some(before)) = (faults(&path), faults(&source)) else { return };
+            let (path, Some(source)) = (out.0.join(file), sources(&file[..2])) else {
+                continue;
+            };
+            let (Some(now), Some(before)) = (faults(&path), faults(&source)) else {
+                return;
+            };
             let added: Vec<&String> = now.iter().filter(|fault| !before.contains(fault)).collect();
             assert!(added.is_empty(), "{name} {file}: {added:#?}");
             let [object, was] = [object(&path), object(&source)];

@@ -20,13 +20,21 @@ fn open(path: &Path) -> bool {
 }
 
 fn objects() -> [InMemDicomObject; 4] {
-    [slice(1, 0.0, 5), structures(), plan(vec![arc(), fixed("9", &[])]), dose(32, &[0.0, 2.0, 4.0])]
+    [
+        slice(1, 0.0, 5),
+        structures(),
+        plan(vec![arc(), fixed("9", &[])]),
+        dose(32, &[0.0, 2.0, 4.0]),
+    ]
 }
 
 #[test]
 fn files_cut_short_anywhere() {
     let folder = Folder::new("cut");
-    for syntax in [uids::EXPLICIT_VR_LITTLE_ENDIAN, uids::IMPLICIT_VR_LITTLE_ENDIAN] {
+    for syntax in [
+        uids::EXPLICIT_VR_LITTLE_ENDIAN,
+        uids::IMPLICIT_VR_LITTLE_ENDIAN,
+    ] {
         for object in objects() {
             let path = folder.put_as("victim.dcm", &object, syntax);
             assert!(open(&path), "the file as it is opens");
@@ -52,8 +60,11 @@ fn bytes_changed_anywhere() {
     };
     let mut opened = 0;
     let mut refused = 0;
-    for syntax in [uids::EXPLICIT_VR_LITTLE_ENDIAN, uids::IMPLICIT_VR_LITTLE_ENDIAN, uids::JPEG_LOSSLESS_SV1]
-    {
+    for syntax in [
+        uids::EXPLICIT_VR_LITTLE_ENDIAN,
+        uids::IMPLICIT_VR_LITTLE_ENDIAN,
+        uids::JPEG_LOSSLESS_SV1,
+    ] {
         for object in objects() {
             let path = folder.put_as("victim.dcm", &object, syntax);
             let bytes = std::fs::read(&path).unwrap();
@@ -64,10 +75,17 @@ fn bytes_changed_anywhere() {
                     damaged[at] = next(256) as u8;
                 }
                 std::fs::write(&path, &damaged).unwrap();
-                if open(&path) { opened += 1 } else { refused += 1 }
+                if open(&path) {
+                    opened += 1
+                } else {
+                    refused += 1
+                }
             }
         }
     }
     // Both outcomes occur: the damage is neither harmless nor always fatal.
-    assert!(opened > 100 && refused > 100, "{opened} opened, {refused} refused");
+    assert!(
+        opened > 100 && refused > 100,
+        "{opened} opened, {refused} refused"
+    );
 }

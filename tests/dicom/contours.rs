@@ -12,7 +12,10 @@ fn open(folder: &Folder) -> Result<Case, DicomError> {
 }
 
 fn said<'a>(remarks: &'a [Remark], words: &str) -> &'a Remark {
-    remarks.iter().find(|r| r.message.contains(words)).unwrap_or_else(|| panic!("'{words}' in {remarks:#?}"))
+    remarks
+        .iter()
+        .find(|r| r.message.contains(words))
+        .unwrap_or_else(|| panic!("'{words}' in {remarks:#?}"))
 }
 
 /// Three planes.
@@ -26,7 +29,10 @@ fn three() -> Folder {
 
 /// A structure drawn inside the images of `three`, whose pixels are at x -10 to -7, y -20 to -17.5, z 1 to 3.
 fn inside(z: f64) -> InMemDicomObject {
-    contour("CLOSED_PLANAR", &[-10., -20., z, -7., -20., z, -7., -18., z, -10., -18., z])
+    contour(
+        "CLOSED_PLANAR",
+        &[-10., -20., z, -7., -20., z, -7., -18., z, -10., -18., z],
+    )
 }
 
 fn on_image(mut contour: InMemDicomObject, uid: &str) -> InMemDicomObject {
@@ -48,11 +54,22 @@ fn contours_that_do_not_lie_on_the_images_are_told() {
     assert_eq!(open(&folder).unwrap().remarks, []);
 
     let mut odd = sound.clone();
-    set_items(&mut odd, tags::STRUCTURE_SET_ROI_SEQUENCE, vec![roi("7", "Heart"), roi("8", "Liver")]);
-    let far = contour("CLOSED_PLANAR", &[90., -20., 2., 99., -20., 2., 99., -18., 2.]);
+    set_items(
+        &mut odd,
+        tags::STRUCTURE_SET_ROI_SEQUENCE,
+        vec![roi("7", "Heart"), roi("8", "Liver")],
+    );
+    let far = contour(
+        "CLOSED_PLANAR",
+        &[90., -20., 2., 99., -20., 2., 99., -18., 2.],
+    );
     let heart = vec![inside(2.0), inside(1.4), on_image(inside(3.0), "1.2.3.999")];
     let liver = vec![far, inside(40.0), on_image(inside(3.0), "1.2.3.300.1")];
-    set_items(&mut odd, tags::ROI_CONTOUR_SEQUENCE, vec![drawn("7", heart), drawn("8", liver)]);
+    set_items(
+        &mut odd,
+        tags::ROI_CONTOUR_SEQUENCE,
+        vec![drawn("7", heart), drawn("8", liver)],
+    );
     folder.put("rs", &odd);
     let case = open(&folder).unwrap();
     for (words, severity) in [
@@ -64,8 +81,14 @@ fn contours_that_do_not_lie_on_the_images_are_told() {
             "1 contour(s) lie between the planes of the CT, up to 0.40 mm off, and are shared out over them: Heart",
             Severity::Note,
         ),
-        ("1 contour(s) name images that are not of this CT (ContourImageSequence)", Severity::Warning),
-        ("1 contour(s) lie up to 2.00 mm from the images that they name", Severity::Warning),
+        (
+            "1 contour(s) name images that are not of this CT (ContourImageSequence)",
+            Severity::Warning,
+        ),
+        (
+            "1 contour(s) lie up to 2.00 mm from the images that they name",
+            Severity::Warning,
+        ),
     ] {
         assert_eq!(said(&case.remarks, words).severity, severity);
     }

@@ -29,11 +29,16 @@ fn ct(folder: &Folder) -> Arc<Ct> {
 
 /// HU of the first pixel of each plane.
 fn bases(ct: &Ct) -> Vec<f32> {
-    (0..ct.hu.grid().size()[2]).map(|k| ct.hu.plane(k)[0]).collect()
+    (0..ct.hu.grid().size()[2])
+        .map(|k| ct.hu.plane(k)[0])
+        .collect()
 }
 
 fn said<'a>(remarks: &'a [Remark], words: &str) -> &'a Remark {
-    remarks.iter().find(|r| r.message.contains(words)).unwrap_or_else(|| panic!("'{words}' in {remarks:#?}"))
+    remarks
+        .iter()
+        .find(|r| r.message.contains(words))
+        .unwrap_or_else(|| panic!("'{words}' in {remarks:#?}"))
 }
 
 /// The error's message, which must name the file.
@@ -47,9 +52,12 @@ fn names(error: DicomError, file: &str) -> String {
 fn planes_stand_where_their_files_put_them() {
     let folder = Folder::new("order");
     // Neither file names nor instance numbers are in the order of the positions, and the planes are uneven.
-    for (name, number, z, base) in
-        [("a", 4, 5.0, 20), ("b", 1, 5.5, 30), ("c", 2, -1.0, 0), ("d", 3, 1.0, 10)]
-    {
+    for (name, number, z, base) in [
+        ("a", 4, 5.0, 20),
+        ("b", 1, 5.5, 30),
+        ("c", 2, -1.0, 0),
+        ("d", 3, 1.0, 10),
+    ] {
         let mut o = slice(number, z, base);
         // Another rescale: 0.5 x (stored) + an intercept that gives the same HU.
         if name == "b" {
@@ -61,12 +69,19 @@ fn planes_stand_where_their_files_put_them() {
     let ct = ct(&folder);
     let grid = ct.hu.grid();
     assert_eq!(grid.size(), [3, 2, 4]);
-    assert_eq!(grid.spacing_xy_mm(), [1.5, 2.5], "columns are 1.5 mm apart, rows 2.5 mm");
+    assert_eq!(
+        grid.spacing_xy_mm(),
+        [1.5, 2.5],
+        "columns are 1.5 mm apart, rows 2.5 mm"
+    );
     assert_eq!(grid.origin_mm(), DVec3::new(-10.0, -20.0, -1.0));
     assert_eq!(grid.planes_mm(), [0.0, 2.0, 6.0, 6.5]);
     assert_eq!(ct.hu.plane(1), [10.0, 11.0, 12.0, 13.0, 14.0, 15.0]);
     assert_eq!(ct.hu.plane(3), [30.0, 30.25, 30.5, 30.75, 31.0, 31.25]);
-    assert_eq!(ct.plane_uids, ["1.2.3.300.2", "1.2.3.300.3", "1.2.3.300.4", "1.2.3.300.1"]);
+    assert_eq!(
+        ct.plane_uids,
+        ["1.2.3.300.2", "1.2.3.300.3", "1.2.3.300.4", "1.2.3.300.1"]
+    );
     assert_eq!(ct.position, PatientPosition::Hfs);
     let uneven = said(&ct.remarks, "uneven: 0.50 to 4.00 mm");
     assert_eq!(uneven.severity, Severity::Note);
@@ -82,21 +97,34 @@ fn every_transfer_syntax_gives_the_same_values() {
     ] {
         let folder = Folder::new("syntax");
         folder.put_as("a", &slice(1, 0.0, 7), syntax);
-        assert_eq!(ct(&folder).hu.data(), [7.0, 8.0, 9.0, 10.0, 11.0, 12.0], "{syntax}");
+        assert_eq!(
+            ct(&folder).hu.data(),
+            [7.0, 8.0, 9.0, 10.0, 11.0, 12.0],
+            "{syntax}"
+        );
     }
 }
 
 #[test]
 fn compressed_pixels_are_decoded() {
-    for (syntax, bytes) in
-        [(uids::RLE_LOSSLESS, rle(&words(7))), (uids::JPEG_LOSSLESS_SV1, jpeg_lossless(3, 2, &words(7)))]
-    {
+    for (syntax, bytes) in [
+        (uids::RLE_LOSSLESS, rle(&words(7))),
+        (uids::JPEG_LOSSLESS_SV1, jpeg_lossless(3, 2, &words(7))),
+    ] {
         let folder = Folder::new("compressed");
         let mut o = slice(1, 0.0, 0);
         let fragments = PixelFragmentSequence::new_fragments(vec![bytes]);
-        o.put(DataElement::new(tags::PIXEL_DATA, VR::OB, Value::PixelSequence(fragments)));
+        o.put(DataElement::new(
+            tags::PIXEL_DATA,
+            VR::OB,
+            Value::PixelSequence(fragments),
+        ));
         folder.put_as("a", &o, syntax);
-        assert_eq!(ct(&folder).hu.data(), [7.0, 8.0, 9.0, 10.0, 11.0, 12.0], "{syntax}");
+        assert_eq!(
+            ct(&folder).hu.data(),
+            [7.0, 8.0, 9.0, 10.0, 11.0, 12.0],
+            "{syntax}"
+        );
     }
 }
 
@@ -106,11 +134,19 @@ fn jpeg_ls_is_refused_in_words() {
     for syntax in [uids::JPEGLS_LOSSLESS, uids::JPEGLS_NEAR_LOSSLESS] {
         let folder = Folder::new("jpegls");
         let mut o = slice(1, 0.0, 0);
-        let fragments = PixelFragmentSequence::new_fragments(vec![vec![0xff, 0xd8, 0xff, 0xf7, 0xff, 0xd9]]);
-        o.put(DataElement::new(tags::PIXEL_DATA, VR::OB, Value::PixelSequence(fragments)));
+        let fragments =
+            PixelFragmentSequence::new_fragments(vec![vec![0xff, 0xd8, 0xff, 0xf7, 0xff, 0xd9]]);
+        o.put(DataElement::new(
+            tags::PIXEL_DATA,
+            VR::OB,
+            Value::PixelSequence(fragments),
+        ));
         folder.put_as("ls.dcm", &o, syntax);
         let words = names(open(&folder).unwrap_err(), "ls.dcm");
-        assert!(words.contains("JPEG-LS") && words.contains("export it uncompressed"), "{words}");
+        assert!(
+            words.contains("JPEG-LS") && words.contains("export it uncompressed"),
+            "{words}"
+        );
     }
 }
 
@@ -135,7 +171,9 @@ fn rle(words: &[u16]) -> Vec<u8> {
 fn jpeg_lossless(columns: u16, rows: u16, words: &[u16]) -> Vec<u8> {
     let [ch, cl] = columns.to_be_bytes();
     let [rh, rl] = rows.to_be_bytes();
-    let mut bytes = vec![0xff, 0xd8, 0xff, 0xc3, 0, 11, 16, rh, rl, ch, cl, 1, 1, 0x11, 0];
+    let mut bytes = vec![
+        0xff, 0xd8, 0xff, 0xc3, 0, 11, 16, rh, rl, ch, cl, 1, 1, 0x11, 0,
+    ];
     bytes.extend([0xff, 0xc4, 0, 2 + 1 + 16 + 17, 0]);
     bytes.extend([0, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     bytes.extend(0..17u8);
@@ -149,7 +187,11 @@ fn jpeg_lossless(columns: u16, rows: u16, words: &[u16]) -> Vec<u8> {
         };
         let difference = i32::from(word) - left;
         let category = 32 - difference.unsigned_abs().leading_zeros();
-        let extra = if difference < 0 { difference - 1 } else { difference } as u32;
+        let extra = if difference < 0 {
+            difference - 1
+        } else {
+            difference
+        } as u32;
         bits.extend((0..5).rev().map(|b| category >> b & 1));
         bits.extend((0..category).rev().map(|b| extra >> b & 1));
     }
@@ -174,13 +216,21 @@ fn signed_values_padding_and_bits() {
     set_u16(&mut o, tags::BITS_STORED, 12);
     set_u16(&mut o, tags::HIGH_BIT, 11);
     set(&mut o, tags::RESCALE_INTERCEPT, VR::DS, "0");
-    o.put(DataElement::new(tags::PIXEL_PADDING_VALUE, VR::SS, PrimitiveValue::from(-2000i16)));
+    o.put(DataElement::new(
+        tags::PIXEL_PADDING_VALUE,
+        VR::SS,
+        PrimitiveValue::from(-2000i16),
+    ));
     // -1 in 12 bits; 5 with an old overlay in the high bits; the padding value in all 16 bits.
     set_words(&mut o, &[0x0fff, 0xf005, (-2000i16) as u16, 40, 0, 0x0800]);
     folder.put("a", &o);
     let ct = ct(&folder);
     assert_eq!(ct.hu.data(), [-1.0, 5.0, -1000.0, 40.0, 0.0, -2048.0]);
-    assert!(said(&ct.remarks, "1 pixels are padding").files.contains(&"a".to_owned()));
+    assert!(
+        said(&ct.remarks, "1 pixels are padding")
+            .files
+            .contains(&"a".to_owned())
+    );
 }
 
 #[test]
@@ -191,15 +241,28 @@ fn a_range_of_padding_is_left_out() {
     set_u16(&mut o, tags::PIXEL_PADDING_RANGE_LIMIT, 10);
     set_words(&mut o, &[0, 5, 10, 11, 1000, 2000]);
     folder.put("a", &o);
-    assert_eq!(ct(&folder).hu.data(), [-1000.0, -1000.0, -1000.0, -989.0, 0.0, 1000.0]);
+    assert_eq!(
+        ct(&folder).hu.data(),
+        [-1000.0, -1000.0, -1000.0, -989.0, 0.0, 1000.0]
+    );
 }
 
 /// Planes turned about x by 20 degrees.
 fn tilted(number: u32, position: DVec3) -> InMemDicomObject {
     let (s, c) = 20f64.to_radians().sin_cos();
     let mut o = slice(number, 0.0, 0);
-    set(&mut o, tags::IMAGE_ORIENTATION_PATIENT, VR::DS, &numbers(&[1.0, 0.0, 0.0, 0.0, c, s]));
-    set(&mut o, tags::IMAGE_POSITION_PATIENT, VR::DS, &numbers(&position.to_array()));
+    set(
+        &mut o,
+        tags::IMAGE_ORIENTATION_PATIENT,
+        VR::DS,
+        &numbers(&[1.0, 0.0, 0.0, 0.0, c, s]),
+    );
+    set(
+        &mut o,
+        tags::IMAGE_POSITION_PATIENT,
+        VR::DS,
+        &numbers(&position.to_array()),
+    );
     o
 }
 
@@ -209,7 +272,10 @@ fn a_tilted_stack_keeps_its_own_axes() {
     let normal = DVec3::new(0.0, -s, c);
     let folder = Folder::new("tilt");
     for k in 0..4u32 {
-        folder.put(&format!("s{k}"), &tilted(k, DVec3::new(1.0, 2.0, 3.0) + normal * 4.0 * f64::from(k)));
+        folder.put(
+            &format!("s{k}"),
+            &tilted(k, DVec3::new(1.0, 2.0, 3.0) + normal * 4.0 * f64::from(k)),
+        );
     }
     let ct = ct(&folder);
     assert!((ct.hu.grid().axes()[2] - normal).length() < 1e-9);
@@ -231,7 +297,10 @@ fn an_enhanced_ct_says_what_to_do() {
     folder.put("enhanced.dcm", &o);
     assert!(catalogue(&folder).series[0].multiframe);
     let words = names(open(&folder).unwrap_err(), "enhanced.dcm");
-    assert!(words.contains("enhanced CT") && words.contains("single images"), "{words}");
+    assert!(
+        words.contains("enhanced CT") && words.contains("single images"),
+        "{words}"
+    );
     folder.put("rs", &structures());
     let case = open(&folder).unwrap();
     assert!(case.ct.is_none() && case.structures.structures.len() == 1);
@@ -244,8 +313,11 @@ fn four_d(name: &str, tell: impl Fn(&mut InMemDicomObject, u32)) -> Folder {
     for plane in 0..4 {
         for phase in 0..3 {
             // Numbered plane by plane, in files without order.
-            let mut o =
-                slice(3 * plane + phase + 1, 2.0 * f64::from(plane), (100 * phase + 30 * plane) as u16);
+            let mut o = slice(
+                3 * plane + phase + 1,
+                2.0 * f64::from(plane),
+                (100 * phase + 30 * plane) as u16,
+            );
             set(&mut o, tags::SERIES_DESCRIPTION, VR::LO, "Thorax 4D");
             tell(&mut o, phase);
             folder.put(&format!("{}-{plane}", (phase * 7 + plane * 5) % 12), &o);
@@ -261,45 +333,104 @@ fn tell(tag: Tag, values: [&str; 3]) -> impl Fn(&mut InMemDicomObject, u32) {
 /// 4D CT under one series UID: each phase is a series to choose, for any attribute that separates them.
 #[test]
 fn phases_of_a_four_d_ct_are_told_apart() {
-    let position = four_d("position", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "10"]));
+    let position = four_d(
+        "position",
+        tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "10"]),
+    );
     let trigger = four_d("trigger", tell(tags::TRIGGER_TIME, ["0", "400", "1200.5"]));
-    let breath = four_d("breath", tell(tags::NOMINAL_PERCENTAGE_OF_RESPIRATORY_PHASE, ["0", "30", "60"]));
+    let breath = four_d(
+        "breath",
+        tell(
+            tags::NOMINAL_PERCENTAGE_OF_RESPIRATORY_PHASE,
+            ["0", "30", "60"],
+        ),
+    );
     // Only the instance numbers at each position differ.
     let order = four_d("order", |_, _| {});
     for (folder, named) in [
-        (&position, ["temporal position 1", "temporal position 2", "temporal position 10"]),
+        (
+            &position,
+            [
+                "temporal position 1",
+                "temporal position 2",
+                "temporal position 10",
+            ],
+        ),
         (&trigger, ["0 ms after", "400 ms after", "1200.5 ms after"]),
-        (&breath, ["0 % of the breath", "30 % of the breath", "60 % of the breath"]),
+        (
+            &breath,
+            [
+                "0 % of the breath",
+                "30 % of the breath",
+                "60 % of the breath",
+            ],
+        ),
         (&order, ["phase 1 of 3", "phase 2 of 3", "phase 3 of 3"]),
     ] {
         let catalogue = catalogue(folder);
         assert_eq!(catalogue.series.len(), 3, "{}", folder.0.display());
         said(&catalogue.remarks, "3 phases");
-        assert!(catalogue.remarks.iter().all(|r| !r.message.contains("mixes images")));
+        assert!(
+            catalogue
+                .remarks
+                .iter()
+                .all(|r| !r.message.contains("mixes images"))
+        );
         for (index, series) in catalogue.series.iter().enumerate() {
             let words = &series.description;
-            assert!(words.starts_with(&format!("Thorax 4D phase {} of 3", index + 1)), "{words}");
+            assert!(
+                words.starts_with(&format!("Thorax 4D phase {} of 3", index + 1)),
+                "{words}"
+            );
             assert!(words.contains(named[index]), "{words}");
-            let choice = Choice { series: Some(index), ..Choice::default() };
+            let choice = Choice {
+                series: Some(index),
+                ..Choice::default()
+            };
             let ct = load(&catalogue, choice, &|_| true).unwrap().ct.unwrap();
             let base = 100.0 * index as f32;
-            assert_eq!(bases(&ct), [base, base + 30.0, base + 60.0, base + 90.0], "{words}");
+            assert_eq!(
+                bases(&ct),
+                [base, base + 30.0, base + 60.0, base + 90.0],
+                "{words}"
+            );
             assert!(ct.remarks.is_empty(), "{:?}", ct.remarks);
             assert_eq!((&ct.description, ct.series_uid.as_str()), (words, SERIES));
         }
         // The default is the first one.
-        assert_eq!(bases(&load(&catalogue, Choice::default(), &|_| true).unwrap().ct.unwrap())[0], 0.0);
+        assert_eq!(
+            bases(
+                &load(&catalogue, Choice::default(), &|_| true)
+                    .unwrap()
+                    .ct
+                    .unwrap()
+            )[0],
+            0.0
+        );
     }
 }
 
 /// The phase that the structures reference is the one that opens.
 #[test]
 fn structures_name_their_phase() {
-    let folder = four_d("drawn", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "3"]));
+    let folder = four_d(
+        "drawn",
+        tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "3"]),
+    );
     let image = |number: u32| {
         let mut item = InMemDicomObject::new_empty();
-        set(&mut item, tags::REFERENCED_SOP_CLASS_UID, VR::UI, uids::CT_IMAGE_STORAGE);
-        set(&mut item, tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, &format!("1.2.3.300.{number}"));
+        set(
+            &mut item,
+            tags::REFERENCED_SOP_CLASS_UID,
+            VR::UI,
+            uids::CT_IMAGE_STORAGE,
+        );
+        set(
+            &mut item,
+            tags::REFERENCED_SOP_INSTANCE_UID,
+            VR::UI,
+            &format!("1.2.3.300.{number}"),
+        );
         item
     };
     let mut o = structures();
@@ -314,15 +445,29 @@ fn structures_name_their_phase() {
 /// A session opens with its own phase.
 #[test]
 fn a_session_keeps_its_phase() {
-    let folder = four_d("session", tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "3"]));
-    let wishes =
-        OpenOptions { choice: Choice { series: Some(2), ..Choice::default() }, ..OpenOptions::default() };
+    let folder = four_d(
+        "session",
+        tell(tags::TEMPORAL_POSITION_IDENTIFIER, ["1", "2", "3"]),
+    );
+    let wishes = OpenOptions {
+        choice: Choice {
+            series: Some(2),
+            ..Choice::default()
+        },
+        ..OpenOptions::default()
+    };
     let word = CaseWord::Dicom(folder.0.clone());
     let case = beamsight::open::open(&word, wishes, &|_| true).unwrap();
     let path = folder.0.join("s.json");
-    let saved = session::Session::new(&case, &word.to_string(), &case.structures, serde_json::Value::Null);
+    let saved = session::Session::new(
+        &case,
+        &word.to_string(),
+        &case.structures,
+        serde_json::Value::Null,
+    );
     session::write(&path, &saved).unwrap();
-    let again = beamsight::open::open(&CaseWord::Session(path), OpenOptions::default(), &|_| true).unwrap();
+    let again =
+        beamsight::open::open(&CaseWord::Session(path), OpenOptions::default(), &|_| true).unwrap();
     assert_eq!(bases(&again.ct.unwrap())[0], 200.0);
 }
 
@@ -332,7 +477,12 @@ fn pieces_and_copies_are_no_phases() {
     let folder = Folder::new("pieces");
     for k in 0..9u32 {
         let mut o = slice(k + 1, f64::from(if k < 5 { k } else { k - 1 }), 0);
-        set(&mut o, tags::ACQUISITION_NUMBER, VR::IS, if k < 5 { "1" } else { "2" });
+        set(
+            &mut o,
+            tags::ACQUISITION_NUMBER,
+            VR::IS,
+            if k < 5 { "1" } else { "2" },
+        );
         folder.put(&format!("p{k}"), &o);
     }
     assert_eq!(catalogue(&folder).series.len(), 1);
@@ -361,7 +511,12 @@ fn series_are_told_apart() {
     }
     // A scout under the UID of the first series, and an MR.
     let mut scout = slice(9, 0.0, 0);
-    set(&mut scout, tags::IMAGE_ORIENTATION_PATIENT, VR::DS, "1\\0\\0\\0\\0\\-1");
+    set(
+        &mut scout,
+        tags::IMAGE_ORIENTATION_PATIENT,
+        VR::DS,
+        "1\\0\\0\\0\\0\\-1",
+    );
     folder.put("scout", &scout);
     let mut mr = slice(9, 0.0, 0);
     set(&mut mr, tags::MODALITY, VR::CS, "MR");
@@ -371,8 +526,11 @@ fn series_are_told_apart() {
     std::fs::write(folder.0.join("notes.txt"), "hello").unwrap();
 
     let catalogue = catalogue(&folder);
-    let mut planes: Vec<(&str, usize)> =
-        catalogue.series.iter().map(|s| (s.modality.as_str(), s.planes)).collect();
+    let mut planes: Vec<(&str, usize)> = catalogue
+        .series
+        .iter()
+        .map(|s| (s.modality.as_str(), s.planes))
+        .collect();
     planes.sort_unstable();
     assert_eq!(planes, [("CT", 1), ("CT", 3), ("CT", 5), ("MR", 1)]);
     assert_eq!(catalogue.not_dicom, ["notes.txt"]);
@@ -385,16 +543,43 @@ fn series_are_told_apart() {
 
     // The other series by choice: the structures are in another frame and are left out, not overlaid.
     let other = catalogue.series.iter().position(|s| s.planes == 5);
-    let case = load(&catalogue, Choice { series: other, ..Choice::default() }, &|_| true).unwrap();
+    let case = load(
+        &catalogue,
+        Choice {
+            series: other,
+            ..Choice::default()
+        },
+        &|_| true,
+    )
+    .unwrap();
     assert!(case.structures.structures.is_empty());
     let left_out = said(&case.remarks, "another frame of reference");
-    assert_eq!((left_out.severity, &left_out.files[..]), (Severity::Warning, &["rs".to_owned()][..]));
+    assert_eq!(
+        (left_out.severity, &left_out.files[..]),
+        (Severity::Warning, &["rs".to_owned()][..])
+    );
 
     let mr = catalogue.series.iter().position(|s| s.modality == "MR");
-    let choice = Choice { series: mr, ..Choice::default() };
-    assert!(load(&catalogue, choice, &|_| true).unwrap_err().to_string().contains("only CT"));
-    let choice = Choice { series: Some(17), ..Choice::default() };
-    assert!(load(&catalogue, choice, &|_| true).unwrap_err().to_string().contains("17"));
+    let choice = Choice {
+        series: mr,
+        ..Choice::default()
+    };
+    assert!(
+        load(&catalogue, choice, &|_| true)
+            .unwrap_err()
+            .to_string()
+            .contains("only CT")
+    );
+    let choice = Choice {
+        series: Some(17),
+        ..Choice::default()
+    };
+    assert!(
+        load(&catalogue, choice, &|_| true)
+            .unwrap_err()
+            .to_string()
+            .contains("17")
+    );
 }
 
 #[test]
@@ -408,11 +593,25 @@ fn two_patients_need_a_choice() {
     let error = open(&folder).unwrap_err();
     assert!(matches!(error, DicomError::SeveralPatients { .. }));
     let words = error.to_string();
-    assert!(words.contains("T1") && words.contains("Test^Two"), "{words}");
+    assert!(
+        words.contains("T1") && words.contains("Test^Two"),
+        "{words}"
+    );
 
     let catalogue = catalogue(&folder);
-    let first = catalogue.series.iter().position(|s| catalogue.patients[s.patient].id == "T1");
-    let case = load(&catalogue, Choice { series: first, ..Choice::default() }, &|_| true).unwrap();
+    let first = catalogue
+        .series
+        .iter()
+        .position(|s| catalogue.patients[s.patient].id == "T1");
+    let case = load(
+        &catalogue,
+        Choice {
+            series: first,
+            ..Choice::default()
+        },
+        &|_| true,
+    )
+    .unwrap();
     assert_eq!(case.patient.id, "T1");
     assert_eq!(case.ct.unwrap().hu.data()[0], 5.0);
 }
@@ -437,7 +636,13 @@ fn a_read_stops_when_told() {
     for k in 0..4u32 {
         folder.put(&format!("s{k}"), &slice(k, f64::from(k), 0));
     }
-    assert!(matches!(scan(&folder.0, &|_| false), Err(DicomError::Cancelled)));
+    assert!(matches!(
+        scan(&folder.0, &|_| false),
+        Err(DicomError::Cancelled)
+    ));
     let catalogue = catalogue(&folder);
-    assert!(matches!(load(&catalogue, Choice::default(), &|_| false), Err(DicomError::Cancelled)));
+    assert!(matches!(
+        load(&catalogue, Choice::default(), &|_| false),
+        Err(DicomError::Cancelled)
+    ));
 }

@@ -6,8 +6,9 @@ use crate::common::synthetic::{
 };
 use beamsight::analysis::{BodyChoice, Engine, is_computed};
 use beamsight::case::{
-    Beam, Case, Contour, Ct, DensityOverride, Edit, FluenceLimit, FluenceObjectives, History, Jaws, Medium,
-    Mlc, MlcAxis, Normalisation, Plan, Rgb, Structure, StructureKind, StructureSet, UniformDose, turn_deg,
+    Beam, Case, Contour, Ct, DensityOverride, Edit, FluenceLimit, FluenceObjectives, History, Jaws,
+    Medium, Mlc, MlcAxis, Normalisation, Plan, Rgb, Structure, StructureKind, StructureSet,
+    UniformDose, turn_deg,
 };
 use beamsight::dicom::{DicomError, read_plan, write_plan};
 use beamsight::engine::dose::{DoseTo, Quality};
@@ -37,7 +38,10 @@ fn with_weights(plan: &mut Plan, weights: &[f64]) {
     let one = points[0].clone();
     *points = weights
         .iter()
-        .map(|w| beamsight::case::ControlPoint { meterset_weight: *w, ..one.clone() })
+        .map(|w| beamsight::case::ControlPoint {
+            meterset_weight: *w,
+            ..one.clone()
+        })
         .collect();
     points[1].gantry_deg = (one.gantry_deg + 40.0).rem_euclid(360.0);
 }
@@ -45,37 +49,77 @@ fn with_weights(plan: &mut Plan, weights: &[f64]) {
 /// Faults that a file of every kind can have.
 const FAULTS: &[(&str, Spoil)] = &[
     ("negative monitor units", |p| first(p).mu = -1.0),
-    ("more monitor units than a counter has", |p| first(p).mu = 1e300),
-    ("monitor units that are no number", |p| first(p).mu = f64::NAN),
-    ("two beams of one number", |p| p.beams.push(p.beams[0].clone())),
-    ("falling weights", |p| with_weights(p, &[0.0, 1.0, 0.5, 1.0])),
-    ("weights that end early", |p| with_weights(p, &[0.0, 0.5, 0.75])),
-    ("weights that begin late", |p| with_weights(p, &[0.25, 0.5, 1.0])),
+    ("more monitor units than a counter has", |p| {
+        first(p).mu = 1e300
+    }),
+    ("monitor units that are no number", |p| {
+        first(p).mu = f64::NAN
+    }),
+    ("two beams of one number", |p| {
+        p.beams.push(p.beams[0].clone())
+    }),
+    ("falling weights", |p| {
+        with_weights(p, &[0.0, 1.0, 0.5, 1.0])
+    }),
+    ("weights that end early", |p| {
+        with_weights(p, &[0.0, 0.5, 0.75])
+    }),
+    ("weights that begin late", |p| {
+        with_weights(p, &[0.25, 0.5, 1.0])
+    }),
     ("leaves without an MLC", |p| {
         first(p).mlc = None;
-        first(p).control_points.iter_mut().for_each(|point| point.leaves_mm = vec![[-5.0, 5.0]; 3]);
+        first(p)
+            .control_points
+            .iter_mut()
+            .for_each(|point| point.leaves_mm = vec![[-5.0, 5.0]; 3]);
     }),
     ("an MLC without leaves", |p| {
         first(p).mlc = Some(sides());
-        first(p).control_points.iter_mut().for_each(|point| point.leaves_mm.clear());
+        first(p)
+            .control_points
+            .iter_mut()
+            .for_each(|point| point.leaves_mm.clear());
     }),
     ("a pair of tips too few", |p| {
         first(p).mlc = Some(sides());
-        first(p).control_points.iter_mut().for_each(|point| point.leaves_mm = vec![[-5.0, 5.0]; 2]);
+        first(p)
+            .control_points
+            .iter_mut()
+            .for_each(|point| point.leaves_mm = vec![[-5.0, 5.0]; 2]);
     }),
     ("crossed leaves", |p| {
         first(p).mlc = Some(sides());
-        first(p).control_points.iter_mut().for_each(|point| point.leaves_mm = vec![[5.0, -5.0]; 3]);
+        first(p)
+            .control_points
+            .iter_mut()
+            .for_each(|point| point.leaves_mm = vec![[5.0, -5.0]; 3]);
     }),
     ("leaf sides that fall", |p| {
-        first(p).mlc = Some(Mlc { boundaries_mm: vec![-10.0, 0.0, -5.0, 10.0], ..sides() });
-        first(p).control_points.iter_mut().for_each(|point| point.leaves_mm = vec![[-5.0, 5.0]; 3]);
+        first(p).mlc = Some(Mlc {
+            boundaries_mm: vec![-10.0, 0.0, -5.0, 10.0],
+            ..sides()
+        });
+        first(p)
+            .control_points
+            .iter_mut()
+            .for_each(|point| point.leaves_mm = vec![[-5.0, 5.0]; 3]);
     }),
-    ("crossed jaws", |p| first(p).control_points[0].jaws.x = [50.0, -50.0]),
-    ("a jaw beyond any machine", |p| first(p).control_points[0].jaws.y[1] = 5000.0),
-    ("an angle beyond a turn", |p| first(p).control_points[0].gantry_deg = 725.0),
-    ("an angle that is no number", |p| first(p).control_points[0].couch_deg = f64::INFINITY),
-    ("an isocentre in another country", |p| first(p).isocentre_mm.y = 1e9),
+    ("crossed jaws", |p| {
+        first(p).control_points[0].jaws.x = [50.0, -50.0]
+    }),
+    ("a jaw beyond any machine", |p| {
+        first(p).control_points[0].jaws.y[1] = 5000.0
+    }),
+    ("an angle beyond a turn", |p| {
+        first(p).control_points[0].gantry_deg = 725.0
+    }),
+    ("an angle that is no number", |p| {
+        first(p).control_points[0].couch_deg = f64::INFINITY
+    }),
+    ("an isocentre in another country", |p| {
+        first(p).isocentre_mm.y = 1e9
+    }),
     ("no control points", |p| first(p).control_points.clear()),
     ("half a circle at once", |p| {
         with_weights(p, &[0.0, 1.0]);
@@ -83,38 +127,62 @@ const FAULTS: &[(&str, Spoil)] = &[
         points[1].gantry_deg = (points[0].gantry_deg + 180.0).rem_euclid(360.0);
     }),
     ("an energy of nothing", |p| first(p).energy_mv = Some(0.0)),
-    ("no source-axis distance", |p| first(p).source_axis_mm = Some(-1000.0)),
+    ("no source-axis distance", |p| {
+        first(p).source_axis_mm = Some(-1000.0)
+    }),
     ("no fractions", |p| p.fractions = 0),
-    ("a prescription of nothing", |p| p.prescription_gy = Some(-2.0)),
+    ("a prescription of nothing", |p| {
+        p.prescription_gy = Some(-2.0)
+    }),
 ];
 
 /// Faults that RT plans cannot express.
 const FAULTS_OF_OURS: &[(&str, Spoil)] = &[
     ("no machine", |p| p.machine = " ".to_owned()),
-    ("a normalisation to nothing", |p| p.normalisation = Some(Normalisation::to_named("PTV", 95.0, 0.0))),
+    ("a normalisation to nothing", |p| {
+        p.normalisation = Some(Normalisation::to_named("PTV", 95.0, 0.0))
+    }),
     ("a normalisation of more than all", |p| {
         p.normalisation = Some(Normalisation::to_named("PTV", 195.0, 50.0));
     }),
-    ("a fall-off that is no number", |p| p.objectives.fall_off.percent_per_mm = f64::NAN),
+    ("a fall-off that is no number", |p| {
+        p.objectives.fall_off.percent_per_mm = f64::NAN
+    }),
     ("a weight below nothing", |p| p.objectives.smoothness = -1.0),
     ("a dose throughout that no course has", |p| {
         p.objectives = objectives();
         p.objectives.uniform[0].dose_gy = 1e9;
     }),
-    ("a dose rate of nothing", |p| first(p).dose_rate_mu_min = Some(0.0)),
+    ("a dose rate of nothing", |p| {
+        first(p).dose_rate_mu_min = Some(0.0)
+    }),
     ("a bound of the fluence without a map", |p| {
-        first(p).fluence_limits = vec![FluenceLimit { beamlet: 0, mu: 1.0 }];
+        first(p).fluence_limits = vec![FluenceLimit {
+            beamlet: 0,
+            mu: 1.0,
+        }];
     }),
 ];
 
 /// Objectives other than the usual ones.
 fn objectives() -> FluenceObjectives {
-    let uniform = UniformDose { structure: "PTV".to_owned(), number: None, dose_gy: 50.0, weight: 2.0 };
-    FluenceObjectives { uniform: vec![uniform], ..FluenceObjectives::default() }
+    let uniform = UniformDose {
+        structure: "PTV".to_owned(),
+        number: None,
+        dose_gy: 50.0,
+        weight: 2.0,
+    };
+    FluenceObjectives {
+        uniform: vec![uniform],
+        ..FluenceObjectives::default()
+    }
 }
 
 fn sides() -> Mlc {
-    Mlc { axis: MlcAxis::X, boundaries_mm: vec![-10.0, -2.5, 2.5, 10.0] }
+    Mlc {
+        axis: MlcAxis::X,
+        boundaries_mm: vec![-10.0, -2.5, 2.5, 10.0],
+    }
 }
 
 /// Numbers with one decimal, which all kinds of files hold exactly.
@@ -123,7 +191,8 @@ fn tenths(low: i32, high: i32) -> impl Strategy<Value = f64> {
 }
 
 fn pair() -> impl Strategy<Value = [f64; 2]> {
-    (tenths(-200, 150), tenths(0, 50)).prop_map(|(low, wide)| [low, ((low + wide) * 10.0).round() / 10.0])
+    (tenths(-200, 150), tenths(0, 50))
+        .prop_map(|(low, wide)| [low, ((low + wide) * 10.0).round() / 10.0])
 }
 
 /// Steps that the gantry turns by, with the monitor units that are delivered in each; none for a static beam.
@@ -135,13 +204,18 @@ fn steps() -> impl Strategy<Value = Vec<(f64, u32)>> {
 fn any_beam() -> impl Strategy<Value = Beam> {
     let place = (tenths(-300, 300), tenths(-300, 300), tenths(-900, 900));
     let angles = (tenths(0, 359), tenths(0, 359), tenths(0, 359));
-    let shape = (pair(), pair(), prop::option::of(prop::collection::vec(pair(), 3)));
+    let shape = (
+        pair(),
+        pair(),
+        prop::option::of(prop::collection::vec(pair(), 3)),
+    );
     let rate = prop::option::of((1..=2400).prop_map(f64::from));
     (tenths(0, 5000), place, angles, shape, steps(), rate).prop_map(
         |(mu, (x, y, z), angles, (jx, jy, leaves), steps, rate)| {
             let jaws = Jaws { x: jx, y: jy };
             let mut beam = Beam::fixed("", 1, angles.0, DVec3::new(x, y, z), jaws, mu);
-            (beam.energy_mv, beam.source_axis_mm, beam.dose_rate_mu_min) = (Some(6.0), Some(1000.0), rate);
+            (beam.energy_mv, beam.source_axis_mm, beam.dose_rate_mu_min) =
+                (Some(6.0), Some(1000.0), rate);
             beam.mlc = leaves.is_some().then(sides);
             let start = &mut beam.control_points[0];
             (start.collimator_deg, start.couch_deg) = (angles.1, angles.2);
@@ -152,8 +226,13 @@ fn any_beam() -> impl Strategy<Value = Beam> {
             for (n, (turn, share)) in steps.iter().enumerate() {
                 let mut next = beam.control_points[n].clone();
                 weight += f64::from(*share) / 16.0;
-                next.meterset_weight = if n + 1 == steps.len() || total == 0 { 1.0 } else { weight };
-                next.gantry_deg = ((next.gantry_deg + turn).rem_euclid(360.0) * 10.0).round() / 10.0 % 360.0;
+                next.meterset_weight = if n + 1 == steps.len() || total == 0 {
+                    1.0
+                } else {
+                    weight
+                };
+                next.gantry_deg =
+                    ((next.gantry_deg + turn).rem_euclid(360.0) * 10.0).round() / 10.0 % 360.0;
                 beam.control_points.push(next);
             }
             if !steps.is_empty() {
@@ -171,14 +250,22 @@ fn any_plan() -> impl Strategy<Value = Plan> {
             for (n, beam) in beams.iter_mut().enumerate() {
                 (beam.name, beam.number) = (format!("Beam {n}"), n as u32 + 1);
             }
-            Plan { beams, fractions, prescription_gy, ..Plan::new("Doors", "generic-6mv") }
+            Plan {
+                beams,
+                fractions,
+                prescription_gy,
+                ..Plan::new("Doors", "generic-6mv")
+            }
         },
     )
 }
 
 /// A session of a plan, as it stands on disk; numbers that JSON has not are `null`.
 fn session_value(plan: &Plan) -> Value {
-    let case = Case { plans: vec![Arc::new(plan.clone())], ..Case::default() };
+    let case = Case {
+        plans: vec![Arc::new(plan.clone())],
+        ..Case::default()
+    };
     let session = Session::new(&case, "demo:water", &StructureSet::default(), Value::Null);
     serde_json::to_value(session).unwrap()
 }
@@ -186,19 +273,26 @@ fn session_value(plan: &Plan) -> Value {
 fn through_session(folder: &Path, value: &Value) -> Result<Plan, String> {
     let path = folder.join("s.json");
     std::fs::write(&path, value.to_string()).unwrap();
-    session::read(&path).map(|session| session.plans[0].clone()).map_err(|e| e.to_string())
+    session::read(&path)
+        .map(|session| session.plans[0].clone())
+        .map_err(|e| e.to_string())
 }
 
 /// `plan.toml` written by hand, whatever the plan.
 fn toml_text(plan: &Plan) -> String {
-    let mut text =
-        format!("name = {:?}\nmachine = {:?}\nfractions = {}\n", plan.name, plan.machine, plan.fractions);
-    plan.prescription_gy.iter().for_each(|gy| text += &format!("prescription_gy = {gy:?}\n"));
+    let mut text = format!(
+        "name = {:?}\nmachine = {:?}\nfractions = {}\n",
+        plan.name, plan.machine, plan.fractions
+    );
+    plan.prescription_gy
+        .iter()
+        .for_each(|gy| text += &format!("prescription_gy = {gy:?}\n"));
     if let Some(to) = &plan.normalisation {
         let of = serde_json::to_value(to).unwrap();
         let (share, gy) = (&of["volume_percent"], &of["dose_gy"]);
-        text +=
-            &format!("normalisation = {{ structure = \"PTV\", volume_percent = {share}, dose_gy = {gy} }}\n");
+        text += &format!(
+            "normalisation = {{ structure = \"PTV\", volume_percent = {share}, dose_gy = {gy} }}\n"
+        );
     }
     if !plan.objectives.is_usual() {
         let of = toml::Value::try_from(&plan.objectives).unwrap();
@@ -210,17 +304,32 @@ fn toml_text(plan: &Plan) -> String {
             p.gantry_deg, p.collimator_deg, p.couch_deg
         );
         let leaves = format!("leaves_mm = {:?}\n", p.leaves_mm);
-        format!("{angles}jaws_mm = {{ x = {:?}, y = {:?} }}\n{leaves}", p.jaws.x, p.jaws.y)
+        format!(
+            "{angles}jaws_mm = {{ x = {:?}, y = {:?} }}\n{leaves}",
+            p.jaws.x, p.jaws.y
+        )
     };
     for beam in &plan.beams {
         let iso = beam.isocentre_mm.to_array();
-        text += &format!("[[beam]]\nname = {:?}\nnumber = {}\nmu = {:?}\n", beam.name, beam.number, beam.mu);
+        text += &format!(
+            "[[beam]]\nname = {:?}\nnumber = {}\nmu = {:?}\n",
+            beam.name, beam.number, beam.mu
+        );
         text += &format!("isocentre_mm = {iso:?}\n");
-        beam.energy_mv.iter().for_each(|mv| text += &format!("energy_mv = {mv:?}\n"));
-        beam.source_axis_mm.iter().for_each(|mm| text += &format!("source_axis_mm = {mm:?}\n"));
-        beam.dose_rate_mu_min.iter().for_each(|rate| text += &format!("dose_rate_mu_min = {rate:?}\n"));
+        beam.energy_mv
+            .iter()
+            .for_each(|mv| text += &format!("energy_mv = {mv:?}\n"));
+        beam.source_axis_mm
+            .iter()
+            .for_each(|mm| text += &format!("source_axis_mm = {mm:?}\n"));
+        beam.dose_rate_mu_min
+            .iter()
+            .for_each(|rate| text += &format!("dose_rate_mu_min = {rate:?}\n"));
         beam.mlc.iter().for_each(|mlc| {
-            text += &format!("mlc = {{ axis = \"x\", boundaries_mm = {:?} }}\n", mlc.boundaries_mm);
+            text += &format!(
+                "mlc = {{ axis = \"x\", boundaries_mm = {:?} }}\n",
+                mlc.boundaries_mm
+            );
         });
         for limit in &beam.fluence_limits {
             let limit = toml::Value::try_from(limit).unwrap();
@@ -231,11 +340,23 @@ fn toml_text(plan: &Plan) -> String {
             continue;
         };
         text += &setting(start);
-        for (n, point) in beam.control_points.iter().enumerate().filter(|_| beam.control_points.len() > 1) {
-            text += &format!("[[beam.control_point]]\nmeterset_weight = {:?}\n", point.meterset_weight);
+        for (n, point) in beam
+            .control_points
+            .iter()
+            .enumerate()
+            .filter(|_| beam.control_points.len() > 1)
+        {
+            text += &format!(
+                "[[beam.control_point]]\nmeterset_weight = {:?}\n",
+                point.meterset_weight
+            );
             text += &setting(point);
             if let Some(next) = beam.control_points.get(n + 1) {
-                let way = if turn_deg(point.gantry_deg, next.gantry_deg) > 0.0 { "cw" } else { "cc" };
+                let way = if turn_deg(point.gantry_deg, next.gantry_deg) > 0.0 {
+                    "cw"
+                } else {
+                    "cc"
+                };
                 text += &format!("gantry_direction = \"{way}\"\n");
             }
         }
@@ -252,14 +373,26 @@ fn rt_object(plan: &Plan) -> InMemDicomObject {
     let beams: Vec<InMemDicomObject> = plan.beams.iter().map(rt_beam).collect();
     let mut object = rt_plan(beams);
     set(&mut object, tags::RT_PLAN_LABEL, VR::SH, &plan.name);
-    let mut group = item(&[(tags::NUMBER_OF_FRACTIONS_PLANNED, VR::IS, &plan.fractions.to_string())]);
+    let mut group = item(&[(
+        tags::NUMBER_OF_FRACTIONS_PLANNED,
+        VR::IS,
+        &plan.fractions.to_string(),
+    )]);
     let meterset = |beam: &Beam| {
         item(&[
-            (tags::REFERENCED_BEAM_NUMBER, VR::IS, &beam.number.to_string()),
+            (
+                tags::REFERENCED_BEAM_NUMBER,
+                VR::IS,
+                &beam.number.to_string(),
+            ),
             (tags::BEAM_METERSET, VR::DS, &beam.mu.to_string()),
         ])
     };
-    set_items(&mut group, tags::REFERENCED_BEAM_SEQUENCE, plan.beams.iter().map(meterset).collect());
+    set_items(
+        &mut group,
+        tags::REFERENCED_BEAM_SEQUENCE,
+        plan.beams.iter().map(meterset).collect(),
+    );
     set_items(&mut object, tags::FRACTION_GROUP_SEQUENCE, vec![group]);
     let target = |gy: f64| {
         item(&[
@@ -282,7 +415,11 @@ fn rt_beam(beam: &Beam) -> InMemDicomObject {
         (tags::BEAM_NAME, VR::LO, &beam.name),
         (tags::RADIATION_TYPE, VR::CS, "PHOTON"),
         (tags::TREATMENT_MACHINE_NAME, VR::SH, "generic-6mv"),
-        (tags::SOURCE_AXIS_DISTANCE, VR::DS, &number(beam.source_axis_mm.unwrap_or(1000.0))),
+        (
+            tags::SOURCE_AXIS_DISTANCE,
+            VR::DS,
+            &number(beam.source_axis_mm.unwrap_or(1000.0)),
+        ),
         (tags::FINAL_CUMULATIVE_METERSET_WEIGHT, VR::DS, "1"),
     ]);
     let kind = |kind| item(&[(tags::RT_BEAM_LIMITING_DEVICE_TYPE, VR::CS, kind)]);
@@ -290,16 +427,28 @@ fn rt_beam(beam: &Beam) -> InMemDicomObject {
     devices.extend(beam.mlc.as_ref().map(|mlc| {
         item(&[
             (tags::RT_BEAM_LIMITING_DEVICE_TYPE, VR::CS, "MLCX"),
-            (tags::LEAF_POSITION_BOUNDARIES, VR::DS, &numbers(&mlc.boundaries_mm)),
+            (
+                tags::LEAF_POSITION_BOUNDARIES,
+                VR::DS,
+                &numbers(&mlc.boundaries_mm),
+            ),
         ])
     }));
     set_items(&mut object, tags::BEAM_LIMITING_DEVICE_SEQUENCE, devices);
     let mut points = beam.control_points.clone();
     if let [only] = &points[..] {
-        points.insert(0, beamsight::case::ControlPoint { meterset_weight: 0.0, ..only.clone() });
+        points.insert(
+            0,
+            beamsight::case::ControlPoint {
+                meterset_weight: 0.0,
+                ..only.clone()
+            },
+        );
     }
     let made = points.iter().enumerate().map(|(n, p)| {
-        let next = points.get(n + 1).map_or(0.0, |next| turn_deg(p.gantry_deg, next.gantry_deg));
+        let next = points
+            .get(n + 1)
+            .map_or(0.0, |next| turn_deg(p.gantry_deg, next.gantry_deg));
         let way = if next > 0.0 {
             "CW"
         } else if next < 0.0 {
@@ -314,13 +463,29 @@ fn rt_beam(beam: &Beam) -> InMemDicomObject {
         }
         let mut made = control_point(
             &[
-                (tags::CUMULATIVE_METERSET_WEIGHT, VR::DS, &number(p.meterset_weight)),
-                (tags::NOMINAL_BEAM_ENERGY, VR::DS, &number(beam.energy_mv.unwrap_or(6.0))),
+                (
+                    tags::CUMULATIVE_METERSET_WEIGHT,
+                    VR::DS,
+                    &number(p.meterset_weight),
+                ),
+                (
+                    tags::NOMINAL_BEAM_ENERGY,
+                    VR::DS,
+                    &number(beam.energy_mv.unwrap_or(6.0)),
+                ),
                 (tags::GANTRY_ANGLE, VR::DS, &number(p.gantry_deg)),
                 (tags::GANTRY_ROTATION_DIRECTION, VR::CS, way),
-                (tags::BEAM_LIMITING_DEVICE_ANGLE, VR::DS, &number(p.collimator_deg)),
+                (
+                    tags::BEAM_LIMITING_DEVICE_ANGLE,
+                    VR::DS,
+                    &number(p.collimator_deg),
+                ),
                 (tags::PATIENT_SUPPORT_ANGLE, VR::DS, &number(p.couch_deg)),
-                (tags::ISOCENTER_POSITION, VR::DS, &numbers(&beam.isocentre_mm.to_array())),
+                (
+                    tags::ISOCENTER_POSITION,
+                    VR::DS,
+                    &numbers(&beam.isocentre_mm.to_array()),
+                ),
             ],
             devices,
         );
@@ -354,12 +519,19 @@ fn why_no_dose(plan: &Plan) -> String {
         engine: Engine::COLLAPSED_CONE,
         parts: None,
     };
-    compute_plan(&job, &JobControl::default(), &|_| {}).map(|_| ()).expect_err("a dose").to_string()
+    compute_plan(&job, &JobControl::default(), &|_| {})
+        .map(|_| ())
+        .expect_err("a dose")
+        .to_string()
 }
 
 /// The same plan with neither UID nor remarks.
 fn bare(plan: Plan) -> Plan {
-    Plan { uid: None, remarks: Vec::new(), ..plan }
+    Plan {
+        uid: None,
+        remarks: Vec::new(),
+        ..plan
+    }
 }
 
 proptest! {
@@ -435,7 +607,14 @@ fn what_a_file_has_too_much_is_refused_wherever_it_stands() {
     let folder = Folder::new("doors");
     let mut plan = Plan::new("P", "generic-6mv");
     plan.normalisation = Some(Normalisation::to_named("PTV", 95.0, 50.0));
-    plan.beams = vec![Beam::fixed("A", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 80.0), 100.0)];
+    plan.beams = vec![Beam::fixed(
+        "A",
+        1,
+        0.0,
+        DVec3::ZERO,
+        Jaws::symmetric(100.0, 80.0),
+        100.0,
+    )];
     let beam = first(&mut plan);
     beam.mlc = Some(sides());
     beam.control_points[0].leaves_mm = vec![[-5.0, 5.0]; 3];
@@ -443,7 +622,11 @@ fn what_a_file_has_too_much_is_refused_wherever_it_stands() {
     let mut session = session_value(&plan);
     let structure = Structure {
         colour: Rgb([1, 2, 3]),
-        contours: vec![Contour { points_mm: vec![DVec3::X, DVec3::Y, DVec3::ZERO], image_uid: None }].into(),
+        contours: vec![Contour {
+            points_mm: vec![DVec3::X, DVec3::Y, DVec3::ZERO],
+            image_uid: None,
+        }]
+        .into(),
         points_mm: vec![DVec3::X],
         density: Some(DensityOverride::preset(Medium::Water)),
         ..Structure::new("PTV", 1, StructureKind::Bolus)
@@ -469,7 +652,10 @@ fn what_a_file_has_too_much_is_refused_wherever_it_stands() {
     let tried = with_too_much(&value, &|spoilt| {
         through_toml(&text(spoilt)).expect_err(&text(spoilt));
     });
-    assert_eq!(tried.0, 8, "plan, normalisation, three of objectives, beam, jaws, MLC");
+    assert_eq!(
+        tried.0, 8,
+        "plan, normalisation, three of objectives, beam, jaws, MLC"
+    );
     assert!(tried.1 >= 7, "{tried:?}");
 }
 
@@ -478,11 +664,14 @@ fn with_too_much(whole: &Value, refused: &dyn Fn(&Value)) -> (usize, usize) {
     fn places(value: &Value, at: String, tables: &mut Vec<String>, arrays: &mut Vec<String>) {
         match value {
             Value::Object(map) => {
-                map.iter().for_each(|(key, v)| places(v, format!("{at}/{key}"), tables, arrays));
+                map.iter()
+                    .for_each(|(key, v)| places(v, format!("{at}/{key}"), tables, arrays));
                 tables.push(at);
             }
             Value::Array(list) => {
-                list.iter().enumerate().for_each(|(n, v)| places(v, format!("{at}/{n}"), tables, arrays));
+                list.iter()
+                    .enumerate()
+                    .for_each(|(n, v)| places(v, format!("{at}/{n}"), tables, arrays));
                 if list.first().is_some_and(Value::is_number) {
                     arrays.push(at);
                 }

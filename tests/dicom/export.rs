@@ -4,12 +4,13 @@ use crate::common::conforms::assert_conforms;
 use crate::common::opened::open;
 use crate::common::patient_case;
 use beamsight::case::{
-    Approval, Beam, BeamDose, Case, Contour, ControlPoint, Density, DensityOverride, Dose, DoseStatus, Jaws,
-    Medium, Mlc, MlcAxis, Plan, Rgb, Source, Sources, Stage, Structure, StructureKind, StructureSet, new_uid,
+    Approval, Beam, BeamDose, Case, Contour, ControlPoint, Density, DensityOverride, Dose,
+    DoseStatus, Jaws, Medium, Mlc, MlcAxis, Plan, Rgb, Source, Sources, Stage, Structure,
+    StructureKind, StructureSet, new_uid,
 };
 use beamsight::dicom::{
-    Belonging, DoseBits, ExportOptions, ExportPart, Exported, PlanDoses, WriteError, export, load, read_dose,
-    read_plan, read_structures, scan, write_dose, write_plan, write_structures,
+    Belonging, DoseBits, ExportOptions, ExportPart, Exported, PlanDoses, WriteError, export, load,
+    read_dose, read_plan, read_structures, scan, write_dose, write_plan, write_structures,
 };
 use beamsight::files::demo;
 use beamsight::geometry::{Grid, Volume};
@@ -27,7 +28,11 @@ const PLAN_AND_STRUCTURES: [ExportPart; 2] = [ExportPart::Structures, ExportPart
 
 fn fresh(name: &str) -> PathBuf {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let own = format!("export-{name}-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    let own = format!(
+        "export-{name}-{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    );
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(own);
     std::fs::create_dir_all(&path).unwrap();
     path
@@ -38,7 +43,10 @@ fn no_doses(_: &Case) -> Result<Vec<Option<PlanDoses>>, WriteError> {
 }
 
 fn exported(folder: &Path, case: &Case, parts: &[ExportPart]) -> Result<Exported, WriteError> {
-    let options = ExportOptions { parts: parts.to_vec(), ..ExportOptions::default() };
+    let options = ExportOptions {
+        parts: parts.to_vec(),
+        ..ExportOptions::default()
+    };
     export(folder, case, &options, no_doses, &|_| true)
 }
 
@@ -47,11 +55,19 @@ fn object(path: &Path) -> InMemDicomObject {
 }
 
 fn items(object: &InMemDicomObject, tag: Tag) -> Vec<InMemDicomObject> {
-    object.get(tag).and_then(|e| e.items()).unwrap_or_default().to_vec()
+    object
+        .get(tag)
+        .and_then(|e| e.items())
+        .unwrap_or_default()
+        .to_vec()
 }
 
 fn text(object: &InMemDicomObject, tag: Tag) -> String {
-    object.get(tag).and_then(|e| e.to_str().ok()).map(|s| s.trim().to_owned()).unwrap_or_default()
+    object
+        .get(tag)
+        .and_then(|e| e.to_str().ok())
+        .map(|s| s.trim().to_owned())
+        .unwrap_or_default()
 }
 
 /// Elements and values of an item in words, without those of its maker: value representations and padding may differ, as files have other
@@ -60,9 +76,15 @@ fn words(item: &InMemDicomObject) -> Vec<String> {
     item.iter()
         .filter(|element| element.tag().group() % 2 == 0)
         .map(|element| match element.items() {
-            Some(inner) => format!("{}: {:?}", element.tag(), inner.iter().map(words).collect::<Vec<_>>()),
+            Some(inner) => format!(
+                "{}: {:?}",
+                element.tag(),
+                inner.iter().map(words).collect::<Vec<_>>()
+            ),
             None => {
-                let value = element.to_str().map(|s| s.trim_end_matches(['\0', ' ']).to_owned());
+                let value = element
+                    .to_str()
+                    .map(|s| s.trim_end_matches(['\0', ' ']).to_owned());
                 format!("{}: {}", element.tag(), value.unwrap_or_default())
             }
         })
@@ -87,11 +109,17 @@ fn what_was_not_changed_leaves_as_its_own_file() {
         let Some(case) = open(name) else { return };
         let folder = fresh(name);
         let written = exported(&folder, &case, &PLAN_AND_STRUCTURES).unwrap();
-        assert!(written.files.iter().all(|file| file.unchanged), "{name}: {written:?}");
+        assert!(
+            written.files.iter().all(|file| file.unchanged),
+            "{name}: {written:?}"
+        );
         let bytes = |path: &Path| std::fs::read(path).unwrap();
         let structures = &case.sources.structures.as_ref().unwrap().path;
         assert!(bytes(&folder.join("RS.dcm")) == bytes(structures), "{name}");
-        assert!(bytes(&folder.join("RP.dcm")) == bytes(&case.sources.plans[0].path), "{name}");
+        assert!(
+            bytes(&folder.join("RP.dcm")) == bytes(&case.sources.plans[0].path),
+            "{name}"
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 }
@@ -99,9 +127,19 @@ fn what_was_not_changed_leaves_as_its_own_file() {
 /// A plan that is approved here leaves so, unchanged it stays the file that it is, and a changed one leaves unapproved.
 #[test]
 fn an_approval_leaves_with_the_plan_that_it_was_given_to() {
-    let Some(mut case) = open("oncentra-phantom") else { return };
-    let (by, at) = ("Grün, Jörg".to_owned(), "2026-11-26 21:43:03 UTC".to_owned());
-    let approval = Approval { stage: Stage::Approved, by, at, reason: String::new() };
+    let Some(mut case) = open("oncentra-phantom") else {
+        return;
+    };
+    let (by, at) = (
+        "Grün, Jörg".to_owned(),
+        "2026-11-26 21:43:03 UTC".to_owned(),
+    );
+    let approval = Approval {
+        stage: Stage::Approved,
+        by,
+        at,
+        reason: String::new(),
+    };
     let approved = edited(&case, |plan| plan.approval = Some(approval.clone()));
     let folder = fresh("approved");
     exported(&folder, &approved, &PLAN_AND_STRUCTURES).unwrap();
@@ -109,13 +147,27 @@ fn an_approval_leaves_with_the_plan_that_it_was_given_to() {
     assert_conforms(&path);
     let read = Arc::new(read_plan(&path, Some(case.plans[0].position)).unwrap());
     assert_eq!(read.approval, Some(approval));
-    let source = Source { path: path.clone(), read: Arc::clone(&read) };
-    case.sources = Arc::new(Sources { plans: vec![source], ..(*case.sources).clone() });
+    let source = Source {
+        path: path.clone(),
+        read: Arc::clone(&read),
+    };
+    case.sources = Arc::new(Sources {
+        plans: vec![source],
+        ..(*case.sources).clone()
+    });
     case.plans = vec![read];
     for (mu, status) in [(0.0, "APPROVED"), (7.0, "UNAPPROVED")] {
         let folder = fresh("approved-again");
-        exported(&folder, &edited(&case, |plan| plan.beams[0].mu += mu), &PLAN_AND_STRUCTURES).unwrap();
-        assert_eq!(text(&object(&folder.join("RP.dcm")), tags::APPROVAL_STATUS), status);
+        exported(
+            &folder,
+            &edited(&case, |plan| plan.beams[0].mu += mu),
+            &PLAN_AND_STRUCTURES,
+        )
+        .unwrap();
+        assert_eq!(
+            text(&object(&folder.join("RP.dcm")), tags::APPROVAL_STATUS),
+            status
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
     std::fs::remove_dir_all(folder).unwrap();
@@ -132,12 +184,24 @@ fn a_changed_beam_leaves_with_all_that_the_case_does_not_hold() {
         });
         let folder = fresh(name);
         let written = exported(&folder, &changed, &PLAN_AND_STRUCTURES).unwrap();
-        assert!(!written.files.iter().any(|file| file.name == "RP.dcm" && file.unchanged));
+        assert!(
+            !written
+                .files
+                .iter()
+                .any(|file| file.name == "RP.dcm" && file.unchanged)
+        );
         let path = folder.join("RP.dcm");
         assert_conforms(&path);
         let (now, source) = (object(&path), object(&case.sources.plans[0].path));
-        let (beams, before) = (items(&now, tags::BEAM_SEQUENCE), items(&source, tags::BEAM_SEQUENCE));
-        assert_eq!(beams.len(), before.len(), "{name}: also beams that are not computed, and setup fields");
+        let (beams, before) = (
+            items(&now, tags::BEAM_SEQUENCE),
+            items(&source, tags::BEAM_SEQUENCE),
+        );
+        assert_eq!(
+            beams.len(),
+            before.len(),
+            "{name}: also beams that are not computed, and setup fields"
+        );
         for (beam, before) in beams.iter().zip(&before).skip(1) {
             assert_eq!(words(beam), words(before), "{name}");
         }
@@ -145,7 +209,10 @@ fn a_changed_beam_leaves_with_all_that_the_case_does_not_hold() {
             let points = items(beam, tags::CONTROL_POINT_SEQUENCE);
             text(&points[0], tags::GANTRY_ANGLE).parse().unwrap()
         };
-        assert_eq!(gantry(&beams[0]), (gantry(&before[0]) + 10.0).rem_euclid(360.0));
+        assert_eq!(
+            gantry(&beams[0]),
+            (gantry(&before[0]) + 10.0).rem_euclid(360.0)
+        );
         // Machine, devices, tolerances, setup, accessories: all that is no control point.
         let own = [
             tags::CONTROL_POINT_SEQUENCE,
@@ -158,9 +225,15 @@ fn a_changed_beam_leaves_with_all_that_the_case_does_not_hold() {
         };
         assert_eq!(rest(&beams[0]), rest(&before[0]), "{name}");
         assert_eq!(text(&now, tags::APPROVAL_STATUS), "UNAPPROVED");
-        assert_ne!(text(&now, tags::SOP_INSTANCE_UID), text(&source, tags::SOP_INSTANCE_UID));
+        assert_ne!(
+            text(&now, tags::SOP_INSTANCE_UID),
+            text(&source, tags::SOP_INSTANCE_UID)
+        );
         let from = &items(&now, tags::REFERENCED_RT_PLAN_SEQUENCE)[0];
-        assert_eq!(text(from, tags::REFERENCED_SOP_INSTANCE_UID), text(&source, tags::SOP_INSTANCE_UID));
+        assert_eq!(
+            text(from, tags::REFERENCED_SOP_INSTANCE_UID),
+            text(&source, tags::SOP_INSTANCE_UID)
+        );
         assert_eq!(text(from, tags::RT_PLAN_RELATIONSHIP), "PREDECESSOR");
         // A dose of the source is no dose of the changed beam.
         let group = &items(&now, tags::FRACTION_GROUP_SEQUENCE)[0];
@@ -174,21 +247,34 @@ fn a_changed_beam_leaves_with_all_that_the_case_does_not_hold() {
         );
         // And it opens as it left.
         let read = read_plan(&path, None).unwrap();
-        assert!(read.beams.iter().zip(&changed.plans[0].beams).all(|(a, b)| a.is_unchanged(b)), "{name}");
+        assert!(
+            read.beams
+                .iter()
+                .zip(&changed.plans[0].beams)
+                .all(|(a, b)| a.is_unchanged(b)),
+            "{name}"
+        );
         std::fs::remove_dir_all(folder).unwrap();
     }
 }
 
 #[test]
 fn plans_of_other_systems_leave_changed() {
-    let Some(folder) = patient_case("rtplans-dev") else { return };
+    let Some(folder) = patient_case("rtplans-dev") else {
+        return;
+    };
     let out = fresh("rtplans");
     for entry in std::fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() || !scan(&path, &|_| true).is_ok_and(|found| !found.plans.is_empty()) {
             continue;
         }
-        let case = load(&scan(&path, &|_| true).unwrap(), Default::default(), &|_| true).unwrap();
+        let case = load(
+            &scan(&path, &|_| true).unwrap(),
+            Default::default(),
+            &|_| true,
+        )
+        .unwrap();
         let place = out.join(case.plans[0].uid.clone().unwrap());
         std::fs::create_dir_all(&place).unwrap();
         let changed = edited(&case, |plan| {
@@ -209,17 +295,31 @@ fn changed_structures_leave_beside_those_that_were_not() {
         let Some(case) = open(name) else { return };
         let mut changed = case.clone();
         let set = Arc::make_mut(&mut changed.structures);
-        let index = set.structures.iter().position(|s| !s.contours.is_empty()).unwrap();
-        let moved = set.structures[index].contours.iter().map(|contour| Contour {
-            points_mm: contour.points_mm.iter().map(|p| *p + DVec3::new(0.1 / 3.0, 0.0, 0.0)).collect(),
-            image_uid: contour.image_uid.clone(),
-        });
+        let index = set
+            .structures
+            .iter()
+            .position(|s| !s.contours.is_empty())
+            .unwrap();
+        let moved = set.structures[index]
+            .contours
+            .iter()
+            .map(|contour| Contour {
+                points_mm: contour
+                    .points_mm
+                    .iter()
+                    .map(|p| *p + DVec3::new(0.1 / 3.0, 0.0, 0.0))
+                    .collect(),
+                image_uid: contour.image_uid.clone(),
+            });
         set.structures[index].contours = moved.collect();
         let folder = fresh(name);
         exported(&folder, &changed, &[ExportPart::Structures]).unwrap();
         let path = folder.join("RS.dcm");
         assert_conforms(&path);
-        let (now, source) = (object(&path), object(&case.sources.structures.as_ref().unwrap().path));
+        let (now, source) = (
+            object(&path),
+            object(&case.sources.structures.as_ref().unwrap().path),
+        );
         let by_roi = |object: &InMemDicomObject, number: &str| {
             let all = items(object, tags::ROI_CONTOUR_SEQUENCE);
             all.into_iter()
@@ -231,15 +331,25 @@ fn changed_structures_leave_beside_those_that_were_not() {
             let same = by_roi(&now, &number) == by_roi(&source, &number);
             assert_eq!(same, n != index, "{name}: {}", structure.name);
         }
-        assert_ne!(text(&now, tags::SOP_INSTANCE_UID), text(&source, tags::SOP_INSTANCE_UID));
+        assert_ne!(
+            text(&now, tags::SOP_INSTANCE_UID),
+            text(&source, tags::SOP_INSTANCE_UID)
+        );
         let read = read_structures(&path).unwrap();
         let off = |a: &Structure, b: &Structure| {
-            let pairs =
-                a.contours.iter().zip(&b.contours).flat_map(|(a, b)| a.points_mm.iter().zip(&b.points_mm));
+            let pairs = a
+                .contours
+                .iter()
+                .zip(&b.contours)
+                .flat_map(|(a, b)| a.points_mm.iter().zip(&b.points_mm));
             pairs.map(|(a, b)| (*a - *b).length()).fold(0.0, f64::max)
         };
         for (a, b) in read.structures.iter().zip(&changed.structures.structures) {
-            assert!(a.contours.len() == b.contours.len() && off(a, b) < 1e-11, "{name}: {}", a.name);
+            assert!(
+                a.contours.len() == b.contours.len() && off(a, b) < 1e-11,
+                "{name}: {}",
+                a.name
+            );
         }
         std::fs::remove_dir_all(folder).unwrap();
     }
@@ -250,11 +360,22 @@ fn changed_structures_leave_beside_those_that_were_not() {
 #[test]
 fn plans_of_one_export_have_labels_of_their_own() {
     let mut case = demo::build("water").unwrap();
-    let names = ["Left breast tangents, open", "Left breast tangents, wedge", "Boost", "Boost"];
+    let names = [
+        "Left breast tangents, open",
+        "Left breast tangents, wedge",
+        "Boost",
+        "Boost",
+    ];
     let plan = Plan::clone(&case.plans[0]);
     case.plans = names
         .iter()
-        .map(|name| Arc::new(Plan { name: (*name).to_owned(), uid: None, ..plan.clone() }))
+        .map(|name| {
+            Arc::new(Plan {
+                name: (*name).to_owned(),
+                uid: None,
+                ..plan.clone()
+            })
+        })
         .collect();
     let folder = fresh("labels");
     exported(&folder, &case, &[ExportPart::Plan]).unwrap();
@@ -264,24 +385,46 @@ fn plans_of_one_export_have_labels_of_their_own() {
             assert_conforms(&path);
             assert_eq!(read_plan(&path, None).unwrap().name, names[n - 1]);
             let object = object(&path);
-            [text(&object, tags::RT_PLAN_LABEL), text(&object, tags::RT_PLAN_NAME)]
+            [
+                text(&object, tags::RT_PLAN_LABEL),
+                text(&object, tags::RT_PLAN_NAME),
+            ]
         })
         .collect();
     let wanted = ["Left breast tang", "Left breast ta-2", "Boost", "Boost-2"];
-    assert_eq!(labels.iter().map(|[label, _]| label.as_str()).collect::<Vec<_>>(), wanted);
+    assert_eq!(
+        labels
+            .iter()
+            .map(|[label, _]| label.as_str())
+            .collect::<Vec<_>>(),
+        wanted
+    );
     // Opened again and exported with one plan changed, each keeps its own.
-    let again = load(&scan(&folder, &|_| true).unwrap(), Default::default(), &|_| true).unwrap();
+    let again = load(
+        &scan(&folder, &|_| true).unwrap(),
+        Default::default(),
+        &|_| true,
+    )
+    .unwrap();
     assert_eq!(again.plans.len(), 4, "{:?}", again.remarks);
     let changed = edited(&again, |plan| plan.beams[0].mu += 1.0);
     let second = fresh("labels-again");
     exported(&second, &changed, &[ExportPart::Plan]).unwrap();
-    let mut kept: Vec<String> =
-        (1..=4).map(|n| text(&object(&second.join(format!("RP-{n}.dcm"))), tags::RT_PLAN_LABEL)).collect();
+    let mut kept: Vec<String> = (1..=4)
+        .map(|n| {
+            text(
+                &object(&second.join(format!("RP-{n}.dcm"))),
+                tags::RT_PLAN_LABEL,
+            )
+        })
+        .collect();
     kept.sort();
     let mut all = wanted.map(str::to_owned);
     all.sort();
     assert_eq!(kept, all);
-    [folder, second].into_iter().for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
+    [folder, second]
+        .into_iter()
+        .for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
 }
 
 /// An image that is no DICOM series states no patient, and systems refuse or mix objects of none.
@@ -299,28 +442,54 @@ fn an_image_without_a_patient_leaves_as_one_of_its_own() {
     let patient = beamsight::dicom::read_patient(&out.join("CT0001.dcm")).unwrap();
     assert_eq!(patient.name, "head 3");
     assert!(patient.id.starts_with("BEAMSIGHT-"), "{patient:?}");
-    assert!(written.remarks.iter().any(|remark| remark.contains("head 3") && remark.contains(&patient.id)));
-    [folder, out].into_iter().for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
+    assert!(
+        written
+            .remarks
+            .iter()
+            .any(|remark| remark.contains("head 3") && remark.contains(&patient.id))
+    );
+    [folder, out]
+        .into_iter()
+        .for_each(|folder| std::fs::remove_dir_all(folder).unwrap());
 }
 
 #[test]
 fn what_cannot_leave_is_refused_by_name() {
-    let Some(case) = open("oncentra-phantom") else { return };
+    let Some(case) = open("oncentra-phantom") else {
+        return;
+    };
     let refused = |case: &Case, words: &[&str]| {
         let folder = fresh("refused");
-        let error = exported(&folder, case, &PLAN_AND_STRUCTURES).unwrap_err().to_string();
+        let error = exported(&folder, case, &PLAN_AND_STRUCTURES)
+            .unwrap_err()
+            .to_string();
         for word in words {
             assert!(error.contains(word), "no '{word}' in: {error}");
         }
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "{error}");
         std::fs::remove_dir_all(folder).unwrap();
     };
-    let electrons = case.plans[0].beams.iter().position(|beam| beam.read_only.is_some()).unwrap();
-    refused(&edited(&case, |plan| plan.beams[electrons].mu += 1.0), &["B3_electrons", "only unchanged"]);
-    refused(&edited(&case, |plan| plan.beams[0].mu = 0.0), &["B1_photons", "0 MU"]);
+    let electrons = case.plans[0]
+        .beams
+        .iter()
+        .position(|beam| beam.read_only.is_some())
+        .unwrap();
+    refused(
+        &edited(&case, |plan| plan.beams[electrons].mu += 1.0),
+        &["B3_electrons", "only unchanged"],
+    );
+    refused(
+        &edited(&case, |plan| plan.beams[0].mu = 0.0),
+        &["B1_photons", "0 MU"],
+    );
     let unknown = |plan: &mut Plan| plan.beams[0].machine = Some("linac-7".to_owned());
     refused(&edited(&case, unknown), &["B1_photons", "linac-7"]);
-    refused(&edited(&case, |plan| plan.beams.iter_mut().for_each(|beam| beam.off = true)), &["no beams"]);
+    refused(
+        &edited(&case, |plan| {
+            plan.beams.iter_mut().for_each(|beam| beam.off = true)
+        }),
+        &["no beams"],
+    );
     let mut elsewhere = case.clone();
     Arc::make_mut(&mut elsewhere.structures).frame_of_reference_uid = "1.2.3".to_owned();
     refused(&elsewhere, &["another frame of reference", "1.2.3"]);
@@ -337,15 +506,23 @@ fn what_cannot_leave_is_refused_by_name() {
 /// Not a source, nor what was made here: parts without a source that no engine models are never lost silently.
 #[test]
 fn a_beam_with_parts_that_its_file_alone_has_needs_its_file() {
-    let Some(case) = open("oncentra-phantom") else { return };
+    let Some(case) = open("oncentra-phantom") else {
+        return;
+    };
     let mut lost = case.clone();
     lost.sources = Arc::default();
-    let error = exported(&fresh("lost"), &lost, &[ExportPart::Plan]).unwrap_err().to_string();
+    let error = exported(&fresh("lost"), &lost, &[ExportPart::Plan])
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("B3_electrons"), "{error}");
 }
 
 fn number() -> impl Strategy<Value = f64> {
-    prop_oneof![-400.0..400.0, (-4000_i32..4000).prop_map(f64::from), (-1e-6..1e-6)]
+    prop_oneof![
+        -400.0..400.0,
+        (-4000_i32..4000).prop_map(f64::from),
+        (-1e-6..1e-6)
+    ]
 }
 
 fn point() -> impl Strategy<Value = DVec3> {
@@ -358,67 +535,108 @@ fn density() -> impl Strategy<Value = Option<DensityOverride>> {
         (0.0..25.0_f64).prop_map(Density::RelativeElectrons),
         Just(Density::AsScanned),
     ];
-    let medium = prop_oneof![Just(None), Just(Some(Medium::Water)), Just(Some(Medium::Titanium))];
+    let medium = prop_oneof![
+        Just(None),
+        Just(Some(Medium::Water)),
+        Just(Some(Medium::Titanium))
+    ];
     let given = (value, medium, any::<bool>()).prop_map(|(density, medium, off)| {
         let medium = medium.filter(|_| density != Density::AsScanned);
-        DensityOverride { density, medium, off }
+        DensityOverride {
+            density,
+            medium,
+            off,
+        }
     });
     proptest::option::of(given)
 }
 
 fn structure(index: usize) -> impl Strategy<Value = Structure> {
-    let contour = (proptest::collection::vec((number(), number()), 3..9), number()).prop_map(|(xy, z)| {
-        Contour { points_mm: xy.into_iter().map(|(x, y)| DVec3::new(x, y, z)).collect(), image_uid: None }
-    });
+    let contour = (
+        proptest::collection::vec((number(), number()), 3..9),
+        number(),
+    )
+        .prop_map(|(xy, z)| Contour {
+            points_mm: xy.into_iter().map(|(x, y)| DVec3::new(x, y, z)).collect(),
+            image_uid: None,
+        });
     let contours = proptest::collection::vec(contour, 0..5);
     let kind = proptest::sample::select(StructureKind::ALL.to_vec());
-    (contours, proptest::collection::vec(point(), 0..3), kind, any::<[u8; 3]>(), density()).prop_map(
-        move |(contours, points_mm, kind, colour, density)| Structure {
-            density,
-            colour: Rgb(colour),
-            contours: contours.into(),
-            points_mm,
-            ..Structure::new(format!("S{index}"), 3 * index as u32 + 1, kind)
-        },
+    (
+        contours,
+        proptest::collection::vec(point(), 0..3),
+        kind,
+        any::<[u8; 3]>(),
+        density(),
     )
+        .prop_map(
+            move |(contours, points_mm, kind, colour, density)| Structure {
+                density,
+                colour: Rgb(colour),
+                contours: contours.into(),
+                points_mm,
+                ..Structure::new(format!("S{index}"), 3 * index as u32 + 1, kind)
+            },
+        )
 }
 
 fn beam(number: u32) -> impl Strategy<Value = Beam> {
     let pair = || (0.0..100.0_f64, 1.0..100.0_f64).prop_map(|(a, b)| [-a, b]);
-    let control = (0.0..360.0_f64, pair(), pair(), proptest::collection::vec(pair(), 4)).prop_map(
-        |(collimator_deg, x, y, leaves_mm)| ControlPoint {
+    let control = (
+        0.0..360.0_f64,
+        pair(),
+        pair(),
+        proptest::collection::vec(pair(), 4),
+    )
+        .prop_map(|(collimator_deg, x, y, leaves_mm)| ControlPoint {
             meterset_weight: 1.0,
             gantry_deg: 0.0,
             collimator_deg,
             couch_deg: 0.0,
             jaws: Jaws { x, y },
             leaves_mm,
-        },
-    );
+        });
     let controls = proptest::collection::vec(control, 1..5);
-    (controls, 0.0..360.0_f64, 0.0..360.0_f64, point(), 0.01..900.0_f64).prop_map(
-        move |(mut points, gantry_deg, couch_deg, isocentre_mm, mu)| {
-            let last = (points.len() - 1).max(1) as f64;
-            let count = points.len();
-            let collimator_deg = points[0].collimator_deg;
-            for (n, point) in points.iter_mut().enumerate() {
-                // Turns stay short of half a circle.
-                point.gantry_deg = (gantry_deg + 11.3 * n as f64).rem_euclid(360.0);
-                (point.couch_deg, point.collimator_deg) = (couch_deg, collimator_deg);
-                point.meterset_weight = if count == 1 { 1.0 } else { n as f64 / last };
-            }
-            let mlc = Mlc { axis: MlcAxis::X, boundaries_mm: vec![-20.0, -10.0, 0.0, 10.0, 20.5] };
-            Beam {
-                isocentre_mm,
-                mu,
-                mlc: Some(mlc),
-                control_points: points,
-                energy_mv: Some(6.0),
-                source_axis_mm: Some(1000.0),
-                ..Beam::fixed(&format!("B{number}"), number, 0.0, DVec3::ZERO, Jaws::symmetric(1.0, 1.0), 1.0)
-            }
-        },
+    (
+        controls,
+        0.0..360.0_f64,
+        0.0..360.0_f64,
+        point(),
+        0.01..900.0_f64,
     )
+        .prop_map(
+            move |(mut points, gantry_deg, couch_deg, isocentre_mm, mu)| {
+                let last = (points.len() - 1).max(1) as f64;
+                let count = points.len();
+                let collimator_deg = points[0].collimator_deg;
+                for (n, point) in points.iter_mut().enumerate() {
+                    // Turns stay short of half a circle.
+                    point.gantry_deg = (gantry_deg + 11.3 * n as f64).rem_euclid(360.0);
+                    (point.couch_deg, point.collimator_deg) = (couch_deg, collimator_deg);
+                    point.meterset_weight = if count == 1 { 1.0 } else { n as f64 / last };
+                }
+                let mlc = Mlc {
+                    axis: MlcAxis::X,
+                    boundaries_mm: vec![-20.0, -10.0, 0.0, 10.0, 20.5],
+                };
+                Beam {
+                    isocentre_mm,
+                    mu,
+                    mlc: Some(mlc),
+                    control_points: points,
+                    energy_mv: Some(6.0),
+                    source_axis_mm: Some(1000.0),
+                    ..Beam::fixed(
+                        &format!("B{number}"),
+                        number,
+                        0.0,
+                        DVec3::ZERO,
+                        Jaws::symmetric(1.0, 1.0),
+                        1.0,
+                    )
+                }
+            },
+        )
 }
 
 proptest! {

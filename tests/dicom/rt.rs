@@ -1,15 +1,16 @@
 //! RT plans, doses and structure sets as hospitals send them: each test makes its own files.
 
 use crate::common::synthetic::{
-    Folder, arc, contour, control_point, device, dose, drawn, fixed, item, plan, roi, set, set_items,
-    set_u16, set_words, slice, structures,
+    Folder, arc, contour, control_point, device, dose, drawn, fixed, item, plan, roi, set,
+    set_items, set_u16, set_words, slice, structures,
 };
 use beamsight::case::{
-    Case, DensityOverride, DoseStatus, Medium, MlcAxis, Plan, Radiation, Remark, Severity, StructureKind,
+    Case, DensityOverride, DoseStatus, Medium, MlcAxis, Plan, Radiation, Remark, Severity,
+    StructureKind,
 };
 use beamsight::dicom::{
-    Choice, DicomError, ExportOptions, ExportPart, PlanDoses, WriteError, export, load, read_dose, read_plan,
-    read_structures, scan,
+    Choice, DicomError, ExportOptions, ExportPart, PlanDoses, WriteError, export, load, read_dose,
+    read_plan, read_structures, scan,
 };
 use beamsight::geometry::PatientPosition;
 use dicom_core::{DataElement, PrimitiveValue, VR};
@@ -18,7 +19,10 @@ use dicom_object::InMemDicomObject;
 use glam::DVec3;
 
 fn said<'a>(remarks: &'a [Remark], words: &str) -> &'a Remark {
-    remarks.iter().find(|r| r.message.contains(words)).unwrap_or_else(|| panic!("'{words}' in {remarks:#?}"))
+    remarks
+        .iter()
+        .find(|r| r.message.contains(words))
+        .unwrap_or_else(|| panic!("'{words}' in {remarks:#?}"))
 }
 
 fn open(folder: &Folder) -> Result<Case, DicomError> {
@@ -33,16 +37,29 @@ fn read(beams: Vec<InMemDicomObject>) -> Result<Plan, DicomError> {
 #[test]
 fn control_points_inherit_what_they_do_not_say() {
     let plan = read(vec![arc()]).unwrap();
-    assert_eq!((plan.fractions, plan.prescription_gy, plan.position), (25, Some(50.0), PatientPosition::Hfs));
+    assert_eq!(
+        (plan.fractions, plan.prescription_gy, plan.position),
+        (25, Some(50.0), PatientPosition::Hfs)
+    );
     assert_eq!(plan.machine, "generic-10mv");
     said(&plan.remarks, "LINAC7");
     let beam = &plan.beams[0];
-    assert_eq!((beam.number, beam.mu, beam.energy_mv), (3, 123.5, Some(10.0)));
+    assert_eq!(
+        (beam.number, beam.mu, beam.energy_mv),
+        (3, 123.5, Some(10.0))
+    );
     assert_eq!(beam.isocentre_mm, DVec3::new(1.0, 2.0, 3.0));
     assert_eq!(beam.read_only, None);
     let mlc = beam.mlc.as_ref().unwrap();
-    assert_eq!((mlc.axis, &mlc.boundaries_mm[..]), (MlcAxis::X, &[-10.0, 0.0, 10.0][..]));
-    let weights: Vec<f64> = beam.control_points.iter().map(|c| c.meterset_weight).collect();
+    assert_eq!(
+        (mlc.axis, &mlc.boundaries_mm[..]),
+        (MlcAxis::X, &[-10.0, 0.0, 10.0][..])
+    );
+    let weights: Vec<f64> = beam
+        .control_points
+        .iter()
+        .map(|c| c.meterset_weight)
+        .collect();
     assert_eq!(weights, [0.0, 0.25, 1.0]);
     let angles: Vec<f64> = beam.control_points.iter().map(|c| c.gantry_deg).collect();
     assert_eq!(angles, [350.0, 355.0, 0.0]);
@@ -94,7 +111,13 @@ fn a_missing_jaw_is_as_open_as_the_leaves_are() {
     let jaws = plan.beams[0].control_points[0].jaws;
     assert_eq!((jaws.x, jaws.y), ([-200.0, 200.0], [-10.0, 10.0]));
     said(&plan.remarks, "no jaws");
-    assert!(plan.beams[0].read_only.as_deref().unwrap().contains("NominalBeamEnergy"));
+    assert!(
+        plan.beams[0]
+            .read_only
+            .as_deref()
+            .unwrap()
+            .contains("NominalBeamEnergy")
+    );
 }
 
 #[test]
@@ -116,9 +139,15 @@ fn dose_planes_ascend_whatever_the_file_does() {
             assert_eq!(grid.planes_mm(), up);
             for k in 0..3 {
                 let want: f64 = more_gy + frames[k] + 0.04;
-                assert!((f64::from(dose.gy.at(1, 1, k)) - want).abs() < 1e-4, "{planes:?} {bits} {k}");
+                assert!(
+                    (f64::from(dose.gy.at(1, 1, k)) - want).abs() < 1e-4,
+                    "{planes:?} {bits} {k}"
+                );
             }
-            assert_eq!((dose.status, dose.label.as_str()), (DoseStatus::Imported, "plan dose, rd"));
+            assert_eq!(
+                (dose.status, dose.label.as_str()),
+                (DoseStatus::Imported, "plan dose, rd")
+            );
         }
     }
 }
@@ -130,7 +159,10 @@ fn odd_doses_are_read_and_remarked() {
     planar.remove_element(tags::GRID_FRAME_OFFSET_VECTOR);
     planar.remove_element(tags::NUMBER_OF_FRAMES);
     let (read, _) = read_dose(&folder.put("rd", &planar)).unwrap();
-    assert_eq!((read.gy.grid().size(), read.gy.grid().origin_mm().z), ([3, 2, 1], 5.0));
+    assert_eq!(
+        (read.gy.grid().size(), read.gy.grid().origin_mm().z),
+        ([3, 2, 1], 5.0)
+    );
 
     set(&mut planar, tags::DOSE_TYPE, VR::CS, "EFFECTIVE");
     set_items(&mut planar, tags::DVH_SEQUENCE, vec![item(&[]), item(&[])]);
@@ -145,21 +177,37 @@ fn odd_doses_are_read_and_remarked() {
     set_u16(&mut planar, tags::PIXEL_REPRESENTATION, 1);
     let (read, remarks) = read_dose(&folder.put("rd", &planar)).unwrap();
     said(&remarks, "negative");
-    assert!(read.status_text().contains("values below 0 Gy"), "{}", read.status_text());
+    assert!(
+        read.status_text().contains("values below 0 Gy"),
+        "{}",
+        read.status_text()
+    );
 }
 
 #[test]
 fn a_plan_without_frame_is_tied_by_its_structure_set_and_its_dose() {
     let link = |object: &mut InMemDicomObject, tag, uid: &str| {
-        set_items(object, tag, vec![item(&[(tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, uid)])]);
+        set_items(
+            object,
+            tag,
+            vec![item(&[(tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, uid)])],
+        );
     };
     let mut lone = plan(vec![fixed("1", &[])]);
     lone.remove_element(tags::FRAME_OF_REFERENCE_UID);
     let mut by_structures = lone.clone();
-    link(&mut by_structures, tags::REFERENCED_STRUCTURE_SET_SEQUENCE, "1.2.3.400");
+    link(
+        &mut by_structures,
+        tags::REFERENCED_STRUCTURE_SET_SEQUENCE,
+        "1.2.3.400",
+    );
     let mut rd = dose(16, &[0.0, 2.0]);
     link(&mut rd, tags::REFERENCED_RT_PLAN_SEQUENCE, "1.2.3.500");
-    for (plan, with_dose, plans) in [(&lone, false, 0), (&by_structures, false, 1), (&lone, true, 1)] {
+    for (plan, with_dose, plans) in [
+        (&lone, false, 0),
+        (&by_structures, false, 1),
+        (&lone, true, 1),
+    ] {
         let folder = Folder::new("tied");
         folder.put("ct", &slice(1, 0.0, 0));
         folder.put("rs", &structures());
@@ -188,12 +236,26 @@ fn a_density_given_to_a_structure_stands_with_the_dose() {
         (tags::ROI_PHYSICAL_PROPERTY, VR::CS, "REL_ELEC_DENSITY"),
         (tags::ROI_PHYSICAL_PROPERTY_VALUE, VR::DS, "0.6"),
     ]);
-    set_items(&mut observation, tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE, vec![property]);
-    set_items(&mut rs, tags::RTROI_OBSERVATIONS_SEQUENCE, vec![observation]);
+    set_items(
+        &mut observation,
+        tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE,
+        vec![property],
+    );
+    set_items(
+        &mut rs,
+        tags::RTROI_OBSERVATIONS_SEQUENCE,
+        vec![observation],
+    );
     folder.put("rs", &rs);
     let case = open(&folder).unwrap();
-    assert_eq!(case.plans[0].beams[0].not_modelled, ["density given to 'Heart'"]);
-    said(&case.structures.remarks, "REL_ELEC_DENSITY: ROIPhysicalPropertyValue 0.6");
+    assert_eq!(
+        case.plans[0].beams[0].not_modelled,
+        ["density given to 'Heart'"]
+    );
+    said(
+        &case.structures.remarks,
+        "REL_ELEC_DENSITY: ROIPhysicalPropertyValue 0.6",
+    );
 }
 
 /// Densities that this program wrote are taken, but for a structure that has become a bolus since.
@@ -203,7 +265,11 @@ fn a_density_of_this_programs_files_is_taken() {
     let bolus = (StructureKind::Bolus, "BOLUS");
     let water = &[("REL_MASS_DENSITY", "1.0"), ("MEDIUM_WATER", "1")][..];
     for ((kind, code), properties, want) in [
-        (support, &[("AS_SCANNED", "1")][..], Some(DensityOverride::AS_SCANNED)),
+        (
+            support,
+            &[("AS_SCANNED", "1")][..],
+            Some(DensityOverride::AS_SCANNED),
+        ),
         (support, water, Some(DensityOverride::preset(Medium::Water))),
         (bolus, water, None),
         (support, &water[..1], None),
@@ -212,8 +278,10 @@ fn a_density_of_this_programs_files_is_taken() {
         folder.put("ct", &slice(1, 0.0, 0));
         folder.put("rp", &plan(vec![fixed("1", &[])]));
         let mut rs = structures();
-        let mut observation =
-            item(&[(tags::REFERENCED_ROI_NUMBER, VR::IS, "7"), (tags::RTROI_INTERPRETED_TYPE, VR::CS, code)]);
+        let mut observation = item(&[
+            (tags::REFERENCED_ROI_NUMBER, VR::IS, "7"),
+            (tags::RTROI_INTERPRETED_TYPE, VR::CS, code),
+        ]);
         let property = |(term, value): &(&str, &str)| {
             item(&[
                 (tags::ROI_PHYSICAL_PROPERTY, VR::CS, *term),
@@ -221,8 +289,16 @@ fn a_density_of_this_programs_files_is_taken() {
             ])
         };
         let properties = properties.iter().map(property).collect();
-        set_items(&mut observation, tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE, properties);
-        set_items(&mut rs, tags::RTROI_OBSERVATIONS_SEQUENCE, vec![observation]);
+        set_items(
+            &mut observation,
+            tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE,
+            properties,
+        );
+        set_items(
+            &mut rs,
+            tags::RTROI_OBSERVATIONS_SEQUENCE,
+            vec![observation],
+        );
         folder.put("rs", &rs);
         let case = open(&folder).unwrap();
         let structure = case.structures.by_number(7).unwrap();
@@ -237,15 +313,31 @@ fn structure_sets_with_everything_odd() {
     let folder = Folder::new("structures");
     let mut o = structures();
     let mut foreign = roi("4", "Elsewhere");
-    set(&mut foreign, tags::REFERENCED_FRAME_OF_REFERENCE_UID, VR::UI, "1.2.3.999");
-    let rois = vec![roi("7.0", "Heart"), roi("2", "ptv 60"), roi("2", "Twin"), foreign, roi("5", "Nothing")];
+    set(
+        &mut foreign,
+        tags::REFERENCED_FRAME_OF_REFERENCE_UID,
+        VR::UI,
+        "1.2.3.999",
+    );
+    let rois = vec![
+        roi("7.0", "Heart"),
+        roi("2", "ptv 60"),
+        roi("2", "Twin"),
+        foreign,
+        roi("5", "Nothing"),
+    ];
     set_items(&mut o, tags::STRUCTURE_SET_ROI_SEQUENCE, rois);
     let square = [0., 0., 0., 9., 0., 0., 9., 9., 0., 0., 9., 0.];
     let beside = [20., 0., 0., 29., 0., 0., 29., 9., 0., 20., 9., 0.];
     let mut miscounted = contour("CLOSED_PLANAR", &beside);
     set(&mut miscounted, tags::NUMBER_OF_CONTOUR_POINTS, VR::IS, "5");
     let mut garbled = contour("CLOSED_PLANAR", &square);
-    set(&mut garbled, tags::CONTOUR_DATA, VR::DS, "0\\0\\x\\1\\1\\1\\2\\2\\2");
+    set(
+        &mut garbled,
+        tags::CONTOUR_DATA,
+        VR::DS,
+        "0\\0\\x\\1\\1\\1\\2\\2\\2",
+    );
     let heart = vec![
         contour("CLOSED_PLANAR", &square),
         contour("POINT", &[1.0, 2.0, 3.0]),
@@ -256,18 +348,39 @@ fn structure_sets_with_everything_odd() {
         miscounted,
     ];
     let ptv = vec![contour("CLOSED_PLANAR", &[4.0, 5.0, 6.0])];
-    set_items(&mut o, tags::ROI_CONTOUR_SEQUENCE, vec![drawn("7", heart), drawn("2", ptv)]);
+    set_items(
+        &mut o,
+        tags::ROI_CONTOUR_SEQUENCE,
+        vec![drawn("7", heart), drawn("2", ptv)],
+    );
     let mut observation = InMemDicomObject::new_empty();
-    o.put(DataElement::new(tags::CONTENT_DATE, VR::DA, PrimitiveValue::Empty));
+    o.put(DataElement::new(
+        tags::CONTENT_DATE,
+        VR::DA,
+        PrimitiveValue::Empty,
+    ));
     set(&mut observation, tags::REFERENCED_ROI_NUMBER, VR::IS, "7");
-    set(&mut observation, tags::RTROI_INTERPRETED_TYPE, VR::CS, "ORGAN");
+    set(
+        &mut observation,
+        tags::RTROI_INTERPRETED_TYPE,
+        VR::CS,
+        "ORGAN",
+    );
     set_items(&mut o, tags::RTROI_OBSERVATIONS_SEQUENCE, vec![observation]);
     let set = read_structures(&folder.put("rs", &o)).unwrap();
 
     let found: Vec<(&str, u32, StructureKind, usize, usize)> = set
         .structures
         .iter()
-        .map(|s| (s.name.as_str(), s.number, s.kind, s.contours.len(), s.points_mm.len()))
+        .map(|s| {
+            (
+                s.name.as_str(),
+                s.number,
+                s.kind,
+                s.contours.len(),
+                s.points_mm.len(),
+            )
+        })
         .collect();
     assert_eq!(
         found,
@@ -278,7 +391,10 @@ fn structure_sets_with_everything_odd() {
         ]
     );
     assert_eq!(set.structures[0].colour.0, [10, 20, 255]);
-    assert_eq!(set.structures[0].contours[0].points_mm[2], DVec3::new(9.0, 9.0, 0.0));
+    assert_eq!(
+        set.structures[0].contours[0].points_mm[2],
+        DVec3::new(9.0, 9.0, 0.0)
+    );
     for words in [
         "'Twin' has the ROINumber 2 of another",
         "'Elsewhere' is drawn in another frame",
@@ -297,7 +413,8 @@ fn structure_sets_with_everything_odd() {
 /// of an export.
 #[test]
 fn names_in_sets_with_code_extensions_leave_as_they_are() {
-    let japanese = b"Yamada^Tarou=\x1b$B;3ED\x1b(B^\x1b$BB@O:\x1b(B=\x1b$B$d$^$@\x1b(B^\x1b$B$?$m$&\x1b(B";
+    let japanese =
+        b"Yamada^Tarou=\x1b$B;3ED\x1b(B^\x1b$BB@O:\x1b(B=\x1b$B$d$^$@\x1b(B^\x1b$B$?$m$&\x1b(B";
     let korean =
         b"Hong^Gildong=\x1b$)C\xfb\xf3^\x1b$)C\xd1\xce\xd4\xd7=\x1b$)C\xc8\xab^\x1b$)C\xb1\xe6\xb5\xbf";
     for (set_of, bytes, name, roi_bytes, roi_name) in [
@@ -308,8 +425,20 @@ fn names_in_sets_with_code_extensions_leave_as_they_are() {
             &b"\x1b$BI8E*\x1b(B"[..],
             "標的",
         ),
-        ("\\ISO 2022 IR 149", korean, "Hong^Gildong=洪^吉洞=홍^길동", b"\x1b$)C\xc7\xa5\xc0\xfb", "표적"),
-        ("ISO_IR 148", b"I\xfe\xfdk^Ay\xfee", "Işık^Ayşe", b"Hedef_\xfd\xfe\xfdn", "Hedef_ışın"),
+        (
+            "\\ISO 2022 IR 149",
+            korean,
+            "Hong^Gildong=洪^吉洞=홍^길동",
+            b"\x1b$)C\xc7\xa5\xc0\xfb",
+            "표적",
+        ),
+        (
+            "ISO_IR 148",
+            b"I\xfe\xfdk^Ay\xfee",
+            "Işık^Ayşe",
+            b"Hedef_\xfd\xfe\xfdn",
+            "Hedef_ışın",
+        ),
     ] {
         let folder = Folder::new("charset");
         let raw = |o: &mut InMemDicomObject, tag, vr, bytes: &[u8]| {
@@ -329,29 +458,53 @@ fn names_in_sets_with_code_extensions_leave_as_they_are() {
         let mut named = roi("7", "");
         raw(&mut named, tags::ROI_NAME, VR::LO, roi_bytes);
         let mut set_with_name = structures();
-        set_items(&mut set_with_name, tags::STRUCTURE_SET_ROI_SEQUENCE, vec![named]);
+        set_items(
+            &mut set_with_name,
+            tags::STRUCTURE_SET_ROI_SEQUENCE,
+            vec![named],
+        );
         folder.put("rs.dcm", &stated(set_with_name));
         folder.put("rp.dcm", &stated(plan(vec![fixed("1", &[])])));
         let mut case = open(&folder).unwrap();
         assert_eq!(case.patient.name, name);
-        let doubts = case.remarks.iter().any(|remark| remark.message.contains("SpecificCharacterSet"));
+        let doubts = case
+            .remarks
+            .iter()
+            .any(|remark| remark.message.contains("SpecificCharacterSet"));
         assert!(!doubts, "{:?}", case.remarks);
         assert_eq!(case.structures.structures[0].name, roi_name);
         // A changed plan and another structure are written anew, beside the copied CT.
         let plan = std::sync::Arc::make_mut(&mut case.plans[0]);
         plan.beams[0].mu += 1.0;
-        std::sync::Arc::make_mut(&mut case.structures).structures[0].colour.0[0] ^= 1;
+        std::sync::Arc::make_mut(&mut case.structures).structures[0]
+            .colour
+            .0[0] ^= 1;
         let out = Folder::new("charset-out");
         let parts = vec![ExportPart::Ct, ExportPart::Structures, ExportPart::Plan];
-        let options = ExportOptions { parts, ..ExportOptions::default() };
-        let no_doses =
-            |_: &Case| -> Result<Vec<Option<PlanDoses>>, WriteError> { panic!("no dose is asked for") };
+        let options = ExportOptions {
+            parts,
+            ..ExportOptions::default()
+        };
+        let no_doses = |_: &Case| -> Result<Vec<Option<PlanDoses>>, WriteError> {
+            panic!("no dose is asked for")
+        };
         export(&out.0, &case, &options, no_doses, &|_| true).unwrap();
         for file in ["RS.dcm", "RP.dcm"] {
             // Another reader, which knows UTF-8.
             let object = dicom_object::open_file(out.0.join(file)).unwrap();
-            let text = |tag| object.element(tag).unwrap().to_str().unwrap().trim_end().to_owned();
-            assert_eq!([text(tags::SPECIFIC_CHARACTER_SET), text(tags::PATIENT_NAME)], ["ISO_IR 192", name]);
+            let text = |tag| {
+                object
+                    .element(tag)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .trim_end()
+                    .to_owned()
+            };
+            assert_eq!(
+                [text(tags::SPECIFIC_CHARACTER_SET), text(tags::PATIENT_NAME)],
+                ["ISO_IR 192", name]
+            );
         }
         let back = open(&out).unwrap();
         assert_eq!(back.patient.name, name);
@@ -366,11 +519,18 @@ fn letters_of_no_stated_set_are_warned_of() {
     for n in 0..3_u16 {
         let mut slice = slice(u32::from(n) + 1, 3.0 * f64::from(n), 10 * n);
         let bytes = b"M\xfcller^Eva ".to_vec();
-        slice.put(DataElement::new(tags::PATIENT_NAME, VR::PN, PrimitiveValue::U8(bytes.into())));
+        slice.put(DataElement::new(
+            tags::PATIENT_NAME,
+            VR::PN,
+            PrimitiveValue::U8(bytes.into()),
+        ));
         folder.put(&format!("{n}.dcm"), &slice);
     }
     let case = open(&folder).unwrap();
     assert_eq!(case.patient.name, "Müller^Eva");
     let remark = said(&case.remarks, "letters beyond ASCII");
-    assert_eq!((remark.severity, remark.files.len()), (Severity::Warning, 3));
+    assert_eq!(
+        (remark.severity, remark.files.len()),
+        (Severity::Warning, 3)
+    );
 }

@@ -11,15 +11,25 @@ use std::sync::Arc;
 /// The published voxels of a structure (those whose centre its contours hold), as rectangles round runs of voxels: a
 /// mask of whole voxels.
 fn whole_voxels(structure: &Structure, grid: &Arc<Grid>) -> Mask {
-    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    let contours: Vec<&[DVec3]> = structure
+        .contours
+        .iter()
+        .map(|c| c.points_mm.as_slice())
+        .collect();
     let drawn = Mask::from_contours(grid, &contours, &|_| true).unwrap();
     let ([i0, j0, k0], [sx, sy, sz]) = (drawn.offset(), drawn.size());
     let mut runs: Vec<Vec<DVec3>> = Vec::new();
     for (j, k) in (k0..k0 + sz).flat_map(|k| (j0..j0 + sy).map(move |j| (j, k))) {
         for i in (i0..i0 + sx).filter(|&i| drawn.coverage_at(i, j, k) >= 0.499) {
-            let corner =
-                |x: f64, y: f64| grid.patient_from_voxel(DVec3::new(i as f64 + x, j as f64 + y, k as f64));
-            runs.push(vec![corner(-0.5, -0.5), corner(0.5, -0.5), corner(0.5, 0.5), corner(-0.5, 0.5)]);
+            let corner = |x: f64, y: f64| {
+                grid.patient_from_voxel(DVec3::new(i as f64 + x, j as f64 + y, k as f64))
+            };
+            runs.push(vec![
+                corner(-0.5, -0.5),
+                corner(0.5, -0.5),
+                corner(0.5, 0.5),
+                corner(-0.5, 0.5),
+            ]);
         }
     }
     let slices: Vec<&[DVec3]> = runs.iter().map(Vec::as_slice).collect();
@@ -28,7 +38,9 @@ fn whole_voxels(structure: &Structure, grid: &Arc<Grid>) -> Mask {
 
 #[test]
 fn openkbp_doses_are_the_published_ones() {
-    let Some(case) = open("openkbp-pt200") else { return };
+    let Some(case) = open("openkbp-pt200") else {
+        return;
+    };
     let grid = case.ct.as_ref().unwrap().hu.grid();
     let dose = &case.doses[0];
     assert!((dose.max_gy() - 73.769).abs() < 6e-4, "{}", dose.max_gy());
@@ -49,8 +61,16 @@ fn openkbp_doses_are_the_published_ones() {
         ("Mandible", 69.84, 22.911),
     ] {
         let d = dvh(name);
-        assert!((d.volume_cm3() - cm3).abs() < 0.0051, "{name}: {} cm3", d.volume_cm3());
-        assert!((d.mean_gy() - mean_gy).abs() < 6e-4, "{name}: mean {}", d.mean_gy());
+        assert!(
+            (d.volume_cm3() - cm3).abs() < 0.0051,
+            "{name}: {} cm3",
+            d.volume_cm3()
+        );
+        assert!(
+            (d.mean_gy() - mean_gy).abs() < 6e-4,
+            "{name}: mean {}",
+            d.mean_gy()
+        );
         assert_eq!(d.outside_percent(), 0.0);
     }
     // A percentile of 7370 voxels: its interpolation is not standardised.
@@ -63,7 +83,9 @@ fn openkbp_doses_are_the_published_ones() {
 /// Planes 75 mm apart: the greatest dose stands in one of them, and is that of the structure at its position.
 #[test]
 fn the_greatest_dose_of_thick_planes_is_read() {
-    let Some(case) = open("oncentra-phantom") else { return };
+    let Some(case) = open("oncentra-phantom") else {
+        return;
+    };
     let grid = case.ct.as_ref().unwrap().hu.grid();
     let big = whole_voxels(case.structures.by_name("Big").unwrap(), grid);
     for dose in case.doses.iter().filter(|dose| dose.max_gy() > 0.0) {

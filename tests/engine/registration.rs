@@ -18,8 +18,12 @@ use std::sync::Arc;
 
 /// A few dense balls in a ball of water, 3 mm voxels: small and without symmetry.
 fn balls() -> Arc<Volume<f32>> {
-    let grid =
-        Grid::axis_aligned(DVec3::new(-75.0, -60.0, -66.0), DVec3::splat(3.0), [51, 41, 45]).expect("a grid");
+    let grid = Grid::axis_aligned(
+        DVec3::new(-75.0, -60.0, -66.0),
+        DVec3::splat(3.0),
+        [51, 41, 45],
+    )
+    .expect("a grid");
     let solids = [
         (DVec3::ZERO, 55.0, 0.02),
         (DVec3::new(20.0, -10.0, 15.0), 12.0, 0.03),
@@ -30,11 +34,16 @@ fn balls() -> Arc<Volume<f32>> {
     let [nx, ny, _] = grid.size();
     let at = |n: usize| {
         let p = grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
-        let sum: f64 =
-            solids.iter().map(|(m, r, mu)| mu / (1.0 + (((p - *m).length() - r) / 1.5).exp())).sum();
+        let sum: f64 = solids
+            .iter()
+            .map(|(m, r, mu)| mu / (1.0 + (((p - *m).length() - r) / 1.5).exp()))
+            .sum();
         sum.max(0.0) as f32
     };
-    let values = (0..grid.len()).map(at).map(|v| if v < 1e-3 { 0.0 } else { v }).collect();
+    let values = (0..grid.len())
+        .map(at)
+        .map(|v| if v < 1e-3 { 0.0 } else { v })
+        .collect();
     Arc::new(Volume::new(Arc::new(grid), values))
 }
 
@@ -49,9 +58,19 @@ fn setup(gantry_deg: f64) -> ImagingSetup {
 }
 
 fn xray(gantry_deg: f64, pose: Pose) -> Radiograph {
-    let exposure = simulate::Exposure { field_mm: [150.0, 140.0], ..simulate::Exposure::default() };
-    simulate::xray(&balls(), setup(gantry_deg), pose, &exposure, &Compute::Cpu, &JobControl::new())
-        .expect("an X-ray")
+    let exposure = simulate::Exposure {
+        field_mm: [150.0, 140.0],
+        ..simulate::Exposure::default()
+    };
+    simulate::xray(
+        &balls(),
+        setup(gantry_deg),
+        pose,
+        &exposure,
+        &Compute::Cpu,
+        &JobControl::new(),
+    )
+    .expect("an X-ray")
 }
 
 fn hidden() -> Pose {
@@ -59,7 +78,10 @@ fn hidden() -> Pose {
 }
 
 fn request(gantries: &[f64]) -> Request {
-    let views = gantries.iter().map(|g| View::new(Arc::new(xray(*g, hidden())))).collect();
+    let views = gantries
+        .iter()
+        .map(|g| View::new(Arc::new(xray(*g, hidden()))))
+        .collect();
     Request::new(balls(), views, DVec3::ZERO)
 }
 
@@ -70,7 +92,10 @@ fn find(request: &Request) -> Result<beamsight::registration::Found, Registratio
 /// The largest distance between the positions of points 40 mm about the centre at two poses.
 fn off(a: &Pose, b: &Pose) -> f64 {
     let points = [DVec3::X, DVec3::Y, DVec3::Z].map(|v| v * 40.0);
-    points.iter().map(|p| (a.apply(*p, DVec3::ZERO) - b.apply(*p, DVec3::ZERO)).length()).fold(0.0, f64::max)
+    points
+        .iter()
+        .map(|p| (a.apply(*p, DVec3::ZERO) - b.apply(*p, DVec3::ZERO)).length())
+        .fold(0.0, f64::max)
 }
 
 #[test]
@@ -82,16 +107,34 @@ fn every_metric_and_method_finds_a_hidden_pose_in_two_views() {
             if metric != Metric::default() && method != Method::default() {
                 continue;
             }
-            let found = find(&Request { metric, method, ..usual.clone() }).expect("a pose");
+            let found = find(&Request {
+                metric,
+                method,
+                ..usual.clone()
+            })
+            .expect("a pose");
             let mm = off(&found.pose, &hidden());
             // Ranks of all pixels depend on a round body's outline more than on its inside: turns affect them
             // least.
-            let within = if metric == Metric::RankCorrelation { 5.0 } else { 1.0 };
-            assert!(mm < within, "{metric} {method}: {mm} mm off, {}", found.pose);
+            let within = if metric == Metric::RankCorrelation {
+                5.0
+            } else {
+                1.0
+            };
+            assert!(
+                mm < within,
+                "{metric} {method}: {mm} mm off, {}",
+                found.pose
+            );
             assert!(found.after > found.before, "{metric} {method}");
             assert_eq!(found.at_bound, [false; 6]);
             if metric == Metric::default() {
-                assert!(found.standing().is_match(), "{method}: {:?} {:?}", found.doubts, found.evidence);
+                assert!(
+                    found.standing().is_match(),
+                    "{method}: {:?} {:?}",
+                    found.doubts,
+                    found.evidence
+                );
             }
         }
     }
@@ -105,15 +148,36 @@ fn two_xrays_that_contradict_each_other_are_no_match() {
     for wrong_deg in [15.0, -15.0, 8.0] {
         let setup = setup(90.0 + wrong_deg);
         let projection = setup.projection().expect("a geometry");
-        let wrong = Radiograph { setup: Some(setup), projection, ..taken.clone() };
+        let wrong = Radiograph {
+            setup: Some(setup),
+            projection,
+            ..taken.clone()
+        };
         let views = vec![good.views[0].clone(), View::new(Arc::new(wrong))];
-        let found = find(&Request { views, ..good.clone() }).expect("a pose");
-        assert!(!found.standing().is_match(), "{wrong_deg}: {:?}", found.evidence);
+        let found = find(&Request {
+            views,
+            ..good.clone()
+        })
+        .expect("a pose");
+        assert!(
+            !found.standing().is_match(),
+            "{wrong_deg}: {:?}",
+            found.evidence
+        );
         // Alone each finds the patient as it says he lies: turned by its error, about the axis of the gantry.
-        let alone = found.evidence.images[1].alone.expect("another image is there");
+        let alone = found.evidence.images[1]
+            .alone
+            .expect("another image is there");
         let turned = alone.pose.rotation_deg.z - hidden().rotation_deg.z;
-        assert!((turned.abs() - wrong_deg.abs()).abs() < 2.0, "{wrong_deg}: {turned} {alone:?}");
-        assert!(found.doubts.iter().any(|why| why.contains("alone finds")), "{:?}", found.doubts);
+        assert!(
+            (turned.abs() - wrong_deg.abs()).abs() < 2.0,
+            "{wrong_deg}: {turned} {alone:?}"
+        );
+        assert!(
+            found.doubts.iter().any(|why| why.contains("alone finds")),
+            "{:?}",
+            found.doubts
+        );
     }
 }
 
@@ -125,7 +189,10 @@ fn the_depth_is_said_where_no_xray_sees_it() {
     let along = depth(&request(&[0.0])).expect("free");
     let opposite = depth(&request(&[0.0, 180.0])).expect("free");
     println!("±{across} mm, one ±{along}, opposite ±{opposite}");
-    assert!(across < 2.0 && along > 2.0 * across && opposite > 2.0 * across, "{across} {along} {opposite}");
+    assert!(
+        across < 2.0 && along > 2.0 * across && opposite > 2.0 * across,
+        "{across} {along} {opposite}"
+    );
     let found = find(&request(&[0.0])).expect("a pose");
     assert!(
         !found.standing().is_match() || found.standing().words().contains("across the beam"),
@@ -134,7 +201,14 @@ fn the_depth_is_said_where_no_xray_sees_it() {
     );
     let locked = [false, true, false, false, false, false];
     let start = Pose::new([0.0, hidden().translation_mm.y, 0.0], [0.0; 3]);
-    assert_eq!(depth(&Request { locked, start, ..request(&[0.0]) }), None);
+    assert_eq!(
+        depth(&Request {
+            locked,
+            start,
+            ..request(&[0.0])
+        }),
+        None
+    );
 }
 
 #[test]
@@ -147,7 +221,11 @@ fn one_view_finds_what_lies_across_it() {
 
 #[test]
 fn the_same_seed_leads_the_same_way_and_part_of_the_pixels_is_enough() {
-    let part = Request { share: 0.05, seed: 3, ..request(&[0.0, 90.0]) };
+    let part = Request {
+        share: 0.05,
+        seed: 3,
+        ..request(&[0.0, 90.0])
+    };
     let first = find(&part).expect("a pose");
     assert_eq!(find(&part).expect("a pose").pose, first.pose);
     assert!(off(&first.pose, &hidden()) < 1.5, "{}", first.pose);
@@ -159,23 +237,44 @@ fn the_same_seed_leads_the_same_way_and_part_of_the_pixels_is_enough() {
 fn locked_numbers_stay_and_bounds_are_told() {
     let start = Pose::new([0.0, 0.0, 0.0], [3.0, -4.0, 2.0]);
     let locked = [false, false, false, true, true, true];
-    let found = find(&Request { start, locked, ..request(&[0.0, 90.0]) }).expect("a pose");
+    let found = find(&Request {
+        start,
+        locked,
+        ..request(&[0.0, 90.0])
+    })
+    .expect("a pose");
     assert_eq!(found.pose.rotation_deg, start.rotation_deg);
     assert!(off(&found.pose, &hidden()) < 0.5, "{}", found.pose);
     // The hidden tz is 6.
-    let found = find(&Request { start, locked, reach_mm: 4.5, ..request(&[0.0, 90.0]) }).expect("a pose");
-    assert!(found.at_bound[2] && found.pose.translation_mm.z <= 4.5 + 1e-9, "{:?}", found.at_bound);
+    let found = find(&Request {
+        start,
+        locked,
+        reach_mm: 4.5,
+        ..request(&[0.0, 90.0])
+    })
+    .expect("a pose");
+    assert!(
+        found.at_bound[2] && found.pose.translation_mm.z <= 4.5 + 1e-9,
+        "{:?}",
+        found.at_bound
+    );
 }
 
 #[test]
 fn the_way_is_told_and_can_be_stopped() {
     let steps = RefCell::new(Vec::new());
     let request = request(&[0.0, 90.0]);
-    let found = register(&request, &Compute::Cpu, &JobControl::new(), &|s| steps.borrow_mut().push(*s))
-        .expect("a pose");
+    let found = register(&request, &Compute::Cpu, &JobControl::new(), &|s| {
+        steps.borrow_mut().push(*s)
+    })
+    .expect("a pose");
     let steps = steps.into_inner();
     assert!(steps.len() > 10);
-    assert!(steps.windows(2).all(|w| w[1].drrs >= w[0].drrs && w[1].side_mm <= w[0].side_mm));
+    assert!(
+        steps
+            .windows(2)
+            .all(|w| w[1].drrs >= w[0].drrs && w[1].side_mm <= w[0].side_mm)
+    );
     assert!(off(&steps.last().expect("some").pose, &found.pose) < 1e-6);
     let control = JobControl::new();
     let stop = control.clone();
@@ -191,35 +290,104 @@ fn refused(request: &Request) -> RegistrationError {
 fn what_cannot_be_matched_is_refused_by_name() {
     use RegistrationError as E;
     let good = request(&[0.0]);
-    let with =
-        |radiograph: Radiograph| Request { views: vec![View::new(Arc::new(radiograph))], ..good.clone() };
+    let with = |radiograph: Radiograph| Request {
+        views: vec![View::new(Arc::new(radiograph))],
+        ..good.clone()
+    };
     let one = || (*good.views[0].radiograph).clone();
     let away = |mm: f64| Pose::new([0.0, mm, 0.0], [0.0; 3]);
-    assert!(matches!(refused(&Request { start: away(-1200.0), ..good.clone() }), E::BehindSource { .. }));
-    assert!(matches!(refused(&Request { start: away(-1000.0), ..good.clone() }), E::SourceInside { .. }));
-    assert!(matches!(refused(&Request { start: away(500.0), ..good.clone() }), E::DetectorInside { .. }));
-    assert!(matches!(refused(&Request { start: away(700.0), ..good.clone() }), E::DetectorInside { .. }));
+    assert!(matches!(
+        refused(&Request {
+            start: away(-1200.0),
+            ..good.clone()
+        }),
+        E::BehindSource { .. }
+    ));
+    assert!(matches!(
+        refused(&Request {
+            start: away(-1000.0),
+            ..good.clone()
+        }),
+        E::SourceInside { .. }
+    ));
+    assert!(matches!(
+        refused(&Request {
+            start: away(500.0),
+            ..good.clone()
+        }),
+        E::DetectorInside { .. }
+    ));
+    assert!(matches!(
+        refused(&Request {
+            start: away(700.0),
+            ..good.clone()
+        }),
+        E::DetectorInside { .. }
+    ));
     let aside = Pose::new([300.0, 0.0, 0.0], [0.0; 3]);
-    assert!(matches!(refused(&Request { start: aside, ..good.clone() }), E::NotSeen { .. }));
+    assert!(matches!(
+        refused(&Request {
+            start: aside,
+            ..good.clone()
+        }),
+        E::NotSeen { .. }
+    ));
     let nothing = vec![false; 120 * 110];
-    let masked = Radiograph { open: Some(Arc::new(nothing)), ..one() };
+    let masked = Radiograph {
+        open: Some(Arc::new(nothing)),
+        ..one()
+    };
     assert!(matches!(refused(&with(masked)), E::NothingCounts { .. }));
-    let flat = Radiograph { values: Arc::new(vec![7.0; 120 * 110]), ..one() };
+    let flat = Radiograph {
+        values: Arc::new(vec![7.0; 120 * 110]),
+        ..one()
+    };
     assert!(matches!(refused(&with(flat)), E::Flat { .. }));
-    let short = Radiograph { values: Arc::new(vec![7.0; 5]), ..one() };
+    let short = Radiograph {
+        values: Arc::new(vec![7.0; 5]),
+        ..one()
+    };
     assert!(matches!(refused(&with(short)), E::Size { .. }));
-    assert_eq!(refused(&Request { views: Vec::new(), ..good.clone() }), E::NoImage);
-    assert_eq!(refused(&Request { locked: [true; 6], ..good.clone() }), E::AllLocked);
-    let slopeless = Request { metric: Metric::MutualInformation, method: Method::Gradient, ..good.clone() };
+    assert_eq!(
+        refused(&Request {
+            views: Vec::new(),
+            ..good.clone()
+        }),
+        E::NoImage
+    );
+    assert_eq!(
+        refused(&Request {
+            locked: [true; 6],
+            ..good.clone()
+        }),
+        E::AllLocked
+    );
+    let slopeless = Request {
+        metric: Metric::MutualInformation,
+        method: Method::Gradient,
+        ..good.clone()
+    };
     assert!(matches!(refused(&slopeless), E::NoSlopes { .. }));
     for share in [0.0, 1.5, f64::NAN] {
-        assert!(matches!(refused(&Request { share, ..good.clone() }), E::Setting { .. }));
+        assert!(matches!(
+            refused(&Request {
+                share,
+                ..good.clone()
+            }),
+            E::Setting { .. }
+        ));
     }
     let mut other = one();
     other.patient.id = "B".to_owned();
     other.frame_of_reference_uid = "1.2.3".to_owned();
-    assert!(matches!(check_belongs(&other, "A", "1.2.3"), Err(E::OtherPatient { .. })));
-    assert!(matches!(check_belongs(&other, "B", "1.2.4"), Err(E::OtherFrame { .. })));
+    assert!(matches!(
+        check_belongs(&other, "A", "1.2.3"),
+        Err(E::OtherPatient { .. })
+    ));
+    assert!(matches!(
+        check_belongs(&other, "B", "1.2.4"),
+        Err(E::OtherFrame { .. })
+    ));
     assert!(check_belongs(&other, "B", "").is_ok() && check_belongs(&one(), "A", "1.2.4").is_ok());
 }
 
@@ -230,16 +398,28 @@ fn the_built_in_chest_is_found_from_random_starts() {
     let control = JobControl::new();
     let ct = case.ct.expect("it has a CT");
     let bench = Bench::new(&ct, &Compute::Cpu, &control).expect("a bench");
-    let line = bench.run(TRIALS[0], 4, &Compute::Cpu, &control, &|_| ()).expect("runs");
-    assert!(line.runs.iter().all(|r| r.start_mm > 5.0), "{:?}", line.runs);
-    assert_eq!(line.found_from(0.0, f64::INFINITY), [4, 4], "{:?}", line.runs);
+    let line = bench
+        .run(TRIALS[0], 4, &Compute::Cpu, &control, &|_| ())
+        .expect("runs");
+    assert!(
+        line.runs.iter().all(|r| r.start_mm > 5.0),
+        "{:?}",
+        line.runs
+    );
+    assert_eq!(
+        line.found_from(0.0, f64::INFINITY),
+        [4, 4],
+        "{:?}",
+        line.runs
+    );
     assert!(line.percentile(0.5, |r| r.end_mm) < 0.2, "{:?}", line.runs);
     assert_eq!(line.matches(), 4, "{:?}", line.runs);
-    for trial in FAULTY
-        .into_iter()
-        .filter(|trial| ["wrong-gantry", "negative-one", "mirrored", "mirrored-one"].contains(&trial.name))
-    {
-        let line = bench.run(trial, 4, &Compute::Cpu, &control, &|_| ()).expect("runs");
+    for trial in FAULTY.into_iter().filter(|trial| {
+        ["wrong-gantry", "negative-one", "mirrored", "mirrored-one"].contains(&trial.name)
+    }) {
+        let line = bench
+            .run(trial, 4, &Compute::Cpu, &control, &|_| ())
+            .expect("runs");
         assert_eq!(line.matches(), 0, "{}: {:?}", trial.name, line.runs);
     }
 }
@@ -266,14 +446,24 @@ fn a_registration_object_comes_back_and_maps_landmarks() {
     assert_eq!(back.registered_frame_uid, "2.25.77");
     for landmark in [DVec3::ZERO, DVec3::new(100.0, 50.0, -80.0), centre] {
         let got = back.matrix.transform_point3(landmark);
-        assert!((got - pose.apply(landmark, centre)).length() < 1e-6, "{landmark} to {got}");
+        assert!(
+            (got - pose.apply(landmark, centre)).length() < 1e-6,
+            "{landmark} to {got}"
+        );
     }
     assert!(
-        (Pose::from_matrix(back.matrix, centre).expect("rigid").rotation_deg - pose.rotation_deg).length()
+        (Pose::from_matrix(back.matrix, centre)
+            .expect("rigid")
+            .rotation_deg
+            - pose.rotation_deg)
+            .length()
             < 1e-6
     );
     assert_conforms(&path);
-    let own = Registration { registered_frame_uid: registration.source_frame_uid.clone(), ..registration };
+    let own = Registration {
+        registered_frame_uid: registration.source_frame_uid.clone(),
+        ..registration
+    };
     assert!(write_registration(&path, &own, &ct, &belonging).is_err());
     std::fs::remove_file(path).expect("it was written");
 }

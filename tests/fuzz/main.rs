@@ -21,8 +21,13 @@ use std::path::{Path, PathBuf};
 const MOST_KB: u64 = 2 << 20;
 
 fn corpus(target: &Target) -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/corpus").join(target.name);
-    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fuzz/corpus")
+        .join(target.name);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .collect();
     files.sort();
     assert!(!files.is_empty(), "{}", folder.display());
     files
@@ -34,13 +39,16 @@ type Damage = fn(Vec<u8>, &mut Dice) -> Vec<u8>;
 fn fuzz(name: &str, count: usize, damage: &[Damage]) {
     let target = target(name);
     let told = std::env::var("BEAMSIGHT_FUZZ").ok();
-    let told = told.as_deref().and_then(|t| t.split_once(',')).map(|(a, b)| (a.parse(), b.parse()));
+    let told = told
+        .as_deref()
+        .and_then(|t| t.split_once(','))
+        .map(|(a, b)| (a.parse(), b.parse()));
     let (seed, count) = match told {
         Some((Ok(seed), Ok(count))) => (seed, count),
         _ => (1, count),
     };
-    let folder =
-        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{name}-{}", std::process::id()));
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("fuzz-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let victim = folder.join(format!("victim.{}", target.ending));
     for (n, file) in corpus(target).iter().enumerate() {
@@ -61,15 +69,23 @@ fn fuzz(name: &str, count: usize, damage: &[Damage]) {
     }
     std::fs::remove_dir_all(folder).unwrap();
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak = status
-        .lines()
-        .find_map(|l| l.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    let peak = status.lines().find_map(|l| {
+        l.strip_prefix("VmHWM:")?
+            .trim()
+            .strip_suffix(" kB")?
+            .parse::<u64>()
+            .ok()
+    });
     assert!(peak.unwrap_or(0) < MOST_KB, "{peak:?} kB");
 }
 
 #[test]
 fn dicom() {
-    fuzz("dicom", 300, &[mutate::bytes, mutate::elements, mutate::elements]);
+    fuzz(
+        "dicom",
+        300,
+        &[mutate::bytes, mutate::elements, mutate::elements],
+    );
 }
 
 #[test]
@@ -87,7 +103,15 @@ fn volumes() {
 
 #[test]
 fn texts() {
-    for name in ["session", "plan", "machine", "goals", "tolerances", "hu", "measured"] {
+    for name in [
+        "session",
+        "plan",
+        "machine",
+        "goals",
+        "tolerances",
+        "hu",
+        "measured",
+    ] {
         fuzz(name, 300, &[mutate::text]);
     }
 }
@@ -95,14 +119,29 @@ fn texts() {
 /// The seeds are valid: undamaged, the X-ray and the registration are read.
 #[test]
 fn x_rays_and_registrations_of_the_corpus_are_sound() {
-    let file = |name: &str| corpus(target("dicom")).into_iter().find(|p| p.ends_with(name)).unwrap();
-    let (image, _) =
-        beamsight::dicom::read_radiograph(&file("rtimage.dcm"), &beamsight::case::Placement::default())
-            .unwrap();
-    assert_eq!([image.projection.columns(), image.projection.rows()], [3, 2]);
+    let file = |name: &str| {
+        corpus(target("dicom"))
+            .into_iter()
+            .find(|p| p.ends_with(name))
+            .unwrap()
+    };
+    let (image, _) = beamsight::dicom::read_radiograph(
+        &file("rtimage.dcm"),
+        &beamsight::case::Placement::default(),
+    )
+    .unwrap();
+    assert_eq!(
+        [image.projection.columns(), image.projection.rows()],
+        [3, 2]
+    );
     let registration = registration::read_registration(&file("registration.dcm"));
-    let moved = registration.matrix.transform_point3(glam::DVec3::new(1.0, 2.0, 3.0));
-    assert!((moved - glam::DVec3::new(1.5, -3.0, 8.25)).length() < 1e-9, "{moved}");
+    let moved = registration
+        .matrix
+        .transform_point3(glam::DVec3::new(1.0, 2.0, 3.0));
+    assert!(
+        (moved - glam::DVec3::new(1.5, -3.0, 8.25)).length() < 1e-9,
+        "{moved}"
+    );
 }
 
 /// All targets are run above, and the corpus is that of `seeds` with the failures found.

@@ -38,8 +38,13 @@ pub fn bytes(mut file: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
                 file.splice(at..at, again);
             }
             5 => {
-                let number = dice.pick(&[0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, u32::MAX]);
-                let turned = if dice.below(2) == 0 { number.to_le_bytes() } else { number.to_be_bytes() };
+                let number =
+                    dice.pick(&[0, 1, 0x7f, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, u32::MAX]);
+                let turned = if dice.below(2) == 0 {
+                    number.to_le_bytes()
+                } else {
+                    number.to_be_bytes()
+                };
                 let width = dice.pick(&[2, 4]).min(file.len() - at);
                 file[at..at + width].copy_from_slice(&turned[..width]);
             }
@@ -106,7 +111,9 @@ pub fn text(file: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
 /// Changes of elements at any depth: left out, doubled, moved, of another VR, tag, length or value, nested.
 /// In a file of another encoding than explicit VR little endian, bytes are changed.
 pub fn elements(file: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
-    let Some((front, mut all)) = tree::parse(&file) else { return bytes(file, dice) };
+    let Some((front, mut all)) = tree::parse(&file) else {
+        return bytes(file, dice);
+    };
     for _ in 0..=dice.below(3) {
         change(&mut all, dice);
     }
@@ -140,19 +147,26 @@ fn change(all: &mut Vec<Element>, dice: &mut Dice) {
             all.swap(at, to);
         }
         3 => {
-            let vrs: [&[u8; 2]; 12] =
-                [b"UN", b"OB", b"OW", b"DS", b"IS", b"SQ", b"US", b"FD", b"LO", b"AT", b"UI", b"??"];
+            let vrs: [&[u8; 2]; 12] = [
+                b"UN", b"OB", b"OW", b"DS", b"IS", b"SQ", b"US", b"FD", b"LO", b"AT", b"UI", b"??",
+            ];
             all[at].vr = *dice.pick(&vrs);
         }
         4 => {
-            all[at].claims = Some(dice.pick(&[0, 1, 2, 0xfffe, 0xffff, 0x7fff_fffe, u32::MAX - 1, u32::MAX]))
+            all[at].claims =
+                Some(dice.pick(&[0, 1, 2, 0xfffe, 0xffff, 0x7fff_fffe, u32::MAX - 1, u32::MAX]))
         }
         5 => {
             let deep = 1 + dice.below(40);
             for _ in 0..deep {
                 let inner = all[at].clone();
                 let body = Body::Items(vec![vec![inner]]);
-                all[at] = Element { tag: 0x0008_1140, vr: *b"SQ", body, claims: None };
+                all[at] = Element {
+                    tag: 0x0008_1140,
+                    vr: *b"SQ",
+                    body,
+                    claims: None,
+                };
             }
         }
         6 => {
@@ -169,14 +183,16 @@ fn value(body: &mut Body, dice: &mut Dice) {
             0 => *value = dice.pick(&WORDS).as_bytes().to_vec(),
             1 => {
                 // One of several values.
-                let mut words: Vec<Vec<u8>> = value.split(|b| *b == b'\\').map(<[u8]>::to_vec).collect();
+                let mut words: Vec<Vec<u8>> =
+                    value.split(|b| *b == b'\\').map(<[u8]>::to_vec).collect();
                 let at = dice.below(words.len());
                 words[at] = dice.pick(&WORDS).as_bytes().to_vec();
                 *value = words.join(&b'\\');
             }
             2 => {
-                *value =
-                    dice.pick(&[0u32, 1, 255, 65_535, u32::MAX]).to_le_bytes()[..dice.pick(&[2, 4])].to_vec()
+                *value = dice.pick(&[0u32, 1, 255, 65_535, u32::MAX]).to_le_bytes()
+                    [..dice.pick(&[2, 4])]
+                    .to_vec()
             }
             _ => *value = bytes(std::mem::take(value), dice),
         },

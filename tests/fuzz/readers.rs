@@ -19,24 +19,79 @@ pub struct Target {
 }
 
 pub const TARGETS: [Target; 13] = [
-    Target { name: "dicom", ending: "dcm", read: read_dicom },
-    Target { name: "png", ending: "png", read: read_picture },
-    Target { name: "tiff", ending: "tif", read: read_picture },
-    Target { name: "sidecar", ending: "toml", read: read_sidecar },
-    Target { name: "mha", ending: "mha", read: read_mha },
-    Target { name: "session", ending: "json", read: read_session },
-    Target { name: "plan", ending: "toml", read: read_plan },
-    Target { name: "machine", ending: "toml", read: read_machine },
-    Target { name: "goals", ending: "toml", read: read_goals },
-    Target { name: "tolerances", ending: "toml", read: read_tolerances },
-    Target { name: "hu", ending: "toml", read: read_hu },
-    Target { name: "measured", ending: "txt", read: read_measured },
-    Target { name: "tally", ending: "tally", read: read_tally },
+    Target {
+        name: "dicom",
+        ending: "dcm",
+        read: read_dicom,
+    },
+    Target {
+        name: "png",
+        ending: "png",
+        read: read_picture,
+    },
+    Target {
+        name: "tiff",
+        ending: "tif",
+        read: read_picture,
+    },
+    Target {
+        name: "sidecar",
+        ending: "toml",
+        read: read_sidecar,
+    },
+    Target {
+        name: "mha",
+        ending: "mha",
+        read: read_mha,
+    },
+    Target {
+        name: "session",
+        ending: "json",
+        read: read_session,
+    },
+    Target {
+        name: "plan",
+        ending: "toml",
+        read: read_plan,
+    },
+    Target {
+        name: "machine",
+        ending: "toml",
+        read: read_machine,
+    },
+    Target {
+        name: "goals",
+        ending: "toml",
+        read: read_goals,
+    },
+    Target {
+        name: "tolerances",
+        ending: "toml",
+        read: read_tolerances,
+    },
+    Target {
+        name: "hu",
+        ending: "toml",
+        read: read_hu,
+    },
+    Target {
+        name: "measured",
+        ending: "txt",
+        read: read_measured,
+    },
+    Target {
+        name: "tally",
+        ending: "tally",
+        read: read_tally,
+    },
 ];
 
 #[allow(dead_code, reason = "the targets of libFuzzer name theirs")]
 pub fn target(name: &str) -> &'static Target {
-    TARGETS.iter().find(|t| t.name == name).expect("a target's name")
+    TARGETS
+        .iter()
+        .find(|t| t.name == name)
+        .expect("a target's name")
 }
 
 // The reader's answer is ignored: it may refuse everything, with a message, but must return.

@@ -11,27 +11,47 @@ use dicom_dictionary_std::{tags, uids};
 use dicom_object::InMemDicomObject;
 use std::path::Path;
 use synthetic::{
-    Folder, arc, dose, fixed, item, numbers, object, plan, set, set_items, set_u16, set_words, slice,
-    structures,
+    Folder, arc, dose, fixed, item, numbers, object, plan, set, set_items, set_u16, set_words,
+    slice, structures,
 };
 
 /// Names and contents of DICOM files.
 pub fn dicom() -> Vec<(String, Vec<u8>)> {
     let mut rle = slice(1, 0.0, 5);
-    let stream: Vec<u8> = [2u32, 64, 71].into_iter().chain([0; 13]).flat_map(u32::to_le_bytes).collect();
+    let stream: Vec<u8> = [2u32, 64, 71]
+        .into_iter()
+        .chain([0; 13])
+        .flat_map(u32::to_le_bytes)
+        .collect();
     let stream = [&stream[..], &[5, 3, 3, 3, 3, 3, 3], &[0xfb, 0xed]].concat();
     let fragments = PixelFragmentSequence::new_fragments(vec![stream]);
-    rle.put(DataElement::new(tags::PIXEL_DATA, VR::OB, Value::PixelSequence(fragments)));
+    rle.put(DataElement::new(
+        tags::PIXEL_DATA,
+        VR::OB,
+        Value::PixelSequence(fragments),
+    ));
     let little = uids::EXPLICIT_VR_LITTLE_ENDIAN;
     let objects: [(&str, InMemDicomObject, &str); 12] = [
         ("ct", slice(1, 0.0, 5), little),
-        ("ct-implicit", slice(1, 0.0, 5), uids::IMPLICIT_VR_LITTLE_ENDIAN),
+        (
+            "ct-implicit",
+            slice(1, 0.0, 5),
+            uids::IMPLICIT_VR_LITTLE_ENDIAN,
+        ),
         ("ct-big", slice(1, 0.0, 5), "1.2.840.10008.1.2.2"),
-        ("ct-deflated", slice(1, 0.0, 5), uids::DEFLATED_EXPLICIT_VR_LITTLE_ENDIAN),
+        (
+            "ct-deflated",
+            slice(1, 0.0, 5),
+            uids::DEFLATED_EXPLICIT_VR_LITTLE_ENDIAN,
+        ),
         ("ct-rle", rle, uids::RLE_LOSSLESS),
         ("structures", structures(), little),
         ("plan", plan(vec![arc(), fixed("9", &[])]), little),
-        ("plan-implicit", plan(vec![fixed("9", &[])]), uids::IMPLICIT_VR_LITTLE_ENDIAN),
+        (
+            "plan-implicit",
+            plan(vec![fixed("9", &[])]),
+            uids::IMPLICIT_VR_LITTLE_ENDIAN,
+        ),
         ("dose-16", dose(16, &[0.0, 2.0, 4.0]), little),
         ("dose-32", dose(32, &[0.0, 2.0]), little),
         ("rtimage", radiograph(), little),
@@ -72,7 +92,11 @@ fn radiograph() -> InMemDicomObject {
         item(&[kind, (tags::LEAF_JAW_POSITIONS, VR::DS, "-50\\60")])
     };
     let mut exposure = item(&[(tags::KVP, VR::DS, "120")]);
-    set_items(&mut exposure, tags::BEAM_LIMITING_DEVICE_SEQUENCE, vec![jaw("X"), jaw("ASYMY")]);
+    set_items(
+        &mut exposure,
+        tags::BEAM_LIMITING_DEVICE_SEQUENCE,
+        vec![jaw("X"), jaw("ASYMY")],
+    );
     set_items(&mut o, tags::EXPOSURE_SEQUENCE, vec![exposure]);
     for (tag, value) in [
         (tags::SAMPLES_PER_PIXEL, 1),
@@ -96,8 +120,16 @@ fn registration() -> InMemDicomObject {
     let of = |frame: &str, rows: [f64; 16]| {
         let rows = numbers(&rows);
         let matrix = item(&[
-            (tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX_TYPE, VR::CS, "RIGID"),
-            (tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX, VR::DS, &rows),
+            (
+                tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX_TYPE,
+                VR::CS,
+                "RIGID",
+            ),
+            (
+                tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX,
+                VR::DS,
+                &rows,
+            ),
         ]);
         let mut step = item(&[]);
         set_items(&mut step, tags::MATRIX_SEQUENCE, vec![matrix]);
@@ -105,9 +137,17 @@ fn registration() -> InMemDicomObject {
         set_items(&mut of, tags::MATRIX_REGISTRATION_SEQUENCE, vec![step]);
         of
     };
-    let own = [1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0];
-    let turned = [0.0, -1.0, 0.0, 3.5, 1.0, 0.0, 0.0, -4.0, 0.0, 0.0, 1.0, 5.25, 0.0, 0.0, 0.0, 1.0];
-    set_items(&mut o, tags::REGISTRATION_SEQUENCE, vec![of(synthetic::FRAME, own), of("1.2.3.101", turned)]);
+    let own = [
+        1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0,
+    ];
+    let turned = [
+        0.0, -1.0, 0.0, 3.5, 1.0, 0.0, 0.0, -4.0, 0.0, 0.0, 1.0, 5.25, 0.0, 0.0, 0.0, 1.0,
+    ];
+    set_items(
+        &mut o,
+        tags::REGISTRATION_SEQUENCE,
+        vec![of(synthetic::FRAME, own), of("1.2.3.101", turned)],
+    );
     o
 }
 
@@ -119,7 +159,11 @@ fn png(colour: png::ColorType, depth: png::BitDepth, bytes: &[u8]) -> Vec<u8> {
     if colour == png::ColorType::Indexed {
         encoder.set_palette(vec![0, 10, 20, 255, 250, 240]);
     }
-    encoder.write_header().unwrap().write_image_data(bytes).unwrap();
+    encoder
+        .write_header()
+        .unwrap()
+        .write_image_data(bytes)
+        .unwrap();
     file
 }
 
@@ -127,10 +171,22 @@ fn pictures() -> Vec<(String, Vec<u8>)> {
     use png::{BitDepth, ColorType};
     let ramp: Vec<u8> = (0..96).map(|n| n * 2).collect();
     let mut all = vec![
-        ("png/grey.png".to_owned(), png(ColorType::Grayscale, BitDepth::Eight, &ramp[..12])),
-        ("png/grey-16.png".to_owned(), png(ColorType::Grayscale, BitDepth::Sixteen, &ramp[..24])),
-        ("png/rgba-16.png".to_owned(), png(ColorType::Rgba, BitDepth::Sixteen, &ramp)),
-        ("png/palette.png".to_owned(), png(ColorType::Indexed, BitDepth::One, &[0x50, 0xa0, 0xf0])),
+        (
+            "png/grey.png".to_owned(),
+            png(ColorType::Grayscale, BitDepth::Eight, &ramp[..12]),
+        ),
+        (
+            "png/grey-16.png".to_owned(),
+            png(ColorType::Grayscale, BitDepth::Sixteen, &ramp[..24]),
+        ),
+        (
+            "png/rgba-16.png".to_owned(),
+            png(ColorType::Rgba, BitDepth::Sixteen, &ramp),
+        ),
+        (
+            "png/palette.png".to_owned(),
+            png(ColorType::Indexed, BitDepth::One, &[0x50, 0xa0, 0xf0]),
+        ),
     ];
     use tiff::encoder::{Compression, TiffEncoder, colortype};
     for (name, compression) in [
@@ -140,9 +196,13 @@ fn pictures() -> Vec<(String, Vec<u8>)> {
         ("packbits", Compression::Packbits),
     ] {
         let mut file = std::io::Cursor::new(Vec::new());
-        let mut encoder = TiffEncoder::new(&mut file).unwrap().with_compression(compression);
+        let mut encoder = TiffEncoder::new(&mut file)
+            .unwrap()
+            .with_compression(compression);
         let words: Vec<u16> = (0..12).map(|n| n * 300).collect();
-        encoder.write_image::<colortype::Gray16>(4, 3, &words).unwrap();
+        encoder
+            .write_image::<colortype::Gray16>(4, 3, &words)
+            .unwrap();
         all.push((format!("tiff/{name}.tif"), file.into_inner()));
     }
     all
@@ -157,20 +217,33 @@ fn volumes() -> Vec<(String, Vec<u8>)> {
     std::io::Write::write_all(&mut squeezed, &voxels).unwrap();
     let compressed = [header.as_bytes(), &squeezed.finish().unwrap()].concat();
     let stored = header.replace("CompressedData = True", "CompressedData = False");
-    let double = stored
-        .replace("MET_SHORT", "MET_DOUBLE")
-        .replace("BinaryDataByteOrderMSB = False", "ElementByteOrderMSB = True");
+    let double = stored.replace("MET_SHORT", "MET_DOUBLE").replace(
+        "BinaryDataByteOrderMSB = False",
+        "ElementByteOrderMSB = True",
+    );
     let doubles: Vec<u8> = (0..12).flat_map(|n| f64::from(n).to_be_bytes()).collect();
     vec![
         ("mha/compressed.mha".to_owned(), compressed),
-        ("mha/stored.mha".to_owned(), [stored.as_bytes(), &voxels].concat()),
-        ("mha/double.mha".to_owned(), [double.as_bytes(), &doubles].concat()),
+        (
+            "mha/stored.mha".to_owned(),
+            [stored.as_bytes(), &voxels].concat(),
+        ),
+        (
+            "mha/double.mha".to_owned(),
+            [double.as_bytes(), &doubles].concat(),
+        ),
     ]
 }
 
 fn texts() -> Vec<(String, Vec<u8>)> {
-    let asset =
-        |path: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("assets").join(path)).unwrap();
+    let asset = |path: &str| {
+        std::fs::read(
+            Path::new(env!("CARGO_MANIFEST_DIR"))
+                .join("assets")
+                .join(path),
+        )
+        .unwrap()
+    };
     let mut case = demo::build("slab").unwrap();
     let loaded = case.structures.clone();
     let set = std::sync::Arc::make_mut(&mut case.structures);
@@ -188,20 +261,43 @@ fn texts() -> Vec<(String, Vec<u8>)> {
     let sidecar = "gantry_deg = 30.0\nisocentre_mm = [1.0, 2.0, 3.0]\nsad_mm = 1000.0\nsid_mm = 1500.0\n\
                    pixel_mm = [0.5, 0.5]\nfield_mm = [100.0, 80.0]\nbone_is_bright = false\nposition = \"FFS\"\n";
     vec![
-        ("session/slab.json".to_owned(), serde_json::to_vec_pretty(&session).unwrap()),
+        (
+            "session/slab.json".to_owned(),
+            serde_json::to_vec_pretty(&session).unwrap(),
+        ),
         ("sidecar/all.toml".to_owned(), sidecar.as_bytes().to_vec()),
-        ("machine/generic-6mv.toml".to_owned(), asset("machines/generic-6mv.toml")),
-        ("machine/point-6mv.toml".to_owned(), asset("machines/point-6mv.toml")),
-        ("tolerances/second-check.toml".to_owned(), asset("tolerances/second-check.toml")),
-        ("hu/truebeam-site.toml".to_owned(), asset("hu/truebeam-site.toml")),
-        ("plan/ap-water.toml".to_owned(), asset("plans/ap-water.toml")),
-        ("plan/steps-and-leaves.toml".to_owned(), asset("plans/steps-and-leaves.toml")),
+        (
+            "machine/generic-6mv.toml".to_owned(),
+            asset("machines/generic-6mv.toml"),
+        ),
+        (
+            "machine/point-6mv.toml".to_owned(),
+            asset("machines/point-6mv.toml"),
+        ),
+        (
+            "tolerances/second-check.toml".to_owned(),
+            asset("tolerances/second-check.toml"),
+        ),
+        (
+            "hu/truebeam-site.toml".to_owned(),
+            asset("hu/truebeam-site.toml"),
+        ),
+        (
+            "plan/ap-water.toml".to_owned(),
+            asset("plans/ap-water.toml"),
+        ),
+        (
+            "plan/steps-and-leaves.toml".to_owned(),
+            asset("plans/steps-and-leaves.toml"),
+        ),
     ]
 }
 
 /// Writes all seeds.
 pub fn write(corpus: &Path) {
-    let dicom = dicom().into_iter().map(|(name, bytes)| (format!("dicom/{name}"), bytes));
+    let dicom = dicom()
+        .into_iter()
+        .map(|(name, bytes)| (format!("dicom/{name}"), bytes));
     for (name, bytes) in dicom.chain(pictures()).chain(volumes()).chain(texts()) {
         let path = corpus.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -24,7 +24,9 @@ const UNDEFINED: u32 = u32::MAX;
 
 /// The header and the data set of a file of explicit VR little endian; `None` for others.
 pub fn parse(file: &[u8]) -> Option<(Vec<u8>, Vec<Element>)> {
-    let mut reader = Reader { rest: file.get(132..)? };
+    let mut reader = Reader {
+        rest: file.get(132..)?,
+    };
     let mut meta = 132;
     loop {
         let before = reader.rest.len();
@@ -75,12 +77,22 @@ impl<'a> Reader<'a> {
             (_, UNDEFINED) => Body::Fragments(self.fragments()?),
             _ => Body::Value(self.take(length as usize)?.to_vec()),
         };
-        Some(Element { tag, vr, body, claims: None })
+        Some(Element {
+            tag,
+            vr,
+            body,
+            claims: None,
+        })
     }
 
     fn items(&mut self, length: u32) -> Option<Vec<Vec<Element>>> {
-        let mut inside =
-            if length == UNDEFINED { None } else { Some(Reader { rest: self.take(length as usize)? }) };
+        let mut inside = if length == UNDEFINED {
+            None
+        } else {
+            Some(Reader {
+                rest: self.take(length as usize)?,
+            })
+        };
         let mut items = Vec::new();
         loop {
             let from = match &mut inside {
@@ -101,7 +113,9 @@ impl<'a> Reader<'a> {
                     items.push(item);
                 }
                 (ITEM, length) => {
-                    let mut of = Reader { rest: from.take(length as usize)? };
+                    let mut of = Reader {
+                        rest: from.take(length as usize)?,
+                    };
                     let mut item = Vec::new();
                     while !of.rest.is_empty() {
                         item.push(of.element()?);
@@ -151,7 +165,11 @@ pub fn write(elements: &[Element], explicit: bool, out: &mut Vec<u8>) {
                 true
             }
         };
-        let length = element.claims.unwrap_or(if undefined { UNDEFINED } else { body.len() as u32 });
+        let length = element.claims.unwrap_or(if undefined {
+            UNDEFINED
+        } else {
+            body.len() as u32
+        });
         if explicit {
             mark(element.tag, 0, out);
             out.truncate(out.len() - 4);
@@ -175,6 +193,9 @@ fn mark(tag: u32, length: u32, out: &mut Vec<u8>) {
 }
 
 fn is_long(vr: [u8; 2]) -> bool {
-    [*b"OB", *b"OW", *b"OF", *b"OD", *b"OL", *b"OV", *b"SQ", *b"UN", *b"UT", *b"UC", *b"UR", *b"SV", *b"UV"]
-        .contains(&vr)
+    [
+        *b"OB", *b"OW", *b"OF", *b"OD", *b"OL", *b"OV", *b"SQ", *b"UN", *b"UT", *b"UC", *b"UR",
+        *b"SV", *b"UV",
+    ]
+    .contains(&vr)
 }

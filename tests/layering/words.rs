@@ -7,12 +7,19 @@ use syn::visit::{self, Visit};
 
 /// Pronouns, prepositions and participles that name nothing by themselves.
 const PRONOUN_NAMES: [&str; 18] = [
-    "of", "own", "at", "all", "before", "whole", "found", "made", "now", "known", "given", "asked", "rest",
-    "here", "there", "beside", "most", "least",
+    "of", "own", "at", "all", "before", "whole", "found", "made", "now", "known", "given", "asked",
+    "rest", "here", "there", "beside", "most", "least",
 ];
 
 /// Phrases of comments that a native reader parses twice.
-const IDIOMS: [&str; 6] = ["that of", "those of", "asked for", "so many", "of its own", "of before"];
+const IDIOMS: [&str; 6] = [
+    "that of",
+    "those of",
+    "asked for",
+    "so many",
+    "of its own",
+    "of before",
+];
 
 /// Names of bindings and parameters that are a word of [`PRONOUN_NAMES`]. Goal: 3 of 1,000.
 const PRONOUN_BINDINGS: usize = 1_486;
@@ -41,7 +48,11 @@ impl Counts {
     fn add_file(&mut self, file: &str, text: &str) {
         let syntax = syn::parse_file(text).unwrap_or_else(|why| panic!("src/{file}: {why}"));
         self.visit_file(&syntax);
-        for line in text.lines().map(str::trim_start).filter(|line| !line.is_empty()) {
+        for line in text
+            .lines()
+            .map(str::trim_start)
+            .filter(|line| !line.is_empty())
+        {
             self.add_line(line);
         }
     }
@@ -57,21 +68,30 @@ impl Counts {
             self.reason_lines += 1;
         }
         let comment = comment.to_lowercase();
-        self.comment_idioms += IDIOMS.iter().map(|idiom| comment.matches(idiom).count()).sum::<usize>();
+        self.comment_idioms += IDIOMS
+            .iter()
+            .map(|idiom| comment.matches(idiom).count())
+            .sum::<usize>();
     }
 }
 
 impl<'ast> Visit<'ast> for Counts {
     fn visit_local(&mut self, local: &'ast syn::Local) {
         let is_named = matches!(local.pat, syn::Pat::Ident(_));
-        let is_closure = local.init.as_ref().is_some_and(|init| matches!(*init.expr, syn::Expr::Closure(_)));
+        let is_closure = local
+            .init
+            .as_ref()
+            .is_some_and(|init| matches!(*init.expr, syn::Expr::Closure(_)));
         self.local_closures += usize::from(is_named && is_closure);
         self.add_names(&local.pat);
         visit::visit_local(self, local);
     }
 
     fn visit_expr_closure(&mut self, closure: &'ast syn::ExprClosure) {
-        closure.inputs.iter().for_each(|parameter| self.add_names(parameter));
+        closure
+            .inputs
+            .iter()
+            .for_each(|parameter| self.add_names(parameter));
         visit::visit_expr_closure(self, closure);
     }
 
@@ -94,7 +114,11 @@ impl Counts {
         let mut names = Names::default();
         names.visit_pat(pattern);
         self.bindings += names.0.len();
-        self.pronoun_bindings += names.0.iter().filter(|name| PRONOUN_NAMES.contains(&name.as_str())).count();
+        self.pronoun_bindings += names
+            .0
+            .iter()
+            .filter(|name| PRONOUN_NAMES.contains(&name.as_str()))
+            .count();
     }
 }
 
@@ -129,11 +153,31 @@ fn names_and_comments_are_counted() {
 #[test]
 fn private_english_only_becomes_less() {
     let mut counts = Counts::default();
-    sources().iter().for_each(|(file, text)| counts.add_file(file, text));
-    let Counts { pronoun_bindings, local_closures, tuple_parameters, comment_idioms, reason_lines, .. } =
-        counts;
-    let found = [pronoun_bindings, local_closures, tuple_parameters, comment_idioms, reason_lines];
-    let allowed = [PRONOUN_BINDINGS, LOCAL_CLOSURES, TUPLE_PARAMETERS, COMMENT_IDIOMS, REASONS];
+    sources()
+        .iter()
+        .for_each(|(file, text)| counts.add_file(file, text));
+    let Counts {
+        pronoun_bindings,
+        local_closures,
+        tuple_parameters,
+        comment_idioms,
+        reason_lines,
+        ..
+    } = counts;
+    let found = [
+        pronoun_bindings,
+        local_closures,
+        tuple_parameters,
+        comment_idioms,
+        reason_lines,
+    ];
+    let allowed = [
+        PRONOUN_BINDINGS,
+        LOCAL_CLOSURES,
+        TUPLE_PARAMETERS,
+        COMMENT_IDIOMS,
+        REASONS,
+    ];
     assert_eq!(
         found, allowed,
         "pronoun names, local closures, tuple parameters, idioms and reasons, counted and written down; a count that moved towards \

@@ -16,7 +16,9 @@ const CT: &str = uids::CT_IMAGE_STORAGE;
 
 fn explicit(object: &InMemDicomObject) -> Vec<u8> {
     let mut bytes = Vec::new();
-    object.write_dataset_with_ts(&mut bytes, &EXPLICIT_VR_LITTLE_ENDIAN.erased()).unwrap();
+    object
+        .write_dataset_with_ts(&mut bytes, &EXPLICIT_VR_LITTLE_ENDIAN.erased())
+        .unwrap();
     bytes
 }
 
@@ -84,8 +86,16 @@ fn half_open_connections_shut_nobody_out() {
     let mut crowd: Vec<Raw> = (0..30).map(open).collect();
     echo(&served.call(), &GO_ON).unwrap();
     // Those that made way were told so, and an association that is open is not among them.
-    let cut_off = (0..).map(|n| served.event(n)).find(|event| matches!(event, Event::Broken { .. })).unwrap();
-    assert!(cut_off.to_string().contains("asked for nothing when others called"), "{cut_off}");
+    let cut_off = (0..)
+        .map(|n| served.event(n))
+        .find(|event| matches!(event, Event::Broken { .. }))
+        .unwrap();
+    assert!(
+        cut_off
+            .to_string()
+            .contains("asked for nothing when others called"),
+        "{cut_off}"
+    );
     let mut held = Raw::associated(served.address);
     crowd.extend((0..30).map(open));
     held.release();
@@ -109,7 +119,10 @@ fn garbage_is_no_pdu() {
             }));
             Raw::connect(served.address).bytes(&bytes);
             let event = served.event(told);
-            assert!(matches!(event, Event::Broken { begun: false, .. }), "{kind} {length}: {event}");
+            assert!(
+                matches!(event, Event::Broken { begun: false, .. }),
+                "{kind} {length}: {event}"
+            );
             told += 1;
         }
     }
@@ -135,7 +148,11 @@ fn sub_items_that_lie_are_refused() {
         Raw::connect(served.address).bytes(&bytes);
     }
     for n in 0..5 {
-        assert!(matches!(served.event(n), Event::Broken { .. }), "{}", served.event(n));
+        assert!(
+            matches!(served.event(n), Event::Broken { .. }),
+            "{}",
+            served.event(n)
+        );
     }
     served.broke(4, "");
 }
@@ -180,14 +197,20 @@ fn of_a_sender_that_dies_nothing_is_kept() {
     let (whole, large) = (explicit(&large_slice(1)), explicit(&large_slice(2)));
     let mut raw = Raw::associated(served.address);
     raw.store(CT, "1.2.3.300.1");
-    whole.chunks(16000).for_each(|part| raw.value(PDataValueType::Data, part, false));
+    whole
+        .chunks(16000)
+        .for_each(|part| raw.value(PDataValueType::Data, part, false));
     raw.value(PDataValueType::Data, &[], true);
     assert_eq!(raw.status(), 0);
     raw.store(CT, "1.2.3.300.2");
-    large[..100_000].chunks(16000).for_each(|part| raw.value(PDataValueType::Data, part, false));
+    large[..100_000]
+        .chunks(16000)
+        .for_each(|part| raw.value(PDataValueType::Data, part, false));
     drop(raw);
     served.broke(0, "closed the connection while an object was received");
-    let Event::Broken { begun, dropped, .. } = served.event(0) else { unreachable!() };
+    let Event::Broken { begun, dropped, .. } = served.event(0) else {
+        unreachable!()
+    };
     assert!(begun && dropped == 1);
 
     // The same by an abort between two objects, and by a release inside one.
@@ -210,7 +233,9 @@ fn an_object_beyond_the_limit_ends_its_association() {
     let mut raw = Raw::associated(served.address);
     raw.store(CT, "1.2.3.300.1");
     let bytes = explicit(&large_slice(1));
-    bytes.chunks(16000).for_each(|part| raw.value(PDataValueType::Data, part, false));
+    bytes
+        .chunks(16000)
+        .for_each(|part| raw.value(PDataValueType::Data, part, false));
     served.broke(0, "more than the 100.0 kB that are taken");
 }
 
@@ -226,14 +251,33 @@ fn faulty_objects_are_refused_one_by_one() {
     let served = Served::new("faulty");
     let good = explicit(&slice(1, 0.0, 0));
     let mut raw = Raw::associated(served.address);
-    for path in ["../1.2.3", "/tmp/1", "1..2", "", ".", "1.2.3\\4", "C:1", &"1.".repeat(40), "1.2.a"] {
+    for path in [
+        "../1.2.3",
+        "/tmp/1",
+        "1..2",
+        "",
+        ".",
+        "1.2.3\\4",
+        "C:1",
+        &"1.".repeat(40),
+        "1.2.a",
+    ] {
         assert_eq!(status_of(&mut raw, CT, path, &good), 0x0117, "'{path}'");
     }
     // A class that was not agreed on, an object that is another one, no DICOM, one that is cut short, one whose lengths lie.
-    assert_eq!(status_of(&mut raw, uids::MR_IMAGE_STORAGE, "1.2.3.300.1", &good), 0xa900);
+    assert_eq!(
+        status_of(&mut raw, uids::MR_IMAGE_STORAGE, "1.2.3.300.1", &good),
+        0xa900
+    );
     assert_eq!(status_of(&mut raw, CT, "1.2.3.300.2", &good), 0xa900);
-    assert_eq!(status_of(&mut raw, CT, "1.2.3.300.1", b"nothing of the kind"), 0xc000);
-    assert_eq!(status_of(&mut raw, CT, "1.2.3.300.1", &good[..good.len() - 2]), 0xc000);
+    assert_eq!(
+        status_of(&mut raw, CT, "1.2.3.300.1", b"nothing of the kind"),
+        0xc000
+    );
+    assert_eq!(
+        status_of(&mut raw, CT, "1.2.3.300.1", &good[..good.len() - 2]),
+        0xc000
+    );
     let mut lying = good.clone();
     let pixels = lying.len() - 16;
     lying[pixels..pixels + 4].copy_from_slice(&u32::MAX.wrapping_sub(1).to_le_bytes());
@@ -241,13 +285,25 @@ fn faulty_objects_are_refused_one_by_one() {
     // A good one among them is kept; again the same, and another under its UID.
     assert_eq!(status_of(&mut raw, CT, "1.2.3.300.1", &good), 0);
     assert_eq!(status_of(&mut raw, CT, "1.2.3.300.1", &good), 0);
-    assert_eq!(status_of(&mut raw, CT, "1.2.3.300.1", &explicit(&slice(1, 5.0, 0))), 0x0111);
+    assert_eq!(
+        status_of(&mut raw, CT, "1.2.3.300.1", &explicit(&slice(1, 5.0, 0))),
+        0x0111
+    );
     // What is not offered is answered too.
     raw.release();
-    let Event::Delivered(delivery) = served.event(0) else { panic!("{}", served.event(0)) };
+    let Event::Delivered(delivery) = served.event(0) else {
+        panic!("{}", served.event(0))
+    };
     assert_eq!((delivery.objects, delivery.refused), (2, 15));
-    assert!(delivery.refusals[0].contains("'../1.2.3'"), "{:?}", delivery.refusals);
-    assert_eq!(crate::peer::names(&delivery.folder.unwrap()), ["1.2.3.300.1.dcm"]);
+    assert!(
+        delivery.refusals[0].contains("'../1.2.3'"),
+        "{:?}",
+        delivery.refusals
+    );
+    assert_eq!(
+        crate::peer::names(&delivery.folder.unwrap()),
+        ["1.2.3.300.1.dcm"]
+    );
     assert_eq!(served.inbox().len(), 1);
     assert!(!served.folder.0.join("../1.2.3.dcm").exists());
 }
@@ -260,8 +316,13 @@ fn a_folder_that_takes_no_more_is_told_to_the_sender() {
     let good = explicit(&slice(1, 0.0, 0));
     assert_eq!(status_of(&mut raw, CT, "1.2.3.300.1", &good), 0xa700);
     raw.release();
-    let Event::Delivered(delivery) = served.event(0) else { panic!("{}", served.event(0)) };
-    assert!(delivery.folder.is_none() && delivery.refusals[0].contains("cannot be written"), "{delivery:?}");
+    let Event::Delivered(delivery) = served.event(0) else {
+        panic!("{}", served.event(0))
+    };
+    assert!(
+        delivery.folder.is_none() && delivery.refusals[0].contains("cannot be written"),
+        "{delivery:?}"
+    );
     // Once it is there again, the next association is served.
     std::fs::create_dir_all(&served.folder.0).unwrap();
     let mut raw = Raw::associated(served.address);
@@ -284,7 +345,9 @@ fn a_full_disk_is_told_to_the_sender() {
     }
     let mut raw = Raw::associated(served.address);
     raw.store(CT, "1.2.3.300.1");
-    explicit(&large_slice(1)).chunks(16000).for_each(|part| raw.value(PDataValueType::Data, part, false));
+    explicit(&large_slice(1))
+        .chunks(16000)
+        .for_each(|part| raw.value(PDataValueType::Data, part, false));
     raw.value(PDataValueType::Data, &[], true);
     let full = raw.status();
     // What there is space for is still taken.
@@ -292,7 +355,9 @@ fn a_full_disk_is_told_to_the_sender() {
     raw.release();
     let event = served.event(0);
     let inbox = served.inbox();
-    let _ = std::process::Command::new("umount").arg(&served.folder.0).status();
+    let _ = std::process::Command::new("umount")
+        .arg(&served.folder.0)
+        .status();
     assert_eq!((full, small), (0xa700, 0), "{event}");
     assert_eq!(inbox.len(), 1, "{inbox:?}");
 }
@@ -302,7 +367,10 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % most
     }
 
@@ -324,12 +392,19 @@ impl Dice {
 fn conversation() -> Vec<u8> {
     let request = Pdu::AssociationRQ(request("BEAMSIGHT", "TESTER"));
     let value = |value_type, data: Vec<u8>| Pdu::PData {
-        data: vec![PDataValue { presentation_context_id: 1, value_type, is_last: true, data }],
+        data: vec![PDataValue {
+            presentation_context_id: 1,
+            value_type,
+            is_last: true,
+            data,
+        }],
     };
     let command = value(PDataValueType::Command, store_command(CT, "1.2.3.300.1"));
     let object = value(PDataValueType::Data, explicit(&slice(1, 0.0, 0)));
     let mut bytes = Vec::new();
-    [request, command, object, Pdu::ReleaseRQ].iter().for_each(|pdu| write_pdu(&mut bytes, pdu).unwrap());
+    [request, command, object, Pdu::ReleaseRQ]
+        .iter()
+        .for_each(|pdu| write_pdu(&mut bytes, pdu).unwrap());
     bytes
 }
 
@@ -339,7 +414,11 @@ fn damaged_conversations_leave_whole_objects_or_nothing() {
     let served = Served::with("damaged", hasty);
     let (whole, mut dice) = (conversation(), Dice(1));
     for n in 0..CONVERSATIONS {
-        let bytes = if n == 0 { whole.clone() } else { dice.damaged(whole.clone()) };
+        let bytes = if n == 0 {
+            whole.clone()
+        } else {
+            dice.damaged(whole.clone())
+        };
         let mut raw = Raw::connect(served.address);
         raw.bytes(&bytes);
         raw.0.shutdown(std::net::Shutdown::Write).unwrap();
@@ -347,15 +426,29 @@ fn damaged_conversations_leave_whole_objects_or_nothing() {
         let _ = std::io::copy(&mut raw.0, &mut std::io::sink());
         served.event(n);
     }
-    let Event::Delivered(_) = served.event(0) else { panic!("{}", served.event(0)) };
-    let delivered = (0..CONVERSATIONS).filter(|n| matches!(served.event(*n), Event::Delivered(_))).count();
+    let Event::Delivered(_) = served.event(0) else {
+        panic!("{}", served.event(0))
+    };
+    let delivered = (0..CONVERSATIONS)
+        .filter(|n| matches!(served.event(*n), Event::Delivered(_)))
+        .count();
     let kept = crate::peer::files(&served.folder.0);
-    eprintln!("{delivered} of {CONVERSATIONS} conversations were delivered, {} objects kept", kept.len());
-    assert!(delivered < CONVERSATIONS && kept.len() <= delivered, "{delivered}");
+    eprintln!(
+        "{delivered} of {CONVERSATIONS} conversations were delivered, {} objects kept",
+        kept.len()
+    );
+    assert!(
+        delivered < CONVERSATIONS && kept.len() <= delivered,
+        "{delivered}"
+    );
     for (_, path) in kept {
         beamsight::dicom::transferable(&path).unwrap();
     }
-    assert!(served.inbox().iter().all(|name| !name.starts_with('.')), "{:?}", served.inbox());
+    assert!(
+        served.inbox().iter().all(|name| !name.starts_with('.')),
+        "{:?}",
+        served.inbox()
+    );
     echo(&served.call(), &GO_ON).unwrap();
 }
 
@@ -363,7 +456,14 @@ fn damaged_conversations_leave_whole_objects_or_nothing() {
 #[test]
 fn damaged_answers_are_errors() {
     let (whole, mut dice) = (encoded(&slice(1, 0.0, 0)), Dice(2));
-    assert_eq!(Identifier::read(whole.clone()).unwrap().text(tags::PATIENT_ID), "T1");
-    let read = (0..5000).filter(|_| Identifier::read(dice.damaged(whole.clone())).is_ok()).count();
+    assert_eq!(
+        Identifier::read(whole.clone())
+            .unwrap()
+            .text(tags::PATIENT_ID),
+        "T1"
+    );
+    let read = (0..5000)
+        .filter(|_| Identifier::read(dice.damaged(whole.clone())).is_ok())
+        .count();
     assert!(read > 0 && read < 5000, "{read}");
 }

@@ -7,8 +7,8 @@ use dicom_dictionary_std::{tags, uids};
 use dicom_object::InMemDicomObject;
 use dicom_transfer_syntax_registry::entries::IMPLICIT_VR_LITTLE_ENDIAN;
 use dicom_ul::pdu::{
-    AssociationRQ, PDataValue, PDataValueType, Pdu, PresentationContextProposed, UserVariableItem, read_pdu,
-    write_pdu,
+    AssociationRQ, PDataValue, PDataValueType, Pdu, PresentationContextProposed, UserVariableItem,
+    read_pdu, write_pdu,
 };
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -29,7 +29,12 @@ pub fn title(word: &str) -> AeTitle {
 }
 
 pub fn call(to: SocketAddr, called: &str, calling: &str) -> Call {
-    Call { to: to.to_string(), called: title(called), calling: title(calling), patience: Patience::default() }
+    Call {
+        to: to.to_string(),
+        called: title(called),
+        calling: title(calling),
+        patience: Patience::default(),
+    }
 }
 
 /// Waits for a condition.
@@ -62,13 +67,22 @@ impl Served {
         let receiver = Receiver::bind(options).unwrap();
         let address = receiver.address();
         assert!(address.ip().is_loopback());
-        let (events, stop) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let (events, stop) = (
+            Arc::new(Mutex::new(Vec::new())),
+            Arc::new(AtomicBool::new(false)),
+        );
         let (heard, ends) = (Arc::clone(&events), Arc::clone(&stop));
         let serve = move || {
             let told = |event: &Event| heard.lock().unwrap().push(event.clone());
             receiver.serve(Until::default(), &ends, &told).unwrap();
         };
-        Self { address, folder, events, stop, thread: Some(std::thread::spawn(serve)) }
+        Self {
+            address,
+            folder,
+            events,
+            stop,
+            thread: Some(std::thread::spawn(serve)),
+        }
     }
 
     pub fn call(&self) -> Call {
@@ -77,7 +91,9 @@ impl Served {
 
     /// The nth event, once it has happened.
     pub fn event(&self, n: usize) -> Event {
-        until("the listener told nothing", || self.events.lock().unwrap().len() > n);
+        until("the listener told nothing", || {
+            self.events.lock().unwrap().len() > n
+        });
         self.events.lock().unwrap()[n].clone()
     }
 
@@ -90,7 +106,10 @@ impl Served {
     pub fn broke(&self, n: usize, words: &str) {
         let event = self.event(n);
         assert!(matches!(event, Event::Broken { .. }), "{event}");
-        assert!(event.to_string().contains(words), "no '{words}' in: {event}");
+        assert!(
+            event.to_string().contains(words),
+            "no '{words}' in: {event}"
+        );
         assert_eq!(self.inbox(), Vec::<String>::new(), "nothing is left of it");
         echo(&self.call(), &GO_ON).unwrap();
     }
@@ -100,13 +119,18 @@ impl Drop for Served {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         let ended = self.thread.take().map(JoinHandle::join);
-        assert!(ended.is_none_or(|ended| ended.is_ok()) || std::thread::panicking(), "the listener panicked");
+        assert!(
+            ended.is_none_or(|ended| ended.is_ok()) || std::thread::panicking(),
+            "the listener panicked"
+        );
     }
 }
 
 pub fn names(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).unwrap();
-    let mut all: Vec<_> = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    let mut all: Vec<_> = entries
+        .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
     all.sort();
     all
 }
@@ -148,13 +172,22 @@ impl Raw {
     pub fn value(&mut self, value_type: PDataValueType, data: &[u8], is_last: bool) {
         let data = data.to_vec();
         self.pdu(&Pdu::PData {
-            data: vec![PDataValue { presentation_context_id: 1, value_type, is_last, data }],
+            data: vec![PDataValue {
+                presentation_context_id: 1,
+                value_type,
+                is_last,
+                data,
+            }],
         });
     }
 
     /// Begins to store an object of this class and UID.
     pub fn store(&mut self, class: &str, instance: &str) {
-        self.value(PDataValueType::Command, &store_command(class, instance), true);
+        self.value(
+            PDataValueType::Command,
+            &store_command(class, instance),
+            true,
+        );
     }
 
     /// The next PDU; `None` at the end of the connection.
@@ -169,10 +202,19 @@ impl Raw {
 
     /// The status of the next answer.
     pub fn status(&mut self) -> u16 {
-        let Some(Pdu::PData { data }) = self.read() else { panic!("no answer") };
-        let answer =
-            InMemDicomObject::read_dataset_with_ts(&data[0].data[..], &IMPLICIT_VR_LITTLE_ENDIAN.erased());
-        answer.unwrap().element(tags::STATUS).unwrap().to_int().unwrap()
+        let Some(Pdu::PData { data }) = self.read() else {
+            panic!("no answer")
+        };
+        let answer = InMemDicomObject::read_dataset_with_ts(
+            &data[0].data[..],
+            &IMPLICIT_VR_LITTLE_ENDIAN.erased(),
+        );
+        answer
+            .unwrap()
+            .element(tags::STATUS)
+            .unwrap()
+            .to_int()
+            .unwrap()
     }
 
     pub fn release(&mut self) {
@@ -214,14 +256,18 @@ pub fn store_command(class: &str, instance: &str) -> Vec<u8> {
 
 pub fn encoded(object: &InMemDicomObject) -> Vec<u8> {
     let mut bytes = Vec::new();
-    object.write_dataset_with_ts(&mut bytes, &IMPLICIT_VR_LITTLE_ENDIAN.erased()).unwrap();
+    object
+        .write_dataset_with_ts(&mut bytes, &IMPLICIT_VR_LITTLE_ENDIAN.erased())
+        .unwrap();
     bytes
 }
 
 /// A CT slice of half a megabyte: several PDUs of any peer.
 pub fn large_slice(number: u32) -> InMemDicomObject {
     let mut slice = slice(number, f64::from(number), 7);
-    let pixels: Vec<u16> = (0..512u32 * 512).map(|p| ((p * 31 + number * 7) % 4001) as u16).collect();
+    let pixels: Vec<u16> = (0..512u32 * 512)
+        .map(|p| ((p * 31 + number * 7) % 4001) as u16)
+        .collect();
     set_u16(&mut slice, tags::ROWS, 512);
     set_u16(&mut slice, tags::COLUMNS, 512);
     set_words(&mut slice, &pixels);
@@ -268,7 +314,11 @@ pub fn files(folder: &Path) -> Vec<(String, PathBuf)> {
         if path.is_dir() {
             all.extend(files(&path));
         } else if let Ok(object) = dicom_object::open_file(&path) {
-            let uid = object.element(tags::SOP_INSTANCE_UID).unwrap().to_str().unwrap();
+            let uid = object
+                .element(tags::SOP_INSTANCE_UID)
+                .unwrap()
+                .to_str()
+                .unwrap();
             all.push((uid.trim_end_matches(['\0', ' ']).to_owned(), path));
         }
     }
@@ -279,7 +329,8 @@ pub fn files(folder: &Path) -> Vec<(String, PathBuf)> {
 /// Two folders have the same objects, element by element: other programs may encode them in their own way.
 pub fn same_objects(a: &Path, b: &Path) {
     let (a, b) = (files(a), files(b));
-    let uids = |files: &[(String, PathBuf)]| files.iter().map(|(uid, _)| uid.clone()).collect::<Vec<_>>();
+    let uids =
+        |files: &[(String, PathBuf)]| files.iter().map(|(uid, _)| uid.clone()).collect::<Vec<_>>();
     assert_eq!(uids(&a), uids(&b));
     for ((uid, a), (_, b)) in a.iter().zip(&b) {
         let [a, b] = [a, b].map(|path| words(&dicom_object::open_file(path).unwrap().into_inner()));
@@ -293,7 +344,14 @@ fn words(object: &InMemDicomObject) -> Vec<(Tag, String)> {
     let value = |element: &dicom_object::mem::InMemElement| match element.items() {
         Some(items) => format!("{:?}", items.iter().map(words).collect::<Vec<_>>()),
         None if element.tag() == tags::PIXEL_DATA => format!("{:?}", element.to_bytes().unwrap()),
-        None => element.to_str().map(|text| text.trim().to_owned()).unwrap_or_default(),
+        None => element
+            .to_str()
+            .map(|text| text.trim().to_owned())
+            .unwrap_or_default(),
     };
-    object.iter().filter(|e| e.tag().element() != 0).map(|e| (e.tag(), value(e))).collect()
+    object
+        .iter()
+        .filter(|e| e.tag().element() != 0)
+        .map(|e| (e.tag(), value(e)))
+        .collect()
 }

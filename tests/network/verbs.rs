@@ -12,7 +12,10 @@ use std::process::{Child, Command, Output, Stdio};
 
 fn beamsight(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_beamsight"));
-    command.args(words).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+    command
+        .args(words)
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY");
     command
 }
 
@@ -39,9 +42,15 @@ impl Listening {
         let mut rest = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         rest.read_line(&mut line).unwrap();
-        let address = line.strip_prefix("listening on ").and_then(|l| l.split(' ').next());
+        let address = line
+            .strip_prefix("listening on ")
+            .and_then(|l| l.split(' ').next());
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-        Self { child, address, rest }
+        Self {
+            child,
+            address,
+            rest,
+        }
     }
 
     fn end(mut self) -> (Option<i32>, Value, String) {
@@ -54,7 +63,9 @@ impl Listening {
 
 #[cfg(unix)]
 fn interrupt(child: &Child) {
-    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    let status = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status();
     assert!(status.unwrap().success());
 }
 
@@ -63,17 +74,37 @@ fn a_folder_goes_from_send_to_receive() {
     let (study, inbox) = (study("verbs"), Folder::new("verbs-inbox"));
     let out = inbox.0.join("new");
     let listening = Listening::start(&["--out", out.to_str().unwrap(), "--once"]);
-    let to = ["--to", listening.address.as_str(), "--called", "BEAMSIGHT", "--json"];
-    let output = beamsight(&[&["send", "--echo"], &to[..]].concat()).output().unwrap();
-    assert!(output.status.success() && json_of(&output)["echo"] == true, "{output:?}");
+    let to = [
+        "--to",
+        listening.address.as_str(),
+        "--called",
+        "BEAMSIGHT",
+        "--json",
+    ];
+    let output = beamsight(&[&["send", "--echo"], &to[..]].concat())
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success() && json_of(&output)["echo"] == true,
+        "{output:?}"
+    );
     // An echo brings nothing: the listener goes on.
     let folder = study.0.to_str().unwrap();
-    let output = beamsight(&[&["send", folder, "--calling", "PHYSICS"], &to[..]].concat()).output().unwrap();
+    let output = beamsight(&[&["send", folder, "--calling", "PHYSICS"], &to[..]].concat())
+        .output()
+        .unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(json_of(&output)["sent"], 5);
     let (code, answer, told) = listening.end();
-    assert_eq!((code, &answer["objects"]), (Some(0), &Value::from(5)), "{told}");
-    assert!(told.contains("PHYSICS at 127.0.0.1 sent 5 objects, now in"), "{told}");
+    assert_eq!(
+        (code, &answer["objects"]),
+        (Some(0), &Value::from(5)),
+        "{told}"
+    );
+    assert!(
+        told.contains("PHYSICS at 127.0.0.1 sent 5 objects, now in"),
+        "{told}"
+    );
     same_objects(&study.0, &out);
     assert_eq!(names(&out).len(), 1);
 }
@@ -85,35 +116,122 @@ fn wrong_words_and_wrong_places_are_refused() {
     let code = |words: &[&str], said: &str| {
         let output = beamsight(words).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(error.contains(said) && !error.contains("panicked"), "{words:?}: {error}");
+        assert!(
+            error.contains(said) && !error.contains("panicked"),
+            "{words:?}: {error}"
+        );
         output.status.code()
     };
     // Beyond this machine only with a list.
-    assert_eq!(code(&["receive", "--out", out, "--bind", "0.0.0.0", "--port", "0"], "--allow"), Some(2));
-    assert_eq!(code(&["receive", "--out", out, "--ae", "SEVENTEEN LETTERS"], "1 to 16"), Some(2));
-    assert_eq!(code(&["send", "--to", "127.0.0.1:1", "--called", "X"], "PATH"), Some(2));
-    assert_eq!(code(&["find", "--from", "a:1", "--called", "X", "--get", out], "--patient"), Some(2));
-    assert_eq!(code(&["find", "--from", "a:1", "--called", "X", "--patient", "a\\b"], "backslash"), Some(2));
+    assert_eq!(
+        code(
+            &["receive", "--out", out, "--bind", "0.0.0.0", "--port", "0"],
+            "--allow"
+        ),
+        Some(2)
+    );
+    assert_eq!(
+        code(
+            &["receive", "--out", out, "--ae", "SEVENTEEN LETTERS"],
+            "1 to 16"
+        ),
+        Some(2)
+    );
+    assert_eq!(
+        code(&["send", "--to", "127.0.0.1:1", "--called", "X"], "PATH"),
+        Some(2)
+    );
+    assert_eq!(
+        code(
+            &["find", "--from", "a:1", "--called", "X", "--get", out],
+            "--patient"
+        ),
+        Some(2)
+    );
+    assert_eq!(
+        code(
+            &[
+                "find",
+                "--from",
+                "a:1",
+                "--called",
+                "X",
+                "--patient",
+                "a\\b"
+            ],
+            "backslash"
+        ),
+        Some(2)
+    );
     let of = |words: &[&'static str]| [&["find", "--from", "a:1", "--called", "X"], words].concat();
     for (words, said) in [
         (["--date", "2026-13-01"], "a range 2026-11-01..2026-11-27"),
-        (["--date", "2026-11-27..2026-11-01"], "ends before it begins"),
+        (
+            ["--date", "2026-11-27..2026-11-01"],
+            "ends before it begins",
+        ),
         (["--name", "a\\b"], "backslash"),
     ] {
         assert_eq!(code(&of(&words), said), Some(2));
     }
-    assert_eq!(code(&of(&["--name", "Doe", "--study", "1.2"]), "cannot be used with"), Some(2));
-    assert_eq!(code(&["send", out, "--to", "127.0.0.1:1", "--called", "X"], "no DICOM objects"), Some(1));
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    assert_eq!(code(&["send", "--echo", "--to", &closed, "--called", "X"], "cannot reach X at"), Some(1));
-    assert_eq!(code(&["receive", "--out", &format!("{out}/no/where")], "cannot make the folder"), Some(1));
+    assert_eq!(
+        code(
+            &of(&["--name", "Doe", "--study", "1.2"]),
+            "cannot be used with"
+        ),
+        Some(2)
+    );
+    assert_eq!(
+        code(
+            &["send", out, "--to", "127.0.0.1:1", "--called", "X"],
+            "no DICOM objects"
+        ),
+        Some(1)
+    );
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .to_string();
+    assert_eq!(
+        code(
+            &["send", "--echo", "--to", &closed, "--called", "X"],
+            "cannot reach X at"
+        ),
+        Some(1)
+    );
+    assert_eq!(
+        code(
+            &["receive", "--out", &format!("{out}/no/where")],
+            "cannot make the folder"
+        ),
+        Some(1)
+    );
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    assert_eq!(code(&["receive", "--out", out, "--port", &port], "cannot listen on"), Some(1));
+    assert_eq!(
+        code(
+            &["receive", "--out", out, "--port", &port],
+            "cannot listen on"
+        ),
+        Some(1)
+    );
     let served = Served::new("no-queries");
     let from = served.address.to_string();
-    assert_eq!(code(&["find", "--from", &from, "--called", "BEAMSIGHT"], "does not offer queries"), Some(1));
-    assert_eq!(code(&["find", "--from", &from, "--called", "OTHER"], "called AE title"), Some(1));
+    assert_eq!(
+        code(
+            &["find", "--from", &from, "--called", "BEAMSIGHT"],
+            "does not offer queries"
+        ),
+        Some(1)
+    );
+    assert_eq!(
+        code(
+            &["find", "--from", &from, "--called", "OTHER"],
+            "called AE title"
+        ),
+        Some(1)
+    );
 }
 
 #[test]
@@ -123,15 +241,32 @@ fn what_cannot_be_sent_is_exit_1_and_named() {
     std::fs::write(study.0.join("cut.dcm"), &bytes[..bytes.len() / 2]).unwrap();
     std::fs::write(study.0.join("notes.txt"), "of another format").unwrap();
     let to = served.address.to_string();
-    let words = ["send", study.0.to_str().unwrap(), "--to", &to, "--called", "BEAMSIGHT", "--json"];
+    let words = [
+        "send",
+        study.0.to_str().unwrap(),
+        "--to",
+        &to,
+        "--called",
+        "BEAMSIGHT",
+        "--json",
+    ];
     let output = beamsight(&words).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let answer = json_of(&output);
-    assert_eq!((&answer["sent"], &answer["faulty"][0]["file"]), (&Value::from(5), &Value::from("cut.dcm")));
+    assert_eq!(
+        (&answer["sent"], &answer["faulty"][0]["file"]),
+        (&Value::from(5), &Value::from("cut.dcm"))
+    );
     assert_eq!(answer["passed_over"][0]["file"], "notes.txt");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(told.contains("passed over: notes.txt: it is not a DICOM file"), "{told}");
-    assert!(told.contains("5 of 6 objects sent") && told.contains("1 passed over"), "{told}");
+    assert!(
+        told.contains("passed over: notes.txt: it is not a DICOM file"),
+        "{told}"
+    );
+    assert!(
+        told.contains("5 of 6 objects sent") && told.contains("1 passed over"),
+        "{told}"
+    );
     served.event(1);
     assert_eq!(files(&served.folder.0).len(), 5);
 }
@@ -146,7 +281,11 @@ fn ctrl_c_ends_a_listener_in_order() {
     interrupt(&listening.child);
     assert!(matches!(open.read(), Some(Pdu::AbortRQ { .. })));
     let (code, answer, told) = listening.end();
-    assert_eq!((code, &answer["objects"]), (Some(0), &Value::from(0)), "{told}");
+    assert_eq!(
+        (code, &answer["objects"]),
+        (Some(0), &Value::from(0)),
+        "{told}"
+    );
     assert!(names(&inbox.0).is_empty());
 }
 
@@ -176,7 +315,9 @@ fn what_a_killed_listener_leaves_goes_with_the_next_one() {
     next.child.kill().unwrap();
     next.child.wait().unwrap();
     drop(of_living);
-    until("the living one's is there still", || names(&inbox.0).is_empty());
+    until("the living one's is there still", || {
+        names(&inbox.0).is_empty()
+    });
     let mut living = living;
     living.child.kill().unwrap();
     living.child.wait().unwrap();
@@ -189,8 +330,20 @@ fn ctrl_c_aborts_what_is_sent() {
     let study = study("ctrl-c");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let to = listener.local_addr().unwrap().to_string();
-    let words = ["send", study.0.to_str().unwrap(), "--to", &to, "--called", "DEAF", "--json"];
-    let child = beamsight(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let words = [
+        "send",
+        study.0.to_str().unwrap(),
+        "--to",
+        &to,
+        "--called",
+        "DEAF",
+        "--json",
+    ];
+    let child = beamsight(&words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
     let scp = || {
         ServerAssociationOptions::new()
             .accept_any()
@@ -215,5 +368,9 @@ fn ctrl_c_aborts_what_is_sent() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let answer = json_of(&output);
-    assert_eq!((&answer["sent"], &answer["error"]), (&Value::from(0), &Value::from("stopped")), "{answer}");
+    assert_eq!(
+        (&answer["sent"], &answer["error"]),
+        (&Value::from(0), &Value::from("stopped")),
+        "{answer}"
+    );
 }

@@ -112,7 +112,10 @@ fn names_that_are_not_utf8_are_listed_and_open() {
     std::fs::create_dir(&odd).expect("a folder");
     std::fs::copy(&case, odd.join("ct.mha")).expect("a copy");
     let state = fresh("not_utf8_state");
-    let mut w = without_dialogs(Options { state_folder: Some(state), ..Options::default() });
+    let mut w = without_dialogs(Options {
+        state_folder: Some(state),
+        ..Options::default()
+    });
     ask(&mut w, FileAction::OpenFile);
     go(&mut w, &outer);
     see(&mut w, "f?lder");
@@ -121,10 +124,17 @@ fn names_that_are_not_utf8_are_listed_and_open() {
     see(&mut w, "ct.mha");
     find(&mut w, "ct");
     w.key_press(Key::Enter);
-    until(&mut w, "case", |app: &App| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app: &App| {
+        app.state.is_loaded() && app.is_settled()
+    });
     // A name that a session cannot store gives a notice, once there is work to save.
     w.state_mut().command(Command::AddPlan);
-    until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("not UTF-8")));
+    until(&mut w, "notice", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.contains("not UTF-8"))
+    });
 }
 
 #[test]
@@ -150,10 +160,18 @@ fn thousands_of_files_are_sifted_by_what_is_asked_and_what_is_typed() {
     ask(&mut w, FileAction::OpenHuTable);
     see(&mut w, "b.toml");
     assert!(w.query_by_label("A.TOML").is_some() && w.query_by_label("zzz").is_some());
-    assert!(w.query_by_label_contains(".dcm").is_none() && w.query_by_label_contains("hidden").is_none());
+    assert!(
+        w.query_by_label_contains(".dcm").is_none()
+            && w.query_by_label_contains("hidden").is_none()
+    );
     // A missing folder gives a notice.
     go(&mut w, Path::new("/no/such/folder"));
-    until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("/no/such/folder")));
+    until(&mut w, "notice", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.contains("/no/such/folder"))
+    });
 }
 
 #[test]
@@ -161,12 +179,17 @@ fn a_file_that_is_there_is_not_replaced_without_a_word() {
     let outer = fresh("browsed_saves");
     std::fs::write(outer.join("plan.toml"), "mine").expect("a file");
     let mut w = without_dialogs(small_case("browsed_saves_case"));
-    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     ask(&mut w, FileAction::SavePlan);
     go(&mut w, &outer);
     see(&mut w, "plan.toml");
     let proposed = w.get_by_label("File name").value().expect("a name");
-    assert!(proposed.starts_with("cube_Test_20") && proposed.ends_with(".toml"), "{proposed}");
+    assert!(
+        proposed.starts_with("cube_Test_20") && proposed.ends_with(".toml"),
+        "{proposed}"
+    );
     // Without its ending it is the same file.
     w.get_by_label("File name").focus();
     w.run_steps(2);
@@ -176,10 +199,22 @@ fn a_file_that_is_there_is_not_replaced_without_a_word() {
     w.get_by_label("Save here").click();
     until(&mut w, "question", |app| !app.state.replacing.is_empty());
     assert!(w.query_by_label_contains("is there already").is_some());
-    assert_eq!(std::fs::read_to_string(outer.join("plan.toml")).expect("a file"), "mine");
+    assert_eq!(
+        std::fs::read_to_string(outer.join("plan.toml")).expect("a file"),
+        "mine"
+    );
     w.get_by_label("Replace").click();
-    until(&mut w, "saved plan", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
-    assert!(std::fs::read_to_string(outer.join("plan.toml")).expect("a file").contains("gantry"));
+    until(&mut w, "saved plan", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.starts_with("Saved"))
+    });
+    assert!(
+        std::fs::read_to_string(outer.join("plan.toml"))
+            .expect("a file")
+            .contains("gantry")
+    );
 }
 
 #[test]
@@ -206,7 +241,9 @@ fn a_typed_path_counts_by_the_buttons_and_files_that_cannot_be_opened_are_not_li
     };
     type_path(&mut w, &case);
     w.get_by_label("Open this").click();
-    until(&mut w, "case", |app: &App| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app: &App| {
+        app.state.is_loaded() && app.is_settled()
+    });
     // A folder that is typed is where a file is saved.
     ask(&mut w, FileAction::SaveSession);
     type_path(&mut w, &outer);
@@ -216,5 +253,7 @@ fn a_typed_path_counts_by_the_buttons_and_files_that_cannot_be_opened_are_not_li
     w.get_by_label("File name").type_text("typed");
     w.run_steps(2);
     w.get_by_label("Save here").click();
-    until(&mut w, "session", |app| app.is_settled() && outer.join("typed.json").is_file());
+    until(&mut w, "session", |app| {
+        app.is_settled() && outer.join("typed.json").is_file()
+    });
 }

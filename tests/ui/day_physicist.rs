@@ -61,8 +61,19 @@ fn import(w: &mut Window, folder: &Path) {
     fill_in(w, "Path to open", folder.to_str().expect("UTF-8"));
     until(w, "case", |app| app.state.is_loaded() && app.is_settled());
     let case = w.state().state.case();
-    assert_eq!((case.plans.len(), case.plans[0].beams.len(), case.doses.len()), (1, 2, 3));
-    assert!(case.doses.iter().all(|dose| dose.status == DoseStatus::Imported));
+    assert_eq!(
+        (
+            case.plans.len(),
+            case.plans[0].beams.len(),
+            case.doses.len()
+        ),
+        (1, 2, 3)
+    );
+    assert!(
+        case.doses
+            .iter()
+            .all(|dose| dose.status == DoseStatus::Imported)
+    );
     picture(w, "1-import");
 }
 
@@ -72,7 +83,11 @@ fn check(w: &mut Window, report: &Path) {
     until(w, "machines", |app| app.state.check_to_ask().is_ok());
     click(w, "Run the check");
     until(w, "answer", |app| app.state.second_check.running.is_none());
-    assert!(w.query_by_label("Within tolerance").is_some(), "{}", said(w));
+    assert!(
+        w.query_by_label("Within tolerance").is_some(),
+        "{}",
+        said(w)
+    );
     picture(w, "2-check");
     click(w, "Save report as PDF…");
     until(w, "report", |app| report.exists() && app.is_settled());
@@ -84,12 +99,18 @@ fn check(w: &mut Window, report: &Path) {
 fn gamma(w: &mut Window, report: &Path) {
     click(w, "Compare");
     let sources = w.state().state.results.sources(w.state().state.case(), 0);
-    let imported = sources.iter().find(|(.., status)| *status == Some(DoseStatus::Imported)).expect("a dose");
+    let imported = sources
+        .iter()
+        .find(|(.., status)| *status == Some(DoseStatus::Imported))
+        .expect("a dose");
     let (label, computed) = (imported.1.clone(), "Plan Elsewhere".to_owned());
     for (side, label) in [("Dose A", label), ("Dose B", computed)] {
         click(w, side);
         let entry = format!("{label}  (");
-        w.get_all_by_label_contains(&entry).last().expect("an entry").click();
+        w.get_all_by_label_contains(&entry)
+            .last()
+            .expect("an entry")
+            .click();
         w.run_steps(4);
     }
     let passes = |app: &App| {
@@ -100,7 +121,8 @@ fn gamma(w: &mut Window, report: &Path) {
     let same = passes(w.state()).expect("a rate");
     assert!(same > 99.5, "{same}: {}", said(w));
     write_to(w, "Path of the report", report, "Write report");
-    let figures: Value = serde_json::from_slice(&fs::read(report).expect("a report")).expect("JSON");
+    let figures: Value =
+        serde_json::from_slice(&fs::read(report).expect("a report")).expect("JSON");
     let said = &figures["gamma"]["criteria"][0]["pass_rate_percent"];
     assert_eq!(said.as_f64(), Some(same), "{figures}");
     picture(w, "3-gamma");
@@ -109,7 +131,10 @@ fn gamma(w: &mut Window, report: &Path) {
     for (beam, mu) in [("AP", "110"), ("Left", "88")] {
         select(w, beam);
         let field = |w: &mut Window, act: fn(&Node<'_>, &str)| {
-            act(&w.get_by_role_and_label(Role::SpinButton, "Monitor units"), mu);
+            act(
+                &w.get_by_role_and_label(Role::SpinButton, "Monitor units"),
+                mu,
+            );
             w.run_steps(2);
         };
         field(w, |field, _| field.focus());
@@ -126,7 +151,10 @@ fn gamma(w: &mut Window, report: &Path) {
     until(w, "gamma of more", |app| {
         app.is_settled() && passes(app).is_some() && times(app).is_some_and(|times| times > 1.05)
     });
-    let (rate, times) = (passes(w.state()).expect("a rate"), times(w.state()).expect("maxima"));
+    let (rate, times) = (
+        passes(w.state()).expect("a rate"),
+        times(w.state()).expect("maxima"),
+    );
     assert!((times - 1.1).abs() < 0.01 && rate < 90.0, "{times} {rate}");
     click(w, "Plan");
     (0..2).for_each(|_| click(w, "Undo"));
@@ -136,9 +164,13 @@ fn gamma(w: &mut Window, report: &Path) {
 fn register(w: &mut Window, out: &Path) {
     click(w, "Register");
     click(w, "Make up a pair to try it");
-    until(w, "pair", |app| app.state.register.images().len() == 2 && app.state.metric_value().is_some());
+    until(w, "pair", |app| {
+        app.state.register.images().len() == 2 && app.state.metric_value().is_some()
+    });
     click(w, "Find pose");
-    until(w, "end of the search", |app| matches!(app.state.register.search(), Search::Ended(_)));
+    until(w, "end of the search", |app| {
+        matches!(app.state.register.search(), Search::Ended(_))
+    });
     picture(w, "4-register");
     click(w, "Accept");
     let hidden = w.state().state.register.hidden().expect("a made-up pair");
@@ -161,12 +193,19 @@ fn commission(w: &mut Window, machine: &Path, points: &Path) {
     // As coarse as the data are; fewer numbers take fewer doses.
     fit.chosen.settings = SETTINGS;
     let fitted = [Parameter::SpectrumSlope, Parameter::FocalX];
-    fit.chosen.fixed = Parameter::ALL.into_iter().filter(|p| !fitted.contains(p)).collect();
+    fit.chosen.fixed = Parameter::ALL
+        .into_iter()
+        .filter(|p| !fitted.contains(p))
+        .collect();
     for (button, count) in [("Add depth doses", 1), ("Add profiles", 1)] {
         click(w, button);
         until(w, "file", |app| {
             let files = &app.state.machine_fit.chosen.files;
-            let list = if button == "Add profiles" { &files.profiles } else { &files.pdd };
+            let list = if button == "Add profiles" {
+                &files.profiles
+            } else {
+                &files.pdd
+            };
             list.len() == count
         });
     }
@@ -179,7 +218,11 @@ fn commission(w: &mut Window, machine: &Path, points: &Path) {
     click(w, "Save machine…");
     until(w, "machine", |app| machine.exists() && app.is_settled());
     let read = Machine::resolve(machine.to_str().expect("UTF-8")).expect("a machine");
-    assert!((read.focal_sigma_mm[0] - 1.8).abs() < 0.3, "{:?}", read.focal_sigma_mm);
+    assert!(
+        (read.focal_sigma_mm[0] - 1.8).abs() < 0.3,
+        "{:?}",
+        read.focal_sigma_mm
+    );
     click(w, "Report of the comparison");
     until(w, "points", |app| points.exists() && app.is_settled());
     click(w, "Close window");
@@ -188,7 +231,9 @@ fn commission(w: &mut Window, machine: &Path, points: &Path) {
 fn report(w: &mut Window, out: &Path) {
     click(w, "Plan");
     select(w, "Elsewhere");
-    until(w, "dose", |app| app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled());
+    until(w, "dose", |app| {
+        app.state.results.shown_status() == Some(DoseStatus::Final) && app.is_settled()
+    });
     click(w, "Report…");
     until(w, "report", |app| out.exists() && app.is_settled());
     assert!(fs::read(out).expect("a report").starts_with(b"%PDF-"));
@@ -202,9 +247,20 @@ fn from_an_import_to_a_report() {
     let base = folder("day_physicist");
     let came = from_elsewhere(&base);
     let [pdd, profile] = measured(&base);
-    let written = ["check.pdf", "gamma.json", "reg.dcm", "my.toml", "points.csv", "plan.pdf"];
-    let [check_pdf, gamma_json, reg, machine, points, plan_pdf] = written.map(|name| base.join(name));
-    let mut w = window(Options { state_folder: Some(base.join("state")), ..Options::default() });
+    let written = [
+        "check.pdf",
+        "gamma.json",
+        "reg.dcm",
+        "my.toml",
+        "points.csv",
+        "plan.pdf",
+    ];
+    let [check_pdf, gamma_json, reg, machine, points, plan_pdf] =
+        written.map(|name| base.join(name));
+    let mut w = window(Options {
+        state_folder: Some(base.join("state")),
+        ..Options::default()
+    });
     w.set_size(vec2(1600.0, 1000.0));
     w.run_steps(4);
     let picks = [&check_pdf, &machine, &points, &plan_pdf].map(PathBuf::clone);

@@ -20,7 +20,9 @@ const VOXEL_MM: f64 = 5.0;
 /// The small case with a PTV without contours, and the brush in the hand.
 fn with_ptv(name: &str) -> Window {
     let mut w = window(small_case(name));
-    until(&mut w, "case", |app| app.state.is_loaded() && app.state.case().structures.by_number(1).is_some());
+    until(&mut w, "case", |app| {
+        app.state.is_loaded() && app.state.case().structures.by_number(1).is_some()
+    });
     add(&mut w, "PTV");
     assert_eq!(w.state().state.drawing.tool, Some(Tool::Brush));
     w
@@ -77,7 +79,12 @@ fn area_mm2(structure: &Structure) -> f64 {
     let areas = structure.contours.iter().map(|c| {
         let points = &c.points_mm;
         let next = points.iter().cycle().skip(1);
-        0.5 * points.iter().zip(next).map(|(a, b)| a.x * b.y - a.y * b.x).sum::<f64>().abs()
+        0.5 * points
+            .iter()
+            .zip(next)
+            .map(|(a, b)| a.x * b.y - a.y * b.x)
+            .sum::<f64>()
+            .abs()
     });
     let areas: Vec<f64> = areas.collect();
     let largest = areas.iter().copied().fold(0.0, f64::max);
@@ -91,7 +98,11 @@ fn near(got: f64, want: f64, share: f64) {
 #[test]
 fn a_click_of_the_brush_is_a_disc_with_a_volume_and_a_dvh() {
     let mut w = with_ptv("drawing_disc");
-    assert_eq!(w.state().state.results.volume_cm3(2), None, "without contours there is no volume");
+    assert_eq!(
+        w.state().state.results.volume_cm3(2),
+        None,
+        "without contours there is no volume"
+    );
     w.get_by_label("no contours: no volume, no dose");
     click(&mut w, "Axial", [3.0, -2.0]);
     assert_eq!(ptv(w.state()).contours.len(), 1);
@@ -99,7 +110,9 @@ fn a_click_of_the_brush_is_a_disc_with_a_volume_and_a_dvh() {
     let points = &ptv(w.state()).contours[0].points_mm;
     let middle = points.iter().copied().sum::<DVec3>() / points.len() as f64;
     assert!(middle.x > 2.0 && middle.y < -1.0, "{middle}");
-    until(&mut w, "DVH", |app| app.is_settled() && app.state.results.dvh(2).is_some());
+    until(&mut w, "DVH", |app| {
+        app.is_settled() && app.state.results.dvh(2).is_some()
+    });
     let cm3 = w.state().state.results.volume_cm3(2).expect("a volume");
     near(cm3, PI * 100.0 * VOXEL_MM / 1000.0, 0.01);
     // Erased to nothing, no figure stands.
@@ -109,12 +122,18 @@ fn a_click_of_the_brush_is_a_disc_with_a_volume_and_a_dvh() {
     click(&mut w, "Axial", [0.0, 0.0]);
     assert!(ptv(w.state()).contours.is_empty());
     until(&mut w, "end", App::is_settled);
-    assert!(w.state().state.results.dvh(2).is_none() && w.state().state.results.volume_cm3(2).is_none());
+    assert!(
+        w.state().state.results.dvh(2).is_none() && w.state().state.results.volume_cm3(2).is_none()
+    );
 }
 
 /// The right end of the selected structure's outlines in a view, as they are drawn in the last frame, points.
 fn drawn_to(w: &Window, rect: Rect) -> f32 {
-    let shapes = w.output().shapes.iter().filter(|s| rect.contains_rect(s.clip_rect.shrink(1.0)));
+    let shapes = w
+        .output()
+        .shapes
+        .iter()
+        .filter(|s| rect.contains_rect(s.clip_rect.shrink(1.0)));
     let outlines = shapes.filter_map(|s| match &s.shape {
         eframe::egui::Shape::Path(path) if path.closed && path.stroke.width > 2.0 => {
             Some(path.visual_bounding_rect().max.x)
@@ -196,7 +215,9 @@ fn the_sphere_brush_draws_a_ball_in_every_view() {
         w.run_steps(2);
         draw(&mut w, DrawAction::Diameter(36.0));
         click(&mut w, name, [1.0, 2.0]);
-        until(&mut w, "volume", |app| app.state.results.volume_cm3(2).is_some());
+        until(&mut w, "volume", |app| {
+            app.state.results.volume_cm3(2).is_some()
+        });
         let cm3 = w.state().state.results.volume_cm3(2).expect("a volume");
         near(cm3, 4.0 / 3.0 * PI * 1.8_f64.powi(3), 0.03);
     }
@@ -209,13 +230,22 @@ fn the_brush_draws_a_slab_of_one_pixel_on_sagittal_and_coronal_planes() {
         let mut w = with_ptv("drawing_across");
         click(&mut w, name, [0.0, 0.0]);
         let structure = ptv(w.state());
-        assert!(structure.contours.len() >= 4, "{name}: {}", structure.contours.len());
+        assert!(
+            structure.contours.len() >= 4,
+            "{name}: {}",
+            structure.contours.len()
+        );
         for contour in &structure.contours {
             let along = contour.points_mm.iter().map(|p| p.dot(across));
             let (low, high) = along.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
-            assert!((high - low - VOXEL_MM).abs() < 1e-6, "{name}: {low} to {high}");
+            assert!(
+                (high - low - VOXEL_MM).abs() < 1e-6,
+                "{name}: {low} to {high}"
+            );
         }
-        until(&mut w, "volume", |app| app.state.results.volume_cm3(2).is_some());
+        until(&mut w, "volume", |app| {
+            app.state.results.volume_cm3(2).is_some()
+        });
         let cm3 = w.state().state.results.volume_cm3(2).expect("a volume");
         near(cm3, PI * 100.0 * VOXEL_MM / 1000.0, 0.08);
     }
@@ -227,7 +257,13 @@ fn a_polygon_is_clicked_closed_dropped_and_taken_back() {
     w.key_press(Key::G);
     w.run_steps(2);
     assert_eq!(w.state().state.drawing.tool, Some(Tool::Polygon));
-    for corner in [[-10.0, -10.0], [10.0, -10.0], [10.0, 10.0], [-10.0, 10.0], [0.0, 0.0]] {
+    for corner in [
+        [-10.0, -10.0],
+        [10.0, -10.0],
+        [10.0, 10.0],
+        [-10.0, 10.0],
+        [0.0, 0.0],
+    ] {
         click(&mut w, "Axial", corner);
     }
     w.key_press(Key::Backspace);
@@ -252,8 +288,10 @@ fn a_freehand_line_is_closed_where_it_ends() {
     let mut w = with_ptv("drawing_freehand");
     w.get_by_label("Freehand").click();
     w.run_steps(2);
-    let round: Vec<[f32; 2]> =
-        (0..60).map(|n| (n as f32 * 6.0).to_radians().sin_cos()).map(|(s, c)| [12.0 * c, 12.0 * s]).collect();
+    let round: Vec<[f32; 2]> = (0..60)
+        .map(|n| (n as f32 * 6.0).to_radians().sin_cos())
+        .map(|(s, c)| [12.0 * c, 12.0 * s])
+        .collect();
     stroke(&mut w, "Axial", &round);
     near(area_mm2(ptv(w.state())), PI * 144.0, 0.03);
     // In the sagittal view it is one pixel thick: nothing changes on other columns, and a step is undone at once.
@@ -261,7 +299,9 @@ fn a_freehand_line_is_closed_where_it_ends() {
     w.run_steps(2);
     assert!(ptv(w.state()).contours.is_empty());
     stroke(&mut w, "Sagittal", &round);
-    until(&mut w, "volume", |app| app.state.results.volume_cm3(2).is_some());
+    until(&mut w, "volume", |app| {
+        app.state.results.volume_cm3(2).is_some()
+    });
     let cm3 = w.state().state.results.volume_cm3(2).expect("a volume");
     near(cm3, PI * 144.0 * VOXEL_MM / 1000.0, 0.08);
 }
@@ -290,7 +330,11 @@ fn the_size_follows_keys_and_the_wheel_and_a_slice_stays() {
     });
     w.run_steps(2);
     assert_eq!(size(&w), 22.0);
-    assert_eq!(w.state().state.crosshair_mm, before, "the wheel did not page");
+    assert_eq!(
+        w.state().state.crosshair_mm,
+        before,
+        "the wheel did not page"
+    );
 }
 
 #[test]
@@ -301,7 +345,11 @@ fn without_a_tool_a_drag_moves_the_crosshair_and_outside_the_ct_nothing_is_drawn
     assert!(ptv(w.state()).contours.is_empty(), "outside the CT");
     let before = w.state().state.crosshair_mm;
     stroke(&mut w, "Axial", &[[0.0, 0.0], [5.0, 0.0], [10.0, 5.0]]);
-    assert_eq!(w.state().state.crosshair_mm, before, "the brush has the drag");
+    assert_eq!(
+        w.state().state.crosshair_mm,
+        before,
+        "the brush has the drag"
+    );
     let drawn = ptv(w.state()).contours.clone();
     assert!(!drawn.is_empty());
     w.key_press(Key::Escape);
@@ -310,8 +358,15 @@ fn without_a_tool_a_drag_moves_the_crosshair_and_outside_the_ct_nothing_is_drawn
     let rect = view(&w, "Axial");
     let cross = vec2(before.x as f32, before.y as f32) * scale(rect);
     let at = [cross.x / scale(rect), cross.y / scale(rect)];
-    stroke(&mut w, "Axial", &[at, [at[0] + 5.0, at[1]], [at[0] + 10.0, at[1]]]);
-    assert!((w.state().state.crosshair_mm.x - before.x - 10.0).abs() < 3.0, "the crosshair moved");
+    stroke(
+        &mut w,
+        "Axial",
+        &[at, [at[0] + 5.0, at[1]], [at[0] + 10.0, at[1]]],
+    );
+    assert!(
+        (w.state().state.crosshair_mm.x - before.x - 10.0).abs() < 3.0,
+        "the crosshair moved"
+    );
     assert_eq!(ptv(w.state()).contours, drawn);
 }
 
@@ -347,15 +402,26 @@ fn structures_have_names_and_colours_of_their_own() {
     }
     let structures = w.state().state.case().structures.structures.clone();
     let names: Vec<&str> = structures.iter().skip(1).map(|s| s.name.as_str()).collect();
-    assert_eq!(names, ["PTV", "PTV 2", "Organ", "Sphere", "Box", "Other", "Other 2"]);
+    assert_eq!(
+        names,
+        ["PTV", "PTV 2", "Organ", "Sphere", "Box", "Other", "Other 2"]
+    );
     for (n, a) in structures.iter().enumerate() {
         for b in &structures[n + 1..] {
             let distance = colour_distance(a.colour, b.colour);
-            assert!(distance > LOOK_ALIKE, "{} and {}: {distance}", a.name, b.name);
+            assert!(
+                distance > LOOK_ALIKE,
+                "{} and {}: {distance}",
+                a.name,
+                b.name
+            );
         }
     }
     // A name that another has is refused, and the refusal said.
     fill_in(&mut w, "Structure name", "ptv");
     assert!(said(&w).contains("PTV"), "{}", said(&w));
-    assert_eq!(w.state().state.case().structures.structures[7].name, "Other 2");
+    assert_eq!(
+        w.state().state.case().structures.structures[7].name,
+        "Other 2"
+    );
 }

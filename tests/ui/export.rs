@@ -14,7 +14,8 @@ fn press(w: &mut Window, button: &str) {
 
 fn export_to(w: &mut Window, path: &Path) {
     press(w, "Save");
-    w.get_by_label("File to save").type_text(&path.display().to_string());
+    w.get_by_label("File to save")
+        .type_text(&path.display().to_string());
     w.run_steps(2);
     press(w, "Export…");
 }
@@ -22,13 +23,19 @@ fn export_to(w: &mut Window, path: &Path) {
 #[test]
 fn a_case_is_exported_from_the_save_menu() {
     let mut w = window(small_case("export_case"));
-    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     let base = folder("export_out");
     fs::remove_dir_all(&base).expect("an empty folder");
     let out = folder("export_out").join("set");
     export_to(&mut w, &out);
     until(&mut w, "export", |app| app.is_settled() && out.is_dir());
-    assert!(said(&w).contains("Exported") && said(&w).contains("files to"), "{}", said(&w));
+    assert!(
+        said(&w).contains("Exported") && said(&w).contains("files to"),
+        "{}",
+        said(&w)
+    );
     let has = |name: &str| out.join(name).is_file();
     // The window has found the body.
     for name in ["CT0001.dcm", "RS.dcm", "RP.dcm", "RD.dcm", "RD-beam-1.dcm"] {
@@ -45,7 +52,9 @@ fn a_case_is_exported_from_the_save_menu() {
     press(&mut w, "Export…");
     until(&mut w, "question", |app| !app.state.replacing.is_empty());
     press(&mut w, "Replace");
-    until(&mut w, "second export", |app| app.is_settled() && !has("RD.dcm"));
+    until(&mut w, "second export", |app| {
+        app.is_settled() && !has("RD.dcm")
+    });
     assert!(has("RD-beam-1.dcm"), "{}", said(&w));
     let bytes = fs::read(out.join("RS.dcm")).expect("structures");
     assert!(bytes.windows(5).any(|window| window == b"ANON-"));
@@ -54,14 +63,21 @@ fn a_case_is_exported_from_the_save_menu() {
     fs::write(out.join("mine.txt"), "mine").expect("a file");
     press(&mut w, "Save");
     press(&mut w, "Export…");
-    until(&mut w, "refusal", |app| app.state.notices.iter().any(|n| n.text.contains("mine.txt")));
+    until(&mut w, "refusal", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.contains("mine.txt"))
+    });
     assert!(out.join("mine.txt").is_file() && w.state().state.replacing.is_empty());
 }
 
 #[test]
 fn plans_that_leave_are_chosen_and_a_choice_follows_its_plan() {
     let mut w = window(small_case("export_plans"));
-    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     for _ in 0..2 {
         w.state_mut().command(Command::Plans(PlanAction::Copy(0)));
         w.run_steps(2);
@@ -71,13 +87,31 @@ fn plans_that_leave_are_chosen_and_a_choice_follows_its_plan() {
     press(&mut w, "Export plan Test copy");
     press(&mut w, "Dose of each beam");
     press(&mut w, "Dose of each plan");
-    assert_eq!(w.state().state.export.plans_left_out.iter().copied().collect::<Vec<_>>(), [1]);
+    assert_eq!(
+        w.state()
+            .state
+            .export
+            .plans_left_out
+            .iter()
+            .copied()
+            .collect::<Vec<_>>(),
+        [1]
+    );
     w.get_by_label("Beam's eye").click();
     w.run_steps(3);
     // A plan before it goes: the choice is of the plan, not of its place.
     w.state_mut().command(Command::Plans(PlanAction::Remove(0)));
     w.run_steps(2);
-    assert_eq!(w.state().state.export.plans_left_out.iter().copied().collect::<Vec<_>>(), [0]);
+    assert_eq!(
+        w.state()
+            .state
+            .export
+            .plans_left_out
+            .iter()
+            .copied()
+            .collect::<Vec<_>>(),
+        [0]
+    );
     let base = folder("export_plans_out");
     fs::remove_dir_all(&base).expect("an empty folder");
     let out = folder("export_plans_out").join("set");
@@ -85,10 +119,19 @@ fn plans_that_leave_are_chosen_and_a_choice_follows_its_plan() {
     until(&mut w, "export", |app| app.is_settled() && out.is_dir());
     let plans: Vec<String> = fs::read_dir(&out)
         .expect("a folder")
-        .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+        .map(|entry| {
+            entry
+                .expect("an entry")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        })
         .filter(|name| name.starts_with("RP"))
         .collect();
     assert_eq!(plans.len(), 1, "{plans:?}");
     let bytes = fs::read(out.join(&plans[0])).expect("a plan");
-    assert!(bytes.windows(11).any(|window| window == b"Test copy 2"), "the plan that stays in the choice");
+    assert!(
+        bytes.windows(11).any(|window| window == b"Test copy 2"),
+        "the plan that stays in the choice"
+    );
 }

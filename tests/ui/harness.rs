@@ -45,7 +45,11 @@ fn begun(builder: HarnessBuilder<App>, options: Options) -> Window {
 pub fn until(window: &mut Window, what: &str, mut done: impl FnMut(&App) -> bool) {
     let start = Instant::now();
     while !done(window.state()) {
-        assert!(start.elapsed() < Duration::from_secs(120), "still no {what}: {}", said(window));
+        assert!(
+            start.elapsed() < Duration::from_secs(120),
+            "still no {what}: {}",
+            said(window)
+        );
         window.step();
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -54,7 +58,14 @@ pub fn until(window: &mut Window, what: &str, mut done: impl FnMut(&App) -> bool
 
 /// The texts of the window's notices.
 pub fn said(window: &Window) -> String {
-    window.state().state.notices.iter().map(|n| n.text.as_str()).collect::<Vec<_>>().join(" | ")
+    window
+        .state()
+        .state
+        .notices
+        .iter()
+        .map(|n| n.text.as_str())
+        .collect::<Vec<_>>()
+        .join(" | ")
 }
 
 /// Clicks on what may be scrolled out of sight.
@@ -91,23 +102,34 @@ pub fn small_case(name: &str) -> Options {
 /// A cube of water of 3 cm on a sheet of water of 1 cm, 1 cm behind it and wider, irradiated through the sheet. The body that
 /// is found is the cube.
 pub fn case_on_a_couch(name: &str) -> Options {
-    let sheet = |[i, j, k]: [usize; 3]| (14..16).contains(&j) && (2..18).contains(&i) && (2..18).contains(&k);
+    let sheet = |[i, j, k]: [usize; 3]| {
+        (14..16).contains(&j) && (2..18).contains(&i) && (2..18).contains(&k)
+    };
     let cube = |at: [usize; 3]| at.into_iter().all(|n| (6..12).contains(&n));
     case_of(name, 20, 180.0, |at| cube(at) || sheet(at))
 }
 
 /// A cube of water of `side` voxels of 5 mm a side, in air, with one field of 2 cm x 2 cm on it.
 pub fn cube_case(name: &str, side: usize) -> Options {
-    case_of(name, side + 4, 0.0, |at| at.into_iter().all(|n| (2..side + 2).contains(&n)))
+    case_of(name, side + 4, 0.0, |at| {
+        at.into_iter().all(|n| (2..side + 2).contains(&n))
+    })
 }
 
 /// Water in air by voxel, `size` voxels of 5 mm along each side, with one field of 2 cm x 2 cm on the middle.
-fn case_of(name: &str, size: usize, gantry_deg: f64, is_water: impl Fn([usize; 3]) -> bool) -> Options {
+fn case_of(
+    name: &str,
+    size: usize,
+    gantry_deg: f64,
+    is_water: impl Fn([usize; 3]) -> bool,
+) -> Options {
     let folder = folder(name);
     let first = DVec3::splat(-2.5 * (size as f64 - 1.0));
     let grid = Grid::axis_aligned(first, DVec3::splat(5.0), [size; 3]).expect("a grid");
     let at = |n: usize| [n % size, n / size % size, n / (size * size)];
-    let hu = (0..grid.len()).map(|n| if is_water(at(n)) { 0.0 } else { -1000.0 }).collect();
+    let hu = (0..grid.len())
+        .map(|n| if is_water(at(n)) { 0.0 } else { -1000.0 })
+        .collect();
     let case = folder.join("cube.mha");
     mha::write(&case, &Volume::new(Arc::new(grid), hu)).expect("a volume");
     let plan = folder.join("plan.toml");
@@ -122,5 +144,9 @@ fn case_of(name: &str, size: usize, gantry_deg: f64, is_water: impl Fn([usize; 3
         jaws_mm = { x = [-10.0, 10.0], y = [-10.0, 10.0] }
     "#;
     std::fs::write(&plan, text.replace("GANTRY", &format!("{gantry_deg:?}"))).expect("a plan");
-    Options { case: Some(case.display().to_string()), plan: Some(plan), ..Options::default() }
+    Options {
+        case: Some(case.display().to_string()),
+        plan: Some(plan),
+        ..Options::default()
+    }
 }

@@ -11,7 +11,9 @@ fn beams(w: &Window) -> usize {
 #[test]
 fn a_step_is_chosen_from_the_list_by_its_name() {
     let mut w = window(small_case("history_list"));
-    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     let before = w.state().state.history.done();
     w.get_by_label("Copy beam").scroll_to_me();
     w.run_steps(4);
@@ -19,8 +21,18 @@ fn a_step_is_chosen_from_the_list_by_its_name() {
     w.run_steps(3);
     w.key_press(Key::ArrowRight);
     w.run_steps(3);
-    let names: Vec<String> = w.state().state.history.names().iter().map(|n| (*n).to_owned()).collect();
-    assert_eq!(names[before..], ["Add beam AP copy", "Turn gantry of AP copy"]);
+    let names: Vec<String> = w
+        .state()
+        .state
+        .history
+        .names()
+        .iter()
+        .map(|n| (*n).to_owned())
+        .collect();
+    assert_eq!(
+        names[before..],
+        ["Add beam AP copy", "Turn gantry of AP copy"]
+    );
     // The first step by click: the turn is undone, the copy stays.
     w.get_by_label("History").click();
     w.run_steps(4);

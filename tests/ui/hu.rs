@@ -46,16 +46,35 @@ fn opened(name: &str) -> Window {
 #[test]
 fn an_edited_table_is_checked_in_words_and_the_dose_follows_its_use() {
     let mut w = opened("hu_edit");
-    let water_hu = HuTable::shipped_default().points().iter().position(|p| p[0] == 0.0).expect("water") + 1;
-    let dose = |w: &Window| w.state().state.results.shown_dose().expect("a dose").clone();
+    let water_hu = HuTable::shipped_default()
+        .points()
+        .iter()
+        .position(|p| p[0] == 0.0)
+        .expect("water")
+        + 1;
+    let dose = |w: &Window| {
+        w.state()
+            .state
+            .results
+            .shown_dose()
+            .expect("a dose")
+            .clone()
+    };
     let before = dose(&w);
     press(&mut w, "Edit HU table");
     // Water lighter than the fat before it is invalid; the message names the point.
     type_number(&mut w, &format!("Mass density of point {water_hu}"), "0.5");
-    assert!(w.query_by_label_contains("must not fall").is_some(), "said in words");
+    assert!(
+        w.query_by_label_contains("must not fall").is_some(),
+        "said in words"
+    );
     press(&mut w, "Use HU table");
     assert!(w.state().state.hu_draft.is_some(), "it is not put in force");
-    assert_eq!(dose(&w).status, DoseStatus::Final, "a draft changes no dose");
+    assert_eq!(
+        dose(&w).status,
+        DoseStatus::Final,
+        "a draft changes no dose"
+    );
     // All points from water on denser by a tenth: valid.
     type_number(&mut w, &format!("Mass density of point {water_hu}"), "1.1");
     w.get_by_label("HU table name").focus();
@@ -66,8 +85,15 @@ fn an_edited_table_is_checked_in_words_and_the_dose_follows_its_use() {
     assert!(w.query_by_label_contains("Cannot be used").is_none());
     press(&mut w, "Use HU table");
     until(&mut w, "final dose with the new table", |app| {
-        let old = app.state.results.shown_dose().is_some_and(|d| d.gy.id() == before.gy.id());
-        assert!(!(old && is_final(app) && app.state.hu_draft.is_none()), "the old table's dose is final");
+        let old = app
+            .state
+            .results
+            .shown_dose()
+            .is_some_and(|d| d.gy.id() == before.gy.id());
+        assert!(
+            !(old && is_final(app) && app.state.hu_draft.is_none()),
+            "the old table's dose is final"
+        );
         is_final(app) && app.state.hu_draft.is_none()
     });
     let after = dose(&w);
@@ -100,7 +126,10 @@ fn points_and_classes_are_added_and_removed() {
     assert_eq!(draft(&w).materials[0].1, Material::Titanium);
     press(&mut w, "Discard");
     assert!(w.state().state.hu_draft.is_none());
-    assert_eq!(w.state().state.results.settings.hu_table.points(), shipped.points());
+    assert_eq!(
+        w.state().state.results.settings.hu_table.points(),
+        shipped.points()
+    );
 }
 
 #[test]
@@ -108,14 +137,20 @@ fn a_number_out_of_range_is_refused_and_says_so() {
     let mut w = opened("hu_range");
     press(&mut w, "Edit HU table");
     type_number(&mut w, "Mass density of point 1", "77");
-    assert!(w.query_by_label_contains("77 refused").is_some(), "said beside the field");
+    assert!(
+        w.query_by_label_contains("77 refused").is_some(),
+        "said beside the field"
+    );
     assert_eq!(
         w.state().state.hu_draft.as_ref().expect("a draft").points,
         HuTable::shipped_default().points()
     );
     press(&mut w, "AP");
     type_number(&mut w, "Monitor units", "1e12");
-    assert!(w.query_by_label_contains("refused").is_some(), "said beside the monitor units");
+    assert!(
+        w.query_by_label_contains("refused").is_some(),
+        "said beside the monitor units"
+    );
     assert_eq!(w.state().state.plan().expect("a plan").beams[0].mu, 100.0);
 }
 
@@ -125,7 +160,8 @@ fn type_file(w: &mut Window, path: &std::path::Path) {
     w.run_steps(3);
     w.get_by_label("HU table file").focus();
     w.run_steps(2);
-    w.get_by_label("HU table file").type_text(&path.display().to_string());
+    w.get_by_label("HU table file")
+        .type_text(&path.display().to_string());
     w.run_steps(2);
 }
 
@@ -138,7 +174,12 @@ fn a_table_is_saved_as_a_file_and_loaded_again() {
     press(&mut w, "Edit HU table");
     type_file(&mut w, &path);
     press(&mut w, "Save HU table");
-    until(&mut w, "saved table", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
+    until(&mut w, "saved table", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.starts_with("Saved"))
+    });
     let text = std::fs::read_to_string(&saved).expect("the file, with the ending it is opened by");
     let table = HuTable::parse(&text, "mine.toml").expect("a table");
     assert_eq!(table.name, "matrad-default edited");
@@ -157,6 +198,14 @@ fn a_table_is_saved_as_a_file_and_loaded_again() {
     std::fs::write(&saved, "name = 3").expect("a broken table");
     let mut third = opened("hu_file_third");
     load(&mut third, &saved);
-    until(&mut third, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("mine.toml")));
-    assert_eq!(third.state().state.results.settings.hu_table.name, HuTable::DEFAULT);
+    until(&mut third, "notice", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.contains("mine.toml"))
+    });
+    assert_eq!(
+        third.state().state.results.settings.hu_table.name,
+        HuTable::DEFAULT
+    );
 }

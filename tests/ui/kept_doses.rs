@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 fn settled(options: Options) -> Window {
     let mut w = window(options);
-    until(&mut w, "dose", |app| app.state.results.shown_dose().is_some() && app.is_settled());
+    until(&mut w, "dose", |app| {
+        app.state.results.shown_dose().is_some() && app.is_settled()
+    });
     w
 }
 
@@ -20,8 +22,9 @@ fn settled(options: Options) -> Window {
 fn two_beams(name: &str, machine: &str) -> Options {
     let options = small_case(name);
     let plan = options.plan.as_ref().expect("a plan");
-    let text =
-        std::fs::read_to_string(plan).expect("a plan").replace("\"point-6mv\"", &format!("{machine:?}"));
+    let text = std::fs::read_to_string(plan)
+        .expect("a plan")
+        .replace("\"point-6mv\"", &format!("{machine:?}"));
     let second = "[[beam]]\nname = \"LAT\"\ngantry_deg = 90.0\nmu = 80.0\njaws_mm = { x = [-10.0, 10.0], y = [-10.0, 10.0] }\n";
     std::fs::write(plan, format!("{text}\n{second}")).expect("a plan");
     options
@@ -38,24 +41,42 @@ fn saved(name: &str) -> (Window, PathBuf) {
 }
 
 fn save(w: &mut Window, path: &Path) {
-    let shown: Vec<u64> = w.state().state.notices.iter().map(|notice| notice.id).collect();
-    shown.into_iter().for_each(|id| w.state_mut().command(Command::Dismiss(id)));
+    let shown: Vec<u64> = w
+        .state()
+        .state
+        .notices
+        .iter()
+        .map(|notice| notice.id)
+        .collect();
+    shown
+        .into_iter()
+        .for_each(|id| w.state_mut().command(Command::Dismiss(id)));
     let before = w.state().state.notices.log().count();
     w.state_mut().command(Command::SaveSession(path.to_owned()));
-    until(w, "answer", |app| app.state.notices.log().count() > before || !app.state.replacing.is_empty());
+    until(w, "answer", |app| {
+        app.state.notices.log().count() > before || !app.state.replacing.is_empty()
+    });
     if !w.state().state.replacing.is_empty() {
         w.state_mut().command(Command::Replace(true));
-        until(w, "saved session", |app| app.state.notices.log().count() > before);
+        until(w, "saved session", |app| {
+            app.state.notices.log().count() > before
+        });
     }
     until(w, "rest", App::is_settled);
 }
 
 fn reopened(path: &Path) -> Window {
-    settled(Options { case: Some(path.display().to_string()), ..Options::default() })
+    settled(Options {
+        case: Some(path.display().to_string()),
+        ..Options::default()
+    })
 }
 
 fn doses_of(path: &Path) -> PathBuf {
-    path.with_file_name(format!("{}.doses", path.file_name().expect("a name").display()))
+    path.with_file_name(format!(
+        "{}.doses",
+        path.file_name().expect("a name").display()
+    ))
 }
 
 fn dose(w: &Window) -> Arc<Dose> {
@@ -64,12 +85,20 @@ fn dose(w: &Window) -> Arc<Dose> {
 
 /// The receipt of each beam: one that is computed again has other times.
 fn receipts(w: &Window) -> Vec<(String, Receipt)> {
-    let finished = w.state().state.jobs.finished.iter().filter_map(|job| match &job.end {
-        JobEnd::Done(receipt) if job.name.starts_with("Dose of beam ") && !job.name.ends_with("preview") => {
-            Some((job.name.to_string(), Receipt::clone(receipt)))
-        }
-        _ => None,
-    });
+    let finished = w
+        .state()
+        .state
+        .jobs
+        .finished
+        .iter()
+        .filter_map(|job| match &job.end {
+            JobEnd::Done(receipt)
+                if job.name.starts_with("Dose of beam ") && !job.name.ends_with("preview") =>
+            {
+                Some((job.name.to_string(), Receipt::clone(receipt)))
+            }
+            _ => None,
+        });
     let mut all: Vec<_> = finished.collect();
     all.sort_by(|a, b| a.0.cmp(&b.0));
     all
@@ -79,7 +108,10 @@ fn receipts(w: &Window) -> Vec<(String, Receipt)> {
 fn taken(w: &Window, before: &Window) -> usize {
     let (own, before) = (receipts(w), receipts(before));
     assert_eq!((own.len(), before.len()), (2, 2));
-    own.iter().zip(&before).filter(|(own, before)| own == before).count()
+    own.iter()
+        .zip(&before)
+        .filter(|(own, before)| own == before)
+        .count()
 }
 
 fn assert_same_dose(a: &Dose, b: &Dose) {
@@ -109,7 +141,11 @@ fn doses_of_a_session_are_there_as_they_were() {
     let read = |path: &Path| std::fs::read(doses_of(path)).expect("doses");
     assert_eq!(read(&other), read(&path));
     assert_eq!(taken(&reopened(&other), &w), 2);
-    let names = |path: &Path| std::fs::read_dir(path.parent().expect("a folder")).expect("a folder").count();
+    let names = |path: &Path| {
+        std::fs::read_dir(path.parent().expect("a folder"))
+            .expect("a folder")
+            .count()
+    };
     assert_eq!(names(&other), 2, "nothing else is left there");
 }
 
@@ -120,7 +156,8 @@ fn doses_of_another_state_are_computed_again_and_that_is_said() {
     // The plan, by hand.
     edit(&path, "\"gantry_deg\":90.0", "\"gantry_deg\":100.0");
     let again = reopened(&path);
-    let why = "1 of 2 beams is computed again: the dose kept with the session is of an earlier plan.";
+    let why =
+        "1 of 2 beams is computed again: the dose kept with the session is of an earlier plan.";
     assert_eq!(said(&again), why);
     assert_eq!(taken(&again, &w), 1);
     let (earlier, is) = (dose(&w), dose(&again));
@@ -186,13 +223,18 @@ fn doses_that_are_damaged_swapped_or_unknown_to_the_session_are_no_others() {
     // Those of another session of the folder, whose first beam alone is the same.
     std::fs::write(&doses, &whole).expect("doses");
     let mut other = reopened(&path);
-    other.state_mut().command(Command::Gantry { beam: 1, gantry_deg: 80.0, gesture: None });
+    other.state_mut().command(Command::Gantry {
+        beam: 1,
+        gantry_deg: 80.0,
+        gesture: None,
+    });
     until(&mut other, "dose", App::is_settled);
     let others = path.with_file_name("others.json");
     save(&mut other, &others);
     std::fs::rename(doses_of(&others), &doses).expect("doses");
     let again = reopened(&path);
-    let why = "1 of 2 beams is computed again: the dose kept with the session is of an earlier plan.";
+    let why =
+        "1 of 2 beams is computed again: the dose kept with the session is of an earlier plan.";
     assert_eq!((said(&again), taken(&again, &w)), (why.to_owned(), 1));
     assert_same_dose(&dose(&again), &dose(&w));
 
@@ -215,8 +257,16 @@ fn saving_over_another_session_leaves_no_dose_of_it() {
     let other = path.with_file_name("other.json");
     save(&mut w, &other);
     // Both beams of the other session are turned, its doses are of no use here.
-    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 10.0, gesture: None });
-    w.state_mut().command(Command::Gantry { beam: 1, gantry_deg: 80.0, gesture: None });
+    w.state_mut().command(Command::Gantry {
+        beam: 0,
+        gantry_deg: 10.0,
+        gesture: None,
+    });
+    w.state_mut().command(Command::Gantry {
+        beam: 1,
+        gantry_deg: 80.0,
+        gesture: None,
+    });
     until(&mut w, "dose", App::is_settled);
     save(&mut w, &path);
     let read = |path: &Path| std::fs::read(doses_of(path)).expect("doses");
@@ -229,10 +279,19 @@ fn saving_over_another_session_leaves_no_dose_of_it() {
     std::fs::remove_file(doses_of(&other)).expect("doses");
     std::fs::create_dir(doses_of(&other)).expect("a folder");
     save(&mut w, &other);
-    assert!(said(&w).contains("The session is saved without its doses"), "{}", said(&w));
+    assert!(
+        said(&w).contains("The session is saved without its doses"),
+        "{}",
+        said(&w)
+    );
     let without = reopened(&other);
     assert_eq!(said(&without), "");
     assert_same_dose(&dose(&without), &dose(&w));
-    let names = std::fs::read_dir(folder("session_over")).expect("a folder").count();
-    assert_eq!(names, 6, "case, plan, two sessions, a file of doses and the folder");
+    let names = std::fs::read_dir(folder("session_over"))
+        .expect("a folder")
+        .count();
+    assert_eq!(
+        names, 6,
+        "case, plan, two sessions, a file of doses and the folder"
+    );
 }

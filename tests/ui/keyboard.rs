@@ -9,14 +9,21 @@ use egui_kittest::kittest::Queryable as _;
 
 fn opened(name: &str) -> Window {
     let mut w = window(small_case(name));
-    until(&mut w, "dose", |app: &App| app.state.results.shown_dose().is_some() && app.is_settled());
+    until(&mut w, "dose", |app: &App| {
+        app.state.results.shown_dose().is_some() && app.is_settled()
+    });
     w
 }
 
 /// The events of a typed letter: the key and the text.
 fn letter(key: Key, text: &str) -> [Event; 2] {
-    let event =
-        |pressed| Event::Key { key, physical_key: None, pressed, repeat: false, modifiers: Modifiers::NONE };
+    let event = |pressed| Event::Key {
+        key,
+        physical_key: None,
+        pressed,
+        repeat: false,
+        modifiers: Modifiers::NONE,
+    };
     [event(true), Event::Text(text.to_owned())]
 }
 
@@ -47,7 +54,10 @@ fn typed(w: &mut Window, text: &str) {
 /// The values that shortcuts change.
 fn shown(w: &Window) -> String {
     let s = &w.state().state;
-    format!("{} {} {} {:?}", s.show_beams, s.dose_display.wash, s.dose_display.lines, s.window)
+    format!(
+        "{} {} {} {:?}",
+        s.show_beams, s.dose_display.wash, s.dose_display.lines, s.window
+    )
 }
 
 #[test]
@@ -59,19 +69,30 @@ fn menus_stay_open_while_one_types_into_them() {
         w.run_steps(4);
         // The field has the focus as soon as the menu is open.
         typed(&mut w, "bd");
-        assert_eq!(w.get_by_label(field).value().as_deref(), Some("bd"), "{menu}: typed at once");
+        assert_eq!(
+            w.get_by_label(field).value().as_deref(),
+            Some("bd"),
+            "{menu}: typed at once"
+        );
         w.get_by_label(field).click();
         w.run_steps(4);
         typed(&mut w, "l1");
         let value = w.get_by_label(field).value().expect("a value");
-        assert_eq!((value.len(), shown(&w)), (4, before.clone()), "{menu}: text, and no shortcut: {value}");
+        assert_eq!(
+            (value.len(), shown(&w)),
+            (4, before.clone()),
+            "{menu}: text, and no shortcut: {value}"
+        );
         // A click outside closes it, and keys are shortcuts again.
         w.get_by_label("Beam's eye").click();
         w.run_steps(4);
         assert!(w.query_by_label(field).is_none(), "{menu} closes outside");
     }
     typed(&mut w, "b");
-    assert!(!w.state().state.show_beams, "a shortcut once the menu is closed");
+    assert!(
+        !w.state().state.show_beams,
+        "a shortcut once the menu is closed"
+    );
 }
 
 #[test]
@@ -84,18 +105,38 @@ fn a_field_that_is_being_opened_has_the_keyboard() {
     click_and_type_at_once(&mut w, at, Key::B, "b");
     assert_eq!(shown(&w), before, "a path field");
     let typed_value = w.get_by_label("Path to open").value();
-    assert_eq!(typed_value.as_deref(), Some("b"), "the letter is in the field that was clicked");
+    assert_eq!(
+        typed_value.as_deref(),
+        Some("b"),
+        "the letter is in the field that was clicked"
+    );
     w.get_by_label("Beam's eye").click();
     w.run_steps(4);
-    let at = w.get_by_role_and_label(Role::SpinButton, "Gantry angle").rect().center();
+    let at = w
+        .get_by_role_and_label(Role::SpinButton, "Gantry angle")
+        .rect()
+        .center();
     click_and_type_at_once(&mut w, at, Key::Num3, "3");
-    assert_eq!(shown(&w), before, "a number's field, opened for the first time");
+    assert_eq!(
+        shown(&w),
+        before,
+        "a number's field, opened for the first time"
+    );
     typed(&mut w, "1");
     assert_eq!(shown(&w), before, "and while it is typed into");
     w.key_press(Key::Enter);
     w.run_steps(4);
-    let gantry_deg = w.state().state.selected_beam().and_then(|(_, b)| b.start()).expect("a beam").gantry_deg;
-    assert_eq!(gantry_deg, 31.0, "the digit typed with the click is the first of the number");
+    let gantry_deg = w
+        .state()
+        .state
+        .selected_beam()
+        .and_then(|(_, b)| b.start())
+        .expect("a beam")
+        .gantry_deg;
+    assert_eq!(
+        gantry_deg, 31.0,
+        "the digit typed with the click is the first of the number"
+    );
 }
 
 /// A menu opens in the frame of its click, and its field asks for the focus there: what is typed in that frame is the field's.
@@ -107,7 +148,11 @@ fn letters_behind_the_click_that_opens_a_menu_are_in_its_field() {
         let at = w.get_by_label(menu).rect().center();
         click_and_type_at_once(&mut w, at, Key::D, "d");
         w.run_steps(3);
-        assert_eq!(w.get_by_label(field).value().as_deref(), Some("d"), "{menu}");
+        assert_eq!(
+            w.get_by_label(field).value().as_deref(),
+            Some("d"),
+            "{menu}"
+        );
         w.get_by_label("Beam's eye").click();
         w.run_steps(4);
     }
@@ -130,13 +175,21 @@ fn the_beams_eye_view_stays_without_beams_in_the_planes() {
         let of = of.shrink(2.0);
         let (x, y) = (of.left() as u32, of.top() as u32);
         let (width, height) = (of.width() as u32, of.height() as u32);
-        (0..width * height).map(|i| picture.get_pixel(x + i % width, y + i / width).0).collect::<Vec<_>>()
+        (0..width * height)
+            .map(|i| picture.get_pixel(x + i % width, y + i / width).0)
+            .collect::<Vec<_>>()
     };
     let before = [part(&mut w, axial), part(&mut w, bev)];
     typed(&mut w, "b");
     assert!(!w.state().state.show_beams);
-    assert!(part(&mut w, axial) != before[0], "the planes are without beams");
-    assert!(part(&mut w, bev) == before[1], "the beam's-eye view is as it was");
+    assert!(
+        part(&mut w, axial) != before[0],
+        "the planes are without beams"
+    );
+    assert!(
+        part(&mut w, bev) == before[1],
+        "the beam's-eye view is as it was"
+    );
 }
 
 #[test]
@@ -150,7 +203,10 @@ fn the_copy_of_a_beam_is_what_is_turned_next() {
     w.key_press(Key::ArrowRight);
     w.run_steps(3);
     let beams = &w.state().state.plan().expect("a plan").beams;
-    let angles: Vec<f64> = beams.iter().map(|b| b.control_points[0].gantry_deg).collect();
+    let angles: Vec<f64> = beams
+        .iter()
+        .map(|b| b.control_points[0].gantry_deg)
+        .collect();
     assert_eq!(angles, [0.0, 1.0], "the original stays where it was");
 }
 
@@ -166,26 +222,53 @@ fn an_angle_beyond_a_turn_is_refused_in_words() {
         w.run_steps(3);
     };
     let angles = |w: &Window| {
-        let start = w.state().state.selected_beam().and_then(|(_, b)| b.start()).expect("a beam").clone();
+        let start = w
+            .state()
+            .state
+            .selected_beam()
+            .and_then(|(_, b)| b.start())
+            .expect("a beam")
+            .clone();
         [start.gantry_deg, start.collimator_deg, start.couch_deg]
     };
-    for (index, name) in ["Gantry angle", "Collimator angle", "Couch angle"].into_iter().enumerate() {
+    for (index, name) in ["Gantry angle", "Collimator angle", "Couch angle"]
+        .into_iter()
+        .enumerate()
+    {
         type_angle(&mut w, name, "35");
         assert_eq!(angles(&w)[index], 35.0, "{name}");
         for wrong in ["400", "-361", "inf", "1e30"] {
             type_angle(&mut w, name, wrong);
             assert_eq!(angles(&w)[index], 35.0, "{name} {wrong}");
-            assert!(w.query_by_label_contains("refused: -360 to 360").is_some(), "{name} {wrong}: in words");
+            assert!(
+                w.query_by_label_contains("refused: -360 to 360").is_some(),
+                "{name} {wrong}: in words"
+            );
         }
         // The same angle by another number: accepted, with a notice.
         type_angle(&mut w, name, "-90");
         assert_eq!(angles(&w)[index], 270.0, "{name}");
-        assert!(w.query_by_label("-90° is 270°").is_some(), "{name}: in words");
+        assert!(
+            w.query_by_label("-90° is 270°").is_some(),
+            "{name}: in words"
+        );
         type_angle(&mut w, name, "12");
-        assert!(w.query_by_label_contains("refused").is_none() && w.query_by_label("-90° is 270°").is_none());
+        assert!(
+            w.query_by_label_contains("refused").is_none()
+                && w.query_by_label("-90° is 270°").is_none()
+        );
     }
     // A number without a range of its own refuses infinity, too.
     type_angle(&mut w, "Isocentre x", "inf");
-    assert_eq!(w.state().state.selected_beam().expect("a beam").1.isocentre_mm.x, 0.0);
+    assert_eq!(
+        w.state()
+            .state
+            .selected_beam()
+            .expect("a beam")
+            .1
+            .isocentre_mm
+            .x,
+        0.0
+    );
     assert!(w.query_by_label_contains("not a finite number").is_some());
 }

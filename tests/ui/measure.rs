@@ -11,7 +11,9 @@ use egui_kittest::kittest::Queryable as _;
 
 fn opened(name: &str) -> Window {
     let mut w = window(small_case(name));
-    until(&mut w, "dose", |app: &App| app.state.results.shown_dose().is_some() && app.is_settled());
+    until(&mut w, "dose", |app: &App| {
+        app.state.results.shown_dose().is_some() && app.is_settled()
+    });
     w
 }
 
@@ -44,11 +46,25 @@ fn rulers_measure_what_the_scale_says_and_are_deleted() {
     take(&mut w, Tool::Ruler);
     let centre = axial(&w).center() - vec2(0.0, 30.0);
     for points in [30.0, 60.0] {
-        drag(&mut w, centre - vec2(points, 0.0), centre + vec2(points, 0.0));
+        drag(
+            &mut w,
+            centre - vec2(points, 0.0),
+            centre + vec2(points, 0.0),
+        );
     }
-    let lengths: Vec<f64> = w.state().state.measures.items.iter().map(|(_, item)| item.length_mm()).collect();
+    let lengths: Vec<f64> = w
+        .state()
+        .state
+        .measures
+        .items
+        .iter()
+        .map(|(_, item)| item.length_mm())
+        .collect();
     assert_eq!(lengths.len(), 2, "both are kept");
-    assert!(lengths[0] > 1.0 && (lengths[1] / lengths[0] - 2.0).abs() < 1e-3, "{lengths:?}");
+    assert!(
+        lengths[0] > 1.0 && (lengths[1] / lengths[0] - 2.0).abs() < 1e-3,
+        "{lengths:?}"
+    );
     // Its end is moved, and the number stays.
     drag(&mut w, centre + vec2(60.0, 0.0), centre + vec2(0.0, 0.0));
     let (number, item) = w.state().state.measures.items[1];
@@ -78,18 +94,32 @@ fn a_dose_point_follows_the_dose_on_show() {
     let said = |w: &Window| {
         let dose = w.state().state.results.shown_dose().expect("a dose");
         let gy = dose.gy.trilinear(place).expect("inside the dose");
-        (gy, w.query_by_label_contains(&format!("{gy:.3} Gy (")).is_some())
+        (
+            gy,
+            w.query_by_label_contains(&format!("{gy:.3} Gy ("))
+                .is_some(),
+        )
     };
     let (before, shown) = said(&w);
     assert!(before > 0.0 && shown, "{before} Gy");
     // Twice the monitor units, twice the dose.
     let mut value = w.state().state.plan().expect("a plan").beams[0].clone();
     value.mu *= 2.0;
-    w.state_mut()
-        .command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }.into(), gesture: None });
+    w.state_mut().command(Command::Edit {
+        edit: Edit::SetBeam {
+            plan: 0,
+            beam: 0,
+            value,
+        }
+        .into(),
+        gesture: None,
+    });
     until(&mut w, "dose again", App::is_settled);
     let (after, shown) = said(&w);
-    assert!((after / before - 2.0).abs() < 1e-3 && shown, "{before} {after}");
+    assert!(
+        (after / before - 2.0).abs() < 1e-3 && shown,
+        "{before} {after}"
+    );
 }
 
 #[test]
@@ -100,7 +130,11 @@ fn a_profile_is_plotted_and_replaced_by_the_next() {
     drag(&mut w, centre - vec2(40.0, 0.0), centre + vec2(40.0, 0.0));
     assert!(w.query_by_label("Dose profile").is_some());
     let first = w.state().state.measures.profile().expect("a line");
-    drag(&mut w, centre - vec2(50.0, 10.0), centre + vec2(50.0, -10.0));
+    drag(
+        &mut w,
+        centre - vec2(50.0, 10.0),
+        centre + vec2(50.0, -10.0),
+    );
     assert_eq!(w.state().state.measures.items.len(), 1);
     assert_ne!(w.state().state.measures.profile(), Some(first));
     w.get_by_label("Close measurements").click();
@@ -112,8 +146,11 @@ fn a_profile_is_plotted_and_replaced_by_the_next() {
 fn the_dose_at_the_crosshair_stands_in_the_dvh() {
     let w = opened("crosshair_dvh");
     let state = &w.state().state;
-    let gy =
-        state.results.shown_dose().and_then(|d| d.gy.trilinear(state.crosshair_mm)).expect("a dose there");
+    let gy = state
+        .results
+        .shown_dose()
+        .and_then(|d| d.gy.trilinear(state.crosshair_mm))
+        .expect("a dose there");
     assert!(w.query_by_label(&format!("crosshair {gy:.2} Gy")).is_some());
 }
 
@@ -124,7 +161,10 @@ fn the_question_mark_lists_the_zoom() {
     w.run_steps(3);
     w.get_by_label("Keys").click();
     w.run_steps(6);
-    assert!(w.query_by_label("zoom a view").is_some(), "the help has every gesture");
+    assert!(
+        w.query_by_label("zoom a view").is_some(),
+        "the help has every gesture"
+    );
 }
 
 /// Long words are cut in the panel: it stays as wide as it was, and the views where they were.
@@ -135,7 +175,14 @@ fn a_long_name_does_not_widen_the_inspector() {
     let mut beam = w.state().state.plan().expect("a plan").beams[0].clone();
     beam.name = "a very long name of a beam ".repeat(8);
     beam.read_only = Some("it has a very long reason ".repeat(8));
-    w.state_mut().state.edit(Edit::SetBeam { plan: 0, beam: 0, value: beam }, None);
+    w.state_mut().state.edit(
+        Edit::SetBeam {
+            plan: 0,
+            beam: 0,
+            value: beam,
+        },
+        None,
+    );
     w.run_steps(8);
     assert_eq!(axial(&w), before);
 }
@@ -144,21 +191,33 @@ fn a_long_name_does_not_widen_the_inspector() {
 #[test]
 fn tools_are_one_key_away_and_a_session_keeps_what_was_measured() {
     let mut w = opened("measure_keys");
-    for (key, tool) in [(Key::R, Tool::Ruler), (Key::Q, Tool::DosePoint), (Key::T, Tool::Profile)] {
+    for (key, tool) in [
+        (Key::R, Tool::Ruler),
+        (Key::Q, Tool::DosePoint),
+        (Key::T, Tool::Profile),
+    ] {
         w.key_press(key);
         w.run_steps(2);
         assert_eq!(w.state().state.measures.tool, Some(tool));
     }
     w.key_press(Key::T);
     w.run_steps(2);
-    assert_eq!(w.state().state.measures.tool, None, "the same key puts it down");
+    assert_eq!(
+        w.state().state.measures.tool,
+        None,
+        "the same key puts it down"
+    );
     w.key_press(Key::R);
     w.run_steps(2);
     let centre = axial(&w).center() - vec2(0.0, 30.0);
     drag(&mut w, centre - vec2(40.0, 0.0), centre + vec2(40.0, 0.0));
     w.key_press(Key::T);
     w.run_steps(2);
-    drag(&mut w, centre - vec2(50.0, 10.0), centre + vec2(50.0, -10.0));
+    drag(
+        &mut w,
+        centre - vec2(50.0, 10.0),
+        centre + vec2(50.0, -10.0),
+    );
     let items = w.state().state.measures.items.clone();
     assert_eq!(items.len(), 2);
     let path = crate::harness::folder("measure_keys").join("session.json");
@@ -169,7 +228,14 @@ fn tools_are_one_key_away_and_a_session_keeps_what_was_measured() {
         case: Some(path.display().to_string()),
         ..beamsight::app::Options::default()
     });
-    until(&mut again, "dose", |app: &App| app.state.results.shown_dose().is_some() && app.is_settled());
+    until(&mut again, "dose", |app: &App| {
+        app.state.results.shown_dose().is_some() && app.is_settled()
+    });
     assert_eq!(again.state().state.measures.items, items);
-    assert!(again.query_by_label(&format!("Ruler {}", items[0].0)).is_some(), "and listed");
+    assert!(
+        again
+            .query_by_label(&format!("Ruler {}", items[0].0))
+            .is_some(),
+        "and listed"
+    );
 }

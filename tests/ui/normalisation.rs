@@ -30,7 +30,12 @@ fn click(w: &mut Window, label: &str) {
 }
 
 fn normalisation(w: &Window) -> Option<Normalisation> {
-    w.state().state.plan().expect("a plan").normalisation.clone()
+    w.state()
+        .state
+        .plan()
+        .expect("a plan")
+        .normalisation
+        .clone()
 }
 
 fn gy_at(w: &Window, mm: DVec3) -> f64 {
@@ -44,23 +49,61 @@ fn a_plan_is_normalised_to_the_isocentre_and_to_the_crosshair() {
     click(&mut w, "Normalise the plan");
     click(&mut w, "to a point");
     let to = normalisation(&w).expect("normalised");
-    assert_eq!((to.at, to.dose), (NormalisedAt::Point(DVec3::ZERO), NormalisedDose::Gy(60.0)));
+    assert_eq!(
+        (to.at, to.dose),
+        (NormalisedAt::Point(DVec3::ZERO), NormalisedDose::Gy(60.0))
+    );
     until(&mut w, "normalised dose", is_final);
-    assert!((gy_at(&w, DVec3::ZERO) - 60.0).abs() < 0.01, "{}", gy_at(&w, DVec3::ZERO));
+    assert!(
+        (gy_at(&w, DVec3::ZERO) - 60.0).abs() < 0.01,
+        "{}",
+        gy_at(&w, DVec3::ZERO)
+    );
     let state = &w.state().state;
-    let factor = state.results.normalisation_factor().expect("a factor").value;
+    let factor = state
+        .results
+        .normalisation_factor()
+        .expect("a factor")
+        .value;
     let plan = state.plan().expect("a plan");
-    assert_eq!(state.results.delivered_mu(plan, &plan.beams[0]).map(|mu| mu.value), Some(100.0 * factor));
-    assert!(state.shown_normalisation().expect("words").contains("the point 0.0, 0.0, 0.0 mm is 60.00 Gy"));
+    assert_eq!(
+        state
+            .results
+            .delivered_mu(plan, &plan.beams[0])
+            .map(|mu| mu.value),
+        Some(100.0 * factor)
+    );
+    assert!(
+        state
+            .shown_normalisation()
+            .expect("words")
+            .contains("the point 0.0, 0.0, 0.0 mm is 60.00 Gy")
+    );
     let mm = DVec3::new(1.0, -6.0, 2.0);
     w.state_mut().command(Command::CentreOn(mm));
     w.run_steps(2);
     click(&mut w, "Normalise at the crosshair");
     fill_in(&mut w, "Normalised dose", "30");
-    until(&mut w, "normalised dose", |app| is_final(app) && !app.state.can_redo());
+    until(&mut w, "normalised dose", |app| {
+        is_final(app) && !app.state.can_redo()
+    });
     assert!((gy_at(&w, mm) - 30.0).abs() < 0.01, "{}", gy_at(&w, mm));
-    let names: Vec<String> = w.state().state.history.names().iter().map(|n| (*n).to_owned()).collect();
-    assert!(names.iter().rev().take(3).all(|name| name == "Change normalisation of plan Test"), "{names:?}");
+    let names: Vec<String> = w
+        .state()
+        .state
+        .history
+        .names()
+        .iter()
+        .map(|n| (*n).to_owned())
+        .collect();
+    assert!(
+        names
+            .iter()
+            .rev()
+            .take(3)
+            .all(|name| name == "Change normalisation of plan Test"),
+        "{names:?}"
+    );
     for _ in 0..3 {
         w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
         w.run_steps(3);
@@ -71,29 +114,59 @@ fn a_plan_is_normalised_to_the_isocentre_and_to_the_crosshair() {
 #[test]
 fn what_cannot_be_normalised_is_said_and_shows_no_normalised_dose() {
     let mut w = opened("normalisation_refused");
-    let plain = w.state().state.results.shown_dose().expect("a dose").max_gy();
-    w.state_mut().command(Command::CentreOn(DVec3::new(500.0, 0.0, 0.0)));
+    let plain = w
+        .state()
+        .state
+        .results
+        .shown_dose()
+        .expect("a dose")
+        .max_gy();
+    w.state_mut()
+        .command(Command::CentreOn(DVec3::new(500.0, 0.0, 0.0)));
     w.run_steps(2);
     click(&mut w, "Normalise the plan");
     click(&mut w, "to a point");
     click(&mut w, "Normalise at the crosshair");
-    until(&mut w, "refusal", |app| app.is_settled() && app.state.results.plan_failure().is_some());
+    until(&mut w, "refusal", |app| {
+        app.is_settled() && app.state.results.plan_failure().is_some()
+    });
     let state = &w.state().state;
     let why = state.results.plan_failure().expect("a reason");
     assert!(why.contains("outside the dose grid"), "{why}");
-    assert_eq!(state.results.plan_status(state.plan().expect("a plan")), Some(DoseStatus::Failed));
+    assert_eq!(
+        state.results.plan_status(state.plan().expect("a plan")),
+        Some(DoseStatus::Failed)
+    );
     assert_eq!(state.results.normalisation_factor(), None);
-    assert!(state.results.shown_dose().is_none_or(|dose| dose.status == DoseStatus::Failed));
+    assert!(
+        state
+            .results
+            .shown_dose()
+            .is_none_or(|dose| dose.status == DoseStatus::Failed)
+    );
     // Percent of a prescription that the plan does not have.
     click(&mut w, "Normalise the plan");
     click(&mut w, "to the maximum");
     until(&mut w, "dose", is_final);
-    assert!((w.state().state.results.shown_dose().expect("a dose").max_gy() - 60.0).abs() < 1e-3);
+    assert!(
+        (w.state()
+            .state
+            .results
+            .shown_dose()
+            .expect("a dose")
+            .max_gy()
+            - 60.0)
+            .abs()
+            < 1e-3
+    );
     click(&mut w, "% of prescription");
     until(&mut w, "refusal", |app| app.is_settled());
     let state = &w.state().state;
     let why = state.results.plan_failure().expect("a reason");
-    assert!(why.contains("cannot be normalised") && why.contains("the plan has none"), "{why}");
+    assert!(
+        why.contains("cannot be normalised") && why.contains("the plan has none"),
+        "{why}"
+    );
     assert_eq!(state.results.shown_status(), Some(DoseStatus::Failed));
     // A volume of a structure that is not there.
     click(&mut w, "Normalise the plan");
@@ -102,5 +175,13 @@ fn what_cannot_be_normalised_is_said_and_shows_no_normalised_dose() {
     click(&mut w, "Normalise the plan");
     click(&mut w, "not: monitor units as typed");
     until(&mut w, "dose", is_final);
-    assert_eq!(w.state().state.results.shown_dose().expect("a dose").max_gy(), plain);
+    assert_eq!(
+        w.state()
+            .state
+            .results
+            .shown_dose()
+            .expect("a dose")
+            .max_gy(),
+        plain
+    );
 }

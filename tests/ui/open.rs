@@ -29,20 +29,61 @@ fn the_guide_opens_from_the_help() {
     w.run_steps(3);
     w.get_by_label("About").click();
     w.run_steps(3);
-    assert_eq!(w.query_all_by_label("Not for clinical use").count(), 2, "in the bar and in the help");
+    assert_eq!(
+        w.query_all_by_label("Not for clinical use").count(),
+        2,
+        "in the bar and in the help"
+    );
     for (title, file, line) in [
-        ("Opening and saving", "open", "The Plan workspace shows a CT"),
+        (
+            "Opening and saving",
+            "open",
+            "The Plan workspace shows a CT",
+        ),
         ("Beams and dose", "beams", "Beams of the selected plan"),
-        ("Contours and densities", "structures", "Structures are drawn, grown and combined"),
-        ("DVHs and goals", "goals", "What a dose gives each structure"),
-        ("Comparing", "compare", "The Compare workspace sets two doses"),
-        ("Registration", "register", "The Register workspace finds where"),
-        ("Commissioning", "machine", "Neither makes a machine fit for treating anyone"),
-        ("Command line", "command-line", "each verb does one job without it"),
-        ("Python", "python", "has the jobs of the verbs on arrays of numpy"),
+        (
+            "Contours and densities",
+            "structures",
+            "Structures are drawn, grown and combined",
+        ),
+        (
+            "DVHs and goals",
+            "goals",
+            "What a dose gives each structure",
+        ),
+        (
+            "Comparing",
+            "compare",
+            "The Compare workspace sets two doses",
+        ),
+        (
+            "Registration",
+            "register",
+            "The Register workspace finds where",
+        ),
+        (
+            "Commissioning",
+            "machine",
+            "Neither makes a machine fit for treating anyone",
+        ),
+        (
+            "Command line",
+            "command-line",
+            "each verb does one job without it",
+        ),
+        (
+            "Python",
+            "python",
+            "has the jobs of the verbs on arrays of numpy",
+        ),
     ] {
         let page = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("assets/guide/{file}.md"));
-        assert!(std::fs::read_to_string(page).expect("a page").contains(line), "{file}");
+        assert!(
+            std::fs::read_to_string(page)
+                .expect("a page")
+                .contains(line),
+            "{file}"
+        );
         // What is new, on the first page below, has headings of the same words.
         w.get_all_by_label(title).last().expect("a page").click();
         w.run_steps(3);
@@ -57,13 +98,23 @@ fn the_guide_opens_from_the_help() {
 
 #[test]
 fn a_demo_opens_with_its_structures_and_plan() {
-    let mut w = window(Options { case: Some("demo:water".to_owned()), ..Options::default() });
+    let mut w = window(Options {
+        case: Some("demo:water".to_owned()),
+        ..Options::default()
+    });
     until(&mut w, "demo", |app| app.state.is_loaded());
     let case = w.state().state.case().clone();
     let plan = &case.plans[0];
-    assert!(w.query_all_by_label(&plan.beams[0].name).count() >= 1, "the beam in the tree");
+    assert!(
+        w.query_all_by_label(&plan.beams[0].name).count() >= 1,
+        "the beam in the tree"
+    );
     for structure in &case.structures.structures {
-        assert!(w.query_all_by_label(&structure.name).count() >= 1, "{} in the tree", structure.name);
+        assert!(
+            w.query_all_by_label(&structure.name).count() >= 1,
+            "{} in the tree",
+            structure.name
+        );
     }
     assert_eq!(said(&w), "");
 }
@@ -80,9 +131,14 @@ fn a_bad_case_word_is_a_notice_and_what_was_loaded_stays() {
         (empty.display().to_string(), "nothing_in_here"),
     ] {
         w.state_mut().open(&word);
-        until(&mut w, "notice", |app: &App| app.state.notices.iter().any(|n| n.text.contains(says)));
+        until(&mut w, "notice", |app: &App| {
+            app.state.notices.iter().any(|n| n.text.contains(says))
+        });
         assert_eq!(w.state().state.case().source, source);
-        w.get_all_by_label("Dismiss").next().expect("a button").click();
+        w.get_all_by_label("Dismiss")
+            .next()
+            .expect("a button")
+            .click();
         w.run_steps(3);
         assert_eq!(said(&w), "");
     }
@@ -99,9 +155,14 @@ fn a_notice_in_a_drag_waits_for_its_end() {
     w.drag_at(before.center());
     w.run_steps(3);
     w.state_mut().open("demo:nonsense");
-    until(&mut w, "notice", |app: &App| app.state.notices.iter().next().is_some());
+    until(&mut w, "notice", |app: &App| {
+        app.state.notices.iter().next().is_some()
+    });
     w.run_steps(3);
-    assert_eq!((axial(&w), w.query_by_label("Dismiss").is_some()), (before, false));
+    assert_eq!(
+        (axial(&w), w.query_by_label("Dismiss").is_some()),
+        (before, false)
+    );
     w.drop_at(before.center());
     w.run_steps(3);
     assert!(w.query_by_label("Dismiss").is_some());
@@ -120,14 +181,24 @@ fn the_first_page_looks_as_it_did() {
 /// at the scale 1.6.
 #[test]
 fn the_patient_is_always_named() {
-    let mut w = window(Options { case: Some("demo:water".to_owned()), ..Options::default() });
+    let mut w = window(Options {
+        case: Some("demo:water".to_owned()),
+        ..Options::default()
+    });
     until(&mut w, "case", |app| app.state.is_loaded());
     let who = "Demo, water  (DEMO-WATER)";
-    assert!(w.state().title().contains(&format!("{who} - demo:water")), "{}", w.state().title());
+    assert!(
+        w.state().title().contains(&format!("{who} - demo:water")),
+        "{}",
+        w.state().title()
+    );
     for width in [2560.0, 1400.0, 1024.0, 640.0] {
         w.set_size(eframe::egui::vec2(width, 760.0));
         w.run_steps(4);
         let shown = w.get_by_label(who).rect();
-        assert!(shown.left() >= 0.0 && shown.right() <= width && shown.width() > 100.0, "{width}: {shown:?}");
+        assert!(
+            shown.left() >= 0.0 && shown.right() <= width && shown.width() > 100.0,
+            "{width}: {shown:?}"
+        );
     }
 }

@@ -13,8 +13,11 @@ use eframe::egui::{Key, Pos2, Rect, vec2};
 use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
 
-const GOALS: [&str; 3] =
-    ["PTV: D95% >= 95 %", "Cord: Dmax <= 1.2 Gy (priority 2)", "PTV: CI >= 0.5 (priority 3)"];
+const GOALS: [&str; 3] = [
+    "PTV: D95% >= 95 %",
+    "Cord: Dmax <= 1.2 Gy (priority 2)",
+    "PTV: CI >= 0.5 (priority 3)",
+];
 
 /// Water with a target, an organ beside it and two beams, without maps.
 pub fn planned(name: &str) -> Window {
@@ -23,19 +26,45 @@ pub fn planned(name: &str) -> Window {
 
 fn planned_with(options: Options) -> Window {
     let mut w = window(options);
-    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     let optimise = &mut w.state_mut().state.optimise;
     (optimise.rows_mm, optimise.beamlet_mm) = (Some(5.0), 10.0);
     sphere(&mut w, "PTV", StructureKind::Ptv, DVec3::ZERO, 8.0);
-    sphere(&mut w, "Cord", StructureKind::Organ, DVec3::new(13.0, 0.0, 0.0), 5.0);
+    sphere(
+        &mut w,
+        "Cord",
+        StructureKind::Organ,
+        DVec3::new(13.0, 0.0, 0.0),
+        5.0,
+    );
     let mut plan = plan(w.state());
     plan.machine = "generic-6mv".to_owned();
     plan.prescription_gy = Some(2.0);
     plan.beams[0].mu = 200.0;
-    plan.beams.push(Beam::fixed("Left", 2, 90.0, DVec3::ZERO, Jaws::symmetric(20.0, 20.0), 200.0));
-    edit(&mut w, Edit::SetPlan { plan: 0, value: plan });
-    edit(&mut w, Edit::SetGoals(GOALS.map(|words| words.parse().expect("a goal")).to_vec()));
-    until(&mut w, "dose", |app| app.is_settled() && status(app) == Some(DoseStatus::Final));
+    plan.beams.push(Beam::fixed(
+        "Left",
+        2,
+        90.0,
+        DVec3::ZERO,
+        Jaws::symmetric(20.0, 20.0),
+        200.0,
+    ));
+    edit(
+        &mut w,
+        Edit::SetPlan {
+            plan: 0,
+            value: plan,
+        },
+    );
+    edit(
+        &mut w,
+        Edit::SetGoals(GOALS.map(|words| words.parse().expect("a goal")).to_vec()),
+    );
+    until(&mut w, "dose", |app| {
+        app.is_settled() && status(app) == Some(DoseStatus::Final)
+    });
     w
 }
 
@@ -43,15 +72,29 @@ fn sphere(w: &mut Window, name: &str, kind: StructureKind, centre_mm: DVec3, rad
     w.state_mut().command(Command::AddShape(NewShape::Sphere));
     let case = w.state().state.case();
     let index = case.structures.structures.len() - 1;
-    let value = Structure { name: name.to_owned(), kind, ..case.structures.structures[index].clone() };
+    let value = Structure {
+        name: name.to_owned(),
+        kind,
+        ..case.structures.structures[index].clone()
+    };
     let number = value.number;
     edit(w, Edit::SetStructure { index, value });
-    let shape = Shape::Sphere { centre_mm, radius_mm };
-    w.state_mut().command(Command::Reshape { structure: number, shape, gesture: None });
+    let shape = Shape::Sphere {
+        centre_mm,
+        radius_mm,
+    };
+    w.state_mut().command(Command::Reshape {
+        structure: number,
+        shape,
+        gesture: None,
+    });
 }
 
 pub fn edit(w: &mut Window, edit: Edit) {
-    w.state_mut().command(Command::Edit { edit: edit.into(), gesture: None });
+    w.state_mut().command(Command::Edit {
+        edit: edit.into(),
+        gesture: None,
+    });
 }
 
 pub fn plan(app: &App) -> Plan {
@@ -68,7 +111,11 @@ pub fn steps(app: &App) -> usize {
 
 /// Beams with maps.
 fn maps(app: &App) -> usize {
-    plan(app).beams.iter().filter(|beam| beam.fluence.is_some()).count()
+    plan(app)
+        .beams
+        .iter()
+        .filter(|beam| beam.fluence.is_some())
+        .count()
 }
 
 /// The goals as they are shown beside the DVHs.
@@ -81,7 +128,8 @@ pub fn show_goals(w: &mut Window) {
 
 pub fn optimised(name: &str) -> Window {
     let mut w = planned(name);
-    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    w.state_mut()
+        .command(Command::Optimise(OptimiseAction::Start));
     at_rest(&mut w);
     w
 }
@@ -89,17 +137,22 @@ pub fn optimised(name: &str) -> Window {
 /// Waits for the maps and their true dose.
 pub fn at_rest(w: &mut Window) {
     w.run_steps(2);
-    until(w, "end of the optimisation", |app| !app.state.optimise.is_running() && app.is_settled());
+    until(w, "end of the optimisation", |app| {
+        !app.state.optimise.is_running() && app.is_settled()
+    });
 }
 
 /// Waits until the optimiser has published.
 fn published(w: &mut Window) {
-    until(w, "the optimiser's dose", |app| app.state.optimisers_dose().is_some());
+    until(w, "the optimiser's dose", |app| {
+        app.state.optimisers_dose().is_some()
+    });
 }
 
 /// Waits until a running optimisation has published, from the middle of its run.
 fn begun(w: &mut Window) {
-    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    w.state_mut()
+        .command(Command::Optimise(OptimiseAction::Start));
     until(w, "the optimiser's dose", |app| {
         app.state.optimise.is_running() && app.state.optimisers_dose().is_some()
     });
@@ -107,7 +160,12 @@ fn begun(w: &mut Window) {
 
 pub fn mean(app: &App, name: &str) -> f64 {
     let curves = app.state.curves_on_view();
-    curves.iter().find(|(s, _)| s.name == name).expect("a curve").1.mean_gy()
+    curves
+        .iter()
+        .find(|(s, _)| s.name == name)
+        .expect("a curve")
+        .1
+        .mean_gy()
 }
 
 fn middle(w: &Window, label: &str) -> Pos2 {
@@ -131,15 +189,23 @@ pub fn take(w: &mut Window, at: Pos2) {
 #[test]
 fn weights_objectives_and_verdicts_are_in_sight() {
     let mut w = optimised("optimise_in_sight");
-    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    until(&mut w, "true dose", |app| {
+        status(app) == Some(DoseStatus::Partial)
+    });
     for size in [vec2(1600.0, 1000.0), vec2(1024.0, 700.0)] {
         w.set_size(size);
         w.run_steps(3);
         show_goals(&mut w);
         let window = Rect::from_min_size(Pos2::ZERO, size);
-        for name in ["Weight of PTV: D95% >= 95 %", "Weight of Cord: Dmax <= 1.2 Gy"] {
+        for name in [
+            "Weight of PTV: D95% >= 95 %",
+            "Weight of Cord: Dmax <= 1.2 Gy",
+        ] {
             let field = w.get_by_role_and_label(Role::SpinButton, name).rect();
-            assert!(field.width() >= 36.0 && window.contains_rect(field), "{name}: {field:?}");
+            assert!(
+                field.width() >= 36.0 && window.contains_rect(field),
+                "{name}: {field:?}"
+            );
         }
     }
     w.set_size(vec2(1600.0, 1000.0));
@@ -163,14 +229,29 @@ fn weights_objectives_and_verdicts_are_in_sight() {
 #[test]
 fn numbers_of_another_dose_do_not_stand_beside_the_optimisers() {
     let mut w = optimised("optimise_beside");
-    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
-    assert!(w.query_all_by_label_contains("crosshair ").count() >= 1, "the dose of the curves");
+    until(&mut w, "true dose", |app| {
+        status(app) == Some(DoseStatus::Partial)
+    });
+    assert!(
+        w.query_all_by_label_contains("crosshair ").count() >= 1,
+        "the dose of the curves"
+    );
     assert!(w.state().state.goal_share(0).is_some() && w.state().state.other_shares().is_some());
     let beam = plan(w.state()).beams[0].clone();
-    assert_eq!(w.state().state.status_of_beam_on_view(&beam), None, "the map is the plan's");
+    assert_eq!(
+        w.state().state.status_of_beam_on_view(&beam),
+        None,
+        "the map is the plan's"
+    );
     // Shares are of the goals and of the plan that they were found for.
-    let other = Plan { name: "Other".to_owned(), ..plan(w.state()) };
-    let other = Plan { beams: vec![other.beams[0].clone()], ..other };
+    let other = Plan {
+        name: "Other".to_owned(),
+        ..plan(w.state())
+    };
+    let other = Plan {
+        beams: vec![other.beams[0].clone()],
+        ..other
+    };
     edit(&mut w, Edit::AddPlan(other));
     w.state_mut().command(Command::ShowPlan(1));
     w.run_steps(2);
@@ -186,7 +267,10 @@ fn numbers_of_another_dose_do_not_stand_beside_the_optimisers() {
         app.state.optimise.is_running() && app.state.optimisers_dose().is_some()
     });
     assert_eq!(w.query_all_by_label_contains("crosshair ").count(), 0);
-    assert_eq!(w.state().state.status_of_beam_on_view(&beam), Some(DoseStatus::Preview));
+    assert_eq!(
+        w.state().state.status_of_beam_on_view(&beam),
+        Some(DoseStatus::Preview)
+    );
 }
 
 #[test]
@@ -200,37 +284,82 @@ fn optimise_gives_the_plan_maps_in_one_step_and_undo_takes_them_back() {
     // The optimiser's dose is a preview, says so, and decides nothing; the case is as it was.
     let state = &w.state().state;
     assert_eq!(status(w.state()), Some(DoseStatus::Preview));
-    assert_eq!(state.results.shown_status(), Some(DoseStatus::Final), "the dose of the case is no other");
-    assert!(state.reservation_on_view().expect("a word").contains("optimiser's dose"));
-    assert!(state.scorecard_on_view().iter().all(|row| row.is_undecided()));
+    assert_eq!(
+        state.results.shown_status(),
+        Some(DoseStatus::Final),
+        "the dose of the case is no other"
+    );
+    assert!(
+        state
+            .reservation_on_view()
+            .expect("a word")
+            .contains("optimiser's dose")
+    );
+    assert!(
+        state
+            .scorecard_on_view()
+            .iter()
+            .all(|row| row.is_undecided())
+    );
     assert_eq!(plan(w.state()), before);
     assert!(w.query_all_by_label("optimiser's dose").count() >= 1);
     at_rest(&mut w);
     let state = &w.state().state;
     assert_eq!((maps(w.state()), steps(w.state())), (2, done + 1));
     assert_eq!(state.history.names().last(), Some(&"Optimise plan Test"));
-    assert!(state.optimisers_dose().is_none(), "the true dose of the maps is shown");
+    assert!(
+        state.optimisers_dose().is_none(),
+        "the true dose of the maps is shown"
+    );
     assert_eq!(status(w.state()), Some(DoseStatus::Partial));
     let caveats = &state.results.shown_dose().expect("a dose").caveats;
-    assert!(caveats.iter().any(|c| c.contains("not deliverable")), "{caveats:?}");
-    let ptv = state.curves_on_view().into_iter().find(|(s, _)| s.name == "PTV").expect("PTV").1.clone();
-    assert!(ptv.dose_at_percent(95.0) > 1.8, "{}", ptv.dose_at_percent(95.0));
-    assert!(mean(w.state(), "Cord") < curve, "the organ is spared: {} of {curve}", mean(w.state(), "Cord"));
+    assert!(
+        caveats.iter().any(|c| c.contains("not deliverable")),
+        "{caveats:?}"
+    );
+    let ptv = state
+        .curves_on_view()
+        .into_iter()
+        .find(|(s, _)| s.name == "PTV")
+        .expect("PTV")
+        .1
+        .clone();
+    assert!(
+        ptv.dose_at_percent(95.0) > 1.8,
+        "{}",
+        ptv.dose_at_percent(95.0)
+    );
+    assert!(
+        mean(w.state(), "Cord") < curve,
+        "the organ is spared: {} of {curve}",
+        mean(w.state(), "Cord")
+    );
     // Goals say their share, or why they are only judged.
     assert!(state.goal_share(0).expect("an answer").is_ok());
-    assert!(state.goal_share(2).expect("an answer").as_ref().is_err_and(|why| why.contains("CI")));
+    assert!(
+        state
+            .goal_share(2)
+            .expect("an answer")
+            .as_ref()
+            .is_err_and(|why| why.contains("CI"))
+    );
     assert!(w.query_all_by_label_contains("judged only").count() >= 1);
     w.key_press_modifiers(eframe::egui::Modifiers::COMMAND, Key::Z);
     at_rest(&mut w);
     assert_eq!((plan(w.state()), steps(w.state())), (before, done));
-    until(&mut w, "dose of before", |app| status(app) == Some(DoseStatus::Final));
+    until(&mut w, "dose of before", |app| {
+        status(app) == Some(DoseStatus::Final)
+    });
 }
 
 #[test]
 fn the_optimisers_dose_is_that_of_its_maps() {
     let mut w = planned("optimise_truth");
     // The rows' grid, on which the optimiser holds itself to the true dose.
-    let settings = Settings { grid_mm: 5.0, ..w.state().state.results.settings.clone() };
+    let settings = Settings {
+        grid_mm: 5.0,
+        ..w.state().state.results.settings.clone()
+    };
     w.state_mut().command(Command::Compute(settings));
     begun(&mut w);
     let mut last = None;
@@ -243,10 +372,20 @@ fn the_optimisers_dose_is_that_of_its_maps() {
     at_rest(&mut w);
     let state = &w.state().state;
     for (number, dvh) in last.expect("an answer at rest") {
-        let structure = state.case().structures.by_number(number).expect("a structure");
+        let structure = state
+            .case()
+            .structures
+            .by_number(number)
+            .expect("a structure");
         let truth = state.results.dvh(number).expect("a true DVH");
         let off = (dvh.mean_gy() - truth.mean_gy()).abs();
-        assert!(off < 0.05, "{}: {} of {}", structure.name, dvh.mean_gy(), truth.mean_gy());
+        assert!(
+            off < 0.05,
+            "{}: {} of {}",
+            structure.name,
+            dvh.mean_gy(),
+            truth.mean_gy()
+        );
     }
 }
 
@@ -264,7 +403,11 @@ fn esc_takes_a_run_back_and_stop_keeps_what_it_found() {
     show_goals(&mut w);
     w.get_by_label("Stop optimising").click();
     at_rest(&mut w);
-    assert!(said(&w).contains("has the fluences found so far. Press 'Optimise' to go on."), "{}", said(&w));
+    assert!(
+        said(&w).contains("has the fluences found so far. Press 'Optimise' to go on."),
+        "{}",
+        said(&w)
+    );
     assert_eq!((maps(w.state()), steps(w.state())), (2, done + 1));
 }
 
@@ -277,17 +420,35 @@ fn a_case_that_changes_meanwhile_never_gets_maps_of_another() {
     at_rest(&mut w);
     let now = plan(w.state());
     assert_eq!((now.beams.len(), maps(w.state())), (1, 1), "{}", said(&w));
-    let alone = w.state().state.optimise.latest().expect("an answer").beams.len();
+    let alone = w
+        .state()
+        .state
+        .optimise
+        .latest()
+        .expect("an answer")
+        .beams
+        .len();
     assert_eq!(alone, 1, "the answer is of one beam");
     w.state_mut().command(Command::Undo);
     w.state_mut().command(Command::Undo);
     at_rest(&mut w);
-    assert_eq!((plan(w.state()).beams.len(), maps(w.state())), (2, 0), "undone is undone");
+    assert_eq!(
+        (plan(w.state()).beams.len(), maps(w.state())),
+        (2, 0),
+        "undone is undone"
+    );
     // A structure that is renamed.
     begun(&mut w);
     let set = w.state().state.case().structures.clone();
-    let index = set.structures.iter().position(|s| s.name == "Cord").expect("an organ");
-    let value = Structure { name: "Spinal cord".to_owned(), ..set.structures[index].clone() };
+    let index = set
+        .structures
+        .iter()
+        .position(|s| s.name == "Cord")
+        .expect("an organ");
+    let value = Structure {
+        name: "Spinal cord".to_owned(),
+        ..set.structures[index].clone()
+    };
     edit(&mut w, Edit::SetStructure { index, value });
     at_rest(&mut w);
     assert_eq!(maps(w.state()), 2);
@@ -300,22 +461,36 @@ fn a_case_that_changes_meanwhile_never_gets_maps_of_another() {
     at_rest(&mut w);
     assert_eq!((plan(w.state()), steps(w.state())), before);
     // Another plan on show ends the run; the plan that it answers gets its maps, the other none.
-    let other =
-        Plan { name: "Other".to_owned(), beams: vec![plan(w.state()).beams[0].clone()], ..plan(w.state()) };
+    let other = Plan {
+        name: "Other".to_owned(),
+        beams: vec![plan(w.state()).beams[0].clone()],
+        ..plan(w.state())
+    };
     edit(&mut w, Edit::AddPlan(other));
     begun(&mut w);
     w.state_mut().command(Command::ShowPlan(1));
     at_rest(&mut w);
     let of = |app: &App, at: usize| -> usize {
-        app.state.case().plans[at].beams.iter().filter(|beam| beam.fluence.is_some()).count()
+        app.state.case().plans[at]
+            .beams
+            .iter()
+            .filter(|beam| beam.fluence.is_some())
+            .count()
     };
     assert_eq!((of(w.state(), 0), of(w.state(), 1)), (2, 0));
     // Without a target there is nothing to optimise, and it says so.
     w.state_mut().command(Command::ShowPlan(0));
     begun(&mut w);
     let set = w.state().state.case().structures.clone();
-    let index = set.structures.iter().position(|s| s.name == "PTV").expect("a target");
-    w.state_mut().command(Command::RemoveStructure { number: set.structures[index].number, sure: true });
+    let index = set
+        .structures
+        .iter()
+        .position(|s| s.name == "PTV")
+        .expect("a target");
+    w.state_mut().command(Command::RemoveStructure {
+        number: set.structures[index].number,
+        sure: true,
+    });
     at_rest(&mut w);
     assert!(said(&w).contains("there is no target"), "{}", said(&w));
 }
@@ -324,7 +499,9 @@ fn a_case_that_changes_meanwhile_never_gets_maps_of_another() {
 fn a_handle_is_dragged_the_plan_follows_and_one_undo_takes_both_back() {
     let mut w = optimised("optimise_handle");
     show_goals(&mut w);
-    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    until(&mut w, "true dose", |app| {
+        status(app) == Some(DoseStatus::Partial)
+    });
     let (before, done) = (plan(w.state()), steps(w.state()));
     let cord = mean(w.state(), "Cord");
     let name = "Handle Cord: Dmax <= 1.2 Gy";
@@ -341,21 +518,39 @@ fn a_handle_is_dragged_the_plan_follows_and_one_undo_takes_both_back() {
     published(&mut w);
     assert_eq!(status(w.state()), Some(DoseStatus::Preview));
     let ghosts = w.state().state.ghost_curves();
-    let ghost = ghosts.iter().find(|(s, _)| s.name == "Cord").expect("a ghost").1.mean_gy();
+    let ghost = ghosts
+        .iter()
+        .find(|(s, _)| s.name == "Cord")
+        .expect("a ghost")
+        .1
+        .mean_gy();
     assert!((ghost - cord).abs() < 1e-9);
     until(&mut w, "a goal that the drag turns", |app| {
         let state = &app.state;
-        state.scorecard_on_view().iter().any(|row| state.is_turned_by_drag(row))
+        state
+            .scorecard_on_view()
+            .iter()
+            .any(|row| state.is_turned_by_drag(row))
     });
     assert!(w.query_all_by_label("unmet by this drag").count() >= 1);
     let at = from - vec2(40.0, 0.0);
     no_button(&mut w, at);
-    assert_eq!(w.query_all_by_label("unmet by this drag").count(), 0, "while it lasts");
+    assert_eq!(
+        w.query_all_by_label("unmet by this drag").count(),
+        0,
+        "while it lasts"
+    );
     at_rest(&mut w);
     assert_eq!(steps(w.state()), done + 1, "its maps are in the same step");
     assert_ne!(plan(w.state()), before, "other maps");
-    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
-    assert!(mean(w.state(), "Cord") < cord, "{} of {cord}", mean(w.state(), "Cord"));
+    until(&mut w, "true dose", |app| {
+        status(app) == Some(DoseStatus::Partial)
+    });
+    assert!(
+        mean(w.state(), "Cord") < cord,
+        "{} of {cord}",
+        mean(w.state(), "Cord")
+    );
     w.state_mut().command(Command::Undo);
     at_rest(&mut w);
     assert_eq!((plan(w.state()), steps(w.state())), (before.clone(), done));
@@ -380,16 +575,25 @@ fn a_handle_is_dragged_the_plan_follows_and_one_undo_takes_both_back() {
 fn a_goal_is_born_where_a_curve_is_taken() {
     let mut w = optimised("optimise_born");
     show_goals(&mut w);
-    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    until(&mut w, "true dose", |app| {
+        status(app) == Some(DoseStatus::Partial)
+    });
     // Between two handles of known places lies the plane of the plot.
     let [low, high] =
         ["Handle Cord: Dmax <= 1.2 Gy", "Handle PTV: D95% >= 95 %"].map(|name| middle(&w, name));
     let per_gy = (high.x - low.x) / (0.95 * 2.0 - 1.2);
     let per_percent = (high.y - low.y) / 95.0;
     let curves = w.state().state.curves_on_view();
-    let cord = curves.iter().find(|(s, _)| s.name == "Cord").expect("a curve").1;
+    let cord = curves
+        .iter()
+        .find(|(s, _)| s.name == "Cord")
+        .expect("a curve")
+        .1;
     let gy = cord.dose_at_percent(50.0);
-    let from = Pos2::new(low.x + per_gy * (gy as f32 - 1.2), low.y + per_percent * 50.0);
+    let from = Pos2::new(
+        low.x + per_gy * (gy as f32 - 1.2),
+        low.y + per_percent * 50.0,
+    );
     let done = steps(w.state());
     take(&mut w, from);
     for part in 1..=4 {
@@ -400,7 +604,11 @@ fn a_goal_is_born_where_a_curve_is_taken() {
     assert_eq!(goals.len(), 4, "{goals:?}");
     assert!(goals[3].to_string().starts_with("Cord: D5"), "{}", goals[3]);
     let want = gy - 24.0 / f64::from(per_gy);
-    assert!((goals[3].limit() - want).abs() < 0.1, "{} for {want}", goals[3].limit());
+    assert!(
+        (goals[3].limit() - want).abs() < 0.1,
+        "{} for {want}",
+        goals[3].limit()
+    );
     no_button(&mut w, from - vec2(24.0, 0.0));
     at_rest(&mut w);
     assert_eq!(steps(w.state()), done + 1);
@@ -412,31 +620,47 @@ fn a_goal_is_born_where_a_curve_is_taken() {
 #[test]
 fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
     let mut w = planned("optimise_lock");
-    let goals = ["PTV: D95% >= 95 %", "Cord: Dmean <= 0.5 Gy"].map(|words| words.parse().expect("a goal"));
+    let goals =
+        ["PTV: D95% >= 95 %", "Cord: Dmean <= 0.5 Gy"].map(|words| words.parse().expect("a goal"));
     edit(&mut w, Edit::SetGoals(goals.to_vec()));
-    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    w.state_mut()
+        .command(Command::Optimise(OptimiseAction::Start));
     at_rest(&mut w);
     show_goals(&mut w);
-    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    until(&mut w, "true dose", |app| {
+        status(app) == Some(DoseStatus::Partial)
+    });
     let cord = |app: &App| mean(app, "Cord");
     let done = steps(w.state());
     w.get_by_label("Lock Cord: Dmean <= 0.5 Gy").click();
     at_rest(&mut w);
-    assert_eq!(steps(w.state()), done + 1, "a lock and its maps are one step");
+    assert_eq!(
+        steps(w.state()),
+        done + 1,
+        "a lock and its maps are one step"
+    );
     let kept = w.state().state.goals()[1].kept().expect("a kept value");
     // The target asks for more; the locked organ does not get it.
     let mut goals = w.state().state.goals();
     goals[0] = goals[0].clone().with_limit(110.0).with_weight(Some(30.0));
     edit(&mut w, Edit::SetGoals(goals.clone()));
     at_rest(&mut w);
-    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
+    until(&mut w, "true dose", |app| {
+        status(app) == Some(DoseStatus::Partial)
+    });
     let locked = cord(w.state());
     assert!(locked < kept + 0.02, "{locked} for {kept}");
     goals[1] = goals[1].clone().with_kept(None);
     edit(&mut w, Edit::SetGoals(goals));
     at_rest(&mut w);
-    until(&mut w, "true dose", |app| status(app) == Some(DoseStatus::Partial));
-    assert!(cord(w.state()) > locked + 0.01, "{} without the lock, {locked} with it", cord(w.state()));
+    until(&mut w, "true dose", |app| {
+        status(app) == Some(DoseStatus::Partial)
+    });
+    assert!(
+        cord(w.state()) > locked + 0.01,
+        "{} without the lock, {locked} with it",
+        cord(w.state())
+    );
     // A weight is typed: one step, with the maps that answer it.
     let done = steps(w.state());
     fill_in(&mut w, "Weight of Cord: Dmean <= 0.5 Gy", "12");
@@ -445,9 +669,18 @@ fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
     assert_eq!(steps(w.state()), done + 1);
     // One beyond the range is refused in words and changes nothing.
     fill_in(&mut w, "Weight of Cord: Dmean <= 0.5 Gy", "500");
-    assert!(w.query_by_label_contains("500 refused: 0.01 to 100").is_some());
-    assert_eq!((w.state().state.goals()[1].weight(), steps(w.state())), (12.0, done + 1));
-    let read: Goal = w.state().state.goals()[0].to_string().parse().expect("a goal");
+    assert!(
+        w.query_by_label_contains("500 refused: 0.01 to 100")
+            .is_some()
+    );
+    assert_eq!(
+        (w.state().state.goals()[1].weight(), steps(w.state())),
+        (12.0, done + 1)
+    );
+    let read: Goal = w.state().state.goals()[0]
+        .to_string()
+        .parse()
+        .expect("a goal");
     assert_eq!(read.weight(), 30.0);
 }
 
@@ -455,9 +688,16 @@ fn a_lock_keeps_a_goal_and_weights_are_kept_with_the_goals() {
 fn a_turned_beam_of_an_optimised_plan_is_optimised_again_and_columns_of_others_stay() {
     let mut w = optimised("optimise_gantry");
     let (before, done) = (plan(w.state()), steps(w.state()));
-    w.state_mut().command(Command::Gantry { beam: 1, gantry_deg: 120.0, gesture: None });
+    w.state_mut().command(Command::Gantry {
+        beam: 1,
+        gantry_deg: 120.0,
+        gesture: None,
+    });
     w.run_steps(2);
-    assert!(w.state().state.optimise.is_running(), "the plan follows its beams");
+    assert!(
+        w.state().state.optimise.is_running(),
+        "the plan follows its beams"
+    );
     until(&mut w, "end of the optimisation", |app| {
         // Of two beams the first has its columns already.
         assert_ne!(app.state.optimise.share_done(), Some(0.5));
@@ -469,18 +709,33 @@ fn a_turned_beam_of_an_optimised_plan_is_optimised_again_and_columns_of_others_s
     w.state_mut().command(Command::Undo);
     w.state_mut().command(Command::Undo);
     at_rest(&mut w);
-    assert_eq!((plan(w.state()), steps(w.state())), (before, done), "undone, and not optimised again");
+    assert_eq!(
+        (plan(w.state()), steps(w.state())),
+        (before, done),
+        "undone, and not optimised again"
+    );
 }
 
 fn record(w: &mut Window, stage: Stage) {
     let reason = "looked at".to_owned();
-    w.state_mut().command(Command::Plans(PlanAction::Record { plan: 0, stage: Some(stage), reason }));
+    w.state_mut().command(Command::Plans(PlanAction::Record {
+        plan: 0,
+        stage: Some(stage),
+        reason,
+    }));
     w.run_steps(5);
 }
 
 fn limit_of_cord(w: &mut Window, gy: f64) {
-    let goals = [GOALS[0].to_owned(), format!("Cord: Dmax <= {gy} Gy (priority 2)"), GOALS[2].to_owned()];
-    edit(w, Edit::SetGoals(goals.map(|words| words.parse().expect("a goal")).to_vec()));
+    let goals = [
+        GOALS[0].to_owned(),
+        format!("Cord: Dmax <= {gy} Gy (priority 2)"),
+        GOALS[2].to_owned(),
+    ];
+    edit(
+        w,
+        Edit::SetGoals(goals.map(|words| words.parse().expect("a goal")).to_vec()),
+    );
     w.run_steps(2);
 }
 
@@ -491,18 +746,35 @@ fn a_reviewed_or_approved_plan_stays_as_it_was_looked_at() {
     for stage in [Stage::Reviewed, Stage::Approved] {
         record(&mut w, stage);
         let before = plan(w.state());
-        assert!(!w.state().state.optimise.is_running(), "{stage}: {}", said(&w));
+        assert!(
+            !w.state().state.optimise.is_running(),
+            "{stage}: {}",
+            said(&w)
+        );
         limit_of_cord(&mut w, if stage == Stage::Approved { 1.1 } else { 1.0 });
-        assert!(!w.state().state.optimise.is_running(), "{stage}: {}", said(&w));
+        assert!(
+            !w.state().state.optimise.is_running(),
+            "{stage}: {}",
+            said(&w)
+        );
         assert!(w.state().state.optimise.goals_are_newer());
         assert_eq!(plan(w.state()), before);
         assert_ne!(status(w.state()), Some(DoseStatus::Preview));
     }
-    w.state_mut().command(Command::Optimise(OptimiseAction::Start));
+    w.state_mut()
+        .command(Command::Optimise(OptimiseAction::Start));
     w.run_steps(3);
     assert!(!w.state().state.optimise.is_running());
-    assert!(said(&w).contains("Not optimised") && said(&w).contains("read-only"), "{}", said(&w));
-    w.state_mut().command(Command::Plans(PlanAction::Record { plan: 0, stage: None, reason: String::new() }));
+    assert!(
+        said(&w).contains("Not optimised") && said(&w).contains("read-only"),
+        "{}",
+        said(&w)
+    );
+    w.state_mut().command(Command::Plans(PlanAction::Record {
+        plan: 0,
+        stage: None,
+        reason: String::new(),
+    }));
     at_rest(&mut w);
     begun(&mut w);
     record(&mut w, Stage::Reviewed);
@@ -529,13 +801,25 @@ fn undo_during_a_run_loses_nothing_that_it_found() {
 fn a_plan_follows_its_goals_by_whatever_name() {
     let mut w = optimised("optimise_follows");
     assert!(plan(w.state()).follows_goals && !w.state().state.optimise.goals_are_newer());
-    let renamed = Plan { name: "Renamed".to_owned(), ..plan(w.state()) };
-    edit(&mut w, Edit::SetPlan { plan: 0, value: renamed });
+    let renamed = Plan {
+        name: "Renamed".to_owned(),
+        ..plan(w.state())
+    };
+    edit(
+        &mut w,
+        Edit::SetPlan {
+            plan: 0,
+            value: renamed,
+        },
+    );
     limit_of_cord(&mut w, 1.1);
     assert!(w.state().state.optimise.is_running(), "after a rename");
     at_rest(&mut w);
     assert!(!w.state().state.optimise.goals_are_newer());
-    let other = Plan { name: "Other".to_owned(), ..planned_beams(&w) };
+    let other = Plan {
+        name: "Other".to_owned(),
+        ..planned_beams(&w)
+    };
     edit(&mut w, Edit::AddPlan(other));
     edit(&mut w, Edit::RemovePlan { plan: 0 });
     w.run_steps(3);
@@ -543,15 +827,23 @@ fn a_plan_follows_its_goals_by_whatever_name() {
     w.state_mut().command(Command::ShowPlan(0));
     w.run_steps(3);
     limit_of_cord(&mut w, 1.0);
-    assert!(w.state().state.optimise.is_running(), "after a deletion was undone");
+    assert!(
+        w.state().state.optimise.is_running(),
+        "after a deletion was undone"
+    );
     at_rest(&mut w);
-    w.state_mut().command(Command::Optimise(OptimiseAction::FollowGoals(false)));
+    w.state_mut()
+        .command(Command::Optimise(OptimiseAction::FollowGoals(false)));
     limit_of_cord(&mut w, 0.9);
     let state = &w.state().state;
-    assert!(!state.optimise.is_running() && state.optimise.goals_are_newer(), "the switch");
+    assert!(
+        !state.optimise.is_running() && state.optimise.goals_are_newer(),
+        "the switch"
+    );
     show_goals(&mut w);
     assert!(w.query_by_label("goals are newer than maps").is_some());
-    w.state_mut().command(Command::Optimise(OptimiseAction::FollowGoals(true)));
+    w.state_mut()
+        .command(Command::Optimise(OptimiseAction::FollowGoals(true)));
     w.run_steps(5);
     assert!(w.state().state.optimise.is_running(), "it catches up");
     at_rest(&mut w);
@@ -562,7 +854,11 @@ fn a_plan_follows_its_goals_by_whatever_name() {
 fn planned_beams(w: &Window) -> Plan {
     let mut plan = plan(w.state());
     plan.beams.iter_mut().for_each(|beam| beam.fluence = None);
-    Plan { answered_goals: None, follows_goals: false, ..plan }
+    Plan {
+        answered_goals: None,
+        follows_goals: false,
+        ..plan
+    }
 }
 
 #[test]
@@ -570,7 +866,10 @@ fn maps_of_a_run_that_is_killed_are_in_the_recovery() {
     let state = folder("optimise_killed_state");
     std::fs::remove_dir_all(&state).expect("an empty folder");
     std::fs::create_dir_all(&state).expect("a folder");
-    let mut w = planned_with(Options { state_folder: Some(state.clone()), ..small_case("optimise_killed") });
+    let mut w = planned_with(Options {
+        state_folder: Some(state.clone()),
+        ..small_case("optimise_killed")
+    });
     // A goal that no fluence meets, and fine rows: the run goes on until the window is killed.
     let optimise = &mut w.state_mut().state.optimise;
     (optimise.rows_mm, optimise.beamlet_mm) = (Some(0.6), 2.5);
@@ -579,18 +878,28 @@ fn maps_of_a_run_that_is_killed_are_in_the_recovery() {
     edit(&mut w, Edit::SetGoals(goals));
     begun(&mut w);
     until(&mut w, "maps in the autosave", |_| {
-        let files = std::fs::read_dir(state.join("unsaved")).into_iter().flatten().flatten();
+        let files = std::fs::read_dir(state.join("unsaved"))
+            .into_iter()
+            .flatten()
+            .flatten();
         let mut texts = files.filter_map(|file| std::fs::read_to_string(file.path()).ok());
         texts.any(|text| text.contains("\"fluence\":{"))
     });
     assert_eq!(maps(w.state()), 0, "the case has none yet");
     // Dropped without closing, as after a kill.
     drop(w);
-    let mut again = window(Options { state_folder: Some(state), ..Options::default() });
+    let mut again = window(Options {
+        state_folder: Some(state),
+        ..Options::default()
+    });
     until(&mut again, "offer", |app| !app.state.recoverable.is_empty());
     again.get_by_label("Recover cube.mha").click();
-    until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut again, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     assert_eq!(maps(again.state()), 2);
     assert_eq!(again.state().state.goals().len(), 4);
-    until(&mut again, "dose of the maps", |app| status(app) == Some(DoseStatus::Partial));
+    until(&mut again, "dose of the maps", |app| {
+        status(app) == Some(DoseStatus::Partial)
+    });
 }

@@ -34,7 +34,9 @@ impl Dialogs {
         let before = self.0.lock().expect("the dialogs").0.len();
         self.0.lock().expect("the dialogs").1 = answer;
         w.state_mut().command(Command::Pick(action));
-        until(w, "dialog", |_| self.0.lock().expect("the dialogs").0.len() > before);
+        until(w, "dialog", |_| {
+            self.0.lock().expect("the dialogs").0.len() > before
+        });
         self.0.lock().expect("the dialogs").0[before].clone()
     }
 }
@@ -63,12 +65,19 @@ fn a_file_is_named_by_patient_plan_and_day_and_its_kind_keeps_its_folder() {
         ..Options::default()
     };
     let is_outside = |ask: &Ask| {
-        let folder = ask.folder.as_ref().expect("a folder").canonicalize().expect("its path");
+        let folder = ask
+            .folder
+            .as_ref()
+            .expect("a folder")
+            .canonicalize()
+            .expect("its path");
         folder.is_dir() && !folder.starts_with(study.0.canonicalize().expect("a path"))
     };
     let is_day = |day: &str| day.len() == 10 && day.split('-').map(str::len).eq([4, 2, 2]);
     let mut w = window(options());
-    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     let dialogs = Dialogs::new(&mut w);
     for (action, ending) in [
         (FileAction::SavePlan, ".toml"),
@@ -79,31 +88,60 @@ fn a_file_is_named_by_patient_plan_and_day_and_its_kind_keeps_its_folder() {
     ] {
         let ask = dialogs.asked(&mut w, action, None);
         let name = ask.name.clone().expect("a name");
-        let day = name.strip_prefix("O-Neill-Jane_PLAN_").and_then(|rest| rest.strip_suffix(ending));
+        let day = name
+            .strip_prefix("O-Neill-Jane_PLAN_")
+            .and_then(|rest| rest.strip_suffix(ending));
         assert!(day.is_some_and(is_day), "{name}");
         assert!(is_outside(&ask), "{ask:?}");
     }
     // What is not of one patient is not named by one.
-    assert_eq!(dialogs.asked(&mut w, FileAction::SaveGoals, None).name.as_deref(), Some("goals.toml"));
+    assert_eq!(
+        dialogs
+            .asked(&mut w, FileAction::SaveGoals, None)
+            .name
+            .as_deref(),
+        Some("goals.toml")
+    );
     assert_eq!(dialogs.asked(&mut w, FileAction::OpenFile, None).name, None);
     w.state_mut().state.export.anonymous = true;
-    let name = dialogs.asked(&mut w, FileAction::Export, None).name.expect("a name");
-    assert!(name.strip_prefix("anonymous_").is_some_and(is_day), "{name}");
+    let name = dialogs
+        .asked(&mut w, FileAction::Export, None)
+        .name
+        .expect("a name");
+    assert!(
+        name.strip_prefix("anonymous_").is_some_and(is_day),
+        "{name}"
+    );
 
     let plans = folder("ui-proposals-plans");
     let path = plans.join("plan.toml");
     let _ = std::fs::remove_file(&path);
     dialogs.asked(&mut w, FileAction::SavePlan, Some(path));
-    until(&mut w, "file", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
-    assert_eq!(dialogs.asked(&mut w, FileAction::SavePlan, None).folder, Some(plans.clone()));
-    assert_ne!(dialogs.asked(&mut w, FileAction::SaveSession, None).folder, Some(plans.clone()));
+    until(&mut w, "file", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.starts_with("Saved"))
+    });
+    assert_eq!(
+        dialogs.asked(&mut w, FileAction::SavePlan, None).folder,
+        Some(plans.clone())
+    );
+    assert_ne!(
+        dialogs.asked(&mut w, FileAction::SaveSession, None).folder,
+        Some(plans.clone())
+    );
     w.state_mut().on_exit();
     drop(w);
 
     let mut w = window(options());
     until(&mut w, "case", |app| app.state.is_loaded());
     let dialogs = Dialogs::new(&mut w);
-    assert_eq!(dialogs.asked(&mut w, FileAction::SavePlan, None).folder, Some(plans), "in the next run");
+    assert_eq!(
+        dialogs.asked(&mut w, FileAction::SavePlan, None).folder,
+        Some(plans),
+        "in the next run"
+    );
     w.state_mut().on_exit();
     drop(w);
 
@@ -126,11 +164,23 @@ fn jobs_are_named_by_what_they_do() {
     let path = folder("proposals_jobs_out").join("1795665.json");
     let _ = std::fs::remove_file(&path);
     w.state_mut().command(Command::SaveSession(path.clone()));
-    until(&mut w, "session", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
+    until(&mut w, "session", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.starts_with("Saved"))
+    });
     w.state_mut().open(&path.display().to_string());
     let opened = |app: &beamsight::app::App| app.state.origin.as_ref().map(|origin| origin.number);
     until(&mut w, "case", |app| opened(app) == Some(2));
-    let names: Vec<String> = w.state().state.jobs.finished.iter().map(|job| job.name.to_string()).collect();
+    let names: Vec<String> = w
+        .state()
+        .state
+        .jobs
+        .finished
+        .iter()
+        .map(|job| job.name.to_string())
+        .collect();
     for name in [
         "Opening cube.mha",
         "Dose of beam AP, final",

@@ -13,7 +13,10 @@ use std::fs;
 use std::path::Path;
 
 fn reference(class: &str, uid: &str) -> InMemDicomObject {
-    item(&[(tags::REFERENCED_SOP_CLASS_UID, VR::UI, class), (tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, uid)])
+    item(&[
+        (tags::REFERENCED_SOP_CLASS_UID, VR::UI, class),
+        (tags::REFERENCED_SOP_INSTANCE_UID, VR::UI, uid),
+    ])
 }
 
 /// A CT, a structure set, two plans, the dose of the second, and one of a plan that is not there.
@@ -30,15 +33,27 @@ fn study(name: &str) -> Folder {
     folder.put("rp-2.dcm", &second);
     for (n, of) in [(1, "1.2.3.501"), (2, "1.2.3.999")] {
         let mut given = dose(16, &[0.0, 3.0]);
-        set(&mut given, tags::SOP_INSTANCE_UID, VR::UI, &format!("1.2.3.60{n}"));
-        set_items(&mut given, tags::REFERENCED_RT_PLAN_SEQUENCE, vec![reference(uids::RT_PLAN_STORAGE, of)]);
+        set(
+            &mut given,
+            tags::SOP_INSTANCE_UID,
+            VR::UI,
+            &format!("1.2.3.60{n}"),
+        );
+        set_items(
+            &mut given,
+            tags::REFERENCED_RT_PLAN_SEQUENCE,
+            vec![reference(uids::RT_PLAN_STORAGE, of)],
+        );
         folder.put(&format!("rd-{n}.dcm"), &given);
     }
     folder
 }
 
 fn opened(folder: &Path) -> Window {
-    window(Options { case: Some(folder.display().to_string()), ..Options::default() })
+    window(Options {
+        case: Some(folder.display().to_string()),
+        ..Options::default()
+    })
 }
 
 fn press(w: &mut Window, button: &str) {
@@ -47,7 +62,13 @@ fn press(w: &mut Window, button: &str) {
 }
 
 fn plans(w: &Window) -> Vec<String> {
-    w.state().state.case().plans.iter().map(|plan| plan.name.clone()).collect()
+    w.state()
+        .state
+        .case()
+        .plans
+        .iter()
+        .map(|plan| plan.name.clone())
+        .collect()
 }
 
 #[test]
@@ -57,7 +78,11 @@ fn the_references_show_what_is_missing_and_open_another_plan() {
     until(&mut w, "case", |app| app.state.is_loaded());
     assert_eq!(plans(&w), ["PLAN", "SECOND"]);
     press(&mut w, "References…");
-    assert_eq!(w.query_all_by_label_contains("missing: RTPLAN 1.2.3.999").count(), 1);
+    assert_eq!(
+        w.query_all_by_label_contains("missing: RTPLAN 1.2.3.999")
+            .count(),
+        1
+    );
     assert_eq!(w.query_all_by_label_contains("names RTPLAN 2").count(), 1);
     assert!(w.query_by_label("Open RTPLAN 2").is_none(), "both are open");
     // The plan on show is the first; the other is shown without opening anything.
@@ -70,24 +95,45 @@ fn the_references_show_what_is_missing_and_open_another_plan() {
 
     // Of a case that was opened with one plan the other is opened in its place.
     let folder = state.folder().expect("a folder").clone();
-    let alone = beamsight::dicom::Choice { plan: Some(0), ..folder.choice };
+    let alone = beamsight::dicom::Choice {
+        plan: Some(0),
+        ..folder.choice
+    };
     w.state_mut().command(Command::OpenChoice(alone));
-    until(&mut w, "plan alone", |app| app.state.case().plans.len() == 1);
+    until(&mut w, "plan alone", |app| {
+        app.state.case().plans.len() == 1
+    });
     assert_eq!(plans(&w), ["PLAN"]);
     press(&mut w, "Open RTPLAN 2");
-    until(&mut w, "other plan", |app| app.state.case().plans.iter().all(|plan| plan.name == "SECOND"));
+    until(&mut w, "other plan", |app| {
+        app.state
+            .case()
+            .plans
+            .iter()
+            .all(|plan| plan.name == "SECOND")
+    });
     assert_eq!(plans(&w), ["SECOND"]);
-    assert!(w.query_by_label("Open RTPLAN 1").is_some() && w.query_by_label("Open RTPLAN 2").is_none());
+    assert!(
+        w.query_by_label("Open RTPLAN 1").is_some() && w.query_by_label("Open RTPLAN 2").is_none()
+    );
 
     // The session opens what was chosen.
     let path = crate::harness::folder("ui-references-session").join("chosen.json");
     let _ = fs::remove_file(&path);
     w.state_mut().command(Command::SaveSession(path.clone()));
-    until(&mut w, "session", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
+    until(&mut w, "session", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.starts_with("Saved"))
+    });
     let mut again = opened(&path);
     until(&mut again, "session", |app| app.state.is_loaded());
     assert_eq!(plans(&again), ["SECOND"]);
-    assert_eq!(again.state().state.folder().expect("a folder").choice.plan, Some(1));
+    assert_eq!(
+        again.state().state.folder().expect("a folder").choice.plan,
+        Some(1)
+    );
 }
 
 /// The plan of another patient ID is opened only after an answer, which the session and the plan keep.
@@ -102,7 +148,11 @@ fn objects_of_another_patient_are_asked_about() {
     study.put("x-rp.dcm", &other);
     let mut w = opened(&study.0);
     until(&mut w, "question", |app| app.state.patients.is_some());
-    assert_eq!(w.query_all_by_label_contains("objects of 2 patient IDs").count(), 1);
+    assert_eq!(
+        w.query_all_by_label_contains("objects of 2 patient IDs")
+            .count(),
+        1
+    );
     assert!(w.query_by_label("Open Test Two (T2) alone").is_some());
     press(&mut w, "Open nothing");
     w.run_steps(5);
@@ -123,18 +173,47 @@ fn objects_of_another_patient_are_asked_about() {
     until(&mut w, "case", |app| app.state.case().plans.len() == 3);
     assert!(said(&w).contains("accepted as asked"), "{}", said(&w));
     let case = w.state().state.case();
-    let other = case.plans.iter().find(|plan| plan.name == "OTHER").expect("the plan");
-    assert!(other.beams[0].not_modelled.iter().any(|what| what.contains("another patient, T2")));
+    let other = case
+        .plans
+        .iter()
+        .find(|plan| plan.name == "OTHER")
+        .expect("the plan");
+    assert!(
+        other.beams[0]
+            .not_modelled
+            .iter()
+            .any(|what| what.contains("another patient, T2"))
+    );
     assert_eq!(case.patient.id, "T1");
 
     let path = folder("ui-strangers-session").join("together.json");
     let _ = fs::remove_file(&path);
     w.state_mut().command(Command::SaveSession(path.clone()));
-    until(&mut w, "session", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
+    until(&mut w, "session", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.starts_with("Saved"))
+    });
     let text = fs::read_to_string(&path).expect("a session");
-    assert!(text.contains("accepted_patients") && text.contains("\"T2\""), "{text}");
+    assert!(
+        text.contains("accepted_patients") && text.contains("\"T2\""),
+        "{text}"
+    );
     let mut again = opened(&path);
     until(&mut again, "session", |app| app.state.is_loaded());
-    assert!(again.state().state.folder().expect("a folder").choice.other_patients);
-    assert!(said(&again).contains("accepted as asked"), "{}", said(&again));
+    assert!(
+        again
+            .state()
+            .state
+            .folder()
+            .expect("a folder")
+            .choice
+            .other_patients
+    );
+    assert!(
+        said(&again).contains("accepted as asked"),
+        "{}",
+        said(&again)
+    );
 }

@@ -13,10 +13,21 @@ fn the_reason_for_a_refused_plan_or_beam_is_shown() {
     set(&mut nameless, tags::BEAM_NUMBER, VR::IS, "one");
     let mut unreadable = plan(vec![fixed("1", &[])]);
     set_items(&mut unreadable, tags::BEAM_SEQUENCE, vec![nameless]);
-    let far = plan(vec![fixed("1", &[(tags::SOURCE_AXIS_DISTANCE, VR::DS, "800")])]);
+    let far = plan(vec![fixed(
+        "1",
+        &[(tags::SOURCE_AXIS_DISTANCE, VR::DS, "800")],
+    )]);
     for (object, shown, words) in [
-        (unreadable, None, "its BeamNumber is 'one', which is no number"),
-        (far, Some("PLAN"), "Not computed: beam 'Fixed 1': its SourceAxisDistance is 800 mm"),
+        (
+            unreadable,
+            None,
+            "its BeamNumber is 'one', which is no number",
+        ),
+        (
+            far,
+            Some("PLAN"),
+            "Not computed: beam 'Fixed 1': its SourceAxisDistance is 800 mm",
+        ),
     ] {
         let folder = Folder::new("ui-refused-plans");
         for n in 0..3 {
@@ -24,12 +35,21 @@ fn the_reason_for_a_refused_plan_or_beam_is_shown() {
         }
         folder.put("rp.dcm", &object);
         let case = Some(folder.0.display().to_string());
-        let mut w = window(Options { case, ..Options::default() });
+        let mut w = window(Options {
+            case,
+            ..Options::default()
+        });
         until(&mut w, "case", |app| app.state.is_loaded());
         if let Some(name) = shown {
-            w.get_all_by_label(name).next().expect("the plan in the tree").click();
+            w.get_all_by_label(name)
+                .next()
+                .expect("the plan in the tree")
+                .click();
             w.run_steps(3);
         }
-        assert!(w.query_all_by_label_contains(words).count() >= 1, "no '{words}' in the window");
+        assert!(
+            w.query_all_by_label_contains(words).count() >= 1,
+            "no '{words}' in the window"
+        );
     }
 }

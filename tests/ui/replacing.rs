@@ -15,7 +15,9 @@ const MINE: &str = "mine";
 
 fn opened(name: &str) -> (Window, PathBuf) {
     let mut w = window(small_case(name));
-    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     let out = folder(&format!("{name}_out"));
     fs::remove_dir_all(&out).expect("an empty folder");
     (w, folder(&format!("{name}_out")))
@@ -50,8 +52,15 @@ fn every_save_asks_before_it_replaces_a_file() {
             assert_eq!(read(&path), MINE, "{name}: asked first");
             assert!(w.query_by_label(&format!("Replace {name}?")).is_some());
             press(&mut w, button);
-            until(&mut w, "rest", |app| app.state.replacing.is_empty() && app.is_settled());
-            assert_eq!(read(&path) != MINE, replaced, "{name}: {button}; {}", said(&w));
+            until(&mut w, "rest", |app| {
+                app.state.replacing.is_empty() && app.is_settled()
+            });
+            assert_eq!(
+                read(&path) != MINE,
+                replaced,
+                "{name}: {button}; {}",
+                said(&w)
+            );
         }
     }
     // A session is saved to its own file without a question.
@@ -68,7 +77,8 @@ fn a_path_typed_into_the_save_menu_is_asked_about() {
     let path = out.join("plan.toml");
     fs::write(&path, MINE).expect("a file");
     press(&mut w, "Save");
-    w.get_by_label("File to save").type_text(&path.display().to_string());
+    w.get_by_label("File to save")
+        .type_text(&path.display().to_string());
     w.run_steps(2);
     press(&mut w, "Save plan");
     until(&mut w, "question", |app| !app.state.replacing.is_empty());
@@ -89,10 +99,13 @@ fn what_the_desktops_dialog_asked_about_is_not_asked_again() {
     let path = out.join("plan.toml");
     for (picked, asks) in [(path.clone(), false), (out.join("plan"), true)] {
         fs::write(&path, MINE).expect("a file");
-        w.state_mut().set_dialog(Arc::new(move |_| Picked::Path(picked.clone())));
+        w.state_mut()
+            .set_dialog(Arc::new(move |_| Picked::Path(picked.clone())));
         w.state_mut().command(Command::Pick(FileAction::SavePlan));
         let kept = path.clone();
-        until(&mut w, "answer", |app| !app.state.replacing.is_empty() || read(&kept) != MINE);
+        until(&mut w, "answer", |app| {
+            !app.state.replacing.is_empty() || read(&kept) != MINE
+        });
         assert_eq!(!w.state().state.replacing.is_empty(), asks);
     }
 }
@@ -108,7 +121,12 @@ fn what_the_case_is_read_from_is_not_written_to() {
         let link = folder("replacing_input_out").join("link.toml");
         std::os::unix::fs::symlink(&case, &link).expect("a link");
         w.state_mut().command(Command::SavePlan(link));
-        until(&mut w, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("the case itself")));
+        until(&mut w, "notice", |app| {
+            app.state
+                .notices
+                .iter()
+                .any(|n| n.text.contains("the case itself"))
+        });
     }
     assert!(w.state().state.replacing.is_empty());
     assert_eq!(fs::read(&case).expect("the case"), before);
@@ -121,15 +139,25 @@ fn what_the_case_is_read_from_is_not_written_to() {
         let slice = made.put(&format!("{n}.dcm"), &synthetic::slice(n as u32 + 1, z, 5));
         fs::copy(&slice, slices.join(format!("{n}.dcm"))).expect("a slice");
     }
-    w.state_mut().command(Command::Open(slices.display().to_string()));
-    until(&mut w, "case", |app: &App| app.state.case().source.contains("slices") && app.is_settled());
-    for way in [Command::SaveHuTable(slices.join("p.toml")), Command::SaveSession(slices.join("s.json"))] {
+    w.state_mut()
+        .command(Command::Open(slices.display().to_string()));
+    until(&mut w, "case", |app: &App| {
+        app.state.case().source.contains("slices") && app.is_settled()
+    });
+    for way in [
+        Command::SaveHuTable(slices.join("p.toml")),
+        Command::SaveSession(slices.join("s.json")),
+    ] {
         w.state_mut().command(way);
         until(&mut w, "notice", |app| {
-            app.state.notices.iter().any(|n| n.text.contains("among the files of the case"))
+            app.state
+                .notices
+                .iter()
+                .any(|n| n.text.contains("among the files of the case"))
         });
         let ids: Vec<u64> = w.state().state.notices.iter().map(|n| n.id).collect();
-        ids.into_iter().for_each(|id| w.state_mut().command(Command::Dismiss(id)));
+        ids.into_iter()
+            .for_each(|id| w.state_mut().command(Command::Dismiss(id)));
     }
     assert!(!slices.join("p.toml").exists() && !slices.join("s.json").exists());
 }

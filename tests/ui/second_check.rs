@@ -29,13 +29,25 @@ fn exported() -> &'static Path {
 pub fn export_all([image, plan]: [PathBuf; 2], out: PathBuf) -> PathBuf {
     let word = image.display().to_string().parse().expect("a word");
     let mut case: Case = open(&word, OpenOptions::default(), &|_| true).expect("a case");
-    case.plans = vec![Arc::new(plan_toml::read(&plan, Default::default()).expect("a plan"))];
+    case.plans = vec![Arc::new(
+        plan_toml::read(&plan, Default::default()).expect("a plan"),
+    )];
     let _ = fs::remove_dir_all(&out);
     fs::create_dir_all(&out).expect("a folder");
     let parts = vec![ExportPart::Ct, ExportPart::Plan, ExportPart::Dose];
-    let options = ExportOptions { parts, bits: DoseBits::ThirtyTwo, anonymise: None, imaging: None };
+    let options = ExportOptions {
+        parts,
+        bits: DoseBits::ThirtyTwo,
+        anonymise: None,
+        imaging: None,
+    };
     let settings = Settings::default();
-    let how = ExportHow { doses: DosesToExport::Both, settings: &settings, engines: &[], xrays: None };
+    let how = ExportHow {
+        doses: DosesToExport::Both,
+        settings: &settings,
+        engines: &[],
+        xrays: None,
+    };
     export_case(&out, &case, &options, how, &JobControl::new(), &|_| {}).expect("an export");
     out
 }
@@ -45,7 +57,11 @@ fn opened(name: &str) -> (Window, PathBuf) {
     let state_folder = folder(&format!("second-check-{name}"));
     let _ = fs::remove_dir_all(&state_folder);
     let case = Some(exported().display().to_string());
-    let mut w = window(Options { case, state_folder: Some(state_folder.clone()), ..Options::default() });
+    let mut w = window(Options {
+        case,
+        state_folder: Some(state_folder.clone()),
+        ..Options::default()
+    });
     until(&mut w, "case", |app| app.state.is_loaded());
     (w, state_folder)
 }
@@ -70,7 +86,8 @@ fn run(w: &mut Window) {
 fn draft(w: &mut Window, how: impl FnOnce(&mut CheckDraft)) {
     let mut draft = w.state().state.second_check.draft.clone();
     how(&mut draft);
-    w.state_mut().command(Command::SecondCheck(CheckAction::Draft(draft)));
+    w.state_mut()
+        .command(Command::SecondCheck(CheckAction::Draft(draft)));
     until(w, "machines", |app| app.state.check_to_ask().is_ok());
 }
 
@@ -82,7 +99,15 @@ fn shown(w: &Window, text: &str) -> usize {
 fn change_beam(app: &mut App, how: impl FnOnce(&mut beamsight::case::Beam)) {
     let mut value = app.state.plan().expect("a plan").beams[0].clone();
     how(&mut value);
-    app.command(Command::Edit { edit: Edit::SetBeam { plan: 0, beam: 0, value }.into(), gesture: None });
+    app.command(Command::Edit {
+        edit: Edit::SetBeam {
+            plan: 0,
+            beam: 0,
+            value,
+        }
+        .into(),
+        gesture: None,
+    });
 }
 
 #[test]
@@ -91,11 +116,29 @@ fn three_clicks_give_a_verdict_that_goes_stale_with_what_it_is_of() {
     open_box(&mut w);
     assert!(w.query_by_label("Answer").is_none());
     run(&mut w);
-    let answer = w.state().state.second_check.answer.as_ref().expect("an answer");
-    assert_eq!(answer.check.judgement.reasons, Vec::<String>::new(), "{}", said(&w));
+    let answer = w
+        .state()
+        .state
+        .second_check
+        .answer
+        .as_ref()
+        .expect("an answer");
+    assert_eq!(
+        answer.check.judgement.reasons,
+        Vec::<String>::new(),
+        "{}",
+        said(&w)
+    );
     assert_eq!(answer.check.beams.len(), 2);
-    let gamma = answer.check.beams[0].agreement.as_ref().and_then(|a| a.gamma).expect("gamma of a beam");
-    assert!(gamma.points > 500 && gamma.points == gamma.passing && gamma.outside == 0, "{gamma:?}");
+    let gamma = answer.check.beams[0]
+        .agreement
+        .as_ref()
+        .and_then(|a| a.gamma)
+        .expect("gamma of a beam");
+    assert!(
+        gamma.points > 500 && gamma.points == gamma.passing && gamma.outside == 0,
+        "{gamma:?}"
+    );
     assert_eq!((shown(&w, "Within tolerance"), shown(&w, "STALE")), (1, 0));
     assert!(shown(&w, "beam 'Left'") >= 1 && shown(&w, "model generic-6mv (generic)") == 1);
 
@@ -103,9 +146,15 @@ fn three_clicks_give_a_verdict_that_goes_stale_with_what_it_is_of() {
     let pdf = folder("second-check-verdict-report").join("check.pdf");
     let _ = fs::remove_file(&pdf);
     let chosen = pdf.clone();
-    w.state_mut().set_dialog(Arc::new(move |_| Picked::Path(chosen.clone())));
+    w.state_mut()
+        .set_dialog(Arc::new(move |_| Picked::Path(chosen.clone())));
     press(&mut w, "Save report as PDF…");
-    until(&mut w, "report", |app| app.state.notices.iter().any(|n| n.text.starts_with("Saved")));
+    until(&mut w, "report", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.starts_with("Saved"))
+    });
     assert!(fs::read(&pdf).expect("a report").starts_with(b"%PDF-1."));
 
     // A changed plan has no dose of its file; undone it is the plan that was checked.
@@ -118,7 +167,9 @@ fn three_clicks_give_a_verdict_that_goes_stale_with_what_it_is_of() {
     w.run_steps(3);
     assert_eq!(shown(&w, "STALE"), 0);
     // Which model a beam has elsewhere in the window is nothing of the file.
-    change_beam(w.state_mut(), |beam| beam.machine = Some("generic-6mv-hd120".to_owned()));
+    change_beam(w.state_mut(), |beam| {
+        beam.machine = Some("generic-6mv-hd120".to_owned())
+    });
     w.run_steps(3);
     assert_eq!(shown(&w, "STALE"), 0);
 
@@ -126,7 +177,10 @@ fn three_clicks_give_a_verdict_that_goes_stale_with_what_it_is_of() {
     type Change = fn(&mut CheckDraft);
     let changes: [(Change, &str); 3] = [
         (|draft| draft.gamma = [2.0, 2.0], "the criterion of gamma"),
-        (|draft| draft.engine = DoseEngine::MonteCarloConvolution, "the engine"),
+        (
+            |draft| draft.engine = DoseEngine::MonteCarloConvolution,
+            "the engine",
+        ),
         (|draft| draft.goals = CheckGoals::None, "the goals"),
     ];
     for (how, says) in changes {
@@ -141,42 +195,81 @@ fn three_clicks_give_a_verdict_that_goes_stale_with_what_it_is_of() {
 
     // With another case it goes.
     w.state_mut().open("demo:water");
-    until(&mut w, "demo", |app| app.state.case().source == "demo:water");
+    until(&mut w, "demo", |app| {
+        app.state.case().source == "demo:water"
+    });
     assert!(w.state().state.second_check.answer.is_none());
-    assert_eq!((shown(&w, "Within tolerance"), shown(&w, "is of no file of DICOM")), (0, 1));
+    assert_eq!(
+        (
+            shown(&w, "Within tolerance"),
+            shown(&w, "is of no file of DICOM")
+        ),
+        (0, 1)
+    );
 }
 
 /// The treatment machine's output is another: what is computed here differs by as much, and the model is remembered.
 #[test]
 fn a_machine_of_another_output_is_not_within_tolerance() {
     let (mut w, state_folder) = opened("machine");
-    let text =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/machines/generic-6mv.toml"));
+    let text = fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/machines/generic-6mv.toml"),
+    );
     let text = text.expect("a machine");
     assert!(text.contains("gy_per_mu = 0.01"));
     let model = folder("second-check-model").join("strong-6mv.toml");
-    fs::write(&model, text.replace("gy_per_mu = 0.01", "gy_per_mu = 0.011")).expect("a model");
+    fs::write(
+        &model,
+        text.replace("gy_per_mu = 0.01", "gy_per_mu = 0.011"),
+    )
+    .expect("a model");
     open_box(&mut w);
-    let models = w.state().state.second_check.models.clone().expect("models").expect("models");
+    let models = w
+        .state()
+        .state
+        .second_check
+        .models
+        .clone()
+        .expect("models")
+        .expect("models");
     let (machine, quality) = (models[0].machine.clone(), models[0].quality.clone());
     let chosen = model.clone();
-    w.state_mut().set_dialog(Arc::new(move |_| Picked::Path(chosen.clone())));
-    w.state_mut().command(Command::SecondCheck(CheckAction::PickFile(machine.clone(), quality.clone())));
+    w.state_mut()
+        .set_dialog(Arc::new(move |_| Picked::Path(chosen.clone())));
+    w.state_mut()
+        .command(Command::SecondCheck(CheckAction::PickFile(
+            machine.clone(),
+            quality.clone(),
+        )));
     until(&mut w, "model", |app| {
-        app.state.check_to_ask().is_ok_and(|ask| ask.models[0].model.ends_with("strong-6mv.toml"))
+        app.state
+            .check_to_ask()
+            .is_ok_and(|ask| ask.models[0].model.ends_with("strong-6mv.toml"))
     });
     run(&mut w);
     assert_eq!(shown(&w, "NOT within tolerance"), 1, "{}", said(&w));
     assert!(shown(&w, "differs by +10.0 %") >= 2);
     if !machine.is_empty() {
-        let kept = fs::read_to_string(state_folder.join("machines.toml")).expect("remembered machines");
-        assert!(kept.contains(&machine) && kept.contains("strong-6mv.toml"), "{kept}");
+        let kept =
+            fs::read_to_string(state_folder.join("machines.toml")).expect("remembered machines");
+        assert!(
+            kept.contains(&machine) && kept.contains("strong-6mv.toml"),
+            "{kept}"
+        );
     }
 
     // Another energy is another machine: not judged, and never passed.
-    draft(&mut w, |draft| draft.picked.choose(&machine, &quality, "generic-10mv"));
+    draft(&mut w, |draft| {
+        draft.picked.choose(&machine, &quality, "generic-10mv")
+    });
     run(&mut w);
-    assert_eq!((shown(&w, "Could not be judged"), shown(&w, "ithin tolerance")), (1, 0));
+    assert_eq!(
+        (
+            shown(&w, "Could not be judged"),
+            shown(&w, "ithin tolerance")
+        ),
+        (1, 0)
+    );
     assert!(shown(&w, "Beam 'AP' is not judged: the plan asks for 6 MV") == 1);
     assert!(w.query_all_by_label("not judged").count() >= 2);
 }
@@ -185,16 +278,28 @@ fn a_machine_of_another_output_is_not_within_tolerance() {
 fn a_check_is_cancelled() {
     let (mut w, _) = opened("cancel");
     open_box(&mut w);
-    draft(&mut w, |draft| draft.engine = DoseEngine::MonteCarloConvolution);
+    draft(&mut w, |draft| {
+        draft.engine = DoseEngine::MonteCarloConvolution
+    });
     press(&mut w, "Run the check");
     assert!(w.query_by_label("Run the check").is_none());
     let is_live = |app: &App| {
-        app.state.jobs.live.iter().any(|job| job.slot == beamsight::app::state::slot::Slot::SecondCheck)
+        app.state
+            .jobs
+            .live
+            .iter()
+            .any(|job| job.slot == beamsight::app::state::slot::Slot::SecondCheck)
     };
     until(&mut w, "start", is_live);
     press(&mut w, "Cancel the check");
-    until(&mut w, "end", |app| app.state.second_check.running.is_none() && !is_live(app));
+    until(&mut w, "end", |app| {
+        app.state.second_check.running.is_none() && !is_live(app)
+    });
     assert!(w.state().state.second_check.answer.is_none());
     assert!(w.query_by_label("Run the check").is_some() && w.query_by_label("Answer").is_none());
-    assert!(said(&w).contains("There is no result. Press 'Check' to go on."), "{}", said(&w));
+    assert!(
+        said(&w).contains("There is no result. Press 'Check' to go on."),
+        "{}",
+        said(&w)
+    );
 }

@@ -10,15 +10,24 @@ use egui_kittest::kittest::Queryable as _;
 fn fill_at(window: &Window, at: Pos2, width: f32) -> Color32 {
     fn visit(shape: &Shape, at: Pos2, width: f32, found: &mut Option<Color32>) {
         match shape {
-            Shape::Vec(shapes) => shapes.iter().for_each(|shape| visit(shape, at, width, found)),
-            Shape::Rect(r) if r.rect.contains(at) && r.fill.a() == 255 && r.rect.width() >= width => {
+            Shape::Vec(shapes) => shapes
+                .iter()
+                .for_each(|shape| visit(shape, at, width, found)),
+            Shape::Rect(r)
+                if r.rect.contains(at) && r.fill.a() == 255 && r.rect.width() >= width =>
+            {
                 *found = Some(r.fill);
             }
             _ => {}
         }
     }
     let mut found = None;
-    for clipped in window.output().shapes.iter().filter(|clipped| clipped.clip_rect.contains(at)) {
+    for clipped in window
+        .output()
+        .shapes
+        .iter()
+        .filter(|clipped| clipped.clip_rect.contains(at))
+    {
         visit(&clipped.shape, at, width, &mut found);
     }
     found.expect("a ground")
@@ -32,7 +41,10 @@ fn light_grounds(window: &Window) -> [bool; 3] {
     let light = |at, width| {
         let [r, g, b, _] = fill_at(window, at, width).to_array();
         let dark = [r, g, b].iter().all(|v| *v < 60);
-        assert!(dark || [r, g, b].iter().all(|v| *v > 200), "neither dark nor light: {r} {g} {b}");
+        assert!(
+            dark || [r, g, b].iter().all(|v| *v > 200),
+            "neither dark nor light: {r} {g} {b}"
+        );
         !dark
     };
     [light(bar, 1000.0), light(tree, 150.0), light(image, 150.0)]
@@ -46,8 +58,13 @@ fn choose(window: &mut Window, name: &str) {
 }
 
 fn begun(state: &std::path::Path) -> Window {
-    let mut w = window(Options { state_folder: Some(state.to_owned()), ..small_case("theme_case") });
-    until(&mut w, "the dose", |app| app.state.is_loaded() && app.is_settled());
+    let mut w = window(Options {
+        state_folder: Some(state.to_owned()),
+        ..small_case("theme_case")
+    });
+    until(&mut w, "the dose", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     w
 }
 
@@ -67,7 +84,11 @@ fn the_light_theme_is_chosen_and_there_at_the_next_start() {
     assert_eq!(light_grounds(&again), [true, true, false]);
     choose(&mut again, "As the system");
     assert_eq!(again.state().state.theme, ThemeChoice::System);
-    assert_eq!(light_grounds(&again), [false; 3], "a desktop that names no theme has the dark one");
+    assert_eq!(
+        light_grounds(&again),
+        [false; 3],
+        "a desktop that names no theme has the dark one"
+    );
     choose(&mut again, "Light");
     choose(&mut again, "Dark");
     assert_eq!(light_grounds(&again), [false; 3]);
@@ -75,7 +96,12 @@ fn the_light_theme_is_chosen_and_there_at_the_next_start() {
 
 #[test]
 fn a_window_may_be_asked_for_in_a_theme() {
-    let mut w = window(Options { theme: Some(ThemeChoice::Light), ..small_case("theme_asked") });
-    until(&mut w, "the dose", |app| app.state.is_loaded() && app.is_settled());
+    let mut w = window(Options {
+        theme: Some(ThemeChoice::Light),
+        ..small_case("theme_asked")
+    });
+    until(&mut w, "the dose", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     assert_eq!(light_grounds(&w), [true, true, false]);
 }

@@ -24,18 +24,30 @@ fn fresh(name: &str) -> PathBuf {
 
 fn opened(options: Options) -> Window {
     let mut w = window(options);
-    until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut w, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     w
 }
 
 /// A window on the small case with a state folder of its own.
 fn remembering(name: &str) -> (Window, PathBuf) {
     let state = fresh(&format!("{name}_state"));
-    (opened(Options { state_folder: Some(state.clone()), ..small_case(name) }), state)
+    (
+        opened(Options {
+            state_folder: Some(state.clone()),
+            ..small_case(name)
+        }),
+        state,
+    )
 }
 
 fn turn(w: &mut Window, gantry_deg: f64) {
-    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg, gesture: None });
+    w.state_mut().command(Command::Gantry {
+        beam: 0,
+        gantry_deg,
+        gesture: None,
+    });
     w.run_steps(2);
 }
 
@@ -50,11 +62,17 @@ fn starred(w: &Window) -> bool {
 /// The user closes the window; returns the window's response.
 fn ask_to_close(w: &mut Window) -> Vec<ViewportCommand> {
     let events = |w: &mut Window, events: Vec<ViewportEvent>| {
-        w.input_mut().viewports.entry(ViewportId::ROOT).or_default().events = events;
+        w.input_mut()
+            .viewports
+            .entry(ViewportId::ROOT)
+            .or_default()
+            .events = events;
     };
     events(w, vec![ViewportEvent::Close]);
     w.step();
-    let said = w.output().viewport_output[&ViewportId::ROOT].commands.clone();
+    let said = w.output().viewport_output[&ViewportId::ROOT]
+        .commands
+        .clone();
     events(w, Vec::new());
     w.run_steps(2);
     said
@@ -66,14 +84,24 @@ fn answer(w: &mut Window, button: &str) -> Vec<ViewportCommand> {
     let mut said = Vec::new();
     for _ in 0..4 {
         w.step();
-        said.extend(w.output().viewport_output[&ViewportId::ROOT].commands.clone());
+        said.extend(
+            w.output().viewport_output[&ViewportId::ROOT]
+                .commands
+                .clone(),
+        );
     }
     said
 }
 
 fn unsaved_files(state: &Path) -> Vec<PathBuf> {
-    let files = std::fs::read_dir(state.join("unsaved")).into_iter().flatten().flatten();
-    files.map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")).collect()
+    let files = std::fs::read_dir(state.join("unsaved"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    files
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|e| e == "json"))
+        .collect()
 }
 
 /// Waits until the saved work has that gantry angle.
@@ -82,8 +110,12 @@ fn until_kept(w: &mut Window, state: &Path, gantry_deg: f64) {
     until(w, "kept work", move |app| {
         app.is_settled()
             && unsaved_files(&state).iter().any(|path| {
-                let last = session::read(path).ok().and_then(|s| s.plans.last().cloned());
-                last.is_some_and(|p| (p.beams[0].control_points[0].gantry_deg - gantry_deg).abs() < 1e-9)
+                let last = session::read(path)
+                    .ok()
+                    .and_then(|s| s.plans.last().cloned());
+                last.is_some_and(|p| {
+                    (p.beams[0].control_points[0].gantry_deg - gantry_deg).abs() < 1e-9
+                })
             })
     });
 }
@@ -92,7 +124,11 @@ fn until_kept(w: &mut Window, state: &Path, gantry_deg: f64) {
 fn the_title_marks_what_is_not_saved_and_ctrl_s_saves_it() {
     let out = fresh("title_out").join("mine.json");
     let mut w = opened(small_case("title"));
-    assert!(w.state().title().starts_with("cube.mha - Beamsight"), "{}", w.state().title());
+    assert!(
+        w.state().title().starts_with("cube.mha - Beamsight"),
+        "{}",
+        w.state().title()
+    );
     turn(&mut w, 10.0);
     assert!(starred(&w));
     w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
@@ -104,7 +140,11 @@ fn the_title_marks_what_is_not_saved_and_ctrl_s_saves_it() {
     // The view state is no work.
     w.state_mut().command(Command::SaveSession(out.clone()));
     until(&mut w, "saved session", |app| !app.state.is_unsaved());
-    assert!(w.state().title().starts_with("mine.json - "), "{}", w.state().title());
+    assert!(
+        w.state().title().starts_with("mine.json - "),
+        "{}",
+        w.state().title()
+    );
     let axial = w.get_by_label("Axial").rect().center();
     w.hover_at(axial);
     w.run_steps(2);
@@ -116,13 +156,19 @@ fn the_title_marks_what_is_not_saved_and_ctrl_s_saves_it() {
     assert!(starred(&w));
     w.key_press_modifiers(Modifiers::COMMAND, Key::S);
     until(&mut w, "saved session", |app| !app.state.is_unsaved());
-    assert_eq!(session::read(&out).expect("a session").plans[0].beams[0].control_points[0].gantry_deg, 20.0);
+    assert_eq!(
+        session::read(&out).expect("a session").plans[0].beams[0].control_points[0].gantry_deg,
+        20.0
+    );
 }
 
 #[test]
 fn a_window_with_unsaved_work_asks_before_it_closes() {
     let mut w = opened(small_case("closing"));
-    assert!(!ask_to_close(&mut w).contains(&ViewportCommand::CancelClose), "nothing to lose");
+    assert!(
+        !ask_to_close(&mut w).contains(&ViewportCommand::CancelClose),
+        "nothing to lose"
+    );
     turn(&mut w, 10.0);
     assert!(ask_to_close(&mut w).contains(&ViewportCommand::CancelClose));
     let told = answer(&mut w, "Cancel");
@@ -137,7 +183,10 @@ fn a_window_with_unsaved_work_asks_before_it_closes() {
     assert!(w.state().state.question.is_none(), "Escape is cancel");
     ask_to_close(&mut w);
     assert!(answer(&mut w, "Close without saving").contains(&ViewportCommand::Close));
-    assert!(!ask_to_close(&mut w).contains(&ViewportCommand::CancelClose), "the user has said it");
+    assert!(
+        !ask_to_close(&mut w).contains(&ViewportCommand::CancelClose),
+        "the user has said it"
+    );
 }
 
 #[test]
@@ -154,11 +203,15 @@ fn closing_may_save_first() {
     // A dismissed dialog returns to the question.
     ask_to_close(&mut w);
     answer(&mut w, "Save as…");
-    until(&mut w, "question", |app| app.state.question.as_ref().is_some_and(|q| !q.saving));
+    until(&mut w, "question", |app| {
+        app.state.question.as_ref().is_some_and(|q| !q.saving)
+    });
     // A write-protected place, too.
     *answer_to_pick.lock().expect("an answer") = Some(PathBuf::from("/no/such/folder/x.json"));
     answer(&mut w, "Save as…");
-    until(&mut w, "question", |app| app.state.question.as_ref().is_some_and(|q| !q.saving));
+    until(&mut w, "question", |app| {
+        app.state.question.as_ref().is_some_and(|q| !q.saving)
+    });
     assert!(said(&w).contains("/no/such/folder"), "{}", said(&w));
     *answer_to_pick.lock().expect("an answer") = Some(out.clone());
     answer(&mut w, "Save as…");
@@ -194,14 +247,27 @@ fn another_case_is_not_opened_over_unsaved_work_without_a_word() {
         picture: None,
     }];
     let ways: [(&str, Way<'_>); 5] = [
-        ("path", Box::new(|w| w.state_mut().command(Command::Open(other.clone())))),
+        (
+            "path",
+            Box::new(|w| w.state_mut().command(Command::Open(other.clone()))),
+        ),
         (
             "series",
             Box::new(|w| {
-                w.state_mut().command(Command::OpenChoice(Choice { series: Some(0), ..Choice::default() }))
+                w.state_mut().command(Command::OpenChoice(Choice {
+                    series: Some(0),
+                    ..Choice::default()
+                }))
             }),
         ),
-        ("drop", Box::new(|w| w.input_mut().dropped_files.push(Arc::new(Dropped(PathBuf::from(&other)))))),
+        (
+            "drop",
+            Box::new(|w| {
+                w.input_mut()
+                    .dropped_files
+                    .push(Arc::new(Dropped(PathBuf::from(&other))))
+            }),
+        ),
         (
             "recent case",
             Box::new(|w| {
@@ -210,12 +276,21 @@ fn another_case_is_not_opened_over_unsaved_work_without_a_word() {
                 w.get_by_label_contains("asked_other").click();
             }),
         ),
-        ("left over work", Box::new(|w| w.state_mut().command(Command::Recover(PathBuf::from("left.json"))))),
+        (
+            "left over work",
+            Box::new(|w| {
+                w.state_mut()
+                    .command(Command::Recover(PathBuf::from("left.json")))
+            }),
+        ),
     ];
     for (name, way) in &ways {
         way(&mut w);
         w.run_steps(3);
-        assert!(w.query_by_label("Open another case?").is_some(), "{name} asks");
+        assert!(
+            w.query_by_label("Open another case?").is_some(),
+            "{name} asks"
+        );
         answer(&mut w, "Cancel");
         until(&mut w, "rest", App::is_settled);
         assert_eq!(gantry(w.state().state.case()), 10.0, "{name}");
@@ -223,12 +298,17 @@ fn another_case_is_not_opened_over_unsaved_work_without_a_word() {
     ways[2].1(&mut w);
     w.run_steps(3);
     answer(&mut w, "Open without saving");
-    until(&mut w, "other case", |app| app.state.case().source.contains("asked_other") && app.is_settled());
+    until(&mut w, "other case", |app| {
+        app.state.case().source.contains("asked_other") && app.is_settled()
+    });
     assert!(!starred(&w));
     // Without unsaved work there is no question.
     w.state_mut().open("demo:nonsense");
-    w.state_mut().command(Command::Open(small_case("asked").case.expect("a case")));
-    until(&mut w, "first case", |app| !app.state.case().source.contains("asked_other") && app.is_settled());
+    w.state_mut()
+        .command(Command::Open(small_case("asked").case.expect("a case")));
+    until(&mut w, "first case", |app| {
+        !app.state.case().source.contains("asked_other") && app.is_settled()
+    });
 }
 
 /// Edits made while a case is read are asked about, too.
@@ -237,11 +317,17 @@ fn work_made_while_a_case_is_read_is_not_lost_to_it() {
     let other = small_case("meanwhile_other").case.expect("a case");
     let mut w = opened(small_case("meanwhile"));
     w.state_mut().command(Command::Open(other));
-    w.state_mut().command(Command::Gantry { beam: 0, gantry_deg: 77.0, gesture: None });
+    w.state_mut().command(Command::Gantry {
+        beam: 0,
+        gantry_deg: 77.0,
+        gesture: None,
+    });
     until(&mut w, "question", |app| app.state.question.is_some());
     assert_eq!(gantry(w.state().state.case()), 77.0);
     w.state_mut().command(Command::Reply(Reply::Discard));
-    until(&mut w, "other case", |app| app.state.case().source.contains("meanwhile_other"));
+    until(&mut w, "other case", |app| {
+        app.state.case().source.contains("meanwhile_other")
+    });
 }
 
 /// Angles whose decimals are inexact in binary, another order of the structures, a reused number, no body.
@@ -265,11 +351,21 @@ fn work_hard(w: &mut Window) -> Case {
     };
     sphere.contours = sphere.contours.iter().map(third).collect();
     for edit in [
-        Edit::SetBeam { plan: 0, beam: 0, value: beam },
-        Edit::SetStructure { index: 1, value: sphere },
+        Edit::SetBeam {
+            plan: 0,
+            beam: 0,
+            value: beam,
+        },
+        Edit::SetStructure {
+            index: 1,
+            value: sphere,
+        },
         Edit::RemoveStructure { index: 0 },
     ] {
-        app.command(Command::Edit { edit: edit.into(), gesture: None });
+        app.command(Command::Edit {
+            edit: edit.into(),
+            gesture: None,
+        });
     }
     turn(w, 200.0 / 7.0);
     w.state().state.case().clone()
@@ -283,13 +379,21 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     // Dropped without closing, as after a kill.
     drop(w);
 
-    let mut again = window(Options { state_folder: Some(state.clone()), ..Options::default() });
+    let mut again = window(Options {
+        state_folder: Some(state.clone()),
+        ..Options::default()
+    });
     until(&mut again, "offer", |app| !app.state.recoverable.is_empty());
     again.get_by_label("Recover cube.mha").click();
-    until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut again, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     let found = again.state().state.case();
     assert_eq!(found.plans, left.plans, "to the last bit");
-    assert_eq!(found.structures.structures, left.structures.structures, "to the last bit, in order");
+    assert_eq!(
+        found.structures.structures, left.structures.structures,
+        "to the last bit, in order"
+    );
     assert!(starred(&again), "it is still not saved");
     assert!(again.state().state.recoverable.is_empty());
     // Killed once more, before any edit: one copy remains.
@@ -297,32 +401,66 @@ fn unsaved_work_comes_back_exactly_after_a_kill() {
     drop(again);
     assert_eq!(unsaved_files(&state).len(), 1);
 
-    let mut third = opened(Options { state_folder: Some(state.clone()), ..small_case("killed") });
+    let mut third = opened(Options {
+        state_folder: Some(state.clone()),
+        ..small_case("killed")
+    });
     until(&mut third, "offer", |app| !app.state.recoverable.is_empty());
     third.get_by_label("Recover cube.mha").click();
-    until(&mut third, "case", |app| app.state.is_unsaved() && app.is_settled());
+    until(&mut third, "case", |app| {
+        app.state.is_unsaved() && app.is_settled()
+    });
     let out = fresh("killed_out").join("mine.json");
     third.state_mut().command(Command::SaveSession(out.clone()));
-    until(&mut third, "saved session", |app| !app.state.is_unsaved() && app.is_settled());
+    until(&mut third, "saved session", |app| {
+        !app.state.is_unsaved() && app.is_settled()
+    });
     drop(third);
-    assert_eq!(unsaved_files(&state).len(), 0, "saved, there is nothing to recover");
+    assert_eq!(
+        unsaved_files(&state).len(),
+        0,
+        "saved, there is nothing to recover"
+    );
 
     // The session itself opens as it was saved; work on it is saved to its own file.
     let session_word = Some(out.display().to_string());
-    let mut fourth =
-        opened(Options { case: session_word, state_folder: Some(state.clone()), ..Options::default() });
-    assert_eq!(fourth.state().state.case().structures.structures, left.structures.structures);
+    let mut fourth = opened(Options {
+        case: session_word,
+        state_folder: Some(state.clone()),
+        ..Options::default()
+    });
+    assert_eq!(
+        fourth.state().state.case().structures.structures,
+        left.structures.structures
+    );
     // On a second plan, which is the one displayed afterwards.
-    fourth.state_mut().command(Command::Plans(PlanAction::Copy(0)));
+    fourth
+        .state_mut()
+        .command(Command::Plans(PlanAction::Copy(0)));
     turn(&mut fourth, 5.0);
     until_kept(&mut fourth, &state, 5.0);
     drop(fourth);
-    let mut fifth = window(Options { state_folder: Some(state), ..Options::default() });
+    let mut fifth = window(Options {
+        state_folder: Some(state),
+        ..Options::default()
+    });
     until(&mut fifth, "offer", |app| !app.state.recoverable.is_empty());
     fifth.get_by_label("Recover cube.mha").click();
-    until(&mut fifth, "case", |app| app.state.is_loaded() && app.is_settled());
-    assert_eq!((fifth.state().state.case().plans.len(), fifth.state().state.plan), (2, 1));
-    assert!(fifth.state().title().starts_with("* mine.json"), "{}", fifth.state().title());
+    until(&mut fifth, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
+    assert_eq!(
+        (
+            fifth.state().state.case().plans.len(),
+            fifth.state().state.plan
+        ),
+        (2, 1)
+    );
+    assert!(
+        fifth.state().title().starts_with("* mine.json"),
+        "{}",
+        fifth.state().title()
+    );
     fifth.key_press_modifiers(Modifiers::COMMAND, Key::S);
     until(&mut fifth, "saved session", |app| !app.state.is_unsaved());
     let saved = session::read(&out).expect("a session");
@@ -337,7 +475,9 @@ fn work_is_kept_at_once_and_its_looks_each_minute() {
     let begin = Instant::now();
     let passed = Arc::new(AtomicU64::new(0));
     let clock = Arc::clone(&passed);
-    w.state_mut().set_clock(Arc::new(move || begin + Duration::from_millis(clock.load(Ordering::Relaxed))));
+    w.state_mut().set_clock(Arc::new(move || {
+        begin + Duration::from_millis(clock.load(Ordering::Relaxed))
+    }));
     let kept = |w: &mut Window, ms: u64| {
         passed.store(ms, Ordering::Relaxed);
         w.run_steps(3);
@@ -347,18 +487,30 @@ fn work_is_kept_at_once_and_its_looks_each_minute() {
     let looks = |s: &session::Session| s.view["crosshair_mm"].clone();
     turn(&mut w, 40.0);
     let first = kept(&mut w, 0);
-    assert_eq!(first.plans[0].beams[0].control_points[0].gantry_deg, 40.0, "at once");
+    assert_eq!(
+        first.plans[0].beams[0].control_points[0].gantry_deg, 40.0,
+        "at once"
+    );
     // Of edits in quick succession only the last is written, after half a second.
     turn(&mut w, 41.0);
     assert_eq!(kept(&mut w, 499), first);
     let second = kept(&mut w, 500);
     assert_eq!(second.plans[0].beams[0].control_points[0].gantry_deg, 41.0);
-    w.state_mut().command(Command::CentreOn(glam::DVec3::new(5.0, 0.0, 0.0)));
+    w.state_mut()
+        .command(Command::CentreOn(glam::DVec3::new(5.0, 0.0, 0.0)));
     assert_eq!(kept(&mut w, 500 + 59_999), second, "looks alone wait");
     let third = kept(&mut w, 500 + 60_000);
-    assert!(third.plans == second.plans && looks(&third) != looks(&second), "after a minute");
-    w.state_mut().command(Command::CentreOn(glam::DVec3::new(-5.0, 0.0, 0.0)));
-    assert_eq!(kept(&mut w, 500 + 119_999), third, "and a minute later again");
+    assert!(
+        third.plans == second.plans && looks(&third) != looks(&second),
+        "after a minute"
+    );
+    w.state_mut()
+        .command(Command::CentreOn(glam::DVec3::new(-5.0, 0.0, 0.0)));
+    assert_eq!(
+        kept(&mut w, 500 + 119_999),
+        third,
+        "and a minute later again"
+    );
     assert_ne!(looks(&kept(&mut w, 500 + 120_000)), looks(&third));
 }
 
@@ -368,29 +520,45 @@ fn work_of_a_window_that_ends_while_the_first_page_is_on_show_is_offered() {
     let (mut first, state) = remembering("late");
     turn(&mut first, 40.0);
     until_kept(&mut first, &state, 40.0);
-    let mut second = window(Options { state_folder: Some(state), ..Options::default() });
+    let mut second = window(Options {
+        state_folder: Some(state),
+        ..Options::default()
+    });
     let (begin, passed) = (Instant::now(), Arc::new(AtomicU64::new(0)));
     let clock = Arc::clone(&passed);
     let time = move || begin + Duration::from_secs(clock.load(Ordering::Relaxed));
     second.state_mut().set_clock(Arc::new(time));
     until(&mut second, "rest", App::is_settled);
-    assert!(second.state().state.recoverable.is_empty(), "the first window lives");
+    assert!(
+        second.state().state.recoverable.is_empty(),
+        "the first window lives"
+    );
     drop(first);
     passed.store(2, Ordering::Relaxed);
-    until(&mut second, "offer", |app| !app.state.recoverable.is_empty());
+    until(&mut second, "offer", |app| {
+        !app.state.recoverable.is_empty()
+    });
     // A third look finds nothing more, and takes nothing away.
     passed.store(4, Ordering::Relaxed);
     second.run_steps(5);
     until(&mut second, "rest", App::is_settled);
     assert_eq!(second.state().state.recoverable.len(), 1);
     second.get_by_label("Recover cube.mha").click();
-    until(&mut second, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut second, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     assert_eq!(gantry(second.state().state.case()), 40.0);
 }
 
 /// The dose of the case's one beam as that of its plan, with the receipt: one that is computed again has other times.
 fn doses(w: &Window) -> Vec<Arc<Dose>> {
-    w.state().state.results.shown_dose().cloned().into_iter().collect()
+    w.state()
+        .state
+        .results
+        .shown_dose()
+        .cloned()
+        .into_iter()
+        .collect()
 }
 
 #[test]
@@ -398,7 +566,12 @@ fn recovered_work_has_its_doses_where_they_answer_it() {
     let (mut w, state) = remembering("kept_doses");
     turn(&mut w, 33.0);
     until_kept(&mut w, &state, 33.0);
-    let kept = |path: &Path| std::fs::read_dir(path.with_extension("doses")).into_iter().flatten().count();
+    let kept = |path: &Path| {
+        std::fs::read_dir(path.with_extension("doses"))
+            .into_iter()
+            .flatten()
+            .count()
+    };
     let unsaved = state.clone();
     until(&mut w, "kept doses", move |app| {
         app.is_settled() && unsaved_files(&unsaved).iter().any(|path| kept(path) > 0)
@@ -408,23 +581,37 @@ fn recovered_work_has_its_doses_where_they_answer_it() {
     drop(w);
 
     let recover = |state: &Path| {
-        let mut w = window(Options { state_folder: Some(state.to_owned()), ..Options::default() });
+        let mut w = window(Options {
+            state_folder: Some(state.to_owned()),
+            ..Options::default()
+        });
         until(&mut w, "offer", |app| !app.state.recoverable.is_empty());
         w.get_by_label("Recover cube.mha").click();
-        until(&mut w, "case", |app| app.state.is_loaded() && app.is_settled());
+        until(&mut w, "case", |app| {
+            app.state.is_loaded() && app.is_settled()
+        });
         w
     };
     let again = recover(&state);
-    assert_eq!(said(&again), "The unsaved work is back as it was: save it where you want it.");
+    assert_eq!(
+        said(&again),
+        "The unsaved work is back as it was: save it where you want it."
+    );
     let after = doses(&again);
     assert_eq!(after.len(), before.len());
     for (a, b) in after.iter().zip(&before) {
-        assert_eq!((a.gy.grid(), a.gy.data(), a.status_text()), (b.gy.grid(), b.gy.data(), b.status_text()));
+        assert_eq!(
+            (a.gy.grid(), a.gy.data(), a.status_text()),
+            (b.gy.grid(), b.gy.data(), b.status_text())
+        );
         assert_eq!(a.receipt, b.receipt, "it was not computed again");
     }
     drop(again);
 
-    assert!(kept(&unsaved_files(&state)[0]) > 0, "it has them of its own");
+    assert!(
+        kept(&unsaved_files(&state)[0]) > 0,
+        "it has them of its own"
+    );
     // The images are others meanwhile: the dose is theirs, not the one that was kept.
     let cube = std::path::absolute(folder("kept_doses").join("cube.mha")).unwrap();
     let old = mha::read(&cube).expect("the cube");
@@ -444,8 +631,14 @@ fn two_windows_do_not_take_each_others_work() {
     let (mut first, state) = remembering("two_windows");
     turn(&mut first, 40.0);
     until_kept(&mut first, &state, 40.0);
-    let mut second = opened(Options { state_folder: Some(state.clone()), ..small_case("two_windows") });
-    assert!(second.state().state.recoverable.is_empty(), "the first window lives");
+    let mut second = opened(Options {
+        state_folder: Some(state.clone()),
+        ..small_case("two_windows")
+    });
+    assert!(
+        second.state().state.recoverable.is_empty(),
+        "the first window lives"
+    );
     turn(&mut second, 50.0);
     until_kept(&mut second, &state, 50.0);
     assert_eq!(unsaved_files(&state).len(), 2);
@@ -466,26 +659,49 @@ fn damaged_work_and_a_case_that_is_gone_are_said() {
     drop(w);
     let whole = unsaved_files(&state).remove(0);
     let text = std::fs::read(&whole).expect("a file");
-    std::fs::write(whole.with_file_name("1-1-1.json"), &text[..text.len() / 2]).expect("a damaged file");
+    std::fs::write(whole.with_file_name("1-1-1.json"), &text[..text.len() / 2])
+        .expect("a damaged file");
     // The rest of an interrupted write lies beside it.
-    std::fs::write(whole.with_file_name(".1-1-1.json.7-0.tmp"), &text[..9]).expect("an unfinished file");
+    std::fs::write(whole.with_file_name(".1-1-1.json.7-0.tmp"), &text[..9])
+        .expect("an unfinished file");
     let case = folder("damaged_work").join("cube.mha");
     std::fs::rename(&case, case.with_extension("away")).expect("a case that goes");
 
-    let mut again = window(Options { state_folder: Some(state.clone()), ..Options::default() });
+    let mut again = window(Options {
+        state_folder: Some(state.clone()),
+        ..Options::default()
+    });
     until(&mut again, "offer", |app| app.state.recoverable.len() == 2);
-    assert!(again.query_by_label_contains("is not a session of this program").is_some(), "damage is said");
+    assert!(
+        again
+            .query_by_label_contains("is not a session of this program")
+            .is_some(),
+        "damage is said"
+    );
     again.get_by_label("Recover cube.mha").click();
-    until(&mut again, "notice", |app| app.state.notices.iter().any(|n| n.text.contains("cube.mha")));
+    until(&mut again, "notice", |app| {
+        app.state
+            .notices
+            .iter()
+            .any(|n| n.text.contains("cube.mha"))
+    });
     assert!(said(&again).contains("there is no"), "{}", said(&again));
-    assert_eq!(again.state().state.recoverable.len(), 2, "it is still offered");
+    assert_eq!(
+        again.state().state.recoverable.len(),
+        2,
+        "it is still offered"
+    );
     // The case has returned, and so has the work.
     std::fs::rename(case.with_extension("away"), &case).expect("a case that comes back");
     again.get_by_label("Recover cube.mha").click();
-    until(&mut again, "case", |app| app.state.is_loaded() && app.is_settled());
+    until(&mut again, "case", |app| {
+        app.state.is_loaded() && app.is_settled()
+    });
     assert_eq!(gantry(again.state().state.case()), 40.0);
     again.get_by_label("Discard").click();
-    until(&mut again, "one copy", |app| app.state.recoverable.is_empty() && app.is_settled());
+    until(&mut again, "one copy", |app| {
+        app.state.recoverable.is_empty() && app.is_settled()
+    });
     until_kept(&mut again, &state, 40.0);
     assert_eq!(unsaved_files(&state).len(), 1, "the window's own");
 }
@@ -494,16 +710,28 @@ fn damaged_work_and_a_case_that_is_gone_are_said() {
 fn where_nothing_can_be_kept_the_window_says_so() {
     let file = fresh("no_state").join("file");
     std::fs::write(&file, "no folder").expect("a file");
-    let w = opened(Options { state_folder: Some(file), ..small_case("no_state_case") });
-    assert!(said(&w).contains("unsaved work is not kept against a crash"), "{}", said(&w));
+    let w = opened(Options {
+        state_folder: Some(file),
+        ..small_case("no_state_case")
+    });
+    assert!(
+        said(&w).contains("unsaved work is not kept against a crash"),
+        "{}",
+        said(&w)
+    );
 }
 
 #[test]
 fn recent_cases_are_on_the_first_page() {
     let (w, state) = remembering("recent");
     drop(w);
-    let mut again = window(Options { state_folder: Some(state), ..Options::default() });
-    until(&mut again, "recent cases", |app| !app.state.recent.is_empty());
+    let mut again = window(Options {
+        state_folder: Some(state),
+        ..Options::default()
+    });
+    until(&mut again, "recent cases", |app| {
+        !app.state.recent.is_empty()
+    });
     again.get_by_label_contains("Open cube.mha").click();
     until(&mut again, "case", |app| app.state.is_loaded());
 }
@@ -514,16 +742,25 @@ fn no_save_takes_the_place_of_another() {
     let out = fresh("saves");
     let mut w = opened(small_case("saves_case"));
     w.state_mut().command(Command::SavePlan(out.join("a.toml")));
-    w.state_mut().command(Command::SaveHuTable(out.join("b.toml")));
-    w.state_mut().command(Command::SaveSession(out.join("c.json")));
+    w.state_mut()
+        .command(Command::SaveHuTable(out.join("b.toml")));
+    w.state_mut()
+        .command(Command::SaveSession(out.join("c.json")));
     w.state_mut().command(Command::SavePlan(out.join("d.toml")));
     let is_kept_open = ask_to_close(&mut w).contains(&ViewportCommand::CancelClose);
     let missing = || {
         let names = ["a.toml", "b.toml", "c.json", "d.toml"];
-        names.into_iter().filter(|name| !out.join(name).is_file()).collect::<Vec<_>>()
+        names
+            .into_iter()
+            .filter(|name| !out.join(name).is_file())
+            .collect::<Vec<_>>()
     };
     // On a machine that stands still the files may be written before the window is asked to close.
-    assert!(is_kept_open || missing().is_empty(), "closed before {:?} were written", missing());
+    assert!(
+        is_kept_open || missing().is_empty(),
+        "closed before {:?} were written",
+        missing()
+    );
     until(&mut w, "rest", App::is_settled);
     assert_eq!(missing(), [""; 0]);
     assert!(!ask_to_close(&mut w).contains(&ViewportCommand::CancelClose));

@@ -5,8 +5,12 @@ use beamsight::app::render::{self, Gpu};
 use beamsight::app::state::ViewKind;
 use beamsight::app::state::display::{DoseDisplay, WashOf, WindowLevel};
 use beamsight::app::state::results::Certainty;
-use beamsight::app::view::{self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState};
-use beamsight::case::{Beam, Contour, Dose, DoseStatus, Jaws, Rgb, Structure, StructureKind, StructureSet};
+use beamsight::app::view::{
+    self, BeamLayer, DoseLayer, Scene, StructureLook, ViewEvent, ViewState,
+};
+use beamsight::case::{
+    Beam, Contour, Dose, DoseStatus, Jaws, Rgb, Structure, StructureKind, StructureSet,
+};
 use beamsight::engine::dose::DoseTo;
 use beamsight::engine::histories::{Next, Until};
 use beamsight::engine::mccs::{DIRECTIONS, MccsRequest, Variant, refine};
@@ -44,7 +48,11 @@ impl eframe::App for OneView {
     }
 }
 
-fn harness(kind: ViewKind, size: Vec2, build: impl FnOnce(Gpu) -> Scene) -> Harness<'static, OneView> {
+fn harness(
+    kind: ViewKind,
+    size: Vec2,
+    build: impl FnOnce(Gpu) -> Scene,
+) -> Harness<'static, OneView> {
     Harness::builder()
         .with_size(size)
         .with_pixels_per_point(1.0)
@@ -52,7 +60,11 @@ fn harness(kind: ViewKind, size: Vec2, build: impl FnOnce(Gpu) -> Scene) -> Harn
         .wgpu()
         .build_eframe(|cc| {
             let gpu = render::install(cc.wgpu_render_state.as_ref().expect("a wgpu harness"));
-            OneView { scene: build(gpu), state: ViewState::new(kind), events: Vec::new() }
+            OneView {
+                scene: build(gpu),
+                state: ViewState::new(kind),
+                events: Vec::new(),
+            }
         })
 }
 
@@ -71,8 +83,15 @@ fn volume(grid: Grid, f: impl Fn(DVec3) -> f64) -> Arc<Volume<f32>> {
 fn uneven(tilt_deg: f64) -> Grid {
     let (s, c) = tilt_deg.to_radians().sin_cos();
     let planes = [0.0, 2.0, 9.0, 10.0, 14.0, 20.5, 24.0, 33.0, 36.0, 40.0];
-    Grid::new(DVec3::new(-30.0, -40.0, -20.0), DVec3::X, DVec3::new(0.0, c, s), [3.0, 4.0], [21, 21], &planes)
-        .expect("a valid grid")
+    Grid::new(
+        DVec3::new(-30.0, -40.0, -20.0),
+        DVec3::X,
+        DVec3::new(0.0, c, s),
+        [3.0, 4.0],
+        [21, 21],
+        &planes,
+    )
+    .expect("a valid grid")
 }
 
 /// A linear function of position is reproduced by trilinear sampling on any grid: even, uneven, oblique.
@@ -106,14 +125,20 @@ fn a_linear_ramp_goes_through_window_and_level() {
                 }
                 let want = ((ramp(at) - (50.0 - 300.0)) / 600.0).clamp(0.0, 1.0) * 255.0;
                 let got = picture.get_pixel(x, y).0;
-                assert!(got[0] == got[1] && got[1] == got[2], "grey at {x},{y}: {got:?}");
+                assert!(
+                    got[0] == got[1] && got[1] == got[2],
+                    "grey at {x},{y}: {got:?}"
+                );
                 assert!(
                     (f64::from(got[0]) - want).abs() <= 1.5,
                     "{kind:?} tilt {tilt} at {x},{y}: {got:?}, not {want:.1}"
                 );
                 compared += 1;
             }
-            assert!(compared >= 3, "{kind:?} tilt {tilt}: the points must lie in the CT");
+            assert!(
+                compared >= 3,
+                "{kind:?} tilt {tilt}: the points must lie in the CT"
+            );
         }
     }
 }
@@ -122,8 +147,12 @@ fn a_linear_ramp_goes_through_window_and_level() {
 #[test]
 fn isodose_lines_lie_where_the_closed_form_says() {
     let gy = |p: DVec3| 60.0 * (1.2 - 0.01 * (p.x * p.x + p.y * p.y).sqrt());
-    let grid = Grid::axis_aligned(DVec3::new(-60.3, -61.0, -10.0), DVec3::new(1.0, 1.0, 2.5), [122, 122, 9])
-        .unwrap();
+    let grid = Grid::axis_aligned(
+        DVec3::new(-60.3, -61.0, -10.0),
+        DVec3::new(1.0, 1.0, 2.5),
+        [122, 122, 9],
+    )
+    .unwrap();
     let dose = Dose {
         gy: volume(grid, gy),
         status: DoseStatus::Final,
@@ -134,8 +163,13 @@ fn isodose_lines_lie_where_the_closed_form_says() {
         remarks: Vec::new(),
         part: None,
     };
-    let mut display = DoseDisplay { wash: false, ..DoseDisplay::default() };
-    display.levels.retain(|l| [100.0, 90.0, 80.0].contains(&l.percent));
+    let mut display = DoseDisplay {
+        wash: false,
+        ..DoseDisplay::default()
+    };
+    display
+        .levels
+        .retain(|l| [100.0, 90.0, 80.0].contains(&l.percent));
     let colours: Vec<[u8; 3]> = display.levels.iter().map(|l| l.colour.0).collect();
     // The image has 300 points: the legend's strip of 62 is beside it, and no words cover the lines.
     let mut h = harness(ViewKind::Axial, Vec2::new(362.0, 300.0), |gpu| Scene {
@@ -159,13 +193,25 @@ fn isodose_lines_lie_where_the_closed_form_says() {
             let strength = |r_px: f64| {
                 let (x, y) = (150.0 + r_px * c, 150.0 + r_px * s);
                 let p = picture.get_pixel(x as u32, y as u32).0;
-                let off: i32 = (0..3).map(|i| (i32::from(p[i]) - i32::from(colour[i])).abs()).sum();
+                let off: i32 = (0..3)
+                    .map(|i| (i32::from(p[i]) - i32::from(colour[i])).abs())
+                    .sum();
                 off
             };
             let r_px = radius_mm / 0.5;
-            let nearest = (-10..=10).map(|i| r_px + f64::from(i) * 0.1).map(strength).min().unwrap();
-            assert!(nearest < 60, "{radius_mm} mm at {degrees} degrees: off by {nearest}");
-            assert!(strength(r_px - 5.0) > 150 && strength(r_px + 5.0) > 150, "only near the radius");
+            let nearest = (-10..=10)
+                .map(|i| r_px + f64::from(i) * 0.1)
+                .map(strength)
+                .min()
+                .unwrap();
+            assert!(
+                nearest < 60,
+                "{radius_mm} mm at {degrees} degrees: off by {nearest}"
+            );
+            assert!(
+                strength(r_px - 5.0) > 150 && strength(r_px + 5.0) > 150,
+                "only near the radius"
+            );
         }
     }
 }
@@ -196,8 +242,17 @@ fn paging_uploads_nothing_and_stops_at_the_last_plane() {
         h.render().expect("a picture");
         seen.push(h.state().scene.crosshair_mm.z + 20.0);
     }
-    assert_eq!(seen, [2.0, 9.0, 10.0, 14.0, 20.5, 24.0, 33.0, 36.0, 40.0, 40.0, 40.0, 40.0]);
-    assert_eq!(h.state().scene.gpu.texture_use().1, uploads, "paging uploaded a texture");
+    assert_eq!(
+        seen,
+        [
+            2.0, 9.0, 10.0, 14.0, 20.5, 24.0, 33.0, 36.0, 40.0, 40.0, 40.0, 40.0
+        ]
+    );
+    assert_eq!(
+        h.state().scene.gpu.texture_use().1,
+        uploads,
+        "paging uploaded a texture"
+    );
 }
 
 /// Frames of a window without views, while a large CT is opened, do not count against its texture.
@@ -214,11 +269,17 @@ fn a_texture_made_ahead_waits_for_its_first_frame() {
     h.render().expect("a picture");
     assert_eq!(gpu.texture_use().1, 1, "it is made once");
     gpu.prepare_ct(&volume(uneven(0.0), |p| p.x));
-    [20_000, 20_240].into_iter().for_each(|frame| gpu.begin_frame(frame));
+    [20_000, 20_240]
+        .into_iter()
+        .for_each(|frame| gpu.begin_frame(frame));
     assert_eq!(gpu.texture_use().1, 2);
     assert!(gpu.texture_use().0 > 0);
     gpu.begin_frame(20_241);
-    assert_eq!(gpu.texture_use().0, 0, "a CT that is never displayed is evicted as any other");
+    assert_eq!(
+        gpu.texture_use().0,
+        0,
+        "a CT that is never displayed is evicted as any other"
+    );
 }
 
 /// A sphere as contours on the planes of a grid.
@@ -234,7 +295,10 @@ fn sphere_set(grid: &Arc<Grid>, centre: DVec3, radius: f64) -> (Arc<StructureSet
                 let (s, c) = (f64::from(i) * std::f64::consts::TAU / 90.0).sin_cos();
                 DVec3::new(centre.x + r * c, centre.y + r * s, z)
             };
-            Contour { points_mm: (0..90).map(point).collect(), image_uid: None }
+            Contour {
+                points_mm: (0..90).map(point).collect(),
+                image_uid: None,
+            }
         })
         .collect();
     let lines: Vec<&[DVec3]> = contours.iter().map(|c| c.points_mm.as_slice()).collect();
@@ -244,7 +308,10 @@ fn sphere_set(grid: &Arc<Grid>, centre: DVec3, radius: f64) -> (Arc<StructureSet
         contours: contours.into(),
         ..Structure::new("sphere", 1, StructureKind::Ptv)
     };
-    let set = StructureSet { structures: vec![structure], ..StructureSet::default() };
+    let set = StructureSet {
+        structures: vec![structure],
+        ..StructureSet::default()
+    };
     (Arc::new(set), Arc::new(mask))
 }
 
@@ -263,12 +330,22 @@ fn greenest(picture: &impl Fn(f64, f64) -> [u8; 4], degrees: f64) -> f64 {
 /// from the mask (sagittal, coronal); from the source it appears as its tangent cone.
 #[test]
 fn outlines_of_a_sphere_have_its_radius_in_every_view() {
-    let planes: Vec<f64> = (0..60).map(|k| 2.0 * f64::from(k) + 0.6 * f64::from(k % 2)).collect();
+    let planes: Vec<f64> = (0..60)
+        .map(|k| 2.0 * f64::from(k) + 0.6 * f64::from(k % 2))
+        .collect();
     let origin = DVec3::new(-60.0, -60.0, -59.0);
-    let grid = Grid::new(origin, DVec3::X, DVec3::Y, [1.5, 1.5], [80, 80], &planes).expect("a valid grid");
+    let grid =
+        Grid::new(origin, DVec3::X, DVec3::Y, [1.5, 1.5], [80, 80], &planes).expect("a valid grid");
     let ct = volume(grid, |_| -1000.0);
     let (set, mask) = sphere_set(ct.grid(), DVec3::ZERO, 40.0);
-    let beam = Beam::fixed("B", 1, 30.0, DVec3::ZERO, Jaws::symmetric(300.0, 300.0), 1.0);
+    let beam = Beam::fixed(
+        "B",
+        1,
+        30.0,
+        DVec3::ZERO,
+        Jaws::symmetric(300.0, 300.0),
+        1.0,
+    );
     let beam = BeamLayer::new(0, &beam, PatientPosition::Hfs, 1000.0, false).expect("a beam");
     // The tangent cone of a sphere round the isocentre, at the isocentre plane: r / sqrt(1 - (r / SAD)^2).
     let seen_mm = 40.0 / (1.0 - 0.04_f64.powi(2)).sqrt();
@@ -288,14 +365,22 @@ fn outlines_of_a_sphere_have_its_radius_in_every_view() {
                 colour: Rgb([0, 255, 0]),
                 mask: Some(Arc::clone(&mask)),
             }],
-            beams: if kind == ViewKind::Bev { vec![beam.clone()] } else { Vec::new() },
+            beams: if kind == ViewKind::Bev {
+                vec![beam.clone()]
+            } else {
+                Vec::new()
+            },
             ..Scene::new(gpu)
         });
         h.state_mut().state.mm_per_point = Some(0.5);
         h.state_mut().state.centre_mm = Some(DVec3::ZERO);
         h.run_steps(4);
         let picture = h.render().expect("a picture");
-        let at = |dx: f64, dy: f64| picture.get_pixel((150.0 + dx) as u32, (150.0 + dy) as u32).0;
+        let at = |dx: f64, dy: f64| {
+            picture
+                .get_pixel((150.0 + dx) as u32, (150.0 + dy) as u32)
+                .0
+        };
         for degrees in [20.0, 70.0, 110.0, 160.0, 200.0, 250.0, 290.0, 340.0] {
             let got = greenest(&at, degrees) * 0.5;
             assert!(
@@ -312,16 +397,26 @@ fn outlines_of_a_sphere_have_its_radius_in_every_view() {
 fn a_redrawn_structure_is_drawn_from_the_texture_it_has() {
     let planes: Vec<f64> = (0..60).map(|k| 2.0 * f64::from(k)).collect();
     let origin = DVec3::new(-60.0, -60.0, -59.0);
-    let grid = Grid::new(origin, DVec3::X, DVec3::Y, [1.5, 1.5], [80, 80], &planes).expect("a valid grid");
+    let grid =
+        Grid::new(origin, DVec3::X, DVec3::Y, [1.5, 1.5], [80, 80], &planes).expect("a valid grid");
     let grid = Arc::new(grid);
     let (set, before) = sphere_set(&grid, DVec3::ZERO, 40.0);
-    let mut contours = set.structures[0].contours.iter().map(|c| c.points_mm.clone()).collect::<Vec<_>>();
+    let mut contours = set.structures[0]
+        .contours
+        .iter()
+        .map(|c| c.points_mm.clone())
+        .collect::<Vec<_>>();
     // Near the upper end, as wide as the middle: within the box of the sphere.
     let last = contours.len() - 5;
-    contours[last].iter_mut().for_each(|p| *p *= DVec3::new(1.5, 1.5, 1.0));
+    contours[last]
+        .iter_mut()
+        .for_each(|p| *p *= DVec3::new(1.5, 1.5, 1.0));
     let lines: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
     let after = Arc::new(Mask::from_contours(&grid, &lines, &|_| true).expect("a mask"));
-    assert_eq!((before.offset(), before.size()), (after.offset(), after.size()));
+    assert_eq!(
+        (before.offset(), before.size()),
+        (after.offset(), after.size())
+    );
     let look = |mask: &Arc<Mask>| StructureLook {
         current: true,
         visible: true,
@@ -384,7 +479,11 @@ fn the_gantry_follows_its_handle_and_rest_costs_nothing() {
     h.drop_at(middle + egui::vec2(100.0, 0.0));
     h.run();
     assert_eq!(h.state().scene.beams[0].gantry_deg, 90.0);
-    assert_eq!(h.state().state.centre_mm, Some(DVec3::ZERO), "the view did not pan");
+    assert_eq!(
+        h.state().state.centre_mm,
+        Some(DVec3::ZERO),
+        "the view did not pan"
+    );
 
     h.state_mut().state.kind = ViewKind::Bev;
     h.drag_at(middle);
@@ -402,7 +501,13 @@ fn the_gantry_follows_its_handle_and_rest_costs_nothing() {
     h.run_steps(5);
     h.render().expect("a picture");
     assert_eq!(h.state().scene.gpu.casts(), casts);
-    assert!(h.output().viewport_output.values().all(|v| v.repaint_delay.as_secs() > 60), "idle repaints");
+    assert!(
+        h.output()
+            .viewport_output
+            .values()
+            .all(|v| v.repaint_delay.as_secs() > 60),
+        "idle repaints"
+    );
 }
 
 #[test]
@@ -410,12 +515,17 @@ fn a_volume_too_large_for_the_device_is_a_message() {
     let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [1, 1, 20_000]).expect("a valid grid");
     let ct = volume(grid, |_| 0.0);
     let id = ct.id();
-    let mut h =
-        harness(ViewKind::Coronal, Vec2::new(200.0, 200.0), |gpu| Scene { ct: Some(ct), ..Scene::new(gpu) });
+    let mut h = harness(ViewKind::Coronal, Vec2::new(200.0, 200.0), |gpu| Scene {
+        ct: Some(ct),
+        ..Scene::new(gpu)
+    });
     h.run();
     h.render().expect("a picture");
     let why = h.state().scene.gpu.failure(id).expect("a failure");
-    assert!(why.contains("20000") && why.contains("cannot be shown"), "{why}");
+    assert!(
+        why.contains("20000") && why.contains("cannot be shown"),
+        "{why}"
+    );
 }
 
 /// The whole appearance: two small golden images, with a tolerance.
@@ -431,10 +541,18 @@ fn golden_views() {
             20.0 + 30.0 * (p.x * 0.05).sin()
         }
     };
-    let grid = Grid::axis_aligned(DVec3::new(-100.0, -75.0, -60.0), DVec3::new(2.0, 2.0, 3.0), [101, 76, 41]);
+    let grid = Grid::axis_aligned(
+        DVec3::new(-100.0, -75.0, -60.0),
+        DVec3::new(2.0, 2.0, 3.0),
+        [101, 76, 41],
+    );
     let ct = volume(grid.expect("a valid grid"), body);
     let (set, mask) = sphere_set(ct.grid(), DVec3::ZERO, 25.0);
-    let dose_grid = Grid::axis_aligned(DVec3::new(-70.0, -75.0, -40.0), DVec3::splat(5.0), [29, 31, 17]);
+    let dose_grid = Grid::axis_aligned(
+        DVec3::new(-70.0, -75.0, -40.0),
+        DVec3::splat(5.0),
+        [29, 31, 17],
+    );
     let gy = |p: DVec3| {
         63.0 / (1.0 + ((p.length() - 34.0) * 0.12).exp()) + if p.x.abs() < 30.0 { 9.0 } else { 0.0 }
     };
@@ -476,7 +594,9 @@ fn golden_views() {
         h.run_steps(5);
         // Other drivers round lines and letters slightly differently; a wrong picture differs in thousands of
         // pixels.
-        let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
+        let options = SnapshotOptions::new()
+            .threshold(2.0)
+            .max_failed_pixels(400_usize);
         h.snapshot_options(name, &options);
         results.extend_harness(&mut h);
     }
@@ -487,14 +607,20 @@ fn golden_views() {
 fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
     let oval = |p: DVec3| (p.x / 90.0).hypot(p.y / 60.0) < 1.0;
     let lung = |p: DVec3| ((p.x - 35.0) / 30.0).hypot(p.y / 40.0) < 1.0;
-    let grid = Grid::axis_aligned(DVec3::new(-100.0, -70.0, -30.0), DVec3::splat(5.0), [41, 29, 13]);
+    let grid = Grid::axis_aligned(
+        DVec3::new(-100.0, -70.0, -30.0),
+        DVec3::splat(5.0),
+        [41, 29, 13],
+    );
     let ct = volume(grid.expect("a valid grid"), |p| match () {
         () if !oval(p) => -1000.0,
         () if lung(p) => -740.0,
         () => 0.0,
     });
-    let density =
-        Arc::new(Volume::new(ct.grid().clone(), ct.data().iter().map(|hu| 1.0 + hu * 1e-3).collect()));
+    let density = Arc::new(Volume::new(
+        ct.grid().clone(),
+        ct.data().iter().map(|hu| 1.0 + hu * 1e-3).collect(),
+    ));
     let materials = ct.data().iter().map(|hu| match hu {
         -1000.0 => Material::Air,
         0.0 => Material::Water,
@@ -503,7 +629,10 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
     let patient = Patient {
         relative_electron_density: density.clone(),
         mass_density_g_cm3: density,
-        material: Arc::new(Volume::new(ct.grid().clone(), materials.map(|m| m as u8).collect())),
+        material: Arc::new(Volume::new(
+            ct.grid().clone(),
+            materials.map(|m| m as u8).collect(),
+        )),
         position: PatientPosition::Hfs,
         has_couch: true,
     };
@@ -524,7 +653,10 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
         variant: Variant::Own,
         show_every: Duration::from_secs(3600),
     };
-    let run = refine(&request, &Compute::Cpu, &JobControl::new(), &mut |_| Next::GoOn).expect("a dose");
+    let run = refine(&request, &Compute::Cpu, &JobControl::new(), &mut |_| {
+        Next::GoOn
+    })
+    .expect("a dose");
     let dose = Dose {
         gy: run.gy.clone(),
         status: run.status,
@@ -555,19 +687,32 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
 fn golden_views_of_monte_carlo() {
     let (ct, layer) = monte_carlo(1);
     let again = monte_carlo(1).1;
-    assert!(again.dose.gy.data() == layer.dose.gy.data(), "equal seeds and histories, equal doses");
+    assert!(
+        again.dose.gy.data() == layer.dose.gy.data(),
+        "equal seeds and histories, equal doses"
+    );
     assert!(monte_carlo(2).1.dose.gy.data() != layer.dose.gy.data());
     let mut results = SnapshotResults::new();
-    for (name, wash_of) in [("view_mccs_dose", WashOf::Dose), ("view_mccs_uncertainty", WashOf::Uncertainty)]
-    {
-        let display = DoseDisplay { wash_of, ..layer.display.clone() };
+    for (name, wash_of) in [
+        ("view_mccs_dose", WashOf::Dose),
+        ("view_mccs_uncertainty", WashOf::Uncertainty),
+    ] {
+        let display = DoseDisplay {
+            wash_of,
+            ..layer.display.clone()
+        };
         let mut h = harness(ViewKind::Axial, Vec2::new(460.0, 330.0), |gpu| Scene {
             ct: Some(Arc::clone(&ct)),
-            dose: Some(DoseLayer { display, ..layer.clone() }),
+            dose: Some(DoseLayer {
+                display,
+                ..layer.clone()
+            }),
             ..Scene::new(gpu)
         });
         h.run_steps(5);
-        let options = SnapshotOptions::new().threshold(2.0).max_failed_pixels(400_usize);
+        let options = SnapshotOptions::new()
+            .threshold(2.0)
+            .max_failed_pixels(400_usize);
         h.snapshot_options(name, &options);
         results.extend_harness(&mut h);
     }

@@ -38,7 +38,11 @@ pub struct FitSettings {
 
 impl Default for FitSettings {
     fn default() -> Self {
-        Self { margin: Margin::uniform(5.0), edge: LeafEdge::default(), jaws: JawRule::default() }
+        Self {
+            margin: Margin::uniform(5.0),
+            edge: LeafEdge::default(),
+            jaws: JawRule::default(),
+        }
     }
 }
 
@@ -61,16 +65,24 @@ pub fn fitted(
     let mut seen = Vec::with_capacity(beam.control_points.len());
     for (n, point) in beam.control_points.iter().enumerate() {
         let silhouette = hull.seen(&beam.frame_at(point, position, sad_mm));
-        let extent = silhouette.extent_mm(&how.margin).filter(|_| !silhouette.is_cut);
+        let extent = silhouette
+            .extent_mm(&how.margin)
+            .filter(|_| !silhouette.is_cut);
         let extent = extent.ok_or(ApertureError::BehindSource(n))?;
         within_reach(&extent, n)?;
         for axis in 0..2 {
-            outline[axis] = [outline[axis][0].min(extent[axis][0]), outline[axis][1].max(extent[axis][1])];
+            outline[axis] = [
+                outline[axis][0].min(extent[axis][0]),
+                outline[axis][1].max(extent[axis][1]),
+            ];
         }
         seen.push(silhouette);
     }
     let mut fitted = beam.clone();
-    let mut jaws = Jaws { x: outline[0], y: outline[1] };
+    let mut jaws = Jaws {
+        x: outline[0],
+        y: outline[1],
+    };
     if let Some(mlc) = &beam.mlc {
         let mut open = Vec::with_capacity(seen.len());
         for (n, silhouette) in seen.iter().enumerate() {
@@ -82,10 +94,16 @@ pub fn fitted(
         }
         let closed = parked(along(&jaws, travel_of(mlc)));
         for (point, open) in fitted.control_points.iter_mut().zip(open) {
-            point.leaves_mm = open.into_iter().map(|tips| tips.unwrap_or(closed)).collect();
+            point.leaves_mm = open
+                .into_iter()
+                .map(|tips| tips.unwrap_or(closed))
+                .collect();
         }
     }
-    fitted.control_points.iter_mut().for_each(|point| point.jaws = jaws);
+    fitted
+        .control_points
+        .iter_mut()
+        .for_each(|point| point.jaws = jaws);
     Ok(fitted)
 }
 
@@ -95,7 +113,11 @@ fn within_reach(extent: &[[f64; 2]; 2], point: usize) -> Result<(), ApertureErro
         for (side, jaw) in names.iter().enumerate() {
             let need_mm = extent[axis][side];
             if need_mm.abs() > REACH_MM {
-                return Err(ApertureError::OutOfReach { jaw, need_mm, point });
+                return Err(ApertureError::OutOfReach {
+                    jaw,
+                    need_mm,
+                    point,
+                });
             }
         }
     }
@@ -111,11 +133,20 @@ fn openings(
 ) -> Result<Vec<Option<[f64; 2]>>, ApertureError> {
     let travel = travel_of(mlc);
     let sides: Vec<[f64; 2]> = mlc.boundaries_mm.windows(2).map(|w| [w[0], w[1]]).collect();
-    let extent = silhouette.extent_mm(&how.margin).ok_or(ApertureError::BehindSource(point))?;
+    let extent = silhouette
+        .extent_mm(&how.margin)
+        .ok_or(ApertureError::BehindSource(point))?;
     let need_mm = extent[1 - travel];
-    let have_mm = [sides.first().map_or(0.0, |s| s[0]), sides.last().map_or(0.0, |s| s[1])];
+    let have_mm = [
+        sides.first().map_or(0.0, |s| s[0]),
+        sides.last().map_or(0.0, |s| s[1]),
+    ];
     if need_mm[0] < have_mm[0] || need_mm[1] > have_mm[1] {
-        return Err(ApertureError::BeyondLeaves { need_mm, have_mm, point });
+        return Err(ApertureError::BeyondLeaves {
+            need_mm,
+            have_mm,
+            point,
+        });
     }
     let spans = |strips: &[[f64; 2]]| silhouette.spans_mm(travel, strips, &how.margin);
     let spans = match how.edge {
@@ -138,12 +169,19 @@ fn openings(
             let innermost = sides.iter().map(|s| {
                 let strip_spans = &line_spans[from..=from + count(s)];
                 from += count(s) + 1;
-                strip_spans.iter().flatten().copied().reduce(|a, b| [a[0].max(b[0]), a[1].min(b[1])])
+                strip_spans
+                    .iter()
+                    .flatten()
+                    .copied()
+                    .reduce(|a, b| [a[0].max(b[0]), a[1].min(b[1])])
             });
             innermost.collect()
         }
     };
-    Ok(spans.into_iter().map(|span| span.filter(|s| s[1] > s[0])).collect())
+    Ok(spans
+        .into_iter()
+        .map(|span| span.filter(|s| s[1] > s[0]))
+        .collect())
 }
 
 /// The rectangle round all open pairs.
@@ -158,6 +196,10 @@ fn rectangle_of(open: &[Vec<Option<[f64; 2]>>], mlc: &Mlc) -> Option<Jaws> {
             }
         }
     }
-    let jaws = if travel_of(mlc) == 0 { Jaws { x: tips, y: sides } } else { Jaws { x: sides, y: tips } };
+    let jaws = if travel_of(mlc) == 0 {
+        Jaws { x: tips, y: sides }
+    } else {
+        Jaws { x: sides, y: tips }
+    };
     jaws.is_open().then_some(jaws)
 }

@@ -38,17 +38,30 @@ pub fn move_part(point: &mut ControlPoint, part: AperturePart, to_mm: f64) {
 
 /// Sets the tips of one bank to a path of the pointer, `(x, y)` in mm: every leaf that the path passes, where it
 /// comes nearest to the leaf's middle.
-pub fn brushed(point: &mut ControlPoint, mlc: &Mlc, bank: usize, from_mm: [f64; 2], to_mm: [f64; 2]) {
+pub fn brushed(
+    point: &mut ControlPoint,
+    mlc: &Mlc,
+    bank: usize,
+    from_mm: [f64; 2],
+    to_mm: [f64; 2],
+) {
     let travel = travel_of(mlc);
     let across = 1 - travel;
-    let (low, high) = (from_mm[across].min(to_mm[across]), from_mm[across].max(to_mm[across]));
+    let (low, high) = (
+        from_mm[across].min(to_mm[across]),
+        from_mm[across].max(to_mm[across]),
+    );
     for (pair, side) in mlc.boundaries_mm.windows(2).enumerate() {
         if side[1] < low || side[0] > high {
             continue;
         }
         let nearest = (0.5 * (side[0] + side[1])).clamp(low, high);
         let way = to_mm[across] - from_mm[across];
-        let share = if way == 0.0 { 1.0 } else { (nearest - from_mm[across]) / way };
+        let share = if way == 0.0 {
+            1.0
+        } else {
+            (nearest - from_mm[across]) / way
+        };
         let tip = from_mm[travel] + share * (to_mm[travel] - from_mm[travel]);
         move_part(point, AperturePart::Leaf { pair, bank }, tip);
     }
@@ -57,9 +70,15 @@ pub fn brushed(point: &mut ControlPoint, mlc: &Mlc, bank: usize, from_mm: [f64; 
 /// The control points next to each other that show the same aperture from the same angles: a step of a step-and-shoot beam, whose
 /// two ends move together.
 pub fn segment_of(points: &[ControlPoint], index: usize) -> Range<usize> {
-    let Some(point) = points.get(index) else { return 0..0 };
-    let same =
-        |p: &&ControlPoint| ControlPoint { meterset_weight: point.meterset_weight, ..(*p).clone() } == *point;
+    let Some(point) = points.get(index) else {
+        return 0..0;
+    };
+    let same = |p: &&ControlPoint| {
+        ControlPoint {
+            meterset_weight: point.meterset_weight,
+            ..(*p).clone()
+        } == *point
+    };
     let preceding = points[..index].iter().rev().take_while(same).count();
     let after = points[index..].iter().take_while(same).count();
     index - preceding..index + after
@@ -72,7 +91,11 @@ pub fn with_leaves(beam: &Beam, mlc: Mlc) -> Beam {
     for point in &mut value.control_points {
         let (open, across) = (along(&point.jaws, travel), along(&point.jaws, 1 - travel));
         let tips = |side: &[f64]| {
-            if side[1] > across[0] && side[0] < across[1] { open } else { parked(open) }
+            if side[1] > across[0] && side[0] < across[1] {
+                open
+            } else {
+                parked(open)
+            }
         };
         point.leaves_mm = mlc.boundaries_mm.windows(2).map(tips).collect();
     }

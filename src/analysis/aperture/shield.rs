@@ -27,7 +27,11 @@ pub fn shielded(
     for (n, point) in value.control_points.iter_mut().enumerate() {
         if point.leaves_mm.len() != sides.len() {
             let (pairs, tips) = (sides.len(), point.leaves_mm.len());
-            return Err(ApertureError::WrongLeaves { pairs, tips, point: n });
+            return Err(ApertureError::WrongLeaves {
+                pairs,
+                tips,
+                point: n,
+            });
         }
         let silhouette = hull.seen(&beam.frame_at(point, position, sad_mm));
         if silhouette.is_cut {
@@ -43,7 +47,9 @@ pub fn shielded(
                 continue;
             }
             is_open = true;
-            let Some([low, high]) = span.filter(|s| s[1] > open[0] && s[0] < open[1]) else { continue };
+            let Some([low, high]) = span.filter(|s| s[1] > open[0] && s[0] < open[1]) else {
+                continue;
+            };
             let [from_low, from_high] = [high.min(open[1]) - open[0], open[1] - low.max(open[0])];
             closes_any = true;
             if from_low.min(from_high) >= open[1] - open[0] {
@@ -62,5 +68,9 @@ pub fn shielded(
             return Err(ApertureError::ClosesAll(n));
         }
     }
-    if closes_any { Ok(value) } else { Err(ApertureError::NotInField) }
+    if closes_any {
+        Ok(value)
+    } else {
+        Err(ApertureError::NotInField)
+    }
 }

@@ -25,10 +25,21 @@ fn hull(centre: DVec3, radius: f64) -> Hull {
 }
 
 fn beam(gantry: f64, collimator: f64, couch: f64) -> Beam {
-    let mut beam = Beam::fixed("B", 1, gantry, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0);
+    let mut beam = Beam::fixed(
+        "B",
+        1,
+        gantry,
+        DVec3::ZERO,
+        Jaws::symmetric(100.0, 100.0),
+        100.0,
+    );
     beam.control_points[0].collimator_deg = collimator;
     beam.control_points[0].couch_deg = couch;
-    let leaves = Machine::resolve("generic-6mv").unwrap().leaves.clone().unwrap();
+    let leaves = Machine::resolve("generic-6mv")
+        .unwrap()
+        .leaves
+        .clone()
+        .unwrap();
     with_leaves(&beam, leaves.to_case())
 }
 
@@ -59,18 +70,29 @@ fn a_fitted_field_holds_every_projected_point_with_its_margin() {
     let hull = hull(centre, radius);
     let points = points_of(centre, radius - 0.55);
     for axis in [MlcAxis::X, MlcAxis::Y] {
-        for (gantry, collimator, couch) in [(0.0, 0.0, 0.0), (130.0, 40.0, 0.0), (60.0, 350.0, 30.0)] {
+        for (gantry, collimator, couch) in
+            [(0.0, 0.0, 0.0), (130.0, 40.0, 0.0), (60.0, 350.0, 30.0)]
+        {
             let mut previous = beam(gantry, collimator, couch);
             previous.mlc.as_mut().unwrap().axis = axis;
-            let how = FitSettings { margin: Margin::uniform(margin), ..FitSettings::default() };
+            let how = FitSettings {
+                margin: Margin::uniform(margin),
+                ..FitSettings::default()
+            };
             let fitted = fit(&previous, &hull, &how).unwrap();
             let frame = fitted.frame_at(&fitted.control_points[0], PatientPosition::Hfs, SAD_MM);
-            let seen: Vec<[f64; 2]> = points.iter().filter_map(|p| Some(frame.project(*p)?.0)).collect();
+            let seen: Vec<[f64; 2]> = points
+                .iter()
+                .filter_map(|p| Some(frame.project(*p)?.0))
+                .collect();
             for p in &seen {
                 for n in 0..16 {
                     let (s, c) = (f64::from(n) * std::f64::consts::TAU / 16.0).sin_cos();
                     let grown_mm = [p[0] + margin * c, p[1] + margin * s];
-                    assert!(is_open(&fitted, 0, grown_mm), "gantry {gantry}: {grown_mm:?} is closed");
+                    assert!(
+                        is_open(&fitted, 0, grown_mm),
+                        "gantry {gantry}: {grown_mm:?} is closed"
+                    );
                 }
             }
             let far = margin + 5.0 * 2.0_f64.sqrt() + 1.5;
@@ -99,25 +121,51 @@ fn leaf_edges_stand_at_the_chords_of_a_sphere() {
     let chord = |y: f64| (radius * radius - y * y).sqrt();
     // The pair from y = 10 to 15: rows of 20 pairs of 10 and 5 mm from -200.
     let pair = 32;
-    for (edge, at) in [(LeafEdge::Outside, 10.0), (LeafEdge::Middle, 12.5), (LeafEdge::Inside, 15.0)] {
-        let how = FitSettings { margin: Margin::uniform(4.0), edge, ..FitSettings::default() };
+    for (edge, at) in [
+        (LeafEdge::Outside, 10.0),
+        (LeafEdge::Middle, 12.5),
+        (LeafEdge::Inside, 15.0),
+    ] {
+        let how = FitSettings {
+            margin: Margin::uniform(4.0),
+            edge,
+            ..FitSettings::default()
+        };
         let fitted = fit(&beam(0.0, 0.0, 0.0), &hull, &how).unwrap();
         let mlc = fitted.mlc.as_ref().unwrap();
         assert_eq!(mlc.boundaries_mm[pair..pair + 2], [10.0, 15.0]);
         let [low, high] = fitted.control_points[0].leaves_mm[pair];
-        assert!((high - chord(at)).abs() < 0.7 && (low + chord(at)).abs() < 0.7, "{edge:?}: {low} {high}");
+        assert!(
+            (high - chord(at)).abs() < 0.7 && (low + chord(at)).abs() < 0.7,
+            "{edge:?}: {low} {high}"
+        );
     }
 }
 
 #[test]
 fn leaves_outside_the_field_are_closed_behind_a_jaw() {
-    let fitted = fit(&beam(0.0, 0.0, 0.0), &hull(DVec3::ZERO, 20.0), &FitSettings::default()).unwrap();
+    let fitted = fit(
+        &beam(0.0, 0.0, 0.0),
+        &hull(DVec3::ZERO, 20.0),
+        &FitSettings::default(),
+    )
+    .unwrap();
     let point = &fitted.control_points[0];
-    for (side, tips) in fitted.mlc.as_ref().unwrap().boundaries_mm.windows(2).zip(&point.leaves_mm) {
+    for (side, tips) in fitted
+        .mlc
+        .as_ref()
+        .unwrap()
+        .boundaries_mm
+        .windows(2)
+        .zip(&point.leaves_mm)
+    {
         let outside = side[1] <= point.jaws.y[0] || side[0] >= point.jaws.y[1];
         assert_eq!(outside, tips[0] == tips[1], "{side:?} {tips:?}");
         if outside {
-            assert!(tips[0] < point.jaws.x[0] || tips[0] > point.jaws.x[1], "{tips:?} in the field");
+            assert!(
+                tips[0] < point.jaws.x[0] || tips[0] > point.jaws.x[1],
+                "{tips:?} in the field"
+            );
         }
     }
     assert_eq!(aperture_faults(&fitted, 9), Vec::<String>::new());
@@ -125,14 +173,39 @@ fn leaves_outside_the_field_are_closed_behind_a_jaw() {
 
 #[test]
 fn jaws_stand_at_the_outline_or_round_the_leaves() {
-    let (hull, margin) = (hull(DVec3::ZERO, 20.0), Margin { x_mm: [1.0, 2.0], y_mm: [3.0, 4.0] });
+    let (hull, margin) = (
+        hull(DVec3::ZERO, 20.0),
+        Margin {
+            x_mm: [1.0, 2.0],
+            y_mm: [3.0, 4.0],
+        },
+    );
     let radius = 20.0 * SAD_MM / (SAD_MM * SAD_MM - 400.0_f64).sqrt();
-    let how = FitSettings { margin, ..FitSettings::default() };
-    let jaws = fit(&beam(0.0, 0.0, 0.0), &hull, &how).unwrap().control_points[0].jaws;
-    for (got, by) in [(-jaws.x[0], 1.0), (jaws.x[1], 2.0), (-jaws.y[0], 3.0), (jaws.y[1], 4.0)] {
+    let how = FitSettings {
+        margin,
+        ..FitSettings::default()
+    };
+    let jaws = fit(&beam(0.0, 0.0, 0.0), &hull, &how)
+        .unwrap()
+        .control_points[0]
+        .jaws;
+    for (got, by) in [
+        (-jaws.x[0], 1.0),
+        (jaws.x[1], 2.0),
+        (-jaws.y[0], 3.0),
+        (jaws.y[1], 4.0),
+    ] {
         assert!((-0.6..0.6).contains(&(got - radius - by)), "{jaws:?}");
     }
-    let round = fit(&beam(0.0, 0.0, 0.0), &hull, &FitSettings { jaws: JawRule::Leaves, ..how }).unwrap();
+    let round = fit(
+        &beam(0.0, 0.0, 0.0),
+        &hull,
+        &FitSettings {
+            jaws: JawRule::Leaves,
+            ..how
+        },
+    )
+    .unwrap();
     let jaws = round.control_points[0].jaws;
     // Leaf sides every 5 mm.
     assert_eq!(jaws.y, [-25.0, 25.0]);
@@ -154,25 +227,46 @@ fn a_dynamic_beam_is_fitted_at_every_control_point() {
     for (n, point) in fitted.control_points.iter().enumerate() {
         let frame = fitted.frame_at(point, PatientPosition::Hfs, SAD_MM);
         for p in points_of(centre, 14.9) {
-            assert!(is_open(&fitted, n, frame.project(p).unwrap().0), "control point {n}");
+            assert!(
+                is_open(&fitted, n, frame.project(p).unwrap().0),
+                "control point {n}"
+            );
         }
         assert_eq!(point.jaws, fitted.control_points[0].jaws);
         assert_eq!(point.gantry_deg, arc.control_points[n].gantry_deg);
     }
-    assert_ne!(fitted.control_points[0].leaves_mm, fitted.control_points[2].leaves_mm);
+    assert_ne!(
+        fitted.control_points[0].leaves_mm,
+        fitted.control_points[2].leaves_mm
+    );
 }
 
 /// No projected point of the shielded sphere is open, and pairs that do not meet it are as they were.
 #[test]
 fn a_shielded_sphere_is_covered_from_the_near_side() {
-    let target = fit(&beam(0.0, 0.0, 0.0), &hull(DVec3::ZERO, 40.0), &FitSettings::default()).unwrap();
+    let target = fit(
+        &beam(0.0, 0.0, 0.0),
+        &hull(DVec3::ZERO, 40.0),
+        &FitSettings::default(),
+    )
+    .unwrap();
     let organ = DVec3::new(25.0, 0.0, 0.0);
-    let shielded = shielded(&target, PatientPosition::Hfs, SAD_MM, &hull(organ, 10.0), 3.0).unwrap();
+    let shielded = shielded(
+        &target,
+        PatientPosition::Hfs,
+        SAD_MM,
+        &hull(organ, 10.0),
+        3.0,
+    )
+    .unwrap();
     let frame = shielded.frame_at(&shielded.control_points[0], PatientPosition::Hfs, SAD_MM);
     for p in points_of(organ, 9.95) {
         let projected_mm = frame.project(p).unwrap().0;
         // Points just inside the tip along the leaf.
-        assert!(!is_open(&shielded, 0, [projected_mm[0], projected_mm[1]]), "{projected_mm:?} is open");
+        assert!(
+            !is_open(&shielded, 0, [projected_mm[0], projected_mm[1]]),
+            "{projected_mm:?} is open"
+        );
     }
     let (unshielded, after) = (&target.control_points[0], &shielded.control_points[0]);
     assert_eq!(unshielded.jaws, after.jaws);
@@ -186,21 +280,37 @@ fn a_shielded_sphere_is_covered_from_the_near_side() {
     let away = hull(DVec3::new(90.0, 0.0, 0.0), 5.0);
     let none = super::shielded(&target, PatientPosition::Hfs, SAD_MM, &away, 3.0);
     assert_eq!(none, Err(ApertureError::NotInField));
-    let shielded_all = super::shielded(&target, PatientPosition::Hfs, SAD_MM, &hull(DVec3::ZERO, 60.0), 3.0);
+    let shielded_all = super::shielded(
+        &target,
+        PatientPosition::Hfs,
+        SAD_MM,
+        &hull(DVec3::ZERO, 60.0),
+        3.0,
+    );
     assert_eq!(shielded_all, Err(ApertureError::ClosesAll(0)));
 }
 
 #[test]
 fn what_does_not_fit_is_said() {
     let hull = hull(DVec3::new(0.0, 0.0, 60.0), 30.0);
-    let far = Beam { isocentre_mm: DVec3::new(0.0, 0.0, -160.0), ..beam(0.0, 0.0, 0.0) };
-    let why = fit(&far, &hull, &FitSettings::default()).unwrap_err().to_string();
+    let far = Beam {
+        isocentre_mm: DVec3::new(0.0, 0.0, -160.0),
+        ..beam(0.0, 0.0, 0.0)
+    };
+    let why = fit(&far, &hull, &FitSettings::default())
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("jaw Y2") && why.contains("200 mm"), "{why}");
     let mut narrow = beam(0.0, 0.0, 0.0);
     narrow.mlc.as_mut().unwrap().boundaries_mm = vec![-40.0, 0.0, 40.0];
-    let why = fit(&narrow, &hull, &FitSettings::default()).unwrap_err().to_string();
+    let why = fit(&narrow, &hull, &FitSettings::default())
+        .unwrap_err()
+        .to_string();
     assert!(why.contains("turn the collimator"), "{why}");
-    let read_only = Beam { read_only: Some("electrons".to_owned()), ..beam(0.0, 0.0, 0.0) };
+    let read_only = Beam {
+        read_only: Some("electrons".to_owned()),
+        ..beam(0.0, 0.0, 0.0)
+    };
     assert!(fit(&read_only, &hull, &FitSettings::default()).is_err());
 }
 
@@ -224,13 +334,23 @@ fn a_leaf_stops_at_its_opposite_and_a_jaw_at_the_reach() {
 fn a_brush_sets_the_tips_to_its_path() {
     let previous = beam(0.0, 0.0, 0.0);
     let mut point = previous.control_points[0].clone();
-    brushed(&mut point, previous.mlc.as_ref().unwrap(), 1, [0.0, -10.0], [20.0, 10.0]);
+    brushed(
+        &mut point,
+        previous.mlc.as_ref().unwrap(),
+        1,
+        [0.0, -10.0],
+        [20.0, 10.0],
+    );
     let tips: Vec<f64> = point.leaves_mm[28..32].iter().map(|tips| tips[1]).collect();
     for (tip, want) in tips.iter().zip([2.5, 7.5, 12.5, 17.5]) {
         assert!((tip - want).abs() < 1e-9, "{tips:?}");
     }
     assert!(point.leaves_mm.iter().all(|tips| tips[0] <= tips[1]));
-    let changed = point.leaves_mm.iter().zip(&previous.control_points[0].leaves_mm).filter(|(a, b)| a != b);
+    let changed = point
+        .leaves_mm
+        .iter()
+        .zip(&previous.control_points[0].leaves_mm)
+        .filter(|(a, b)| a != b);
     // Those that it touches at their sides as well.
     assert!((4..=6).contains(&changed.count()));
 }
@@ -256,6 +376,12 @@ fn faults_name_the_control_point_and_the_leaf() {
     faulty.control_points[1].leaves_mm[11] = [4.0, 0.0];
     faulty.control_points[1].jaws.x[1] = 250.0;
     let said = aperture_faults(&faulty, 9).join(" ");
-    assert!(said.contains("Control point 2: the leaves of pair 12 cross by 4.0 mm"), "{said}");
-    assert!(said.contains("Control point 2: jaw X2 at 250.0 mm"), "{said}");
+    assert!(
+        said.contains("Control point 2: the leaves of pair 12 cross by 4.0 mm"),
+        "{said}"
+    );
+    assert!(
+        said.contains("Control point 2: jaw X2 at 250.0 mm"),
+        "{said}"
+    );
 }

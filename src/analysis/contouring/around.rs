@@ -36,7 +36,11 @@ impl OperationContext<'_> {
             planes = self.combined(&self.restacked(&planes)?, &inside, Boolean::Intersection)?;
         }
         let result = self.clipped(planes, source, [to; 6]);
-        if result.contours.is_empty() { Err(ContouringError::NoRing) } else { Ok(result) }
+        if result.contours.is_empty() {
+            Err(ContouringError::NoRing)
+        } else {
+            Ok(result)
+        }
     }
 
     /// The structure with another, if one is named, without all structures of a type.
@@ -61,7 +65,11 @@ impl OperationContext<'_> {
     }
 
     /// The union of all structures of a type that have contours.
-    pub(super) fn all_of(&self, set: &StructureSet, kind: StructureKind) -> Result<Stack, ContouringError> {
+    pub(super) fn all_of(
+        &self,
+        set: &StructureSet,
+        kind: StructureKind,
+    ) -> Result<Stack, ContouringError> {
         let mut union: Option<Stack> = None;
         for number in drawn_of(set, kind) {
             let (_, stack) = self.stack(set, number)?;
@@ -76,7 +84,10 @@ impl OperationContext<'_> {
 
 /// ROI numbers of all structures of a type that have contours.
 pub fn drawn_of(set: &StructureSet, kind: StructureKind) -> Vec<u32> {
-    let drawn = set.structures.iter().filter(|s| s.kind == kind && !s.contours.is_empty());
+    let drawn = set
+        .structures
+        .iter()
+        .filter(|s| s.kind == kind && !s.contours.is_empty());
     drawn.map(|s| s.number).collect()
 }
 
@@ -90,7 +101,9 @@ pub fn lungs(set: &StructureSet) -> Option<(u32, Option<u32>)> {
 fn lung(set: &StructureSet, side_words: &[&str]) -> Option<u32> {
     let lung = set.structures.iter().find(|s| {
         let letters = name_letters(&s.name);
-        let side_word = letters.strip_prefix("lung").or_else(|| letters.strip_suffix("lung"));
+        let side_word = letters
+            .strip_prefix("lung")
+            .or_else(|| letters.strip_suffix("lung"));
         !s.contours.is_empty() && side_word.is_some_and(|word| side_words.contains(&word))
     });
     lung.map(|s| s.number)

@@ -31,21 +31,31 @@ pub struct EntranceField {
 
 impl EntranceField {
     /// `None` for a beam without control points or with closed jaws. `middle_mm` is the body's.
-    pub fn new(beam: &Beam, position: PatientPosition, sad_mm: f64, middle_mm: DVec3) -> Option<Self> {
+    pub fn new(
+        beam: &Beam,
+        position: PatientPosition,
+        sad_mm: f64,
+        middle_mm: DVec3,
+    ) -> Option<Self> {
         let start = beam.start().filter(|start| start.jaws.is_open())?;
         let frame = beam.frame_at(start, position, sad_mm);
         let [x, y, up] = frame.axes;
         let jaws = start.jaws;
         // A ray through x = a of the isocentre plane stays on x / (sad - z) = a / sad.
-        let [x1, x2, y1, y2] =
-            [(x, jaws.x[0], 1.0), (x, jaws.x[1], -1.0), (y, jaws.y[0], 1.0), (y, jaws.y[1], -1.0)].map(
-                |(axis, jaw_mm, sign)| {
-                    let edge_mm = jaw_mm + sign * -BEYOND_FIELD_MM;
-                    let normal = (axis + up * (edge_mm / sad_mm)) * sign;
-                    (normal, normal.dot(frame.isocentre_mm) + sign * edge_mm)
-                },
-            );
-        Some(Self { half_spaces: [x1, x2, y1, y2, (up, up.dot(middle_mm))] })
+        let [x1, x2, y1, y2] = [
+            (x, jaws.x[0], 1.0),
+            (x, jaws.x[1], -1.0),
+            (y, jaws.y[0], 1.0),
+            (y, jaws.y[1], -1.0),
+        ]
+        .map(|(axis, jaw_mm, sign)| {
+            let edge_mm = jaw_mm + sign * -BEYOND_FIELD_MM;
+            let normal = (axis + up * (edge_mm / sad_mm)) * sign;
+            (normal, normal.dot(frame.isocentre_mm) + sign * edge_mm)
+        });
+        Some(Self {
+            half_spaces: [x1, x2, y1, y2, (up, up.dot(middle_mm))],
+        })
     }
 
     /// Its part of a plane of a grid, in the grid's frame, mm; empty where it has none.
@@ -53,8 +63,9 @@ impl EntranceField {
         let [[x0, x1], [y0, y1]] = within;
         let mut ring: Ring = vec![[x0, y0], [x1, y0], [x1, y1], [x0, y1]];
         for (normal, offset_mm) in self.half_spaces {
-            ring =
-                cut(&ring, |[x, y]| grid.patient_from_local(DVec3::new(x, y, z_mm)).dot(normal) - offset_mm);
+            ring = cut(&ring, |[x, y]| {
+                grid.patient_from_local(DVec3::new(x, y, z_mm)).dot(normal) - offset_mm
+            });
         }
         ring
     }
@@ -97,7 +108,10 @@ impl OperationContext<'_> {
         let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| self.grid.edges_mm(axis));
         let [x_mm, y_mm, _] = edges.map(|edges| {
             let (first, last) = (edges.first(), edges.last());
-            [first.map_or(0.0, |e| e - thickness_mm), last.map_or(0.0, |e| e + thickness_mm)]
+            [
+                first.map_or(0.0, |e| e - thickness_mm),
+                last.map_or(0.0, |e| e + thickness_mm),
+            ]
         });
         let mut planes = Vec::with_capacity(grown.len());
         for Plane { z_mm, rings } in grown {
@@ -108,7 +122,9 @@ impl OperationContext<'_> {
                     let field = field.section(self.grid, z_mm, [x_mm, y_mm]);
                     polygons::combine(&layer, &[field], Boolean::Intersection)
                 }
-                (_, Some(near)) => polygons::combine(&layer, near.section(z_mm), Boolean::Intersection),
+                (_, Some(near)) => {
+                    polygons::combine(&layer, near.section(z_mm), Boolean::Intersection)
+                }
                 _ => layer,
             };
             planes.push(Plane { z_mm, rings });

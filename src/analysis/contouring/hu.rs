@@ -23,7 +23,11 @@ impl OperationContext<'_> {
     ) -> Result<MadeContours, ContouringError> {
         let [low, high] = range(hu)?;
         let planes = self.by_hu(stack, |_, value| (low - value).max(value - high))?;
-        self.finished(planes, || ContouringError::NoHu { structure: structure.name.clone(), low, high })
+        self.finished(planes, || ContouringError::NoHu {
+            structure: structure.name.clone(),
+            low,
+            high,
+        })
     }
 
     /// The voxels within CT numbers that hang together by their faces with the one at a position, within a structure.
@@ -45,7 +49,11 @@ impl OperationContext<'_> {
             return Err(outside());
         }
         if !(low..=high).contains(&data[first]) {
-            return Err(ContouringError::SeedHu { at: data[first], low, high });
+            return Err(ContouringError::SeedHu {
+                at: data[first],
+                low,
+                high,
+            });
         }
         let mut reached = vec![false; data.len()];
         let mut open = vec![first];
@@ -76,7 +84,11 @@ impl OperationContext<'_> {
         let planes = self.by_hu(stack, |n, value| {
             let beyond = (low - value).max(value - high);
             // Voxels of the range that do not hang together lie outside; a voxel on a limit still counts.
-            if reached[n] { beyond.min(-1e-3) } else { beyond.abs().max(1.0) }
+            if reached[n] {
+                beyond.min(-1e-3)
+            } else {
+                beyond.abs().max(1.0)
+            }
         })?;
         self.finished(planes, outside)
     }
@@ -88,15 +100,20 @@ impl OperationContext<'_> {
         for (k, &z_mm) in self.grid.planes_mm().iter().enumerate() {
             self.check()?;
             let rings = stack.section(z_mm);
-            let Some(window) = self.window(rings) else { continue };
+            let Some(window) = self.window(rings) else {
+                continue;
+            };
             for j in window.low[1]..window.low[1] + window.size[1] {
                 let row = row_spans(rings, j as f64 * dy);
                 for span in row.chunks_exact(2) {
                     let first = (span[0] / dx).ceil().max(0.0) as usize;
-                    let end = ((span[1] / dx).floor() + 1.0).clamp(0.0, self.grid.size()[0] as f64) as usize;
+                    let end = ((span[1] / dx).floor() + 1.0).clamp(0.0, self.grid.size()[0] as f64)
+                        as usize;
                     let base = self.grid.index(0, j, k);
                     if first < end {
-                        allowed[base + first..base + end].iter_mut().for_each(|v| *v = true);
+                        allowed[base + first..base + end]
+                            .iter_mut()
+                            .for_each(|v| *v = true);
                     }
                 }
             }
@@ -105,7 +122,11 @@ impl OperationContext<'_> {
     }
 
     /// Outlines of where `field` (of a voxel's index and CT number) is negative, within the structure, on the CT's planes.
-    fn by_hu(&self, stack: &Stack, field: impl Fn(usize, f32) -> f32) -> Result<Vec<Plane>, ContouringError> {
+    fn by_hu(
+        &self,
+        stack: &Stack,
+        field: impl Fn(usize, f32) -> f32,
+    ) -> Result<Vec<Plane>, ContouringError> {
         let data = self.ct.hu.data();
         let [dx, dy] = self.grid.spacing_xy_mm();
         let heights = self.grid.planes_mm();
@@ -114,17 +135,25 @@ impl OperationContext<'_> {
             self.check()?;
             self.control.report(k as f32 / heights.len() as f32);
             let section = stack.section(z_mm);
-            let Some(window) = self.window(section) else { continue };
+            let Some(window) = self.window(section) else {
+                continue;
+            };
             let values: Vec<f32> = (0..window.size[1])
                 .flat_map(|j| {
                     let base = self.grid.index(window.low[0], window.low[1] + j, k);
-                    (base..base + window.size[0]).map(|n| field(n, data[n])).collect::<Vec<_>>()
+                    (base..base + window.size[0])
+                        .map(|n| field(n, data[n]))
+                        .collect::<Vec<_>>()
                 })
                 .collect();
             let [i0, j0] = window.low.map(|low| low as f64);
             let rings: Vec<Ring> = field_rings(&values, window.size)
                 .iter()
-                .map(|ring| ring.iter().map(|[i, j]| [(i + i0) * dx, (j + j0) * dy]).collect())
+                .map(|ring| {
+                    ring.iter()
+                        .map(|[i, j]| [(i + i0) * dx, (j + j0) * dy])
+                        .collect()
+                })
                 .map(|ring: Ring| polygons::thinned(&ring, 0.05))
                 .collect();
             let rings = polygons::combine(&rings, section, Boolean::Intersection);
@@ -139,7 +168,10 @@ impl OperationContext<'_> {
     fn window(&self, rings: &[Ring]) -> Option<Window> {
         let spacing = self.grid.spacing_xy_mm();
         let size = self.grid.size();
-        let mut window = Window { low: [0; 2], size: [0; 2] };
+        let mut window = Window {
+            low: [0; 2],
+            size: [0; 2],
+        };
         for axis in 0..2 {
             let voxels = rings.iter().flatten().map(|p| p[axis] / spacing[axis]);
             let (low, high) = voxels.fold((f64::MAX, f64::MIN), |(l, h), v| (l.min(v), h.max(v)));
@@ -159,7 +191,9 @@ impl OperationContext<'_> {
 fn row_spans(rings: &[Ring], y: f64) -> Vec<f64> {
     let mut spans = Vec::new();
     for ring in rings {
-        let Some(mut from) = ring.last() else { continue };
+        let Some(mut from) = ring.last() else {
+            continue;
+        };
         for to in ring {
             if (from[1] > y) != (to[1] > y) {
                 spans.push(from[0] + (y - from[1]) / (to[1] - from[1]) * (to[0] - from[0]));
@@ -172,5 +206,9 @@ fn row_spans(rings: &[Ring], y: f64) -> Vec<f64> {
 }
 
 fn range([low, high]: [f32; 2]) -> Result<[f32; 2], ContouringError> {
-    if low < high { Ok([low, high]) } else { Err(ContouringError::Range) }
+    if low < high {
+        Ok([low, high])
+    } else {
+        Err(ContouringError::Range)
+    }
 }

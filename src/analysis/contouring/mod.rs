@@ -23,7 +23,14 @@ use thiserror::Error;
 const SAME_PLANE_MM: f64 = 0.1;
 
 /// Sides of the patient, in the order of [`Operation::Margin`].
-pub const SIDES: [&str; 6] = ["Left", "Right", "Anterior", "Posterior", "Superior", "Inferior"];
+pub const SIDES: [&str; 6] = [
+    "Left",
+    "Right",
+    "Anterior",
+    "Posterior",
+    "Superior",
+    "Inferior",
+];
 
 /// How a structure is made of another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -122,7 +129,10 @@ pub enum ContouringError {
     TooThin(String),
     #[error("'{0}' has nothing there")]
     NothingThere(String),
-    #[error("a ring must end further out than it begins, and between 0 and {} mm", MOST_MARGIN_MM)]
+    #[error(
+        "a ring must end further out than it begins, and between 0 and {} mm",
+        MOST_MARGIN_MM
+    )]
     Ring,
     #[error("nothing of the ring lies inside")]
     NoRing,
@@ -143,7 +153,11 @@ pub enum ContouringError {
     #[error("the limits of the CT numbers are no range: the lower one must be below the upper one")]
     Range,
     #[error("no voxel of '{structure}' has {low} to {high} HU")]
-    NoHu { structure: String, low: f32, high: f32 },
+    NoHu {
+        structure: String,
+        low: f32,
+        high: f32,
+    },
     #[error("the crosshair is at {at:.0} HU, outside of {low} to {high} HU")]
     SeedHu { at: f32, low: f32, high: f32 },
     #[error("the crosshair lies outside of '{0}'")]
@@ -159,10 +173,18 @@ impl Operation {
         match *self {
             Self::Boolean { other, .. }
             | Self::Crop { other, .. }
-            | Self::Bolus { over: BolusOver::Structure { number: other, .. }, .. } => vec![other],
-            Self::Ring { round_all, inside, .. } => {
-                round_all.map(|kind| drawn_of(set, kind)).into_iter().flatten().chain(inside).collect()
-            }
+            | Self::Bolus {
+                over: BolusOver::Structure { number: other, .. },
+                ..
+            } => vec![other],
+            Self::Ring {
+                round_all, inside, ..
+            } => round_all
+                .map(|kind| drawn_of(set, kind))
+                .into_iter()
+                .flatten()
+                .chain(inside)
+                .collect(),
             Self::Without { with, minus } => with.into_iter().chain(drawn_of(set, minus)).collect(),
             _ => Vec::new(),
         }
@@ -179,7 +201,10 @@ impl Operation {
             Self::RemoveParts { .. } => "Remove small parts",
             Self::Interpolate => "Interpolate",
             Self::CopySlice { .. } => "Copy slice",
-            Self::Clear { part: Cleared::Slice, .. } => "Clear slice",
+            Self::Clear {
+                part: Cleared::Slice,
+                ..
+            } => "Clear slice",
             Self::Clear { .. } => "Delete beyond the slice",
             Self::Ring { .. } => "Ring",
             Self::Without { .. } => "Organ without target",
@@ -201,45 +226,76 @@ pub fn made_of(
     operation: Operation,
     control: &JobControl,
 ) -> Result<MadeContours, ContouringError> {
-    let context = OperationContext { ct, grid: ct.hu.grid(), control };
+    let context = OperationContext {
+        ct,
+        grid: ct.hu.grid(),
+        control,
+    };
     let (structure, stack) = context.stack(set, number)?;
     let nothing = || ContouringError::Nothing(structure.name.clone());
     match operation {
         Operation::Margin { grow, mm } => {
             let planes = context.with_margin(&stack, grow, mm)?;
             let result = context.clipped(planes, &stack, if grow { mm } else { [0.0; 6] });
-            let empty = if grow { nothing() } else { ContouringError::TooThin(structure.name.clone()) };
-            if result.contours.is_empty() { Err(empty) } else { Ok(result) }
+            let empty = if grow {
+                nothing()
+            } else {
+                ContouringError::TooThin(structure.name.clone())
+            };
+            if result.contours.is_empty() {
+                Err(empty)
+            } else {
+                Ok(result)
+            }
         }
         Operation::Boolean { how, other } => {
             let (_, other) = context.stack(set, other)?;
             context.finished(context.combined(&stack, &other, how)?, nothing)
         }
-        Operation::Crop { inside, other, distance_mm } => {
+        Operation::Crop {
+            inside,
+            other,
+            distance_mm,
+        } => {
             let (_, mut other) = context.stack(set, other)?;
             if distance_mm > 0.0 {
                 let planes = context.with_margin(&other, !inside, [distance_mm; 6])?;
                 other = context.restacked(&planes)?;
             }
-            let how = if inside { Boolean::Intersection } else { Boolean::Difference };
+            let how = if inside {
+                Boolean::Intersection
+            } else {
+                Boolean::Difference
+            };
             context.finished(context.combined(&stack, &other, how)?, nothing)
         }
         Operation::Smooth { mm } => {
             let planes = smoothed(&stack, mm.clamp(0.1, 20.0), &context.progress());
-            context.finished(planes.map_err(|e| context.refused(&structure.name, e))?, nothing)
+            context.finished(
+                planes.map_err(|e| context.refused(&structure.name, e))?,
+                nothing,
+            )
         }
         Operation::RemoveHoles { below_cm2 } => {
-            let planes = context.each(&stack, |rings| polygons::without_holes(rings, below_cm2 * 100.0))?;
+            let planes = context.each(&stack, |rings| {
+                polygons::without_holes(rings, below_cm2 * 100.0)
+            })?;
             context.finished(planes, nothing)
         }
         Operation::RemoveParts { below_cm2 } => {
-            let planes =
-                context.each(&stack, |rings| polygons::without_small_parts(rings, below_cm2 * 100.0))?;
+            let planes = context.each(&stack, |rings| {
+                polygons::without_small_parts(rings, below_cm2 * 100.0)
+            })?;
             context.finished(planes, nothing)
         }
         Operation::Interpolate => {
             let mut missing = context.grid.planes_mm().to_vec();
-            missing.retain(|z| !stack.planes.iter().any(|p| (p.z_mm - z).abs() < SAME_PLANE_MM));
+            missing.retain(|z| {
+                !stack
+                    .planes
+                    .iter()
+                    .any(|p| (p.z_mm - z).abs() < SAME_PLANE_MM)
+            });
             let planes = interpolated(&stack, &missing, &context.progress());
             let planes = planes.map_err(|e| context.refused(&structure.name, e))?;
             if planes.is_empty() {
@@ -247,21 +303,38 @@ pub fn made_of(
             }
             let slices = if planes.len() == 1 { "slice" } else { "slices" };
             Ok(MadeContours {
-                contours: structure.contours.replaced(|_| false, context.contours(&planes)),
-                done: Some(format!("{} {slices} between drawn ones are interpolated", planes.len())),
+                contours: structure
+                    .contours
+                    .replaced(|_| false, context.contours(&planes)),
+                done: Some(format!(
+                    "{} {slices} between drawn ones are interpolated",
+                    planes.len()
+                )),
                 remarks: Vec::new(),
             })
         }
-        Operation::CopySlice { at_mm, superior } => context.copied(structure, &stack, at_mm, superior),
-        Operation::Clear { at_mm, axis, part } => context.cleared(structure, &stack, at_mm, axis, part),
-        Operation::Ring { mm, round_all: Some(kind), inside } => {
-            context.ring(set, &context.all_of(set, kind)?, mm, inside)
+        Operation::CopySlice { at_mm, superior } => {
+            context.copied(structure, &stack, at_mm, superior)
         }
-        Operation::Ring { mm, round_all: None, inside } => context.ring(set, &stack, mm, inside),
+        Operation::Clear { at_mm, axis, part } => {
+            context.cleared(structure, &stack, at_mm, axis, part)
+        }
+        Operation::Ring {
+            mm,
+            round_all: Some(kind),
+            inside,
+        } => context.ring(set, &context.all_of(set, kind)?, mm, inside),
+        Operation::Ring {
+            mm,
+            round_all: None,
+            inside,
+        } => context.ring(set, &stack, mm, inside),
         Operation::Without { with, minus } => context.without(set, structure, &stack, with, minus),
         Operation::Threshold { hu } => context.threshold(structure, &stack, hu),
         Operation::Grow { hu, from_mm } => context.region(structure, &stack, hu, from_mm),
-        Operation::Bolus { thickness_mm, over } => context.bolus(set, structure, &stack, thickness_mm, over),
+        Operation::Bolus { thickness_mm, over } => {
+            context.bolus(set, structure, &stack, thickness_mm, over)
+        }
     }
 }
 
@@ -298,8 +371,13 @@ impl<'a> OperationContext<'a> {
         number: u32,
     ) -> Result<(&'s Structure, Stack), ContouringError> {
         let structure = set.by_number(number).ok_or(ContouringError::Gone)?;
-        let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
-        let stack = Stack::new(self.grid, &contours).map_err(|e| self.refused(&structure.name, e))?;
+        let contours: Vec<&[DVec3]> = structure
+            .contours
+            .iter()
+            .map(|c| c.points_mm.as_slice())
+            .collect();
+        let stack =
+            Stack::new(self.grid, &contours).map_err(|e| self.refused(&structure.name, e))?;
         if stack.is_empty() {
             return Err(ContouringError::NoContours(structure.name.clone()));
         }
@@ -313,11 +391,19 @@ impl<'a> OperationContext<'a> {
         Stack::new(self.grid, &points).map_err(|e| self.refused("the result", e))
     }
 
-    fn with_margin(&self, stack: &Stack, grow: bool, mm: [f64; 6]) -> Result<Vec<Plane>, ContouringError> {
+    fn with_margin(
+        &self,
+        stack: &Stack,
+        grow: bool,
+        mm: [f64; 6],
+    ) -> Result<Vec<Plane>, ContouringError> {
         if !mm.iter().all(|mm| (0.0..=MOST_MARGIN_MM).contains(mm)) {
             return Err(ContouringError::Margin);
         }
-        let margins = Margins { mm: along_grid(self.grid, mm).ok_or(ContouringError::Oblique)?, grow };
+        let margins = Margins {
+            mm: along_grid(self.grid, mm).ok_or(ContouringError::Oblique)?,
+            grow,
+        };
         let planes = shrunk_or_grown(stack, &margins, self.grid.planes_mm(), &self.progress());
         planes.map_err(|e| self.refused("the structure", e))
     }
@@ -342,24 +428,43 @@ impl<'a> OperationContext<'a> {
         change: impl Fn(&[Ring]) -> Vec<Ring>,
     ) -> Result<Vec<Plane>, ContouringError> {
         let planes = stack.planes.iter();
-        planes.map(|p| self.check().map(|()| Plane { z_mm: p.z_mm, rings: change(&p.rings) })).collect()
+        planes
+            .map(|p| {
+                self.check().map(|()| Plane {
+                    z_mm: p.z_mm,
+                    rings: change(&p.rings),
+                })
+            })
+            .collect()
     }
 
     /// Position of a contour across the planes of the CT, mm; `None` without points.
     fn height_mm(&self, contour: &Contour) -> Option<f64> {
-        contour.points_mm.first().map(|p| self.grid.local_from_patient(*p).z)
+        contour
+            .points_mm
+            .first()
+            .map(|p| self.grid.local_from_patient(*p).z)
     }
 
     /// The planes as contours, with the images they lie on.
     fn contours(&self, planes: &[Plane]) -> Vec<Contour> {
         let mut contours = Vec::new();
         for plane in planes {
-            let image = self.grid.planes_mm().iter().position(|z| (z - plane.z_mm).abs() < SAME_PLANE_MM);
+            let image = self
+                .grid
+                .planes_mm()
+                .iter()
+                .position(|z| (z - plane.z_mm).abs() < SAME_PLANE_MM);
             let image_uid = image.and_then(|k| self.ct.plane_uids.get(k));
             for ring in &plane.rings {
                 let points = ring.iter().map(|[x, y]| DVec3::new(*x, *y, plane.z_mm));
-                let points_mm = points.map(|local_mm| self.grid.patient_from_local(local_mm)).collect();
-                contours.push(Contour { points_mm, image_uid: image_uid.cloned() });
+                let points_mm = points
+                    .map(|local_mm| self.grid.patient_from_local(local_mm))
+                    .collect();
+                contours.push(Contour {
+                    points_mm,
+                    image_uid: image_uid.cloned(),
+                });
             }
         }
         contours
@@ -374,7 +479,11 @@ impl<'a> OperationContext<'a> {
         if contours.is_empty() {
             Err(nothing())
         } else {
-            Ok(MadeContours { contours, done: None, remarks: Vec::new() })
+            Ok(MadeContours {
+                contours,
+                done: None,
+                remarks: Vec::new(),
+            })
         }
     }
 
@@ -395,9 +504,18 @@ impl<'a> OperationContext<'a> {
         let reach = along_grid(self.grid, mm).map_or([0.0; 2], |mm| mm[2]);
         let (first, last) = (&source.planes[0], &source.planes[source.planes.len() - 1]);
         cut |= first.z_mm - reach[0] < z0 - 0.01 || last.z_mm + reach[1] > z1 + 0.01;
-        let told = "it reaches beyond the CT and is cut off there: smaller than the margin asks for";
-        let remarks = if cut { vec![told.to_owned()] } else { Vec::new() };
-        MadeContours { contours: self.contours(&planes).into(), done: None, remarks }
+        let told =
+            "it reaches beyond the CT and is cut off there: smaller than the margin asks for";
+        let remarks = if cut {
+            vec![told.to_owned()]
+        } else {
+            Vec::new()
+        };
+        MadeContours {
+            contours: self.contours(&planes).into(),
+            done: None,
+            remarks,
+        }
     }
 
     fn copied(
@@ -410,16 +528,26 @@ impl<'a> OperationContext<'a> {
         let heights = self.grid.planes_mm();
         let at_z_mm = self.grid.local_from_patient(at_mm).z;
         let edges = self.grid.edges_mm(2);
-        let k = edges.partition_point(|&e| e <= at_z_mm).clamp(1, heights.len()) - 1;
+        let k = edges
+            .partition_point(|&e| e <= at_z_mm)
+            .clamp(1, heights.len())
+            - 1;
         let rings = stack.section(heights[k]);
         if rings.is_empty() {
             return Err(ContouringError::NoSlice(structure.name.clone()));
         }
         // Superior is +z of the patient, whichever way the planes ascend.
         let up = superior == (self.grid.axes()[2].z >= 0.0);
-        let to = if up { k.checked_add(1).filter(|k| *k < heights.len()) } else { k.checked_sub(1) };
+        let to = if up {
+            k.checked_add(1).filter(|k| *k < heights.len())
+        } else {
+            k.checked_sub(1)
+        };
         let z_mm = heights[to.ok_or(ContouringError::LastSlice)?];
-        let copies = self.contours(&[Plane { z_mm, rings: rings.to_vec() }]);
+        let copies = self.contours(&[Plane {
+            z_mm,
+            rings: rings.to_vec(),
+        }]);
         let contours = structure.contours.replaced(
             |c| {
                 self.height_mm(c)
@@ -427,7 +555,11 @@ impl<'a> OperationContext<'a> {
             },
             copies,
         );
-        Ok(MadeContours { contours, done: None, remarks: Vec::new() })
+        Ok(MadeContours {
+            contours,
+            done: None,
+            remarks: Vec::new(),
+        })
     }
 }
 
@@ -444,7 +576,11 @@ fn along_grid(grid: &Grid, mm: [f64; 6]) -> Option<[[f64; 2]; 3]> {
     for (along, axis) in along.iter_mut().zip(grid.axes()) {
         let n = (0..3).find(|&n| axis[n].abs() > 0.9995)?;
         let [low, high] = of_patient[n];
-        *along = if axis[n] > 0.0 { [low, high] } else { [high, low] };
+        *along = if axis[n] > 0.0 {
+            [low, high]
+        } else {
+            [high, low]
+        };
     }
     Some(along)
 }

@@ -20,7 +20,12 @@ pub struct HeldSamples {
 impl HeldSamples {
     pub fn with_capacity(samples: usize, cm3: f64) -> Self {
         let [gy, half_gy2, weights] = [(); 3].map(|()| Vec::with_capacity(samples));
-        Self { gy, half_gy2, weights, cm3 }
+        Self {
+            gy,
+            half_gy2,
+            weights,
+            cm3,
+        }
     }
 
     #[cfg(test)]
@@ -44,17 +49,27 @@ impl HeldSamples {
 
 impl Visitor for HeldSamples {
     fn sample(&mut self, dose: Option<SampledDose>, cm3: f64) {
-        let SampledDose { gy, half_gy2 } = dose.unwrap_or(SampledDose { gy: f32::NAN, half_gy2: OUTSIDE });
+        let SampledDose { gy, half_gy2 } = dose.unwrap_or(SampledDose {
+            gy: f32::NAN,
+            half_gy2: OUTSIDE,
+        });
         self.gy.push(gy);
         self.half_gy2.push(half_gy2);
         self.weights.push((cm3 / self.cm3) as f32);
     }
 
-    fn inside<W: Weight>(&mut self, weights: &[W], gy: &[f32], half_gy2: &[f32], _cm3: f64) -> bool {
+    fn inside<W: Weight>(
+        &mut self,
+        weights: &[W],
+        gy: &[f32],
+        half_gy2: &[f32],
+        _cm3: f64,
+    ) -> bool {
         self.gy.extend_from_slice(gy);
         self.half_gy2.extend_from_slice(half_gy2);
         self.half_gy2.resize(self.gy.len(), 0.0);
-        self.weights.extend(weights.iter().map(|weight| weight.weight() as f32));
+        self.weights
+            .extend(weights.iter().map(|weight| weight.weight() as f32));
         true
     }
 }

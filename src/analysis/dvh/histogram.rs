@@ -35,21 +35,37 @@ pub struct Bins {
 
 impl Bins {
     pub fn new(min_gy: f64, max_gy: f64) -> Self {
-        let per_gy = if max_gy > min_gy { BINS as f64 / (max_gy - min_gy) } else { 0.0 };
-        Self { cm3: vec![0.0; BINS], cm3_gy2: vec![0.0; BINS / ALIKE], min_gy, per_gy }
+        let per_gy = if max_gy > min_gy {
+            BINS as f64 / (max_gy - min_gy)
+        } else {
+            0.0
+        };
+        Self {
+            cm3: vec![0.0; BINS],
+            cm3_gy2: vec![0.0; BINS / ALIKE],
+            min_gy,
+            per_gy,
+        }
     }
 
     /// Counts a volume whose doses lie round `gy`, with the square of their half-width.
     #[inline]
     pub fn add(&mut self, gy: f32, half_gy2: f32, cm3: f64) {
-        let n = (((f64::from(gy) - self.min_gy) * self.per_gy) as i32).clamp(0, BINS as i32 - 1) as usize;
+        let n = (((f64::from(gy) - self.min_gy) * self.per_gy) as i32).clamp(0, BINS as i32 - 1)
+            as usize;
         self.cm3[n] += cm3;
         self.cm3_gy2[n / ALIKE] += f64::from(half_gy2) * cm3;
     }
 
     pub fn merge(&mut self, more: &Self) {
-        self.cm3.iter_mut().zip(&more.cm3).for_each(|(bin, more)| *bin += more);
-        self.cm3_gy2.iter_mut().zip(&more.cm3_gy2).for_each(|(bins, more)| *bins += more);
+        self.cm3
+            .iter_mut()
+            .zip(&more.cm3)
+            .for_each(|(bin, more)| *bin += more);
+        self.cm3_gy2
+            .iter_mut()
+            .zip(&more.cm3_gy2)
+            .for_each(|(bins, more)| *bins += more);
     }
 
     /// The volume of each bin, cm3, after each bin is spread evenly over the doses of its samples. What would lie beyond
@@ -60,10 +76,18 @@ impl Bins {
         let mut more_cm3 = vec![0.0; BINS];
         let end = BINS as f64;
         // Half-width of the doses of a sample, in bins.
-        let halves = self.cm3.chunks(ALIKE).zip(&self.cm3_gy2).map(|(bins, cm3_gy2)| {
-            let cm3 = bins.iter().sum::<f64>();
-            if cm3 > 0.0 { ((cm3_gy2 / cm3).sqrt() * self.per_gy).min(end) } else { 0.0 }
-        });
+        let halves = self
+            .cm3
+            .chunks(ALIKE)
+            .zip(&self.cm3_gy2)
+            .map(|(bins, cm3_gy2)| {
+                let cm3 = bins.iter().sum::<f64>();
+                if cm3 > 0.0 {
+                    ((cm3_gy2 / cm3).sqrt() * self.per_gy).min(end)
+                } else {
+                    0.0
+                }
+            });
         let halves: Vec<f64> = halves.collect();
         for (n, bin_cm3) in self.cm3.iter().enumerate().filter(|(_, cm3)| **cm3 > 0.0) {
             let half = halves[n / ALIKE];
@@ -122,7 +146,11 @@ impl Histogram {
         for n in (0..BINS).rev() {
             at_least_cm3[n] = at_least_cm3[n + 1] + cm3[n];
         }
-        Self { min_gy, max_gy, at_least_cm3 }
+        Self {
+            min_gy,
+            max_gy,
+            at_least_cm3,
+        }
     }
 
     /// The whole volume, cm3.
@@ -159,19 +187,30 @@ impl Histogram {
             return self.min_gy;
         }
         let (more, less) = (self.at_least_cm3[above - 1], self.at_least_cm3[above]);
-        let t = if more > less { ((more - cm3) / (more - less)).clamp(0.0, 1.0) } else { 0.0 };
+        let t = if more > less {
+            ((more - cm3) / (more - less)).clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
         self.edge_gy((above - 1) as f64 + t)
     }
 
     /// Every bin: the dose in its middle, Gy, and its volume, cm3.
     pub fn bins(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
-        let volumes = self.at_least_cm3.windows(2).map(|edges| edges[0] - edges[1]);
-        volumes.enumerate().map(|(n, cm3)| (self.edge_gy(n as f64 + 0.5), cm3))
+        let volumes = self
+            .at_least_cm3
+            .windows(2)
+            .map(|edges| edges[0] - edges[1]);
+        volumes
+            .enumerate()
+            .map(|(n, cm3)| (self.edge_gy(n as f64 + 0.5), cm3))
     }
 
     /// Every `every`-th bin edge: its dose, Gy, and the volume that gets at least that, cm3.
     pub fn edges(&self, every: usize) -> impl Iterator<Item = [f64; 2]> + '_ {
-        (0..=BINS).step_by(every).map(|n| [self.edge_gy(n as f64), self.at_least_cm3[n]])
+        (0..=BINS)
+            .step_by(every)
+            .map(|n| [self.edge_gy(n as f64), self.at_least_cm3[n]])
     }
 
     /// Dose at a (fractional) bin edge.

@@ -39,14 +39,18 @@ impl Isodoses {
     /// [`Cancelled`].
     pub fn count(dose_gy: &Volume<f32>, control: &JobControl) -> Result<Self, Cancelled> {
         control.check()?;
-        let isodoses = Self { histogram: histogram(dose_gy) };
+        let isodoses = Self {
+            histogram: histogram(dose_gy),
+        };
         control.check()?;
         Ok(isodoses)
     }
 
     /// Volume that gets at least `gy`, cm3; `None` for doses too low to be counted.
     pub fn cm3_at(&self, gy: f64) -> Option<f64> {
-        let Some(histogram) = &self.histogram else { return Some(0.0).filter(|_| gy > 0.0) };
+        let Some(histogram) = &self.histogram else {
+            return Some(0.0).filter(|_| gy > 0.0);
+        };
         (gy >= histogram.min_gy).then(|| histogram.cm3_at(gy))
     }
 }
@@ -64,7 +68,9 @@ pub mod shared {
         isodoses.as_deref().serialize(serializer)
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Arc<Isodoses>>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Arc<Isodoses>>, D::Error> {
         Option::<Isodoses>::deserialize(from).map(|isodoses| isodoses.map(Arc::new))
     }
 }
@@ -84,19 +90,36 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
         let mut high: Vec<usize> = Vec::new();
         for (first, few) in (n * block..).step_by(FEW).zip(gy.chunks(FEW)) {
             if few.iter().fold(false, |any, gy| any | (*gy >= least_gy)) {
-                high.extend((first..).zip(few).filter(|(_, gy)| counts(**gy)).map(|(voxel, _)| voxel));
+                high.extend(
+                    (first..)
+                        .zip(few)
+                        .filter(|(_, gy)| counts(**gy))
+                        .map(|(voxel, _)| voxel),
+                );
             }
         }
         high
     };
-    let blocks: Vec<Vec<usize>> = dose_gy.data().par_chunks(block).enumerate().map(voxels).collect();
+    let blocks: Vec<Vec<usize>> = dose_gy
+        .data()
+        .par_chunks(block)
+        .enumerate()
+        .map(voxels)
+        .collect();
     let count: usize = blocks.iter().map(Vec::len).sum();
-    let per_axis = (1..MOST_PER_AXIS).find(|s| count * s.pow(3) >= ENOUGH_SAMPLES).unwrap_or(MOST_PER_AXIS);
+    let per_axis = (1..MOST_PER_AXIS)
+        .find(|s| count * s.pow(3) >= ENOUGH_SAMPLES)
+        .unwrap_or(MOST_PER_AXIS);
     let samples = per_axis.pow(3);
-    let (sampler, edges_z_mm, [dx, dy]) = (Sampler::new(dose_gy), grid.edges_mm(2), grid.spacing_xy_mm());
+    let (sampler, edges_z_mm, [dx, dy]) = (
+        Sampler::new(dose_gy),
+        grid.edges_mm(2),
+        grid.spacing_xy_mm(),
+    );
     let position = |n: usize| (n / per_axis) as f64 - 0.5 + middle_of_part(n % per_axis, per_axis);
-    let columns: Vec<Option<Cell>> =
-        (0..nx * per_axis).map(|n| sampler.columns_at(position(n) * dx)).collect();
+    let columns: Vec<Option<Cell>> = (0..nx * per_axis)
+        .map(|n| sampler.columns_at(position(n) * dx))
+        .collect();
     let (low, high) = (f64::from(least_gy), f64::from(max_gy));
     let fill = |voxels: &Vec<usize>| {
         let (mut bins, mut values) = (Bins::new(low, high), Vec::new());
@@ -104,7 +127,8 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
             let (j, k) = (row[0] / nx % ny, row[0] / (nx * ny));
             let cm3 = grid.voxel_cm3(k) / samples as f64;
             if per_axis == 1 {
-                row.iter().for_each(|n| bins.add(dose_gy.data()[*n], 0.0, cm3));
+                row.iter()
+                    .for_each(|n| bins.add(dose_gy.data()[*n], 0.0, cm3));
                 continue;
             }
             let (first, last) = (row[0] % nx, row[row.len() - 1] % nx);
@@ -116,7 +140,10 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
                 if !sampler.row_at(y_mm, z_mm, used.clone(), &mut values) {
                     continue;
                 }
-                let cells = row.iter().flat_map(|n| &columns[n % nx * per_axis..][..per_axis]).flatten();
+                let cells = row
+                    .iter()
+                    .flat_map(|n| &columns[n % nx * per_axis..][..per_axis])
+                    .flatten();
                 for &(column, _, share) in cells {
                     let gy = between(&values, column - used.start, share as f32);
                     if counts(gy) {
@@ -128,6 +155,11 @@ fn histogram(dose_gy: &Volume<f32>) -> Option<Histogram> {
         bins
     };
     let mut bins = Bins::new(low, high);
-    blocks.par_iter().map(fill).collect::<Vec<_>>().iter().for_each(|block| bins.merge(block));
+    blocks
+        .par_iter()
+        .map(fill)
+        .collect::<Vec<_>>()
+        .iter()
+        .for_each(|block| bins.merge(block));
     Some(Histogram::new(low, high, &bins))
 }

@@ -21,7 +21,9 @@ pub struct DvhPlanes {
 impl DvhPlanes {
     /// The number of the plane `k` of the grid, if a mask has the same voxels there.
     fn same(&self, mask: &Mask, k: usize) -> Option<usize> {
-        let n = k.checked_sub(self.mask.offset()[2]).filter(|n| *n < self.sums.len())?;
+        let n = k
+            .checked_sub(self.mask.offset()[2])
+            .filter(|n| *n < self.sums.len())?;
         mask.has_plane_of(&self.mask, k).then_some(n)
     }
 }
@@ -53,14 +55,22 @@ impl Dvh {
         sums.iter().for_each(|(plane, _)| total.add(plane));
         let range_gy = Self::range_gy(&total)?;
         let same_range = former.filter(|f| f.range_gy == range_gy);
-        let planes = source.planes(control, 0.5, |source, plane| match (same_range, sums[plane].1) {
-            (Some(former), Some(n)) => Arc::clone(&former.bins[n]),
-            _ => Arc::new(source.bins(plane, range_gy[0], range_gy[1])),
+        let planes = source.planes(control, 0.5, |source, plane| {
+            match (same_range, sums[plane].1) {
+                (Some(former), Some(n)) => Arc::clone(&former.bins[n]),
+                _ => Arc::new(source.bins(plane, range_gy[0], range_gy[1])),
+            }
         })?;
         let mut bins = Bins::new(range_gy[0], range_gy[1]);
         planes.iter().for_each(|plane| bins.merge(plane));
         let sums = sums.into_iter().map(|(plane, _)| plane).collect();
-        let planes = DvhPlanes { mask: Arc::clone(mask), dose: dose_gy.id(), sums, bins: planes, range_gy };
+        let planes = DvhPlanes {
+            mask: Arc::clone(mask),
+            dose: dose_gy.id(),
+            sums,
+            bins: planes,
+            range_gy,
+        };
         Ok((Self::with(&source, &total, range_gy, &bins), Some(planes)))
     }
 }

@@ -35,7 +35,11 @@ pub trait Visitor {
     fn row<W: Weight>(&mut self, first: usize, weights: &[W], doses: &DoseRow, cm3: f64) {
         let (below, following) = weights.split_at((doses.first - first).min(weights.len()));
         let (inside, above) = following.split_at(doses.gy.len());
-        let outside: f64 = below.iter().chain(above).map(|weight| weight.weight()).sum();
+        let outside: f64 = below
+            .iter()
+            .chain(above)
+            .map(|weight| weight.weight())
+            .sum();
         if outside > 0.0 {
             self.sample(None, outside * cm3);
         }
@@ -59,7 +63,8 @@ pub struct Columns {
 impl Columns {
     /// The samples of a range that lie inside the dose grid.
     pub fn within(&self, samples: Range<usize>) -> Range<usize> {
-        let [start, end] = [samples.start, samples.end].map(|n| n.clamp(self.within.start, self.within.end));
+        let [start, end] =
+            [samples.start, samples.end].map(|n| n.clamp(self.within.start, self.within.end));
         start..end
     }
 
@@ -101,7 +106,10 @@ impl DoseRow {
     pub fn at(&self, sample: usize) -> Option<SampledDose> {
         let n = sample.checked_sub(self.first)?;
         let gy = *self.gy.get(n)?;
-        Some(SampledDose { gy, half_gy2: self.half_gy2.get(n).copied().unwrap_or(0.0) })
+        Some(SampledDose {
+            gy,
+            half_gy2: self.half_gy2.get(n).copied().unwrap_or(0.0),
+        })
     }
 
     /// Interpolates between the dose's columns, the first of which is `start`. With `centres` a sample has the half-width of the
@@ -115,10 +123,16 @@ impl DoseRow {
             pair[0] + (pair[1] - pair[0]) * share
         }));
         // A fold without an end in between is vectorised.
-        if !self.gy.iter().fold(true, |finite, gy| finite & gy.is_finite()) {
+        if !self
+            .gy
+            .iter()
+            .fold(true, |finite, gy| finite & gy.is_finite())
+        {
             self.gy.clear();
             self.gy.extend(
-                cells.iter().map(|&(column, share)| between(values, (column - start) as usize, share)),
+                cells
+                    .iter()
+                    .map(|&(column, share)| between(values, (column - start) as usize, share)),
             );
         }
         if WIDE {
@@ -133,5 +147,9 @@ impl DoseRow {
 #[inline]
 pub fn between(values: &[f32], column: usize, share: f32) -> f32 {
     let low = values[column];
-    if share == 0.0 { low } else { low + (values[column + 1] - low) * share }
+    if share == 0.0 {
+        low
+    } else {
+        low + (values[column + 1] - low) * share
+    }
 }

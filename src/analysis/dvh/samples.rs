@@ -82,8 +82,14 @@ pub struct SampledDose {
 /// Whether the voxels of two grids coincide (to a thousandth of a mm, as files round them).
 fn same_voxels(a: &Grid, b: &Grid) -> bool {
     a.size() == b.size()
-        && a.corners_mm().into_iter().zip(b.corners_mm()).all(|(a, b)| a.distance(b) < 1e-3)
-        && a.planes_mm().iter().zip(b.planes_mm()).all(|(a, b)| (a - b).abs() < 1e-3)
+        && a.corners_mm()
+            .into_iter()
+            .zip(b.corners_mm())
+            .all(|(a, b)| a.distance(b) < 1e-3)
+        && a.planes_mm()
+            .iter()
+            .zip(b.planes_mm())
+            .all(|(a, b)| (a - b).abs() < 1e-3)
 }
 
 impl<'a> MaskedDose<'a> {
@@ -92,7 +98,10 @@ impl<'a> MaskedDose<'a> {
         let covered = mask.covered();
         let (min_samples, rows_apart) = match sampling {
             Sampling::Full => (ENOUGH_SAMPLES, 1),
-            Sampling::Preview => (PREVIEW_SAMPLES[0], covered.div_ceil(PREVIEW_SAMPLES[1]).max(1)),
+            Sampling::Preview => (
+                PREVIEW_SAMPLES[0],
+                covered.div_ceil(PREVIEW_SAMPLES[1]).max(1),
+            ),
         };
         let enough = |&s: &usize| covered * s * s * s >= min_samples;
         let sampled = || (1..MOST_PARTS).find(enough).unwrap_or(MOST_PARTS);
@@ -116,8 +125,11 @@ impl<'a> MaskedDose<'a> {
             scale: 1.0,
             columns: None,
         };
-        let across: Vec<usize> =
-            source.edges_z_mm.windows(2).map(|edges| source.across(edges[1] - edges[0])).collect();
+        let across: Vec<usize> = source
+            .edges_z_mm
+            .windows(2)
+            .map(|edges| source.across(edges[1] - edges[0]))
+            .collect();
         let in_a_voxel = source.per_axis * source.per_axis * across.iter().max().unwrap_or(&1);
         let is_preview = sampling == Sampling::Preview;
         source.held = (source.per_axis > 1 || is_preview)
@@ -128,7 +140,10 @@ impl<'a> MaskedDose<'a> {
         source.columns = source.columns();
         if source.per_axis > 1 {
             let across = across[mask.offset()[2]..][..mask.size()[2]].to_vec();
-            source.parts = Some(mask.parts(Division { along: source.per_axis, across }));
+            source.parts = Some(mask.parts(Division {
+                along: source.per_axis,
+                across,
+            }));
         }
         source
     }
@@ -146,7 +161,10 @@ impl<'a> MaskedDose<'a> {
         let first = self.mask.offset()[2];
         let planes_cm3 = (0..count).map(|plane| {
             let rows = (0..height).filter(|y| self.reads(*y, plane));
-            let covered: u64 = rows.flat_map(|y| self.mask.row(y, plane).1).map(|c| u64::from(*c)).sum();
+            let covered: u64 = rows
+                .flat_map(|y| self.mask.row(y, plane).1)
+                .map(|c| u64::from(*c))
+                .sum();
             covered as f64 / 255.0 * self.mask.grid().voxel_cm3(first + plane)
         });
         let read_cm3: f64 = planes_cm3.sum();
@@ -161,15 +179,23 @@ impl<'a> MaskedDose<'a> {
     fn columns(&self) -> Option<Columns> {
         let along = self.axes.iter().zip([DVec3::X, DVec3::Y, DVec3::Z]);
         // Over the largest grids the ends of the rows then differ by less than a thousandth of a mm.
-        if along.into_iter().any(|(axis, patient_axis)| axis.distance(patient_axis) > 1e-6) {
+        if along
+            .into_iter()
+            .any(|(axis, patient_axis)| axis.distance(patient_axis) > 1e-6)
+        {
             return None;
         }
         let count = self.mask.size()[0] * self.per_axis;
         let cell = |n: usize| self.sampler.columns_at(self.origin.x + self.x_mm(n));
         let first = (0..count).find(|n| cell(*n).is_some()).unwrap_or(0);
-        let cells: Vec<(u32, f32)> =
-            (first..count).map_while(cell).map(|(low, _, share)| (low as u32, share as f32)).collect();
-        Some(Columns { within: first..first + cells.len(), cells })
+        let cells: Vec<(u32, f32)> = (first..count)
+            .map_while(cell)
+            .map(|(low, _, share)| (low as u32, share as f32))
+            .collect();
+        Some(Columns {
+            within: first..first + cells.len(),
+            cells,
+        })
     }
 
     /// Place of a sample along a row of the mask's box, mm along the rows of its grid.
@@ -182,7 +208,11 @@ impl<'a> MaskedDose<'a> {
     /// Samples across a plane: an odd number for a thick one, so that its middle is read.
     fn across(&self, thickness_mm: f64) -> usize {
         let fine = (thickness_mm / MOST_APART_MM - 1e-6).ceil() as usize;
-        if !self.centres && fine > 1 { self.per_axis.max((fine | 1).min(MOST_ACROSS)) } else { self.per_axis }
+        if !self.centres && fine > 1 {
+            self.per_axis.max((fine | 1).min(MOST_ACROSS))
+        } else {
+            self.per_axis
+        }
     }
 
     /// A value of every plane of the mask's box: computed in parallel, returned in order.
@@ -215,7 +245,11 @@ impl<'a> MaskedDose<'a> {
         let (bottom, top) = (self.edges_z_mm[k], self.edges_z_mm[k + 1]);
         let (n, across) = (self.per_axis, self.across(top - bottom));
         let weight_cm3 = self.weight_cm3(plane);
-        let half_mm = [0.5 * dx / n as f64, 0.5 * dy / n as f64, 0.5 * (top - bottom) / across as f64];
+        let half_mm = [
+            0.5 * dx / n as f64,
+            0.5 * dy / n as f64,
+            0.5 * (top - bottom) / across as f64,
+        ];
         let (mut row, mut weights) = (DoseRow::default(), Vec::new());
         for y in (0..self.mask.size()[1]).filter(|y| self.reads(*y, plane)) {
             let (first, coverage) = self.mask.covered_row(y, plane);
@@ -223,7 +257,10 @@ impl<'a> MaskedDose<'a> {
                 continue;
             }
             // A single sample represents all of its voxel that is covered; each of several has its own share.
-            let shares = self.parts.as_ref().map_or(&[][..], |parts| parts.row(y, plane));
+            let shares = self
+                .parts
+                .as_ref()
+                .map_or(&[][..], |parts| parts.row(y, plane));
             for sub in 0..n * across {
                 let z_mm = bottom + (top - bottom) * middle_of_part(sub / n, across);
                 let y_mm = ((j0 + y) as f64 - 0.5 + middle_of_part(sub % n, n)) * dy;
@@ -235,10 +272,14 @@ impl<'a> MaskedDose<'a> {
                     continue;
                 }
                 weights.clear();
-                let mut parted = shares.chunks_exact(n * n * across).map(|voxel| &voxel[sub * n..][..n]);
+                let mut parted = shares
+                    .chunks_exact(n * n * across)
+                    .map(|voxel| &voxel[sub * n..][..n]);
                 for coverage in coverage {
                     match coverage {
-                        0 | 255 => weights.extend(std::iter::repeat_n(f32::from(coverage / 255), n)),
+                        0 | 255 => {
+                            weights.extend(std::iter::repeat_n(f32::from(coverage / 255), n))
+                        }
                         _ => weights.extend_from_slice(parted.next().unwrap_or(&[])),
                     }
                 }
@@ -255,7 +296,11 @@ impl<'a> MaskedDose<'a> {
         let n = self.per_axis;
         let samples = (n * n * self.across(thickness_mm)) as f64;
         let sample_cm3 = self.scale * dx * dy * thickness_mm / 1000.0 / samples;
-        if n == 1 { sample_cm3 / 255.0 } else { sample_cm3 }
+        if n == 1 {
+            sample_cm3 / 255.0
+        } else {
+            sample_cm3
+        }
     }
 
     /// Reads the dose at samples along a row of the mask's box, which begins at `start` in the dose grid's frame.
@@ -270,30 +315,39 @@ impl<'a> MaskedDose<'a> {
         let Some(columns) = &self.columns else {
             // A line is inside a box from one place to another.
             let place = |n: usize| start + self.axes[0] * self.x_mm(n);
-            row.first =
-                samples.clone().find(|n| self.sampler.at_local(place(*n)).is_some()).unwrap_or(samples.end);
+            row.first = samples
+                .clone()
+                .find(|n| self.sampler.at_local(place(*n)).is_some())
+                .unwrap_or(samples.end);
             let inside = row.first..samples.end;
             if WIDE {
                 let doses = inside.map_while(|n| self.sampler.with_gradient(place(n)));
                 row.extend(doses.map(|(gy, gradient)| (gy, self.half_gy2(gradient, half_mm))));
             } else {
-                row.gy.extend(inside.map_while(|n| self.sampler.at_local(place(n))));
+                row.gy
+                    .extend(inside.map_while(|n| self.sampler.at_local(place(n))));
             }
             return;
         };
         let within = columns.within(samples);
         let cells = columns.inside(within.clone());
-        let ([(first, _), ..], [.., (last, _)]) = (cells, cells) else { return };
+        let ([(first, _), ..], [.., (last, _)]) = (cells, cells) else {
+            return;
+        };
         // The neighbours beyond the ends tell the gradient there.
-        let used =
-            (*first as usize).saturating_sub(1)..(*last as usize + 3).min(self.sampler.grid().size()[0]);
+        let used = (*first as usize).saturating_sub(1)
+            ..(*last as usize + 3).min(self.sampler.grid().size()[0]);
         let first_column = used.start as u32;
         let at_mm = [start.y, start.z];
-        let DoseRow { values, changes_sq, .. } = row;
+        let DoseRow {
+            values, changes_sq, ..
+        } = row;
         let is_inside_dose = if self.centres {
-            self.sampler.voxels_at::<WIDE>(at_mm, half_mm, used, values, changes_sq)
+            self.sampler
+                .voxels_at::<WIDE>(at_mm, half_mm, used, values, changes_sq)
         } else if WIDE {
-            self.sampler.row_with_changes_at(at_mm, half_mm, used, values, changes_sq)
+            self.sampler
+                .row_with_changes_at(at_mm, half_mm, used, values, changes_sq)
         } else {
             self.sampler.row_at(at_mm[0], at_mm[1], used, values)
         };
@@ -305,9 +359,17 @@ impl<'a> MaskedDose<'a> {
 
     /// The square of the half-width of doses in a part of a voxel of the mask, of a gradient in the dose grid's frame.
     fn half_gy2(&self, gradient: DVec3, half_mm: [f64; 3]) -> f32 {
-        let half_gy2: f64 =
-            self.axes.iter().zip(half_mm).map(|(axis, mm)| (gradient.dot(*axis) * mm).powi(2)).sum();
-        if half_gy2.is_finite() { half_gy2 as f32 } else { 0.0 }
+        let half_gy2: f64 = self
+            .axes
+            .iter()
+            .zip(half_mm)
+            .map(|(axis, mm)| (gradient.dot(*axis) * mm).powi(2))
+            .sum();
+        if half_gy2.is_finite() {
+            half_gy2 as f32
+        } else {
+            0.0
+        }
     }
 
     /// The least and the greatest dose of a plane's samples, and of those voxels of the dose whose centres lie in voxels of the plane
@@ -320,7 +382,11 @@ impl<'a> MaskedDose<'a> {
         let (mask_grid, dose) = (self.mask.grid(), self.sampler.grid());
         let ([i0, j0, k0], [width, height, _]) = (self.mask.offset(), self.mask.size());
         let [dx, dy] = mask_grid.spacing_xy_mm();
-        let low = DVec3::new((i0 as f64 - 0.5) * dx, (j0 as f64 - 0.5) * dy, self.edges_z_mm[k0 + plane]);
+        let low = DVec3::new(
+            (i0 as f64 - 0.5) * dx,
+            (j0 as f64 - 0.5) * dy,
+            self.edges_z_mm[k0 + plane],
+        );
         let corner_mm = low;
         let high = DVec3::new(
             low.x + width as f64 * dx,
@@ -329,12 +395,22 @@ impl<'a> MaskedDose<'a> {
         );
         // The rows of the dose that may pass through the plane's box.
         let corner = |n: usize| {
-            let face = |axis: usize| if n >> axis & 1 == 0 { low[axis] } else { high[axis] };
+            let face = |axis: usize| {
+                if n >> axis & 1 == 0 {
+                    low[axis]
+                } else {
+                    high[axis]
+                }
+            };
             self.origin + self.axes[0] * face(0) + self.axes[1] * face(1) + self.axes[2] * face(2)
         };
-        let (first, last) = (1..8).map(corner).fold((corner(0), corner(0)), |(a, b), c| (a.min(c), b.max(c)));
-        let ([sx, sy, _], [step_x, step_y], z_mm) = (dose.size(), dose.spacing_xy_mm(), dose.planes_mm());
-        let rows = (first.y / step_y).ceil().max(0.0) as usize..((last.y / step_y + 1.0) as usize).min(sy);
+        let (first, last) = (1..8)
+            .map(corner)
+            .fold((corner(0), corner(0)), |(a, b), c| (a.min(c), b.max(c)));
+        let ([sx, sy, _], [step_x, step_y], z_mm) =
+            (dose.size(), dose.spacing_xy_mm(), dose.planes_mm());
+        let rows =
+            (first.y / step_y).ceil().max(0.0) as usize..((last.y / step_y + 1.0) as usize).min(sy);
         let planes = z_mm.partition_point(|z| *z < first.z)..z_mm.partition_point(|z| *z <= last.z);
         let origin = mask_grid.local_from_patient(dose.origin_mm());
         let [along_x, along_y, along_z] = dose.axes().map(|axis| mask_grid.local_direction(axis));
@@ -349,19 +425,30 @@ impl<'a> MaskedDose<'a> {
                 low.x += first as f64 * dx;
                 high.x = low.x + coverage.len() as f64 * dx;
             }
-            let Some([from, to]) = part_within(start, step, low, high) else { continue };
+            let Some([from, to]) = part_within(start, step, low, high) else {
+                continue;
+            };
             let columns = from.ceil().max(0.0) as usize..((to + 1.0).max(0.0) as usize).min(sx);
             let row = &self.sampler.data()[dose.index(0, j, k)..][..sx];
-            let Some(inside) = row.get(columns.clone()) else { continue };
+            let Some(inside) = row.get(columns.clone()) else {
+                continue;
+            };
             // Most rows have no peak.
             let [min_gy, max_gy] = range_gy;
-            if !inside.iter().fold(false, |any, gy| any | (*gy < min_gy) | (*gy > max_gy)) {
+            if !inside
+                .iter()
+                .fold(false, |any, gy| any | (*gy < min_gy) | (*gy > max_gy))
+            {
                 continue;
             }
             for (i, &gy) in columns.zip(inside) {
                 if (gy < range_gy[0] || gy > range_gy[1]) && gy.is_finite() {
                     let face = (start + step * i as f64 - corner_mm) / DVec3::new(dx, dy, 1.0);
-                    let voxel = [(face.x as usize).min(width - 1), (face.y as usize).min(height - 1), plane];
+                    let voxel = [
+                        (face.x as usize).min(width - 1),
+                        (face.y as usize).min(height - 1),
+                        plane,
+                    ];
                     if self.mask.value(voxel) >= 128 {
                         range_gy = [range_gy[0].min(gy), range_gy[1].max(gy)];
                     }
@@ -403,7 +490,8 @@ impl<'a> MaskedDose<'a> {
 
     /// The samples of a plane.
     pub fn samples(&self, plane: usize) -> HeldSamples {
-        let mut samples = HeldSamples::with_capacity(self.most_samples(plane), self.weight_cm3(plane));
+        let mut samples =
+            HeldSamples::with_capacity(self.most_samples(plane), self.weight_cm3(plane));
         self.visit_wide(plane, &mut samples);
         samples
     }
@@ -431,7 +519,11 @@ impl<'a> MaskedDose<'a> {
     }
 
     fn visit_wide(&self, plane: usize, to: &mut impl Visitor) {
-        if self.wide { self.visit::<true>(plane, to) } else { self.visit::<false>(plane, to) }
+        if self.wide {
+            self.visit::<true>(plane, to)
+        } else {
+            self.visit::<false>(plane, to)
+        }
     }
 }
 

@@ -71,14 +71,21 @@ impl Visitor for Sums {
                 let weight = weight.weight();
                 volume[n] += weight;
                 sum[n] += weight * f64::from(*gy);
-                let (low, high) = if weight > 0.0 { (*gy, *gy) } else { (f32::INFINITY, f32::NEG_INFINITY) };
+                let (low, high) = if weight > 0.0 {
+                    (*gy, *gy)
+                } else {
+                    (f32::INFINITY, f32::NEG_INFINITY)
+                };
                 min[n] = if low < min[n] { low } else { min[n] };
                 max[n] = if high > max[n] { high } else { max[n] };
             }
         };
         let (weights, last_weights) = weights.as_chunks::<LANES>();
         let (gy, last_gy) = gy.as_chunks::<LANES>();
-        weights.iter().zip(gy).for_each(|(weights, gy)| add(weights, gy));
+        weights
+            .iter()
+            .zip(gy)
+            .for_each(|(weights, gy)| add(weights, gy));
         add(last_weights, last_gy);
         let sum: f64 = sum.iter().sum();
         if !sum.is_finite() {

@@ -67,7 +67,8 @@ impl Region {
             Scan::Depth => Self::HighDose,
             Scan::Profile { axis, depth_mm } => {
                 let side = curve.field_mm[usize::from(axis == ScanAxis::Inline)];
-                let beyond_edge_mm = position_mm.abs() - 0.5 * side * (curve.ssd_mm + depth_mm) / sad_mm;
+                let beyond_edge_mm =
+                    position_mm.abs() - 0.5 * side * (curve.ssd_mm + depth_mm) / sad_mm;
                 match beyond_edge_mm {
                     b if b < -EDGE_MM => Self::HighDose,
                     b if b <= EDGE_MM => Self::Penumbra,
@@ -98,7 +99,11 @@ impl Prepared {
         let position_mm: Vec<f64> = curve.points.iter().map(|p| p[0]).collect();
         let greatest = curve.points.iter().map(|p| p[1]).fold(0.0, f64::max);
         let deepest = curve.points.last().map_or(0.0, |p| p[0]);
-        let maximum_mm = curve.points.iter().find(|p| p[1] >= greatest).map_or(0.0, |p| p[0]);
+        let maximum_mm = curve
+            .points
+            .iter()
+            .find(|p| p[1] >= greatest)
+            .map_or(0.0, |p| p[0]);
         let (norm_mm, half_mm) = match curve.scan {
             Scan::Depth if deepest >= NORM_DEPTH_MM => (NORM_DEPTH_MM, NORM_HALF_MM[0]),
             Scan::Depth => (maximum_mm, 1.0),
@@ -117,18 +122,36 @@ impl Prepared {
                 }
             }
         };
-        let measured: Vec<f64> = curve.points.iter().map(|p| 100.0 * p[1] / hundred).collect();
-        let regions = position_mm.iter().map(|x_mm| Region::at(curve, *x_mm, maximum_mm, sad_mm)).collect();
+        let measured: Vec<f64> = curve
+            .points
+            .iter()
+            .map(|p| 100.0 * p[1] / hundred)
+            .collect();
+        let regions = position_mm
+            .iter()
+            .map(|x_mm| Region::at(curve, *x_mm, maximum_mm, sad_mm))
+            .collect();
         let slope = slopes(&position_mm, &measured);
         let coverage = Coverage::new(curve, &window, maximum_mm, sad_mm);
-        Self { label: curve.label(), position_mm, measured, regions, slope, window, coverage }
+        Self {
+            label: curve.label(),
+            position_mm,
+            measured,
+            regions,
+            slope,
+            window,
+            coverage,
+        }
     }
 
     /// Computed doses in the percent of the measured ones.
     pub fn percent(&self, computed: &[f64]) -> Vec<f64> {
         let computed_mean = mean(&self.window, |i| computed[i]);
-        let factor =
-            if computed_mean > 0.0 { mean(&self.window, |i| self.measured[i]) / computed_mean } else { 0.0 };
+        let factor = if computed_mean > 0.0 {
+            mean(&self.window, |i| self.measured[i]) / computed_mean
+        } else {
+            0.0
+        };
         computed.iter().map(|dose| factor * dose).collect()
     }
 }
@@ -139,16 +162,21 @@ fn mean(window: &[usize], value: impl Fn(usize) -> f64) -> f64 {
 
 /// The points about a place; the nearest where none is near.
 fn window(position_mm: &[f64], at_mm: f64, half_mm: f64) -> Vec<usize> {
-    let near: Vec<usize> =
-        (0..position_mm.len()).filter(|i| (position_mm[*i] - at_mm).abs() <= half_mm).collect();
+    let near: Vec<usize> = (0..position_mm.len())
+        .filter(|i| (position_mm[*i] - at_mm).abs() <= half_mm)
+        .collect();
     // Points on one side alone would shift a sloping curve.
-    let balanced =
-        near.iter().any(|i| position_mm[*i] <= at_mm) && near.iter().any(|i| position_mm[*i] >= at_mm);
+    let balanced = near.iter().any(|i| position_mm[*i] <= at_mm)
+        && near.iter().any(|i| position_mm[*i] >= at_mm);
     if balanced {
         return near;
     }
     let offsets_mm = position_mm.iter().map(|mm| (mm - at_mm).abs()).enumerate();
-    offsets_mm.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(i, _)| i).into_iter().collect()
+    offsets_mm
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .map(|(i, _)| i)
+        .into_iter()
+        .collect()
 }
 
 fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
@@ -253,9 +281,17 @@ impl Report {
             .map(|(p, range)| compared(p, &p.percent(&doses[range.clone()])));
         let reference = doses.get(layout.reference).copied().unwrap_or(0.0);
         let reference_mm = data.factors.as_ref().map(|f| f.reference_mm);
-        let factors = data.factors.iter().flat_map(|f| &f.factors).zip(&doses[layout.factors.clone()]);
+        let factors = data
+            .factors
+            .iter()
+            .flat_map(|f| &f.factors)
+            .zip(&doses[layout.factors.clone()]);
         let factors = factors.map(|(factor, dose)| {
-            let computed = if reference > 0.0 { dose / reference } else { 0.0 };
+            let computed = if reference > 0.0 {
+                dose / reference
+            } else {
+                0.0
+            };
             let difference_percent = 100.0 * (computed / factor.factor - 1.0);
             let tests = Some(factor.field_mm) != reference_mm;
             FactorReport {
@@ -295,7 +331,15 @@ impl Report {
 }
 
 /// Headings of [`CurveReport::cells`]. [`LOCAL`] explains the high dose.
-pub const COLUMNS: [&str; 7] = ["curve", "mean", "rms", "greatest", "high dose *", "DTA mm", "outside"];
+pub const COLUMNS: [&str; 7] = [
+    "curve",
+    "mean",
+    "rms",
+    "greatest",
+    "high dose *",
+    "DTA mm",
+    "outside",
+];
 pub const LOCAL: &str = "* greatest, % of the local dose";
 
 impl CurveReport {
@@ -306,8 +350,10 @@ impl CurveReport {
             format!("{:+.2}", self.mean_percent),
             format!("{:.2}", self.rms_percent),
             format!("{:+.2}", self.greatest_percent),
-            self.high_dose_percent.map_or_else(|| "-".to_owned(), |v| format!("{v:+.2}")),
-            self.dta_mm.map_or_else(|| "-".to_owned(), |v| format!("{v:.1}")),
+            self.high_dose_percent
+                .map_or_else(|| "-".to_owned(), |v| format!("{v:+.2}")),
+            self.dta_mm
+                .map_or_else(|| "-".to_owned(), |v| format!("{v:.1}")),
             format!("{} of {}", self.outside, self.judged),
         ]
     }
@@ -315,9 +361,18 @@ impl CurveReport {
     /// Why the curve is not within tolerance.
     pub fn fault(&self) -> Option<String> {
         let regions: Vec<&str> = self.outside_in.iter().map(|r| r.word()).collect();
-        let Self { label, outside, judged, .. } = self;
-        (*outside > 0)
-            .then(|| format!("{label}: {outside} of {judged} points outside, in {}", regions.join(", ")))
+        let Self {
+            label,
+            outside,
+            judged,
+            ..
+        } = self;
+        (*outside > 0).then(|| {
+            format!(
+                "{label}: {outside} of {judged} points outside, in {}",
+                regions.join(", ")
+            )
+        })
     }
 }
 
@@ -341,8 +396,17 @@ impl FactorReport {
 
     /// The factor with its values in words.
     pub fn words(&self) -> String {
-        let Self { measured, computed, difference_percent, .. } = self;
-        let tests = if self.within.is_none() { " (the reference itself: tests nothing)" } else { "" };
+        let Self {
+            measured,
+            computed,
+            difference_percent,
+            ..
+        } = self;
+        let tests = if self.within.is_none() {
+            " (the reference itself: tests nothing)"
+        } else {
+            ""
+        };
         format!(
             "{}: measured {measured:.4}, computed {computed:.4}, {difference_percent:+.2} %{tests}",
             self.label()
@@ -353,7 +417,15 @@ impl FactorReport {
 impl CalibrationReport {
     /// The dose per MU with where it is, in words.
     pub fn words(&self) -> String {
-        let Self { field_mm: [x, y], ssd_mm, depth_mm, measured, computed, difference_percent, .. } = self;
+        let Self {
+            field_mm: [x, y],
+            ssd_mm,
+            depth_mm,
+            measured,
+            computed,
+            difference_percent,
+            ..
+        } = self;
         format!(
             "dose per MU {x} x {y} mm, SSD {ssd_mm}, depth {depth_mm}: measured {measured:.5} Gy, computed {computed:.5} Gy, \
              {difference_percent:+.2} % (tolerance {} %)",
@@ -367,11 +439,18 @@ fn larger_magnitude(a: f64, b: f64) -> f64 {
 }
 
 fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
-    let points: Vec<PointReport> = (0..computed.len()).map(|i| point(curve, computed, i)).collect();
+    let points: Vec<PointReport> = (0..computed.len())
+        .map(|i| point(curve, computed, i))
+        .collect();
     let count = points.len().max(1) as f64;
     let difference = PointReport::difference_percent;
     let points_in = |region: Region| points.iter().filter(move |p| p.region == region);
-    let regions = [Region::BuildUp, Region::HighDose, Region::Penumbra, Region::Tail];
+    let regions = [
+        Region::BuildUp,
+        Region::HighDose,
+        Region::Penumbra,
+        Region::Tail,
+    ];
     let judged = points.iter().filter(|p| p.within.is_some()).count();
     CurveReport {
         label: curve.label.clone(),
@@ -389,7 +468,10 @@ fn compared(curve: &Prepared, computed: &[f64]) -> CurveReport {
             .reduce(f64::max),
         judged,
         outside: points.iter().filter(|p| p.within == Some(false)).count(),
-        outside_in: regions.into_iter().filter(|r| points_in(*r).any(|p| p.within == Some(false))).collect(),
+        outside_in: regions
+            .into_iter()
+            .filter(|r| points_in(*r).any(|p| p.within == Some(false)))
+            .collect(),
         points,
     }
 }
@@ -398,13 +480,19 @@ fn point(curve: &Prepared, computed: &[f64], i: usize) -> PointReport {
     let (measured, region) = (curve.measured[i], curve.regions[i]);
     let off = (computed[i] - measured).abs();
     let steep = matches!(region, Region::Penumbra | Region::BuildUp);
-    let dta_mm = if steep { distance(&curve.position_mm, computed, i, measured) } else { None };
+    let dta_mm = if steep {
+        distance(&curve.position_mm, computed, i, measured)
+    } else {
+        None
+    };
     let within = match region {
         Region::HighDose => Some(off <= 0.01 * HIGH_DOSE_PERCENT * measured),
-        Region::Penumbra => Some(off <= HIGH_DOSE_PERCENT || dta_mm.is_some_and(|mm| mm <= PENUMBRA_MM)),
-        Region::BuildUp => {
-            Some(off <= 0.01 * BUILD_UP_PERCENT * measured || dta_mm.is_some_and(|mm| mm <= BUILD_UP_MM))
+        Region::Penumbra => {
+            Some(off <= HIGH_DOSE_PERCENT || dta_mm.is_some_and(|mm| mm <= PENUMBRA_MM))
         }
+        Region::BuildUp => Some(
+            off <= 0.01 * BUILD_UP_PERCENT * measured || dta_mm.is_some_and(|mm| mm <= BUILD_UP_MM),
+        ),
         Region::Tail => Some(off <= TAIL_PERCENT),
         Region::Beyond => None,
     };
@@ -421,8 +509,12 @@ fn point(curve: &Prepared, computed: &[f64], i: usize) -> PointReport {
 
 /// Distance along the curve to the nearest place where the computed one, straight between its points, has a value.
 fn distance(x: &[f64], computed: &[f64], i: usize, value: f64) -> Option<f64> {
-    let from = x.partition_point(|p| *p < x[i] - REACH_MM).saturating_sub(1);
-    let to = x.partition_point(|p| *p <= x[i] + REACH_MM).min(x.len().saturating_sub(1));
+    let from = x
+        .partition_point(|p| *p < x[i] - REACH_MM)
+        .saturating_sub(1);
+    let to = x
+        .partition_point(|p| *p <= x[i] + REACH_MM)
+        .min(x.len().saturating_sub(1));
     let distances_mm = (from..to).filter_map(|k| {
         let (a, b) = (computed[k], computed[k + 1]);
         if (a - value) * (b - value) > 0.0 {
@@ -442,12 +534,23 @@ mod tests {
     /// A profile of a field of 100 mm at the isocentre plane: edges are ramps of 10 % a mm over 10 mm.
     fn ramp(shift_mm: f64) -> Vec<[f64; 2]> {
         let dose = |x: f64| (10.0 * (55.0 - (x - shift_mm).abs())).clamp(0.0, 100.0);
-        (-80..=80).map(|x| [f64::from(x), dose(f64::from(x))]).collect()
+        (-80..=80)
+            .map(|x| [f64::from(x), dose(f64::from(x))])
+            .collect()
     }
 
     fn profile(points: Vec<[f64; 2]>) -> MeasuredCurve {
-        let scan = Scan::Profile { axis: ScanAxis::Crossline, depth_mm: 100.0 };
-        MeasuredCurve { scan, field_mm: [100.0; 2], edges: FieldEdges::Jaws, ssd_mm: 900.0, points }
+        let scan = Scan::Profile {
+            axis: ScanAxis::Crossline,
+            depth_mm: 100.0,
+        };
+        MeasuredCurve {
+            scan,
+            field_mm: [100.0; 2],
+            edges: FieldEdges::Jaws,
+            ssd_mm: 900.0,
+            points,
+        }
     }
 
     #[test]
@@ -457,9 +560,19 @@ mod tests {
             let computed: Vec<f64> = ramp(shift_mm).iter().map(|p| 0.02 * p[1]).collect();
             let report = compared(&curve, &curve.percent(&computed));
             // On the ramp the distance is the shift; where it begins and ends the plateau is as near.
-            let steepest = report.points.iter().find(|p| p.position_mm == 50.0).unwrap();
-            assert!((steepest.dta_mm.unwrap() - shift_mm).abs() < 1e-9, "{shift_mm}: {steepest:?}");
-            assert!((steepest.computed_percent - steepest.measured_percent - 10.0 * shift_mm).abs() < 1e-9);
+            let steepest = report
+                .points
+                .iter()
+                .find(|p| p.position_mm == 50.0)
+                .unwrap();
+            assert!(
+                (steepest.dta_mm.unwrap() - shift_mm).abs() < 1e-9,
+                "{shift_mm}: {steepest:?}"
+            );
+            assert!(
+                (steepest.computed_percent - steepest.measured_percent - 10.0 * shift_mm).abs()
+                    < 1e-9
+            );
             assert_eq!(report.outside == 0, within, "{shift_mm}: {report:?}");
             assert_eq!(report.high_dose_percent, Some(0.0));
         }
@@ -469,11 +582,17 @@ mod tests {
     #[test]
     fn a_depth_dose_is_judged_by_the_local_dose() {
         let dose = |depth: f64, mu: f64| {
-            if depth < 15.0 { 0.5 + depth / 30.0 } else { (-mu * (depth - 15.0)).exp() }
+            if depth < 15.0 {
+                0.5 + depth / 30.0
+            } else {
+                (-mu * (depth - 15.0)).exp()
+            }
         };
         let mu = 0.005;
         let steeper = mu - 0.97_f64.ln() / 100.0;
-        let points: Vec<[f64; 2]> = (0..=200).map(|d| [f64::from(d), dose(f64::from(d), mu)]).collect();
+        let points: Vec<[f64; 2]> = (0..=200)
+            .map(|d| [f64::from(d), dose(f64::from(d), mu)])
+            .collect();
         let curve = MeasuredCurve {
             scan: Scan::Depth,
             field_mm: [100.0; 2],
@@ -482,11 +601,25 @@ mod tests {
             points,
         };
         let prepared = Prepared::new(&curve, 1000.0);
-        let computed: Vec<f64> = prepared.position_mm.iter().map(|d| dose(*d, steeper)).collect();
+        let computed: Vec<f64> = prepared
+            .position_mm
+            .iter()
+            .map(|d| dose(*d, steeper))
+            .collect();
         let report = compared(&prepared, &prepared.percent(&computed));
-        assert!((report.high_dose_percent.unwrap() + 3.0).abs() < 0.02, "{:?}", report.high_dose_percent);
+        assert!(
+            (report.high_dose_percent.unwrap() + 3.0).abs() < 0.02,
+            "{:?}",
+            report.high_dose_percent
+        );
         let last = report.points.last().unwrap();
-        assert!((last.computed_percent / last.measured_percent - 0.97).abs() < 2e-4, "{last:?}");
-        assert_eq!((last.within, report.outside_in.contains(&Region::HighDose)), (Some(false), true));
+        assert!(
+            (last.computed_percent / last.measured_percent - 0.97).abs() < 2e-4,
+            "{last:?}"
+        );
+        assert_eq!(
+            (last.within, report.outside_in.contains(&Region::HighDose)),
+            (Some(false), true)
+        );
     }
 }

@@ -18,7 +18,10 @@ pub fn machine_text(fit: &Fit, provenance: &Provenance, report: Option<&Report>)
     fit.machine.to_text(&|key| match key {
         "" => head(provenance, report),
         "calibration" if fit.calibrated => {
-            vec![format!("Measured with the output factors: {}.", files(provenance))]
+            vec![format!(
+                "Measured with the output factors: {}.",
+                files(provenance)
+            )]
         }
         _ => fitted(fit, provenance, key),
     })
@@ -26,10 +29,18 @@ pub fn machine_text(fit: &Fit, provenance: &Provenance, report: Option<&Report>)
 
 fn head(provenance: &Provenance, report: Option<&Report>) -> Vec<String> {
     let Provenance { start, date, files } = provenance;
-    let mut lines = vec![format!("Fitted by beamsight machine fit on {date}, from {start}, to")];
-    lines.extend(files.iter().map(|(name, digest)| format!("  {name} ({digest})")));
-    lines
-        .push("Not for clinical use. Numbers without a remark are those of the starting machine.".to_owned());
+    let mut lines = vec![format!(
+        "Fitted by beamsight machine fit on {date}, from {start}, to"
+    )];
+    lines.extend(
+        files
+            .iter()
+            .map(|(name, digest)| format!("  {name} ({digest})")),
+    );
+    lines.push(
+        "Not for clinical use. Numbers without a remark are those of the starting machine."
+            .to_owned(),
+    );
     if let Some(report) = report {
         lines.push("Computed less measured: mean and greatest difference, percent of the normalisation; distance to agreement.".to_owned());
         for c in &report.curves {
@@ -42,16 +53,31 @@ fn head(provenance: &Provenance, report: Option<&Report>) -> Vec<String> {
         for f in &report.output_factors {
             lines.push(format!("  {}: {:+.2} %", f.label(), f.difference_percent));
         }
-        lines.extend(report.calibration.iter().map(|c| format!("  {}", c.words())));
+        lines.extend(
+            report
+                .calibration
+                .iter()
+                .map(|c| format!("  {}", c.words())),
+        );
         lines.push(format!("Tolerances: {}.", tolerances()));
         lines.push(format!("Verdict: {}.", report.verdict_words()));
-        lines.extend(report.not_tested().iter().map(|line| format!("  NOT TESTED: {line}")));
+        lines.extend(
+            report
+                .not_tested()
+                .iter()
+                .map(|line| format!("  NOT TESTED: {line}")),
+        );
     }
     lines
 }
 
 fn files(provenance: &Provenance) -> String {
-    provenance.files.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ")
+    provenance
+        .files
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// The key or table of the file that holds a parameter.
@@ -62,21 +88,33 @@ fn key_of(parameter: Parameter) -> &'static str {
         Parameter::FocalX | Parameter::FocalY => "focal_source",
         Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => "extra_focal_source",
         Parameter::LeafOffset => "leaf_offset_mm",
-        Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => "electrons",
+        Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => {
+            "electrons"
+        }
         _ => "off_axis",
     }
 }
 
 /// Remarks on a key or table of the file.
 fn fitted(fit: &Fit, provenance: &Provenance, key: &str) -> Vec<String> {
-    let key_parameters: Vec<&FittedParameter> =
-        fit.parameters.iter().filter(|p| key_of(p.parameter) == key).collect();
+    let key_parameters: Vec<&FittedParameter> = fit
+        .parameters
+        .iter()
+        .filter(|p| key_of(p.parameter) == key)
+        .collect();
     if key_parameters.is_empty() {
         return Vec::new();
     }
     let mut lines = Vec::new();
-    if key_parameters.iter().any(|p| matches!(p.standing, Standing::Fitted | Standing::AtBound)) {
-        lines.push(format!("Fitted on {} to {}:", provenance.date, files(provenance)));
+    if key_parameters
+        .iter()
+        .any(|p| matches!(p.standing, Standing::Fitted | Standing::AtBound))
+    {
+        lines.push(format!(
+            "Fitted on {} to {}:",
+            provenance.date,
+            files(provenance)
+        ));
     }
     lines.extend(key_parameters.into_iter().map(line));
     lines
@@ -84,7 +122,11 @@ fn fitted(fit: &Fit, provenance: &Provenance, key: &str) -> Vec<String> {
 
 /// A parameter in words.
 pub fn line(p: &FittedParameter) -> String {
-    let unit = if p.parameter.unit().is_empty() { String::new() } else { format!(" {}", p.parameter.unit()) };
+    let unit = if p.parameter.unit().is_empty() {
+        String::new()
+    } else {
+        format!(" {}", p.parameter.unit())
+    };
     let word = p.parameter.word();
     let uncertainty = p.uncertainty.filter(|_| p.standing == Standing::Fitted);
     let uncertainty = uncertainty.map_or(String::new(), |u| format!(" +- {u:.3}"));
@@ -94,7 +136,10 @@ pub fn line(p: &FittedParameter) -> String {
     };
     let why = p.standing.words();
     let colon = if why.is_empty() { "" } else { ": " };
-    format!("  {word} {:.4}{uncertainty}{unit}{was}{colon}{why}", p.value)
+    format!(
+        "  {word} {:.4}{uncertainty}{unit}{was}{colon}{why}",
+        p.value
+    )
 }
 
 /// Why a number that stopped at the end of its range is not fitted.

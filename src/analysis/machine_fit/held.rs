@@ -55,7 +55,12 @@ pub fn factors_of(
     context: &FitContext<'_>,
 ) -> Result<Vec<f64>, FitError> {
     let control = &context.control.child();
-    let photons =
-        layout.photons(machine, sampling, &|setup| layout.is_held(setup), context.device, control)?;
+    let photons = layout.photons(
+        machine,
+        sampling,
+        &|setup| layout.is_held(setup),
+        context.device,
+        control,
+    )?;
     Ok(layout.held_factors(&photons))
 }

@@ -62,19 +62,24 @@ impl TankFiles {
                 let mut curves: Vec<MeasuredCurve> = file.curves;
                 curves.retain(|curve| (curve.scan == Scan::Depth) == is_depth_dose);
                 if curves.is_empty() {
-                    return Err(FitError::Lacks { file: file_name, kind });
+                    return Err(FitError::Lacks {
+                        file: file_name,
+                        kind,
+                    });
                 }
                 read.data.curves.extend(curves);
                 // A file of both kinds is read twice.
                 if !read.digests.iter().any(|(name, _)| *name == file_name) {
-                    read.remarks.extend(file.remarks.iter().map(|r| format!("{file_name}: {r}")));
+                    read.remarks
+                        .extend(file.remarks.iter().map(|r| format!("{file_name}: {r}")));
                     read.digests.push((file_name, file.digest));
                 }
             }
         }
         if let Some(path) = &self.output_factors {
             let factors = read_output_factors(path)?;
-            read.digests.push((path.display().to_string(), factors.digest.clone()));
+            read.digests
+                .push((path.display().to_string(), factors.digest.clone()));
             read.data.factors = Some(factors);
         }
         Ok(read)
@@ -87,7 +92,12 @@ impl FitJob {
     /// # Errors
     /// [`FitError`].
     pub fn run(&self, context: &FitContext<'_>) -> Result<FittedMachine, FitError> {
-        let Self { start: word, files, fixed, settings } = self;
+        let Self {
+            start: word,
+            files,
+            fixed,
+            settings,
+        } = self;
         let start = Machine::resolve(word)?;
         let read = files.read()?;
         if let Some(path) = &files.output_factors {
@@ -98,7 +108,11 @@ impl FitJob {
         let fit = fit(&start, &read.data, fixed, settings, context)?;
         let (date, _) = utc_now();
         let date = format!("{}-{}-{}", &date[..4], &date[4..6], &date[6..]);
-        let provenance = Provenance { start: word.clone(), date, files: read.digests.clone() };
+        let provenance = Provenance {
+            start: word.clone(),
+            date,
+            files: read.digests.clone(),
+        };
         let fit = Fit {
             machine: Machine {
                 description: format!("Fitted to measured data from {word}"),
@@ -108,9 +122,21 @@ impl FitJob {
         };
         let machine = Machine::parse(&machine_text(&fit, &provenance, None), "of the fit")?;
         let control = &context.control.child();
-        let report = compare(&machine, &read.data, &settings.last, &FitContext { control, ..*context })?;
+        let report = compare(
+            &machine,
+            &read.data,
+            &settings.last,
+            &FitContext {
+                control,
+                ..*context
+            },
+        )?;
         let at_bound = fit.parameters.iter().filter_map(at_bound).collect();
-        let report = Report { at_bound, held: fit.held.clone(), ..report };
+        let report = Report {
+            at_bound,
+            held: fit.held.clone(),
+            ..report
+        };
         // What a fit says of itself goes with its numbers, wherever they are computed with.
         let fit = Fit {
             machine: Machine {
@@ -120,16 +146,33 @@ impl FitJob {
             },
             ..fit
         };
-        Ok(FittedMachine { fit, report, read, provenance })
+        Ok(FittedMachine {
+            fit,
+            report,
+            read,
+            provenance,
+        })
     }
 }
 
 impl FittedMachine {
     /// The text of its file, by whose name it goes.
     pub fn text(&self, file: &Path) -> String {
-        let name = file.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-        let machine = Machine { name, ..self.fit.machine.clone() };
-        machine_text(&Fit { machine, ..self.fit.clone() }, &self.provenance, Some(&self.report))
+        let name = file
+            .file_stem()
+            .map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+        let machine = Machine {
+            name,
+            ..self.fit.machine.clone()
+        };
+        machine_text(
+            &Fit {
+                machine,
+                ..self.fit.clone()
+            },
+            &self.provenance,
+            Some(&self.report),
+        )
     }
 }
 
@@ -146,5 +189,11 @@ pub fn compare_files(
     let machine = Machine::resolve(machine)?;
     let read = files.read()?;
     let report = compare(&machine, &read.data, sampling, context)?;
-    Ok((Report { at_bound: machine.not_fitted.clone(), ..report }, read))
+    Ok((
+        Report {
+            at_bound: machine.not_fitted.clone(),
+            ..report
+        },
+        read,
+    ))
 }

@@ -20,7 +20,8 @@ mod steps;
 mod tank;
 
 pub use compare::{
-    COLUMNS, CalibrationReport, CurveReport, FactorReport, LOCAL, PointReport, Region, Report, tolerances,
+    COLUMNS, CalibrationReport, CurveReport, FactorReport, LOCAL, PointReport, Region, Report,
+    tolerances,
 };
 pub use coverage::{MachinePart, Verdict};
 pub use file::{Provenance, line as parameter_line, machine_text};
@@ -75,7 +76,12 @@ pub enum FitError {
         "the measured dose per MU ({measured} Gy, gy_per_mu of the output factors) is {ratio:.3} times the {computed:.5} Gy of the machine \
          '{start}' there: look at its unit (Gy for one MU) and place; where it is right, start from a machine that is calibrated near it"
     )]
-    Calibration { measured: f64, computed: f64, ratio: f64, start: String },
+    Calibration {
+        measured: f64,
+        computed: f64,
+        ratio: f64,
+        start: String,
+    },
     #[error(
         "the fit did not come to an end: {0}; fix a parameter with --fix, or start from a machine nearer to the data"
     )]
@@ -108,13 +114,26 @@ impl Sampling {
     }
 
     /// As plans are computed in the end.
-    pub const FULL: Self = Self { quality: Quality::Full, ..Self::FINE };
+    pub const FULL: Self = Self {
+        quality: Quality::Full,
+        ..Self::FINE
+    };
     /// Sampling of the steps of a fit.
-    pub const FINE: Self =
-        Self { along_mm: 2.5, depth_mm: 2.5, across_mm: 5.0, margin_mm: 100.0, quality: Quality::Fast };
+    pub const FINE: Self = Self {
+        along_mm: 2.5,
+        depth_mm: 2.5,
+        across_mm: 5.0,
+        margin_mm: 100.0,
+        quality: Quality::Fast,
+    };
     /// Sampling of derivatives.
-    pub const ROUGH: Self =
-        Self { along_mm: 2.5, depth_mm: 5.0, across_mm: 10.0, margin_mm: 60.0, quality: Quality::Preview };
+    pub const ROUGH: Self = Self {
+        along_mm: 2.5,
+        depth_mm: 5.0,
+        across_mm: 10.0,
+        margin_mm: 60.0,
+        quality: Quality::Preview,
+    };
 }
 
 /// How much work a fit takes.
@@ -128,7 +147,12 @@ pub struct FitSettings {
 
 impl Default for FitSettings {
     fn default() -> Self {
-        Self { rough: Sampling::ROUGH, fine: Sampling::FINE, last: Sampling::FULL, rounds: 5 }
+        Self {
+            rough: Sampling::ROUGH,
+            fine: Sampling::FINE,
+            last: Sampling::FULL,
+            rounds: 5,
+        }
     }
 }
 
@@ -189,21 +213,32 @@ pub struct Fit {
 impl TankData {
     /// Whether a factor was measured of a field other than the reference.
     fn has_factors(&self) -> bool {
-        self.factors
-            .as_ref()
-            .is_some_and(|measured| measured.factors.iter().any(|f| f.field_mm != measured.reference_mm))
+        self.factors.as_ref().is_some_and(|measured| {
+            measured
+                .factors
+                .iter()
+                .any(|f| f.field_mm != measured.reference_mm)
+        })
     }
 
     /// Whether leaves bound the field of a profile along their travel, X.
     fn has_leaf_edges(&self) -> bool {
         self.curves.iter().any(|curve| {
             curve.edges == FieldEdges::Leaves
-                && matches!(curve.scan, Scan::Profile { axis: ScanAxis::Crossline, .. })
+                && matches!(
+                    curve.scan,
+                    Scan::Profile {
+                        axis: ScanAxis::Crossline,
+                        ..
+                    }
+                )
         })
     }
 
     fn profiles(&self, along: ScanAxis) -> impl Iterator<Item = &MeasuredCurve> {
-        self.curves.iter().filter(move |c| matches!(c.scan, Scan::Profile { axis, .. } if axis == along))
+        self.curves
+            .iter()
+            .filter(move |c| matches!(c.scan, Scan::Profile { axis, .. } if axis == along))
     }
 
     /// Half the side of the widest field with a profile along an axis, mm at the isocentre plane.
@@ -215,19 +250,25 @@ impl TankData {
 
     /// Whether a measured dose depends on a parameter.
     fn determines(&self, parameter: Parameter) -> bool {
-        let widest_mm = self.half_width_mm(ScanAxis::Crossline).max(self.half_width_mm(ScanAxis::Inline));
+        let widest_mm = self
+            .half_width_mm(ScanAxis::Crossline)
+            .max(self.half_width_mm(ScanAxis::Inline));
         let has_depth_dose = self.curves.iter().any(|c| c.scan == Scan::Depth);
         match parameter {
             Parameter::SpectrumSlope | Parameter::SpectrumFilter => has_depth_dose,
             Parameter::Softening => widest_mm >= 50.0,
-            Parameter::FocalX => widest_mm > 0.0 && self.profiles(ScanAxis::Crossline).next().is_some(),
+            Parameter::FocalX => {
+                widest_mm > 0.0 && self.profiles(ScanAxis::Crossline).next().is_some()
+            }
             Parameter::FocalY => self.profiles(ScanAxis::Inline).next().is_some(),
             Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma => true,
             Parameter::ElectronShare | Parameter::ElectronFalloff | Parameter::ElectronSigma => {
                 has_depth_dose
             }
             Parameter::LeafOffset => self.has_leaf_edges(),
-            _ => parameter.node_mm().is_some_and(|node| widest_mm >= node - 25.0),
+            _ => parameter
+                .node_mm()
+                .is_some_and(|node| widest_mm >= node - 25.0),
         }
     }
 
@@ -238,24 +279,46 @@ impl TankData {
         if matches!(machine.calibration, Calibration::PhotonFluence {}) {
             return Err(FitError::Uncalibrated(machine.name.clone()));
         }
-        let by_leaves = self.curves.iter().find(|curve| curve.edges == FieldEdges::Leaves);
+        let by_leaves = self
+            .curves
+            .iter()
+            .find(|curve| curve.edges == FieldEdges::Leaves);
         if let Some(curve) = by_leaves.filter(|_| machine.leaves.is_none()) {
-            return Err(FitError::NoLeaves { curve: curve.label(), machine: machine.name.clone() });
+            return Err(FitError::NoLeaves {
+                curve: curve.label(),
+                machine: machine.name.clone(),
+            });
         }
         Ok(())
     }
 
     /// The machine with the calibration that was measured with the output factors, where it was.
     pub fn calibrated(&self, machine: &Machine) -> Machine {
-        let measured = self.factors.as_ref().and_then(|f| f.gy_per_mu.map(|gy_per_mu| (f, gy_per_mu)));
-        let Some((factors, gy_per_mu)) = measured else { return machine.clone() };
+        let measured = self
+            .factors
+            .as_ref()
+            .and_then(|f| f.gy_per_mu.map(|gy_per_mu| (f, gy_per_mu)));
+        let Some((factors, gy_per_mu)) = measured else {
+            return machine.clone();
+        };
         let (field_mm, ssd_mm, depth_mm) = (factors.reference_mm, factors.ssd_mm, factors.depth_mm);
-        let calibration = Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu };
-        Machine { calibration, ..machine.clone() }
+        let calibration = Calibration::Reference {
+            field_mm,
+            ssd_mm,
+            depth_mm,
+            gy_per_mu,
+        };
+        Machine {
+            calibration,
+            ..machine.clone()
+        }
     }
 
     fn prepared(&self, sad_mm: f64) -> Vec<Prepared> {
-        self.curves.iter().map(|curve| Prepared::new(curve, sad_mm)).collect()
+        self.curves
+            .iter()
+            .map(|curve| Prepared::new(curve, sad_mm))
+            .collect()
     }
 }
 
@@ -276,8 +339,20 @@ pub fn compare(
         sampling.quality.word(),
         layout.setups.len()
     ));
-    let doses = layout.doses(machine, sampling, &|_| true, context.device, context.control)?;
-    Ok(Report::new(data, machine, &layout, &data.prepared(machine.sad_mm), &doses))
+    let doses = layout.doses(
+        machine,
+        sampling,
+        &|_| true,
+        context.device,
+        context.control,
+    )?;
+    Ok(Report::new(
+        data,
+        machine,
+        &layout,
+        &data.prepared(machine.sad_mm),
+        &doses,
+    ))
 }
 
 /// Fits a machine to measured data, all but the parameters that are fixed.
@@ -293,10 +368,17 @@ pub fn fit(
 ) -> Result<Fit, FitError> {
     data.check(start)?;
     let calibrated = data.calibrated(start).calibration != start.calibration;
-    let start = &if calibrated { carried_over(start, data, settings, context)? } else { start.clone() };
+    let start = &if calibrated {
+        carried_over(start, data, settings, context)?
+    } else {
+        start.clone()
+    };
     let standings = standings(start, data, fixed);
-    let fitted_parameters: Vec<Parameter> =
-        standings.iter().filter(|(_, s)| *s == Standing::Fitted).map(|(p, _)| *p).collect();
+    let fitted_parameters: Vec<Parameter> = standings
+        .iter()
+        .filter(|(_, s)| *s == Standing::Fitted)
+        .map(|(p, _)| *p)
+        .collect();
     let mut layout = Layout::new(data, &start.calibration);
     if standings.iter().any(|(_, s)| *s == Standing::Held) {
         layout.hold(start.sad_mm);
@@ -304,10 +386,23 @@ pub fn fit(
     let prepared = data.prepared(start.sad_mm);
     let targets = |sampling: &Sampling| {
         let held = held::factors_of(start, &layout, sampling, context)?;
-        Ok::<_, FitError>(Targets { data, layout: &layout, prepared: &prepared, start, held })
+        Ok::<_, FitError>(Targets {
+            data,
+            layout: &layout,
+            prepared: &prepared,
+            start,
+            held,
+        })
     };
     let (last_targets, targets) = (targets(&settings.last)?, targets(&settings.fine)?);
-    let mut run = Run { targets: &targets, settings, context, doses: 0, done: 0.0, most: f64::INFINITY };
+    let mut run = Run {
+        targets: &targets,
+        settings,
+        context,
+        doses: 0,
+        done: 0.0,
+        most: f64::INFINITY,
+    };
     let mut parameters: Vec<Parameter> = standings
         .iter()
         .filter(|(_, s)| matches!(s, Standing::Fitted | Standing::Held))
@@ -328,15 +423,29 @@ pub fn fit(
         (context.tell)(&format!("round {rounds}: {} parameters", parameters.len()));
         columns = run.columns(&parameters, &values)?;
         if rounds == 1 {
-            let initial = Model { targets: &targets, parameters: &parameters, values, photons, columns };
+            let initial = Model {
+                targets: &targets,
+                parameters: &parameters,
+                values,
+                photons,
+                columns,
+            };
             let (knowledge, _) = initial.knowledge();
             let keep: Vec<bool> = knowledge.iter().map(|k| *k >= LEAST_KNOWLEDGE).collect();
             (parameters, values, photons, columns) = initial.keep(&keep);
         }
         if !fitted_parameters.iter().any(|p| parameters.contains(p)) {
-            return Err(FitError::NoParameter("the data determine no parameter".to_owned()));
+            return Err(FitError::NoParameter(
+                "the data determine no parameter".to_owned(),
+            ));
         }
-        let model = Model { targets: &targets, parameters: &parameters, values, photons, columns };
+        let model = Model {
+            targets: &targets,
+            parameters: &parameters,
+            values,
+            photons,
+            columns,
+        };
         let previous_cost = model.cost();
         uncertainties = model.knowledge().1;
         if rounds == 1 {
@@ -347,28 +456,57 @@ pub fn fit(
         let Some(step) = step else { break };
         (values, photons) = (step.values, step.photons);
         cost[1] = step.cost;
-        (context.tell)(&format!("  weighed sum of squares {:.1}, was {previous_cost:.1}", step.cost));
+        (context.tell)(&format!(
+            "  weighed sum of squares {:.1}, was {previous_cost:.1}",
+            step.cost
+        ));
         if previous_cost - step.cost < LEAST_GAIN * previous_cost {
             break;
         }
     }
     if settings.last != settings.fine {
         // Few directions misjudge small fields: a last step is to the doses of the comparison.
-        (context.tell)(&format!("last step, at {} quality", settings.last.quality.word()));
+        (context.tell)(&format!(
+            "last step, at {} quality",
+            settings.last.quality.word()
+        ));
         let last_photons = run.photons(&targets.machine(&parameters, &values), &settings.last)?;
-        let model =
-            Model { targets: &last_targets, parameters: &parameters, values, photons: last_photons, columns };
+        let model = Model {
+            targets: &last_targets,
+            parameters: &parameters,
+            values,
+            photons: last_photons,
+            columns,
+        };
         let previous_cost = model.cost();
         let step = run.step(&model, previous_cost, &settings.last, &[1.0])?;
         cost[1] = step.as_ref().map_or(previous_cost, |step| step.cost);
-        (values, photons) = step.map_or((model.values, model.photons), |step| (step.values, step.photons));
+        (values, photons) = step.map_or((model.values, model.photons), |step| {
+            (step.values, step.photons)
+        });
     }
-    let held = HELD_MM.into_iter().zip(&last_targets.held).zip(layout.held_factors(&photons));
-    let held =
-        held.map(|((field_mm, start), fitted)| HeldFactor { field_mm, start: *start, fitted }).collect();
+    let held = HELD_MM
+        .into_iter()
+        .zip(&last_targets.held)
+        .zip(layout.held_factors(&photons));
+    let held = held
+        .map(|((field_mm, start), fitted)| HeldFactor {
+            field_mm,
+            start: *start,
+            fitted,
+        })
+        .collect();
     let fitted = targets.natural(&parameters, &values);
     let parameters = self::fitted_parameters(start, &standings, &fitted, &uncertainties);
-    Ok(Fit { machine: start.adjusted(&fitted), parameters, rounds, doses: run.doses, calibrated, cost, held })
+    Ok(Fit {
+        machine: start.adjusted(&fitted),
+        parameters,
+        rounds,
+        doses: run.doses,
+        calibrated,
+        cost,
+        held,
+    })
 }
 
 /// The machine with the measured calibration and the same dose of electrons: their share is of the dose at the calibration depth.
@@ -382,9 +520,18 @@ fn carried_over(
     context: &FitContext<'_>,
 ) -> Result<Machine, FitError> {
     let mut machine = data.calibrated(start);
-    let factors_only = TankData { curves: Vec::new(), factors: data.factors.clone() };
+    let factors_only = TankData {
+        curves: Vec::new(),
+        factors: data.factors.clone(),
+    };
     let layout = Layout::new(&factors_only, &start.calibration);
-    let doses = layout.doses(start, &settings.fine, &|_| true, context.device, &context.control.child())?;
+    let doses = layout.doses(
+        start,
+        &settings.fine,
+        &|_| true,
+        context.device,
+        &context.control.child(),
+    )?;
     let start_gy = layout.calibration.map_or(0.0, |place| doses[place]);
     let reference_gy = doses[layout.reference];
     if let Some(measured) = data.factors.as_ref().and_then(|f| f.gy_per_mu) {
@@ -398,8 +545,8 @@ fn carried_over(
             });
         }
     }
-    let factor =
-        start_gy * calibration_ssd_mm(start).powi(2) / (reference_gy * calibration_ssd_mm(&machine).powi(2));
+    let factor = start_gy * calibration_ssd_mm(start).powi(2)
+        / (reference_gy * calibration_ssd_mm(&machine).powi(2));
     if let Some(electrons) = machine.electrons.as_mut().filter(|_| factor.is_finite()) {
         electrons.surface_share *= factor;
     }
@@ -415,7 +562,10 @@ fn calibration_ssd_mm(machine: &Machine) -> f64 {
 
 /// Whether a parameter moves output factors by head scatter.
 fn is_head_scatter(parameter: Parameter) -> bool {
-    matches!(parameter, Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma)
+    matches!(
+        parameter,
+        Parameter::ExtraFocalShare | Parameter::ExtraFocalSigma
+    )
 }
 
 /// Which parameters the data act on, and which are fixed.
@@ -455,7 +605,11 @@ fn fitted_parameters(
                     start: begin,
                     value,
                     uncertainty: uncertainties.get(k).map(|u| u * allowed.believed),
-                    standing: if at_bound { Standing::AtBound } else { *standing },
+                    standing: if at_bound {
+                        Standing::AtBound
+                    } else {
+                        *standing
+                    },
                 }
             }
             None => FittedParameter {
@@ -463,7 +617,11 @@ fn fitted_parameters(
                 start: begin,
                 value: begin,
                 uncertainty: None,
-                standing: if *standing == Standing::Fitted { Standing::Undetermined } else { *standing },
+                standing: if *standing == Standing::Fitted {
+                    Standing::Undetermined
+                } else {
+                    *standing
+                },
             },
         })
     });
@@ -474,10 +632,20 @@ impl Model<'_> {
     /// Parameters, values, photons and derivatives of those that are kept.
     fn keep(self, keep: &[bool]) -> (Vec<Parameter>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>) {
         let parameters = kept(self.parameters.iter().copied(), keep);
-        (parameters, kept(self.values, keep), self.photons, kept(self.columns, keep))
+        (
+            parameters,
+            kept(self.values, keep),
+            self.photons,
+            kept(self.columns, keep),
+        )
     }
 }
 
 fn kept<T>(items: impl IntoIterator<Item = T>, keep: &[bool]) -> Vec<T> {
-    items.into_iter().zip(keep).filter(|(_, keep)| **keep).map(|(item, _)| item).collect()
+    items
+        .into_iter()
+        .zip(keep)
+        .filter(|(_, keep)| **keep)
+        .map(|(item, _)| item)
+        .collect()
 }

@@ -81,17 +81,19 @@ impl Targets<'_> {
             }));
         }
         let reference = doses[self.layout.reference].max(f64::MIN_POSITIVE);
-        let factors =
-            self.data.factors.iter().flat_map(|f| &f.factors).zip(&doses[self.layout.factors.clone()]);
+        let factors = self
+            .data
+            .factors
+            .iter()
+            .flat_map(|f| &f.factors)
+            .zip(&doses[self.layout.factors.clone()]);
         misfit.extend(factors.map(|(factor, dose)| {
             FACTOR_POINTS.sqrt() * 100.0 * (dose / reference / factor.factor - 1.0) / FACTOR_PERCENT
         }));
         let held = self.layout.held_factors(doses);
-        misfit.extend(
-            held.iter()
-                .zip(&self.held)
-                .map(|(factor, start)| FACTOR_POINTS.sqrt() * 100.0 * (factor / start - 1.0) / HELD_PERCENT),
-        );
+        misfit.extend(held.iter().zip(&self.held).map(|(factor, start)| {
+            FACTOR_POINTS.sqrt() * 100.0 * (factor / start - 1.0) / HELD_PERCENT
+        }));
         misfit
     }
 }
@@ -103,18 +105,27 @@ impl Model<'_> {
         for (k, column) in self.columns.iter().enumerate() {
             let step = values[k] - self.values[k];
             if step != 0.0 {
-                photons.iter_mut().zip(column).for_each(|(dose, change)| *dose += step * change);
+                photons
+                    .iter_mut()
+                    .zip(column)
+                    .for_each(|(dose, change)| *dose += step * change);
             }
         }
         let machine = self.targets.machine(self.parameters, values);
-        let mut residuals = self.targets.misfit(&self.targets.with_electrons(&machine, &photons));
+        let mut residuals = self
+            .targets
+            .misfit(&self.targets.with_electrons(&machine, &photons));
         residuals.extend(values);
         residuals
     }
 
     /// Half the sum of their squares at the values that were computed.
     pub fn cost(&self) -> f64 {
-        0.5 * self.residuals(&self.values).iter().map(|r| r * r).sum::<f64>()
+        0.5 * self
+            .residuals(&self.values)
+            .iter()
+            .map(|r| r * r)
+            .sum::<f64>()
     }
 
     /// Information of the data on each parameter by itself, in units of belief to the power -2, and the uncertainties
@@ -134,11 +145,18 @@ impl Model<'_> {
                     .collect()
             })
             .collect();
-        let normal: Vec<Vec<f64>> =
-            (0..n).map(|j| (0..n).map(|k| dot(&slopes[j], &slopes[k])).collect()).collect();
+        let normal: Vec<Vec<f64>> = (0..n)
+            .map(|j| (0..n).map(|k| dot(&slopes[j], &slopes[k])).collect())
+            .collect();
         // The belief itself gives 1.
         let alone = (0..n).map(|k| normal[k][k] - 1.0).collect();
-        (alone, inverse_diagonal(normal).into_iter().map(f64::sqrt).collect())
+        (
+            alone,
+            inverse_diagonal(normal)
+                .into_iter()
+                .map(f64::sqrt)
+                .collect(),
+        )
     }
 }
 
@@ -161,7 +179,9 @@ fn inverse_diagonal(matrix: Vec<Vec<f64>>) -> Vec<f64> {
         for (j, row) in rows.iter_mut().enumerate() {
             let factor = row[k];
             if j != k && factor != 0.0 {
-                row.iter_mut().zip(&pivot_row).for_each(|(v, o)| *v -= factor * o);
+                row.iter_mut()
+                    .zip(&pivot_row)
+                    .for_each(|(v, o)| *v -= factor * o);
             }
         }
     }
@@ -176,6 +196,9 @@ mod tests {
     fn the_diagonal_of_an_inverse() {
         // The inverse of [[4, 2], [2, 3]] is [[3, -2], [-2, 4]] / 8.
         let got = inverse_diagonal(vec![vec![4.0, 2.0], vec![2.0, 3.0]]);
-        assert!((got[0] - 0.375).abs() < 1e-12 && (got[1] - 0.5).abs() < 1e-12, "{got:?}");
+        assert!(
+            (got[0] - 0.375).abs() < 1e-12 && (got[1] - 0.5).abs() < 1e-12,
+            "{got:?}"
+        );
     }
 }

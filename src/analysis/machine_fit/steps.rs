@@ -29,7 +29,11 @@ pub struct Step {
 }
 
 impl Run<'_> {
-    pub fn photons(&mut self, machine: &Machine, sampling: &Sampling) -> Result<Vec<f64>, FitError> {
+    pub fn photons(
+        &mut self,
+        machine: &Machine,
+        sampling: &Sampling,
+    ) -> Result<Vec<f64>, FitError> {
         self.photons_of(machine, sampling, &|_| true)
     }
 
@@ -45,16 +49,25 @@ impl Run<'_> {
         let photons = layout.photons(machine, sampling, computed, self.context.device, control)?;
         self.doses += count;
         self.done += count as f64 * sampling.work();
-        self.context.control.report((self.done / self.most).min(1.0) as f32);
+        self.context
+            .control
+            .report((self.done / self.most).min(1.0) as f32);
         Ok(photons)
     }
 
     /// Every round with its first step, the last step and the comparison.
     pub fn most_work(&self, parameters: &[Parameter]) -> f64 {
-        let FitSettings { rough, fine, last, rounds } = *self.settings;
+        let FitSettings {
+            rough,
+            fine,
+            last,
+            rounds,
+        } = *self.settings;
         let setups = &self.targets.layout.setups;
-        let following: usize =
-            parameters.iter().map(|p| setups.iter().filter(|s| s.follows(*p)).count()).sum();
+        let following: usize = parameters
+            .iter()
+            .map(|p| setups.iter().filter(|s| s.follows(*p)).count())
+            .sum();
         let derivatives = (setups.len() + following) as f64;
         let (count, rounds) = (setups.len() as f64, rounds as f64);
         rounds * (derivatives * rough.work() + count * fine.work())
@@ -62,7 +75,11 @@ impl Run<'_> {
     }
 
     /// Derivatives of the photon doses by each parameter, by coarse doses.
-    pub fn columns(&mut self, parameters: &[Parameter], values: &[f64]) -> Result<Vec<Vec<f64>>, FitError> {
+    pub fn columns(
+        &mut self,
+        parameters: &[Parameter],
+        values: &[f64],
+    ) -> Result<Vec<Vec<f64>>, FitError> {
         let rough = self.settings.rough;
         let reference = self.photons(&self.targets.machine(parameters, values), &rough)?;
         let mut columns = Vec::new();
@@ -87,10 +104,13 @@ impl Run<'_> {
             let machine = self.targets.machine(parameters, &shifted);
             let photons = self.photons_of(&machine, &rough, &|setup| setup.follows(*parameter))?;
             // Set-ups that were not computed are 0.
-            let derivatives = photons
-                .iter()
-                .zip(&reference)
-                .map(|(photons, reference)| if *photons == 0.0 { 0.0 } else { (photons - reference) / step });
+            let derivatives = photons.iter().zip(&reference).map(|(photons, reference)| {
+                if *photons == 0.0 {
+                    0.0
+                } else {
+                    (photons - reference) / step
+                }
+            });
             columns.push(derivatives.collect());
             (self.context.tell)(&format!("  {} done", parameter.word()));
         }
@@ -113,15 +133,29 @@ impl Run<'_> {
         }
         let best = solve::solve(model, lower, upper).map_err(FitError::Solver)?;
         for share in shares {
-            let values: Vec<f64> =
-                model.values.iter().zip(&best).map(|(value, best)| value + share * (best - value)).collect();
-            let photons = self.photons(&self.targets.machine(model.parameters, &values), sampling)?;
+            let values: Vec<f64> = model
+                .values
+                .iter()
+                .zip(&best)
+                .map(|(value, best)| value + share * (best - value))
+                .collect();
+            let photons =
+                self.photons(&self.targets.machine(model.parameters, &values), sampling)?;
             let columns = Vec::new();
-            let trial =
-                Model { targets: model.targets, parameters: model.parameters, values, photons, columns };
+            let trial = Model {
+                targets: model.targets,
+                parameters: model.parameters,
+                values,
+                photons,
+                columns,
+            };
             let cost = trial.cost();
             if cost < previous_cost {
-                return Ok(Some(Step { values: trial.values, photons: trial.photons, cost }));
+                return Ok(Some(Step {
+                    values: trial.values,
+                    photons: trial.photons,
+                    cost,
+                }));
             }
         }
         Ok(None)
@@ -131,5 +165,8 @@ impl Run<'_> {
 /// Bounds of a parameter in units of belief from its start.
 fn bounds(parameter: Parameter, start: &Machine) -> [f64; 2] {
     let (allowed, begin) = (parameter.allowed(), parameter.start(start).unwrap_or(0.0));
-    [(allowed.low - begin) / allowed.believed, (allowed.high - begin) / allowed.believed]
+    [
+        (allowed.low - begin) / allowed.believed,
+        (allowed.high - begin) / allowed.believed,
+    ]
 }

@@ -85,7 +85,13 @@ impl Layout {
             layout.reference = layout.places.len();
             layout.on_axis(factors.reference_mm, factors.ssd_mm, factors.depth_mm);
         }
-        if let Calibration::Reference { field_mm, ssd_mm, depth_mm, .. } = *calibration {
+        if let Calibration::Reference {
+            field_mm,
+            ssd_mm,
+            depth_mm,
+            ..
+        } = *calibration
+        {
             layout.calibration = Some(layout.places.len());
             layout.on_axis(field_mm, ssd_mm, depth_mm);
         }
@@ -103,20 +109,29 @@ impl Layout {
 
     /// Whether a factor that is held is read in a set-up.
     pub fn is_held(&self, setup: &Setup) -> bool {
-        self.places[self.held.clone()].iter().any(|place| std::ptr::eq(&self.setups[place.setup], setup))
+        self.places[self.held.clone()]
+            .iter()
+            .any(|place| std::ptr::eq(&self.setups[place.setup], setup))
     }
 
     /// Held factors of doses at all places.
     pub fn held_factors(&self, doses: &[f64]) -> Vec<f64> {
         match doses[self.held.clone()].split_last() {
-            Some((reference, fields)) => {
-                fields.iter().map(|d| d / reference.max(f64::MIN_POSITIVE)).collect()
-            }
+            Some((reference, fields)) => fields
+                .iter()
+                .map(|d| d / reference.max(f64::MIN_POSITIVE))
+                .collect(),
             None => Vec::new(),
         }
     }
 
-    fn setup(&mut self, field_mm: [f64; 2], edges: FieldEdges, ssd_mm: f64, axis: Option<ScanAxis>) -> usize {
+    fn setup(
+        &mut self,
+        field_mm: [f64; 2],
+        edges: FieldEdges,
+        ssd_mm: f64,
+        axis: Option<ScanAxis>,
+    ) -> usize {
         let same_setup = self.setups.iter().position(|s| {
             (s.field_mm, s.edges, s.ssd_mm) == (field_mm, edges, ssd_mm)
                 && axis.is_none_or(|axis| axis == s.along)
@@ -157,14 +172,22 @@ impl Layout {
                 Scan::Depth => (0.0, *at),
                 Scan::Profile { depth_mm, .. } => (*at, depth_mm),
             };
-            self.add(MeasuredPoint { setup, position_mm, depth_mm });
+            self.add(MeasuredPoint {
+                setup,
+                position_mm,
+                depth_mm,
+            });
         }
         self.curves.push(begin..self.places.len());
     }
 
     fn on_axis(&mut self, field_mm: [f64; 2], ssd_mm: f64, depth_mm: f64) {
         let setup = self.setup(field_mm, FieldEdges::Jaws, ssd_mm, None);
-        self.add(MeasuredPoint { setup, position_mm: 0.0, depth_mm });
+        self.add(MeasuredPoint {
+            setup,
+            position_mm: 0.0,
+            depth_mm,
+        });
     }
 
     /// Photon dose of a machine at all places for the same fluence, without electrons, in arbitrary units. Set-ups that
@@ -180,7 +203,11 @@ impl Layout {
         device: &Compute,
         control: &JobControl,
     ) -> Result<Vec<f64>, FitError> {
-        let bare = Machine { electrons: None, calibration: Calibration::PhotonFluence {}, ..machine.clone() };
+        let bare = Machine {
+            electrons: None,
+            calibration: Calibration::PhotonFluence {},
+            ..machine.clone()
+        };
         self.doses(&bare, sampling, computed, device, control)
     }
 
@@ -204,7 +231,11 @@ impl Layout {
                 continue;
             }
             let plane = setup.plane(&machine, sampling, device, control)?;
-            for (dose, place) in doses.iter_mut().zip(&self.places).filter(|(_, place)| place.setup == n) {
+            for (dose, place) in doses
+                .iter_mut()
+                .zip(&self.places)
+                .filter(|(_, place)| place.setup == n)
+            {
                 *dose = plane.at(place.position_mm, place.depth_mm);
             }
         }
@@ -215,15 +246,21 @@ impl Layout {
     /// the reference dose at the surface, spread over the aperture, falling with depth and distance.
     pub fn electrons(&self, machine: &Machine, photons: &[f64]) -> Vec<f64> {
         let mut doses = vec![0.0; self.places.len()];
-        let (Some(electrons), Some(calibration_place), Calibration::Reference { ssd_mm, depth_mm, .. }) =
-            (machine.electrons, self.calibration, machine.calibration)
+        let (
+            Some(electrons),
+            Some(calibration_place),
+            Calibration::Reference {
+                ssd_mm, depth_mm, ..
+            },
+        ) = (machine.electrons, self.calibration, machine.calibration)
         else {
             return doses;
         };
-        let total =
-            photons[calibration_place] / (1.0 - electrons.surface_share * electrons.at_depth(depth_mm));
+        let total = photons[calibration_place]
+            / (1.0 - electrons.surface_share * electrons.at_depth(depth_mm));
         let surface = electrons.surface_share * total * (ssd_mm / machine.sad_mm).powi(2);
-        let fluences: Vec<Option<Fluence>> = self.setups.iter().map(|s| s.fluence(machine)).collect();
+        let fluences: Vec<Option<Fluence>> =
+            self.setups.iter().map(|s| s.fluence(machine)).collect();
         for (dose, place) in doses.iter_mut().zip(&self.places) {
             let (setup, Some(fluence)) = (&self.setups[place.setup], &fluences[place.setup]) else {
                 continue;
@@ -233,7 +270,11 @@ impl Layout {
             let with_depth = electrons.at_depth(place.depth_mm * distance_mm / plane_mm);
             if with_depth > 0.0 {
                 let off = place.position_mm * machine.sad_mm / plane_mm;
-                let [x, y] = if setup.along == ScanAxis::Crossline { [off, 0.0] } else { [0.0, off] };
+                let [x, y] = if setup.along == ScanAxis::Crossline {
+                    [off, 0.0]
+                } else {
+                    [0.0, off]
+                };
                 *dose = surface
                     * with_depth
                     * fluence.electrons_at(x, y)
@@ -261,13 +302,22 @@ impl Setup {
 
     fn beam(&self, machine: &Machine, isocentre_mm: DVec3) -> Beam {
         let [x, y] = self.field_mm;
-        let mut beam = Beam::fixed("water tank", 1, 0.0, isocentre_mm, Jaws::symmetric(x, y), 1.0);
+        let mut beam = Beam::fixed(
+            "water tank",
+            1,
+            0.0,
+            isocentre_mm,
+            Jaws::symmetric(x, y),
+            1.0,
+        );
         if let (FieldEdges::Leaves, Some(leaves)) = (self.edges, &machine.leaves) {
             shape_by_leaves(&mut beam, leaves, self.field_mm);
         }
         // The grid is finest along patient x, where a collimator of 90 degrees turns the device's Y.
         if self.along == ScanAxis::Inline {
-            beam.control_points.iter_mut().for_each(|point| point.collimator_deg = 90.0);
+            beam.control_points
+                .iter_mut()
+                .for_each(|point| point.collimator_deg = 90.0);
         }
         beam
     }
@@ -286,8 +336,11 @@ impl Setup {
         device: &Compute,
         control: &JobControl,
     ) -> Result<Plane, FitError> {
-        let along_mm =
-            if self.has_profile { sampling.along_mm } else { COARSE_ALONG_MM.max(sampling.along_mm) };
+        let along_mm = if self.has_profile {
+            sampling.along_mm
+        } else {
+            COARSE_ALONG_MM.max(sampling.along_mm)
+        };
         let steps = DVec3::new(along_mm, sampling.depth_mm, sampling.across_mm);
         let spread = (self.ssd_mm + self.deepest_mm) / machine.sad_mm;
         let [along, across] = if self.along == ScanAxis::Crossline {
@@ -305,9 +358,13 @@ impl Setup {
             .map_err(engine::dose::DoseError::from)?;
         let surface_mm = -0.5 * ny as f64 * steps.y;
         let isocentre_mm = DVec3::new(0.0, surface_mm + machine.sad_mm - self.ssd_mm, 0.0);
-        let first = DVec3::new(-0.5 * (size[0] - 1) as f64 * steps.x, surface_mm + 0.5 * steps.y, -steps.z);
-        let grid =
-            Grid::axis_aligned(first, steps, [size[0], ny, 3]).map_err(engine::dose::DoseError::from)?;
+        let first = DVec3::new(
+            -0.5 * (size[0] - 1) as f64 * steps.x,
+            surface_mm + 0.5 * steps.y,
+            -steps.z,
+        );
+        let grid = Grid::axis_aligned(first, steps, [size[0], ny, 3])
+            .map_err(engine::dose::DoseError::from)?;
         let request = DoseRequest {
             patient,
             machine: Arc::clone(machine),
@@ -322,7 +379,11 @@ impl Setup {
             steps_mm: [steps.x, steps.y],
             size: [size[0], ny],
             // With the collimator at 90 degrees the device's Y runs against patient x.
-            sign: if self.along == ScanAxis::Inline { -1.0 } else { 1.0 },
+            sign: if self.along == ScanAxis::Inline {
+                -1.0
+            } else {
+                1.0
+            },
             gy: answer.gy.plane(1).to_vec(),
         })
     }
@@ -338,9 +399,18 @@ fn odd_count(half_mm: f64, step_mm: f64) -> usize {
 fn shape_by_leaves(beam: &mut Beam, leaves: &Leaves, [x, y]: [f64; 2]) {
     let mlc = leaves.to_case();
     let closed_mm = 0.5 * x + JAWS_BEHIND_MM + CLOSED_UNDER_JAW_MM;
-    let middles_mm = mlc.boundaries_mm.windows(2).map(|sides| 0.5 * (sides[0] + sides[1]));
+    let middles_mm = mlc
+        .boundaries_mm
+        .windows(2)
+        .map(|sides| 0.5 * (sides[0] + sides[1]));
     let leaves_mm: Vec<Bank> = middles_mm
-        .map(|middle_mm| if middle_mm.abs() < 0.5 * y { [-0.5 * x, 0.5 * x] } else { [closed_mm; 2] })
+        .map(|middle_mm| {
+            if middle_mm.abs() < 0.5 * y {
+                [-0.5 * x, 0.5 * x]
+            } else {
+                [closed_mm; 2]
+            }
+        })
         .collect();
     for point in &mut beam.control_points {
         point.leaves_mm.clone_from(&leaves_mm);
@@ -360,11 +430,19 @@ struct Plane {
 impl Plane {
     /// Cubic through the four nearest voxel centres each way: a straight line between centres is too low where dose bends.
     fn at(&self, position_mm: f64, depth_mm: f64) -> f64 {
-        let (i, across) = cubic((self.sign * position_mm - self.first_x_mm) / self.steps_mm[0], self.size[0]);
+        let (i, across) = cubic(
+            (self.sign * position_mm - self.first_x_mm) / self.steps_mm[0],
+            self.size[0],
+        );
         let (j, down) = cubic(depth_mm / self.steps_mm[1] - 0.5, self.size[1]);
         let rows = down.iter().zip(self.gy.chunks(self.size[0]).skip(j));
         rows.map(|(weight, row)| {
-            weight * across.iter().zip(&row[i..i + 4]).map(|(w, gy)| w * f64::from(*gy)).sum::<f64>()
+            weight
+                * across
+                    .iter()
+                    .zip(&row[i..i + 4])
+                    .map(|(w, gy)| w * f64::from(*gy))
+                    .sum::<f64>()
         })
         .sum()
     }
@@ -375,7 +453,10 @@ fn cubic(x: f64, count: usize) -> (usize, [f64; 4]) {
     let first = (x.floor() - 1.0).clamp(0.0, (count - 4) as f64);
     let t = x - first;
     let weights = std::array::from_fn(|n| {
-        (0..4).filter(|m| *m != n).map(|m| (t - m as f64) / (n as f64 - m as f64)).product::<f64>()
+        (0..4)
+            .filter(|m| *m != n)
+            .map(|m| (t - m as f64) / (n as f64 - m as f64))
+            .product::<f64>()
     });
     (first as usize, weights)
 }

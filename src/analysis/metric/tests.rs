@@ -28,16 +28,25 @@ fn in_a_ramp(images: usize, length: usize) -> Dvh {
     let size = 100;
     let [images, grid] = [images, size]
         .map(|x| Arc::new(Grid::axis_aligned(DVec3::splat(0.5), DVec3::ONE, [x, 20, 20]).unwrap()));
-    let data = (0..grid.len()).map(|n| (n % size) as f32 * 0.1 + 0.05).collect();
+    let data = (0..grid.len())
+        .map(|n| (n % size) as f32 * 0.1 + 0.05)
+        .collect();
     let end = length as f64;
     let square = [[0.0, 0.0], [end, 0.0], [end, 20.0], [0.0, 20.0]];
-    let contours: Vec<Vec<DVec3>> =
-        (0..20).map(|k| square.map(|[x, y]| DVec3::new(x, y, f64::from(k) + 0.5)).to_vec()).collect();
+    let contours: Vec<Vec<DVec3>> = (0..20)
+        .map(|k| {
+            square
+                .map(|[x, y]| DVec3::new(x, y, f64::from(k) + 0.5))
+                .to_vec()
+        })
+        .collect();
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
     let mask = Mask::from_contours(&images, &contours, &|_| true).unwrap();
     let (gy, control) = (Volume::new(grid, data), JobControl::new());
     let isodoses = Arc::new(Isodoses::count(&gy, &control).unwrap());
-    Dvh::new(&mask, &gy, &control).unwrap().with_isodoses(isodoses)
+    Dvh::new(&mask, &gy, &control)
+        .unwrap()
+        .with_isodoses(isodoses)
 }
 
 fn metric(word: &str) -> Metric {
@@ -77,12 +86,26 @@ fn metrics_of_a_ramp_are_those_of_its_closed_form() {
 fn what_cannot_be_said_has_a_reason_and_no_number() {
     let dvh = ramp();
     for word in ["V95%", "CI", "D95%[%]", "Dmean[%]"] {
-        assert_eq!(dvh.metric(metric(word), None), Err(NoValue::NoHundred), "{word}");
-        assert_eq!(dvh.metric(metric(word), Some(0.0)), Err(NoValue::NoHundred), "{word}");
+        assert_eq!(
+            dvh.metric(metric(word), None),
+            Err(NoValue::NoHundred),
+            "{word}"
+        );
+        assert_eq!(
+            dvh.metric(metric(word), Some(0.0)),
+            Err(NoValue::NoHundred),
+            "{word}"
+        );
     }
     let smaller = dvh.metric(metric("D41cc"), None).unwrap_err().to_string();
-    assert!(smaller.contains("40.000 cm3") && smaller.contains("41 cm3"), "{smaller}");
-    assert!(matches!(dvh.metric(metric("CI"), Some(11.0)), Err(NoValue::Undefined(_))));
+    assert!(
+        smaller.contains("40.000 cm3") && smaller.contains("41 cm3"),
+        "{smaller}"
+    );
+    assert!(matches!(
+        dvh.metric(metric("CI"), Some(11.0)),
+        Err(NoValue::Undefined(_))
+    ));
 }
 
 #[test]

@@ -73,7 +73,9 @@ impl BeamDoses<'_> {
             return Some(once);
         }
         // Some systems write the dose of one fraction for each beam, and the dose of the course for the plan.
-        let course = self.times(self.fractions).filter(|course| course.beyond == 0);
+        let course = self
+            .times(self.fractions)
+            .filter(|course| course.beyond == 0);
         Some(course.unwrap_or(once))
     }
 
@@ -81,8 +83,11 @@ impl BeamDoses<'_> {
     fn times(&self, factor: u32) -> Option<BeamSum> {
         let [.., planes] = self.planned.grid().size();
         let greatest_gy = f64::from(self.planned.greatest()).max(0.0);
-        let has_same_grid: Vec<bool> =
-            self.beams.iter().map(|beam| beam.grid() == self.planned.grid()).collect();
+        let has_same_grid: Vec<bool> = self
+            .beams
+            .iter()
+            .map(|beam| beam.grid() == self.planned.grid())
+            .collect();
         let counts = (0..planes)
             .into_par_iter()
             .map(|k| self.plane(k, &has_same_grid, f64::from(factor), greatest_gy))
@@ -106,19 +111,36 @@ impl BeamDoses<'_> {
         let mut counts = Counts::default();
         for (n, planned) in self.planned.plane(k).iter().enumerate() {
             let voxel = [n % columns, n / columns, k];
-            let Some(span) = self.span(voxel, has_same_grid) else { continue };
-            let part = if span.is_on_voxel { ROUNDING_PART } else { INTERPOLATED_PART };
+            let Some(span) = self.span(voxel, has_same_grid) else {
+                continue;
+            };
+            let part = if span.is_on_voxel {
+                ROUNDING_PART
+            } else {
+                INTERPOLATED_PART
+            };
             let (low_gy, high_gy) = (factor * span.low_gy, factor * span.high_gy);
             let planned_gy = f64::from(*planned);
             counts.compared += 1;
             counts.on_voxels += usize::from(span.is_on_voxel);
             // Of beams that are missing the sum has nothing: it is the least that the plan's dose may be.
-            let most_gy = if self.missing.is_empty() { high_gy } else { f64::INFINITY };
+            let most_gy = if self.missing.is_empty() {
+                high_gy
+            } else {
+                f64::INFINITY
+            };
             let sum_gy = planned_gy.max(low_gy).min(most_gy);
             if (planned_gy - sum_gy).abs() > part * greatest_gy {
                 let point_mm = grid.centre_mm(voxel[0], voxel[1], k).to_array();
                 counts.beyond += 1;
-                counts.worst = worse(counts.worst, Some(SumDifference { point_mm, planned_gy, sum_gy }));
+                counts.worst = worse(
+                    counts.worst,
+                    Some(SumDifference {
+                        point_mm,
+                        planned_gy,
+                        sum_gy,
+                    }),
+                );
             }
         }
         counts
@@ -126,7 +148,11 @@ impl BeamDoses<'_> {
 
     /// The sum of the beams at a voxel of the plan's grid; `None` where a beam's grid does not hold it.
     fn span(&self, [i, j, k]: [usize; 3], has_same_grid: &[bool]) -> Option<Span> {
-        let mut sum = Span { low_gy: 0.0, high_gy: 0.0, is_on_voxel: true };
+        let mut sum = Span {
+            low_gy: 0.0,
+            high_gy: 0.0,
+            is_on_voxel: true,
+        };
         for (beam, is_same) in self.beams.iter().zip(has_same_grid) {
             let of_beam = match is_same {
                 true => Span::exactly(beam.at(i, j, k)),
@@ -151,19 +177,31 @@ struct Span {
 
 impl Span {
     fn exactly(gy: f32) -> Self {
-        Self { low_gy: f64::from(gy), high_gy: f64::from(gy), is_on_voxel: true }
+        Self {
+            low_gy: f64::from(gy),
+            high_gy: f64::from(gy),
+            is_on_voxel: true,
+        }
     }
 
     /// The doses of the voxels around a position; `None` outside the grid.
     fn around(volume: &Volume<f32>, patient_mm: DVec3) -> Option<Self> {
         let (grid, position) = (volume.grid(), volume.grid().voxel_from_patient(patient_mm));
-        let [low, high] = [(position + SAME_VOXEL).floor(), (position - SAME_VOXEL).ceil()];
+        let [low, high] = [
+            (position + SAME_VOXEL).floor(),
+            (position - SAME_VOXEL).ceil(),
+        ];
         let size = DVec3::from_array(grid.size().map(|n| n as f64));
         if low.cmplt(DVec3::ZERO).any() || high.cmpge(size).any() {
             return None;
         }
-        let [low, high] = [low.min(high), high.max(low)].map(|voxel| voxel.to_array().map(|n| n as usize));
-        let mut span = Self { low_gy: f64::INFINITY, high_gy: f64::NEG_INFINITY, is_on_voxel: low == high };
+        let [low, high] =
+            [low.min(high), high.max(low)].map(|voxel| voxel.to_array().map(|n| n as usize));
+        let mut span = Self {
+            low_gy: f64::INFINITY,
+            high_gy: f64::NEG_INFINITY,
+            is_on_voxel: low == high,
+        };
         for k in low[2]..=high[2] {
             for j in low[1]..=high[1] {
                 for i in low[0]..=high[0] {
@@ -210,9 +248,16 @@ impl BeamSum {
         let worst = self.worst?;
         let [x, y, z] = worst.point_mm;
         let (what, than) = match self.missing.len() {
-            0 => (format!("is not the sum of its {}", counted(self.beams, "beam dose")), "the beams"),
+            0 => (
+                format!("is not the sum of its {}", counted(self.beams, "beam dose")),
+                "the beams",
+            ),
             missing => (
-                format!("is less than the sum of {} of its {} beam doses", self.beams, self.beams + missing),
+                format!(
+                    "is less than the sum of {} of its {} beam doses",
+                    self.beams,
+                    self.beams + missing
+                ),
                 "these beams alone",
             ),
         };
@@ -230,7 +275,10 @@ impl BeamSum {
     /// The finding where nothing contradicts, a sentence.
     pub fn words(&self) -> String {
         let mut text = match self.missing.len() {
-            0 => format!("the plan's dose is the sum of its {}", counted(self.beams, "beam dose")),
+            0 => format!(
+                "the plan's dose is the sum of its {}",
+                counted(self.beams, "beam dose")
+            ),
             _ => format!(
                 "the plan's dose is held against {} alone, of which it is no less than the sum: there is none of {}",
                 counted(self.beams, "beam dose"),
@@ -247,7 +295,10 @@ impl BeamSum {
             );
         }
         if self.compared < self.voxels {
-            text += &format!("; {} of its {} voxels lie on the beams' grids", self.compared, self.voxels);
+            text += &format!(
+                "; {} of its {} voxels lie on the beams' grids",
+                self.compared, self.voxels
+            );
         }
         text
     }
@@ -267,23 +318,43 @@ mod tests {
     /// Two beams, one falling and one rising along x, and their sum; `origin_mm` of the grid along x.
     fn doses(spacing_mm: f64, origin_mm: f64) -> [Volume<f32>; 3] {
         let size = [12, 5, 4];
-        let grid = Grid::axis_aligned(DVec3::new(origin_mm, 0.0, 0.0), DVec3::splat(spacing_mm), size);
+        let grid = Grid::axis_aligned(
+            DVec3::new(origin_mm, 0.0, 0.0),
+            DVec3::splat(spacing_mm),
+            size,
+        );
         let grid = Arc::new(grid.expect("a grid"));
         let volume = |dose: &dyn Fn(f64) -> f64| {
-            let values = (0..grid.len()).map(|n| dose(grid.centre_of_mm(n).x) as f32).collect();
+            let values = (0..grid.len())
+                .map(|n| dose(grid.centre_of_mm(n).x) as f32)
+                .collect();
             Volume::new(Arc::clone(&grid), values)
         };
         let (first, second) = (|x: f64| 30.0 - 0.4 * x, |x: f64| 5.0 + 0.3 * x);
-        [volume(&|x| first(x) + second(x)), volume(&first), volume(&second)]
+        [
+            volume(&|x| first(x) + second(x)),
+            volume(&first),
+            volume(&second),
+        ]
     }
 
     fn changed(volume: &Volume<f32>, how: impl Fn(usize, f32) -> f32) -> Volume<f32> {
-        let values = volume.data().iter().enumerate().map(|(n, gy)| how(n, *gy)).collect();
+        let values = volume
+            .data()
+            .iter()
+            .enumerate()
+            .map(|(n, gy)| how(n, *gy))
+            .collect();
         Volume::new(Arc::clone(volume.grid()), values)
     }
 
     fn sum(planned: &Volume<f32>, beams: &[&Volume<f32>], fractions: u32) -> BeamSum {
-        let beams = BeamDoses { planned, beams: beams.to_vec(), missing: Vec::new(), fractions };
+        let beams = BeamDoses {
+            planned,
+            beams: beams.to_vec(),
+            missing: Vec::new(),
+            fractions,
+        };
         beams.compare().expect("compared")
     }
 
@@ -291,25 +362,47 @@ mod tests {
     fn what_is_not_the_sum_is_found_whatever_was_changed() {
         let [planned, a, b] = doses(2.5, 0.0);
         let same = sum(&planned, &[&a, &b], 1);
-        assert_eq!((same.contradiction(), same.compared, same.on_voxels), (None, 240, 240));
-        assert_eq!(same.words(), "the plan's dose is the sum of its 2 beam doses");
+        assert_eq!(
+            (same.contradiction(), same.compared, same.on_voxels),
+            (None, 240, 240)
+        );
+        assert_eq!(
+            same.words(),
+            "the plan's dose is the sum of its 2 beam doses"
+        );
         // Times 1.029; 4 % in one half; a voxel; the rounding of files of 16 bits is none of them.
         let scaled = sum(&changed(&planned, |_, gy| 1.029 * gy), &[&a, &b], 1);
         assert!(
             scaled.beyond == 240
-                && scaled.contradiction().is_some_and(|why| why.contains("not the sum of its 2"))
+                && scaled
+                    .contradiction()
+                    .is_some_and(|why| why.contains("not the sum of its 2"))
         );
         assert_eq!(
-            sum(&changed(&planned, |n, gy| if n < 120 { 1.04 * gy } else { gy }), &[&a, &b], 1).beyond,
+            sum(
+                &changed(&planned, |n, gy| if n < 120 { 1.04 * gy } else { gy }),
+                &[&a, &b],
+                1
+            )
+            .beyond,
             120
         );
-        let hot = sum(&changed(&planned, |n, gy| if n == 77 { gy + 1.0 } else { gy }), &[&a, &b], 1);
+        let hot = sum(
+            &changed(&planned, |n, gy| if n == 77 { gy + 1.0 } else { gy }),
+            &[&a, &b],
+            1,
+        );
         assert_eq!(hot.beyond, 1);
         let hottest = hot.worst.expect("the voxel");
         assert_eq!(hottest.point_mm, planned.grid().centre_of_mm(77).to_array());
-        assert!((hottest.planned_gy - hottest.sum_gy - 1.0).abs() < 1e-5, "{hottest:?}");
+        assert!(
+            (hottest.planned_gy - hottest.sum_gy - 1.0).abs() < 1e-5,
+            "{hottest:?}"
+        );
         let step = 35.0 / 65_535.0;
-        let rounded = changed(&planned, |_, gy| ((f64::from(gy) / step).round() * step) as f32);
+        let rounded = changed(&planned, |_, gy| {
+            ((f64::from(gy) / step).round() * step) as f32
+        });
         assert_eq!(sum(&rounded, &[&a, &b], 1).beyond, 0);
     }
 
@@ -326,16 +419,25 @@ mod tests {
         // Half a voxel beside, and of another spacing: within the voxels around, as far as there are some.
         let [half, ..] = doses(2.5, 3.75);
         let shifted = sum(&half, &[&a, &b], 1);
-        assert_eq!((shifted.beyond, shifted.on_voxels, shifted.compared), (0, 0, 220));
+        assert_eq!(
+            (shifted.beyond, shifted.on_voxels, shifted.compared),
+            (0, 0, 220)
+        );
         assert!(
-            shifted.words().contains("grids differ") && shifted.words().contains("220 of its 240 voxels"),
+            shifted.words().contains("grids differ")
+                && shifted.words().contains("220 of its 240 voxels"),
             "{}",
             shifted.words()
         );
         let wrong = sum(&changed(&half, |_, gy| 1.05 * gy), &[&a, &b], 1);
         assert_eq!(wrong.beyond, 220);
         let [far, ..] = doses(2.5, 500.0);
-        let none = BeamDoses { planned: &far, beams: vec![&a], missing: Vec::new(), fractions: 1 };
+        let none = BeamDoses {
+            planned: &far,
+            beams: vec![&a],
+            missing: Vec::new(),
+            fractions: 1,
+        };
         assert_eq!(none.compare(), None);
     }
 
@@ -345,16 +447,34 @@ mod tests {
         let [a5, b5] = [&a, &b].map(|beam| changed(beam, |_, gy| gy / 5.0));
         let course = sum(&planned, &[&a5, &b5], 5);
         assert_eq!((course.factor, course.beyond), (5, 0));
-        assert!(course.words().ends_with("times 5 fractions"), "{}", course.words());
-        assert_eq!(sum(&planned, &[&a5, &b5], 4).beyond, 240);
-        let part =
-            BeamDoses { planned: &planned, beams: vec![&a], missing: vec!["'B'".to_owned()], fractions: 1 };
-        let part_sum = part.compare().expect("compared");
-        assert!(part_sum.beyond == 0 && part_sum.words().contains("none of 'B'"), "{}", part_sum.words());
-        let less = changed(&planned, |_, gy| 0.3 * gy);
-        let less = BeamDoses { planned: &less, ..part }.compare().expect("compared");
         assert!(
-            less.contradiction().is_some_and(|why| why.contains("less than the sum of 1 of its 2")),
+            course.words().ends_with("times 5 fractions"),
+            "{}",
+            course.words()
+        );
+        assert_eq!(sum(&planned, &[&a5, &b5], 4).beyond, 240);
+        let part = BeamDoses {
+            planned: &planned,
+            beams: vec![&a],
+            missing: vec!["'B'".to_owned()],
+            fractions: 1,
+        };
+        let part_sum = part.compare().expect("compared");
+        assert!(
+            part_sum.beyond == 0 && part_sum.words().contains("none of 'B'"),
+            "{}",
+            part_sum.words()
+        );
+        let less = changed(&planned, |_, gy| 0.3 * gy);
+        let less = BeamDoses {
+            planned: &less,
+            ..part
+        }
+        .compare()
+        .expect("compared");
+        assert!(
+            less.contradiction()
+                .is_some_and(|why| why.contains("less than the sum of 1 of its 2")),
             "{less:?}"
         );
     }

@@ -28,8 +28,15 @@ pub struct MachineUse {
 impl MachineUse {
     /// The machine, its beam quality, the model and how it was chosen; `prefix` stands before the model.
     pub fn words(&self, prefix: &str) -> String {
-        let machine = if self.machine.is_empty() { "a machine without a name" } else { &self.machine };
-        format!("{machine}, {}: {prefix}{} ({})", self.quality, self.model, self.choice)
+        let machine = if self.machine.is_empty() {
+            "a machine without a name"
+        } else {
+            &self.machine
+        };
+        format!(
+            "{machine}, {}: {prefix}{} ({})",
+            self.quality, self.model, self.choice
+        )
     }
 }
 
@@ -45,16 +52,32 @@ pub struct Models {
 }
 
 /// Sets the models of the computed beams. `names` has the treatment machines by beam number.
-pub fn choose_machines(plan: &mut Plan, names: &BTreeMap<u32, String>, models: &Models) -> Vec<MachineUse> {
-    let Models { picked, given: loaded, remembered } = models;
+pub fn choose_machines(
+    plan: &mut Plan,
+    names: &BTreeMap<u32, String>,
+    models: &Models,
+) -> Vec<MachineUse> {
+    let Models {
+        picked,
+        given: loaded,
+        remembered,
+    } = models;
     let mut uses: Vec<MachineUse> = Vec::new();
     let default = plan.machine.clone();
-    for beam in plan.beams.iter_mut().filter(|beam| super::super::is_computed(beam)) {
+    for beam in plan
+        .beams
+        .iter_mut()
+        .filter(|beam| super::super::is_computed(beam))
+    {
         let machine = names.get(&beam.number).cloned().unwrap_or_default();
         let quality = quality_of(beam);
-        let fitting = loaded.iter().find(|(_, model)| unlike(beam, model).is_none());
+        let fitting = loaded
+            .iter()
+            .find(|(_, model)| unlike(beam, model).is_none());
         let picked = picked.model_of(&machine, &quality);
-        let remembered = remembered.model_of(&machine, &quality).filter(|_| !machine.is_empty());
+        let remembered = remembered
+            .model_of(&machine, &quality)
+            .filter(|_| !machine.is_empty());
         let generic = beam.machine.clone().unwrap_or_else(|| default.clone());
         let (model, choice) = match (picked, fitting, remembered, loaded.first()) {
             (Some(model), ..) => (model.to_owned(), "given"),
@@ -70,22 +93,42 @@ pub fn choose_machines(plan: &mut Plan, names: &BTreeMap<u32, String>, models: &
         };
         beam.machine = Some(model.clone());
         let number = beam.number;
-        match uses.iter_mut().find(|u| u.machine == machine && u.quality == quality && u.model == model) {
+        match uses
+            .iter_mut()
+            .find(|u| u.machine == machine && u.quality == quality && u.model == model)
+        {
             Some(machine_use) => machine_use.beams.push(number),
-            None => uses.push(MachineUse { machine, quality, model, choice, beams: vec![number], why_not }),
+            None => uses.push(MachineUse {
+                machine,
+                quality,
+                model,
+                choice,
+                beams: vec![number],
+                why_not,
+            }),
         }
     }
     uses
 }
 
 fn quality_of(beam: &Beam) -> String {
-    let energy = beam.energy_mv.map_or("unknown energy".to_owned(), |mv| format!("{mv} MV"));
-    if beam.unflattened { format!("{energy} FFF") } else { energy }
+    let energy = beam
+        .energy_mv
+        .map_or("unknown energy".to_owned(), |mv| format!("{mv} MV"));
+    if beam.unflattened {
+        format!("{energy} FFF")
+    } else {
+        energy
+    }
 }
 
 /// Why a machine model does not fit a beam: another energy or filter.
 fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
-    let bare = Beam { not_modelled: Vec::new(), accessories: Vec::new(), ..beam.clone() };
+    let bare = Beam {
+        not_modelled: Vec::new(),
+        accessories: Vec::new(),
+        ..beam.clone()
+    };
     if beam.energy_mv.is_none() {
         return Some("the plan does not state its energy".to_owned());
     }
@@ -110,8 +153,12 @@ fn unlike(beam: &Beam, model: &Machine) -> Option<String> {
         ));
     }
     let lacks_filter = !beam.unflattened && model.is_flattened() == Some(false);
-    lacks_filter
-        .then(|| format!("the plan asks for a beam with flattening filter, and {} has none", model.name))
+    lacks_filter.then(|| {
+        format!(
+            "the plan asks for a beam with flattening filter, and {} has none",
+            model.name
+        )
+    })
 }
 
 #[cfg(test)]
@@ -126,7 +173,14 @@ mod tests {
             energy_mv: Some(mv),
             unflattened,
             machine: Some(machine.to_owned()),
-            ..Beam::fixed("B", number, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 1.0)
+            ..Beam::fixed(
+                "B",
+                number,
+                0.0,
+                DVec3::ZERO,
+                Jaws::symmetric(100.0, 100.0),
+                1.0,
+            )
         };
         plan.beams = vec![
             beam(1, 6.0, false, "generic-6mv"),
@@ -137,21 +191,35 @@ mod tests {
     }
 
     fn models(words: &[&str], chosen: &ChosenMachines) -> Vec<(String, &'static str, bool)> {
-        let loaded: Vec<_> =
-            words.iter().map(|word| ((*word).to_owned(), Machine::resolve(word).unwrap())).collect();
+        let loaded: Vec<_> = words
+            .iter()
+            .map(|word| ((*word).to_owned(), Machine::resolve(word).unwrap()))
+            .collect();
         let names = (1..=3).map(|n| (n, "21C".to_owned())).collect();
         let mut plan = plan();
-        let models = Models { given: loaded, remembered: chosen.clone(), ..Models::default() };
+        let models = Models {
+            given: loaded,
+            remembered: chosen.clone(),
+            ..Models::default()
+        };
         let uses = choose_machines(&mut plan, &names, &models);
         let use_of = |b: &Beam| uses.iter().find(|u| u.beams.contains(&b.number)).unwrap();
-        let told = |b: &Beam| (b.machine.clone().unwrap(), use_of(b).choice, use_of(b).why_not.is_none());
+        let told = |b: &Beam| {
+            (
+                b.machine.clone().unwrap(),
+                use_of(b).choice,
+                use_of(b).why_not.is_none(),
+            )
+        };
         plan.beams.iter().map(told).collect()
     }
 
     #[test]
     fn a_model_computes_the_beams_of_its_energy_and_filter_alone() {
         let told = |list: &[(&str, &'static str, bool)]| {
-            list.iter().map(|(m, c, fits)| ((*m).to_owned(), *c, *fits)).collect::<Vec<_>>()
+            list.iter()
+                .map(|(m, c, fits)| ((*m).to_owned(), *c, *fits))
+                .collect::<Vec<_>>()
         };
         let none = ChosenMachines::default();
         let generic = [
@@ -161,7 +229,11 @@ mod tests {
         ];
         assert_eq!(models(&[], &none), told(&generic));
         let hd = "generic-6mv-hd120";
-        let one = [(hd, "given", true), (hd, "given", false), (hd, "given", false)];
+        let one = [
+            (hd, "given", true),
+            (hd, "given", false),
+            (hd, "given", false),
+        ];
         assert_eq!(models(&[hd], &none), told(&one));
         let mut chosen = ChosenMachines::default();
         chosen.choose("21C", "10 MV", "generic-10mv-hd120");
@@ -174,12 +246,18 @@ mod tests {
         ];
         assert_eq!(models(&[hd], &chosen), told(&kept));
         chosen.choose("21C", "10 MV", "/no/such/file.toml");
-        assert_eq!(models(&[], &chosen)[1], ("/no/such/file.toml".to_owned(), "remembered", false));
+        assert_eq!(
+            models(&[], &chosen)[1],
+            ("/no/such/file.toml".to_owned(), "remembered", false)
+        );
         assert!(
             !models(&["point-6mv"], &none)[0].2,
             "without calibration there is no dose of a monitor unit"
         );
-        assert_eq!(models(&["generic-6mv-fff"], &none)[0], ("generic-6mv-fff".to_owned(), "given", false));
+        assert_eq!(
+            models(&["generic-6mv-fff"], &none)[0],
+            ("generic-6mv-fff".to_owned(), "given", false)
+        );
     }
 
     /// A model picked by hand goes before all others, for its treatment machine and beam quality alone.
@@ -190,11 +268,24 @@ mod tests {
         models.remembered.choose("B", "6 MV", "generic-6mv-hd120");
         models.picked.choose("B", "6 MV", "generic-10mv");
         let mut plan = plan();
-        plan.beams.iter_mut().for_each(|beam| (beam.energy_mv, beam.unflattened) = (Some(6.0), false));
-        let names = [(1, "A"), (2, "B"), (3, "B")].map(|(n, name)| (n, name.to_owned())).into();
+        plan.beams
+            .iter_mut()
+            .for_each(|beam| (beam.energy_mv, beam.unflattened) = (Some(6.0), false));
+        let names = [(1, "A"), (2, "B"), (3, "B")]
+            .map(|(n, name)| (n, name.to_owned()))
+            .into();
         let uses = choose_machines(&mut plan, &names, &models);
-        let told: Vec<_> = uses.iter().map(|u| (u.model.as_str(), u.choice, u.why_not.is_none())).collect();
-        assert_eq!(told, [("generic-6mv-hd120", "remembered", true), ("generic-10mv", "given", false)]);
+        let told: Vec<_> = uses
+            .iter()
+            .map(|u| (u.model.as_str(), u.choice, u.why_not.is_none()))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("generic-6mv-hd120", "remembered", true),
+                ("generic-10mv", "given", false)
+            ]
+        );
         assert_eq!(uses[1].beams, [2, 3]);
     }
 }

@@ -56,8 +56,9 @@ pub struct SecondCheck {
 impl SecondCheck {
     /// The engine, with the uncertainty of its dose.
     pub fn engine_words(&self) -> String {
-        let uncertainty =
-            self.uncertainty_percent.map_or(String::new(), |percent| format!(" {}", percent_words(percent)));
+        let uncertainty = self.uncertainty_percent.map_or(String::new(), |percent| {
+            format!(" {}", percent_words(percent))
+        });
         format!("{}{uncertainty}", self.engine.name())
     }
 }
@@ -155,7 +156,9 @@ impl LowerGamma {
             })
         });
         match (forward, back) {
-            (Some(forward), Some(back)) if back.pass_rate_percent < forward.pass_rate_percent => Some(back),
+            (Some(forward), Some(back)) if back.pass_rate_percent < forward.pass_rate_percent => {
+                Some(back)
+            }
             (forward, back) => forward.or(back),
         }
     }
@@ -174,10 +177,19 @@ impl Agreement {
 
     /// `99.20 % of 5012 planned points, 98.70 % of 5100 recomputed points`, with those that are not judged.
     pub fn gamma_words(&self) -> Option<String> {
-        let forward = self.gamma?.words("planned", "where nothing is recomputed: they fail");
-        let back =
-            self.gamma_back.map(|gamma| gamma.words("recomputed", "outside the planned grid: not judged"));
-        Some([Some(forward), back].into_iter().flatten().collect::<Vec<_>>().join(", "))
+        let forward = self
+            .gamma?
+            .words("planned", "where nothing is recomputed: they fail");
+        let back = self
+            .gamma_back
+            .map(|gamma| gamma.words("recomputed", "outside the planned grid: not judged"));
+        Some(
+            [Some(forward), back]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(", "),
+        )
     }
 }
 
@@ -205,7 +217,11 @@ pub struct GammaAgreement {
 
 /// A high dose that does not meet this criterion fails by far, whatever criterion is judged by: engines and outlines of bodies differ by
 /// less, and of a missing ball all is found but its rim. Chosen.
-pub const FAR: Criterion = Criterion { dose_percent: 20.0, dta_mm: 4.0, local: false };
+pub const FAR: Criterion = Criterion {
+    dose_percent: 20.0,
+    dta_mm: 4.0,
+    local: false,
+};
 
 impl GammaAgreement {
     /// Counts of the first map; how many of the points are high, and what fails by far, by the second one.
@@ -215,7 +231,9 @@ impl GammaAgreement {
         normalisation_gy: f64,
         outside_fails: bool,
     ) -> Self {
-        let [map, far] = maps else { return Self::default() };
+        let [map, far] = maps else {
+            return Self::default();
+        };
         let counts = map.counts;
         let mut agreement = Self {
             points: counts.analysed,
@@ -229,7 +247,12 @@ impl GammaAgreement {
         for k in 0..grid.size()[2] {
             let mut failing = 0;
             let gammas = map.gamma.plane(k).iter().zip(far.gamma.plane(k));
-            for (_, (gamma, far)) in reference.plane(k).iter().zip(gammas).filter(|(gy, _)| **gy >= half_gy) {
+            for (_, (gamma, far)) in reference
+                .plane(k)
+                .iter()
+                .zip(gammas)
+                .filter(|(gy, _)| **gy >= half_gy)
+            {
                 let is_outside = gamma.to_bits() == OUTSIDE.to_bits();
                 agreement.high_points += usize::from(is_outside || !gamma.is_nan());
                 agreement.high_outside += usize::from(is_outside);
@@ -242,7 +265,9 @@ impl GammaAgreement {
 
     /// The pass rate of the points of the `whose` dose; `outside` says what its points outside the other dose are.
     fn words(&self, whose: &str, outside: &str) -> String {
-        let rate = self.pass_rate_percent().map_or("no points".to_owned(), rate_text);
+        let rate = self
+            .pass_rate_percent()
+            .map_or("no points".to_owned(), rate_text);
         let outside = match self.outside {
             0 => String::new(),
             n => format!(" ({n} more {outside})"),
@@ -292,7 +317,9 @@ impl PointAgreement {
 
     /// `+3.02 %`, on its side of the limits.
     pub fn difference_words(&self, limits: &Tolerances) -> String {
-        let Some(percent) = self.difference_percent() else { return "-".to_owned() };
+        let Some(percent) = self.difference_percent() else {
+            return "-".to_owned();
+        };
         let digits = digits_apart(percent.abs(), &limits.of_points(), 2);
         format!("{percent:+.digits$} %")
     }

@@ -35,11 +35,20 @@ pub enum TolerancesError {
     #[error("'{file}' is no file of tolerances: {detail}")]
     Syntax { file: String, detail: String },
     #[error("'{file}': {key} is {value}; it must be from {low} to {high}")]
-    Value { file: String, key: &'static str, value: f64, low: f64, high: f64 },
+    Value {
+        file: String,
+        key: &'static str,
+        value: f64,
+        low: f64,
+        high: f64,
+    },
 }
 
 fn syntax_error(file: &str, error: &toml::de::Error) -> TolerancesError {
-    TolerancesError::Syntax { file: file.to_owned(), detail: beginning(&error.to_string()) }
+    TolerancesError::Syntax {
+        file: file.to_owned(),
+        detail: beginning(&error.to_string()),
+    }
 }
 
 impl Default for Tolerances {
@@ -54,8 +63,10 @@ impl Tolerances {
     /// # Errors
     /// [`TolerancesError`].
     pub fn read(path: &Path) -> Result<Self, TolerancesError> {
-        let text = read_text(path, GOALS_BYTES)
-            .map_err(|source| TolerancesError::Read { path: path.to_owned(), source })?;
+        let text = read_text(path, GOALS_BYTES).map_err(|source| TolerancesError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
         Self::parse(&text, &path.display().to_string())
     }
 
@@ -67,9 +78,14 @@ impl Tolerances {
         let mut table: toml::Table = toml::from_str(SHIPPED).map_err(|e| syntax_error(file, &e))?;
         let overrides: toml::Table = toml::from_str(text).map_err(|e| syntax_error(file, &e))?;
         // The shipped source covers the shipped numbers alone.
-        table.insert("source".to_owned(), toml::Value::String(format!("'{file}'")));
+        table.insert(
+            "source".to_owned(),
+            toml::Value::String(format!("'{file}'")),
+        );
         table.extend(overrides);
-        let mut read: Self = toml::Value::Table(table).try_into().map_err(|e| syntax_error(file, &e))?;
+        let mut read: Self = toml::Value::Table(table)
+            .try_into()
+            .map_err(|e| syntax_error(file, &e))?;
         read.source = plain(&read.source).into_owned();
         read.check(file)?;
         Ok(read)
@@ -79,15 +95,48 @@ impl Tolerances {
         let ranges = [
             ("gamma_dose_percent", self.gamma_dose_percent, 0.1, 10.0),
             ("gamma_dta_mm", self.gamma_dta_mm, 0.1, 10.0),
-            ("gamma_threshold_percent", self.gamma_threshold_percent, 0.0, 90.0),
-            ("gamma_tolerance_percent", self.gamma_tolerance_percent, 50.0, 100.0),
-            ("gamma_action_percent", self.gamma_action_percent, 50.0, self.gamma_tolerance_percent),
-            ("point_tolerance_percent", self.point_tolerance_percent, 0.0, 25.0),
-            ("point_action_percent", self.point_action_percent, self.point_tolerance_percent, 25.0),
+            (
+                "gamma_threshold_percent",
+                self.gamma_threshold_percent,
+                0.0,
+                90.0,
+            ),
+            (
+                "gamma_tolerance_percent",
+                self.gamma_tolerance_percent,
+                50.0,
+                100.0,
+            ),
+            (
+                "gamma_action_percent",
+                self.gamma_action_percent,
+                50.0,
+                self.gamma_tolerance_percent,
+            ),
+            (
+                "point_tolerance_percent",
+                self.point_tolerance_percent,
+                0.0,
+                25.0,
+            ),
+            (
+                "point_action_percent",
+                self.point_action_percent,
+                self.point_tolerance_percent,
+                25.0,
+            ),
         ];
-        let wrong = ranges.into_iter().find(|(_, value, low, high)| !(*low..=*high).contains(value));
+        let wrong = ranges
+            .into_iter()
+            .find(|(_, value, low, high)| !(*low..=*high).contains(value));
         wrong.map_or(Ok(()), |(key, value, low, high)| {
-            Err(TolerancesError::Value { file: file.to_owned(), key, value, low, high })
+            Err(TolerancesError::Value {
+                file: file.to_owned(),
+                key,
+                value,
+                low,
+                high,
+            })
         })
     }
 
@@ -141,20 +190,36 @@ mod tests {
     #[test]
     fn a_file_changes_what_it_names_and_lets_not_everything_pass() {
         let custom = Tolerances::parse("point_tolerance_percent = 2", "own.toml").unwrap();
-        assert_eq!((custom.point_tolerance_percent, custom.gamma_dta_mm), (2.0, 2.0));
-        assert!(custom.source.contains("own.toml") && !custom.source.contains("TG-218"), "{}", custom.source);
+        assert_eq!(
+            (custom.point_tolerance_percent, custom.gamma_dta_mm),
+            (2.0, 2.0)
+        );
+        assert!(
+            custom.source.contains("own.toml") && !custom.source.contains("TG-218"),
+            "{}",
+            custom.source
+        );
         for (text, says) in [
-            ("point_tolerance_percent = 100.0", "point_tolerance_percent is 100"),
+            (
+                "point_tolerance_percent = 100.0",
+                "point_tolerance_percent is 100",
+            ),
             ("point_tolerance_percent = nan", "point_tolerance_percent"),
             ("point_tolerance_percent = 6.0", "point_action_percent is 5"),
             ("gamma_action_percent = 96.0", "gamma_action_percent"),
-            ("gamma_tolerance_percent = 0", "gamma_tolerance_percent is 0"),
+            (
+                "gamma_tolerance_percent = 0",
+                "gamma_tolerance_percent is 0",
+            ),
             ("gamma_tolerence_percent = 99", "gamma_tolerence_percent"),
             ("gamma_dta_mm = \"2\"", "no file of tolerances"),
             ("[[", "no file of tolerances"),
         ] {
             let why = Tolerances::parse(text, "own.toml").unwrap_err().to_string();
-            assert!(why.contains("own.toml") && why.contains(says), "{text}: {why}");
+            assert!(
+                why.contains("own.toml") && why.contains(says),
+                "{text}: {why}"
+            );
         }
     }
 }

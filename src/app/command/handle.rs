@@ -21,7 +21,11 @@ impl DraggedHandle {
         command: impl Fn(Pointer) -> Option<Command> + 'static,
     ) -> Option<Self> {
         let pointer = Pointer::dragging(handle)?;
-        Some(Self { id: handle.id, pointer, command: Box::new(command) })
+        Some(Self {
+            id: handle.id,
+            pointer,
+            command: Box::new(command),
+        })
     }
 
     pub fn id(&self) -> Id {
@@ -35,12 +39,18 @@ impl DraggedHandle {
 
     /// The command of a move of the pointer; `None` where that changes nothing.
     pub fn command(&self, pointer: Pointer) -> Option<Command> {
-        if pointer == self.pointer { None } else { (self.command)(pointer) }
+        if pointer == self.pointer {
+            None
+        } else {
+            (self.command)(pointer)
+        }
     }
 }
 
 impl fmt::Debug for DraggedHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DraggedHandle").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("DraggedHandle")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }

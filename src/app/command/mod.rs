@@ -192,8 +192,9 @@ impl Command {
     pub fn moves_under_the_pointer(&self) -> bool {
         matches!(
             self,
-            Self::Draw(DrawAction::Brush { .. } | DrawAction::Corner { .. } | DrawAction::Close { .. })
-                | Self::Reshape { .. }
+            Self::Draw(
+                DrawAction::Brush { .. } | DrawAction::Corner { .. } | DrawAction::Close { .. }
+            ) | Self::Reshape { .. }
                 | Self::Gantry { .. }
                 | Self::Aperture(ApertureAction::Move { .. })
         )
@@ -217,7 +218,10 @@ pub struct Commands {
 impl Commands {
     /// Commands beside that of a handle whose move is applied already.
     pub fn beside(followed: Option<Id>) -> Self {
-        Self { followed, ..Self::default() }
+        Self {
+            followed,
+            ..Self::default()
+        }
     }
 
     /// Whether a handle's move is applied already.
@@ -249,12 +253,18 @@ impl Commands {
 
     /// Pushes an edit that is one undoable step.
     pub fn edit(&mut self, edit: Edit) {
-        self.push(Command::Edit { edit: edit.into(), gesture: None });
+        self.push(Command::Edit {
+            edit: edit.into(),
+            gesture: None,
+        });
     }
 
     /// Pushes a widget's edit: all edits of one drag undo together.
     pub fn edit_with(&mut self, response: &egui::Response, edit: Edit) {
-        self.push(Command::Edit { edit: edit.into(), gesture: gesture(response) });
+        self.push(Command::Edit {
+            edit: edit.into(),
+            gesture: gesture(response),
+        });
     }
 
     pub fn take(&mut self) -> Vec<Command> {

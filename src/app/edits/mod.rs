@@ -52,8 +52,9 @@ impl State {
     /// Applies an edit; a gesture's edits undo together until the pointer button is released.
     pub fn edit(&mut self, edit: Edit, gesture: Option<u64>) {
         // Apertures that follow join the step.
-        let gesture =
-            self.step_of(gesture).or_else(|| self.aperture.follows.then(|| self.fits.own_gesture()));
+        let gesture = self
+            .step_of(gesture)
+            .or_else(|| self.aperture.follows.then(|| self.fits.own_gesture()));
         self.edit_within(edit, gesture);
     }
 
@@ -80,7 +81,10 @@ impl State {
 
     fn refuse(&mut self, refusal: Option<EditError>) {
         if let Some(why) = refusal {
-            self.notices.add(NoticeKind::Error, format!("The change was not made: {why}."));
+            self.notices.add(
+                NoticeKind::Error,
+                format!("The change was not made: {why}."),
+            );
         }
     }
 
@@ -93,7 +97,10 @@ impl State {
                 self.hu_draft = None;
             }
             Err(why) => {
-                self.notices.add(NoticeKind::Error, format!("The HU table is not used: {why}."));
+                self.notices.add(
+                    NoticeKind::Error,
+                    format!("The HU table is not used: {why}."),
+                );
             }
         }
     }
@@ -101,19 +108,32 @@ impl State {
     /// Turns a beam so that its displayed control point stands at `gantry_deg`; all others turn alike.
     pub fn turn_gantry(&mut self, beam: usize, gantry_deg: f64, gesture: Option<u64>) {
         let Some(plan) = self.plan() else { return };
-        let Some(mut value) = plan.beams.get(beam).cloned() else { return };
+        let Some(mut value) = plan.beams.get(beam).cloned() else {
+            return;
+        };
         let shown = value.control_points.get(self.shown_point(&value));
-        let Some(start) = shown.map(|p| p.gantry_deg) else { return };
+        let Some(start) = shown.map(|p| p.gantry_deg) else {
+            return;
+        };
         for point in &mut value.control_points {
             point.gantry_deg = wrapped_deg(point.gantry_deg + gantry_deg - start);
         }
-        self.edit(Edit::SetBeam { plan: self.plan, beam, value }, gesture);
+        self.edit(
+            Edit::SetBeam {
+                plan: self.plan,
+                beam,
+                value,
+            },
+            gesture,
+        );
     }
 
     pub fn add_plan(&mut self) {
         let Some(ct) = &self.case().ct else { return };
-        let mut plan =
-            Plan::new(&self.free_plan_name(&format!("P{}", self.case().plans.len() + 1)), "generic-6mv");
+        let mut plan = Plan::new(
+            &self.free_plan_name(&format!("P{}", self.case().plans.len() + 1)),
+            "generic-6mv",
+        );
         plan.position = ct.position;
         plan.prescription_gy = Some(60.0);
         plan.fractions = 30;
@@ -131,8 +151,14 @@ impl State {
         let Some(ct) = &state.case().ct else { return };
         let centre_mm = state.crosshair_mm;
         let shape = match shape {
-            NewShape::Sphere => Shape::Sphere { centre_mm, radius_mm: 20.0 },
-            NewShape::Box => Shape::Box { centre_mm, size_mm: DVec3::splat(40.0) },
+            NewShape::Sphere => Shape::Sphere {
+                centre_mm,
+                radius_mm: 20.0,
+            },
+            NewShape::Box => Shape::Box {
+                centre_mm,
+                size_mm: DVec3::splat(40.0),
+            },
         };
         let mut structure = roi::new_structure(state.case(), shape.name(), StructureKind::Other);
         structure.contours = shape.contours(ct.hu.grid());
@@ -146,7 +172,14 @@ impl State {
 
     pub fn remove_structure(&mut self, number: u32, sure: bool) {
         let case = self.case();
-        let Some(index) = case.structures.structures.iter().position(|s| s.number == number) else { return };
+        let Some(index) = case
+            .structures
+            .structures
+            .iter()
+            .position(|s| s.number == number)
+        else {
+            return;
+        };
         if !sure && !case.plans_normalised_to(number).is_empty() {
             self.removal = Some(number);
             return;
@@ -158,7 +191,14 @@ impl State {
     pub fn reshape(&mut self, number: u32, shape: Shape, gesture: Option<u64>) {
         let case = self.case();
         let Some(ct) = &case.ct else { return };
-        let Some(index) = case.structures.structures.iter().position(|s| s.number == number) else { return };
+        let Some(index) = case
+            .structures
+            .structures
+            .iter()
+            .position(|s| s.number == number)
+        else {
+            return;
+        };
         let mut value = case.structures.structures[index].clone();
         value.contours = shape.contours(ct.hu.grid());
         self.shapes.remember(&value, shape);

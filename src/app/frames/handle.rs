@@ -31,7 +31,13 @@ pub enum Handle {
 }
 
 impl Handle {
-    pub const ALL: [Self; 5] = [Self::Gantry, Self::Jaw, Self::Leaf, Self::Isocentre, Self::Structure];
+    pub const ALL: [Self; 5] = [
+        Self::Gantry,
+        Self::Jaw,
+        Self::Leaf,
+        Self::Isocentre,
+        Self::Structure,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -56,14 +62,31 @@ impl Path {
     /// Shows a handle, where that needs a selection, and finds it on the screen.
     pub fn find(handle: Handle, window: &mut Window) -> Result<Self, OffscreenError> {
         let state = &mut window.app.state;
-        let beam = state.plan().and_then(|plan| plan.beams.first()).ok_or_else(|| missing("a beam"))?.clone();
+        let beam = state
+            .plan()
+            .and_then(|plan| plan.beams.first())
+            .ok_or_else(|| missing("a beam"))?
+            .clone();
         state.selection = Selection::Beam(beam.number);
         if handle == Handle::Structure {
-            let structure = state.case().structures.by_number(1).ok_or_else(|| missing("structure 1"))?;
-            let mut points = structure.contours.iter().flat_map(|c| &c.points_mm).copied();
+            let structure = state
+                .case()
+                .structures
+                .by_number(1)
+                .ok_or_else(|| missing("structure 1"))?;
+            let mut points = structure
+                .contours
+                .iter()
+                .flat_map(|c| &c.points_mm)
+                .copied();
             let radius_mm = points.by_ref().map(|p| p.length()).fold(0.0, f64::max);
-            let (shape, structure) =
-                (Shape::Sphere { centre_mm: glam::DVec3::ZERO, radius_mm }, structure.clone());
+            let (shape, structure) = (
+                Shape::Sphere {
+                    centre_mm: glam::DVec3::ZERO,
+                    radius_mm,
+                },
+                structure.clone(),
+            );
             state.shapes.remember(&structure, shape);
             state.selection = Selection::Structure(1);
         }
@@ -84,7 +107,10 @@ impl Path {
                 let mlc = beam.mlc.as_ref().ok_or_else(|| missing("a leaf"))?;
                 let pair = start.leaves_mm.len() / 2;
                 let across = 0.5 * (mlc.boundaries_mm[pair] + mlc.boundaries_mm[pair + 1]);
-                Self::Line(bev(window, [start.leaves_mm[pair][1], across])?, vec2(-1.0, 0.0))
+                Self::Line(
+                    bev(window, [start.leaves_mm[pair][1], across])?,
+                    vec2(-1.0, 0.0),
+                )
             }
             Handle::Isocentre => Self::Line(view(window, "Isocentre x")?.center(), vec2(1.0, 0.0)),
             Handle::Structure => Self::Line(view(window, "Axial")?.center(), vec2(0.8, 0.6)),

@@ -48,7 +48,10 @@ pub fn live_times(
 ) -> Result<Vec<Live>, OffscreenError> {
     let window = window(case, choice, grid_mm, Some(device()?))?;
     let mut player = Player { window, to_the_end };
-    Handle::ALL.into_iter().map(|handle| player.drag(handle, places, on_the_move)).collect()
+    Handle::ALL
+        .into_iter()
+        .map(|handle| player.drag(handle, places, on_the_move))
+        .collect()
 }
 
 struct Player {
@@ -57,7 +60,12 @@ struct Player {
 }
 
 impl Player {
-    fn drag(&mut self, handle: Handle, places: usize, on_the_move: Duration) -> Result<Live, OffscreenError> {
+    fn drag(
+        &mut self,
+        handle: Handle,
+        places: usize,
+        on_the_move: Duration,
+    ) -> Result<Live, OffscreenError> {
         let path = Path::find(handle, &mut self.window)?;
         settle(&mut self.window)?;
         let steps = self.window.app.state.history.done();
@@ -77,12 +85,24 @@ impl Player {
                 drawn_ms.extend(counts.then(|| 1e3 * start.elapsed().as_secs_f64()));
             }
         }
-        let (doses_per_s, dvhs_per_s, frames_ms) = self.move_on(&path, WARM_UP + places, on_the_move)?;
+        let (doses_per_s, dvhs_per_s, frames_ms) =
+            self.move_on(&path, WARM_UP + places, on_the_move)?;
         if self.window.app.state.history.done() == steps {
-            return Err(OffscreenError::Draw(format!("the {} was not dragged", handle.name())));
+            return Err(OffscreenError::Draw(format!(
+                "the {} was not dragged",
+                handle.name()
+            )));
         }
         settle(&mut self.window)?;
-        Ok(Live { handle, answered_ms, final_ms, drawn_ms, doses_per_s, dvhs_per_s, frames_ms })
+        Ok(Live {
+            handle,
+            answered_ms,
+            final_ms,
+            drawn_ms,
+            doses_per_s,
+            dvhs_per_s,
+            frames_ms,
+        })
     }
 
     /// Shows frames until the results stand so; ms from the start.
@@ -112,7 +132,9 @@ impl Player {
             let results = &self.window.app.state.results;
             doses.extend(results.shown_dose().map(|dose| dose.gy.id()));
             let dvh = results.dvh(WATCHED).cloned();
-            if let Some(dvh) = dvh.filter(|dvh| dvhs.last().is_none_or(|last| !Arc::ptr_eq(last, dvh))) {
+            if let Some(dvh) =
+                dvh.filter(|dvh| dvhs.last().is_none_or(|last| !Arc::ptr_eq(last, dvh)))
+            {
                 dvhs.push(dvh);
             }
             std::thread::sleep(FRAME.saturating_sub(start.elapsed()));
@@ -137,5 +159,7 @@ fn is_answered(app: &App) -> bool {
 }
 
 fn is_final(app: &App) -> bool {
-    statuses(app).iter().all(|status| *status == Some(DoseStatus::Final))
+    statuses(app)
+        .iter()
+        .all(|status| *status == Some(DoseStatus::Final))
 }

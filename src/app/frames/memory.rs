@@ -49,12 +49,25 @@ pub struct Worked {
 ///
 /// # Errors
 /// [`OffscreenError`]: no window, a case that does not open, or results that do not come in time.
-pub fn work(cases: &[String], choice: DeviceChoice, time: Duration) -> Result<Worked, OffscreenError> {
+pub fn work(
+    cases: &[String],
+    choice: DeviceChoice,
+    time: Duration,
+) -> Result<Worked, OffscreenError> {
     let graphics = device().ok();
     let draws = graphics.is_some();
-    let options = Options { device: choice, ..Options::default() };
-    let window = Offscreen::new(SIZE_POINTS, 1.0, graphics, |cc| App::with_options(cc, options))?;
-    let mut user = User { window, draws, steps: 0 };
+    let options = Options {
+        device: choice,
+        ..Options::default()
+    };
+    let window = Offscreen::new(SIZE_POINTS, 1.0, graphics, |cc| {
+        App::with_options(cc, options)
+    })?;
+    let mut user = User {
+        window,
+        draws,
+        steps: 0,
+    };
     let share = time.div_f64(cases.len().max(1) as f64);
     let mut rounds = 0;
     for case in cases {
@@ -75,7 +88,12 @@ pub fn work(cases: &[String], choice: DeviceChoice, time: Duration) -> Result<Wo
     }
     // The program gives freed memory back once it rests.
     std::thread::sleep(REST);
-    Ok(Worked { rounds, steps: user.steps, jobs: user.window.app.jobs_asked(), resident: resident() })
+    Ok(Worked {
+        rounds,
+        steps: user.steps,
+        jobs: user.window.app.jobs_asked(),
+        resident: resident(),
+    })
 }
 
 struct User {
@@ -101,7 +119,13 @@ impl User {
         if state.plan().is_none() {
             self.act(Command::AddPlan)?;
         }
-        if self.window.app.state.plan().is_some_and(|plan| plan.beams.is_empty()) {
+        if self
+            .window
+            .app
+            .state
+            .plan()
+            .is_some_and(|plan| plan.beams.is_empty())
+        {
             self.act(Command::Plans(PlanAction::Add(Template::Box)))?;
         }
         settle(&mut self.window)
@@ -150,9 +174,17 @@ impl User {
         }
         for _ in 0..PLACES {
             let (plan, mut value) = self.first_beam()?;
-            value.control_points.iter_mut().for_each(|point| point.jaws.x[1] += 1.0);
+            value
+                .control_points
+                .iter_mut()
+                .for_each(|point| point.jaws.x[1] += 1.0);
             self.act(Command::Edit {
-                edit: Edit::SetBeam { plan, beam: 0, value }.into(),
+                edit: Edit::SetBeam {
+                    plan,
+                    beam: 0,
+                    value,
+                }
+                .into(),
                 gesture: Some(OPEN),
             })?;
         }
@@ -160,16 +192,32 @@ impl User {
         self.act(Command::Plans(PlanAction::CopyBeam(0)))?;
         settle(&mut self.window)?;
         let state = &self.window.app.state;
-        let beam = state.plan().map_or(0, |plan| plan.beams.len()).saturating_sub(1);
-        let edit = Edit::RemoveBeam { plan: state.plan, beam };
-        self.act(Command::Edit { edit: edit.into(), gesture: None })?;
+        let beam = state
+            .plan()
+            .map_or(0, |plan| plan.beams.len())
+            .saturating_sub(1);
+        let edit = Edit::RemoveBeam {
+            plan: state.plan,
+            beam,
+        };
+        self.act(Command::Edit {
+            edit: edit.into(),
+            gesture: None,
+        })?;
         self.act(Command::AddShape(NewShape::Sphere))?;
         self.act(Command::Draw(DrawAction::Tool(Some(Tool::Brush))))?;
         let centre_mm = self.window.app.state.crosshair_mm;
         for place in 0..PLACES {
-            let [from_mm, to_mm] = [place, place + 1].map(|n| centre_mm + 5.0 * f64::from(n) * DVec3::X);
+            let [from_mm, to_mm] =
+                [place, place + 1].map(|n| centre_mm + 5.0 * f64::from(n) * DVec3::X);
             let begins = place == 0;
-            let brush = DrawAction::Brush { view: ViewKind::Axial, from_mm, to_mm, begins, erase: false };
+            let brush = DrawAction::Brush {
+                view: ViewKind::Axial,
+                from_mm,
+                to_mm,
+                begins,
+                erase: false,
+            };
             self.act(Command::Draw(brush))?;
         }
         self.act(Command::Draw(DrawAction::Tool(None)))?;
@@ -201,7 +249,10 @@ impl User {
         for place in 1..=PLACES {
             let mm = f64::from(place);
             let pose = Pose::new([mm, 0.0, -mm], [0.0, 0.5 * mm, 0.0]);
-            self.act(Command::Register(RegisterAction::Move { pose, gesture: Some(MOVE) }))?;
+            self.act(Command::Register(RegisterAction::Move {
+                pose,
+                gesture: Some(MOVE),
+            }))?;
         }
         settle(&mut self.window)?;
         while !self.window.app.state.register.images().is_empty() {
@@ -211,7 +262,11 @@ impl User {
     }
 
     fn turn(&mut self, gantry_deg: f64) -> Result<(), OffscreenError> {
-        self.act(Command::Gantry { beam: 0, gantry_deg, gesture: Some(TURN) })
+        self.act(Command::Gantry {
+            beam: 0,
+            gantry_deg,
+            gesture: Some(TURN),
+        })
     }
 
     /// Undoes step by step, as far as there are steps.
@@ -232,13 +287,18 @@ impl User {
 
     fn gantry_deg(&self) -> Result<f64, OffscreenError> {
         let (_, beam) = self.first_beam()?;
-        beam.start().map(|point| point.gantry_deg).ok_or_else(|| missing("a control point"))
+        beam.start()
+            .map(|point| point.gantry_deg)
+            .ok_or_else(|| missing("a control point"))
     }
 
     /// The first beam of the displayed plan, with the plan's index.
     fn first_beam(&self) -> Result<(usize, Beam), OffscreenError> {
         let state = &self.window.app.state;
-        let beam = state.plan().and_then(|plan| plan.beams.first()).ok_or_else(|| missing("a beam"))?;
+        let beam = state
+            .plan()
+            .and_then(|plan| plan.beams.first())
+            .ok_or_else(|| missing("a beam"))?;
         Ok((state.plan, beam.clone()))
     }
 }

@@ -39,8 +39,14 @@ fn window(
     grid_mm: f64,
     graphics: Option<RenderState>,
 ) -> Result<Window, OffscreenError> {
-    let options = Options { device: choice, grid_mm: Some(grid_mm), ..Options::default() };
-    let mut window = Offscreen::new(SIZE_POINTS, 1.0, graphics, |cc| App::with_options(cc, options))?;
+    let options = Options {
+        device: choice,
+        grid_mm: Some(grid_mm),
+        ..Options::default()
+    };
+    let mut window = Offscreen::new(SIZE_POINTS, 1.0, graphics, |cc| {
+        App::with_options(cc, options)
+    })?;
     window.app.show_case(Opened {
         word: CaseWord::Demo(case.source.clone()),
         structures: Arc::clone(&case.structures),
@@ -97,7 +103,12 @@ fn await_report(window: &mut Window, since: Instant) -> Result<(), OffscreenErro
 }
 
 fn press(at: Pos2, pressed: bool) -> Event {
-    Event::PointerButton { pos: at, button: PointerButton::Primary, pressed, modifiers: Modifiers::NONE }
+    Event::PointerButton {
+        pos: at,
+        button: PointerButton::Primary,
+        pressed,
+        modifiers: Modifiers::NONE,
+    }
 }
 
 /// One frame with an event in it, and its shapes as triangles, ms.
@@ -105,6 +116,10 @@ fn timed(window: &mut Window, event: Event, modifiers: Modifiers) -> f64 {
     let laid_out_ms = window.frame(vec![Event::ModifiersChanged(modifiers), event]);
     let shapes = std::mem::take(&mut window.output.shapes);
     let start = Instant::now();
-    std::hint::black_box(window.ctx.tessellate(shapes, window.output.pixels_per_point));
+    std::hint::black_box(
+        window
+            .ctx
+            .tessellate(shapes, window.output.pixels_per_point),
+    );
     laid_out_ms + 1e3 * start.elapsed().as_secs_f64()
 }

@@ -44,7 +44,10 @@ pub fn stroke_times(
     // Textures are prepared as in the program; without a graphics device there are none.
     let mut window = window(case, choice, 10.0, device().ok())?;
     window.app.state.results.shown = Shown::Imported(0);
-    structures.iter().map(|structure| strokes(&mut window, *structure, wide_mm)).collect()
+    structures
+        .iter()
+        .map(|structure| strokes(&mut window, *structure, wide_mm))
+        .collect()
 }
 
 /// A frame with an event, and its textures handed to the graphics device afterwards, ms.
@@ -60,7 +63,9 @@ fn strokes(
     wide_mm: f32,
 ) -> Result<Strokes, OffscreenError> {
     window.app.state.selection = Selection::Structure(number);
-    window.app.command(Command::Draw(DrawAction::Tool(Some(Tool::Brush))));
+    window
+        .app
+        .command(Command::Draw(DrawAction::Tool(Some(Tool::Brush))));
     window.wait(3);
     settle(window)?;
     let rect = view(window, "Axial")?;
@@ -82,7 +87,12 @@ fn strokes(
             let start = Instant::now();
             let to = at(from + PART * n as f32 / FRAMES as f32);
             frames_ms.push(frame(window, Event::PointerMoved(to)));
-            let shown = window.app.state.results.dvh(number).map(std::sync::Arc::as_ptr);
+            let shown = window
+                .app
+                .state
+                .results
+                .dvh(number)
+                .map(std::sync::Arc::as_ptr);
             dvhs += usize::from(shown != last && last.is_some());
             last = shown;
             std::thread::sleep(FRAME.saturating_sub(start.elapsed()));
@@ -100,11 +110,17 @@ fn strokes(
         figures_ms.push(1e3 * start.elapsed().as_secs_f64());
         settle(window)?;
     }
-    Ok(Strokes { frames_ms, figures_ms, dvhs_per_s: dvhs as f64 / seconds })
+    Ok(Strokes {
+        frames_ms,
+        figures_ms,
+        dvhs_per_s: dvhs as f64 / seconds,
+    })
 }
 
 fn contours_id(state: &State) -> Option<u64> {
-    state.selected_structure().map(|(_, structure)| structure.contours.id())
+    state
+        .selected_structure()
+        .map(|(_, structure)| structure.contours.id())
 }
 
 /// Whether volume and DVH of a structure are those of its contours.

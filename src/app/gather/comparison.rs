@@ -4,7 +4,9 @@ use super::pictures;
 use crate::state::State;
 use crate::state::results::Standing;
 use analysis::{DvhPair, Side};
-use report::comparison::{ClusterFacts, CriterionFacts, GammaFacts, GoalFacts, Report, StructureFacts};
+use report::comparison::{
+    ClusterFacts, CriterionFacts, GammaFacts, GoalFacts, Report, StructureFacts,
+};
 use report::{Curve, DoseFacts, PROGRAM, patient_name, written_now};
 
 /// Gathers the report of the displayed comparison.
@@ -16,7 +18,9 @@ pub fn comparison(state: &State) -> Result<Report, String> {
     if let Some(why) = results.pair_refusal() {
         return Err(why.to_owned());
     }
-    let Some(pair) = results.pair() else { return Err("there are no two doses to compare".to_owned()) };
+    let Some(pair) = results.pair() else {
+        return Err("there are no two doses to compare".to_owned());
+    };
     if !results.side_dvhs_current() {
         return Err("the DVHs are still being computed".to_owned());
     }
@@ -26,20 +30,31 @@ pub fn comparison(state: &State) -> Result<Report, String> {
         _ if no_gamma.is_some() => None,
         _ => return Err("gamma is still being computed".to_owned()),
     };
-    let gamma = gamma.map(|g| g.ok_or("gamma is still being computed")).transpose()?;
+    let gamma = gamma
+        .map(|g| g.ok_or("gamma is still being computed"))
+        .transpose()?;
     let reference = state.compare_reference();
     let case = state.case();
-    let (rows, scorecards) = (state.dvh_pairs(), Side::BOTH.map(|side| state.side_scorecard(side)));
-    let inside = results.gamma_figures().filter(|_| results.gamma_failure().is_none());
+    let (rows, scorecards) = (
+        state.dvh_pairs(),
+        Side::BOTH.map(|side| state.side_scorecard(side)),
+    );
+    let inside = results
+        .gamma_figures()
+        .filter(|_| results.gamma_failure().is_none());
     let inside = |structure: u32| {
-        inside.as_ref().and_then(|(figures, _)| figures.structures.iter().find(|(n, _)| *n == structure))
+        inside
+            .as_ref()
+            .and_then(|(figures, _)| figures.structures.iter().find(|(n, _)| *n == structure))
     };
     let structure = |row: &DvhPair<'_>| {
         let gamma = inside(row.structure.number).map(|(_, figures)| figures);
         StructureFacts::new(row, reference.map(|(gy, _)| gy), gamma)
     };
     let dose = |side: Side| {
-        let uncertainty_percent = results.side_certainty(side).and_then(|c| c.uncertainty_percent);
+        let uncertainty_percent = results
+            .side_certainty(side)
+            .and_then(|c| c.uncertainty_percent);
         let max_gy = results.side_max_gy(side).unwrap_or_default();
         DoseFacts::new(pair[side.index()], max_gy, uncertainty_percent)
     };
@@ -54,7 +69,11 @@ pub fn comparison(state: &State) -> Result<Report, String> {
         doses: Side::BOTH.map(dose),
         note: results.pair_note().map(str::to_owned),
         reference,
-        clusters: if gamma.is_some() { cluster_facts(state) } else { Vec::new() },
+        clusters: if gamma.is_some() {
+            cluster_facts(state)
+        } else {
+            Vec::new()
+        },
         gamma,
         no_gamma,
         structures: rows.iter().map(structure).collect(),
@@ -68,7 +87,9 @@ pub fn comparison(state: &State) -> Result<Report, String> {
 
 fn gamma_facts(state: &State) -> Option<GammaFacts> {
     let (result, inputs, _) = state.results.gamma()?;
-    let (figures, Standing::Current) = state.results.gamma_figures()? else { return None };
+    let (figures, Standing::Current) = state.results.gamma_figures()? else {
+        return None;
+    };
     let settings = &state.compare.gamma;
     let [reference, evaluated] = settings.roles();
     let all = &figures.report.figures;
@@ -85,7 +106,11 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
         interpolation: "none of the reference; evaluated dose continuous over six tetrahedra a cell (Ju 2008)",
         measured: settings.measured && state.compare.may_be_measured(),
         verdict: state.gamma_verdict()?.words,
-        criteria: result.maps.iter().map(|map| CriterionFacts::new(map, evaluated)).collect(),
+        criteria: result
+            .maps
+            .iter()
+            .map(|map| CriterionFacts::new(map, evaluated))
+            .collect(),
         mean: all.mean.unwrap_or_default(),
         max: all.max.unwrap_or_default(),
         beyond_max_gamma: all.beyond_max_gamma,
@@ -97,10 +122,14 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
 }
 
 fn cluster_facts(state: &State) -> Vec<ClusterFacts> {
-    let Some((figures, _)) = state.results.gamma_figures() else { return Vec::new() };
+    let Some((figures, _)) = state.results.gamma_figures() else {
+        return Vec::new();
+    };
     let name = |number: u32| {
         let set = &state.case().structures.structures;
-        set.iter().find(|s| s.number == number).map(|s| s.name.clone())
+        set.iter()
+            .find(|s| s.number == number)
+            .map(|s| s.name.clone())
     };
     let facts = figures.clusters.iter().map(|(held, cluster)| ClusterFacts {
         volume_cm3: cluster.volume_cm3,

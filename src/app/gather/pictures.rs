@@ -16,8 +16,15 @@ pub fn of_pair(state: &State) -> Pictures {
         .as_ref()
         .map(|ct| ct.hu.grid())
         .or_else(|| doses.iter().flatten().next().map(|d| d.gy.grid()));
-    let shown = case.structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
-    let gamma = state.results.gamma().filter(|_| state.results.gamma_failure().is_none());
+    let shown = case
+        .structures
+        .structures
+        .iter()
+        .filter(|s| !state.hidden.contains(&s.number));
+    let gamma = state
+        .results
+        .gamma()
+        .filter(|_| state.results.gamma_failure().is_none());
     let display = &state.dose_display;
     let levels = display.levels.iter().filter(|level| level.shown);
     Pictures {
@@ -28,7 +35,9 @@ pub fn of_pair(state: &State) -> Pictures {
         gamma_end: state.compare.gamma.max_gamma,
         plane: state.compare.plane.plane(),
         crosshair_mm: state.crosshair_mm,
-        outlines: shown.filter_map(|s| Some((state.results.mask(s.number)?.clone(), s.colour))).collect(),
+        outlines: shown
+            .filter_map(|s| Some((state.results.mask(s.number)?.clone(), s.colour)))
+            .collect(),
         isodoses: levels.map(|level| (level.percent, level.colour)).collect(),
         wash_opacity: display.wash.then_some(display.wash_opacity),
         difference: state.compare.difference,
@@ -42,7 +51,11 @@ pub fn of_pair(state: &State) -> Pictures {
 pub fn of_displayed(state: &State) -> Pictures {
     let case = state.case();
     let dose = state.results.shown_dose().cloned();
-    let grid = case.ct.as_ref().map(|ct| ct.hu.grid()).or_else(|| dose.as_ref().map(|d| d.gy.grid()));
+    let grid = case
+        .ct
+        .as_ref()
+        .map(|ct| ct.hu.grid())
+        .or_else(|| dose.as_ref().map(|d| d.gy.grid()));
     Pictures {
         shown_mm: grid.map(|grid| framed_mm(grid, &case.structures)),
         doses: [dose, None],

@@ -13,12 +13,20 @@ use report::{Pictures, Subject};
 /// on show where that is one of the case as it stands. `None` without a CT.
 pub fn of_recent(state: &State) -> Option<Pictures> {
     state.case().ct.as_ref()?;
-    let isocentre = state.plan().and_then(|plan| plan.beams.first()).map(|beam| beam.isocentre_mm);
-    let at_mm = isocentre.or_else(|| target_middle_mm(state.case())).unwrap_or(state.crosshair_mm);
+    let isocentre = state
+        .plan()
+        .and_then(|plan| plan.beams.first())
+        .map(|beam| beam.isocentre_mm);
+    let at_mm = isocentre
+        .or_else(|| target_middle_mm(state.case()))
+        .unwrap_or(state.crosshair_mm);
     let mut pictures = of_displayed(state);
     pictures.plane = AnatomicalPlane::Axial;
     pictures.crosshair_mm = at_mm;
-    let sure = state.results.shown_status().is_some_and(|status| !is_doubtful(status));
+    let sure = state
+        .results
+        .shown_status()
+        .is_some_and(|status| !is_doubtful(status));
     pictures.doses = pictures.doses.map(|dose| dose.filter(|_| sure));
     Some(pictures)
 }

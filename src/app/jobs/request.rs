@@ -28,8 +28,12 @@ impl Requests<'_> {
         for place in results.removed() {
             worker.cancel(Slot::Result(place));
         }
-        let isodoses = results.node::<IsodosesOf>((DISPLAYED, 0)).filter(|_| demand.shows_plan);
-        let texture = isodoses.and_then(|node| node.now()).map(|of| TextureOf::new(of.clone(), self.gpu));
+        let isodoses = results
+            .node::<IsodosesOf>((DISPLAYED, 0))
+            .filter(|_| demand.shows_plan);
+        let texture = isodoses
+            .and_then(|node| node.now())
+            .map(|of| TextureOf::new(of.clone(), self.gpu));
         results.entry((DISPLAYED, 0)).set(texture);
         let are_under_way = moving && worker.has_quick();
         if are_under_way && !worker.begin_wave(comes_first) {
@@ -53,14 +57,21 @@ impl Requests<'_> {
         results.begin_next_state(moving);
         let mut is_busy = None;
         for (priority, target) in results.jobs() {
-            let waits = demand.waits(priority, target, || *is_busy.get_or_insert_with(|| worker.has_quick()));
+            let waits = demand.waits(priority, target, || {
+                *is_busy.get_or_insert_with(|| worker.has_quick())
+            });
             if waits || !demand.wants(priority, target) {
                 continue;
             }
             let is_quick = demand.is_quick_in_full(priority, target);
-            let Some(task) = results.job(target, is_quick) else { continue };
+            let Some(task) = results.job(target, is_quick) else {
+                continue;
+            };
             let task = task.map(JobAnswer::Result);
-            worker.submit(Slot::Result(target), if are_under_way { task.behind() } else { task });
+            worker.submit(
+                Slot::Result(target),
+                if are_under_way { task.behind() } else { task },
+            );
             self.state.results.runs += u64::from(target.is::<RunOfPlan>());
         }
     }
@@ -68,8 +79,13 @@ impl Requests<'_> {
 
 /// Whether the next state of a case waits for a job: not where it adds doses up or reads them.
 fn comes_first(slot: Slot) -> bool {
-    let Slot::Result(target) = slot else { return true };
-    !matches!(target.priority, Some(Priority::Doses(_) | Priority::Isodoses))
+    let Slot::Result(target) = slot else {
+        return true;
+    };
+    !matches!(
+        target.priority,
+        Some(Priority::Doses(_) | Priority::Isodoses)
+    )
 }
 
 /// The view of the user, on which it depends what is requested of the results that the case needs.
@@ -105,12 +121,21 @@ impl Demand {
             has_run,
             is_quick: !has_run && state.results.is_quick(),
             moving,
-            cuts_arcs: state.is_cutting_arcs() && !matches!(state.results.shown, Shown::Imported(_)),
+            cuts_arcs: state.is_cutting_arcs()
+                && !matches!(state.results.shown, Shown::Imported(_)),
         }
     }
 
     /// Whether a result is requested now.
-    fn wants(self, priority: Priority, JobTarget { at: (group, _), grade, .. }: JobTarget) -> bool {
+    fn wants(
+        self,
+        priority: Priority,
+        JobTarget {
+            at: (group, _),
+            grade,
+            ..
+        }: JobTarget,
+    ) -> bool {
         let is_on_show = match group {
             DISPLAYED => self.shows_plan,
             MAPS => grade == Grade::Full && !self.moving,
@@ -129,7 +154,9 @@ impl Demand {
             Priority::Room(_) | Priority::Gamma(_) => true,
             Priority::Densities => self.has_beams,
             Priority::Rays | Priority::Run => is_on_show,
-            Priority::Beams => is_on_show && is_useful && (grade == Grade::Preview || !self.has_run),
+            Priority::Beams => {
+                is_on_show && is_useful && (grade == Grade::Preview || !self.has_run)
+            }
             Priority::Doses(_) => is_on_show && is_useful,
             Priority::Isodoses => is_useful,
         }
@@ -138,12 +165,18 @@ impl Demand {
     /// Whether a full dose waits, during a drag: one of Monte Carlo for its end, others for quick jobs. Threads that wait for a
     /// part of a DVH would take up parts of a full dose, and the DVH last as long as those.
     fn waits(self, priority: Priority, target: JobTarget, is_busy: impl FnOnce() -> bool) -> bool {
-        self.moving && !self.is_quick && priority.is_full_dose(target.grade) && (self.has_run || is_busy())
+        self.moving
+            && !self.is_quick
+            && priority.is_full_dose(target.grade)
+            && (self.has_run || is_busy())
     }
 
     /// Whether a full result is as quick as its preview.
     fn is_quick_in_full(self, priority: Priority, target: JobTarget) -> bool {
-        let is_dose = matches!(priority, Priority::Beams | Priority::Doses(_) | Priority::Isodoses);
+        let is_dose = matches!(
+            priority,
+            Priority::Beams | Priority::Doses(_) | Priority::Isodoses
+        );
         is_dose && self.is_quick && target.at.0 == DISPLAYED
     }
 }

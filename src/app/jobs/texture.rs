@@ -15,7 +15,10 @@ pub(super) struct TextureOf {
 
 impl TextureOf {
     pub fn new(of: IsodosesOf, gpu: &Gpu) -> Self {
-        Self { of, gpu: gpu.clone() }
+        Self {
+            of,
+            gpu: gpu.clone(),
+        }
     }
 
     fn dose(&self) -> &DoseOfPlan {
@@ -31,7 +34,9 @@ impl PartialEq for TextureOf {
 
 impl fmt::Debug for TextureOf {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TextureOf").field("dose", self.dose()).finish_non_exhaustive()
+        f.debug_struct("TextureOf")
+            .field("dose", self.dose())
+            .finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,8 @@ use crate::kit::theme;
 use crate::state::roi::NEW_COLOURS;
 use egui::ecolor::Hsva;
 use egui::{
-    Color32, Mesh, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, lerp, vec2,
+    Color32, Mesh, Pos2, Rect, Response, Role, Sense, Stroke, StrokeKind, Ui, WidgetInfo, lerp,
+    vec2,
 };
 
 const BUTTON: egui::Vec2 = vec2(30.0, 18.0);
@@ -22,12 +23,20 @@ pub fn colour_button(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) -> Response {
     } else {
         theme::palette(ui).line
     };
-    ui.painter().rect(rect, 3.0, Color32::from_rgb(r, g, b), Stroke::new(1.0, edge), StrokeKind::Inside);
+    ui.painter().rect(
+        rect,
+        3.0,
+        Color32::from_rgb(r, g, b),
+        Stroke::new(1.0, edge),
+        StrokeKind::Inside,
+    );
     let before = *rgb;
-    egui::Popup::menu(&response).close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside).show(|ui| {
-        swatches(ui, name, rgb);
-        field(ui, name, rgb);
-    });
+    egui::Popup::menu(&response)
+        .close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside)
+        .show(|ui| {
+            swatches(ui, name, rgb);
+            field(ui, name, rgb);
+        });
     if *rgb != before {
         response.mark_changed();
     }
@@ -40,7 +49,9 @@ fn swatches(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) {
         ui.spacing_mut().item_spacing.x = 4.0;
         for (n, colour) in NEW_COLOURS.into_iter().enumerate() {
             let (rect, response) = ui.allocate_exact_size(vec2(22.0, 18.0), Sense::click());
-            response.widget_info(|| WidgetInfo::labeled(Role::Button, true, format!("{name} {}", n + 1)));
+            response.widget_info(|| {
+                WidgetInfo::labeled(Role::Button, true, format!("{name} {}", n + 1))
+            });
             ui.painter().rect_filled(rect, 3.0, theme::colour(colour));
             if response.clicked() {
                 *rgb = colour.0;
@@ -52,8 +63,11 @@ fn swatches(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) {
 /// The colour at a position of the field, both 0 to 1: hue across; from pale at the top over full to dark at the
 /// bottom.
 fn colour_at(x: f32, y: f32) -> Color32 {
-    let (saturation, value) =
-        if y < 0.5 { (lerp(0.15..=1.0, 2.0 * y), 1.0) } else { (1.0, lerp(1.0..=0.25, 2.0 * y - 1.0)) };
+    let (saturation, value) = if y < 0.5 {
+        (lerp(0.15..=1.0, 2.0 * y), 1.0)
+    } else {
+        (1.0, lerp(1.0..=0.25, 2.0 * y - 1.0))
+    };
     Hsva::new(x.clamp(0.0, 1.0), saturation, value, 1.0).into()
 }
 
@@ -82,14 +96,19 @@ fn field(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) {
         let colour = picked(rect, at);
         *rgb = [colour.r(), colour.g(), colour.b()];
         let here = at.clamp(rect.min, rect.max);
-        ui.painter().circle_stroke(here, 5.0, Stroke::new(2.5, Color32::from_black_alpha(160)));
-        ui.painter().circle_stroke(here, 5.0, Stroke::new(1.2, Color32::WHITE));
+        ui.painter()
+            .circle_stroke(here, 5.0, Stroke::new(2.5, Color32::from_black_alpha(160)));
+        ui.painter()
+            .circle_stroke(here, 5.0, Stroke::new(1.2, Color32::WHITE));
     }
 }
 
 fn picked(rect: Rect, at: Pos2) -> Color32 {
     let at = at.clamp(rect.min, rect.max);
-    colour_at((at.x - rect.min.x) / rect.width(), (at.y - rect.min.y) / rect.height())
+    colour_at(
+        (at.x - rect.min.x) / rect.width(),
+        (at.y - rect.min.y) / rect.height(),
+    )
 }
 
 #[cfg(test)]

@@ -14,8 +14,13 @@ pub struct Pointer {
 impl Pointer {
     /// The pointer that drags a widget; `None` where none does.
     pub fn dragging(response: &Response) -> Option<Self> {
-        let at = response.interact_pointer_pos().filter(|_| response.dragged())?;
-        Some(Self { at, shift: response.ctx.input(|i| i.modifiers.shift) })
+        let at = response
+            .interact_pointer_pos()
+            .filter(|_| response.dragged())?;
+        Some(Self {
+            at,
+            shift: response.ctx.input(|i| i.modifiers.shift),
+        })
     }
 }
 
@@ -49,17 +54,25 @@ impl DraggedNumber {
 
     /// A tenth of the speed with shift.
     fn speed(&self, pointer: Pointer) -> f64 {
-        if pointer.shift { self.scale.speed / 10.0 } else { self.scale.speed }
+        if pointer.shift {
+            self.scale.speed / 10.0
+        } else {
+            self.scale.speed
+        }
     }
 
     /// The number when the pointer is elsewhere: the roundest that the pointer can aim at, within its range.
     pub fn value(&self, pointer: Pointer) -> f64 {
         let (exact, aim) = (self.exact(pointer), self.aim * self.speed(pointer));
         let roundest = emath::smart_aim::best_in_range_f64(exact - aim, exact + aim);
-        let NumberScale { decimals, range, .. } = &self.scale;
+        let NumberScale {
+            decimals, range, ..
+        } = &self.scale;
         let rounded = emath::round_to_decimals(roundest, *decimals);
         // The ends of a range may stand in either order, and `clamp` would panic on ends that are no numbers.
-        rounded.max(range.start().min(*range.end())).min(range.end().max(*range.start()))
+        rounded
+            .max(range.start().min(*range.end()))
+            .min(range.end().max(*range.start()))
     }
 }
 
@@ -90,7 +103,10 @@ pub(super) fn drag(ui: &Ui, response: &mut Response, value: &mut f64, scale: Num
 /// The number of a field that is dragged, as of this frame.
 pub fn dragged_number(response: &Response) -> Option<DraggedNumber> {
     let id = response.id.with("dragged");
-    response.ctx.data(|data| data.get_temp(id)).filter(|_| response.dragged())
+    response
+        .ctx
+        .data(|data| data.get_temp(id))
+        .filter(|_| response.dragged())
 }
 
 #[cfg(test)]
@@ -100,14 +116,31 @@ mod tests {
 
     #[test]
     fn a_number_rises_to_the_right_and_up_in_round_steps_within_its_range() {
-        let scale = NumberScale { speed: 0.5, decimals: 1, range: -20.0..=30.0 };
-        let held = DraggedNumber { exact: 1.26, at: pos2(100.0, 50.0), aim: 1.0, scale };
-        let value = |x: f32, y: f32, shift: bool| held.value(Pointer { at: pos2(x, y), shift });
+        let scale = NumberScale {
+            speed: 0.5,
+            decimals: 1,
+            range: -20.0..=30.0,
+        };
+        let held = DraggedNumber {
+            exact: 1.26,
+            at: pos2(100.0, 50.0),
+            aim: 1.0,
+            scale,
+        };
+        let value = |x: f32, y: f32, shift: bool| {
+            held.value(Pointer {
+                at: pos2(x, y),
+                shift,
+            })
+        };
         // 11.26 and half a unit either way.
         assert_eq!(value(120.0, 50.0, false), 11.0);
         assert_eq!(value(100.0, 30.0, false), 11.0);
         // A tenth of the way with shift: 2.26 and a twentieth either way.
         assert_eq!(value(120.0, 50.0, true), 2.3);
-        assert_eq!([value(1000.0, 50.0, false), value(100.0, 1000.0, false)], [30.0, -20.0]);
+        assert_eq!(
+            [value(1000.0, 50.0, false), value(100.0, 1000.0, false)],
+            [30.0, -20.0]
+        );
     }
 }

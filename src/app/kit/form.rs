@@ -12,7 +12,8 @@ pub fn title(ui: &mut Ui, kind: &str, name: &str) {
             ui.weak(kind);
             ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
                 let heading = egui::RichText::new(name).heading();
-                ui.add(egui::Label::new(heading).truncate()).on_hover_text(name);
+                ui.add(egui::Label::new(heading).truncate())
+                    .on_hover_text(name);
             });
         });
     });
@@ -20,7 +21,11 @@ pub fn title(ui: &mut Ui, kind: &str, name: &str) {
 
 /// Captions on the left, fields on the right.
 pub fn fields(ui: &mut Ui, id: &str, rows: impl FnOnce(&mut Ui)) {
-    egui::Grid::new(id).num_columns(2).min_col_width(92.0).spacing([8.0, 5.0]).show(ui, rows);
+    egui::Grid::new(id)
+        .num_columns(2)
+        .min_col_width(92.0)
+        .spacing([8.0, 5.0])
+        .show(ui, rows);
 }
 
 /// One caption with its field.
@@ -33,7 +38,9 @@ pub fn field<R>(ui: &mut Ui, caption: &str, add: impl FnOnce(&mut Ui) -> R) -> R
 
 /// A list of the dose engines by their names.
 pub fn choose_engine(ui: &mut Ui, label: &str, width: f32, engine: &mut DoseEngine) {
-    let combo = ComboBox::from_id_salt(label).selected_text(engine.name()).width(width);
+    let combo = ComboBox::from_id_salt(label)
+        .selected_text(engine.name())
+        .width(width);
     let response = combo.show_ui(ui, |ui| {
         for offered in DoseEngine::ALL {
             ui.selectable_value(engine, offered, offered.name());
@@ -61,11 +68,16 @@ pub fn remarks(ui: &mut Ui, id: &str, remarks: &[case::Remark]) {
                 1 => "1 file".to_owned(),
                 n => format!("{n} files"),
             });
-            egui::CollapsingHeader::new(title.small()).id_salt((id, index)).show(ui, |ui| {
-                for file in &remark.files {
-                    ui.add(egui::Label::new(egui::RichText::new(file).small().monospace()).truncate());
-                }
-            });
+            egui::CollapsingHeader::new(title.small())
+                .id_salt((id, index))
+                .show(ui, |ui| {
+                    for file in &remark.files {
+                        ui.add(
+                            egui::Label::new(egui::RichText::new(file).small().monospace())
+                                .truncate(),
+                        );
+                    }
+                });
         }
     }
 }

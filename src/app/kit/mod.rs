@@ -14,6 +14,6 @@ pub use form::{choose_engine, field, fields, remarks, title};
 pub use plot::{GRID, mark_text, marks, plot_line};
 pub use progress::progress;
 pub use widget::{
-    REFUSED, angle, held, lasting_menu, number, refuses, row, section, small_menu, stated, status_chip,
-    status_with_caveats, whole,
+    REFUSED, angle, held, lasting_menu, number, refuses, row, section, small_menu, stated,
+    status_chip, status_with_caveats, whole,
 };

@@ -19,10 +19,19 @@ pub fn marks((low, high): (f64, f64), count: f64) -> Vec<GridMark> {
         return Vec::new();
     }
     let power = 10.0_f64.powf(rough.log10().floor());
-    let step_size = power * [1.0, 2.0, 5.0, 10.0].into_iter().find(|m| m * power >= rough).unwrap_or(10.0);
+    let step_size = power
+        * [1.0, 2.0, 5.0, 10.0]
+            .into_iter()
+            .find(|m| m * power >= rough)
+            .unwrap_or(10.0);
     let first = (low / step_size).ceil() as i64;
     let last = (high / step_size).floor() as i64;
-    (first..=last).map(|n| GridMark { value: n as f64 * step_size, step_size }).collect()
+    (first..=last)
+        .map(|n| GridMark {
+            value: n as f64 * step_size,
+            step_size,
+        })
+        .collect()
 }
 
 /// A mark's number with enough digits to distinguish it from its neighbours.
@@ -37,12 +46,28 @@ mod tests {
 
     #[test]
     fn marks_stand_at_round_numbers() {
-        let values = |bounds, count| marks(bounds, count).into_iter().map(|m| m.value).collect::<Vec<_>>();
-        assert_eq!(values((-0.6, 64.3), 8.0), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
-        assert_eq!(values((-1.0, 103.0), 6.0), [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]);
+        let values = |bounds, count| {
+            marks(bounds, count)
+                .into_iter()
+                .map(|m| m.value)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            values((-0.6, 64.3), 8.0),
+            [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
+        );
+        assert_eq!(
+            values((-1.0, 103.0), 6.0),
+            [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
+        );
         let text = |value, step_size| mark_text(GridMark { value, step_size });
         assert_eq!(
-            [text(0.5, 0.5), text(1.0, 0.5), text(40.0, 20.0), text(0.02, 0.01)],
+            [
+                text(0.5, 0.5),
+                text(1.0, 0.5),
+                text(40.0, 20.0),
+                text(0.02, 0.01)
+            ],
             ["0.5", "1.0", "40", "0.02"]
         );
         assert!(values((0.0, 0.0), 5.0).is_empty() && values((0.0, f64::NAN), 5.0).is_empty());

@@ -23,11 +23,20 @@ pub fn progress(ui: &mut Ui, done: Option<f32>, size: egui::Vec2, text: &str) ->
         ui.ctx().request_repaint_after(STEP);
     }
     let palette = theme::palette(ui);
-    let (rounding, painter) = (3.0, ui.painter().with_clip_rect(rect.intersect(ui.clip_rect())));
+    let (rounding, painter) = (
+        3.0,
+        ui.painter().with_clip_rect(rect.intersect(ui.clip_rect())),
+    );
     painter.rect_filled(rect, rounding, palette.field);
     painter.rect_filled(filled(rect, done, time), rounding, palette.selected);
     let font = FontId::proportional(11.0);
-    painter.text(rect.left_center() + vec2(6.0, 0.0), Align2::LEFT_CENTER, text, font, palette.text);
+    painter.text(
+        rect.left_center() + vec2(6.0, 0.0),
+        Align2::LEFT_CENTER,
+        text,
+        font,
+        palette.text,
+    );
     response
 }
 
@@ -55,11 +64,23 @@ mod tests {
         let bar = Rect::from_min_max(pos2(10.0, 5.0), pos2(210.0, 23.0));
         for (done, right) in [(0.0, 10.0), (0.25, 60.0), (1.0, 210.0), (7.0, 210.0)] {
             let filled = filled(bar, Some(done), 0.0);
-            assert_eq!((filled.x_range().min, filled.x_range().max), (10.0, right), "{done}");
+            assert_eq!(
+                (filled.x_range().min, filled.x_range().max),
+                (10.0, right),
+                "{done}"
+            );
             assert_eq!(filled.y_range(), bar.y_range());
         }
-        let ends: Vec<f32> = (0..48).map(|n| filled(bar, None, f64::from(n) * 0.1501).right()).collect();
-        assert!(ends.iter().all(|end| (60.0..=210.0).contains(end)), "{ends:?}");
-        assert!(ends.contains(&60.0) && ends.contains(&210.0), "it goes to both ends: {ends:?}");
+        let ends: Vec<f32> = (0..48)
+            .map(|n| filled(bar, None, f64::from(n) * 0.1501).right())
+            .collect();
+        assert!(
+            ends.iter().all(|end| (60.0..=210.0).contains(end)),
+            "{ends:?}"
+        );
+        assert!(
+            ends.contains(&60.0) && ends.contains(&210.0),
+            "it goes to both ends: {ends:?}"
+        );
     }
 }

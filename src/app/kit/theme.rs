@@ -4,8 +4,8 @@
 use analysis::second_check::Level;
 use case::{DoseStatus, Rgb};
 use egui::{
-    Color32, CornerRadius, FontFamily, FontId, Frame, Margin, Rect, Stroke, StrokeKind, TextStyle, Ui,
-    Visuals, vec2,
+    Color32, CornerRadius, FontFamily, FontId, Frame, Margin, Rect, Stroke, StrokeKind, TextStyle,
+    Ui, Visuals, vec2,
 };
 use files::ThemeChoice;
 use input::code_of;
@@ -58,7 +58,10 @@ const DARK: Palette = Palette {
     raised: Color32::from_rgb(38, 42, 48),
     hovered: Color32::from_rgb(50, 56, 64),
     line: Color32::from_rgb(50, 55, 62),
-    outlines: [Color32::from_rgb(56, 62, 70), Color32::from_rgb(90, 100, 112)],
+    outlines: [
+        Color32::from_rgb(56, 62, 70),
+        Color32::from_rgb(90, 100, 112),
+    ],
     text: Color32::from_rgb(222, 226, 230),
     weak: Color32::from_rgb(150, 158, 168),
     selected: Color32::from_rgb(38, 79, 120),
@@ -80,7 +83,10 @@ const LIGHT: Palette = Palette {
     raised: Color32::from_rgb(228, 225, 218),
     hovered: Color32::from_rgb(217, 214, 206),
     line: Color32::from_rgb(203, 199, 190),
-    outlines: [Color32::from_rgb(190, 186, 177), Color32::from_rgb(140, 136, 128)],
+    outlines: [
+        Color32::from_rgb(190, 186, 177),
+        Color32::from_rgb(140, 136, 128),
+    ],
     text: Color32::from_rgb(33, 36, 41),
     weak: Color32::from_rgb(84, 89, 96),
     selected: Color32::from_rgb(190, 213, 238),
@@ -125,7 +131,10 @@ pub fn plate<R>(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> R) -> R {
     if ui.visuals().dark_mode {
         return add(ui);
     }
-    let frame = Frame::new().fill(IMAGE.panel).corner_radius(4).inner_margin(Margin::same(4));
+    let frame = Frame::new()
+        .fill(IMAGE.panel)
+        .corner_radius(4)
+        .inner_margin(Margin::same(4));
     frame
         .show(ui, |ui| {
             dark_style(ui);
@@ -139,7 +148,8 @@ pub fn swatch(ui: &Ui, rect: Rect, rgb: Rgb) {
     ui.painter().rect_filled(rect, 2.0, colour(rgb));
     if !ui.visuals().dark_mode {
         let stroke = Stroke::new(1.0, palette(ui).outlines[1]);
-        ui.painter().rect_stroke(rect, 2.0, stroke, StrokeKind::Inside);
+        ui.painter()
+            .rect_stroke(rect, 2.0, stroke, StrokeKind::Inside);
     }
 }
 
@@ -148,11 +158,23 @@ pub fn apply(ctx: &egui::Context) {
     choose(ctx, ThemeChoice::Dark);
     ctx.all_styles_mut(|style| {
         style.text_styles = [
-            (TextStyle::Heading, FontId::new(15.0, FontFamily::Proportional)),
+            (
+                TextStyle::Heading,
+                FontId::new(15.0, FontFamily::Proportional),
+            ),
             (TextStyle::Body, FontId::new(13.0, FontFamily::Proportional)),
-            (TextStyle::Button, FontId::new(13.0, FontFamily::Proportional)),
-            (TextStyle::Small, FontId::new(11.0, FontFamily::Proportional)),
-            (TextStyle::Monospace, FontId::new(12.0, FontFamily::Monospace)),
+            (
+                TextStyle::Button,
+                FontId::new(13.0, FontFamily::Proportional),
+            ),
+            (
+                TextStyle::Small,
+                FontId::new(11.0, FontFamily::Proportional),
+            ),
+            (
+                TextStyle::Monospace,
+                FontId::new(12.0, FontFamily::Monospace),
+            ),
         ]
         .into();
         style.spacing.item_spacing = vec2(6.0, 5.0);
@@ -255,12 +277,16 @@ fn visuals(mut v: Visuals, p: &Palette) -> Visuals {
 
 /// A side panel's frame.
 pub fn panel_frame(ui: &Ui) -> Frame {
-    Frame::new().fill(palette(ui).panel).inner_margin(Margin::symmetric(8, 6))
+    Frame::new()
+        .fill(palette(ui).panel)
+        .inner_margin(Margin::symmetric(8, 6))
 }
 
 /// A bar's frame (toolbar, status line).
 pub fn bar_frame(ui: &Ui) -> Frame {
-    Frame::new().fill(palette(ui).panel).inner_margin(Margin::symmetric(8, 4))
+    Frame::new()
+        .fill(palette(ui).panel)
+        .inner_margin(Margin::symmetric(8, 4))
 }
 
 /// A colour of the case as a screen colour.
@@ -284,7 +310,11 @@ impl Palette {
 
     /// Colour of a number read from a dose: warned of where the dose is not that of the case as it is.
     pub fn doubtful(&self, status: DoseStatus, sure: Color32) -> Color32 {
-        if is_doubtful(status) { self.status(status) } else { sure }
+        if is_doubtful(status) {
+            self.status(status)
+        } else {
+            sure
+        }
     }
 
     /// Colour of a verdict by tolerance and action level; without a verdict that of any text: nothing was missed.
@@ -306,7 +336,11 @@ impl Palette {
 
     /// A colour of a map as text on a panel: lighter in the dark theme, darker in the light one.
     pub fn legible(&self, colour: Color32) -> Color32 {
-        let (towards, share) = if *self == DARK { (Color32::WHITE, 0.25) } else { (Color32::BLACK, 0.35) };
+        let (towards, share) = if *self == DARK {
+            (Color32::WHITE, 0.25)
+        } else {
+            (Color32::BLACK, 0.35)
+        };
         colour.lerp_to_gamma(towards, share)
     }
 
@@ -328,7 +362,11 @@ mod tests {
     fn luminance(c: Color32) -> f64 {
         let l = [c.r(), c.g(), c.b()].map(|v| {
             let v = f64::from(v) / 255.0;
-            if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+            if v <= 0.04045 {
+                v / 12.92
+            } else {
+                ((v + 0.055) / 1.055).powf(2.4)
+            }
         });
         0.2126 * l[0] + 0.7152 * l[1] + 0.0722 * l[2]
     }

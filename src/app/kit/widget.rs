@@ -7,8 +7,9 @@ use analysis::decimals;
 use case::DoseStatus;
 use egui::containers::menu::{MenuButton, MenuConfig};
 use egui::{
-    Align, Align2, Color32, DragValue, FontId, Layout, PopupCloseBehavior, Rect, Response, RichText, Role,
-    Sense, TextFormat, TextStyle, TextWrapMode, Ui, UiBuilder, WidgetInfo, WidgetText, pos2, vec2,
+    Align, Align2, Color32, DragValue, FontId, Layout, PopupCloseBehavior, Rect, Response,
+    RichText, Role, Sense, TextFormat, TextStyle, TextWrapMode, Ui, UiBuilder, WidgetInfo,
+    WidgetText, pos2, vec2,
 };
 use geometry::wrapped_deg;
 use std::cell::Cell;
@@ -24,9 +25,18 @@ const ANGLE_WIDTH: f32 = 76.0;
 pub fn section(ui: &mut Ui, title: &str) {
     ui.add_space(6.0);
     ui.horizontal(|ui| {
-        ui.label(egui::RichText::new(title).strong().size(12.0).color(theme::palette(ui).weak));
+        ui.label(
+            egui::RichText::new(title)
+                .strong()
+                .size(12.0)
+                .color(theme::palette(ui).weak),
+        );
         let rect = ui.available_rect_before_wrap();
-        ui.painter().hline(rect.x_range(), rect.center().y, egui::Stroke::new(1.0, theme::palette(ui).line));
+        ui.painter().hline(
+            rect.x_range(),
+            rect.center().y,
+            egui::Stroke::new(1.0, theme::palette(ui).line),
+        );
     });
     ui.add_space(1.0);
 }
@@ -39,13 +49,17 @@ pub fn lasting_menu<R>(
     content: impl FnOnce(&mut Ui) -> R,
 ) -> (Response, Option<R>) {
     let config = MenuConfig::new().close_behavior(PopupCloseBehavior::CloseOnClickOutside);
-    let (button, inner) = MenuButton::from_button(button).config(config).ui(ui, content);
+    let (button, inner) = MenuButton::from_button(button)
+        .config(config)
+        .ui(ui, content);
     (button, inner.map(|i| i.inner))
 }
 
 /// A menu whose button is as high as a small button.
 pub fn small_menu(ui: &mut Ui, name: &str, content: impl FnOnce(&mut Ui)) -> Response {
-    MenuButton::from_button(egui::Button::new(name).small()).ui(ui, content).0
+    MenuButton::from_button(egui::Button::new(name).small())
+        .ui(ui, content)
+        .0
 }
 
 /// Lays content out in the panel's width: longer content is cut at its edge and never widens the panel, which would
@@ -80,7 +94,13 @@ pub fn whole(ui: &mut Ui, text: impl Into<RichText>) -> Response {
         true => (Align2::LEFT_CENTER, rect.left_center()),
         false => (Align2::RIGHT_CENTER, rect.right_center()),
     };
-    ui.painter().text(at, align, "…", TextStyle::Body.resolve(ui.style()), theme::palette(ui).weak);
+    ui.painter().text(
+        at,
+        align,
+        "…",
+        TextStyle::Body.resolve(ui.style()),
+        theme::palette(ui).weak,
+    );
     response.widget_info(|| WidgetInfo::labeled(Role::Label, true, text.text()));
     response
 }
@@ -103,7 +123,11 @@ pub fn number<'a>(name: &'a str, value: &'a mut f64, unit: &'a str) -> Number<'a
         value,
         name,
         unit,
-        scale: NumberScale { speed: 0.5, decimals: 1, range: f64::MIN..=f64::MAX },
+        scale: NumberScale {
+            speed: 0.5,
+            decimals: 1,
+            range: f64::MIN..=f64::MAX,
+        },
         is_periodic: false,
         is_in_a_row: false,
     }
@@ -112,7 +136,10 @@ pub fn number<'a>(name: &'a str, value: &'a mut f64, unit: &'a str) -> Number<'a
 /// A machine angle in degrees. A drag continues past a full turn; typed values are at most a turn either way, and a
 /// message explains if the field then shows another number.
 pub fn angle<'a>(name: &'a str, value: &'a mut f64) -> Number<'a> {
-    Number { is_periodic: true, ..number(name, value, "°").speed(1.0) }
+    Number {
+        is_periodic: true,
+        ..number(name, value, "°").speed(1.0)
+    }
 }
 
 impl Number<'_> {
@@ -158,11 +185,19 @@ impl Number<'_> {
 
     fn show_here(self, ui: &mut Ui) -> Response {
         let said = Cell::new(None);
-        let range = if self.is_periodic { -360.0..=360.0 } else { self.scale.range.clone() };
+        let range = if self.is_periodic {
+            -360.0..=360.0
+        } else {
+            self.scale.range.clone()
+        };
         let is_periodic = self.is_periodic;
         let colours = theme::palette(ui);
         let within = |text: &str| {
-            let text = text.trim().trim_end_matches('°').trim_end().replace('\u{2212}', "-");
+            let text = text
+                .trim()
+                .trim_end_matches('°')
+                .trim_end()
+                .replace('\u{2212}', "-");
             let value: f64 = text.parse().ok()?;
             if !range.contains(&value) {
                 said.set(Some((colours.error, refused(value, &range))));
@@ -219,7 +254,10 @@ fn refusals() -> egui::Id {
 /// Shows number fields and says whether one of them refuses what was typed last: a button beside it must not act on the
 /// number of before.
 pub fn refuses(ui: &mut Ui, add: impl FnOnce(&mut Ui)) -> bool {
-    let count = |ui: &Ui| ui.data(|d| d.get_temp::<u64>(refusals())).unwrap_or_default();
+    let count = |ui: &Ui| {
+        ui.data(|d| d.get_temp::<u64>(refusals()))
+            .unwrap_or_default()
+    };
     let before = count(ui);
     add(ui);
     count(ui) != before
@@ -247,7 +285,13 @@ pub struct Row<'a> {
 
 /// A line of the tree: a name, and a detail at its right edge.
 pub fn row<'a>(name: &'a str, detail: &'a str, selected: bool) -> Row<'a> {
-    Row { name, detail, selected, indent: 0.0, weak: false }
+    Row {
+        name,
+        detail,
+        selected,
+        indent: 0.0,
+        weak: false,
+    }
 }
 
 impl Row<'_> {
@@ -281,11 +325,13 @@ impl Row<'_> {
         ui.painter().rect_filled(rect, 3.0, fill);
         if response.has_focus() {
             let stroke = egui::Stroke::new(1.0, theme::palette(ui).accent);
-            ui.painter().rect_stroke(rect, 3.0, stroke, egui::StrokeKind::Inside);
+            ui.painter()
+                .rect_stroke(rect, 3.0, stroke, egui::StrokeKind::Inside);
         }
         let left = rect.left() + 4.0 + self.indent;
         if lead_width > 0.0 {
-            let lead_rect = Rect::from_min_size(pos2(left, rect.top()), vec2(lead_width, rect.height()));
+            let lead_rect =
+                Rect::from_min_size(pos2(left, rect.top()), vec2(lead_width, rect.height()));
             let layout = Layout::left_to_right(Align::Center);
             ui.scope_builder(UiBuilder::new().max_rect(lead_rect).layout(layout), |ui| {
                 ui.spacing_mut().item_spacing.x = 4.0;
@@ -293,11 +339,21 @@ impl Row<'_> {
             });
         }
         let small = TextStyle::Small.resolve(ui.style());
-        let strong = if self.selected { theme::palette(ui).selected_weak } else { theme::palette(ui).weak };
+        let strong = if self.selected {
+            theme::palette(ui).selected_weak
+        } else {
+            theme::palette(ui).weak
+        };
         let right = pos2(rect.right() - 5.0, rect.center().y);
-        let taken = ui.painter().text(right, Align2::RIGHT_CENTER, self.detail, small, strong);
+        let taken = ui
+            .painter()
+            .text(right, Align2::RIGHT_CENTER, self.detail, small, strong);
         let from = left + lead_width + if lead_width > 0.0 { 4.0 } else { 0.0 };
-        let colour = if self.weak { theme::palette(ui).weak } else { theme::palette(ui).text };
+        let colour = if self.weak {
+            theme::palette(ui).weak
+        } else {
+            theme::palette(ui).text
+        };
         let clipped = elided(ui, self.name, taken.left() - 6.0 - from, colour);
         let at = pos2(from, rect.center().y - 0.5 * clipped.size().y);
         ui.painter().galley(at, clipped, colour);
@@ -322,13 +378,22 @@ pub fn status_with_caveats(
 ) -> Response {
     let response = status_chip(ui, status);
     if !remarks.is_empty() {
-        let text = format!("{} remark{}", remarks.len(), if remarks.len() == 1 { "" } else { "s" });
-        let text = egui::RichText::new(text).small().color(theme::palette(ui).warning);
+        let text = format!(
+            "{} remark{}",
+            remarks.len(),
+            if remarks.len() == 1 { "" } else { "s" }
+        );
+        let text = egui::RichText::new(text)
+            .small()
+            .color(theme::palette(ui).warning);
         ui.label(text).on_hover_text(remarks.join("\n"));
     }
     if !caveats.is_empty() {
-        let text = egui::RichText::new(caveats.join(", ")).small().color(theme::palette(ui).warning);
-        ui.add(egui::Label::new(text).truncate()).on_hover_text(caveats.join("\n"));
+        let text = egui::RichText::new(caveats.join(", "))
+            .small()
+            .color(theme::palette(ui).warning);
+        ui.add(egui::Label::new(text).truncate())
+            .on_hover_text(caveats.join("\n"));
     }
     response
 }
@@ -345,9 +410,17 @@ pub fn stated(
     let words = format!("{before}{words}");
     let mut job = egui::text::LayoutJob::default();
     let font = TextStyle::Body.resolve(ui.style());
-    let colour = if number.is_provisional() { theme::palette(ui).weak } else { theme::palette(ui).text };
+    let colour = if number.is_provisional() {
+        theme::palette(ui).weak
+    } else {
+        theme::palette(ui).text
+    };
     job.append(&words, 0.0, TextFormat::simple(font.clone(), colour));
-    job.append(&rest, 0.0, TextFormat::simple(font, theme::palette(ui).status(number.status)));
+    job.append(
+        &rest,
+        0.0,
+        TextFormat::simple(font, theme::palette(ui).status(number.status)),
+    );
     ui.label(job)
 }
 
@@ -355,7 +428,9 @@ pub fn stated(
 pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
     let colour = theme::palette(ui).status(status);
     let font = FontId::proportional(11.0);
-    let galley = ui.painter().layout_no_wrap(status.word().to_uppercase(), font, colour);
+    let galley = ui
+        .painter()
+        .layout_no_wrap(status.word().to_uppercase(), font, colour);
     let size = galley.size() + vec2(10.0, 4.0);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     ui.painter().rect(
@@ -365,8 +440,10 @@ pub fn status_chip(ui: &mut Ui, status: DoseStatus) -> Response {
         egui::Stroke::new(1.0, colour.gamma_multiply(0.7)),
         egui::StrokeKind::Inside,
     );
-    ui.painter().galley(rect.center() - 0.5 * galley.size(), galley, colour);
-    response.widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("Dose status {status}")));
+    ui.painter()
+        .galley(rect.center() - 0.5 * galley.size(), galley, colour);
+    response
+        .widget_info(|| WidgetInfo::labeled(Role::Label, true, format!("Dose status {status}")));
     response
 }
 
@@ -378,17 +455,24 @@ mod tests {
 
     /// Words painted in an area that scrolls sideways and shows so much of a row of figures.
     fn painted(width: f32) -> Vec<String> {
-        let harness = Harness::builder().with_size(vec2(400.0, 100.0)).build_ui(move |ui| {
-            ui.set_max_width(width);
-            egui::ScrollArea::horizontal().show(ui, |ui| {
-                ui.horizontal(|ui| ["54.18", "20.77", "33.57"].map(|figure| whole(ui, figure)));
+        let harness = Harness::builder()
+            .with_size(vec2(400.0, 100.0))
+            .build_ui(move |ui| {
+                ui.set_max_width(width);
+                egui::ScrollArea::horizontal().show(ui, |ui| {
+                    ui.horizontal(|ui| ["54.18", "20.77", "33.57"].map(|figure| whole(ui, figure)));
+                });
             });
-        });
         let words = |shape: &Shape| match shape {
             Shape::Text(text) => Some(text.galley.text().to_owned()),
             _ => None,
         };
-        harness.output().shapes.iter().filter_map(|clipped| words(&clipped.shape)).collect()
+        harness
+            .output()
+            .shapes
+            .iter()
+            .filter_map(|clipped| words(&clipped.shape))
+            .collect()
     }
 
     #[test]
@@ -398,7 +482,11 @@ mod tests {
         let mut seen_cut = 0;
         for width in 60..130 {
             let words = painted(width as f32);
-            let figures: Vec<&str> = words.iter().map(String::as_str).filter(|word| *word != "…").collect();
+            let figures: Vec<&str> = words
+                .iter()
+                .map(String::as_str)
+                .filter(|word| *word != "…")
+                .collect();
             assert!(all.starts_with(&figures), "{width}: {words:?}");
             seen_cut += usize::from(figures == two && words.len() == 3);
         }

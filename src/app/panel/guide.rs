@@ -6,15 +6,42 @@ use egui::{FontId, Label, RichText, TextFormat, TextStyle, Ui};
 
 /// Title and text of each page.
 pub const PAGES: [(&str, &str); 10] = [
-    ("Opening and saving", include_str!("../../../assets/guide/open.md")),
-    ("Beams and dose", include_str!("../../../assets/guide/beams.md")),
-    ("Contours and densities", include_str!("../../../assets/guide/structures.md")),
-    ("DVHs and goals", include_str!("../../../assets/guide/goals.md")),
-    ("Optimising", include_str!("../../../assets/guide/optimise.md")),
-    ("Comparing", include_str!("../../../assets/guide/compare.md")),
-    ("Registration", include_str!("../../../assets/guide/register.md")),
-    ("Commissioning", include_str!("../../../assets/guide/machine.md")),
-    ("Command line", include_str!("../../../assets/guide/command-line.md")),
+    (
+        "Opening and saving",
+        include_str!("../../../assets/guide/open.md"),
+    ),
+    (
+        "Beams and dose",
+        include_str!("../../../assets/guide/beams.md"),
+    ),
+    (
+        "Contours and densities",
+        include_str!("../../../assets/guide/structures.md"),
+    ),
+    (
+        "DVHs and goals",
+        include_str!("../../../assets/guide/goals.md"),
+    ),
+    (
+        "Optimising",
+        include_str!("../../../assets/guide/optimise.md"),
+    ),
+    (
+        "Comparing",
+        include_str!("../../../assets/guide/compare.md"),
+    ),
+    (
+        "Registration",
+        include_str!("../../../assets/guide/register.md"),
+    ),
+    (
+        "Commissioning",
+        include_str!("../../../assets/guide/machine.md"),
+    ),
+    (
+        "Command line",
+        include_str!("../../../assets/guide/command-line.md"),
+    ),
     ("Python", include_str!("../../../assets/guide/python.md")),
 ];
 
@@ -31,7 +58,9 @@ enum Block<'a> {
 
 fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
-    let mut lines = page.lines().filter(|l| !l.is_empty() && !l.starts_with("# ") && !l.starts_with("!["));
+    let mut lines = page
+        .lines()
+        .filter(|l| !l.is_empty() && !l.starts_with("# ") && !l.starts_with("!["));
     let mut next = lines.next();
     while let Some(line) = next {
         next = lines.next();
@@ -70,7 +99,15 @@ pub fn inline(ui: &Ui, text: &str) -> LayoutJob {
         } else {
             (FontId::proportional(13.0), theme::palette(ui).text)
         };
-        job.append(part, 0.0, TextFormat { font_id, color, ..Default::default() });
+        job.append(
+            part,
+            0.0,
+            TextFormat {
+                font_id,
+                color,
+                ..Default::default()
+            },
+        );
     }
     job
 }
@@ -97,17 +134,18 @@ pub fn show(ui: &mut Ui, page: &str) {
                 ui.add(Label::new(RichText::new(lines.join("\n")).monospace()).wrap());
             }
             Block::Table(rows) => {
-                egui::Grid::new(("guide", n)).num_columns(2).spacing([18.0, 3.0]).max_col_width(330.0).show(
-                    ui,
-                    |ui| {
+                egui::Grid::new(("guide", n))
+                    .num_columns(2)
+                    .spacing([18.0, 3.0])
+                    .max_col_width(330.0)
+                    .show(ui, |ui| {
                         for row in rows {
                             for cell in row {
                                 ui.add(Label::new(inline(ui, cell)).wrap());
                             }
                             ui.end_row();
                         }
-                    },
-                );
+                    });
             }
         }
     }
@@ -144,7 +182,9 @@ mod tests {
                 for text in texts {
                     assert_eq!(text.matches('`').count() % 2, 0, "{title}: {text}");
                     assert!(
-                        !text.contains("**") && !text.contains("](") && !text.starts_with(['#', '|']),
+                        !text.contains("**")
+                            && !text.contains("](")
+                            && !text.starts_with(['#', '|']),
                         "{title}: {text}"
                     );
                 }

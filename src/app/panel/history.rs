@@ -46,8 +46,11 @@ fn list(ui: &mut Ui, names: &[&str], done: usize, commands: &mut Commands) {
             let name = step.checked_sub(1).map_or("As opened", |n| names[n]);
             let text = RichText::new(format!("{step}  {name}"));
             let text = if step > done { text.weak() } else { text };
-            let row = Button::selectable(step == done, text).min_size(egui::vec2(ui.available_width(), 0.0));
-            let row = ui.add(row.truncate()).accessible_name(format!("Step {step}: {name}"));
+            let row = Button::selectable(step == done, text)
+                .min_size(egui::vec2(ui.available_width(), 0.0));
+            let row = ui
+                .add(row.truncate())
+                .accessible_name(format!("Step {step}: {name}"));
             if step == done {
                 row.scroll_to_me(None);
             }

@@ -7,14 +7,16 @@ use egui::Ui;
 
 /// Shows the inspector of the selection.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    egui::ScrollArea::vertical().auto_shrink(false).show(ui, |ui| match state.selection {
-        Selection::Nothing => {
-            ui.weak("Select a series, structure, plan, beam or dose on the left.");
-        }
-        Selection::Ct => ct::panel::show(ui, state, commands),
-        Selection::Plan => plan::panel::show(ui, state, commands),
-        Selection::Beam(_) => beam::panel::show(ui, state, commands),
-        Selection::Structure(_) => structures::panel::show(ui, state, commands),
-        Selection::DoseDisplay => dose::panel::show(ui, state, commands),
-    });
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .show(ui, |ui| match state.selection {
+            Selection::Nothing => {
+                ui.weak("Select a series, structure, plan, beam or dose on the left.");
+            }
+            Selection::Ct => ct::panel::show(ui, state, commands),
+            Selection::Plan => plan::panel::show(ui, state, commands),
+            Selection::Beam(_) => beam::panel::show(ui, state, commands),
+            Selection::Structure(_) => structures::panel::show(ui, state, commands),
+            Selection::DoseDisplay => dose::panel::show(ui, state, commands),
+        });
 }

@@ -11,7 +11,8 @@ use std::time::SystemTime;
 /// The button of the bar with the log under it.
 pub fn menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let menu = ui.menu_button("Log", |ui| list(ui, state, commands));
-    menu.response.on_hover_text("All messages of this window, also those dismissed");
+    menu.response
+        .on_hover_text("All messages of this window, also those dismissed");
 }
 
 fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -33,27 +34,43 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     if ui.small_button("Copy the log").clicked() {
         let line = |l: &LogLine| format!("{}  {}  {}", clock(l.time, now), heading(l), words(l));
-        ui.ctx().copy_text(state.notices.log().map(line).collect::<Vec<_>>().join("\n"));
-        commands.push(Command::Notice(NoticeKind::Success, "The log is on the clipboard.".to_owned()));
+        ui.ctx()
+            .copy_text(state.notices.log().map(line).collect::<Vec<_>>().join("\n"));
+        commands.push(Command::Notice(
+            NoticeKind::Success,
+            "The log is on the clipboard.".to_owned(),
+        ));
         ui.close();
     }
 }
 
 /// The case that a message belongs to.
 fn heading(line: &LogLine) -> &str {
-    if line.case.is_empty() { "Before a case" } else { &line.case }
+    if line.case.is_empty() {
+        "Before a case"
+    } else {
+        &line.case
+    }
 }
 
 /// `Warning: no such file (3 times)`.
 fn words(line: &LogLine) -> String {
-    let times = if line.times > 1 { format!(" ({} times)", line.times) } else { String::new() };
+    let times = if line.times > 1 {
+        format!(" ({} times)", line.times)
+    } else {
+        String::new()
+    };
     format!("{}: {}{times}", line.kind.name(), line.text)
 }
 
 /// Local time of day, after the date where that is another than `now`'s.
 fn clock(time: SystemTime, now: SystemTime) -> String {
     let [time, now] = [time, now].map(DateTime::<Local>::from);
-    let format = if time.date_naive() == now.date_naive() { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
+    let format = if time.date_naive() == now.date_naive() {
+        "%H:%M:%S"
+    } else {
+        "%Y-%m-%d %H:%M:%S"
+    };
     time.format(format).to_string()
 }
 

@@ -6,9 +6,14 @@ use egui::Ui;
 
 pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let case = state.case();
-    let Some(structure) = state.removal.and_then(|n| case.structures.by_number(n)) else { return };
+    let Some(structure) = state.removal.and_then(|n| case.structures.by_number(n)) else {
+        return;
+    };
     let plans = case.plans_normalised_to(structure.number);
-    let names: Vec<&str> = plans.iter().filter_map(|n| Some(case.plans.get(*n)?.name.as_str())).collect();
+    let names: Vec<&str> = plans
+        .iter()
+        .filter_map(|n| Some(case.plans.get(*n)?.name.as_str()))
+        .collect();
     let modal = egui::Modal::new(egui::Id::unique("removal")).show(ctx, |ui: &mut Ui| {
         ui.set_width(380.0);
         ui.heading(format!("Delete {}?", structure.name));

@@ -35,7 +35,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.weak("mm");
         }
         let [of_pair, of_dose] = ROOM_FOR_VOXEL;
-        let needed = if state.workspace == Workspace::Compare { of_pair } else { of_dose };
+        let needed = if state.workspace == Workspace::Compare {
+            of_pair
+        } else {
+            of_dose
+        };
         let roomy = ui.available_width() > needed;
         if let Some(ct) = case.ct.as_ref().filter(|_| roomy) {
             ui.separator();
@@ -48,7 +52,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     }
                     ui.separator();
                     digits(ui, 62.0, format!("{hu:.0} HU"));
-                    digits(ui, 74.0, format!("{:.3} g/cm³", state.results.density_g_cm3(hu)));
+                    digits(
+                        ui,
+                        74.0,
+                        format!("{:.3} g/cm³", state.results.density_g_cm3(hu)),
+                    );
                 }
                 None => {
                     ui.weak("outside the CT");
@@ -99,16 +107,29 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The button that goes on with what the user has cancelled.
 fn again(ui: &mut Ui, commands: &mut Commands) {
-    let again = ui.small_button("Compute again").on_hover_text("What was cancelled or ended by hand");
-    if again.accessible_name("Go on with what was cancelled").clicked() {
+    let again = ui
+        .small_button("Compute again")
+        .on_hover_text("What was cancelled or ended by hand");
+    if again
+        .accessible_name("Go on with what was cancelled")
+        .clicked()
+    {
         commands.push(Command::Recompute);
     }
 }
 
 /// `Monte Carlo ± 1.7 % so far, 12.3 million histories`.
 fn run_words(certainty: &Certainty, status: DoseStatus) -> String {
-    let so_far = if status == DoseStatus::Preview { " so far" } else { "" };
-    format!("Monte Carlo {}{so_far}, {}", certainty.percent_words(), certainty.histories_words())
+    let so_far = if status == DoseStatus::Preview {
+        " so far"
+    } else {
+        ""
+    };
+    format!(
+        "Monte Carlo {}{so_far}, {}",
+        certainty.percent_words(),
+        certainty.histories_words()
+    )
 }
 
 /// A, B, their difference and gamma at a position.
@@ -118,7 +139,11 @@ fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f
         let dose = state.results.side(side)?;
         ui.separator();
         ui.weak(side.name());
-        let value = dose.gy.trilinear(at_mm).filter(|gy| gy.is_finite()).map(f64::from);
+        let value = dose
+            .gy
+            .trilinear(at_mm)
+            .filter(|gy| gy.is_finite())
+            .map(f64::from);
         match value {
             Some(gy) => {
                 digits(ui, 66.0, format!("{gy:.3} Gy"));
@@ -141,14 +166,26 @@ fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f
         if d.unit != DifferenceUnit::Gy
             && let Some(value) = d.value(a, b, reference.map(|(gy, _)| gy))
         {
-            let of = if d.unit == DifferenceUnit::Percent { "%" } else { "% of A" };
+            let of = if d.unit == DifferenceUnit::Percent {
+                "%"
+            } else {
+                "% of A"
+            };
             digits(ui, 72.0, format!("{value:+.1} {of}"));
         }
         if let Some((result, _, standing)) = state.results.gamma() {
             ui.separator();
             ui.weak("Gamma");
-            let gamma = result.maps.first().and_then(|m| m.gamma.nearest(at_mm)).filter(|g| !g.is_nan());
-            let stale = if standing == Standing::Stale { " (stale)" } else { "" };
+            let gamma = result
+                .maps
+                .first()
+                .and_then(|m| m.gamma.nearest(at_mm))
+                .filter(|g| !g.is_nan());
+            let stale = if standing == Standing::Stale {
+                " (stale)"
+            } else {
+                ""
+            };
             let text = gamma.map_or("none".to_owned(), |g| format!("{g:.2}{stale}"));
             digits(ui, 64.0, text);
         }

@@ -55,14 +55,20 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
             }
             theme_menu(ui, state, commands);
             super::log::menu(ui, state, commands);
-            ui.colored_label(theme::palette(ui).warning, egui::RichText::new("Not for clinical use").small());
+            ui.colored_label(
+                theme::palette(ui).warning,
+                egui::RichText::new("Not for clinical use").small(),
+            );
             // Identity is never cut short for want of room: it has a line of its own then.
             let font = egui::TextStyle::Body.resolve(ui.style());
-            let galley = ui.painter().layout_no_wrap(shown.text().to_owned(), font, Color32::PLACEHOLDER);
+            let galley =
+                ui.painter()
+                    .layout_no_wrap(shown.text().to_owned(), font, Color32::PLACEHOLDER);
             has_room = galley.size().x + ROOM_AROUND_IDENTITY <= ui.available_width();
             if has_room && !who.is_empty() {
                 ui.separator();
-                ui.add(egui::Label::new(shown.clone()).truncate()).on_hover_text(&who);
+                ui.add(egui::Label::new(shown.clone()).truncate())
+                    .on_hover_text(&who);
             }
         });
     });
@@ -95,14 +101,18 @@ const ROOM_AROUND_IDENTITY: f32 = 24.0;
 fn theme_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let menu = ui.menu_button("Theme", |ui| {
         for choice in ThemeChoice::ALL {
-            if ui.add(Button::selectable(state.theme == choice, choice.name())).clicked() {
+            if ui
+                .add(Button::selectable(state.theme == choice, choice.name()))
+                .clicked()
+            {
                 commands.push(Command::Theme(choice));
                 ui.close();
             }
         }
     });
-    menu.response
-        .on_hover_text("Dark or light panels; images and plots are dark in both. Kept from run to run");
+    menu.response.on_hover_text(
+        "Dark or light panels; images and plots are dark in both. Kept from run to run",
+    );
 }
 
 fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Commands) {
@@ -117,7 +127,11 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
             commands.push(Command::Pick(FileAction::OpenFile));
             ui.close();
         }
-        if ui.button("Receive…").on_hover_text("DICOM objects from a PACS or planning system").clicked() {
+        if ui
+            .button("Receive…")
+            .on_hover_text("DICOM objects from a PACS or planning system")
+            .clicked()
+        {
             commands.push(Command::Network(NetworkAction::Open(true)));
             ui.close();
         }
@@ -145,7 +159,9 @@ fn open_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
         ui.separator();
         ui.weak("Folder, file or demo:NAME");
         ui.horizontal(|ui| {
-            let field = egui::TextEdit::singleline(&mut drafts.path).desired_width(220.0).hint_text("path");
+            let field = egui::TextEdit::singleline(&mut drafts.path)
+                .desired_width(220.0)
+                .hint_text("path");
             let response = ui.add(field).accessible_name("Path to open");
             if opens {
                 response.request_focus();
@@ -166,7 +182,9 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
     let (button, shown) = lasting_menu(ui, Button::new("Save"), |ui| {
         ui.set_min_width(300.0);
         ui.weak("Path, or empty to browse");
-        let field = egui::TextEdit::singleline(&mut drafts.save).desired_width(280.0).hint_text("plan.toml");
+        let field = egui::TextEdit::singleline(&mut drafts.save)
+            .desired_width(280.0)
+            .hint_text("plan.toml");
         let response = ui.add(field).accessible_name("File to save");
         if opens {
             response.request_focus();
@@ -193,7 +211,11 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
         if export(ui, state, typed, commands) {
             ui.close();
         }
-        if ui.button("Send…").on_hover_text("DICOM files to a PACS or planning system").clicked() {
+        if ui
+            .button("Send…")
+            .on_hover_text("DICOM files to a PACS or planning system")
+            .clicked()
+        {
             commands.push(Command::Network(NetworkAction::Open(true)));
             ui.close();
         }
@@ -243,7 +265,12 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
             "Dose of each beam",
             "All fractions of each beam by itself, of plans by collapsed cone",
         ),
-        (&mut choice.sixteen_bits, doses, "16-bit dose", "For systems that read no 32-bit doses"),
+        (
+            &mut choice.sixteen_bits,
+            doses,
+            "16-bit dose",
+            "For systems that read no 32-bit doses",
+        ),
         (
             &mut choice.registration,
             has,
@@ -265,7 +292,8 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
         ),
     ];
     for (on, enabled, name, hint) in lines {
-        ui.add_enabled(enabled, egui::Checkbox::new(on, name)).on_hover_text(hint);
+        ui.add_enabled(enabled, egui::Checkbox::new(on, name))
+            .on_hover_text(hint);
         if name == PLANS && *on {
             plans_to_export(ui, state, &mut left_out);
         }
@@ -276,7 +304,10 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
         commands.push(Command::ExportChoice(choice));
     }
     let hint = "What was not changed leaves as its own file, the rest as new objects of the same study. All files or none";
-    let asked = ui.add_enabled(leaves, Button::new("Export…")).on_hover_text(hint).clicked();
+    let asked = ui
+        .add_enabled(leaves, Button::new("Export…"))
+        .on_hover_text(hint)
+        .clicked();
     if asked {
         commands.push(typed.map_or(Command::Pick(FileAction::Export), Command::Export));
     }
@@ -296,19 +327,27 @@ fn plans_to_export(ui: &mut Ui, state: &State, left_out: &mut BTreeSet<usize>) {
         return;
     }
     ui.indent("plans to export", |ui| {
-        egui::ScrollArea::vertical().max_height(PLANS_HEIGHT).id_salt("plans to export").show(ui, |ui| {
-            for (index, plan) in plans.iter().enumerate() {
-                let mut leaves = !left_out.contains(&index);
-                let line = ui.checkbox(&mut leaves, &plan.name).on_hover_text(plan.approval_words());
-                if line.accessible_name(format!("Export plan {}", plan.name)).changed() {
-                    if leaves {
-                        left_out.remove(&index)
-                    } else {
-                        left_out.insert(index)
-                    };
+        egui::ScrollArea::vertical()
+            .max_height(PLANS_HEIGHT)
+            .id_salt("plans to export")
+            .show(ui, |ui| {
+                for (index, plan) in plans.iter().enumerate() {
+                    let mut leaves = !left_out.contains(&index);
+                    let line = ui
+                        .checkbox(&mut leaves, &plan.name)
+                        .on_hover_text(plan.approval_words());
+                    if line
+                        .accessible_name(format!("Export plan {}", plan.name))
+                        .changed()
+                    {
+                        if leaves {
+                            left_out.remove(&index)
+                        } else {
+                            left_out.insert(index)
+                        };
+                    }
                 }
-            }
-        });
+            });
     });
 }
 
@@ -317,17 +356,33 @@ fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if ui.available_width() > ROOM_FOR_PRESETS {
         presets(ui, state, commands);
     } else {
-        let now = WINDOW_PRESETS.iter().find(|(_, w)| *w == state.window).map_or("Window", |(name, _)| *name);
-        ui.menu_button(now, |ui| presets(ui, state, commands)).response.accessible_name("Window presets");
+        let now = WINDOW_PRESETS
+            .iter()
+            .find(|(_, w)| *w == state.window)
+            .map_or("Window", |(name, _)| *name);
+        ui.menu_button(now, |ui| presets(ui, state, commands))
+            .response
+            .accessible_name("Window presets");
     }
     let mut width = f64::from(state.window.width_hu);
     let mut level = f64::from(state.window.level_hu);
     ui.weak("W");
-    let w = number("Window width", &mut width, "").speed(4.0).decimals(0).range(1.0..=20_000.0).show(ui);
+    let w = number("Window width", &mut width, "")
+        .speed(4.0)
+        .decimals(0)
+        .range(1.0..=20_000.0)
+        .show(ui);
     ui.weak("L");
-    let l = number("Window level", &mut level, "").speed(4.0).decimals(0).range(-5000.0..=20_000.0).show(ui);
+    let l = number("Window level", &mut level, "")
+        .speed(4.0)
+        .decimals(0)
+        .range(-5000.0..=20_000.0)
+        .show(ui);
     if w.changed() || l.changed() {
-        commands.push(Command::Window(WindowLevel::new(width as f32, level as f32)));
+        commands.push(Command::Window(WindowLevel::new(
+            width as f32,
+            level as f32,
+        )));
     }
 }
 
@@ -337,7 +392,12 @@ const ROOM_FOR_PRESETS: f32 = 815.0;
 fn presets(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for (index, (name, window)) in WINDOW_PRESETS.into_iter().enumerate() {
         let button = Button::selectable(state.window == window, name);
-        let hint = format!("Width {} HU, level {} HU (key {})", window.width_hu, window.level_hu, index + 1);
+        let hint = format!(
+            "Width {} HU, level {} HU (key {})",
+            window.width_hu,
+            window.level_hu,
+            index + 1
+        );
         if ui.add(button).on_hover_text(hint).clicked() {
             commands.push(Command::Window(window));
         }

@@ -14,7 +14,9 @@ const MOST_LINES: usize = 4;
 
 /// Shows the question, if any.
 pub fn question(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(question) = state.question.as_ref().filter(|q| !q.saving) else { return };
+    let Some(question) = state.question.as_ref().filter(|q| !q.saving) else {
+        return;
+    };
     let name = state.origin.as_ref().map(|o| o.name()).unwrap_or_default();
     let known = state.origin.as_ref().is_some_and(|o| o.session.is_some());
     let (heading, without) = match &question.then {
@@ -27,8 +29,10 @@ pub fn question(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         ui.label(format!("What was made of {name} is not saved."));
         ui.add(
             egui::Label::new(
-                RichText::new("A session keeps plans, structures, the pose and how the case is looked at.")
-                    .weak(),
+                RichText::new(
+                    "A session keeps plans, structures, the pose and how the case is looked at.",
+                )
+                .weak(),
             )
             .wrap(),
         );
@@ -43,7 +47,10 @@ pub fn question(ctx: &egui::Context, state: &State, commands: &mut Commands) {
                 (ui.button(without), Reply::Discard),
                 (ui.button("Cancel"), Reply::Cancel),
             ];
-            replies.into_iter().find(|(button, _)| button.clicked()).map(|(_, reply)| reply)
+            replies
+                .into_iter()
+                .find(|(button, _)| button.clicked())
+                .map(|(_, reply)| reply)
         })
         .inner
     });
@@ -63,19 +70,34 @@ pub fn recoverable(ui: &mut Ui, state: &State, commands: &mut Commands) {
         .stroke(egui::Stroke::new(1.0, theme::palette(ui).warning))
         .corner_radius(4)
         .inner_margin(egui::Margin::symmetric(8, 6))
-        .outer_margin(egui::Margin { bottom: 4, ..egui::Margin::ZERO });
+        .outer_margin(egui::Margin {
+            bottom: 4,
+            ..egui::Margin::ZERO
+        });
     frame.show(ui, |ui| {
         ui.horizontal(|ui| {
-            ui.colored_label(theme::palette(ui).warning, RichText::new("Unsaved work").strong());
+            ui.colored_label(
+                theme::palette(ui).warning,
+                RichText::new("Unsaved work").strong(),
+            );
             ui.label("of a window that ended before it was saved.");
-            if ui.small_button("Later").on_hover_text("It is offered again at the next start").clicked() {
+            if ui
+                .small_button("Later")
+                .on_hover_text("It is offered again at the next start")
+                .clicked()
+            {
                 commands.push(Command::DismissRecoverable);
             }
         });
         for left in state.recoverable.iter().take(MOST_LINES) {
             line(ui, left, commands);
         }
-        if let Some(more) = state.recoverable.len().checked_sub(MOST_LINES).filter(|n| *n > 0) {
+        if let Some(more) = state
+            .recoverable
+            .len()
+            .checked_sub(MOST_LINES)
+            .filter(|n| *n > 0)
+        {
             ui.weak(format!("and {more} older"));
         }
     });
@@ -83,11 +105,21 @@ pub fn recoverable(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn line(ui: &mut Ui, left: &Recoverable, commands: &mut Commands) {
     ui.horizontal(|ui| {
-        let age = left.written.and_then(|at| at.elapsed().ok()).map(ago).unwrap_or_default();
+        let age = left
+            .written
+            .and_then(|at| at.elapsed().ok())
+            .map(ago)
+            .unwrap_or_default();
         match &left.case {
             Ok(word) => {
-                let name = word.parse().map_or_else(|_| word.clone(), |w: CaseWord| w.short());
-                if ui.button(format!("Recover {name}")).on_hover_text(word).clicked() {
+                let name = word
+                    .parse()
+                    .map_or_else(|_| word.clone(), |w: CaseWord| w.short());
+                if ui
+                    .button(format!("Recover {name}"))
+                    .on_hover_text(word)
+                    .clicked()
+                {
                     commands.push(Command::Recover(left.path.clone()));
                 }
                 ui.weak(age);
@@ -96,7 +128,10 @@ fn line(ui: &mut Ui, left: &Recoverable, commands: &mut Commands) {
                 let width = ui.available_width() - 80.0;
                 let text = format!("Cannot be read, {age}: {why}");
                 ui.allocate_ui(egui::vec2(width, 18.0), |ui| {
-                    ui.add(egui::Label::new(RichText::new(text).color(theme::palette(ui).error)).wrap());
+                    ui.add(
+                        egui::Label::new(RichText::new(text).color(theme::palette(ui).error))
+                            .wrap(),
+                    );
                 });
             }
         }
@@ -124,9 +159,12 @@ mod tests {
 
     #[test]
     fn ages_are_said_in_words() {
-        for (seconds, want) in
-            [(59, "just now"), (60, "1 minute ago"), (7200, "2 hours ago"), (86_400, "1 day ago")]
-        {
+        for (seconds, want) in [
+            (59, "just now"),
+            (60, "1 minute ago"),
+            (7200, "2 hours ago"),
+            (86_400, "1 day ago"),
+        ] {
             assert_eq!(ago(Duration::from_secs(seconds)), want);
         }
     }

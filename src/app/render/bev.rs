@@ -5,8 +5,10 @@ use super::pipeline::{self, Blocks, Layers};
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
 
-pub(super) const SOURCE: &str =
-    concat!(include_str!("../../../kernels/cover.wgsl"), include_str!("../../../kernels/bev.wgsl"));
+pub(super) const SOURCE: &str = concat!(
+    include_str!("../../../kernels/cover.wgsl"),
+    include_str!("../../../kernels/bev.wgsl")
+);
 
 /// The part of the isocentre plane that a beam's-eye view shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +71,10 @@ impl BevPipeline {
         if layers.is_empty() {
             return None;
         }
-        let uniforms: Vec<BevUniform> = layers.iter().map(|(_, layer)| uniform(frame, layer)).collect();
+        let uniforms: Vec<BevUniform> = layers
+            .iter()
+            .map(|(_, layer)| uniform(frame, layer))
+            .collect();
         let draw = |(n, (picture, _))| (self.blocks.offset(n), vec![picture]);
         Some(Layers {
             pipeline: self.pipeline.clone(),
@@ -88,13 +93,24 @@ fn uniform(frame: &BevFrame, layer: &Layer) -> BevUniform {
     let mut out = BevUniform::zeroed();
     out.corner = [u as f32, v as f32, 0.0, 0.0];
     out.step = [step, step, 0.0, 0.0];
-    out.shape = [frame.size_px[0], frame.size_px[1], 0.0, (1.0 / frame.mm_per_pixel) as f32];
+    out.shape = [
+        frame.size_px[0],
+        frame.size_px[1],
+        0.0,
+        (1.0 / frame.mm_per_pixel) as f32,
+    ];
     match *layer {
-        Layer::Radiograph { range_mm: [low, high], background: [r, g, b] } => {
+        Layer::Radiograph {
+            range_mm: [low, high],
+            background: [r, g, b],
+        } => {
             out.range = [low, 1.0 / (high - low).max(1.0), 0.0, 0.0];
             out.background = [r, g, b, 1.0];
         }
-        Layer::Silhouette { colour: [r, g, b], width_px } => {
+        Layer::Silhouette {
+            colour: [r, g, b],
+            width_px,
+        } => {
             out.colour = [r, g, b, 1.0];
             out.shape[2] = 0.5 * width_px;
         }

@@ -78,7 +78,13 @@ pub(super) struct Caster {
 
 impl Caster {
     pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue, layouts: &Layouts) -> Self {
-        let shader = RayShader::new(device, queue, "cast", SOURCE, wgpu::TextureFormat::Rgba16Float);
+        let shader = RayShader::new(
+            device,
+            queue,
+            "cast",
+            SOURCE,
+            wgpu::TextureFormat::Rgba16Float,
+        );
         Self {
             radiograph: shader.pipeline("radiograph", &layouts.smooth),
             silhouette: shader.pipeline("silhouette", &layouts.exact),
@@ -129,10 +135,23 @@ impl Caster {
         }
         let volume = textures.mask(mask)?;
         let uniform = CastUniform::of_mask(mask, &sheet(frame, fineness));
-        Some(self.cast(device, subject, &uniform, &volume, Some(Arc::clone(mask)), frame, fineness))
+        Some(self.cast(
+            device,
+            subject,
+            &uniform,
+            &volume,
+            Some(Arc::clone(mask)),
+            frame,
+            fineness,
+        ))
     }
 
-    fn kept(&mut self, subject: Subject, frame: &BeamFrame, fineness: Fineness) -> Option<wgpu::BindGroup> {
+    fn kept(
+        &mut self,
+        subject: Subject,
+        frame: &BeamFrame,
+        fineness: Fineness,
+    ) -> Option<wgpu::BindGroup> {
         self.clock += 1;
         let picture = self.pictures.get_mut(&subject)?;
         picture.last_used = self.clock;
@@ -154,19 +173,37 @@ impl Caster {
         fineness: Fineness,
     ) -> wgpu::BindGroup {
         // During a drag of the gantry the same texture is cast into again.
-        let former = self.pictures.remove(&subject).filter(|picture| picture.fineness == fineness);
+        let former = self
+            .pictures
+            .remove(&subject)
+            .filter(|picture| picture.fineness == fineness);
         let (target, picture) = match former {
             Some(Picture { target, group, .. }) => (target, group),
             None => self.new_target(device, fineness),
         };
-        let pipeline = if mask.is_some() { &self.silhouette } else { &self.radiograph };
+        let pipeline = if mask.is_some() {
+            &self.silhouette
+        } else {
+            &self.radiograph
+        };
         self.shader.cast(pipeline, uniform, volume, &target);
         self.casts += 1;
         let (group, last_used) = (picture.clone(), self.clock);
-        let kept = Picture { frame: *frame, fineness, target, group, _mask: mask, last_used };
+        let kept = Picture {
+            frame: *frame,
+            fineness,
+            target,
+            group,
+            _mask: mask,
+            last_used,
+        };
         self.pictures.insert(subject, kept);
         if self.pictures.len() > PICTURES_KEPT {
-            let oldest = self.pictures.iter().min_by_key(|(_, p)| p.last_used).map(|(s, _)| *s);
+            let oldest = self
+                .pictures
+                .iter()
+                .min_by_key(|(_, p)| p.last_used)
+                .map(|(s, _)| *s);
             oldest.and_then(|s| self.pictures.remove(&s));
         }
         picture

@@ -132,9 +132,17 @@ pub(super) struct ComparePipeline {
 }
 
 impl ComparePipeline {
-    pub(super) fn new(device: &wgpu::Device, target: wgpu::TextureFormat, layouts: &Layouts) -> Self {
+    pub(super) fn new(
+        device: &wgpu::Device,
+        target: wgpu::TextureFormat,
+        layouts: &Layouts,
+    ) -> Self {
         let blocks = Blocks::new(device);
-        let groups = [Some(blocks.layout()), Some(&layouts.smooth), Some(&layouts.three)];
+        let groups = [
+            Some(blocks.layout()),
+            Some(&layouts.smooth),
+            Some(&layouts.three),
+        ];
         let pipeline = pipeline::new(device, "compare", SOURCE, &groups, target.into());
         Self { pipeline, blocks }
     }
@@ -159,7 +167,12 @@ impl ComparePipeline {
     }
 }
 
-fn uniform_of(frame: &PlaneFrame, look: &CompareLook<'_>, has_ct: bool, there: [bool; 3]) -> CompareUniform {
+fn uniform_of(
+    frame: &PlaneFrame,
+    look: &CompareLook<'_>,
+    has_ct: bool,
+    there: [bool; 3],
+) -> CompareUniform {
     let mut u = CompareUniform::zeroed();
     let flag = |b: bool| f32::from(u8::from(b));
     let opaque = |c: [f32; 3]| [c[0], c[1], c[2], 1.0];
@@ -176,7 +189,12 @@ fn uniform_of(frame: &PlaneFrame, look: &CompareLook<'_>, has_ct: bool, there: [
         Blend::Gamma => (6.0, [0.0; 3]),
     };
     u.shape = [frame.size_px[0], frame.size_px[1], 0.0, show];
-    u.mixing = [mixing[0], mixing[1], mixing[2], flag(look.gamma_look.signed)];
+    u.mixing = [
+        mixing[0],
+        mixing[1],
+        mixing[2],
+        flag(look.gamma_look.signed),
+    ];
     let lines = match look.isolines {
         Isolines::Own if look.style.lines => 1.0,
         Isolines::Both if look.style.lines => 2.0,
@@ -196,7 +214,12 @@ fn uniform_of(frame: &PlaneFrame, look: &CompareLook<'_>, has_ct: bool, there: [
     u.shape[2] = count as f32;
     let d = &look.difference;
     u.difference = [d.unit as f32, d.dead_band, d.end.max(1e-9), d.opacity];
-    u.scale = [d.reference_gy.max(1e-20), d.local_from_gy, look.gamma_look.end, look.gamma_look.opacity];
+    u.scale = [
+        d.reference_gy.max(1e-20),
+        d.local_from_gy,
+        look.gamma_look.end,
+        look.gamma_look.opacity,
+    ];
     u.diverging = d.colours.map(opaque);
     u.gammas = look.gamma_look.colours.map(opaque);
     u.failing = opaque(look.gamma_look.failing);

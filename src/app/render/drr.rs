@@ -36,7 +36,11 @@ impl DrrView {
     /// Most texels along the longer side, and the step in mm; steps below half a voxel add no detail.
     fn spacing(&self, grid: &Grid) -> (usize, f64) {
         let [dx, dy] = grid.spacing_xy_mm();
-        let least_mm = grid.planes_mm().windows(2).map(|w| w[1] - w[0]).fold(dx.min(dy), f64::min);
+        let least_mm = grid
+            .planes_mm()
+            .windows(2)
+            .map(|w| w[1] - w[0])
+            .fold(dx.min(dy), f64::min);
         let (most, step_mm) = match self.fineness {
             Fineness::Coarse => (176, 4.0_f64),
             Fineness::Medium => (512, 1.5),
@@ -63,7 +67,10 @@ impl DrrView {
             first_mm: place(image.pixel_mm(middle, middle)),
             right_mm: back * image.column_step_mm() * k as f64,
             down_mm: back * image.row_step_mm() * k as f64,
-            texels: [image.columns().div_ceil(k) as u32, image.rows().div_ceil(k) as u32],
+            texels: [
+                image.columns().div_ceil(k) as u32,
+                image.rows().div_ceil(k) as u32,
+            ],
             step_mm: self.spacing(grid).1,
         }
     }
@@ -138,7 +145,15 @@ impl DrrCaster {
             let kind = if view.exact { Kind::Dose } else { Kind::Ct };
             let volume = textures.volume(attenuation, kind)?;
             let uniform = CastUniform::of_grid(attenuation.grid(), &view.sheet(attenuation.grid()));
-            self.cast(subject, id, attenuation.grid(), view, &uniform, &volume, None);
+            self.cast(
+                subject,
+                id,
+                attenuation.grid(),
+                view,
+                &uniform,
+                &volume,
+                None,
+            );
         }
         self.pictures.get(&subject)
     }
@@ -155,7 +170,15 @@ impl DrrCaster {
         if !self.keeps(subject, None, view) {
             let volume = textures.mask(mask)?;
             let uniform = CastUniform::of_mask(mask, &view.sheet(mask.grid()));
-            self.cast(subject, None, mask.grid(), view, &uniform, &volume, Some(Arc::clone(mask)));
+            self.cast(
+                subject,
+                None,
+                mask.grid(),
+                view,
+                &uniform,
+                &volume,
+                Some(Arc::clone(mask)),
+            );
         }
         self.pictures.get(&subject)
     }
@@ -169,14 +192,20 @@ impl DrrCaster {
     pub(super) fn begin_frame(&mut self, now: u64) {
         if now != self.frame {
             self.frame = now;
-            self.pictures.retain(|_, p| now.saturating_sub(p.last_frame) <= FRAMES_KEPT);
+            self.pictures
+                .retain(|_, p| now.saturating_sub(p.last_frame) <= FRAMES_KEPT);
         }
     }
 
     fn keeps(&mut self, subject: Subject, volume: Option<VolumeId>, view: &DrrView) -> bool {
-        let Some(picture) = self.pictures.get_mut(&subject) else { return false };
+        let Some(picture) = self.pictures.get_mut(&subject) else {
+            return false;
+        };
         picture.last_frame = self.frame;
-        let same = DrrView { fineness: view.fineness, ..picture.view } == *view;
+        let same = DrrView {
+            fineness: view.fineness,
+            ..picture.view
+        } == *view;
         picture.volume == volume && same && picture.view.fineness >= view.fineness
     }
 
@@ -197,8 +226,9 @@ impl DrrCaster {
         let [width, height] = view.sheet(grid).texels;
         // During a drag of the pose the same texture is reused.
         let old = self.pictures.remove(&subject);
-        let fits =
-            old.map(|p| p.target).filter(|t| [t.texture.width(), t.texture.height()] == [width, height]);
+        let fits = old
+            .map(|p| p.target)
+            .filter(|t| [t.texture.width(), t.texture.height()] == [width, height]);
         let target = fits.unwrap_or_else(|| self.shader.target([width, height]));
         let pipeline = match (&mask, view.exact) {
             (Some(_), _) => &self.silhouette,

@@ -39,7 +39,12 @@ impl GridUniform {
             origin: scaled(grid.local_from_patient(frame.top_left_mm)),
             right: scaled(grid.local_direction(frame.right_mm)),
             down: scaled(grid.local_direction(frame.down_mm)),
-            size: [nx as f32, ny as f32, nz as f32, grid.even_plane_spacing_mm().unwrap_or(0.0) as f32],
+            size: [
+                nx as f32,
+                ny as f32,
+                nz as f32,
+                grid.even_plane_spacing_mm().unwrap_or(0.0) as f32,
+            ],
             faces: [edges[0] as f32, edges[nz] as f32, 0.0, 0.0],
         }
     }
@@ -52,7 +57,11 @@ impl GridUniform {
         let [nx, ny, nz] = mask.size();
         let planes = &grid.planes_mm()[k..k + nz];
         // A single plane extends through its slab.
-        let even = if nz == 1 { Some(grid.plane_thickness_mm(k)) } else { grid.even_plane_spacing_mm() };
+        let even = if nz == 1 {
+            Some(grid.plane_thickness_mm(k))
+        } else {
+            grid.even_plane_spacing_mm()
+        };
         let mut u = Self::new(grid, frame);
         u.origin[0] -= i as f32;
         u.origin[1] -= j as f32;
@@ -68,7 +77,11 @@ pub(super) fn corners_mm(mask: &Mask) -> [DVec3; 8] {
     let (grid, offset, size) = (mask.grid(), mask.offset(), mask.size());
     std::array::from_fn(|corner| {
         let at = |a: usize| {
-            if corner >> a & 1 == 0 { offset[a] as f64 - 1.0 } else { (offset[a] + size[a]) as f64 }
+            if corner >> a & 1 == 0 {
+                offset[a] as f64 - 1.0
+            } else {
+                (offset[a] + size[a]) as f64
+            }
         };
         grid.patient_from_voxel(DVec3::new(at(0), at(1), at(2)))
     })
@@ -78,12 +91,19 @@ pub(super) fn corners_mm(mask: &Mask) -> [DVec3; 8] {
 /// does not meet it.
 pub(super) fn covered_px(mask: &Mask, frame: &PlaneFrame) -> Option<[f32; 4]> {
     let normal = frame.right_mm.cross(frame.down_mm).normalize_or_zero();
-    let (per_right, per_down) = (frame.right_mm.length_squared(), frame.down_mm.length_squared());
+    let (per_right, per_down) = (
+        frame.right_mm.length_squared(),
+        frame.down_mm.length_squared(),
+    );
     let mut low = DVec3::MAX;
     let mut high = DVec3::MIN;
     for corner_mm in corners_mm(mask) {
         let d = corner_mm - frame.top_left_mm;
-        let p = DVec3::new(d.dot(frame.right_mm) / per_right, d.dot(frame.down_mm) / per_down, d.dot(normal));
+        let p = DVec3::new(
+            d.dot(frame.right_mm) / per_right,
+            d.dot(frame.down_mm) / per_down,
+            d.dot(normal),
+        );
         low = low.min(p);
         high = high.max(p);
     }

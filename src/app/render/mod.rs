@@ -66,16 +66,24 @@ struct Parts {
 pub fn install(state: &RenderState) -> Gpu {
     let (device, queue) = (state.device.clone(), state.queue.clone());
     // wgpu panics on an uncaptured error by default; a driver error must not end the program.
-    device.on_uncaptured_error(Arc::new(|error| tracing::error!("graphics device: {error}")));
+    device.on_uncaptured_error(Arc::new(|error| {
+        tracing::error!("graphics device: {error}")
+    }));
     let layouts = textures::Layouts::new(&device);
     let slice = SlicePipeline::new(&device, state.target_format, &layouts);
     let compare = ComparePipeline::new(&device, state.target_format, &layouts);
     let outline = OutlinePipeline::new(&device, state.target_format, &layouts);
     let computes = device.limits().max_compute_workgroups_per_dimension > 0;
     let caster = computes.then(|| Caster::new(&device, &queue, &layouts));
-    let bev = caster.as_ref().map(|c| BevPipeline::new(&device, state.target_format, &c.picture_layout));
+    let bev = caster
+        .as_ref()
+        .map(|c| BevPipeline::new(&device, state.target_format, &c.picture_layout));
     let caster = caster.map(Mutex::new);
-    let radiograph = Mutex::new(RadiographPipeline::new(&device, &queue, state.target_format));
+    let radiograph = Mutex::new(RadiographPipeline::new(
+        &device,
+        &queue,
+        state.target_format,
+    ));
     let room = Mutex::new(RoomPipeline::new(&device, state.target_format));
     let drr = computes.then(|| Mutex::new(DrrCaster::new(&device, &queue, &layouts)));
     let textures = Mutex::new(Textures::new(device.clone(), queue.clone(), layouts));
@@ -106,7 +114,9 @@ pub fn setup() -> WgpuSetupCreateNew {
         let mut descriptor = base(adapter);
         let has = adapter.limits();
         let wants = &mut descriptor.required_limits;
-        wants.max_texture_dimension_2d = wants.max_texture_dimension_2d.min(has.max_texture_dimension_2d);
+        wants.max_texture_dimension_2d = wants
+            .max_texture_dimension_2d
+            .min(has.max_texture_dimension_2d);
         wants.max_texture_dimension_3d = has.max_texture_dimension_3d;
         wants.max_buffer_size = has.max_buffer_size;
         descriptor
@@ -123,12 +133,16 @@ impl Gpu {
 
     /// Whether a processor renders (Mesa's lavapipe and the like): then ray casts are coarser.
     pub fn is_software(&self) -> bool {
-        self.parts.as_ref().is_some_and(|p| p.adapter.device_type == wgpu::DeviceType::Cpu)
+        self.parts
+            .as_ref()
+            .is_some_and(|p| p.adapter.device_type == wgpu::DeviceType::Cpu)
     }
 
     /// Bytes of textures held, and number of uploads since the start.
     pub fn texture_use(&self) -> (u64, u64) {
-        self.parts.as_ref().map_or((0, 0), |p| p.textures.lock().used())
+        self.parts
+            .as_ref()
+            .map_or((0, 0), |p| p.textures.lock().used())
     }
 
     /// Why the upload of a volume failed, if it did.
@@ -165,11 +179,18 @@ impl Gpu {
     ) -> Option<egui::PaintCallback> {
         let parts = self.parts.as_ref()?;
         let mut textures = parts.textures.lock();
-        let ct = look.ct.and_then(|v| textures.volume(v, Kind::Ct).map(|t| (v, t)));
-        let dose = look.dose.as_ref().and_then(|d| textures.volume(d.gy, Kind::Dose).map(|t| (d.gy, t)));
+        let ct = look
+            .ct
+            .and_then(|v| textures.volume(v, Kind::Ct).map(|t| (v, t)));
+        let dose = look
+            .dose
+            .as_ref()
+            .and_then(|d| textures.volume(d.gy, Kind::Dose).map(|t| (d.gy, t)));
         let empty = [textures.empty(Kind::Ct), textures.empty(Kind::Dose)];
         drop(textures);
-        let paint = parts.slice.paint(&parts.device, frame, look, ct, dose, empty);
+        let paint = parts
+            .slice
+            .paint(&parts.device, frame, look, ct, dose, empty);
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
@@ -188,7 +209,9 @@ impl Gpu {
         drop(textures);
         let has_ct = ct.is_some();
         let groups = vec![ct.unwrap_or(no_ct), doses];
-        let paint = parts.compare.paint(&parts.device, frame, look, has_ct, there, groups);
+        let paint = parts
+            .compare
+            .paint(&parts.device, frame, look, has_ct, there, groups);
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
@@ -200,7 +223,9 @@ impl Gpu {
         looks: &[OutlineLook<'_>],
     ) -> Option<egui::PaintCallback> {
         let parts = self.parts.as_ref()?;
-        let paint = parts.outline.paint(&parts.device, frame, looks, &mut parts.textures.lock())?;
+        let paint = parts
+            .outline
+            .paint(&parts.device, frame, looks, &mut parts.textures.lock())?;
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
@@ -222,14 +247,22 @@ impl Gpu {
         if let Some(ct) = look.ct
             && let Some(picture) = caster.radiograph(device, &mut textures, ct, beam, fineness)
         {
-            let layer = Layer::Radiograph { range_mm: look.range_mm, background: look.background };
+            let layer = Layer::Radiograph {
+                range_mm: look.range_mm,
+                background: look.background,
+            };
             layers.push((picture, layer));
         }
         for outline in &look.outlines {
-            let Some(picture) = caster.silhouette(device, &mut textures, outline.mask, beam, fineness) else {
+            let Some(picture) =
+                caster.silhouette(device, &mut textures, outline.mask, beam, fineness)
+            else {
                 continue;
             };
-            let layer = Layer::Silhouette { colour: outline.colour, width_px: outline.width_px };
+            let layer = Layer::Silhouette {
+                colour: outline.colour,
+                width_px: outline.width_px,
+            };
             layers.push((picture, layer));
         }
         caster.submit();
@@ -257,15 +290,26 @@ impl Gpu {
             let drawn = |p: &drr::Picture| (p.shown().clone(), p.pixels_per_texel);
             drr = attenuation.and_then(|a| caster.drr(&mut textures, image, a, view).map(drawn));
             for outline in &look.outlines {
-                let picture = caster.silhouette(&mut textures, image, outline.mask, view).map(drawn);
+                let picture = caster
+                    .silhouette(&mut textures, image, outline.mask, view)
+                    .map(drawn);
                 silhouettes.extend(picture.map(|p| (p, outline)));
             }
             caster.submit();
         }
         let mut radiograph = parts.radiograph.lock();
-        let xray = look.xray.and_then(|x| radiograph.xray(&parts.device, &parts.queue, x));
-        let paint =
-            radiograph.paint(&parts.device, frame, view, look, xray.as_ref(), drr.as_ref(), &silhouettes);
+        let xray = look
+            .xray
+            .and_then(|x| radiograph.xray(&parts.device, &parts.queue, x));
+        let paint = radiograph.paint(
+            &parts.device,
+            frame,
+            view,
+            look,
+            xray.as_ref(),
+            drr.as_ref(),
+            &silhouettes,
+        );
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 

@@ -27,7 +27,9 @@ pub enum OffscreenError {
          apt-get install libvulkan1 mesa-vulkan-drivers"
     )]
     NoDevice(String),
-    #[error("the picture of {0} x {1} pixels is larger than the graphics device draws ({2} pixels a side)")]
+    #[error(
+        "the picture of {0} x {1} pixels is larger than the graphics device draws ({2} pixels a side)"
+    )]
     TooLarge(u32, u32, u32),
     #[error("drawing failed: {0}")]
     Draw(String),
@@ -75,8 +77,10 @@ impl<A: eframe::App> Offscreen<A> {
         build: impl FnOnce(&CreationContext<'static>) -> io::Result<A>,
     ) -> Result<Self, OffscreenError> {
         let ctx = egui::Context::default();
-        let (mut creation, mut frame) =
-            (CreationContext::_new_kittest(ctx.clone()), eframe::Frame::_new_kittest());
+        let (mut creation, mut frame) = (
+            CreationContext::_new_kittest(ctx.clone()),
+            eframe::Frame::_new_kittest(),
+        );
         creation.wgpu_render_state.clone_from(&graphics);
         frame.wgpu_render_state.clone_from(&graphics);
         let app = build(&creation).map_err(|error| OffscreenError::Draw(error.to_string()))?;
@@ -130,8 +134,11 @@ impl<A: eframe::App> Offscreen<A> {
             events,
             ..RawInput::default()
         };
-        input.viewports.entry(ViewportId::ROOT).or_default().native_pixels_per_point =
-            Some(self.pixels_per_point);
+        input
+            .viewports
+            .entry(ViewportId::ROOT)
+            .or_default()
+            .native_pixels_per_point = Some(self.pixels_per_point);
         self.is_due.store(false, Ordering::Release);
         let start = Instant::now();
         self.output = self.ctx.run_ui(input, |ui| {
@@ -144,7 +151,9 @@ impl<A: eframe::App> Offscreen<A> {
     }
 
     fn upload(&mut self) {
-        let Some(graphics) = &self.graphics else { return };
+        let Some(graphics) = &self.graphics else {
+            return;
+        };
         let mut renderer = graphics.renderer.write();
         for (id, images) in self.output.textures_delta.set.drain() {
             for image in images {
@@ -170,12 +179,19 @@ impl<A: eframe::App> Offscreen<A> {
         self.frame(Vec::new());
         self.ctx.disable_accesskit();
         let nodes = self.output.platform_output.accesskit_update.take()?.nodes;
-        let label = |id: &NodeId| nodes.iter().find(|(n, _)| n == id).and_then(|(_, node)| own_name(node));
-        let is_named = |node: &Node| {
-            own_name(node) == Some(name) || node.labelled_by().iter().any(|id| label(id) == Some(name))
+        let label = |id: &NodeId| {
+            nodes
+                .iter()
+                .find(|(n, _)| n == id)
+                .and_then(|(_, node)| own_name(node))
         };
-        let (_, node) =
-            nodes.iter().find(|(_, node)| role.is_none_or(|role| node.role() == role) && is_named(node))?;
+        let is_named = |node: &Node| {
+            own_name(node) == Some(name)
+                || node.labelled_by().iter().any(|id| label(id) == Some(name))
+        };
+        let (_, node) = nodes
+            .iter()
+            .find(|(_, node)| role.is_none_or(|role| node.role() == role) && is_named(node))?;
         let b = node.bounds()?;
         let [low, high] = [(b.x0, b.y0), (b.x1, b.y1)].map(|(x, y)| Pos2::new(x as f32, y as f32));
         Some(Rect::from_min_max(low, high))
@@ -191,12 +207,24 @@ impl<A: eframe::App> Offscreen<A> {
     /// # Errors
     /// [`OffscreenError`]: no graphics, or the device does not finish.
     pub fn picture(&self) -> Result<Picture, OffscreenError> {
-        let graphics =
-            self.graphics.as_ref().ok_or_else(|| OffscreenError::NoDevice("none was opened".to_owned()))?;
-        let RenderState { device, queue, renderer, target_format, .. } = graphics;
+        let graphics = self
+            .graphics
+            .as_ref()
+            .ok_or_else(|| OffscreenError::NoDevice("none was opened".to_owned()))?;
+        let RenderState {
+            device,
+            queue,
+            renderer,
+            target_format,
+            ..
+        } = graphics;
         let [width, height] = [self.size_points.x, self.size_points.y]
             .map(|points| (points * self.pixels_per_point).round() as u32);
-        let size = wgpu::Extent3d { width, height, depth_or_array_layers: 1 };
+        let size = wgpu::Extent3d {
+            width,
+            height,
+            depth_or_array_layers: 1,
+        };
         let texture = device.create_texture(&wgpu::TextureDescriptor {
             label: Some("picture"),
             size,
@@ -215,9 +243,13 @@ impl<A: eframe::App> Offscreen<A> {
             mapped_at_creation: false,
         });
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        let triangles = self.ctx.tessellate(self.output.shapes.clone(), self.pixels_per_point);
-        let screen =
-            ScreenDescriptor { pixels_per_point: self.pixels_per_point, size_in_pixels: [width, height] };
+        let triangles = self
+            .ctx
+            .tessellate(self.output.shapes.clone(), self.pixels_per_point);
+        let screen = ScreenDescriptor {
+            pixels_per_point: self.pixels_per_point,
+            size_in_pixels: [width, height],
+        };
         let mut renderer = renderer.write();
         let prepared = renderer.update_buffers(device, queue, &mut encoder, &triangles, &screen);
         {
@@ -239,26 +271,49 @@ impl<A: eframe::App> Offscreen<A> {
                 .forget_lifetime();
             renderer.render(&mut pass, &triangles, &screen);
         }
-        let layout =
-            wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(row_bytes), rows_per_image: None };
-        let into = wgpu::TexelCopyBufferInfo { buffer: &buffer, layout };
+        let layout = wgpu::TexelCopyBufferLayout {
+            offset: 0,
+            bytes_per_row: Some(row_bytes),
+            rows_per_image: None,
+        };
+        let into = wgpu::TexelCopyBufferInfo {
+            buffer: &buffer,
+            layout,
+        };
         encoder.copy_texture_to_buffer(texture.as_image_copy(), into, size);
         queue.submit(prepared.into_iter().chain([encoder.finish()]));
         buffer.slice(..).map_async(wgpu::MapMode::Read, |_| {});
-        let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(DRAWN_WITHIN) };
-        device.poll(all).map_err(|why| OffscreenError::Slow(DRAWN_WITHIN.as_secs(), why.to_string()))?;
-        let mapped =
-            buffer.slice(..).get_mapped_range().map_err(|why| OffscreenError::Draw(why.to_string()))?;
-        let rows = mapped.chunks_exact(row_bytes as usize).map(|row| &row[..4 * width as usize]);
+        let all = wgpu::PollType::Wait {
+            submission_index: None,
+            timeout: Some(DRAWN_WITHIN),
+        };
+        device
+            .poll(all)
+            .map_err(|why| OffscreenError::Slow(DRAWN_WITHIN.as_secs(), why.to_string()))?;
+        let mapped = buffer
+            .slice(..)
+            .get_mapped_range()
+            .map_err(|why| OffscreenError::Draw(why.to_string()))?;
+        let rows = mapped
+            .chunks_exact(row_bytes as usize)
+            .map(|row| &row[..4 * width as usize]);
         let mut rgba = rows.collect::<Vec<_>>().concat();
-        rgba.iter_mut().skip(3).step_by(4).for_each(|alpha| *alpha = 255);
-        Ok(Picture { width, height, rgba })
+        rgba.iter_mut()
+            .skip(3)
+            .step_by(4)
+            .for_each(|alpha| *alpha = 255);
+        Ok(Picture {
+            width,
+            height,
+            rgba,
+        })
     }
 }
 
 /// A widget's own name: that of a label is its value.
 fn own_name(node: &Node) -> Option<&str> {
-    node.label().or_else(|| node.value().filter(|_| node.role() == Role::Label))
+    node.label()
+        .or_else(|| node.value().filter(|_| node.role() == Role::Label))
 }
 
 /// Runs an app without a window until `settled` returns true, then draws it; the app as it was drawn.
@@ -321,7 +376,15 @@ fn device_of(backends: wgpu::Backends) -> Result<RenderState, OffscreenError> {
     setup.instance_descriptor.backends = backends;
     let wgpu_setup = WgpuSetup::CreateNew(setup);
     let instance = pollster::block_on(wgpu_setup.new_instance());
-    let configuration = WgpuConfiguration { wgpu_setup, ..WgpuConfiguration::default() };
-    pollster::block_on(RenderState::create(&configuration, &instance, None, RendererOptions::PREDICTABLE))
-        .map_err(|e| OffscreenError::NoDevice(e.to_string()))
+    let configuration = WgpuConfiguration {
+        wgpu_setup,
+        ..WgpuConfiguration::default()
+    };
+    pollster::block_on(RenderState::create(
+        &configuration,
+        &instance,
+        None,
+        RendererOptions::PREDICTABLE,
+    ))
+    .map_err(|e| OffscreenError::NoDevice(e.to_string()))
 }

@@ -40,7 +40,11 @@ pub(super) struct OutlinePipeline {
 }
 
 impl OutlinePipeline {
-    pub(super) fn new(device: &wgpu::Device, target: wgpu::TextureFormat, layouts: &Layouts) -> Self {
+    pub(super) fn new(
+        device: &wgpu::Device,
+        target: wgpu::TextureFormat,
+        layouts: &Layouts,
+    ) -> Self {
         let blocks = Blocks::new(device);
         let groups = [Some(blocks.layout()), Some(&layouts.exact)];
         let pipeline = pipeline::new(device, "outline", SOURCE, &groups, pipeline::over(target));
@@ -58,8 +62,12 @@ impl OutlinePipeline {
         let mut uniforms = Vec::new();
         let mut draws = Vec::new();
         for look in looks {
-            let Some(covered) = covered_px(look.mask, frame) else { continue };
-            let Some(group) = textures.mask(look.mask) else { continue };
+            let Some(covered) = covered_px(look.mask, frame) else {
+                continue;
+            };
+            let Some(group) = textures.mask(look.mask) else {
+                continue;
+            };
             let [r, g, b] = look.colour;
             draws.push((self.blocks.offset(uniforms.len()), vec![group]));
             uniforms.push(OutlineUniform {
@@ -73,6 +81,11 @@ impl OutlinePipeline {
             return None;
         }
         let uniforms = self.blocks.upload(device, &uniforms);
-        Some(Layers { pipeline: self.pipeline.clone(), uniforms, draws, corners: 6 })
+        Some(Layers {
+            pipeline: self.pipeline.clone(),
+            uniforms,
+            draws,
+            corners: 6,
+        })
     }
 }

@@ -72,7 +72,11 @@ impl<U: Pod> Blocks<U> {
             }],
         });
         let align = device.limits().min_storage_buffer_offset_alignment as usize;
-        Self { layout, stride: size_of::<U>().next_multiple_of(align), kind: PhantomData }
+        Self {
+            layout,
+            stride: size_of::<U>().next_multiple_of(align),
+            kind: PhantomData,
+        }
     }
 
     pub(super) fn layout(&self) -> &wgpu::BindGroupLayout {
@@ -98,7 +102,10 @@ impl<U: Pod> Blocks<U> {
         device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("uniforms"),
             layout: &self.layout,
-            entries: &[wgpu::BindGroupEntry { binding: 0, resource }],
+            entries: &[wgpu::BindGroupEntry {
+                binding: 0,
+                resource,
+            }],
         })
     }
 
@@ -163,7 +170,10 @@ pub(super) fn picture_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
                     multisampled: false,
                 },
             ),
-            entry(1, wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering)),
+            entry(
+                1,
+                wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering),
+            ),
         ],
     })
 }

@@ -10,8 +10,10 @@ use geometry::Mask;
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-pub(super) const SOURCE: &str =
-    concat!(include_str!("../../../kernels/cover.wgsl"), include_str!("../../../kernels/radiograph.wgsl"));
+pub(super) const SOURCE: &str = concat!(
+    include_str!("../../../kernels/cover.wgsl"),
+    include_str!("../../../kernels/radiograph.wgsl")
+);
 
 /// The part of an image that a view shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,7 +100,11 @@ pub(super) struct RadiographPipeline {
 }
 
 impl RadiographPipeline {
-    pub(super) fn new(device: &wgpu::Device, queue: &wgpu::Queue, target: wgpu::TextureFormat) -> Self {
+    pub(super) fn new(
+        device: &wgpu::Device,
+        queue: &wgpu::Queue,
+        target: wgpu::TextureFormat,
+    ) -> Self {
         let entry = |binding| wgpu::BindGroupLayoutEntry {
             binding,
             visibility: wgpu::ShaderStages::FRAGMENT,
@@ -115,9 +121,21 @@ impl RadiographPipeline {
         });
         let blocks = Blocks::new(device);
         let groups = [Some(blocks.layout()), Some(&layout)];
-        let pipeline = pipeline::new(device, "radiograph", SOURCE, &groups, pipeline::over(target));
+        let pipeline = pipeline::new(
+            device,
+            "radiograph",
+            SOURCE,
+            &groups,
+            pipeline::over(target),
+        );
         let nothing = flat_texture(device, queue, "x-ray", &[0.0], [1, 1]);
-        Self { pipeline, blocks, layout, xrays: HashMap::new(), nothing }
+        Self {
+            pipeline,
+            blocks,
+            layout,
+            xrays: HashMap::new(),
+            nothing,
+        }
     }
 
     /// The texture of an X-ray, uploaded at its first use.
@@ -127,22 +145,32 @@ impl RadiographPipeline {
         queue: &wgpu::Queue,
         texels: &Arc<Texels>,
     ) -> Option<Drawn> {
-        self.xrays.retain(|_, (texels, _)| texels.strong_count() > 0);
+        self.xrays
+            .retain(|_, (texels, _)| texels.strong_count() > 0);
         let most = device.limits().max_texture_dimension_2d as usize;
         let Texels { columns, rows, .. } = **texels;
-        if columns.max(rows) > most || columns.min(rows) == 0 || texels.values.len() != columns * rows {
+        if columns.max(rows) > most
+            || columns.min(rows) == 0
+            || texels.values.len() != columns * rows
+        {
             return None;
         }
         let key = Arc::as_ptr(texels) as usize;
         let (_, view) = self.xrays.entry(key).or_insert_with(|| {
             let size = [columns as u32, rows as u32];
-            (Arc::downgrade(texels), flat_texture(device, queue, "x-ray", &texels.values, size))
+            (
+                Arc::downgrade(texels),
+                flat_texture(device, queue, "x-ray", &texels.values, size),
+            )
         });
         Some((view.clone(), texels.pixels_per_texel))
     }
 
     /// The draw calls of both images, and over them each outline with its silhouette cast for `view`.
-    #[expect(clippy::too_many_arguments, reason = "one call; a struct would only rename them")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call; a struct would only rename them"
+    )]
     pub(super) fn paint(
         &self,
         device: &wgpu::Device,
@@ -161,7 +189,8 @@ impl RadiographPipeline {
             let mut uniform = outline_uniform(frame, outline, silhouette.1);
             // A texel and half a line beyond the covered rectangle.
             let rim = silhouette.1 as f64 / frame.pixels_per_px[0].min(frame.pixels_per_px[1]);
-            let Some(covered) = covered_px(frame, view, outline.mask, rim + f64::from(outline.width_px))
+            let Some(covered) =
+                covered_px(frame, view, outline.mask, rim + f64::from(outline.width_px))
             else {
                 continue;
             };
@@ -229,8 +258,14 @@ fn placed(frame: &RadiographFrame) -> LookUniform {
     out
 }
 
-fn uniform(frame: &RadiographFrame, look: &RadiographLook<'_>, xray: usize, drr: usize) -> LookUniform {
-    let range = |[low, high]: [f32; 2], k: usize| [low, 1.0 / (high - low).max(1e-6), k as f32, 0.0];
+fn uniform(
+    frame: &RadiographFrame,
+    look: &RadiographLook<'_>,
+    xray: usize,
+    drr: usize,
+) -> LookUniform {
+    let range =
+        |[low, high]: [f32; 2], k: usize| [low, 1.0 / (high - low).max(1e-6), k as f32, 0.0];
     let colour = |[r, g, b]: [f32; 3]| [r, g, b, 1.0];
     let mut out = placed(frame);
     out.xray = range(look.xray_range, xray);
@@ -254,12 +289,18 @@ fn uniform(frame: &RadiographFrame, look: &RadiographLook<'_>, xray: usize, drr:
             out.glass[0] = x;
             3.0
         }
-        Overlay::Spyglass { middle: [x, y], radius } => {
+        Overlay::Spyglass {
+            middle: [x, y],
+            radius,
+        } => {
             out.glass = [x, y, radius, 0.0];
             4.0
         }
         Overlay::Difference => 5.0,
-        Overlay::Edges { colour: drr, width_px } => {
+        Overlay::Edges {
+            colour: drr,
+            width_px,
+        } => {
             out.drr_colour = colour(drr);
             out.glass[3] = 0.5 * width_px;
             6.0

@@ -67,27 +67,42 @@ impl RayShader {
     }
 
     /// The pipeline of an entry point, for volumes of a layout.
-    pub(super) fn pipeline(&self, entry: &str, volume: &wgpu::BindGroupLayout) -> wgpu::ComputePipeline {
-        let layout = self.device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
-            label: Some(entry),
-            bind_group_layouts: &[Some(self.blocks.layout()), Some(volume), Some(&self.written)],
-            immediate_size: 0,
-        });
-        self.device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
-            label: Some(entry),
-            layout: Some(&layout),
-            module: &self.module,
-            entry_point: Some(entry),
-            compilation_options: wgpu::PipelineCompilationOptions::default(),
-            cache: None,
-        })
+    pub(super) fn pipeline(
+        &self,
+        entry: &str,
+        volume: &wgpu::BindGroupLayout,
+    ) -> wgpu::ComputePipeline {
+        let layout = self
+            .device
+            .create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
+                label: Some(entry),
+                bind_group_layouts: &[
+                    Some(self.blocks.layout()),
+                    Some(volume),
+                    Some(&self.written),
+                ],
+                immediate_size: 0,
+            });
+        self.device
+            .create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
+                label: Some(entry),
+                layout: Some(&layout),
+                module: &self.module,
+                entry_point: Some(entry),
+                compilation_options: wgpu::PipelineCompilationOptions::default(),
+                cache: None,
+            })
     }
 
     /// A texture of the given columns and rows.
     pub(super) fn target(&self, [width, height]: [u32; 2]) -> Target {
         let texture = self.device.create_texture(&wgpu::TextureDescriptor {
             label: Some(self.name),
-            size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
+            size: wgpu::Extent3d {
+                width,
+                height,
+                depth_or_array_layers: 1,
+            },
             mip_level_count: 1,
             sample_count: 1,
             dimension: wgpu::TextureDimension::D2,
@@ -106,7 +121,11 @@ impl RayShader {
                 resource: wgpu::BindingResource::TextureView(&view),
             }],
         });
-        Target { texture, view, written }
+        Target {
+            texture,
+            view,
+            written,
+        }
     }
 
     /// Records the casting of a ray for each texel; [`Self::submit`] sends it off.
@@ -117,9 +136,12 @@ impl RayShader {
         volume: &wgpu::BindGroup,
         target: &Target,
     ) {
-        let uniforms = self.blocks.upload(&self.device, std::slice::from_ref(uniform));
-        let encoder =
-            self.recorded.get_or_insert_with(|| self.device.create_command_encoder(&Default::default()));
+        let uniforms = self
+            .blocks
+            .upload(&self.device, std::slice::from_ref(uniform));
+        let encoder = self
+            .recorded
+            .get_or_insert_with(|| self.device.create_command_encoder(&Default::default()));
         let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
         pass.set_pipeline(pipeline);
         pass.set_bind_group(0, &uniforms, &[self.blocks.offset(0)]);
@@ -195,7 +217,11 @@ impl CastUniform {
         let [i, j, k] = mask.offset();
         let [nx, ny, nz] = mask.size();
         let planes = &grid.planes_mm()[k..k + nz];
-        let even_mm = if nz == 1 { Some(grid.plane_thickness_mm(k)) } else { grid.even_plane_spacing_mm() };
+        let even_mm = if nz == 1 {
+            Some(grid.plane_thickness_mm(k))
+        } else {
+            grid.even_plane_spacing_mm()
+        };
         let below = even_mm.unwrap_or_else(|| planes[1] - planes[0]);
         let above = even_mm.unwrap_or_else(|| planes[nz - 1] - planes[nz - 2]);
         let part = VoxelBox {

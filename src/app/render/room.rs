@@ -11,8 +11,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 pub(super) const SOURCE: &str = include_str!("../../../kernels/room.wgsl");
-pub(super) const PICTURE_SOURCE: &str =
-    concat!(include_str!("../../../kernels/cover.wgsl"), include_str!("../../../kernels/picture.wgsl"));
+pub(super) const PICTURE_SOURCE: &str = concat!(
+    include_str!("../../../kernels/cover.wgsl"),
+    include_str!("../../../kernels/picture.wgsl")
+);
 
 const COLOUR: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 const DEPTH: wgpu::TextureFormat = wgpu::TextureFormat::Depth32Float;
@@ -79,8 +81,10 @@ impl RoomPipeline {
             pipeline_of(device, blocks.layout(), topology, cull_mode, writes_depth)
         };
         let triangles = wgpu::PrimitiveTopology::TriangleList;
-        let (opaque, lines) =
-            (kind(triangles, None, true), kind(wgpu::PrimitiveTopology::LineList, None, false));
+        let (opaque, lines) = (
+            kind(triangles, None, true),
+            kind(wgpu::PrimitiveTopology::LineList, None, false),
+        );
         let far = kind(triangles, Some(wgpu::Face::Front), false);
         let near = kind(triangles, Some(wgpu::Face::Back), false);
         let shown_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
@@ -98,7 +102,13 @@ impl RoomPipeline {
         });
         let shown_blocks = Blocks::new(device);
         let groups = [Some(shown_blocks.layout()), Some(&shown_layout)];
-        let shown = pipeline::new(device, "picture", PICTURE_SOURCE, &groups, pipeline::over(target));
+        let shown = pipeline::new(
+            device,
+            "picture",
+            PICTURE_SOURCE,
+            &groups,
+            pipeline::over(target),
+        );
         Self {
             opaque,
             far,
@@ -132,7 +142,9 @@ impl RoomPipeline {
             self.drawn = Some(look);
         }
         let group = self.target.as_ref()?.group.clone();
-        let size = ShownUniform { size: [width as f32, height as f32, 0.0, 0.0] };
+        let size = ShownUniform {
+            size: [width as f32, height as f32, 0.0, 0.0],
+        };
         Some(Layers {
             pipeline: self.shown.clone(),
             uniforms: self.shown_blocks.upload(device, &[size]),
@@ -142,26 +154,46 @@ impl RoomPipeline {
     }
 
     fn draw(&mut self, device: &wgpu::Device, queue: &wgpu::Queue, look: &RoomLook) {
-        self.surfaces.retain(|_, placed| placed.of.strong_count() > 0);
-        let surfaces: Vec<&RoomSurface> =
-            look.surfaces.iter().filter(|s| !s.surface.triangles.is_empty()).collect();
+        self.surfaces
+            .retain(|_, placed| placed.of.strong_count() > 0);
+        let surfaces: Vec<&RoomSurface> = look
+            .surfaces
+            .iter()
+            .filter(|s| !s.surface.triangles.is_empty())
+            .collect();
         for surface in &surfaces {
             let key = Arc::as_ptr(&surface.surface) as usize;
-            self.surfaces.entry(key).or_insert_with(|| upload(device, &surface.surface));
+            self.surfaces
+                .entry(key)
+                .or_insert_with(|| upload(device, &surface.surface));
         }
-        if self.target.as_ref().is_none_or(|t| t.size_px != look.frame.size_px) {
+        if self
+            .target
+            .as_ref()
+            .is_none_or(|t| t.size_px != look.frame.size_px)
+        {
             self.target = Some(target(device, &self.shown_layout, look.frame.size_px));
         }
         let uniform = |colour: [f32; 4], rim: bool| RoomUniform {
             clip: look.frame.clip_from_patient,
-            eye: [look.frame.eye_mm[0], look.frame.eye_mm[1], look.frame.eye_mm[2], 1.0],
+            eye: [
+                look.frame.eye_mm[0],
+                look.frame.eye_mm[1],
+                look.frame.eye_mm[2],
+                1.0,
+            ],
             colour,
             how: [f32::from(u8::from(rim)), 0.0, 0.0, 0.0],
         };
-        let lines: Vec<&RoomLines> = look.lines.iter().filter(|l| !l.ends_mm.is_empty()).collect();
+        let lines: Vec<&RoomLines> = look
+            .lines
+            .iter()
+            .filter(|l| !l.ends_mm.is_empty())
+            .collect();
         let of_surfaces = surfaces.iter().map(|s| uniform(s.colour, s.rim));
-        let blocks: Vec<RoomUniform> =
-            of_surfaces.chain(lines.iter().map(|l| uniform(l.colour, false))).collect();
+        let blocks: Vec<RoomUniform> = of_surfaces
+            .chain(lines.iter().map(|l| uniform(l.colour, false)))
+            .collect();
         let ends: Vec<wgpu::Buffer> = lines.iter().map(|l| upload_lines(device, l)).collect();
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         if let Some(target) = &self.target {
@@ -170,7 +202,9 @@ impl RoomPipeline {
             if let Some(uniforms) = &uniforms {
                 let order = RoomOrder::new(&surfaces, |s| self.size_mm(s));
                 let draw = |pass: &mut wgpu::RenderPass<'_>, n: usize| {
-                    let Some(placed) = self.placed(surfaces[n]) else { return };
+                    let Some(placed) = self.placed(surfaces[n]) else {
+                        return;
+                    };
                     pass.set_bind_group(0, uniforms, &[self.blocks.offset(n)]);
                     pass.set_vertex_buffer(0, placed.vertices.slice(..));
                     pass.set_index_buffer(placed.triangles.slice(..), wgpu::IndexFormat::Uint32);
@@ -231,7 +265,11 @@ fn pipeline_of(
                 attributes: &wgpu::vertex_attr_array![0 => Float32x3, 1 => Float32x3],
             })],
         },
-        primitive: wgpu::PrimitiveState { topology, cull_mode, ..Default::default() },
+        primitive: wgpu::PrimitiveState {
+            topology,
+            cull_mode,
+            ..Default::default()
+        },
         depth_stencil: Some(wgpu::DepthStencilState {
             format: DEPTH,
             depth_write_enabled: Some(writes_depth),
@@ -239,7 +277,10 @@ fn pipeline_of(
             stencil: wgpu::StencilState::default(),
             bias: wgpu::DepthBiasState::default(),
         }),
-        multisample: wgpu::MultisampleState { count: SAMPLES, ..Default::default() },
+        multisample: wgpu::MultisampleState {
+            count: SAMPLES,
+            ..Default::default()
+        },
         fragment: Some(wgpu::FragmentState {
             module: &module,
             entry_point: Some("shade"),
@@ -256,14 +297,22 @@ fn begin<'a>(
     target: &Target,
     [r, g, b]: [f32; 3],
 ) -> wgpu::RenderPass<'a> {
-    let background = wgpu::Color { r: r.into(), g: g.into(), b: b.into(), a: 1.0 };
+    let background = wgpu::Color {
+        r: r.into(),
+        g: g.into(),
+        b: b.into(),
+        a: 1.0,
+    };
     encoder.begin_render_pass(&wgpu::RenderPassDescriptor {
         label: Some("room"),
         color_attachments: &[Some(wgpu::RenderPassColorAttachment {
             view: &target.samples,
             depth_slice: None,
             resolve_target: Some(&target.picture),
-            ops: wgpu::Operations { load: wgpu::LoadOp::Clear(background), store: wgpu::StoreOp::Discard },
+            ops: wgpu::Operations {
+                load: wgpu::LoadOp::Clear(background),
+                store: wgpu::StoreOp::Discard,
+            },
         })],
         depth_stencil_attachment: Some(wgpu::RenderPassDepthStencilAttachment {
             view: &target.depth,
@@ -287,15 +336,26 @@ fn upload(device: &wgpu::Device, surface: &Arc<Mesh>) -> Placed {
     };
     Placed {
         of: Arc::downgrade(surface),
-        vertices: buffer(bytemuck::cast_slice(&surface.vertices), wgpu::BufferUsages::VERTEX),
-        triangles: buffer(bytemuck::cast_slice(&surface.triangles), wgpu::BufferUsages::INDEX),
+        vertices: buffer(
+            bytemuck::cast_slice(&surface.vertices),
+            wgpu::BufferUsages::VERTEX,
+        ),
+        triangles: buffer(
+            bytemuck::cast_slice(&surface.triangles),
+            wgpu::BufferUsages::INDEX,
+        ),
         count: 3 * surface.triangles.len() as u32,
-        size_mm: surface.bounds_mm().map_or(0.0, |[low, high]| low.distance(high)),
+        size_mm: surface
+            .bounds_mm()
+            .map_or(0.0, |[low, high]| low.distance(high)),
     }
 }
 
 fn upload_lines(device: &wgpu::Device, lines: &RoomLines) -> wgpu::Buffer {
-    let end = |at_mm: &[f32; 3]| MeshVertex { at_mm: *at_mm, normal: [0.0; 3] };
+    let end = |at_mm: &[f32; 3]| MeshVertex {
+        at_mm: *at_mm,
+        normal: [0.0; 3],
+    };
     let ends: Vec<MeshVertex> = lines.ends_mm.iter().flatten().map(end).collect();
     device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
         label: Some("lines"),
@@ -308,7 +368,11 @@ fn target(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, size_px: [u32; 
     let texture = |format, sample_count, usage| {
         let texture = device.create_texture(&wgpu::TextureDescriptor {
             label: Some("room"),
-            size: wgpu::Extent3d { width: size_px[0], height: size_px[1], depth_or_array_layers: 1 },
+            size: wgpu::Extent3d {
+                width: size_px[0],
+                height: size_px[1],
+                depth_or_array_layers: 1,
+            },
             mip_level_count: 1,
             sample_count,
             dimension: wgpu::TextureDimension::D2,

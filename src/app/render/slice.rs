@@ -58,8 +58,17 @@ impl DoseStyle<'_> {
         let levels = &self.levels[..self.levels.len().min(MAX_LEVELS)];
         // A flat region at exactly a level is not a line: slopes below a millionth of the top level are ignored.
         let smallest = levels.last().map_or(0.0, |l| l.gy.abs() * 1e-6);
-        let opacity = if levels.is_empty() { 0.0 } else { self.wash_opacity };
-        *wash = [opacity, self.wash_threshold_gy, f32::from(u8::from(self.banded)), smallest];
+        let opacity = if levels.is_empty() {
+            0.0
+        } else {
+            self.wash_opacity
+        };
+        *wash = [
+            opacity,
+            self.wash_threshold_gy,
+            f32::from(u8::from(self.banded)),
+            smallest,
+        ];
         for (i, level) in levels.iter().enumerate() {
             blocks[i] = [level.gy, 0.5 * level.width_px, 0.0, 0.0];
             colours[i] = [level.colour[0], level.colour[1], level.colour[2], 1.0];
@@ -97,9 +106,17 @@ pub(super) struct SlicePipeline {
 }
 
 impl SlicePipeline {
-    pub(super) fn new(device: &wgpu::Device, target: wgpu::TextureFormat, layouts: &Layouts) -> Self {
+    pub(super) fn new(
+        device: &wgpu::Device,
+        target: wgpu::TextureFormat,
+        layouts: &Layouts,
+    ) -> Self {
         let blocks = Blocks::new(device);
-        let groups = [Some(blocks.layout()), Some(&layouts.smooth), Some(&layouts.exact)];
+        let groups = [
+            Some(blocks.layout()),
+            Some(&layouts.smooth),
+            Some(&layouts.exact),
+        ];
         let pipeline = pipeline::new(device, "slice", SOURCE, &groups, target.into());
         Self { pipeline, blocks }
     }
@@ -116,7 +133,10 @@ impl SlicePipeline {
     ) -> Layers {
         let uniform = view_uniform(frame, look, ct.as_ref(), dose.as_ref());
         let [no_ct, no_dose] = empty;
-        let groups = vec![ct.map_or(no_ct, |(_, group)| group), dose.map_or(no_dose, |(_, group)| group)];
+        let groups = vec![
+            ct.map_or(no_ct, |(_, group)| group),
+            dose.map_or(no_dose, |(_, group)| group),
+        ];
         Layers {
             pipeline: self.pipeline.clone(),
             uniforms: self.blocks.upload(device, &[uniform]),
@@ -135,8 +155,18 @@ fn view_uniform(
     let mut u = ViewUniform::zeroed();
     let flag = |b: bool| f32::from(u8::from(b));
     let [low, high] = look.window_hu;
-    u.background = [look.background[0], look.background[1], look.background[2], 1.0];
-    u.window = [low, 1.0 / (high - low).max(1e-3), flag(ct.is_some()), flag(dose.is_some())];
+    u.background = [
+        look.background[0],
+        look.background[1],
+        look.background[2],
+        1.0,
+    ];
+    u.window = [
+        low,
+        1.0 / (high - low).max(1e-3),
+        flag(ct.is_some()),
+        flag(dose.is_some()),
+    ];
     u.shape = [frame.size_px[0], frame.size_px[1], 0.0, 0.0];
     if let Some((volume, _)) = ct {
         u.ct = GridUniform::new(volume.grid(), frame);

@@ -122,15 +122,25 @@ impl Layouts {
             count: None,
         };
         let new = |label, entries: &[wgpu::BindGroupLayoutEntry]| {
-            device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some(label), entries })
+            device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
+                label: Some(label),
+                entries,
+            })
         };
         let planes = texture(1, wgpu::TextureViewDimension::D2, false);
         Self {
             smooth: new(
                 "filtered volume",
-                &[texture(0, wgpu::TextureViewDimension::D3, true), planes, sampler],
+                &[
+                    texture(0, wgpu::TextureViewDimension::D3, true),
+                    planes,
+                    sampler,
+                ],
             ),
-            exact: new("exact volume", &[texture(0, wgpu::TextureViewDimension::D3, false), planes]),
+            exact: new(
+                "exact volume",
+                &[texture(0, wgpu::TextureViewDimension::D3, false), planes],
+            ),
             three: new(
                 "three exact volumes",
                 &[
@@ -150,7 +160,12 @@ impl Textures {
     pub(super) fn new(device: wgpu::Device, queue: wgpu::Queue, layouts: Layouts) -> Self {
         let sampler = super::pipeline::linear_sampler(&device);
         Self {
-            uploader: Uploader { device, queue, layouts, sampler },
+            uploader: Uploader {
+                device,
+                queue,
+                layouts,
+                sampler,
+            },
             held: HashMap::new(),
             failures: HashMap::new(),
             empty: HashMap::new(),
@@ -165,23 +180,33 @@ impl Textures {
 
     pub(super) fn failure(&self, volume: VolumeId) -> Option<String> {
         let of = |kind| self.failures.get(&Key::Volume(volume, kind));
-        of(Kind::Ct).or_else(|| of(Kind::Dose)).map(ToString::to_string)
+        of(Kind::Ct)
+            .or_else(|| of(Kind::Dose))
+            .map(ToString::to_string)
     }
 
     pub(super) fn begin_frame(&mut self, now: u64) {
         if now != self.frame {
             self.frame = now;
-            self.held.retain(|_, h| now.saturating_sub(*h.last_frame.get_or_insert(now)) <= FRAMES_KEPT);
+            self.held
+                .retain(|_, h| now.saturating_sub(*h.last_frame.get_or_insert(now)) <= FRAMES_KEPT);
         }
     }
 
     /// The texture of a volume, uploaded at its first use. `None` if that failed: see [`Self::failure`].
-    pub(super) fn volume(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<wgpu::BindGroup> {
+    pub(super) fn volume(
+        &mut self,
+        volume: &Arc<Volume<f32>>,
+        kind: Kind,
+    ) -> Option<wgpu::BindGroup> {
         self.bound(volume, kind).map(|b| b.group)
     }
 
     /// Up to three volumes in one group of the layout [`Layouts::three`], and which of them are uploaded.
-    pub(super) fn three(&mut self, volumes: [Option<&Arc<Volume<f32>>>; 3]) -> (wgpu::BindGroup, [bool; 3]) {
+    pub(super) fn three(
+        &mut self,
+        volumes: [Option<&Arc<Volume<f32>>>; 3],
+    ) -> (wgpu::BindGroup, [bool; 3]) {
         let bound = volumes.map(|v| v.and_then(|v| self.bound(v, Kind::Dose)));
         let there = [0, 1, 2].map(|n| bound[n].is_some());
         let empty = self.nothing(Kind::Dose);
@@ -199,11 +224,14 @@ impl Textures {
                 resource: wgpu::BindingResource::TextureView(view),
             })
             .collect();
-        let group = self.uploader.device.create_bind_group(&wgpu::BindGroupDescriptor {
-            label: Some("three volumes"),
-            layout: &self.uploader.layouts.three,
-            entries: &entries,
-        });
+        let group = self
+            .uploader
+            .device
+            .create_bind_group(&wgpu::BindGroupDescriptor {
+                label: Some("three volumes"),
+                layout: &self.uploader.layouts.three,
+                entries: &entries,
+            });
         (group, there)
     }
 
@@ -255,16 +283,25 @@ impl Textures {
         let [nx, ny, nz] = mask.size();
         let first = mask.offset()[2];
         let changed = |former: &Mask| -> Vec<usize> {
-            (0..nz).filter(|plane| !mask.has_plane_of(former, first + plane)).collect()
+            (0..nz)
+                .filter(|plane| !mask.has_plane_of(former, first + plane))
+                .collect()
         };
         let former = self.held.iter().find_map(|(key, held)| {
-            let former = held.mask.as_ref().filter(|_| held.last_frame < Some(self.frame))?;
+            let former = held
+                .mask
+                .as_ref()
+                .filter(|_| held.last_frame < Some(self.frame))?;
             let same_box = [former.offset(), former.size()] == [mask.offset(), mask.size()];
             let planes = (same_box && former.grid() == mask.grid()).then(|| changed(former))?;
             (2 * planes.len() <= nz).then_some((*key, planes))
         });
-        let Some((former, planes)) = former else { return };
-        let Some(held) = self.held.remove(&former) else { return };
+        let Some((former, planes)) = former else {
+            return;
+        };
+        let Some(held) = self.held.remove(&former) else {
+            return;
+        };
         for plane in planes {
             let planes = plane..plane + 1;
             self.uploader.write(
@@ -275,10 +312,20 @@ impl Textures {
             );
         }
         self.uploads += 1;
-        self.held.insert(key, Held { mask: Some(Arc::clone(mask)), ..held });
+        self.held.insert(
+            key,
+            Held {
+                mask: Some(Arc::clone(mask)),
+                ..held
+            },
+        );
     }
 
-    fn get(&mut self, key: Key, make: impl FnOnce(&Uploader) -> Result<Made, TextureError>) -> Option<Bound> {
+    fn get(
+        &mut self,
+        key: Key,
+        make: impl FnOnce(&Uploader) -> Result<Made, TextureError>,
+    ) -> Option<Bound> {
         if let Some(held) = self.held.get_mut(&key) {
             held.last_frame = Some(self.frame);
             return Some(held.bound.clone());
@@ -299,7 +346,12 @@ impl Textures {
         match made {
             Ok((bound, bytes, mask)) => {
                 self.uploads += 1;
-                let held = Held { bound: bound.clone(), mask, bytes, last_frame };
+                let held = Held {
+                    bound: bound.clone(),
+                    mask,
+                    bytes,
+                    last_frame,
+                };
                 self.held.insert(key, held);
                 self.make_room();
                 Some(bound)
@@ -330,7 +382,8 @@ impl Textures {
     fn make_room(&mut self) {
         let now = self.frame;
         if self.used().0 > BYTES_KEPT {
-            self.held.retain(|_, h| h.last_frame.is_none_or(|last| last == now));
+            self.held
+                .retain(|_, h| h.last_frame.is_none_or(|last| last == now));
         }
     }
 }

@@ -28,7 +28,12 @@ impl Uploader {
         self.upload(grid.size(), kind, grid.planes_mm(), |texture, planes| {
             let data = &volume.data()[planes.start * nx * ny..planes.end * nx * ny];
             match kind {
-                Kind::Ct => self.write(texture, planes, [nx, ny], bytemuck::cast_slice(&halves(data))),
+                Kind::Ct => self.write(
+                    texture,
+                    planes,
+                    [nx, ny],
+                    bytemuck::cast_slice(&halves(data)),
+                ),
                 _ => self.write(texture, planes, [nx, ny], bytemuck::cast_slice(data)),
             }
         })
@@ -58,7 +63,10 @@ impl Uploader {
             if first + step < nz {
                 self.queue.submit([]);
                 // Frees the slab's staging copy once it has arrived; an error comes out of the scope.
-                let arrived = wgpu::PollType::Wait { submission_index: None, timeout: Some(PATIENCE) };
+                let arrived = wgpu::PollType::Wait {
+                    submission_index: None,
+                    timeout: Some(PATIENCE),
+                };
                 let _ = self.device.poll(arrived);
             }
         }
@@ -72,10 +80,18 @@ impl Uploader {
         Ok(group)
     }
 
-    pub fn new_texture(&self, [nx, ny, nz]: [usize; 3], format: wgpu::TextureFormat) -> wgpu::Texture {
+    pub fn new_texture(
+        &self,
+        [nx, ny, nz]: [usize; 3],
+        format: wgpu::TextureFormat,
+    ) -> wgpu::Texture {
         self.device.create_texture(&wgpu::TextureDescriptor {
             label: Some("volume"),
-            size: wgpu::Extent3d { width: nx as u32, height: ny as u32, depth_or_array_layers: nz as u32 },
+            size: wgpu::Extent3d {
+                width: nx as u32,
+                height: ny as u32,
+                depth_or_array_layers: nz as u32,
+            },
             mip_level_count: 1,
             sample_count: 1,
             dimension: wgpu::TextureDimension::D3,
@@ -86,13 +102,23 @@ impl Uploader {
     }
 
     /// Writes some planes of `nx` x `ny` voxels.
-    pub fn write(&self, texture: &wgpu::Texture, planes: Range<usize>, [nx, ny]: [usize; 2], data: &[u8]) {
+    pub fn write(
+        &self,
+        texture: &wgpu::Texture,
+        planes: Range<usize>,
+        [nx, ny]: [usize; 2],
+        data: &[u8],
+    ) {
         let row_bytes = (data.len() / (planes.len() * ny).max(1)) as u32;
         self.queue.write_texture(
             wgpu::TexelCopyTextureInfo {
                 texture,
                 mip_level: 0,
-                origin: wgpu::Origin3d { x: 0, y: 0, z: planes.start as u32 },
+                origin: wgpu::Origin3d {
+                    x: 0,
+                    y: 0,
+                    z: planes.start as u32,
+                },
                 aspect: wgpu::TextureAspect::All,
             },
             data,
@@ -110,17 +136,31 @@ impl Uploader {
     }
 
     pub fn bind(&self, volume: &wgpu::Texture, planes_mm: &[f32], kind: Kind) -> Bound {
-        let planes =
-            flat_texture(&self.device, &self.queue, "planes", planes_mm, [planes_mm.len() as u32, 1]);
+        let planes = flat_texture(
+            &self.device,
+            &self.queue,
+            "planes",
+            planes_mm,
+            [planes_mm.len() as u32, 1],
+        );
         let volume = volume.create_view(&wgpu::TextureViewDescriptor::default());
         let mut entries = vec![
-            wgpu::BindGroupEntry { binding: 0, resource: wgpu::BindingResource::TextureView(&volume) },
-            wgpu::BindGroupEntry { binding: 1, resource: wgpu::BindingResource::TextureView(&planes) },
+            wgpu::BindGroupEntry {
+                binding: 0,
+                resource: wgpu::BindingResource::TextureView(&volume),
+            },
+            wgpu::BindGroupEntry {
+                binding: 1,
+                resource: wgpu::BindingResource::TextureView(&planes),
+            },
         ];
         let layout = match kind {
             Kind::Ct => {
                 let sampler = wgpu::BindingResource::Sampler(&self.sampler);
-                entries.push(wgpu::BindGroupEntry { binding: 2, resource: sampler });
+                entries.push(wgpu::BindGroupEntry {
+                    binding: 2,
+                    resource: sampler,
+                });
                 &self.layouts.smooth
             }
             Kind::Dose | Kind::Mask => &self.layouts.exact,
@@ -130,7 +170,11 @@ impl Uploader {
             layout,
             entries: &entries,
         });
-        Bound { group, volume, planes }
+        Bound {
+            group,
+            volume,
+            planes,
+        }
     }
 }
 
@@ -144,7 +188,11 @@ pub(super) fn flat_texture(
 ) -> wgpu::TextureView {
     let texture = device.create_texture(&wgpu::TextureDescriptor {
         label: Some(label),
-        size: wgpu::Extent3d { width, height, depth_or_array_layers: 1 },
+        size: wgpu::Extent3d {
+            width,
+            height,
+            depth_or_array_layers: 1,
+        },
         mip_level_count: 1,
         sample_count: 1,
         dimension: wgpu::TextureDimension::D2,
@@ -155,7 +203,11 @@ pub(super) fn flat_texture(
     queue.write_texture(
         texture.as_image_copy(),
         bytemuck::cast_slice(values),
-        wgpu::TexelCopyBufferLayout { offset: 0, bytes_per_row: Some(4 * width), rows_per_image: None },
+        wgpu::TexelCopyBufferLayout {
+            offset: 0,
+            bytes_per_row: Some(4 * width),
+            rows_per_image: None,
+        },
         texture.size(),
     );
     texture.create_view(&wgpu::TextureViewDescriptor::default())
@@ -172,10 +224,12 @@ fn planes_of_slab([nx, ny]: [usize; 2], kind: Kind) -> usize {
 fn halves(data: &[f32]) -> Vec<f16> {
     let mut out = vec![f16::ZERO; data.len()];
     let chunk = 1 << 16;
-    out.par_chunks_mut(chunk).zip(data.par_chunks(chunk)).for_each(|(to, from)| {
-        for (t, f) in to.iter_mut().zip(from) {
-            *t = f16::from_f32(f.clamp(-65504.0, 65504.0));
-        }
-    });
+    out.par_chunks_mut(chunk)
+        .zip(data.par_chunks(chunk))
+        .for_each(|(to, from)| {
+            for (t, f) in to.iter_mut().zip(from) {
+                *t = f16::from_f32(f.clamp(-65504.0, 65504.0));
+            }
+        });
     out
 }

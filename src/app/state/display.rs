@@ -38,7 +38,11 @@ pub enum DoseReference {
 
 impl DoseReference {
     /// 100 % in Gy and its name; `None` if it is undefined or not positive.
-    pub fn resolve(self, prescription_gy: Option<f64>, max_gy: Option<f64>) -> Option<(f64, &'static str)> {
+    pub fn resolve(
+        self,
+        prescription_gy: Option<f64>,
+        max_gy: Option<f64>,
+    ) -> Option<(f64, &'static str)> {
         let (gy, name) = match self {
             Self::Prescription => (prescription_gy?, "prescription"),
             Self::Maximum => (max_gy?, "maximum"),
@@ -74,7 +78,9 @@ pub enum LevelPreset {
 /// Most levels that are drawn.
 pub const MOST_LEVELS: usize = 16;
 
-const PERCENT: [f32; 10] = [110.0, 107.0, 105.0, 100.0, 95.0, 90.0, 80.0, 70.0, 50.0, 30.0];
+const PERCENT: [f32; 10] = [
+    110.0, 107.0, 105.0, 100.0, 95.0, 90.0, 80.0, 70.0, 50.0, 30.0,
+];
 
 impl LevelPreset {
     pub const ALL: [Self; 2] = [Self::Clinical, Self::ColourBlindSafe];
@@ -117,7 +123,11 @@ impl LevelPreset {
         PERCENT
             .into_iter()
             .zip(colours)
-            .map(|(percent, colour)| Isodose { percent, colour: Rgb(colour), shown: true })
+            .map(|(percent, colour)| Isodose {
+                percent,
+                colour: Rgb(colour),
+                shown: true,
+            })
             .collect()
     }
 }
@@ -180,9 +190,15 @@ mod tests {
 
     #[test]
     fn percent_needs_a_reference_that_is_there() {
-        assert_eq!(DoseReference::Prescription.resolve(Some(60.0), Some(66.0)), Some((60.0, "prescription")));
+        assert_eq!(
+            DoseReference::Prescription.resolve(Some(60.0), Some(66.0)),
+            Some((60.0, "prescription"))
+        );
         assert_eq!(DoseReference::Prescription.resolve(None, Some(66.0)), None);
-        assert_eq!(DoseReference::Maximum.resolve(None, Some(66.0)), Some((66.0, "maximum")));
+        assert_eq!(
+            DoseReference::Maximum.resolve(None, Some(66.0)),
+            Some((66.0, "maximum"))
+        );
         assert_eq!(DoseReference::Typed(f64::NAN).resolve(None, None), None);
         assert_eq!(DoseReference::Typed(0.0).resolve(None, None), None);
     }
@@ -191,7 +207,11 @@ mod tests {
     fn levels_descend_and_differ_in_colour() {
         for preset in LevelPreset::ALL {
             let levels = preset.levels();
-            assert!(levels.windows(2).all(|w| w[0].percent > w[1].percent && w[0].colour != w[1].colour));
+            assert!(
+                levels
+                    .windows(2)
+                    .all(|w| w[0].percent > w[1].percent && w[0].colour != w[1].colour)
+            );
         }
     }
 
@@ -202,9 +222,19 @@ mod tests {
         let lab = |Rgb(c): Rgb| {
             let [r, g, b] = c.map(|v| {
                 let v = f64::from(v) / 255.0;
-                if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+                if v <= 0.04045 {
+                    v / 12.92
+                } else {
+                    ((v + 0.055) / 1.055).powf(2.4)
+                }
             });
-            let f = |t: f64| if t > 0.008_856 { t.cbrt() } else { 7.787 * t + 16.0 / 116.0 };
+            let f = |t: f64| {
+                if t > 0.008_856 {
+                    t.cbrt()
+                } else {
+                    7.787 * t + 16.0 / 116.0
+                }
+            };
             let x = f((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505);
             let y = f(0.2126 * r + 0.7152 * g + 0.0722 * b);
             let z = f((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089);
@@ -230,11 +260,19 @@ mod tests {
         let luminance = |Rgb(c): Rgb| {
             let linear = c.map(|v| {
                 let v = f64::from(v) / 255.0;
-                if v <= 0.04045 { v / 12.92 } else { ((v + 0.055) / 1.055).powf(2.4) }
+                if v <= 0.04045 {
+                    v / 12.92
+                } else {
+                    ((v + 0.055) / 1.055).powf(2.4)
+                }
             });
             0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
         };
         let levels = LevelPreset::ColourBlindSafe.levels();
-        assert!(levels.windows(2).all(|w| luminance(w[0].colour) > luminance(w[1].colour)));
+        assert!(
+            levels
+                .windows(2)
+                .all(|w| luminance(w[0].colour) > luminance(w[1].colour))
+        );
     }
 }

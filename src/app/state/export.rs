@@ -51,13 +51,23 @@ impl ExportChoice {
 
     /// The case without the plans that stay.
     pub fn case_that_leaves(&self, case: &Case) -> Case {
-        let plans = self.plans_of(case).map(|index| Arc::clone(&case.plans[index])).collect();
-        Case { plans, ..case.clone() }
+        let plans = self
+            .plans_of(case)
+            .map(|index| Arc::clone(&case.plans[index]))
+            .collect();
+        Case {
+            plans,
+            ..case.clone()
+        }
     }
 
     /// Lets the choice follow plans that moved to other places; a plan that is gone is no longer left out.
     pub fn follow_plans(&mut self, place: impl Fn(usize) -> Option<usize>) {
-        self.plans_left_out = self.plans_left_out.iter().filter_map(|old| place(*old)).collect();
+        self.plans_left_out = self
+            .plans_left_out
+            .iter()
+            .filter_map(|old| place(*old))
+            .collect();
     }
 
     /// Objects that leave of a case, and of its X-rays, where it has some.
@@ -71,10 +81,17 @@ impl ExportChoice {
             ExportPart::Drr | ExportPart::Xray => self.xrays,
         };
         let of_case = ExportPart::ALL.into_iter().filter(|part| part.is_in(case));
-        let parts = of_case.chain(xrays.iter().flat_map(|xrays| xrays.parts())).filter(wanted).collect();
+        let parts = of_case
+            .chain(xrays.iter().flat_map(|xrays| xrays.parts()))
+            .filter(wanted)
+            .collect();
         ExportOptions {
             parts,
-            bits: if self.sixteen_bits { DoseBits::Sixteen } else { DoseBits::ThirtyTwo },
+            bits: if self.sixteen_bits {
+                DoseBits::Sixteen
+            } else {
+                DoseBits::ThirtyTwo
+            },
             anonymise: self.anonymous.then(Anonymise::default),
             imaging: None,
         }
@@ -98,7 +115,10 @@ impl State {
         let images: Vec<XRay> = { register.images().iter() }
             .filter_map(|image| {
                 let (path, _) = image.file.clone()?;
-                Some(XRay { radiograph: image.radiograph.clone(), path })
+                Some(XRay {
+                    radiograph: image.radiograph.clone(),
+                    path,
+                })
             })
             .collect();
         (!images.is_empty() && self.case().ct.is_some()).then(|| XRays {

@@ -126,13 +126,16 @@ impl FileAction {
             Self::OpenStructures | Self::SaveStructures => "structures",
             Self::OpenDose => "dose",
             Self::OpenXray => "x-ray",
-            Self::OpenTank(TankFile::Machine) | Self::OpenCheckModel | Self::SaveMachine => "machine",
+            Self::OpenTank(TankFile::Machine) | Self::OpenCheckModel | Self::SaveMachine => {
+                "machine"
+            }
             Self::OpenTank(_) => "measured data",
             Self::SavePlan => "plan",
             Self::SaveSession => "session",
-            Self::SaveReport | Self::SavePlanReport | Self::SaveCheckReport | Self::SaveMachineReport => {
-                "report"
-            }
+            Self::SaveReport
+            | Self::SavePlanReport
+            | Self::SaveCheckReport
+            | Self::SaveMachineReport => "report",
             Self::SaveDvhs => "dvhs",
             Self::SaveRegistration => "registration",
             Self::Export => "export",
@@ -179,13 +182,21 @@ impl FileAction {
 
     /// Whether a folder is asked for that exists.
     pub fn is_folder(self) -> bool {
-        matches!(self, Self::OpenFolder | Self::ArrivalsFolder | Self::SentFolder)
+        matches!(
+            self,
+            Self::OpenFolder | Self::ArrivalsFolder | Self::SentFolder
+        )
     }
 
     /// The path with an extension of its file type; if it has none of them, the first is appended.
     pub fn with_ending(self, path: PathBuf) -> PathBuf {
-        let Some((_, endings)) = self.endings() else { return path };
-        if path.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known))) {
+        let Some((_, endings)) = self.endings() else {
+            return path;
+        };
+        if path
+            .extension()
+            .is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
+        {
             return path;
         }
         let mut name = path.into_os_string();
@@ -197,7 +208,10 @@ impl FileAction {
 
 /// The name of a file without its folder.
 pub fn file_name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    path.file_name()
+        .unwrap_or(path.as_os_str())
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// A file to be written.

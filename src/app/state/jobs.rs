@@ -56,7 +56,10 @@ impl Jobs {
 
     /// Notes that the user has cancelled the jobs of a slot.
     pub fn cancel(&mut self, slot: Slot) {
-        self.live.iter_mut().filter(|job| job.slot == slot).for_each(|job| job.is_cancelled = true);
+        self.live
+            .iter_mut()
+            .filter(|job| job.slot == slot)
+            .for_each(|job| job.is_cancelled = true);
     }
 
     pub fn finish(&mut self, name: Arc<str>, end: JobEnd) {

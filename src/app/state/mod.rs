@@ -182,7 +182,11 @@ impl State {
     /// The patient's name and ID as far as the files state them, else the source of the case.
     pub fn who(&self) -> String {
         let who = self.case().patient.in_words();
-        if who.is_empty() { self.case().source.clone() } else { who }
+        if who.is_empty() {
+            self.case().source.clone()
+        } else {
+            who
+        }
     }
 
     /// The folder of the case, where it is one of DICOM.
@@ -197,14 +201,27 @@ impl State {
 
     /// The selected beam with its index in the displayed plan.
     pub fn selected_beam(&self) -> Option<(usize, &Beam)> {
-        let Selection::Beam(number) = self.selection else { return None };
-        self.plan()?.beams.iter().enumerate().find(|(_, b)| b.number == number)
+        let Selection::Beam(number) = self.selection else {
+            return None;
+        };
+        self.plan()?
+            .beams
+            .iter()
+            .enumerate()
+            .find(|(_, b)| b.number == number)
     }
 
     /// The selected structure with its index in the set.
     pub fn selected_structure(&self) -> Option<(usize, &Structure)> {
-        let Selection::Structure(number) = self.selection else { return None };
-        self.case().structures.structures.iter().enumerate().find(|(_, s)| s.number == number)
+        let Selection::Structure(number) = self.selection else {
+            return None;
+        };
+        self.case()
+            .structures
+            .structures
+            .iter()
+            .enumerate()
+            .find(|(_, s)| s.number == number)
     }
 
     /// Whether there is a step to undo: of the pose while X-rays are registered, else of the case.

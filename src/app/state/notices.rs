@@ -94,7 +94,10 @@ impl Notices {
     /// Adds remarks on a plan, each told once.
     pub fn add_remarks(&mut self, plan: &str, remarks: &[impl ToString]) {
         for remark in remarks {
-            self.add_once(NoticeKind::Warning, format!("{plan}: {}.", remark.to_string()));
+            self.add_once(
+                NoticeKind::Warning,
+                format!("{plan}: {}.", remark.to_string()),
+            );
         }
     }
 
@@ -110,17 +113,33 @@ impl Notices {
             self.items.retain(|notice| notice.id != least.1);
             self.crowded_out += 1;
         }
-        self.items.push(Notice { id: self.next, kind, text, about, on_show_since: None });
+        self.items.push(Notice {
+            id: self.next,
+            kind,
+            text,
+            about,
+            on_show_since: None,
+        });
     }
 
     fn note_in_log(&mut self, kind: NoticeKind, text: &str) {
         let time = SystemTime::now();
-        if let Some(last) = self.log.back_mut().filter(|last| last.text == text && last.case == self.case) {
+        if let Some(last) = self
+            .log
+            .back_mut()
+            .filter(|last| last.text == text && last.case == self.case)
+        {
             (last.time, last.times) = (time, last.times.saturating_add(1));
             return;
         }
         let case = Arc::clone(&self.case);
-        self.log.push_back(LogLine { time, kind, text: text.to_owned(), case, times: 1 });
+        self.log.push_back(LogLine {
+            time,
+            kind,
+            text: text.to_owned(),
+            case,
+            times: 1,
+        });
         if self.log.len() > MOST_LOGGED {
             self.log.pop_front();
         }
@@ -149,9 +168,14 @@ impl Notices {
             SUCCESS_TIME.saturating_sub(now.saturating_duration_since(since))
         };
         let is_success = |notice: &Notice| notice.kind == NoticeKind::Success;
-        self.items.retain_mut(|notice| !is_success(notice) || !left(notice).is_zero());
+        self.items
+            .retain_mut(|notice| !is_success(notice) || !left(notice).is_zero());
         self.settle();
-        self.items.iter_mut().filter(|notice| is_success(notice)).map(left).min()
+        self.items
+            .iter_mut()
+            .filter(|notice| is_success(notice))
+            .map(left)
+            .min()
     }
 
     /// All messages of this window, newest first.
@@ -207,7 +231,10 @@ mod tests {
         for i in 0..200 {
             notices.add(NoticeKind::Info, format!("{i}"));
         }
-        assert_eq!(texts(&notices), ["worst", "195", "196", "197", "198", "199"]);
+        assert_eq!(
+            texts(&notices),
+            ["worst", "195", "196", "197", "198", "199"]
+        );
         assert_eq!((notices.crowded_out(), notices.log().count()), (195, 201));
         // A success among failures is shown until the next message.
         (0..9).for_each(|i| notices.add(NoticeKind::Error, format!("failure {i}")));
@@ -215,7 +242,10 @@ mod tests {
         assert_eq!(texts(&notices).last(), Some(&"saved"));
         notices.dismiss_all();
         assert_eq!((texts(&notices).len(), notices.crowded_out()), (0, 0));
-        assert_eq!(notices.log().last().map(|line| line.text.as_str()), Some("worst"));
+        assert_eq!(
+            notices.log().last().map(|line| line.text.as_str()),
+            Some("worst")
+        );
         (0..MOST_LOGGED + 9).for_each(|i| notices.add(NoticeKind::Info, format!("{i}")));
         assert_eq!(notices.log().count(), MOST_LOGGED);
     }
@@ -227,7 +257,10 @@ mod tests {
             notices.add(NoticeKind::Warning, text);
         }
         assert_eq!(texts(&notices), ["b", "a"]);
-        let lines: Vec<_> = notices.log().map(|line| (line.text.as_str(), line.times)).collect();
+        let lines: Vec<_> = notices
+            .log()
+            .map(|line| (line.text.as_str(), line.times))
+            .collect();
         assert_eq!(lines, [("a", 3), ("b", 1), ("a", 1)]);
     }
 
@@ -249,7 +282,12 @@ mod tests {
     #[test]
     fn only_a_success_fades_once_it_was_on_show_for_its_time() {
         let (mut notices, begin) = (Notices::default(), Instant::now());
-        for kind in [NoticeKind::Success, NoticeKind::Info, NoticeKind::Warning, NoticeKind::Error] {
+        for kind in [
+            NoticeKind::Success,
+            NoticeKind::Info,
+            NoticeKind::Warning,
+            NoticeKind::Error,
+        ] {
             notices.add(kind, kind.name());
         }
         let moment = Duration::from_millis(1);

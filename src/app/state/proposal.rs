@@ -28,7 +28,10 @@ impl State {
         let (who, plan) = match action == FileAction::Export && self.export.anonymous {
             // The name of a plan is often that of the patient.
             true => ("anonymous".to_owned(), ""),
-            false => (self.patient_for_name(), self.plan().map_or("", |plan| &plan.name)),
+            false => (
+                self.patient_for_name(),
+                self.plan().map_or("", |plan| &plan.name),
+            ),
         };
         let ending = plain.rsplit_once('.').map(|(_, ending)| ending);
         Some(named([&who, plan], date, last, ending))
@@ -39,11 +42,19 @@ impl State {
         let patient = &self.case().patient;
         // A DICOM name may be spelled in several scripts (PS3.5, section 6.2.1.2).
         let spelled = patient.name.split('=').find(|name| !plain(name).is_empty());
-        let known =
-            [spelled.unwrap_or_default(), &patient.id].into_iter().find(|word| !plain(word).is_empty());
+        let known = [spelled.unwrap_or_default(), &patient.id]
+            .into_iter()
+            .find(|word| !plain(word).is_empty());
         let case = || {
-            let name = self.origin.as_ref().map_or_else(|| "case".to_owned(), |origin| origin.name());
-            [".mha", ".json"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name).to_owned()
+            let name = self
+                .origin
+                .as_ref()
+                .map_or_else(|| "case".to_owned(), |origin| origin.name());
+            [".mha", ".json"]
+                .iter()
+                .find_map(|ending| name.strip_suffix(ending))
+                .unwrap_or(&name)
+                .to_owned()
         };
         known.map_or_else(case, str::to_owned)
     }
@@ -51,14 +62,23 @@ impl State {
 
 /// A name that every file system takes: parts, date and last word joined by `_`, without those that are empty.
 fn named(parts: [&str; 2], date: &str, last: &str, ending: Option<&str>) -> String {
-    let tail = [date, last].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
+    let tail = [date, last]
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join("_");
     let ending = ending.map_or_else(String::new, |ending| format!(".{ending}"));
     let room = LONGEST - (tail.len() + ending.len() + parts.len());
     let [first, second] = parts.map(plain);
     // A short part leaves its room to the other.
     let first = cut(&first, room.saturating_sub(second.len()).max(room / 2));
     let second = cut(&second, room - first.len());
-    [first, second, &tail].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_") + &ending
+    [first, second, &tail]
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join("_")
+        + &ending
 }
 
 /// A text with a hyphen for every run of characters that a file system, a shell or a listing does not take as they are.
@@ -103,13 +123,29 @@ mod tests {
     #[test]
     fn a_name_is_patient_plan_and_date() {
         for (parts, last, want) in [
-            (["Demo^thorax", "Right lung, 5 fields"], "", "Demo-thorax_Right-lung-5-fields_2026-11-27.toml"),
-            (["Doe^Jane^^Dr.", ""], "check", "Doe-Jane-Dr_2026-11-27_check.toml"),
+            (
+                ["Demo^thorax", "Right lung, 5 fields"],
+                "",
+                "Demo-thorax_Right-lung-5-fields_2026-11-27.toml",
+            ),
+            (
+                ["Doe^Jane^^Dr.", ""],
+                "check",
+                "Doe-Jane-Dr_2026-11-27_check.toml",
+            ),
             (["", ""], "", "2026-11-27.toml"),
             (["山田^太郎", "肺"], "", "山田-太郎_肺_2026-11-27.toml"),
             (["محمد‌رضا", "भारती"], "", "محمد‌رضا_भारती_2026-11-27.toml"),
-            (["../../etc/passwd", "a\\b:c*d?\"<>|"], "", "etc-passwd_a-b-c-d_2026-11-27.toml"),
-            (["~root", "$(rm) `x`;\0\n\t\u{202e}gpj.exe"], "", "root_rm-x-gpj-exe_2026-11-27.toml"),
+            (
+                ["../../etc/passwd", "a\\b:c*d?\"<>|"],
+                "",
+                "etc-passwd_a-b-c-d_2026-11-27.toml",
+            ),
+            (
+                ["~root", "$(rm) `x`;\0\n\t\u{202e}gpj.exe"],
+                "",
+                "root_rm-x-gpj-exe_2026-11-27.toml",
+            ),
             (["-rf", ".hidden. "], "", "rf_hidden_2026-11-27.toml"),
         ] {
             assert_eq!(named(parts, DAY, last, Some("toml")), want);
@@ -120,19 +156,39 @@ mod tests {
     #[test]
     fn no_name_is_one_that_a_file_system_refuses() {
         let devices = ["CON", "nul", "AUX", "COM1", "LPT9", "PRN"];
-        let long = ["x".repeat(4000), "山".repeat(500), "e\u{301}".repeat(300), "\u{1f600}".repeat(200)];
+        let long = [
+            "x".repeat(4000),
+            "山".repeat(500),
+            "e\u{301}".repeat(300),
+            "\u{1f600}".repeat(200),
+        ];
         let odd = ["", "   ", "....", "\u{0}", "%2e%2e", "\u{feff}"];
-        let all: Vec<&str> = devices.into_iter().chain(long.iter().map(String::as_str)).chain(odd).collect();
+        let all: Vec<&str> = devices
+            .into_iter()
+            .chain(long.iter().map(String::as_str))
+            .chain(odd)
+            .collect();
         for first in &all {
             for second in &all {
                 for (last, ending) in [("", None), ("registration", Some("json"))] {
                     let name = named([first, second], DAY, last, ending);
                     assert!(name.len() <= LONGEST, "{} bytes: {name}", name.len());
                     let stem = name.split('.').next().expect("a stem");
-                    assert!(!devices.iter().any(|device| stem.eq_ignore_ascii_case(device)), "{name}");
+                    assert!(
+                        !devices
+                            .iter()
+                            .any(|device| stem.eq_ignore_ascii_case(device)),
+                        "{name}"
+                    );
                     let is_free = |c: char| !c.is_control() && !"/\\:*?\"<>|".contains(c);
-                    assert!(name.chars().all(is_free) && !name.starts_with(['.', '-', '~', ' ']), "{name}");
-                    assert!(!name.ends_with(['.', ' ', '-']) && name.contains(DAY), "{name}");
+                    assert!(
+                        name.chars().all(is_free) && !name.starts_with(['.', '-', '~', ' ']),
+                        "{name}"
+                    );
+                    assert!(
+                        !name.ends_with(['.', ' ', '-']) && name.contains(DAY),
+                        "{name}"
+                    );
                 }
             }
         }
@@ -141,9 +197,14 @@ mod tests {
     #[test]
     fn a_long_part_leaves_the_other_whole() {
         let long = "x".repeat(300);
-        assert!(named([&long, "Boost"], DAY, "", Some("toml")).ends_with("x_Boost_2026-11-27.toml"));
+        assert!(
+            named([&long, "Boost"], DAY, "", Some("toml")).ends_with("x_Boost_2026-11-27.toml")
+        );
         assert!(named(["Doe", &long], DAY, "", Some("toml")).starts_with("Doe_xxx"));
         let both = named([&long, &"y".repeat(300)], DAY, "dvh", Some("csv"));
-        assert!(both.contains(&"x".repeat(35)) && both.contains(&"y".repeat(35)), "{both}");
+        assert!(
+            both.contains(&"x".repeat(35)) && both.contains(&"y".repeat(35)),
+            "{both}"
+        );
     }
 }

@@ -63,12 +63,20 @@ impl Record {
             plan: state.plan,
             crosshair_mm: Some(state.crosshair_mm),
             hidden: state.hidden.iter().copied().collect(),
-            shapes: set.iter().filter_map(|s| Some((s.number, state.shapes.shape_of(s)?))).collect(),
+            shapes: set
+                .iter()
+                .filter_map(|s| Some((s.number, state.shapes.shape_of(s)?)))
+                .collect(),
             quality: Some(settings.quality),
             dose_to: Some(settings.dose_to),
             grid_mm: Some(settings.grid_mm),
             body: Some(settings.body),
-            engines: state.results.engines.iter().map(|(plan, choice)| (*plan, *choice)).collect(),
+            engines: state
+                .results
+                .engines
+                .iter()
+                .map(|(plan, choice)| (*plan, *choice))
+                .collect(),
             hu_table: Some(settings.hu_table.to_toml()),
             compare: Some(state.compare.clone()),
             register: Some(RegisterRecord::new(&state.register)),
@@ -81,13 +89,23 @@ impl Record {
 
     /// As [`Self::new`], with the session file that the work was last saved in.
     pub fn of_unsaved(state: &State) -> Self {
-        let session = state.origin.as_ref().and_then(|o| o.session.as_ref()?.to_str());
-        Self { session_file: session.map(str::to_owned), ..Self::new(state) }
+        let session = state
+            .origin
+            .as_ref()
+            .and_then(|o| o.session.as_ref()?.to_str());
+        Self {
+            session_file: session.map(str::to_owned),
+            ..Self::new(state)
+        }
     }
 
     /// The displayed plan, as far as a case has it.
     pub fn plan_of(&self, case: &Case) -> usize {
-        if self.plan < case.plans.len() { self.plan } else { 0 }
+        if self.plan < case.plans.len() {
+            self.plan
+        } else {
+            0
+        }
     }
 
     pub fn is_without_body(&self) -> bool {
@@ -111,8 +129,9 @@ impl Record {
 
     /// Restores the settings of a freshly opened case. Returns settings that could not be restored, in words.
     pub fn restore(self, state: &mut State) -> Option<String> {
-        if let Some([width, level]) =
-            self.window_hu.filter(|w| w.iter().all(|v| v.is_finite()) && w[0] >= 1.0)
+        if let Some([width, level]) = self
+            .window_hu
+            .filter(|w| w.iter().all(|v| v.is_finite()) && w[0] >= 1.0)
         {
             state.window = WindowLevel::new(width, level);
         }
@@ -131,14 +150,30 @@ impl Record {
         if let Some(compare) = self.compare {
             state.compare = compare.restored(state.history.case());
         }
-        state.results.engines =
-            self.engines.into_iter().map(|(plan, choice)| (plan, choice.sound())).collect();
+        state.results.engines = self
+            .engines
+            .into_iter()
+            .map(|(plan, choice)| (plan, choice.sound()))
+            .collect();
         let settings = &mut state.results.settings;
-        let Settings { quality, dose_to, grid_mm, hu_table, body, .. } = settings;
+        let Settings {
+            quality,
+            dose_to,
+            grid_mm,
+            hu_table,
+            body,
+            ..
+        } = settings;
         *body = self.body.unwrap_or_default();
-        *quality = self.quality.filter(|q| Quality::NAMED.contains(q)).unwrap_or(*quality);
+        *quality = self
+            .quality
+            .filter(|q| Quality::NAMED.contains(q))
+            .unwrap_or(*quality);
         *dose_to = self.dose_to.unwrap_or(*dose_to);
-        *grid_mm = self.grid_mm.filter(|mm| (1.0..=10.0).contains(mm)).unwrap_or(*grid_mm);
+        *grid_mm = self
+            .grid_mm
+            .filter(|mm| (1.0..=10.0).contains(mm))
+            .unwrap_or(*grid_mm);
         match HuTable::parse(&self.hu_table?, "of the session") {
             Ok(table) => *hu_table = Arc::new(table),
             Err(why) => return Some(format!("The session's HU table is not used: {why}.")),
@@ -156,7 +191,10 @@ mod tests {
     fn an_engine_is_read_by_its_word_or_by_the_flag_of_former_sessions() {
         use case::DoseEngine::{CollapsedCone, MonteCarloConvolution};
         for (stored, engine) in [
-            (serde_json::json!({"monte_carlo": true, "seed": 7}), MonteCarloConvolution),
+            (
+                serde_json::json!({"monte_carlo": true, "seed": 7}),
+                MonteCarloConvolution,
+            ),
             (serde_json::json!({"monte_carlo": false}), CollapsedCone),
             (serde_json::json!({"engine": "mccs"}), MonteCarloConvolution),
             (serde_json::json!({}), CollapsedCone),
@@ -164,9 +202,15 @@ mod tests {
             let choice: EngineChoice = serde_json::from_value(stored.clone()).unwrap();
             assert_eq!(choice.engine, engine, "{stored}");
             let written = serde_json::to_value(choice).unwrap();
-            assert_eq!(serde_json::from_value::<EngineChoice>(written).unwrap(), choice, "{stored}");
+            assert_eq!(
+                serde_json::from_value::<EngineChoice>(written).unwrap(),
+                choice,
+                "{stored}"
+            );
         }
-        assert!(serde_json::from_value::<EngineChoice>(serde_json::json!({"engine": "magic"})).is_err());
+        assert!(
+            serde_json::from_value::<EngineChoice>(serde_json::json!({"engine": "magic"})).is_err()
+        );
     }
 
     #[test]
@@ -180,6 +224,9 @@ mod tests {
         );
         assert!(record.take_former_goals().is_none());
         let written = serde_json::to_value(Compare::default()).unwrap();
-        assert!(written.get("goals").is_none(), "the case has them: {written}");
+        assert!(
+            written.get("goals").is_none(),
+            "the case has them: {written}"
+        );
     }
 }

@@ -45,18 +45,33 @@ impl Shape {
     #[must_use]
     pub fn moved_to(self, to_mm: DVec3) -> Self {
         match self {
-            Self::Sphere { radius_mm, .. } => Self::Sphere { centre_mm: to_mm, radius_mm },
-            Self::Box { size_mm, .. } => Self::Box { centre_mm: to_mm, size_mm },
+            Self::Sphere { radius_mm, .. } => Self::Sphere {
+                centre_mm: to_mm,
+                radius_mm,
+            },
+            Self::Box { size_mm, .. } => Self::Box {
+                centre_mm: to_mm,
+                size_mm,
+            },
         }
     }
 
     /// Closed contours where the planes of `grid` cut the shape.
     pub fn contours(&self, grid: &Grid) -> Contours {
         let outlines = match *self {
-            Self::Sphere { centre_mm, radius_mm } => sphere_contours(grid, centre_mm, radius_mm),
+            Self::Sphere {
+                centre_mm,
+                radius_mm,
+            } => sphere_contours(grid, centre_mm, radius_mm),
             Self::Box { centre_mm, size_mm } => box_contours(grid, centre_mm, size_mm),
         };
-        outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect()
+        outlines
+            .into_iter()
+            .map(|points_mm| Contour {
+                points_mm,
+                image_uid: None,
+            })
+            .collect()
     }
 }
 
@@ -80,7 +95,11 @@ impl Shapes {
 
 /// Centre of the box round all contours, patient LPS, mm.
 pub fn middle_mm(structure: &Structure) -> Option<DVec3> {
-    let mut points = structure.contours.iter().flat_map(|c| &c.points_mm).chain(&structure.points_mm);
+    let mut points = structure
+        .contours
+        .iter()
+        .flat_map(|c| &c.points_mm)
+        .chain(&structure.points_mm);
     let first = *points.next()?;
     let (low, high) = points.fold((first, first), |(low, high), p| (low.min(*p), high.max(*p)));
     Some(0.5 * (low + high))
@@ -89,13 +108,22 @@ pub fn middle_mm(structure: &Structure) -> Option<DVec3> {
 /// Centre of the volume inside the contours, patient LPS, mm: of each plane the centroid of its polygons by area, in
 /// which a contour inside another is a hole; planes count by their areas. Without an area, the middle of the box.
 pub fn centre_mm(structure: &Structure) -> Option<DVec3> {
-    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| &c.points_mm[..]).collect();
+    let contours: Vec<&[DVec3]> = structure
+        .contours
+        .iter()
+        .map(|c| &c.points_mm[..])
+        .collect();
     let mut sum = (DVec3::ZERO, 0.0);
     for (n, contour) in contours.iter().enumerate() {
-        let Some(first) = contour.first() else { continue };
+        let Some(first) = contour.first() else {
+            continue;
+        };
         let around = |other: &(usize, &&[DVec3])| {
             other.0 != n
-                && other.1.first().is_some_and(|p| (p.z - first.z).abs() < 0.01)
+                && other
+                    .1
+                    .first()
+                    .is_some_and(|p| (p.z - first.z).abs() < 0.01)
                 && holds(other.1, *first)
         };
         let depth = contours.iter().enumerate().filter(around).count();
@@ -103,7 +131,11 @@ pub fn centre_mm(structure: &Structure) -> Option<DVec3> {
         let signed = if depth % 2 == 0 { area } else { -area };
         sum = (sum.0 + centre * signed, sum.1 + signed);
     }
-    if sum.1 > 0.0 { Some(sum.0 / sum.1) } else { middle_mm(structure) }
+    if sum.1 > 0.0 {
+        Some(sum.0 / sum.1)
+    } else {
+        middle_mm(structure)
+    }
 }
 
 /// Centroid and area of a polygon on an axial plane.
@@ -116,7 +148,11 @@ fn centroid(points: &[DVec3]) -> (DVec3, f64) {
         moment += (a + b) * cross;
         twice += cross;
     }
-    if twice == 0.0 { (origin, 0.0) } else { (origin + moment / (3.0 * twice), 0.5 * f64::abs(twice)) }
+    if twice == 0.0 {
+        (origin, 0.0)
+    } else {
+        (origin + moment / (3.0 * twice), 0.5 * f64::abs(twice))
+    }
 }
 
 /// Whether a polygon on an axial plane holds a point, by the even-odd rule.
@@ -131,7 +167,11 @@ fn holds(points: &[DVec3], p: DVec3) -> bool {
 /// Centre of the first target (PTV before CTV before GTV), patient LPS, mm.
 pub fn target_middle_mm(case: &Case) -> Option<DVec3> {
     let set = &case.structures.structures;
-    centre_mm(set.iter().filter(|s| s.kind.is_target() && !s.contours.is_empty()).min_by_key(|s| s.kind)?)
+    centre_mm(
+        set.iter()
+            .filter(|s| s.kind.is_target() && !s.contours.is_empty())
+            .min_by_key(|s| s.kind)?,
+    )
 }
 
 /// Colours of new structures, in turn: distinct in hue and of similar lightness.
@@ -149,8 +189,16 @@ pub const NEW_COLOURS: [Rgb; 8] = [
 /// A new structure with an unused number and name, in a colour that no other looks like.
 pub fn new_structure(case: &Case, base_name: &str, kind: StructureKind) -> Structure {
     let (number, name) = (case.free_number(), case.structures.free_name(base_name));
-    let used: Vec<Rgb> = case.structures.structures.iter().map(|s| s.colour).collect();
-    Structure { colour: kind.free_colour(&used), ..Structure::new(name, number, kind) }
+    let used: Vec<Rgb> = case
+        .structures
+        .structures
+        .iter()
+        .map(|s| s.colour)
+        .collect();
+    Structure {
+        colour: kind.free_colour(&used),
+        ..Structure::new(name, number, kind)
+    }
 }
 
 #[cfg(test)]
@@ -158,19 +206,30 @@ mod tests {
     use super::*;
 
     fn grid() -> Grid {
-        Grid::axis_aligned(DVec3::splat(-60.0), DVec3::new(1.0, 1.0, 2.0), [120, 120, 60]).unwrap()
+        Grid::axis_aligned(
+            DVec3::splat(-60.0),
+            DVec3::new(1.0, 1.0, 2.0),
+            [120, 120, 60],
+        )
+        .unwrap()
     }
 
     #[test]
     fn a_shape_outside_the_ct_has_no_contours() {
-        let sphere = Shape::Sphere { centre_mm: DVec3::new(0.0, 0.0, 900.0), radius_mm: 20.0 };
+        let sphere = Shape::Sphere {
+            centre_mm: DVec3::new(0.0, 0.0, 900.0),
+            radius_mm: 20.0,
+        };
         assert!(sphere.contours(&grid()).is_empty());
     }
 
     #[test]
     fn a_structure_finds_its_shape_until_its_contours_change() {
         let grid = grid();
-        let shape = Shape::Sphere { centre_mm: DVec3::new(0.0, 0.0, 20.0), radius_mm: 20.0 };
+        let shape = Shape::Sphere {
+            centre_mm: DVec3::new(0.0, 0.0, 20.0),
+            radius_mm: 20.0,
+        };
         let mut s = new_structure(&Case::default(), "ROI", StructureKind::Other);
         s.contours = shape.contours(&grid);
         let mut shapes = Shapes::default();
@@ -216,8 +275,15 @@ mod tests {
         for want in ["ROI", "ROI 2", "ROI 3"] {
             let s = new_structure(&case, "ROI", StructureKind::Other);
             assert_eq!(s.name, want);
-            assert!(case.structures.structures.iter().all(|t| t.number != s.number));
-            std::sync::Arc::make_mut(&mut case.structures).structures.push(s);
+            assert!(
+                case.structures
+                    .structures
+                    .iter()
+                    .all(|t| t.number != s.number)
+            );
+            std::sync::Arc::make_mut(&mut case.structures)
+                .structures
+                .push(s);
         }
     }
 }

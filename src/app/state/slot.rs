@@ -59,10 +59,14 @@ impl Slot {
     pub fn after_cancel(self) -> Option<&'static str> {
         Some(match self {
             Self::Open => "What was open stays. Open it again to go on.",
-            Self::Result(_) => "What it is needed for is not final. Press 'Compute again' to go on.",
+            Self::Result(_) => {
+                "What it is needed for is not final. Press 'Compute again' to go on."
+            }
             Self::Apertures => "The fields are as they were. Fit again to go on.",
             Self::Body => "No structure is added. Ask for it again to go on.",
-            Self::Contouring => "The structures are as they were. Press 'Change' or 'Create' again to go on.",
+            Self::Contouring => {
+                "The structures are as they were. Press 'Change' or 'Create' again to go on."
+            }
             Self::NewDose(_) => "No dose is added. Open or make it again to go on.",
             Self::Save(_) => "Nothing is written. Save or export again to go on.",
             Self::HuTable | Self::Goals => "Nothing is read. Open the file again to go on.",

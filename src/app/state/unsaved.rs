@@ -32,15 +32,27 @@ impl Work {
 
     /// With the maps of an optimisation that has not ended.
     pub fn to_keep(state: &State) -> Self {
-        Self { plans: state.case_with_published().plans, ..Self::new(state) }
+        Self {
+            plans: state.case_with_published().plans,
+            ..Self::new(state)
+        }
     }
 }
 
 impl PartialEq for Work {
     fn eq(&self, other: &Self) -> bool {
-        let Self { plans, structures, hu_table, pose, goals } = self;
+        let Self {
+            plans,
+            structures,
+            hu_table,
+            pose,
+            goals,
+        } = self;
         plans.len() == other.plans.len()
-            && plans.iter().zip(&other.plans).all(|(a, b)| Arc::ptr_eq(a, b))
+            && plans
+                .iter()
+                .zip(&other.plans)
+                .all(|(a, b)| Arc::ptr_eq(a, b))
             && Arc::ptr_eq(structures, &other.structures)
             && (Arc::ptr_eq(hu_table, &other.hu_table) || *hu_table == other.hu_table)
             && *pose == other.pose
@@ -51,7 +63,11 @@ impl PartialEq for Work {
 impl State {
     /// Whether there is work that no session file holds: compares it with the work last opened or saved.
     pub fn is_unsaved(&self) -> bool {
-        self.is_loaded() && self.saved.as_ref().is_none_or(|saved| *saved != Work::new(self))
+        self.is_loaded()
+            && self
+                .saved
+                .as_ref()
+                .is_none_or(|saved| *saved != Work::new(self))
     }
 }
 

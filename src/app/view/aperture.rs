@@ -28,20 +28,27 @@ fn along(jaws: &Jaws, axis: usize) -> [f64; 2] {
 
 /// The end points of a jaw's edge or a leaf's tip in (x, y), mm; `None` for a leaf outside the jaws.
 fn ends_mm(beam: &BeamLayer, part: AperturePart) -> Option<[[f64; 2]; 2]> {
-    let ends =
-        |axis: usize, at: f64, across: [f64; 2]| across.map(|a| if axis == 0 { [at, a] } else { [a, at] });
+    let ends = |axis: usize, at: f64, across: [f64; 2]| {
+        across.map(|a| if axis == 0 { [at, a] } else { [a, at] })
+    };
     match part {
-        AperturePart::Jaw { axis, side } => {
-            Some(ends(axis, along(&beam.jaws, axis)[side], along(&beam.jaws, 1 - axis)))
-        }
+        AperturePart::Jaw { axis, side } => Some(ends(
+            axis,
+            along(&beam.jaws, axis)[side],
+            along(&beam.jaws, 1 - axis),
+        )),
         AperturePart::Leaf { pair, bank } => {
             let mlc = beam.mlc.as_ref()?;
             let [travel, across] = axes(mlc);
-            let (side, tips) = (mlc.boundaries_mm.get(pair..pair + 2)?, beam.leaves_mm.get(pair)?);
+            let (side, tips) = (
+                mlc.boundaries_mm.get(pair..pair + 2)?,
+                beam.leaves_mm.get(pair)?,
+            );
             let jaws = along(&beam.jaws, across);
             let side = [side[0].max(jaws[0]), side[1].min(jaws[1])];
             let [low, high] = along(&beam.jaws, travel);
-            (side[1] > side[0] && (low..=high).contains(&tips[bank])).then(|| ends(travel, tips[bank], side))
+            (side[1] > side[0] && (low..=high).contains(&tips[bank]))
+                .then(|| ends(travel, tips[bank], side))
         }
     }
 }
@@ -50,8 +57,11 @@ fn ends_mm(beam: &BeamLayer, part: AperturePart) -> Option<[[f64; 2]; 2]> {
 fn distance(beam: &BeamLayer, plane: &BevPlane, part: AperturePart, at: Pos2) -> Option<f32> {
     let [a, b] = ends_mm(beam, part)?.map(|[x, y]| plane.screen(x, y));
     let way = b - a;
-    let share =
-        if way.length_sq() > 0.0 { ((at - a).dot(way) / way.length_sq()).clamp(0.0, 1.0) } else { 0.0 };
+    let share = if way.length_sq() > 0.0 {
+        ((at - a).dot(way) / way.length_sq()).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
     Some(at.distance(a + share * way))
 }
 
@@ -59,7 +69,10 @@ fn distance(beam: &BeamLayer, plane: &BevPlane, part: AperturePart, at: Pos2) ->
 fn pair_at(beam: &BeamLayer, plane: &BevPlane, at: Pos2) -> Option<usize> {
     let mlc = beam.mlc.as_ref()?;
     let across = plane.device_mm(at)[axes(mlc)[1]];
-    let pair = mlc.boundaries_mm.partition_point(|b| *b <= across).checked_sub(1)?;
+    let pair = mlc
+        .boundaries_mm
+        .partition_point(|b| *b <= across)
+        .checked_sub(1)?;
     (pair < beam.leaves_mm.len()).then_some(pair)
 }
 
@@ -68,13 +81,17 @@ pub(crate) fn part_at(beam: &BeamLayer, plane: &BevPlane, at: Pos2) -> Option<Ap
     if !beam.editable {
         return None;
     }
-    let jaws = [0, 1].into_iter().flat_map(|axis| [0, 1].map(|side| AperturePart::Jaw { axis, side }));
+    let jaws = [0, 1]
+        .into_iter()
+        .flat_map(|axis| [0, 1].map(|side| AperturePart::Jaw { axis, side }));
     let own = pair_at(beam, plane, at).filter(|pair| {
         let mlc = beam.mlc.as_ref();
         let width = mlc.map_or(0.0, |m| m.boundaries_mm[pair + 1] - m.boundaries_mm[*pair]);
         (width / plane.mm_per_point) as f32 >= LEAST_WIDTH
     });
-    let leaves = own.into_iter().flat_map(|pair| [0, 1].map(|bank| AperturePart::Leaf { pair, bank }));
+    let leaves = own
+        .into_iter()
+        .flat_map(|pair| [0, 1].map(|bank| AperturePart::Leaf { pair, bank }));
     jaws.chain(leaves)
         .filter_map(|part| Some((part, distance(beam, plane, part, at)?)))
         .filter(|(_, d)| *d <= REACH)
@@ -104,12 +121,22 @@ fn label(beam: &BeamLayer, part: AperturePart) -> Option<String> {
     let axis = |axis: usize| if axis == 0 { "X" } else { "Y" };
     Some(match part {
         AperturePart::Jaw { axis: a, side } => {
-            format!("Jaw {}{}  {:.1} mm", axis(a), side + 1, along(&beam.jaws, a)[side])
+            format!(
+                "Jaw {}{}  {:.1} mm",
+                axis(a),
+                side + 1,
+                along(&beam.jaws, a)[side]
+            )
         }
         AperturePart::Leaf { pair, bank } => {
             let travel = axes(beam.mlc.as_ref()?)[0];
             let tip = beam.leaves_mm.get(pair)?[bank];
-            format!("Leaf {} {}{}  {tip:.1} mm", pair + 1, axis(travel), bank + 1)
+            format!(
+                "Leaf {} {}{}  {tip:.1} mm",
+                pair + 1,
+                axis(travel),
+                bank + 1
+            )
         }
     })
 }
@@ -123,19 +150,45 @@ pub(crate) fn draw(
     beam: &BeamLayer,
     brush: bool,
 ) {
-    let Some(at) = response.interact_pointer_pos().or_else(|| response.hover_pos()) else { return };
+    let Some(at) = response
+        .interact_pointer_pos()
+        .or_else(|| response.hover_pos())
+    else {
+        return;
+    };
     let hovered = || part_at(beam, plane, at).filter(|_| !brush && !response.dragged());
     let held = drag::held_part(ui, response);
-    let Some(part) = held.or_else(hovered) else { return };
-    let (Some(ends), Some(label)) = (ends_mm(beam, part), label(beam, part)) else { return };
+    let Some(part) = held.or_else(hovered) else {
+        return;
+    };
+    let (Some(ends), Some(label)) = (ends_mm(beam, part), label(beam, part)) else {
+        return;
+    };
     let ends = ends.map(|[x, y]| plane.screen(x, y));
-    painter.line_segment(ends, Stroke::new(5.0, theme::IMAGE.accent.gamma_multiply(0.5)));
+    painter.line_segment(
+        ends,
+        Stroke::new(5.0, theme::IMAGE.accent.gamma_multiply(0.5)),
+    );
     painter.line_segment(ends, Stroke::new(2.0, theme::IMAGE.accent));
     let sideways = (ends[0].x - ends[1].x).abs() > (ends[0].y - ends[1].y).abs();
-    let icon = if sideways { CursorIcon::ResizeVertical } else { CursorIcon::ResizeHorizontal };
+    let icon = if sideways {
+        CursorIcon::ResizeVertical
+    } else {
+        CursorIcon::ResizeHorizontal
+    };
     ui.set_cursor_icon(icon);
     let to_left = at.x + 130.0 > plane.rect.max.x;
-    let (offset, anchor) =
-        if to_left { (vec2(-14.0, -14.0), Anchor::Right) } else { (vec2(14.0, -14.0), Anchor::Left) };
-    text(painter, at + offset, anchor, &label, 12.0, theme::IMAGE.text);
+    let (offset, anchor) = if to_left {
+        (vec2(-14.0, -14.0), Anchor::Right)
+    } else {
+        (vec2(14.0, -14.0), Anchor::Left)
+    };
+    text(
+        painter,
+        at + offset,
+        anchor,
+        &label,
+        12.0,
+        theme::IMAGE.text,
+    );
 }

@@ -48,8 +48,16 @@ fn colour_of(beam: &BeamLayer) -> Color32 {
 fn draw_one(painter: &Painter, plane: &ViewPlane, beam: &BeamLayer) {
     let frame = beam.frame();
     let colour = colour_of(beam);
-    let lines = if beam.selected { colour } else { colour.gamma_multiply(OTHERS_STRENGTH) };
-    let (edge, axis) = if beam.selected { (1.4, 1.0) } else { (0.8, 0.7) };
+    let lines = if beam.selected {
+        colour
+    } else {
+        colour.gamma_multiply(OTHERS_STRENGTH)
+    };
+    let (edge, axis) = if beam.selected {
+        (1.4, 1.0)
+    } else {
+        (0.8, 0.7)
+    };
     if beam.jaws.is_open() {
         if let (true, Some(mlc)) = (beam.selected, &beam.mlc) {
             for opening in leaf_openings(&beam.jaws, mlc, &beam.leaves_mm) {
@@ -63,7 +71,12 @@ fn draw_one(painter: &Painter, plane: &ViewPlane, beam: &BeamLayer) {
             painter.line_segment(side, Stroke::new(edge, lines));
         }
     }
-    draw_axis(painter, plane, &frame, Stroke::new(axis, lines.gamma_multiply(0.8)));
+    draw_axis(
+        painter,
+        plane,
+        &frame,
+        Stroke::new(axis, lines.gamma_multiply(0.8)),
+    );
     draw_isocentre(painter, plane, &frame, colour);
 }
 
@@ -76,7 +89,12 @@ fn draw_axis(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, stroke: St
     if sine.abs() < IN_PLANE {
         if depth.abs() <= ON_PLANE_MM {
             let end = |mm: f64| plane.screen_from_patient(frame.isocentre_mm + towards_source * mm);
-            painter.extend(Shape::dashed_line(&[end(frame.sad_mm), end(-frame.sad_mm)], stroke, 9.0, 4.0));
+            painter.extend(Shape::dashed_line(
+                &[end(frame.sad_mm), end(-frame.sad_mm)],
+                stroke,
+                9.0,
+                4.0,
+            ));
         }
     } else {
         let along = -depth / sine;
@@ -96,7 +114,12 @@ fn draw_isocentre(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, colou
     }
     painter.circle_stroke(at, 6.0, Stroke::new(2.6, Color32::from_black_alpha(160)));
     painter.circle_stroke(at, 6.0, Stroke::new(1.4, colour));
-    for arm in [vec2(1.0, 0.0), vec2(-1.0, 0.0), vec2(0.0, 1.0), vec2(0.0, -1.0)] {
+    for arm in [
+        vec2(1.0, 0.0),
+        vec2(-1.0, 0.0),
+        vec2(0.0, 1.0),
+        vec2(0.0, -1.0),
+    ] {
         painter.line_segment([at + arm * 6.0, at + arm * 10.0], Stroke::new(1.4, colour));
     }
 }
@@ -117,7 +140,11 @@ pub(crate) fn handle(plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) -> Opt
         return None;
     }
     let toward = frame.axes[2];
-    let direction = vec2(toward.dot(plane.right) as f32, toward.dot(plane.down) as f32).normalized();
+    let direction = vec2(
+        toward.dot(plane.right) as f32,
+        toward.dot(plane.down) as f32,
+    )
+    .normalized();
     if direction == Vec2::ZERO {
         return None;
     }
@@ -149,19 +176,34 @@ fn draw_handle(
     colour: Color32,
     taken: &mut Vec<Rect>,
 ) {
-    painter.circle(at, HANDLE_RADIUS, colour, Stroke::new(1.5, theme::IMAGE.ground));
+    painter.circle(
+        at,
+        HANDLE_RADIUS,
+        colour,
+        Stroke::new(1.5, theme::IMAGE.ground),
+    );
     if beam.selected {
-        painter.circle_stroke(at, HANDLE_RADIUS + 2.5, Stroke::new(1.5, theme::IMAGE.accent));
+        painter.circle_stroke(
+            at,
+            HANDLE_RADIUS + 2.5,
+            Stroke::new(1.5, theme::IMAGE.accent),
+        );
     }
-    let label =
-        if beam.selected { format!("{}  {:.1}°", beam.name, beam.gantry_deg) } else { beam.name.clone() };
+    let label = if beam.selected {
+        format!("{}  {:.1}°", beam.name, beam.gantry_deg)
+    } else {
+        beam.name.clone()
+    };
     // Jaws that a run shows are not the plan's.
     let label = match beam.map_status {
         Some(status) => format!("{label} ({})", status.word()),
         None => label,
     };
-    let (anchor, dx) =
-        if at.x > plane.rect.center().x { (Anchor::Right, -12.0) } else { (Anchor::Left, 12.0) };
+    let (anchor, dx) = if at.x > plane.rect.center().x {
+        (Anchor::Right, -12.0)
+    } else {
+        (Anchor::Left, 12.0)
+    };
     // Letters are about 6 points wide: accurate enough to detect overlaps.
     let width = 6.0 * label.chars().count() as f32;
     let toward = if anchor == Anchor::Right { -1.0 } else { 1.0 };
@@ -176,10 +218,17 @@ fn draw_handle(
 }
 
 /// The beam whose handle is at a point: the selected one first.
-pub(crate) fn handle_at(scene: &Scene, plane: &ViewPlane, kind: ViewKind, at: Pos2) -> Option<usize> {
+pub(crate) fn handle_at(
+    scene: &Scene,
+    plane: &ViewPlane,
+    kind: ViewKind,
+    at: Pos2,
+) -> Option<usize> {
     let mut beams: Vec<&BeamLayer> = shown(scene).iter().collect();
     beams.sort_by_key(|b| !b.selected);
-    let near = |b: &&BeamLayer| handle(plane, kind, b).is_some_and(|h| h.distance(at) <= HANDLE_RADIUS + 5.0);
+    let near = |b: &&BeamLayer| {
+        handle(plane, kind, b).is_some_and(|h| h.distance(at) <= HANDLE_RADIUS + 5.0)
+    };
     beams.into_iter().find(near).map(|b| b.index)
 }
 
@@ -194,7 +243,15 @@ pub(crate) fn gantry_towards(beam: &BeamLayer, at_mm: DVec3) -> f64 {
 /// Directions from the isocentre to the source at gantry 0 and at gantry 90.
 fn turning_plane(beam: &BeamLayer) -> [DVec3; 2] {
     [0.0, 90.0].map(|gantry| {
-        BeamFrame::new(beam.position, gantry, 0.0, beam.couch_deg, beam.isocentre_mm, beam.sad_mm).axes[2]
+        BeamFrame::new(
+            beam.position,
+            gantry,
+            0.0,
+            beam.couch_deg,
+            beam.isocentre_mm,
+            beam.sad_mm,
+        )
+        .axes[2]
     })
 }
 

@@ -37,16 +37,27 @@ impl BevPlane {
     fn new(state: &ViewState, beam: &BeamLayer, rect: Rect) -> Self {
         let centre = state.centre_mm.unwrap_or(DVec3::ZERO);
         let Jaws { x, y } = beam.jaws;
-        let reach = [x[0], x[1], y[0], y[1]].into_iter().map(f64::abs).fold(0.0, f64::max);
+        let reach = [x[0], x[1], y[0], y[1]]
+            .into_iter()
+            .map(f64::abs)
+            .fold(0.0, f64::max);
         let shown = (1.35 * reach).max(SHOWN_MM);
         let fitted = 2.0 * shown / f64::from(rect.width().min(rect.height()));
         let mm_per_point = state.mm_per_point.unwrap_or(fitted);
-        Self { rect, centre_mm: [centre.x, centre.y], mm_per_point }
+        Self {
+            rect,
+            centre_mm: [centre.x, centre.y],
+            mm_per_point,
+        }
     }
 
     fn on_screen(&self) -> PlaneView {
         let [x, y] = self.centre_mm;
-        PlaneView { rect: self.rect, centre_mm: [x, -y], mm_per_point: self.mm_per_point }
+        PlaneView {
+            rect: self.rect,
+            centre_mm: [x, -y],
+            mm_per_point: self.mm_per_point,
+        }
     }
 
     pub fn screen(&self, x_mm: f64, y_mm: f64) -> Pos2 {
@@ -59,7 +70,10 @@ impl BevPlane {
     }
 
     pub fn rect_of(&self, part: &Jaws) -> Rect {
-        Rect::from_two_pos(self.screen(part.x[0], part.y[0]), self.screen(part.x[1], part.y[1]))
+        Rect::from_two_pos(
+            self.screen(part.x[0], part.y[0]),
+            self.screen(part.x[1], part.y[1]),
+        )
     }
 }
 
@@ -74,7 +88,14 @@ pub(crate) fn show(
     painter.rect_filled(response.rect, 0.0, theme::IMAGE.ground);
     let Some(beam) = scene.bev_beam() else {
         overlay::name(&painter, response.rect, state.kind, "");
-        text(&painter, response.rect.center(), Anchor::Middle, "No beam", 13.0, theme::IMAGE.weak);
+        text(
+            &painter,
+            response.rect.center(),
+            Anchor::Middle,
+            "No beam",
+            13.0,
+            theme::IMAGE.weak,
+        );
         return;
     };
     let frame = beam.frame();
@@ -86,35 +107,72 @@ pub(crate) fn show(
         optimise::view::draw(&painter, &plane, map, &beam.limits);
     }
     aperture(&painter, &plane, beam);
-    let limit_brush = scene.limit_brush.as_ref().filter(|_| beam.fluence.is_some());
+    let limit_brush = scene
+        .limit_brush
+        .as_ref()
+        .filter(|_| beam.fluence.is_some());
     let brushes = drag::brushes(ui, scene) || limit_brush.is_some();
     handles::draw(ui, &painter, response, &plane, beam, brushes);
     graticule(&painter, &plane);
     points(&painter, &plane, scene, &frame);
     if let Some((number, roi)) = &scene.shape {
-        let own = scene.structures.structures.iter().find(|s| s.number == *number);
+        let own = scene
+            .structures
+            .structures
+            .iter()
+            .find(|s| s.number == *number);
         let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
         shape::draw(&painter, Lens::Beam(frame, plane), roi, colour);
     }
     if let Some(brush) = limit_brush {
         optimise::view::draw_brush(&painter, response, &plane, beam, brush);
     }
-    overlay::letters(&painter, plane.rect, frame.axes[0], -frame.axes[1], None, 22.0);
+    overlay::letters(
+        &painter,
+        plane.rect,
+        frame.axes[0],
+        -frame.axes[1],
+        None,
+        22.0,
+    );
     // The switch between this view and the room begins at two fifths of the width.
     let room_for_name = (0.4 * plane.rect.width() - 84.0) / 6.5;
     let beside = overlay::elided(&beam.name, room_for_name as usize);
     let has_room = room_for_name >= LEAST_NAME;
     // In a small view the switch takes the place of the name.
     if !overlay::is_small(plane.rect) {
-        overlay::name(&painter, plane.rect, state.kind, if has_room { &beside } else { "" });
+        overlay::name(
+            &painter,
+            plane.rect,
+            state.kind,
+            if has_room { &beside } else { "" },
+        );
     }
     let [g, c, t] = [beam.gantry_deg, beam.collimator_deg, beam.couch_deg];
     let angles = format!("G {g:.1}°   C {c:.1}°   T {t:.1}°");
-    let angles = if has_room { angles } else { format!("{}   {angles}", overlay::elided(&beam.name, 12)) };
-    text(&painter, plane.rect.left_top() + vec2(8.0, 32.0), Anchor::Left, &angles, 11.0, theme::IMAGE.text);
+    let angles = if has_room {
+        angles
+    } else {
+        format!("{}   {angles}", overlay::elided(&beam.name, 12))
+    };
+    text(
+        &painter,
+        plane.rect.left_top() + vec2(8.0, 32.0),
+        Anchor::Left,
+        &angles,
+        11.0,
+        theme::IMAGE.text,
+    );
     if let Some((words, status)) = beam.map_words().zip(beam.map_status) {
         let at = plane.rect.left_top() + vec2(8.0, 48.0);
-        text(&painter, at, Anchor::Left, &words, 11.0, theme::IMAGE.status(status));
+        text(
+            &painter,
+            at,
+            Anchor::Left,
+            &words,
+            11.0,
+            theme::IMAGE.status(status),
+        );
     }
     overlay::scale_bar(&painter, plane.rect, plane.mm_per_point);
 }
@@ -133,7 +191,9 @@ fn respond(
     let plane = BevPlane::new(state, beam, response.rect);
     if let Some(at) = response.hover_pos() {
         let [x, y] = plane.device_mm(at);
-        events.push(ViewEvent::Hover(frame.patient_from_device(DVec3::new(x, y, 0.0))));
+        events.push(ViewEvent::Hover(
+            frame.patient_from_device(DVec3::new(x, y, 0.0)),
+        ));
         let zoom = navigate::zoom_of_wheel(ui, true);
         if zoom != 1.0 {
             show_from(state, &plane.on_screen().zoomed_about(at, zoom));
@@ -144,11 +204,19 @@ fn respond(
     {
         return;
     }
-    if drag::respond(ui, response, state.kind, scene, Lens::Beam(*frame, plane), events) {
+    if drag::respond(
+        ui,
+        response,
+        state.kind,
+        scene,
+        Lens::Beam(*frame, plane),
+        events,
+    ) {
         return;
     }
     let delta = response.drag_delta();
-    let pans = response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle);
+    let pans =
+        response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle);
     if pans && delta != egui::Vec2::ZERO {
         show_from(state, &plane.on_screen().panned(delta));
     }
@@ -157,7 +225,10 @@ fn respond(
 /// Has the view show the isocentre plane from another position and scale.
 fn show_from(state: &mut ViewState, view: &PlaneView) {
     let [x_mm, down_mm] = view.centre_mm;
-    (state.centre_mm, state.mm_per_point) = (Some(DVec3::new(x_mm, -down_mm, 0.0)), Some(view.mm_per_point));
+    (state.centre_mm, state.mm_per_point) = (
+        Some(DVec3::new(x_mm, -down_mm, 0.0)),
+        Some(view.mm_per_point),
+    );
 }
 
 /// Radiograph and silhouettes: coarse while the beam moves, fine at rest.
@@ -171,10 +242,15 @@ fn background(
 ) {
     let fineness = rest::fineness(ui, response, *frame, &scene.gpu);
     let pixels = ui.pixels_per_point();
-    let shown = scene.structures.structures.iter().zip(&scene.looks).filter(|(s, look)| {
-        // The body's silhouette is the rim of the radiograph.
-        look.visible && (s.kind != StructureKind::External || look.selected)
-    });
+    let shown = scene
+        .structures
+        .structures
+        .iter()
+        .zip(&scene.looks)
+        .filter(|(s, look)| {
+            // The body's silhouette is the rim of the radiograph.
+            look.visible && (s.kind != StructureKind::External || look.selected)
+        });
     let outlines = shown.filter_map(|(_, look)| {
         Some(OutlineLook {
             mask: look.mask.as_ref()?,
@@ -194,7 +270,10 @@ fn background(
         mm_per_pixel: plane.mm_per_point / f64::from(pixels),
         size_px: [plane.rect.width() * pixels, plane.rect.height() * pixels],
     };
-    if let Some(callback) = scene.gpu.bev_callback(plane.rect, &bev_frame, frame, fineness, &look) {
+    if let Some(callback) = scene
+        .gpu
+        .bev_callback(plane.rect, &bev_frame, frame, fineness, &look)
+    {
         painter.add(callback);
     }
 }
@@ -224,9 +303,27 @@ fn graticule(painter: &Painter, plane: &BevPlane) {
             painter.hline((o.x - half)..=(o.x + half), y, stroke);
         }
         if long {
-            let label = if each == 5 && n % 10 != 0 { String::new() } else { format!("{} cm", n.abs()) };
-            text(painter, pos2(x, o.y + 15.0), Anchor::Middle, &label, 10.0, GRATICULE);
-            text(painter, pos2(o.x + 10.0, y), Anchor::Left, &label, 10.0, GRATICULE);
+            let label = if each == 5 && n % 10 != 0 {
+                String::new()
+            } else {
+                format!("{} cm", n.abs())
+            };
+            text(
+                painter,
+                pos2(x, o.y + 15.0),
+                Anchor::Middle,
+                &label,
+                10.0,
+                GRATICULE,
+            );
+            text(
+                painter,
+                pos2(o.x + 10.0, y),
+                Anchor::Left,
+                &label,
+                10.0,
+                GRATICULE,
+            );
         }
     }
 }
@@ -259,8 +356,14 @@ fn leaves(painter: &Painter, plane: &BevPlane, beam: &BeamLayer, mlc: &Mlc) {
     let side = Stroke::new(0.8, LEAVES.gamma_multiply(0.35));
     let tip = Stroke::new(1.6, LEAVES);
     let part = |travel: [f64; 2], across: [f64; 2]| match mlc.axis {
-        MlcAxis::X => Jaws { x: travel, y: across },
-        MlcAxis::Y => Jaws { x: across, y: travel },
+        MlcAxis::X => Jaws {
+            x: travel,
+            y: across,
+        },
+        MlcAxis::Y => Jaws {
+            x: across,
+            y: travel,
+        },
     };
     let (travel, across) = match mlc.axis {
         MlcAxis::X => (beam.jaws.x, beam.jaws.y),
@@ -271,7 +374,10 @@ fn leaves(painter: &Painter, plane: &BevPlane, beam: &BeamLayer, mlc: &Mlc) {
         if a[1] <= a[0] {
             continue;
         }
-        for t in [[travel[0], tips[0].min(travel[1])], [tips[1].max(travel[0]), travel[1]]] {
+        for t in [
+            [travel[0], tips[0].min(travel[1])],
+            [tips[1].max(travel[0]), travel[1]],
+        ] {
             if t[1] > t[0] {
                 let leaf = plane.rect_of(&part(t, a));
                 painter.rect(leaf, 0.0, shade, side, egui::StrokeKind::Middle);
@@ -311,7 +417,10 @@ pub(crate) fn opening_edges(open: &[Jaws], axis: MlcAxis) -> Vec<[[f64; 2]; 2]> 
     for (n, part) in open.iter().enumerate() {
         let (t, a) = split(part);
         let touching = |other: Option<&Jaws>, at: f64, end: usize| {
-            other.map(split).filter(|(_, b)| (b[end] - at).abs() < 1e-6).map(|(t, _)| t)
+            other
+                .map(split)
+                .filter(|(_, b)| (b[end] - at).abs() < 1e-6)
+                .map(|(t, _)| t)
         };
         if touching(n.checked_sub(1).and_then(|m| open.get(m)), a[0], 1).is_none() {
             step(a[0], None, Some(t));
@@ -333,7 +442,12 @@ fn points(painter: &Painter, plane: &BevPlane, scene: &Scene, frame: &BeamFrame)
             painter.line_segment([at - arm, at + arm], Stroke::new(1.2, overlay::CROSSHAIR));
         }
     }
-    let shown = scene.structures.structures.iter().zip(&scene.looks).filter(|(_, look)| look.visible);
+    let shown = scene
+        .structures
+        .structures
+        .iter()
+        .zip(&scene.looks)
+        .filter(|(_, look)| look.visible);
     for (structure, look) in shown {
         for at in structure.points_mm.iter().filter_map(|p| place(*p)) {
             painter.circle_stroke(at, 3.0, Stroke::new(1.5, overlay::on_image(look.colour)));
@@ -349,24 +463,44 @@ mod tests {
     #[test]
     fn the_outline_of_the_leaves_follows_every_step() {
         let open = [
-            Jaws { x: [-10.0, 10.0], y: [0.0, 5.0] },
-            Jaws { x: [-20.0, 10.0], y: [5.0, 10.0] },
-            Jaws { x: [30.0, 40.0], y: [10.0, 15.0] },
+            Jaws {
+                x: [-10.0, 10.0],
+                y: [0.0, 5.0],
+            },
+            Jaws {
+                x: [-20.0, 10.0],
+                y: [5.0, 10.0],
+            },
+            Jaws {
+                x: [30.0, 40.0],
+                y: [10.0, 15.0],
+            },
         ];
-        let length: f64 =
-            opening_edges(&open, MlcAxis::X).iter().map(|[a, b]| (a[0] - b[0]).hypot(a[1] - b[1])).sum();
+        let length: f64 = opening_edges(&open, MlcAxis::X)
+            .iter()
+            .map(|[a, b]| (a[0] - b[0]).hypot(a[1] - b[1]))
+            .sum();
         // Tips 6 x 5; bottom 20; step 10 + 0; 30 and 10 where the openings do not meet; top 10.
-        assert!((length - (30.0 + 20.0 + 10.0 + 30.0 + 10.0 + 10.0)).abs() < 1e-9, "{length}");
+        assert!(
+            (length - (30.0 + 20.0 + 10.0 + 30.0 + 10.0 + 10.0)).abs() < 1e-9,
+            "{length}"
+        );
         let turned: Vec<Jaws> = open.iter().map(|j| Jaws { x: j.y, y: j.x }).collect();
-        let same: f64 =
-            opening_edges(&turned, MlcAxis::Y).iter().map(|[a, b]| (a[0] - b[0]).hypot(a[1] - b[1])).sum();
+        let same: f64 = opening_edges(&turned, MlcAxis::Y)
+            .iter()
+            .map(|[a, b]| (a[0] - b[0]).hypot(a[1] - b[1]))
+            .sum();
         assert!((length - same).abs() < 1e-9);
     }
 
     #[test]
     fn the_screen_shows_y_upwards() {
         let rect = Rect::from_min_size(pos2(0.0, 0.0), vec2(200.0, 100.0));
-        let plane = BevPlane { rect, centre_mm: [0.0, 0.0], mm_per_point: 2.0 };
+        let plane = BevPlane {
+            rect,
+            centre_mm: [0.0, 0.0],
+            mm_per_point: 2.0,
+        };
         assert_eq!(plane.screen(20.0, 30.0), pos2(110.0, 35.0));
         assert_eq!(plane.device_mm(pos2(110.0, 35.0)), [20.0, 30.0]);
     }

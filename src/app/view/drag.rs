@@ -48,8 +48,12 @@ pub(crate) fn respond(
         }
         return false;
     }
-    let Some(hold) = ui.data(|d| d.get_temp::<Option<Hold>>(id)).flatten() else { return false };
-    let Some(at) = response.interact_pointer_pos() else { return true };
+    let Some(hold) = ui.data(|d| d.get_temp::<Option<Hold>>(id)).flatten() else {
+        return false;
+    };
+    let Some(at) = response.interact_pointer_pos() else {
+        return true;
+    };
     ui.set_cursor_icon(CursorIcon::Grabbing);
     match (hold, lens) {
         (Hold::Crosshair, Lens::Plane(plane)) => {
@@ -62,14 +66,21 @@ pub(crate) fn respond(
             if let Some(beam) = scene.bev_beam() {
                 let from = at - response.drag_delta();
                 let [from_mm, to_mm] = [from, at].map(|p| plane.device_mm(p));
-                events.push(ViewEvent::LeavesBrushed { beam: beam.index, bank, from_mm, to_mm });
+                events.push(ViewEvent::LeavesBrushed {
+                    beam: beam.index,
+                    bank,
+                    from_mm,
+                    to_mm,
+                });
             }
         }
         _ => {
             let held = Held::new(hold, scene, lens);
             events.extend(held.as_ref().and_then(|held| held.event(at)));
             let layout = ui.ctx().cumulative_pass_nr();
-            ui.data_mut(|d| d.insert_temp(response.id.with("held"), held.map(|held| (layout, held))));
+            ui.data_mut(|d| {
+                d.insert_temp(response.id.with("held"), held.map(|held| (layout, held)))
+            });
         }
     }
     if response.drag_stopped() {
@@ -81,9 +92,21 @@ pub(crate) fn respond(
 /// An object that follows the pointer, with all that makes an event of a place of the pointer.
 #[derive(Clone, Debug)]
 pub(crate) enum Held {
-    Gantry { beam: BeamLayer, plane: ViewPlane },
-    Shape { structure: u32, shape: Shape, grip: Grip, lens: Lens },
-    Part { beam: BeamLayer, plane: BevPlane, part: AperturePart },
+    Gantry {
+        beam: BeamLayer,
+        plane: ViewPlane,
+    },
+    Shape {
+        structure: u32,
+        shape: Shape,
+        grip: Grip,
+        lens: Lens,
+    },
+    Part {
+        beam: BeamLayer,
+        plane: BevPlane,
+        part: AperturePart,
+    },
 }
 
 impl Held {
@@ -95,11 +118,18 @@ impl Held {
             }
             (Hold::Shape(grip), _) => {
                 let (structure, shape) = scene.shape?;
-                Some(Self::Shape { structure, shape, grip, lens })
+                Some(Self::Shape {
+                    structure,
+                    shape,
+                    grip,
+                    lens,
+                })
             }
-            (Hold::Part(part), Lens::Beam(_, plane)) => {
-                Some(Self::Part { beam: scene.bev_beam()?.clone(), plane, part })
-            }
+            (Hold::Part(part), Lens::Beam(_, plane)) => Some(Self::Part {
+                beam: scene.bev_beam()?.clone(),
+                plane,
+                part,
+            }),
             _ => None,
         }
     }
@@ -109,16 +139,31 @@ impl Held {
         match self {
             Self::Gantry { beam, plane } => {
                 let gantry_deg = beam::gantry_towards(beam, plane.patient_from_screen(at));
-                (gantry_deg != beam.gantry_deg)
-                    .then_some(ViewEvent::GantryDragged { beam: beam.index, gantry_deg })
+                (gantry_deg != beam.gantry_deg).then_some(ViewEvent::GantryDragged {
+                    beam: beam.index,
+                    gantry_deg,
+                })
             }
-            Self::Shape { structure, shape, grip, lens } => {
-                let dragged = shape::dragged(*lens, shape, *grip, at).filter(|dragged| dragged != shape)?;
-                Some(ViewEvent::ShapeDragged { structure: *structure, shape: dragged })
+            Self::Shape {
+                structure,
+                shape,
+                grip,
+                lens,
+            } => {
+                let dragged =
+                    shape::dragged(*lens, shape, *grip, at).filter(|dragged| dragged != shape)?;
+                Some(ViewEvent::ShapeDragged {
+                    structure: *structure,
+                    shape: dragged,
+                })
             }
             Self::Part { beam, plane, part } => {
                 let to_mm = aperture::position_mm(beam, plane, *part, at);
-                Some(ViewEvent::PartDragged { beam: beam.index, part: *part, to_mm })
+                Some(ViewEvent::PartDragged {
+                    beam: beam.index,
+                    part: *part,
+                    to_mm,
+                })
             }
         }
     }
@@ -128,7 +173,9 @@ impl Held {
 pub(crate) fn is_of_held(event: &ViewEvent) -> bool {
     matches!(
         event,
-        ViewEvent::GantryDragged { .. } | ViewEvent::ShapeDragged { .. } | ViewEvent::PartDragged { .. }
+        ViewEvent::GantryDragged { .. }
+            | ViewEvent::ShapeDragged { .. }
+            | ViewEvent::PartDragged { .. }
     )
 }
 
@@ -141,7 +188,10 @@ pub(crate) fn held(ui: &Ui, response: &Response) -> Option<Held> {
 
 /// The jaw or leaf that the pointer holds.
 pub(crate) fn held_part(ui: &Ui, response: &Response) -> Option<AperturePart> {
-    match ui.data(|d| d.get_temp::<Option<Hold>>(response.id.with("hold"))).flatten() {
+    match ui
+        .data(|d| d.get_temp::<Option<Hold>>(response.id.with("hold")))
+        .flatten()
+    {
         Some(Hold::Part(part)) if response.dragged() => Some(part),
         _ => None,
     }
@@ -153,13 +203,18 @@ pub(crate) fn brushes(ui: &Ui, scene: &Scene) -> bool {
 }
 
 fn hold_at(ui: &Ui, kind: ViewKind, scene: &Scene, lens: Lens, at: Pos2) -> Option<Hold> {
-    let shape = scene.shape.and_then(|(_, s)| shape::grip_at(lens, &s, at)).map(Hold::Shape);
+    let shape = scene
+        .shape
+        .and_then(|(_, s)| shape::grip_at(lens, &s, at))
+        .map(Hold::Shape);
     let plane = &match lens {
         Lens::Plane(plane) => plane,
         Lens::Beam(_, plane) => {
             let beam = scene.bev_beam()?;
             return match brushes(ui, scene) {
-                true => aperture::bank_at(beam, &plane, at).map(Hold::Brush).or(shape),
+                true => aperture::bank_at(beam, &plane, at)
+                    .map(Hold::Brush)
+                    .or(shape),
                 false => shape.or_else(|| aperture::part_at(beam, &plane, at).map(Hold::Part)),
             };
         }

@@ -26,9 +26,17 @@ pub(crate) fn field_in_plane(frame: &BeamFrame, opening: &Jaws, plane: &ViewPlan
         (-y * sad - z * opening.y[1], opening.y[1] * sad),
     ];
     // Behind the source there is no field.
-    polygon.clip(plane, |at| sad - 1.0 - (at - frame.isocentre_mm).dot(z), false);
+    polygon.clip(
+        plane,
+        |at| sad - 1.0 - (at - frame.isocentre_mm).dot(z),
+        false,
+    );
     for (gradient, constant) in faces {
-        polygon.clip(plane, |at| (at - frame.isocentre_mm).dot(gradient) + constant, true);
+        polygon.clip(
+            plane,
+            |at| (at - frame.isocentre_mm).dot(gradient) + constant,
+            true,
+        );
     }
     polygon
 }
@@ -56,14 +64,26 @@ pub(crate) fn leaf_openings(jaws: &Jaws, mlc: &Mlc, leaves_mm: &[[f64; 2]]) -> V
 impl FieldPolygon {
     fn rim(plane: &ViewPlane) -> Self {
         let r = plane.rect.expand(4.0);
-        let points = vec![r.left_top(), r.right_top(), r.right_bottom(), r.left_bottom()];
-        Self { is_edge: vec![false; points.len()], points }
+        let points = vec![
+            r.left_top(),
+            r.right_top(),
+            r.right_bottom(),
+            r.left_bottom(),
+        ];
+        Self {
+            is_edge: vec![false; points.len()],
+            points,
+        }
     }
 
     /// Clips to the half-plane where `side` is not negative (Sutherland and Hodgman); `side` must be linear.
     fn clip(&mut self, plane: &ViewPlane, side: impl Fn(glam::DVec3) -> f64, edge: bool) {
         let n = self.points.len();
-        let value: Vec<f64> = self.points.iter().map(|p| side(plane.patient_from_screen(*p))).collect();
+        let value: Vec<f64> = self
+            .points
+            .iter()
+            .map(|p| side(plane.patient_from_screen(*p)))
+            .collect();
         let mut points = Vec::with_capacity(n + 1);
         let mut is_edge = Vec::with_capacity(n + 1);
         for i in 0..n {
@@ -86,7 +106,9 @@ impl FieldPolygon {
     /// The sides that are edges of the field.
     pub(crate) fn edges(&self) -> impl Iterator<Item = [Pos2; 2]> + '_ {
         let n = self.points.len();
-        (0..n).filter(|i| self.is_edge[*i]).map(move |i| [self.points[i], self.points[(i + 1) % n]])
+        (0..n)
+            .filter(|i| self.is_edge[*i])
+            .map(move |i| [self.points[i], self.points[(i + 1) % n]])
     }
 }
 
@@ -101,7 +123,13 @@ mod tests {
     fn plane(kind: ViewKind, centre_mm: DVec3) -> ViewPlane {
         let [right, down] = kind.axes();
         let rect = egui::Rect::from_center_size(pos2(200.0, 200.0), vec2(400.0, 400.0));
-        ViewPlane { rect, centre_mm, right, down, mm_per_point: 1.0 }
+        ViewPlane {
+            rect,
+            centre_mm,
+            right,
+            down,
+            mm_per_point: 1.0,
+        }
     }
 
     fn frame(gantry: f64) -> BeamFrame {
@@ -113,7 +141,10 @@ mod tests {
     fn edges_diverge_from_the_source() {
         let field = field_in_plane(
             &frame(0.0),
-            &Jaws { x: [-50.0, 30.0], y: [-40.0, 40.0] },
+            &Jaws {
+                x: [-50.0, 30.0],
+                y: [-40.0, 40.0],
+            },
             &plane(ViewKind::Axial, DVec3::ZERO),
         );
         let edges: Vec<_> = field.edges().collect();
@@ -124,7 +155,10 @@ mod tests {
                 // Gantry 0: the source is anterior, depth grows downwards.
                 let depth = f64::from(p.y) - 200.0;
                 let want = 200.0 + jaw * (1000.0 + depth) / 1000.0;
-                assert!((f64::from(p.x) - want).abs() < 0.01, "{p:?}: edge at {want}");
+                assert!(
+                    (f64::from(p.x) - want).abs() < 0.01,
+                    "{p:?}: edge at {want}"
+                );
             }
         }
     }
@@ -133,31 +167,56 @@ mod tests {
     fn a_plane_across_the_axis_shows_the_magnified_field() {
         // Gantry 0, coronal plane 100 mm behind the isocentre.
         let at = DVec3::new(0.0, 100.0, 0.0);
-        let field = field_in_plane(&frame(0.0), &Jaws::symmetric(100.0, 60.0), &plane(ViewKind::Coronal, at));
+        let field = field_in_plane(
+            &frame(0.0),
+            &Jaws::symmetric(100.0, 60.0),
+            &plane(ViewKind::Coronal, at),
+        );
         assert_eq!(field.edges().count(), 4);
         let x: Vec<f32> = field.points.iter().map(|p| (p.x - 200.0).abs()).collect();
         let y: Vec<f32> = field.points.iter().map(|p| (p.y - 200.0).abs()).collect();
-        assert!(x.iter().all(|v| (v - 55.0).abs() < 0.01) && y.iter().all(|v| (v - 33.0).abs() < 0.01));
+        assert!(
+            x.iter().all(|v| (v - 55.0).abs() < 0.01) && y.iter().all(|v| (v - 33.0).abs() < 0.01)
+        );
     }
 
     #[test]
     fn a_plane_beside_the_field_is_empty() {
         let beside = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 90.0));
-        assert!(field_in_plane(&frame(0.0), &Jaws::symmetric(100.0, 100.0), &beside).points.is_empty());
+        assert!(
+            field_in_plane(&frame(0.0), &Jaws::symmetric(100.0, 100.0), &beside)
+                .points
+                .is_empty()
+        );
     }
 
     #[test]
     fn leaves_open_only_inside_the_jaws() {
-        let mlc = Mlc { axis: MlcAxis::X, boundaries_mm: vec![-20.0, -10.0, 0.0, 10.0, 20.0] };
+        let mlc = Mlc {
+            axis: MlcAxis::X,
+            boundaries_mm: vec![-20.0, -10.0, 0.0, 10.0, 20.0],
+        };
         let leaves = [[-30.0, 30.0], [5.0, 5.0], [-10.0, 60.0], [-30.0, 30.0]];
-        let jaws = Jaws { x: [-20.0, 40.0], y: [-20.0, 15.0] };
+        let jaws = Jaws {
+            x: [-20.0, 40.0],
+            y: [-20.0, 15.0],
+        };
         let open = leaf_openings(&jaws, &mlc, &leaves);
         assert_eq!(
             open,
             [
-                Jaws { x: [-20.0, 30.0], y: [-20.0, -10.0] },
-                Jaws { x: [-10.0, 40.0], y: [0.0, 10.0] },
-                Jaws { x: [-20.0, 30.0], y: [10.0, 15.0] },
+                Jaws {
+                    x: [-20.0, 30.0],
+                    y: [-20.0, -10.0]
+                },
+                Jaws {
+                    x: [-10.0, 40.0],
+                    y: [0.0, 10.0]
+                },
+                Jaws {
+                    x: [-20.0, 30.0],
+                    y: [10.0, 15.0]
+                },
             ]
         );
     }

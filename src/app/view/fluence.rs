@@ -28,16 +28,36 @@ pub(crate) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
     if most <= 0.0 {
         return;
     }
-    for (beamlet, value) in map.values.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-        painter.rect_filled(rect(plane, map, beamlet), 0.0, colour(value / most).gamma_multiply(OPACITY));
+    for (beamlet, value) in map
+        .values
+        .iter()
+        .enumerate()
+        .filter(|(_, value)| **value > 0.0)
+    {
+        painter.rect_filled(
+            rect(plane, map, beamlet),
+            0.0,
+            colour(value / most).gamma_multiply(OPACITY),
+        );
     }
     let place = plane.rect.right_top() + vec2(-112.0, 26.0);
     let step = 96.0 / f32::from(BAR_STEPS);
     for n in 0..BAR_STEPS {
         let from = pos2(place.x + step * f32::from(n), place.y);
         let rect = Rect::from_min_size(from, vec2(step + 0.5, 7.0));
-        painter.rect_filled(rect, 0.0, colour((f32::from(n) + 0.5) / f32::from(BAR_STEPS)));
+        painter.rect_filled(
+            rect,
+            0.0,
+            colour((f32::from(n) + 0.5) / f32::from(BAR_STEPS)),
+        );
     }
     let words = format!("fluence 0 to {most:.2}");
-    text(painter, place + vec2(48.0, 16.0), Anchor::Middle, &words, 11.0, theme::IMAGE.text);
+    text(
+        painter,
+        place + vec2(48.0, 16.0),
+        Anchor::Middle,
+        &words,
+        11.0,
+        theme::IMAGE.text,
+    );
 }

@@ -47,7 +47,13 @@ pub struct ViewState {
 
 impl ViewState {
     pub fn new(kind: ViewKind) -> Self {
-        Self { kind, centre_mm: None, mm_per_point: None, maximised: false, camera: None }
+        Self {
+            kind,
+            centre_mm: None,
+            mm_per_point: None,
+            maximised: false,
+            camera: None,
+        }
     }
 
     /// Fits all of the images, centred.
@@ -74,11 +80,24 @@ pub enum ViewEvent {
     /// The tool draws.
     Draw(DrawAction),
     /// A jaw or leaf of the beam (index in the plan) was dragged to this position, mm.
-    PartDragged { beam: usize, part: AperturePart, to_mm: f64 },
+    PartDragged {
+        beam: usize,
+        part: AperturePart,
+        to_mm: f64,
+    },
     /// The tips of a bank were brushed along a path in the isocentre plane, (x, y) in mm.
-    LeavesBrushed { beam: usize, bank: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
+    LeavesBrushed {
+        beam: usize,
+        bank: usize,
+        from_mm: [f64; 2],
+        to_mm: [f64; 2],
+    },
     /// The fluence of the beam (index in the plan) was bounded along a path in the isocentre plane, (x, y) in mm.
-    FluenceLimited { beam: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
+    FluenceLimited {
+        beam: usize,
+        from_mm: [f64; 2],
+        to_mm: [f64; 2],
+    },
     /// A measured object, by its number, was drawn or moved.
     Measured(u32, Measured),
     /// The drag of a measured object ended.
@@ -88,9 +107,16 @@ pub enum ViewEvent {
 }
 
 /// Draws a view into the available space and appends the user's input.
-pub fn show(ui: &mut Ui, state: &mut ViewState, scene: &Scene, events: &mut Vec<ViewEvent>) -> Response {
+pub fn show(
+    ui: &mut Ui,
+    state: &mut ViewState,
+    scene: &Scene,
+    events: &mut Vec<ViewEvent>,
+) -> Response {
     use egui::emath::GuiRounding as _;
-    let all = ui.available_rect_before_wrap().round_to_pixels(ui.pixels_per_point());
+    let all = ui
+        .available_rect_before_wrap()
+        .round_to_pixels(ui.pixels_per_point());
     let strip = all.with_min_x(all.max.x - overlay::legend_width(state.kind, scene, all).round());
     let rect = all.with_max_x(strip.min.x);
     let response = ui.allocate_rect(rect, Sense::click_and_drag());
@@ -122,16 +148,35 @@ pub fn maximise_button(ui: &Ui, response: &Response, state: &ViewState, name: &s
     let r = response.rect;
     let place = Rect::from_min_size(pos2(r.max.x - 26.0, r.min.y + 4.0), vec2(22.0, 22.0));
     let button = ui.interact(place, response.id.with("maximise"), Sense::click());
-    let word = if state.maximised { "Restore" } else { "Maximise" };
+    let word = if state.maximised {
+        "Restore"
+    } else {
+        "Maximise"
+    };
     let label = format!("{word} {name}");
     button.widget_info(|| WidgetInfo::labeled(Role::Button, true, &label));
-    let colour = if button.hovered() || button.has_focus() { theme::IMAGE.text } else { theme::IMAGE.weak };
+    let colour = if button.hovered() || button.has_focus() {
+        theme::IMAGE.text
+    } else {
+        theme::IMAGE.weak
+    };
     let stroke = Stroke::new(1.3, colour);
     let painter = ui.painter_at(r);
     let icon = place.shrink(6.0);
     if state.maximised {
-        painter.rect_stroke(icon.translate(vec2(2.0, -2.0)), 1.0, stroke, StrokeKind::Middle);
-        painter.rect(icon.translate(vec2(-1.5, 1.5)), 1.0, theme::IMAGE.ground, stroke, StrokeKind::Middle);
+        painter.rect_stroke(
+            icon.translate(vec2(2.0, -2.0)),
+            1.0,
+            stroke,
+            StrokeKind::Middle,
+        );
+        painter.rect(
+            icon.translate(vec2(-1.5, 1.5)),
+            1.0,
+            theme::IMAGE.ground,
+            stroke,
+            StrokeKind::Middle,
+        );
     } else {
         painter.rect_stroke(icon, 1.0, stroke, StrokeKind::Middle);
         painter.hline(icon.x_range(), icon.min.y + 2.0, stroke);

@@ -25,7 +25,13 @@ pub(crate) fn current_plane(state: &ViewState, scene: &Scene, rect: egui::Rect) 
     let mut centre_mm = state.centre_mm.unwrap_or_else(middle);
     centre_mm[axis] = scene.crosshair_mm[axis];
     let fitted = || shown.map_or(1.0, |shown| fit_mm_per_point(shown, [right, down], rect));
-    ViewPlane { rect, centre_mm, right, down, mm_per_point: state.mm_per_point.unwrap_or_else(fitted) }
+    ViewPlane {
+        rect,
+        centre_mm,
+        right,
+        down,
+        mm_per_point: state.mm_per_point.unwrap_or_else(fitted),
+    }
 }
 
 /// Scale at which the whole box fits, with a small margin.
@@ -55,7 +61,10 @@ pub(crate) fn respond(
         && !claimed
         && let Some(at) = response.interact_pointer_pos()
     {
-        events.push(ViewEvent::CrosshairMoved(snapped(scene, plane.patient_from_screen(at))));
+        events.push(ViewEvent::CrosshairMoved(snapped(
+            scene,
+            plane.patient_from_screen(at),
+        )));
     }
     let delta = response.drag_delta();
     if delta == egui::Vec2::ZERO {
@@ -67,7 +76,8 @@ pub(crate) fn respond(
         let level = (scene.window.level_hu - delta.y * per_point).clamp(-5_000.0, 10_000.0);
         events.push(ViewEvent::WindowLevel(width.round(), level.round()));
     } else if !claimed
-        && (response.dragged_by(PointerButton::Primary) || response.dragged_by(PointerButton::Middle))
+        && (response.dragged_by(PointerButton::Primary)
+            || response.dragged_by(PointerButton::Middle))
     {
         show_from(state, plane, &plane.on_screen().panned(delta));
     }
@@ -119,7 +129,14 @@ fn wheel(
 
 /// Turn of the wheel in this frame, in notches (a touchpad's distance counts in pages), without a key held.
 fn notches_of_wheel(ui: &Ui) -> f32 {
-    ui.input(|i| i.events.iter().filter_map(notches).filter(|(_, zooms)| !zooms).map(|(n, _)| n).sum())
+    ui.input(|i| {
+        i.events
+            .iter()
+            .filter_map(notches)
+            .filter(|(_, zooms)| !zooms)
+            .map(|(n, _)| n)
+            .sum()
+    })
 }
 
 /// Zoom factor of this frame by pinching or by the wheel, with ctrl held or (`always`) without.
@@ -132,12 +149,24 @@ pub(crate) fn zoom_of_wheel(ui: &Ui, always: bool) -> f64 {
         },
     };
     let zoom: f64 = ui.input(|i| i.events.iter().map(factor).product());
-    if zoom.is_finite() && zoom > 0.0 { zoom } else { 1.0 }
+    if zoom.is_finite() && zoom > 0.0 {
+        zoom
+    } else {
+        1.0
+    }
 }
 
 /// Notches of a wheel event, and whether ctrl turns it into a zoom.
 fn notches(event: &Event) -> Option<(f32, bool)> {
-    let Event::MouseWheel { unit, delta, modifiers, .. } = event else { return None };
+    let Event::MouseWheel {
+        unit,
+        delta,
+        modifiers,
+        ..
+    } = event
+    else {
+        return None;
+    };
     let notches = match unit {
         MouseWheelUnit::Line | MouseWheelUnit::Page => delta.y,
         MouseWheelUnit::Point => delta.y / POINTS_PER_PAGE,

@@ -43,7 +43,11 @@ pub(crate) fn text(
     let galley = painter.layout_no_wrap(what.to_owned(), font, Color32::PLACEHOLDER);
     let rect = align.anchor_size(at, galley.size());
     if !what.is_empty() {
-        painter.rect_filled(rect.expand2(vec2(3.0, 0.0)), 2.0, Color32::from_black_alpha(150));
+        painter.rect_filled(
+            rect.expand2(vec2(3.0, 0.0)),
+            2.0,
+            Color32::from_black_alpha(150),
+        );
     }
     painter.galley(rect.min, galley, colour);
     rect
@@ -56,9 +60,19 @@ pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
     title(painter, plane, kind, scene);
     let mut corner = scale_bar(painter, plane.rect, plane.mm_per_point);
     if scene.ct.is_some() && !is_small(plane.rect) {
-        let window = format!("W {:.0}  L {:.0}", scene.window.width_hu, scene.window.level_hu);
+        let window = format!(
+            "W {:.0}  L {:.0}",
+            scene.window.width_hu, scene.window.level_hu
+        );
         let at = plane.rect.left_bottom() + vec2(MARGIN, -30.0);
-        corner = corner.union(text(painter, at, Anchor::Left, &window, SMALL, theme::IMAGE.text));
+        corner = corner.union(text(
+            painter,
+            at,
+            Anchor::Left,
+            &window,
+            SMALL,
+            theme::IMAGE.text,
+        ));
     }
     if let Some(dose) = &scene.dose {
         dose_status(painter, plane.rect, dose, corner);
@@ -76,15 +90,27 @@ const LOW: f32 = 150.0;
 /// A message across the middle, in place of an image.
 pub(crate) fn message(painter: &Painter, rect: Rect, what: &str) {
     let width = (rect.width() - 40.0).max(60.0);
-    let galley = painter.layout(what.to_owned(), FontId::proportional(13.0), theme::IMAGE.error, width);
-    painter.galley(rect.center() - 0.5 * galley.size(), galley, theme::IMAGE.error);
+    let galley = painter.layout(
+        what.to_owned(),
+        FontId::proportional(13.0),
+        theme::IMAGE.error,
+        width,
+    );
+    painter.galley(
+        rect.center() - 0.5 * galley.size(),
+        galley,
+        theme::IMAGE.error,
+    );
 }
 
 /// Two lines with a gap in the middle that keeps the anatomy visible.
 pub(crate) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
     let at = plane.screen_from_patient(at_mm);
     let half = 0.5 / painter.pixels_per_point();
-    let at = pos2(painter.round_to_pixel_center(at.x), painter.round_to_pixel_center(at.y));
+    let at = pos2(
+        painter.round_to_pixel_center(at.x),
+        painter.round_to_pixel_center(at.y),
+    );
     let stroke = Stroke::new(2.0 * half, CROSSHAIR.gamma_multiply(0.55));
     let gap = 10.0;
     let r = plane.rect;
@@ -114,7 +140,14 @@ pub(crate) fn letters(
         (down, pos2(centre, r.max.y - inset), Anchor::Middle),
         (-down, pos2(centre, r.min.y + inset), Anchor::Middle),
     ] {
-        text(painter, at, anchor, &direction_letters(direction), 14.0, theme::IMAGE.text);
+        text(
+            painter,
+            at,
+            anchor,
+            &direction_letters(direction),
+            14.0,
+            theme::IMAGE.text,
+        );
     }
 }
 
@@ -122,7 +155,8 @@ pub(crate) fn letters(
 pub fn on_image(rgb: Rgb) -> Color32 {
     let colour = theme::colour(rgb);
     let lightness =
-        (0.3 * f32::from(colour.r()) + 0.59 * f32::from(colour.g()) + 0.11 * f32::from(colour.b())) / 255.0;
+        (0.3 * f32::from(colour.r()) + 0.59 * f32::from(colour.g()) + 0.11 * f32::from(colour.b()))
+            / 255.0;
     let lift = ((LEAST_LIGHTNESS - lightness) / (1.0 - lightness).max(0.01)).max(0.0);
     colour.lerp_to_gamma(Color32::WHITE, lift)
 }
@@ -140,7 +174,11 @@ fn direction_letters(direction: DVec3) -> String {
         (direction.z, if direction.z > 0.0 { 'H' } else { 'F' }),
     ];
     parts.sort_by(|a, b| b.0.abs().total_cmp(&a.0.abs()));
-    parts.iter().filter(|(v, _)| v.abs() > 0.1).map(|(_, c)| *c).collect()
+    parts
+        .iter()
+        .filter(|(v, _)| v.abs() > 0.1)
+        .map(|(_, c)| *c)
+        .collect()
 }
 
 /// A line of text from `at` that ends at `right`, its rest elided. Returns the covered rectangle; nothing is written where there is
@@ -161,21 +199,33 @@ pub(crate) fn text_until(
     job.wrap = TextWrapping::truncate_at_width(width);
     let galley = painter.layout_job(job);
     let rect = Align2::LEFT_CENTER.anchor_size(at, galley.size());
-    painter.rect_filled(rect.expand2(vec2(3.0, 0.0)), 2.0, Color32::from_black_alpha(150));
+    painter.rect_filled(
+        rect.expand2(vec2(3.0, 0.0)),
+        2.0,
+        Color32::from_black_alpha(150),
+    );
     painter.galley(rect.min, galley, colour);
     rect
 }
 
 /// View name and position: the coordinate along the normal, and the number of the plane.
 fn title(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
-    let place = if is_small(plane.rect) { String::new() } else { place_of(kind, scene) };
+    let place = if is_small(plane.rect) {
+        String::new()
+    } else {
+        place_of(kind, scene)
+    };
     name(painter, plane.rect, kind, &place);
 }
 
 /// The coordinate along a view's normal, and the number of the plane.
 pub(crate) fn place_of(kind: ViewKind, scene: &Scene) -> String {
     let axis = kind.normal_axis();
-    let mut place = format!("{} {} mm", ['x', 'y', 'z'][axis], decimals(scene.crosshair_mm[axis], 1));
+    let mut place = format!(
+        "{} {} mm",
+        ['x', 'y', 'z'][axis],
+        decimals(scene.crosshair_mm[axis], 1)
+    );
     if let (ViewKind::Axial, Some(grid)) = (kind, scene.grid()) {
         let voxel = grid.voxel_from_patient(scene.crosshair_mm);
         let n = grid.size()[2];
@@ -189,8 +239,22 @@ pub(crate) fn place_of(kind: ViewKind, scene: &Scene) -> String {
 /// The view's name with a remark.
 pub(crate) fn name(painter: &Painter, rect: Rect, kind: ViewKind, about: &str) {
     let at = rect.left_top() + vec2(MARGIN, 14.0);
-    let name = text(painter, at, Anchor::Left, kind.name(), 13.0, theme::IMAGE.text);
-    text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, about, SMALL, theme::IMAGE.text);
+    let name = text(
+        painter,
+        at,
+        Anchor::Left,
+        kind.name(),
+        13.0,
+        theme::IMAGE.text,
+    );
+    text(
+        painter,
+        pos2(name.max.x + 8.0, at.y),
+        Anchor::Left,
+        about,
+        SMALL,
+        theme::IMAGE.text,
+    );
 }
 
 /// A bar of a round length, at the lower left. Returns the covered rectangle.
@@ -199,21 +263,38 @@ pub(crate) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) -> Rec
     let length = (mm / mm_per_point) as f32;
     let left = rect.left_bottom() + vec2(MARGIN, -12.0);
     let right = left + vec2(length, 0.0);
-    for (width, colour) in [(3.0, Color32::from_black_alpha(170)), (1.0, theme::IMAGE.text)] {
+    for (width, colour) in [
+        (3.0, Color32::from_black_alpha(170)),
+        (1.0, theme::IMAGE.text),
+    ] {
         let stroke = Stroke::new(width, colour);
         painter.line_segment([left, right], stroke);
         painter.line_segment([left - vec2(0.0, 4.0), left + vec2(0.0, 4.0)], stroke);
         painter.line_segment([right - vec2(0.0, 4.0), right + vec2(0.0, 4.0)], stroke);
     }
-    let label = if mm >= 10.0 { format!("{:.0} cm", mm / 10.0) } else { format!("{mm} mm") };
-    let label = text(painter, right + vec2(7.0, 0.0), Anchor::Left, &label, SMALL, theme::IMAGE.text);
+    let label = if mm >= 10.0 {
+        format!("{:.0} cm", mm / 10.0)
+    } else {
+        format!("{mm} mm")
+    };
+    let label = text(
+        painter,
+        right + vec2(7.0, 0.0),
+        Anchor::Left,
+        &label,
+        SMALL,
+        theme::IMAGE.text,
+    );
     Rect::from_two_pos(left - vec2(0.0, 4.0), right + vec2(0.0, 4.0)).union(label)
 }
 
 /// The longest of 1, 2, 5 times a power of ten up to `most`.
 fn round_length_mm(most: f64) -> f64 {
     let power = 10_f64.powf(most.max(1e-3).log10().floor());
-    let step = [5.0, 2.0].into_iter().find(|s| s * power <= most).unwrap_or(1.0);
+    let step = [5.0, 2.0]
+        .into_iter()
+        .find(|s| s * power <= most)
+        .unwrap_or(1.0);
     step * power
 }
 
@@ -225,7 +306,11 @@ const ROOM_FOR_REFERENCE: f32 = 200.0;
 
 /// The definition of 100 %, with its name where a view has room for that.
 pub(crate) fn reference_words((gy, name): (f64, &str), rect: Rect) -> String {
-    let named = if rect.width() < ROOM_FOR_REFERENCE { String::new() } else { format!(" ({name})") };
+    let named = if rect.width() < ROOM_FOR_REFERENCE {
+        String::new()
+    } else {
+        format!(" ({name})")
+    };
     format!("100 % = {gy:.2} Gy{named}")
 }
 
@@ -245,18 +330,49 @@ fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
         None => format!("Dose: {}", status.word()),
     };
     let width = |what: &str, size: f32| {
-        painter.layout_no_wrap(what.to_owned(), FontId::proportional(size), colour).size().x
+        painter
+            .layout_no_wrap(what.to_owned(), FontId::proportional(size), colour)
+            .size()
+            .x
     };
     let beside = rect.right() - MARGIN - width(&reference, SMALL).max(width(&word, 12.0)) - 8.0;
-    let bottom = if beside > corner.right() { rect.bottom() - 12.0 } else { corner.top() - 10.0 };
+    let bottom = if beside > corner.right() {
+        rect.bottom() - 12.0
+    } else {
+        corner.top() - 10.0
+    };
     let low = pos2(rect.right() - MARGIN, bottom);
-    let low = if reference.is_empty() { low + vec2(0.0, 16.0) } else { low };
-    text(painter, low, Anchor::Right, &reference, SMALL, theme::IMAGE.text);
-    text(painter, low - vec2(0.0, 16.0), Anchor::Right, &word, 12.0, colour);
+    let low = if reference.is_empty() {
+        low + vec2(0.0, 16.0)
+    } else {
+        low
+    };
+    text(
+        painter,
+        low,
+        Anchor::Right,
+        &reference,
+        SMALL,
+        theme::IMAGE.text,
+    );
+    text(
+        painter,
+        low - vec2(0.0, 16.0),
+        Anchor::Right,
+        &word,
+        12.0,
+        colour,
+    );
     // Caveats above the status, as far as the view is wide; the inspector lists all of them.
     let limits: Vec<&String> = layer.trouble.iter().chain(&layer.dose.caveats).collect();
-    let more = (limits.len() > MOST_LIMITS).then(|| format!("and {} more", limits.len() - MOST_LIMITS));
-    for (n, limit) in limits.into_iter().take(MOST_LIMITS).chain(&more).enumerate() {
+    let more =
+        (limits.len() > MOST_LIMITS).then(|| format!("and {} more", limits.len() - MOST_LIMITS));
+    for (n, limit) in limits
+        .into_iter()
+        .take(MOST_LIMITS)
+        .chain(&more)
+        .enumerate()
+    {
         let at = low - vec2(0.0, 32.0 + 15.0 * n as f32);
         let limit = elided(limit, ((rect.width() - 2.0 * MARGIN) / 6.5) as usize);
         text(painter, at, Anchor::Right, &limit, SMALL, colour);
@@ -274,7 +390,12 @@ pub(crate) fn elided(label: &str, most: usize) -> String {
 /// The displayed levels, highest first; none if neither lines nor colourwash show them.
 fn shown_levels(display: &DoseDisplay) -> Vec<Isodose> {
     let drawn = display.lines || display.wash;
-    let mut levels: Vec<_> = display.levels.iter().filter(|l| l.shown && drawn).copied().collect();
+    let mut levels: Vec<_> = display
+        .levels
+        .iter()
+        .filter(|l| l.shown && drawn)
+        .copied()
+        .collect();
     levels.sort_by(|a, b| b.percent.total_cmp(&a.percent));
     levels
 }
@@ -292,7 +413,11 @@ const LEAST_ROW: f32 = 9.0;
 /// Width of the strip beside the axial image for the legend, so that it covers no part of the patient; 0 without one.
 /// A plan whose dose is not there yet has the strip too, so that the image does not jump when it comes.
 pub(crate) fn legend_width(kind: ViewKind, scene: &Scene, rect: Rect) -> f32 {
-    let usual = if rect.width() >= ROOM_FOR_GY { LEGEND_WIDTH } else { NARROW_LEGEND };
+    let usual = if rect.width() >= ROOM_FOR_GY {
+        LEGEND_WIDTH
+    } else {
+        NARROW_LEGEND
+    };
     match &scene.dose {
         _ if kind != ViewKind::Axial => 0.0,
         Some(layer) if layer.uncertainty().is_some() => UNCERTAINTY_LEGEND.min(0.45 * rect.width()),
@@ -329,7 +454,11 @@ pub(crate) fn legend_of(
     if height < LEAST_ROW * levels.len() as f32 {
         return None;
     }
-    let width = if rect.width() >= 260.0 { LEGEND_WIDTH } else { NARROW_LEGEND };
+    let width = if rect.width() >= 260.0 {
+        LEGEND_WIDTH
+    } else {
+        NARROW_LEGEND
+    };
     let min = pos2(rect.max.x - MARGIN - width + 4.0, rect.min.y + 30.0);
     let ground = Rect::from_min_size(min, vec2(width, height));
     painter.rect_filled(ground, 3.0, Color32::from_black_alpha(165));
@@ -350,7 +479,13 @@ fn level_rows(painter: &Painter, ground: Rect, levels: &[Isodose], reference_gy:
         let gy = f64::from(level.percent) * 0.01 * reference_gy;
         let label = |x: f32, what: String| {
             let font = FontId::proportional(SMALL.min(step));
-            painter.text(pos2(ground.min.x + x, y), Align2::RIGHT_CENTER, what, font, theme::IMAGE.text);
+            painter.text(
+                pos2(ground.min.x + x, y),
+                Align2::RIGHT_CENTER,
+                what,
+                font,
+                theme::IMAGE.text,
+            );
         };
         label(57.0, format!("{} %", level.percent));
         if ground.width() >= LEGEND_WIDTH {
@@ -375,18 +510,35 @@ fn uncertainty_legend(painter: &Painter, ground: Rect) {
         painter.text(pos2(ground.min.x + x, y(n)), align, what, font, colour);
     };
     let note = |n: usize, what: &str| label(n, 5.0, Align2::LEFT_CENTER, what, theme::IMAGE.weak);
-    label(0, 5.0, Align2::LEFT_CENTER, "Uncertainty (1 sd)", theme::IMAGE.text);
+    label(
+        0,
+        5.0,
+        Align2::LEFT_CENTER,
+        "Uncertainty (1 sd)",
+        theme::IMAGE.text,
+    );
     note(1, "of the local dose");
     for (i, (percent, colour)) in UNCERTAINTY_LEVELS.iter().rev().enumerate() {
         let n = i + 2;
         let half = (0.5 * step - 2.0).max(2.0);
-        let swatch =
-            Rect::from_min_max(pos2(ground.min.x + 5.0, y(n) - half), pos2(ground.min.x + 27.0, y(n) + half));
+        let swatch = Rect::from_min_max(
+            pos2(ground.min.x + 5.0, y(n) - half),
+            pos2(ground.min.x + 27.0, y(n) + half),
+        );
         painter.rect_filled(swatch, 1.0, theme::colour(*colour));
-        label(n, 66.0, Align2::RIGHT_CENTER, &format!("{percent} %"), theme::IMAGE.text);
+        label(
+            n,
+            66.0,
+            Align2::RIGHT_CENTER,
+            &format!("{percent} %"),
+            theme::IMAGE.text,
+        );
     }
     note(rows - 2, "where the dose is over");
-    note(rows - 1, &format!("{:.0} % of its maximum", 100.0 * LEAST_SPREAD_DOSE));
+    note(
+        rows - 1,
+        &format!("{:.0} % of its maximum", 100.0 * LEAST_SPREAD_DOSE),
+    );
 }
 
 /// Height of each of `rows` rows of a legend: lower in a low view.
@@ -400,9 +552,19 @@ mod tests {
 
     #[test]
     fn scale_bars_are_round() {
-        for (most, want) in [(3.7, 2.0), (5.0, 5.0), (99.0, 50.0), (100.0, 100.0), (0.03, 0.02), (19.0, 10.0)]
-        {
-            assert!((round_length_mm(most) - want).abs() < 1e-9, "{most}: {}", round_length_mm(most));
+        for (most, want) in [
+            (3.7, 2.0),
+            (5.0, 5.0),
+            (99.0, 50.0),
+            (100.0, 100.0),
+            (0.03, 0.02),
+            (19.0, 10.0),
+        ] {
+            assert!(
+                (round_length_mm(most) - want).abs() < 1e-9,
+                "{most}: {}",
+                round_length_mm(most)
+            );
         }
     }
 
@@ -413,15 +575,24 @@ mod tests {
             let strip = Rect::from_min_size(Pos2::ZERO, vec2(NARROW_LEGEND, height));
             let rows = DoseDisplay::default().levels.len();
             let step = row_height(strip, rows);
-            assert!(step >= LEAST_ROW && 6.0 + step * rows as f32 <= height + 1e-3, "{height}: {step}");
+            assert!(
+                step >= LEAST_ROW && 6.0 + step * rows as f32 <= height + 1e-3,
+                "{height}: {step}"
+            );
         }
     }
 
     #[test]
     fn dark_colours_are_lifted_and_bright_ones_kept() {
-        assert_eq!(on_image(Rgb([255, 196, 61])), Color32::from_rgb(255, 196, 61));
+        assert_eq!(
+            on_image(Rgb([255, 196, 61])),
+            Color32::from_rgb(255, 196, 61)
+        );
         let blue = on_image(Rgb([0, 0, 255]));
-        assert!(blue.b() == 255 && blue.r() > 70 && blue.r() < 100, "{blue:?}");
+        assert!(
+            blue.b() == 255 && blue.r() > 70 && blue.r() < 100,
+            "{blue:?}"
+        );
     }
 
     #[test]

@@ -34,7 +34,11 @@ impl ViewKind {
 impl ViewPlane {
     /// The plane on the screen, in mm from its centre.
     pub fn on_screen(&self) -> PlaneView {
-        PlaneView { rect: self.rect, centre_mm: [0.0; 2], mm_per_point: self.mm_per_point }
+        PlaneView {
+            rect: self.rect,
+            centre_mm: [0.0; 2],
+            mm_per_point: self.mm_per_point,
+        }
     }
 
     /// The patient position of a point on the screen.
@@ -46,7 +50,8 @@ impl ViewPlane {
     /// The screen point of a position, projected along the normal.
     pub fn screen_from_patient(&self, patient_mm: DVec3) -> Pos2 {
         let d = patient_mm - self.centre_mm;
-        self.on_screen().screen([d.dot(self.right), d.dot(self.down)])
+        self.on_screen()
+            .screen([d.dot(self.right), d.dot(self.down)])
     }
 
     /// Signed distance of a position from the plane, mm; positive away from the viewer.
@@ -61,7 +66,10 @@ impl ViewPlane {
             top_left_mm: self.patient_from_screen(self.rect.min),
             right_mm: self.right * mm_per_pixel,
             down_mm: self.down * mm_per_pixel,
-            size_px: [self.rect.width() * pixels_per_point, self.rect.height() * pixels_per_point],
+            size_px: [
+                self.rect.width() * pixels_per_point,
+                self.rect.height() * pixels_per_point,
+            ],
         }
     }
 }
@@ -73,7 +81,10 @@ pub fn page_mm(grid: &Grid, axis: usize, from_mm: DVec3, steps: i32) -> f64 {
     let Some((values, sign)) = positions(grid, axis) else {
         let planes = grid.planes_mm();
         let [dx, dy] = grid.spacing_xy_mm();
-        let gap = planes.windows(2).map(|w| w[1] - w[0]).fold(dx.min(dy), f64::min);
+        let gap = planes
+            .windows(2)
+            .map(|w| w[1] - w[0])
+            .fold(dx.min(dy), f64::min);
         return from + f64::from(steps) * gap;
     };
     let local = (from - grid.origin_mm()[axis]) * sign;
@@ -99,9 +110,14 @@ pub fn page_mm(grid: &Grid, axis: usize, from_mm: DVec3, steps: i32) -> f64 {
 /// The coordinate of the grid plane nearest to a position along a patient axis; the position's own if the grid is
 /// oblique to the axis.
 pub fn snapped_mm(grid: &Grid, axis: usize, at_mm: DVec3) -> f64 {
-    let Some((values, sign)) = positions(grid, axis) else { return at_mm[axis] };
+    let Some((values, sign)) = positions(grid, axis) else {
+        return at_mm[axis];
+    };
     let local = (at_mm[axis] - grid.origin_mm()[axis]) * sign;
-    let nearest = values.iter().copied().min_by(|a, b| (a - local).abs().total_cmp(&(b - local).abs()));
+    let nearest = values
+        .iter()
+        .copied()
+        .min_by(|a, b| (a - local).abs().total_cmp(&(b - local).abs()));
     nearest.map_or(at_mm[axis], |v| grid.origin_mm()[axis] + sign * v)
 }
 
@@ -112,7 +128,9 @@ fn positions(grid: &Grid, axis: usize) -> Option<(Vec<f64>, f64)> {
     let sign = grid.axes()[along][axis].signum();
     let values = match along {
         2 => grid.planes_mm().to_vec(),
-        a => (0..grid.size()[a]).map(|i| i as f64 * grid.spacing_xy_mm()[a]).collect(),
+        a => (0..grid.size()[a])
+            .map(|i| i as f64 * grid.spacing_xy_mm()[a])
+            .collect(),
     };
     Some((values, sign))
 }
@@ -123,8 +141,15 @@ mod tests {
     use egui::{pos2, vec2};
 
     fn uneven(column: DVec3) -> Grid {
-        Grid::new(DVec3::new(0.0, 0.0, 100.0), DVec3::X, column, [1.0, 2.0], [10, 10], &[0.0, 1.0, 5.0, 6.5])
-            .expect("a valid grid")
+        Grid::new(
+            DVec3::new(0.0, 0.0, 100.0),
+            DVec3::X,
+            column,
+            [1.0, 2.0],
+            [10, 10],
+            &[0.0, 1.0, 5.0, 6.5],
+        )
+        .expect("a valid grid")
     }
 
     #[test]
@@ -157,8 +182,15 @@ mod tests {
     #[test]
     fn an_oblique_grid_pages_by_its_spacing() {
         let (s, c) = 0.2_f64.sin_cos();
-        let g =
-            Grid::new(DVec3::ZERO, DVec3::X, DVec3::new(0.0, c, s), [1.0, 1.5], [4, 4], &[0.0, 2.0]).unwrap();
+        let g = Grid::new(
+            DVec3::ZERO,
+            DVec3::X,
+            DVec3::new(0.0, c, s),
+            [1.0, 1.5],
+            [4, 4],
+            &[0.0, 2.0],
+        )
+        .unwrap();
         assert!((page_mm(&g, 2, DVec3::new(0.0, 0.0, 7.3), 2) - 9.3).abs() < 1e-12);
     }
 

@@ -18,7 +18,11 @@ impl PlaneView {
     /// Screen point of a position, mm to the right and down.
     pub fn screen(&self, [right_mm, down_mm]: [f64; 2]) -> Pos2 {
         let points = |mm: f64, centre_mm: f64| ((mm - centre_mm) / self.mm_per_point) as f32;
-        self.rect.center() + vec2(points(right_mm, self.centre_mm[0]), points(down_mm, self.centre_mm[1]))
+        self.rect.center()
+            + vec2(
+                points(right_mm, self.centre_mm[0]),
+                points(down_mm, self.centre_mm[1]),
+            )
     }
 
     /// Position at a screen point, mm to the right and down.
@@ -33,15 +37,23 @@ impl PlaneView {
         let mm_per_point = clamped(self.mm_per_point / zoom);
         let share = mm_per_point / self.mm_per_point;
         let under = self.mm(at);
-        let centre_mm = [0, 1].map(|axis| under[axis] + (self.centre_mm[axis] - under[axis]) * share);
-        Self { centre_mm, mm_per_point, ..*self }
+        let centre_mm =
+            [0, 1].map(|axis| under[axis] + (self.centre_mm[axis] - under[axis]) * share);
+        Self {
+            centre_mm,
+            mm_per_point,
+            ..*self
+        }
     }
 
     /// The view after its picture was dragged by so many points.
     pub fn panned(&self, by: Vec2) -> Self {
         let [x, y] = self.centre_mm;
         let moved_mm = |points: f32| f64::from(points) * self.mm_per_point;
-        Self { centre_mm: [x - moved_mm(by.x), y - moved_mm(by.y)], ..*self }
+        Self {
+            centre_mm: [x - moved_mm(by.x), y - moved_mm(by.y)],
+            ..*self
+        }
     }
 }
 
@@ -58,7 +70,11 @@ mod tests {
     #[test]
     fn the_position_under_the_pointer_stays_when_zoomed_and_follows_when_panned() {
         let rect = Rect::from_min_size(pos2(13.0, 40.0), vec2(300.0, 200.0));
-        let view = PlaneView { rect, centre_mm: [-5.0, 20.0], mm_per_point: 0.7 };
+        let view = PlaneView {
+            rect,
+            centre_mm: [-5.0, 20.0],
+            mm_per_point: 0.7,
+        };
         let at = pos2(50.0, 60.0);
         // 113 points left of the centre and 80 above it.
         let expected = [-5.0 - 113.0 * 0.7, 20.0 - 80.0 * 0.7];
@@ -66,7 +82,10 @@ mod tests {
         assert!(near(view.mm(at), expected) && (view.screen(expected) - at).length() < 1e-3);
         let zoomed = view.zoomed_about(at, 2.0);
         assert!((zoomed.mm_per_point - 0.35).abs() < 1e-12 && near(zoomed.mm(at), expected));
-        assert!(near(view.panned(vec2(7.0, -3.0)).mm(at + vec2(7.0, -3.0)), expected));
+        assert!(near(
+            view.panned(vec2(7.0, -3.0)).mm(at + vec2(7.0, -3.0)),
+            expected
+        ));
         assert_eq!(view.zoomed_about(at, 1e9).mm_per_point, 0.005);
     }
 }

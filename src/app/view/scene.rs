@@ -9,7 +9,8 @@ use crate::state::display::{DoseDisplay, WashOf, WindowLevel};
 use crate::state::results::Certainty;
 use crate::state::roi::Shape;
 use case::{
-    Bank, Beam, Dose, DoseStatus, FluenceLimit, FluenceMap, Jaws, Mlc, Rgb, StructureKind, StructureSet,
+    Bank, Beam, Dose, DoseStatus, FluenceLimit, FluenceMap, Jaws, Mlc, Rgb, StructureKind,
+    StructureSet,
 };
 use geometry::{BeamFrame, Grid, Mask, PatientPosition, Volume};
 use glam::DVec3;
@@ -139,7 +140,12 @@ impl BeamLayer {
     /// With the map of another state of the beam, where there is one, and the status of that; the bounds are those of the beam.
     #[must_use]
     pub fn with_fluence(self, beam: &Beam, shown: &Beam, map_status: Option<DoseStatus>) -> Self {
-        let Some(map) = &shown.fluence else { return Self { fluence: None, ..self } };
+        let Some(map) = &shown.fluence else {
+            return Self {
+                fluence: None,
+                ..self
+            };
+        };
         Self {
             map_status,
             jaws: map.jaws(),
@@ -155,7 +161,9 @@ impl BeamLayer {
     /// The same beam at another of its control points.
     #[must_use]
     pub fn at_point(self, beam: &Beam, point: usize) -> Self {
-        let Some(point) = beam.control_points.get(point) else { return self };
+        let Some(point) = beam.control_points.get(point) else {
+            return self;
+        };
         Self {
             gantry_deg: point.gantry_deg,
             collimator_deg: point.collimator_deg,
@@ -168,7 +176,10 @@ impl BeamLayer {
 
     /// Words on map and jaws, with their status, where they are not the plan's.
     pub fn map_words(&self) -> Option<String> {
-        Some(format!("{OPTIMISERS_MAP}: {}", self.map_status?.word().to_uppercase()))
+        Some(format!(
+            "{OPTIMISERS_MAP}: {}",
+            self.map_status?.word().to_uppercase()
+        ))
     }
 
     /// The beam limiting device's frame.
@@ -207,7 +218,10 @@ impl Scene {
 
     /// The grid whose planes paging steps through: the CT's, else the dose's.
     pub fn grid(&self) -> Option<&Arc<Grid>> {
-        self.ct.as_ref().map(|v| v.grid()).or_else(|| self.dose.as_ref().map(|d| d.dose.gy.grid()))
+        self.ct
+            .as_ref()
+            .map(|v| v.grid())
+            .or_else(|| self.dose.as_ref().map(|d| d.dose.gy.grid()))
     }
 
     /// Initial extent of the views: the box of the body's contours with a margin if there is a body, else that of the
@@ -221,18 +235,37 @@ impl Scene {
 /// corner, patient LPS, mm.
 pub fn framed_mm(grid: &Grid, structures: &StructureSet) -> [DVec3; 2] {
     let corners = grid.corners_mm();
-    let all = corners.into_iter().fold([DVec3::MAX, DVec3::MIN], |[low, high], p| [low.min(p), high.max(p)]);
-    let body = structures.structures.iter().find(|s| s.kind == StructureKind::External);
-    let Some([low, high]) = body.and_then(|body| body.contours.box_mm()) else { return all };
+    let all = corners
+        .into_iter()
+        .fold([DVec3::MAX, DVec3::MIN], |[low, high], p| {
+            [low.min(p), high.max(p)]
+        });
+    let body = structures
+        .structures
+        .iter()
+        .find(|s| s.kind == StructureKind::External);
+    let Some([low, high]) = body.and_then(|body| body.contours.box_mm()) else {
+        return all;
+    };
     // Structures may extend beyond an incomplete image series.
     let margin = DVec3::splat(20.0);
-    let [low, high] = [(low - margin).max(all[0].min(low)), (high + margin).min(all[1].max(high))];
-    if low.cmplt(high).all() { [low, high] } else { all }
+    let [low, high] = [
+        (low - margin).max(all[0].min(low)),
+        (high + margin).min(all[1].max(high)),
+    ];
+    if low.cmplt(high).all() {
+        [low, high]
+    } else {
+        all
+    }
 }
 
 impl Scene {
     /// The beam of the beam's-eye view: the selected one, else the first.
     pub fn bev_beam(&self) -> Option<&BeamLayer> {
-        self.beams.iter().find(|b| b.selected).or_else(|| self.beams.first())
+        self.beams
+            .iter()
+            .find(|b| b.selected)
+            .or_else(|| self.beams.first())
     }
 }

@@ -37,7 +37,9 @@ impl Lens {
     fn screen(&self, patient_mm: DVec3) -> Option<Pos2> {
         match self {
             Self::Plane(plane) => Some(plane.screen_from_patient(patient_mm)),
-            Self::Beam(frame, bev) => frame.project(patient_mm).map(|([x, y], _)| bev.screen(x, y)),
+            Self::Beam(frame, bev) => frame
+                .project(patient_mm)
+                .map(|([x, y], _)| bev.screen(x, y)),
         }
     }
 
@@ -75,12 +77,18 @@ impl Lens {
 
     /// The rims of a shape that have a handle in the view.
     fn rims(&self, shape: &Roi) -> Vec<Grip> {
-        let Some(plane) = self.plane_through(shape.centre_mm()) else { return Vec::new() };
+        let Some(plane) = self.plane_through(shape.centre_mm()) else {
+            return Vec::new();
+        };
         let outward = match shape {
             Roi::Sphere { .. } => vec![plane.right, -plane.right, plane.down, -plane.down],
             Roi::Box { .. } => {
-                let faces = [DVec3::X, DVec3::Y, DVec3::Z].into_iter().flat_map(|axis| [axis, -axis]);
-                faces.filter(|out| in_plane(&plane, *out).length() > LEAST_SIDEWAYS).collect()
+                let faces = [DVec3::X, DVec3::Y, DVec3::Z]
+                    .into_iter()
+                    .flat_map(|axis| [axis, -axis]);
+                faces
+                    .filter(|out| in_plane(&plane, *out).length() > LEAST_SIDEWAYS)
+                    .collect()
             }
         };
         outward.into_iter().map(Grip::Rim).collect()
@@ -133,9 +141,10 @@ pub(crate) fn dragged(lens: Lens, shape: &Roi, grip: Grip, at: Pos2) -> Option<R
     let way = in_plane(&plane, plane.patient_from_screen(at) - held_mm);
     Some(match (grip, *shape) {
         (Grip::Middle, shape) => shape.moved_to(held_mm + plane.right * way.x + plane.down * way.y),
-        (Grip::Rim(_), Roi::Sphere { centre_mm, .. }) => {
-            Roi::Sphere { centre_mm, radius_mm: way.length().max(SMALLEST_MM) }
-        }
+        (Grip::Rim(_), Roi::Sphere { centre_mm, .. }) => Roi::Sphere {
+            centre_mm,
+            radius_mm: way.length().max(SMALLEST_MM),
+        },
         (Grip::Rim(out), Roi::Box { centre_mm, size_mm }) => {
             // The dragged face follows the pointer, the opposite face stays.
             let seen = in_plane(&plane, out);
@@ -158,8 +167,13 @@ pub(crate) fn draw(painter: &Painter, lens: Lens, shape: &Roi, colour: Color32) 
     }
     let thin = Stroke::new(1.0, colour);
     match shape {
-        Roi::Sphere { centre_mm, radius_mm } => {
-            if let Some((middle, plane)) = lens.screen(*centre_mm).zip(lens.plane_through(*centre_mm)) {
+        Roi::Sphere {
+            centre_mm,
+            radius_mm,
+        } => {
+            if let Some((middle, plane)) =
+                lens.screen(*centre_mm).zip(lens.plane_through(*centre_mm))
+            {
                 let depth = plane.depth_mm(*centre_mm);
                 let section = (radius_mm * radius_mm - depth * depth).max(0.0).sqrt();
                 painter.circle_stroke(middle, (section / plane.mm_per_point) as f32, thin);
@@ -177,15 +191,26 @@ pub(crate) fn draw(painter: &Painter, lens: Lens, shape: &Roi, colour: Color32) 
     for grip in lens.rims(shape).into_iter().chain([Grip::Middle]) {
         if let Some(at) = lens.screen(place_mm(shape, grip)) {
             let knob = Rect::from_center_size(at, vec2(7.0, 7.0));
-            painter.rect(knob, 1.0, colour, Stroke::new(1.0, theme::IMAGE.ground), StrokeKind::Outside);
+            painter.rect(
+                knob,
+                1.0,
+                colour,
+                Stroke::new(1.0, theme::IMAGE.ground),
+                StrokeKind::Outside,
+            );
         }
     }
 }
 
 /// The convex outline of some points, without corners that are none but for the rounding of the projection.
 fn outline(points: impl Iterator<Item = Pos2>) -> Vec<Pos2> {
-    let ring = convex_hull(points.map(|p| [f64::from(p.x), f64::from(p.y)]).collect(), 1e-3);
-    ring.into_iter().map(|[x, y]| pos2(x as f32, y as f32)).collect()
+    let ring = convex_hull(
+        points.map(|p| [f64::from(p.x), f64::from(p.y)]).collect(),
+        1e-3,
+    );
+    ring.into_iter()
+        .map(|[x, y]| pos2(x as f32, y as f32))
+        .collect()
 }
 
 #[cfg(test)]
@@ -197,77 +222,152 @@ mod tests {
     fn plane(kind: ViewKind, centre_mm: DVec3) -> ViewPlane {
         let [right, down] = kind.axes();
         let rect = Rect::from_min_size(Pos2::ZERO, vec2(200.0, 200.0));
-        ViewPlane { rect, centre_mm, right, down, mm_per_point: 1.0 }
+        ViewPlane {
+            rect,
+            centre_mm,
+            right,
+            down,
+            mm_per_point: 1.0,
+        }
     }
 
     #[test]
     fn a_dragged_face_leaves_the_one_across_where_it_was() {
-        let shape = Roi::Box { centre_mm: DVec3::new(1.0, 2.0, 3.0), size_mm: DVec3::new(20.0, 30.0, 40.0) };
+        let shape = Roi::Box {
+            centre_mm: DVec3::new(1.0, 2.0, 3.0),
+            size_mm: DVec3::new(20.0, 30.0, 40.0),
+        };
         // Coronal: up is +z; the upper face moves from z = 23 to 33.
         let view = plane(ViewKind::Coronal, DVec3::ZERO);
-        let grip = grip_at(Lens::Plane(view), &shape, view.screen_from_patient(DVec3::new(1.0, 0.0, 23.0)));
+        let grip = grip_at(
+            Lens::Plane(view),
+            &shape,
+            view.screen_from_patient(DVec3::new(1.0, 0.0, 23.0)),
+        );
         assert_eq!(grip, Some(Grip::Rim(DVec3::Z)));
         let to = view.screen_from_patient(DVec3::new(70.0, 0.0, 33.0));
         let got = dragged(Lens::Plane(view), &shape, Grip::Rim(DVec3::Z), to);
-        let want = Roi::Box { centre_mm: DVec3::new(1.0, 2.0, 8.0), size_mm: DVec3::new(20.0, 30.0, 50.0) };
+        let want = Roi::Box {
+            centre_mm: DVec3::new(1.0, 2.0, 8.0),
+            size_mm: DVec3::new(20.0, 30.0, 50.0),
+        };
         assert_eq!(got, Some(want));
     }
 
     #[test]
     fn the_middle_moves_in_the_plane_only() {
-        let shape = Roi::Sphere { centre_mm: DVec3::new(0.0, 0.0, 5.0), radius_mm: 20.0 };
+        let shape = Roi::Sphere {
+            centre_mm: DVec3::new(0.0, 0.0, 5.0),
+            radius_mm: 20.0,
+        };
         let view = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 10.0));
         let to = |x: f64, y: f64| view.screen_from_patient(DVec3::new(x, y, 10.0));
         let got = dragged(Lens::Plane(view), &shape, Grip::Middle, to(7.0, -8.0));
-        assert_eq!(got, Some(Roi::Sphere { centre_mm: DVec3::new(7.0, -8.0, 5.0), radius_mm: 20.0 }));
+        assert_eq!(
+            got,
+            Some(Roi::Sphere {
+                centre_mm: DVec3::new(7.0, -8.0, 5.0),
+                radius_mm: 20.0
+            })
+        );
         let sized = dragged(Lens::Plane(view), &shape, Grip::Rim(DVec3::X), to(3.0, 4.0));
-        assert_eq!(sized, Some(Roi::Sphere { centre_mm: DVec3::new(0.0, 0.0, 5.0), radius_mm: 5.0 }));
+        assert_eq!(
+            sized,
+            Some(Roi::Sphere {
+                centre_mm: DVec3::new(0.0, 0.0, 5.0),
+                radius_mm: 5.0
+            })
+        );
         let beside = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 26.0));
-        assert_eq!(grip_at(Lens::Plane(beside), &shape, pos2(100.0, 100.0)), None);
+        assert_eq!(
+            grip_at(Lens::Plane(beside), &shape, pos2(100.0, 100.0)),
+            None
+        );
     }
 
     /// In the beam's-eye view the shape keeps its depth, and the grabbed point stays under the pointer.
     #[test]
     fn what_is_grabbed_stays_under_the_pointer_from_the_beams_eye() {
         let iso = DVec3::new(10.0, -20.0, 30.0);
-        for (gantry, collimator, couch) in [(0.0, 0.0, 0.0), (37.0, 15.0, 20.0), (270.0, 90.0, 0.0)] {
-            let frame = BeamFrame::new(PatientPosition::Hfs, gantry, collimator, couch, iso, 1000.0);
+        for (gantry, collimator, couch) in [(0.0, 0.0, 0.0), (37.0, 15.0, 20.0), (270.0, 90.0, 0.0)]
+        {
+            let frame =
+                BeamFrame::new(PatientPosition::Hfs, gantry, collimator, couch, iso, 1000.0);
             let rect = Rect::from_min_size(Pos2::ZERO, vec2(400.0, 300.0));
-            let bev = BevPlane { rect, centre_mm: [5.0, -3.0], mm_per_point: 0.8 };
+            let bev = BevPlane {
+                rect,
+                centre_mm: [5.0, -3.0],
+                mm_per_point: 0.8,
+            };
             let lens = Lens::Beam(frame, bev);
             let at = pos2(230.0, 120.0);
             let centre_mm = iso + frame.axes[2] * 150.0 + frame.axes[0] * 12.0;
-            let sphere = Roi::Sphere { centre_mm, radius_mm: 25.0 };
+            let sphere = Roi::Sphere {
+                centre_mm,
+                radius_mm: 25.0,
+            };
             let moved = dragged(lens, &sphere, Grip::Middle, at).unwrap();
-            assert!((moved.centre_mm() - centre_mm).dot(frame.axes[2]).abs() < 1e-9, "the depth stays");
+            assert!(
+                (moved.centre_mm() - centre_mm).dot(frame.axes[2]).abs() < 1e-9,
+                "the depth stays"
+            );
             assert!(lens.screen(moved.centre_mm()).unwrap().distance(at) < 0.01);
             // Objects nearer to the source look larger: 25 mm at 850 mm are 25 / 0.85 mm at the isocentre.
-            let Grip::Rim(out) = lens.rims(&sphere)[0] else { panic!("a rim") };
+            let Grip::Rim(out) = lens.rims(&sphere)[0] else {
+                panic!("a rim")
+            };
             let rim = lens.screen(centre_mm + out * 25.0).unwrap();
             let drawn = rim.distance(lens.screen(centre_mm).unwrap());
-            assert!((f64::from(drawn) - 25.0 / 0.85 / 0.8).abs() < 0.05, "{drawn}");
+            assert!(
+                (f64::from(drawn) - 25.0 / 0.85 / 0.8).abs() < 0.05,
+                "{drawn}"
+            );
             assert_eq!(grip_at(lens, &sphere, rim), Some(Grip::Rim(out)));
             // A face of a box follows the pointer along its own axis; the opposite face stays.
-            let cube = Roi::Box { centre_mm, size_mm: DVec3::new(40.0, 50.0, 60.0) };
+            let cube = Roi::Box {
+                centre_mm,
+                size_mm: DVec3::new(40.0, 50.0, 60.0),
+            };
             for grip in lens.rims(&cube) {
-                let Grip::Rim(out) = grip else { panic!("a rim") };
+                let Grip::Rim(out) = grip else {
+                    panic!("a rim")
+                };
                 let to = lens.screen(place_mm(&cube, grip) + out * 8.0).unwrap();
-                let Roi::Box { centre_mm: c, size_mm } = dragged(lens, &cube, grip, to).unwrap() else {
+                let Roi::Box {
+                    centre_mm: c,
+                    size_mm,
+                } = dragged(lens, &cube, grip, to).unwrap()
+                else {
                     panic!("a box")
                 };
                 let across = place_mm(&cube, Grip::Rim(-out));
-                let now = place_mm(&Roi::Box { centre_mm: c, size_mm }, Grip::Rim(-out));
+                let now = place_mm(
+                    &Roi::Box {
+                        centre_mm: c,
+                        size_mm,
+                    },
+                    Grip::Rim(-out),
+                );
                 assert!(across.distance(now) < 1e-9, "{out}: {across} {now}");
                 // Tolerance for the change of scale along the path.
-                assert!((size_mm.dot(out.abs()) - half_extent_mm(&cube, out) * 2.0 - 8.0).abs() < 1.0);
+                assert!(
+                    (size_mm.dot(out.abs()) - half_extent_mm(&cube, out) * 2.0 - 8.0).abs() < 1.0
+                );
             }
         }
     }
 
     #[test]
     fn the_outline_of_a_box_has_its_outer_corners_only() {
-        let square =
-            [(0.0, 0.0), (10.0, 0.0), (10.0, 10.0), (0.0, 10.0), (5.0, 5.0), (5.0, 0.0), (10.0, 10.0)];
+        let square = [
+            (0.0, 0.0),
+            (10.0, 0.0),
+            (10.0, 10.0),
+            (0.0, 10.0),
+            (5.0, 5.0),
+            (5.0, 0.0),
+            (10.0, 10.0),
+        ];
         let outline = outline(square.map(|(x, y)| pos2(x, y)).into_iter());
         assert_eq!(outline.len(), 4, "{outline:?}");
     }

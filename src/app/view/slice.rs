@@ -27,28 +27,44 @@ pub(crate) fn show(
     let painter = ui.painter_at(response.rect);
     painter.rect_filled(response.rect, 0.0, theme::IMAGE.ground);
     let window = scene.window;
-    let levels = scene.dose.as_ref().map(|layer| levels_of(layer, ui.pixels_per_point())).unwrap_or_default();
+    let levels = scene
+        .dose
+        .as_ref()
+        .map(|layer| levels_of(layer, ui.pixels_per_point()))
+        .unwrap_or_default();
     let look = SliceLook {
         ct: scene.ct.as_ref(),
-        window_hu: [window.level_hu - 0.5 * window.width_hu, window.level_hu + 0.5 * window.width_hu],
+        window_hu: [
+            window.level_hu - 0.5 * window.width_hu,
+            window.level_hu + 0.5 * window.width_hu,
+        ],
         dose: scene.dose.as_ref().map(|d| look_of(d, &levels)),
         background: display_rgb(theme::IMAGE.ground),
     };
     if let Some(callback) =
-        scene.gpu.slice_callback(response.rect, &plane.frame(ui.pixels_per_point()), &look)
+        scene
+            .gpu
+            .slice_callback(response.rect, &plane.frame(ui.pixels_per_point()), &look)
     {
         painter.add(callback);
     }
     structure::draw(&painter, &plane, state.kind, scene);
     beam::draw(&painter, &plane, state.kind, scene);
     if let Some((number, roi)) = &scene.shape {
-        let own = scene.structures.structures.iter().find(|s| s.number == *number);
+        let own = scene
+            .structures
+            .structures
+            .iter()
+            .find(|s| s.number == *number);
         let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
         shape::draw(&painter, Lens::Plane(plane), roi, colour);
     }
     overlay::draw(&painter, &plane, state.kind, scene);
     draw::view::paint(&painter, response, &plane, state.kind, scene);
-    let dose = scene.dose.as_ref().map(|layer| ReadDose { side: "", dose: layer.dose.clone() });
+    let dose = scene.dose.as_ref().map(|layer| ReadDose {
+        side: "",
+        dose: layer.dose.clone(),
+    });
     measure::view::draw(&painter, &plane, scene, dose.as_slice());
     if let Some(why) = scene.ct.as_ref().and_then(|v| scene.gpu.failure(v.id())) {
         overlay::message(&painter, response.rect, &why);
@@ -58,7 +74,11 @@ pub(crate) fn show(
 /// Levels of the colourwash's quantity.
 fn levels_of(layer: &DoseLayer, pixels_per_point: f32) -> Vec<Isodose> {
     if layer.uncertainty().is_none() {
-        return isodoses(&layer.display, layer.reference.map(|(gy, _)| gy), pixels_per_point);
+        return isodoses(
+            &layer.display,
+            layer.reference.map(|(gy, _)| gy),
+            pixels_per_point,
+        );
     }
     let level = |(percent, colour)| Isodose {
         gy: percent,
@@ -97,7 +117,9 @@ pub(crate) fn isodoses(
     reference_gy: Option<f64>,
     pixels_per_point: f32,
 ) -> Vec<Isodose> {
-    let Some(reference_gy) = reference_gy else { return Vec::new() };
+    let Some(reference_gy) = reference_gy else {
+        return Vec::new();
+    };
     let mut levels: Vec<Isodose> = display
         .levels
         .iter()
@@ -121,7 +143,11 @@ pub(crate) fn style_of<'a>(
     let reference_gy = reference_gy.unwrap_or(0.0);
     DoseStyle {
         levels,
-        wash_opacity: if display.wash { display.wash_opacity } else { 0.0 },
+        wash_opacity: if display.wash {
+            display.wash_opacity
+        } else {
+            0.0
+        },
         wash_threshold_gy: (f64::from(display.wash_threshold_percent) * 0.01 * reference_gy) as f32,
         banded: display.wash_banded,
         lines: display.lines,

@@ -19,30 +19,49 @@ const SAME_PLANE_MM: f64 = 0.05;
 pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: &Scene) {
     let mut cuts: Vec<OutlineLook<'_>> = Vec::new();
     let mut shapes: Vec<Shape> = Vec::new();
-    let pairs = scene.structures.structures.iter().zip(&scene.looks).filter(|(_, look)| look.visible);
+    let pairs = scene
+        .structures
+        .structures
+        .iter()
+        .zip(&scene.looks)
+        .filter(|(_, look)| look.visible);
     let (selected, others): (Vec<_>, Vec<_>) = pairs.partition(|(_, look)| look.selected);
     let slab = slab_mm(scene.grid().map(|g| g.as_ref()), plane, kind);
     for (structure, look) in others.into_iter().chain(selected) {
         let colour = on_image(look.colour);
         let width = if look.selected { WIDTH_SELECTED } else { WIDTH };
         let stroke = Stroke::new(width, colour);
-        let on_plane = if kind == ViewKind::Axial { contours_on(structure, plane, slab) } else { Vec::new() };
+        let on_plane = if kind == ViewKind::Axial {
+            contours_on(structure, plane, slab)
+        } else {
+            Vec::new()
+        };
         if !on_plane.is_empty() {
             shapes.extend(on_plane.iter().map(|c| closed_line(plane, c, stroke)));
         }
         let drawn = kind != ViewKind::Axial && !look.current && is_drawn(scene, structure);
         if drawn && let Some(lines) = cut_now(structure, plane, kind, scene) {
-            shapes.extend(lines.into_iter().map(|ends| Shape::line_segment(ends, stroke)));
+            shapes.extend(
+                lines
+                    .into_iter()
+                    .map(|ends| Shape::line_segment(ends, stroke)),
+            );
         } else if on_plane.is_empty() || look.selected {
             match &look.mask {
                 Some(mask) => cuts.push(OutlineLook {
                     mask,
                     colour: display_rgb(colour),
                     // If the contours are drawn, the mask contributes only the fill.
-                    width_px: if on_plane.is_empty() { width * painter.pixels_per_point() } else { -1.0 },
+                    width_px: if on_plane.is_empty() {
+                        width * painter.pixels_per_point()
+                    } else {
+                        -1.0
+                    },
                     fill: if look.selected { FILL_SELECTED } else { 0.0 },
                 }),
-                None if kind != ViewKind::Axial => shapes.extend(crossings(structure, plane, stroke)),
+                None if kind != ViewKind::Axial => {
+                    shapes.extend(crossings(structure, plane, stroke))
+                }
                 None => {}
             }
         }
@@ -59,20 +78,43 @@ pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
 fn slab_mm(grid: Option<&Grid>, plane: &ViewPlane, kind: ViewKind) -> [f64; 2] {
     let Some(grid) = grid else { return [-0.5, 0.5] };
     let axis = kind.normal_axis();
-    let Some(along) = (0..3).find(|a| grid.axes()[*a][axis].abs() > 0.999_99) else { return [-0.5, 0.5] };
+    let Some(along) = (0..3).find(|a| grid.axes()[*a][axis].abs() > 0.999_99) else {
+        return [-0.5, 0.5];
+    };
     let edges = grid.edges_mm(along);
     let at = grid.local_from_patient(plane.centre_mm)[along];
-    let k = edges.partition_point(|e| *e <= at).clamp(1, edges.len() - 1) - 1;
+    let k = edges
+        .partition_point(|e| *e <= at)
+        .clamp(1, edges.len() - 1)
+        - 1;
     let [low, high] = [edges[k] - at, edges[k + 1] - at];
-    if grid.axes()[along][axis] > 0.0 { [low, high] } else { [-high, -low] }
+    if grid.axes()[along][axis] > 0.0 {
+        [low, high]
+    } else {
+        [-high, -low]
+    }
 }
 
 /// The contours in the plane's slab; if it holds several planes of contours, those of the nearest.
-fn contours_on<'a>(structure: &'a Structure, plane: &ViewPlane, slab: [f64; 2]) -> Vec<&'a Contour> {
+fn contours_on<'a>(
+    structure: &'a Structure,
+    plane: &ViewPlane,
+    slab: [f64; 2],
+) -> Vec<&'a Contour> {
     let centre = plane.centre_mm.z;
-    let [low, high] = [centre + slab[0] - SAME_PLANE_MM, centre + slab[1] + SAME_PLANE_MM];
-    let near = || structure.contours.axial_between(low, high).filter(|(z, _)| *z < high);
-    let nearest = near().map(|(z, _)| (z - centre).abs()).fold(f64::MAX, f64::min);
+    let [low, high] = [
+        centre + slab[0] - SAME_PLANE_MM,
+        centre + slab[1] + SAME_PLANE_MM,
+    ];
+    let near = || {
+        structure
+            .contours
+            .axial_between(low, high)
+            .filter(|(z, _)| *z < high)
+    };
+    let nearest = near()
+        .map(|(z, _)| (z - centre).abs())
+        .fold(f64::MAX, f64::min);
     near()
         .filter(|(z, _)| (z - centre).abs() <= nearest + SAME_PLANE_MM)
         .map(|(_, contour)| contour)
@@ -92,7 +134,10 @@ fn closed_line(plane: &ViewPlane, contour: &Contour, stroke: Stroke) -> Shape {
 }
 
 fn is_drawn(scene: &Scene, structure: &Structure) -> bool {
-    scene.drawing.as_ref().is_some_and(|d| d.number == structure.number)
+    scene
+        .drawing
+        .as_ref()
+        .is_some_and(|d| d.number == structure.number)
 }
 
 /// The cut of a structure that is being drawn, in the frame of the stroke: its mask follows later. `None` where the
@@ -105,9 +150,18 @@ fn cut_now(
 ) -> Option<Vec<[Pos2; 2]>> {
     let grid = scene.grid()?;
     let axis = (0..2).find(|a| grid.axes()[*a][kind.normal_axis()].abs() > 0.999_99)?;
-    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    let contours: Vec<&[DVec3]> = structure
+        .contours
+        .iter()
+        .map(|c| c.points_mm.as_slice())
+        .collect();
     let lines = cut_across(grid, &contours, axis, plane.centre_mm);
-    Some(lines.into_iter().map(|ends| ends.map(|p| plane.screen_from_patient(p))).collect())
+    Some(
+        lines
+            .into_iter()
+            .map(|ends| ends.map(|p| plane.screen_from_patient(p)))
+            .collect(),
+    )
 }
 
 /// Crossings of contours with a plane that they do not lie in: a short stroke at each crossing, as long as their
@@ -123,7 +177,10 @@ fn crossings(structure: &Structure, plane: &ViewPlane, stroke: Stroke) -> Vec<Sh
             if (da < 0.0) != (db < 0.0) {
                 let at = a.lerp(b, da / (da - db));
                 let along = DVec3::new(0.0, 0.0, half);
-                let ends = [plane.screen_from_patient(at - along), plane.screen_from_patient(at + along)];
+                let ends = [
+                    plane.screen_from_patient(at - along),
+                    plane.screen_from_patient(at + along),
+                ];
                 strokes.push(Shape::line_segment(ends, stroke));
             }
         }
@@ -133,25 +190,45 @@ fn crossings(structure: &Structure, plane: &ViewPlane, stroke: Stroke) -> Vec<Sh
 
 /// The typical distance between a structure's contour planes, mm.
 fn spacing_mm(structure: &Structure) -> f64 {
-    let mut z: Vec<f64> =
-        structure.contours.iter().filter_map(|c| c.points_mm.first()).map(|p| p.z).collect();
+    let mut z: Vec<f64> = structure
+        .contours
+        .iter()
+        .filter_map(|c| c.points_mm.first())
+        .map(|p| p.z)
+        .collect();
     z.sort_by(f64::total_cmp);
-    let mut gaps: Vec<f64> = z.windows(2).map(|w| w[1] - w[0]).filter(|g| *g > SAME_PLANE_MM).collect();
+    let mut gaps: Vec<f64> = z
+        .windows(2)
+        .map(|w| w[1] - w[0])
+        .filter(|g| *g > SAME_PLANE_MM)
+        .collect();
     gaps.sort_by(f64::total_cmp);
     gaps.get(gaps.len() / 2).copied().unwrap_or(1.0)
 }
 
 /// Points of interest within the plane's slab, as crosses with their name.
-fn points(structure: &Structure, look: &StructureLook, plane: &ViewPlane, slab: [f64; 2]) -> Vec<Shape> {
+fn points(
+    structure: &Structure,
+    look: &StructureLook,
+    plane: &ViewPlane,
+    slab: [f64; 2],
+) -> Vec<Shape> {
     let stroke = Stroke::new(1.5, on_image(look.colour));
     let reach = slab[0].abs().max(slab[1].abs()) + SAME_PLANE_MM;
-    let near = structure.points_mm.iter().filter(|p| plane.depth_mm(**p).abs() <= reach);
+    let near = structure
+        .points_mm
+        .iter()
+        .filter(|p| plane.depth_mm(**p).abs() <= reach);
     near.flat_map(|p| {
         let at = plane.screen_from_patient(*p);
         let arm = |dx: f32, dy: f32| {
             Shape::line_segment([at - egui::vec2(dx, dy), at + egui::vec2(dx, dy)], stroke)
         };
-        [arm(5.0, 5.0), arm(5.0, -5.0), Shape::circle_filled(at, 1.5, Color32::BLACK)]
+        [
+            arm(5.0, 5.0),
+            arm(5.0, -5.0),
+            Shape::circle_filled(at, 1.5, Color32::BLACK),
+        ]
     })
     .collect()
 }
@@ -165,7 +242,10 @@ mod tests {
         let points_mm = [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0]]
             .map(|[x, y]| DVec3::new(x_mm + x, y, z))
             .to_vec();
-        Contour { points_mm, image_uid: None }
+        Contour {
+            points_mm,
+            image_uid: None,
+        }
     }
 
     /// A square on each plane; where a plane stands again, another beside it.
@@ -174,7 +254,10 @@ mod tests {
             let before = planes[..n].iter().filter(|other| *other == z).count();
             square(20.0 * before as f64, *z)
         });
-        Structure { contours: squares.collect(), ..Structure::new("S", 1, StructureKind::Other) }
+        Structure {
+            contours: squares.collect(),
+            ..Structure::new("S", 1, StructureKind::Other)
+        }
     }
 
     fn axial(z: f64) -> ViewPlane {
@@ -203,9 +286,17 @@ mod tests {
         let s = structure(&[0.0, 3.0, 6.0]);
         assert_eq!(spacing_mm(&s), 3.0);
         let [right, down] = ViewKind::Sagittal.axes();
-        let plane = ViewPlane { right, down, centre_mm: DVec3::new(4.0, 0.0, 0.0), ..axial(0.0) };
+        let plane = ViewPlane {
+            right,
+            down,
+            centre_mm: DVec3::new(4.0, 0.0, 0.0),
+            ..axial(0.0)
+        };
         assert_eq!(crossings(&s, &plane, Stroke::NONE).len(), 6);
-        let beside = ViewPlane { centre_mm: DVec3::new(14.0, 0.0, 0.0), ..plane };
+        let beside = ViewPlane {
+            centre_mm: DVec3::new(14.0, 0.0, 0.0),
+            ..plane
+        };
         assert!(crossings(&s, &beside, Stroke::NONE).is_empty());
     }
 }

@@ -31,7 +31,12 @@ pub(super) struct AccessTree {
 
 impl AccessTree {
     pub fn new(path: PathBuf) -> Self {
-        Self { path, frame: 0, events: 0, settled: false }
+        Self {
+            path,
+            frame: 0,
+            events: 0,
+            settled: false,
+        }
     }
 }
 
@@ -50,27 +55,48 @@ impl Plugin for AccessTree {
     }
 
     fn output_hook(&mut self, ctx: &Context, output: &mut FullOutput) {
-        let Some(update) = &output.platform_output.accesskit_update else { return };
+        let Some(update) = &output.platform_output.accesskit_update else {
+            return;
+        };
         if !self.settled {
             ctx.request_repaint_after(UNSETTLED_FRAME);
         }
         // The widgets of the frame are the previous ones by now.
         let visible: HashMap<NodeId, Rect> = ctx.viewport(|v| {
-            let widgets = v.prev_pass.widgets.layers().flat_map(|(_, widgets)| widgets);
-            widgets.map(|w| (w.id.accesskit_id(), w.interact_rect)).collect()
+            let widgets = v
+                .prev_pass
+                .widgets
+                .layers()
+                .flat_map(|(_, widgets)| widgets);
+            widgets
+                .map(|w| (w.id.accesskit_id(), w.interact_rect))
+                .collect()
         });
         let mut widgets = Vec::new();
-        let nodes: HashMap<NodeId, &Node> = update.nodes.iter().map(|(id, node)| (*id, node)).collect();
+        let nodes: HashMap<NodeId, &Node> =
+            update.nodes.iter().map(|(id, node)| (*id, node)).collect();
         // In the order in which they are laid out, by their parents.
         let mut next = vec![egui::accesskit_root_id().accesskit_id()];
         while let Some(id) = next.pop() {
             let Some(node) = nodes.get(&id) else { continue };
-            let labelled = || node.labelled_by().iter().find_map(|by| name(nodes.get(by)?));
-            widgets.extend(widget(node, name(node).or_else(labelled), visible.get(&id), id == update.focus));
+            let labelled = || {
+                node.labelled_by()
+                    .iter()
+                    .find_map(|by| name(nodes.get(by)?))
+            };
+            widgets.extend(widget(
+                node,
+                name(node).or_else(labelled),
+                visible.get(&id),
+                id == update.focus,
+            ));
             next.extend(node.children().iter().rev());
         }
         self.frame += 1;
-        let stands = output.viewport_output.values().all(|view| view.repaint_delay > AT_ONCE);
+        let stands = output
+            .viewport_output
+            .values()
+            .all(|view| view.repaint_delay > AT_ONCE);
         let tree = json!({
             "frame": self.frame,
             "events": self.events,
@@ -79,29 +105,39 @@ impl Plugin for AccessTree {
             "widgets": widgets,
         });
         let whole = self.path.with_extension("part");
-        let written =
-            std::fs::write(&whole, tree.to_string()).and_then(|()| std::fs::rename(&whole, &self.path));
+        let written = std::fs::write(&whole, tree.to_string())
+            .and_then(|()| std::fs::rename(&whole, &self.path));
         if let Err(error) = written {
-            tracing::warn!("the accessibility tree was not written to {}: {error}", self.path.display());
+            tracing::warn!(
+                "the accessibility tree was not written to {}: {error}",
+                self.path.display()
+            );
         }
     }
 }
 
 /// Labels carry their text as value.
 fn name(node: &Node) -> Option<&str> {
-    node.label().or_else(|| node.value().filter(|_| node.role() == Role::Label))
+    node.label()
+        .or_else(|| node.value().filter(|_| node.role() == Role::Label))
 }
 
 /// `None` for what has neither a name nor a value, as panels and gaps.
 fn widget(node: &Node, name: Option<&str>, visible: Option<&Rect>, focused: bool) -> Option<Value> {
     let bounds = node.bounds()?;
-    let value = node.value().map(Value::from).or_else(|| node.numeric_value().map(Value::from));
+    let value = node
+        .value()
+        .map(Value::from)
+        .or_else(|| node.numeric_value().map(Value::from));
     if node.role() == Role::TextRun || name.is_none() && value.is_none() {
         return None;
     }
     let whole = [bounds.x0, bounds.y0, bounds.x1, bounds.y1];
-    let mut said = json!({ "role": format!("{:?}", node.role()), "name": name.unwrap_or_default() });
-    let inside = visible.map_or(whole, |r| [r.min.x, r.min.y, r.max.x, r.max.y].map(f64::from));
+    let mut said =
+        json!({ "role": format!("{:?}", node.role()), "name": name.unwrap_or_default() });
+    let inside = visible.map_or(whole, |r| {
+        [r.min.x, r.min.y, r.max.x, r.max.y].map(f64::from)
+    });
     // A sliver of a scrolled row is no place for a click.
     if inside[2] - inside[0] > 2.0 && inside[3] - inside[1] > 2.0 {
         said["rect"] = json!(inside);
@@ -110,10 +146,16 @@ fn widget(node: &Node, name: Option<&str>, visible: Option<&Rect>, focused: bool
     }
     let facts = [
         ("value", value.filter(|_| node.role() != Role::Label)),
-        ("on", node.toggled().map(|on| Value::from(on == Toggled::True))),
+        (
+            "on",
+            node.toggled().map(|on| Value::from(on == Toggled::True)),
+        ),
         ("disabled", node.is_disabled().then_some(Value::Bool(true))),
         ("focused", focused.then_some(Value::Bool(true))),
     ];
-    facts.into_iter().filter_map(|(key, fact)| Some((key, fact?))).for_each(|(key, fact)| said[key] = fact);
+    facts
+        .into_iter()
+        .filter_map(|(key, fact)| Some((key, fact?)))
+        .for_each(|(key, fact)| said[key] = fact);
     Some(said)
 }

@@ -58,7 +58,11 @@ impl App {
             Command::Draw(action) => state.draw(action),
             Command::RemoveStructure { number, sure } => state.remove_structure(number, sure),
             Command::AskRemoval(number) => state.removal = number,
-            Command::Reshape { structure, shape, gesture } => state.reshape(structure, shape, gesture),
+            Command::Reshape {
+                structure,
+                shape,
+                gesture,
+            } => state.reshape(structure, shape, gesture),
             Command::Select(what) => state.selection = what,
             Command::ShowPlan(index) => {
                 state.plan = index;
@@ -72,8 +76,18 @@ impl App {
                 }
             }
             Command::ShowAllStructures(shown) => {
-                let numbers = state.history.case().structures.structures.iter().map(|s| s.number);
-                state.hidden = if shown { Default::default() } else { numbers.collect() };
+                let numbers = state
+                    .history
+                    .case()
+                    .structures
+                    .structures
+                    .iter()
+                    .map(|s| s.number);
+                state.hidden = if shown {
+                    Default::default()
+                } else {
+                    numbers.collect()
+                };
             }
             Command::ShowBeams(shown) => state.show_beams = shown,
             Command::Room(room) => state.room = room,
@@ -84,7 +98,9 @@ impl App {
             Command::Engine { plan, choice } => {
                 state.results.engines.insert(plan, choice);
                 let has_beam_doses = !choice.engine.is_statistical();
-                if !has_beam_doses && matches!(state.results.shown, Shown::Beam(_) | Shown::Point(..)) {
+                if !has_beam_doses
+                    && matches!(state.results.shown, Shown::Beam(_) | Shown::Point(..))
+                {
                     state.results.shown = Shown::Plan;
                 }
             }
@@ -111,7 +127,11 @@ impl App {
                 self.radiographs = Default::default();
             }
             Command::Hover(mm) => state.pointer_mm = mm,
-            Command::Gantry { beam, gantry_deg, gesture } => state.turn_gantry(beam, gantry_deg, gesture),
+            Command::Gantry {
+                beam,
+                gantry_deg,
+                gesture,
+            } => state.turn_gantry(beam, gantry_deg, gesture),
             Command::CentreOn(mm) => state.crosshair_mm = mm,
             Command::GoTo(mm) => {
                 state.crosshair_mm = mm;
@@ -138,12 +158,19 @@ impl App {
             Command::Open(word) => self.open(&word),
             Command::OpenChoice(choice) => {
                 if let Some(word) = state.origin.as_ref().map(|o| o.word.clone()) {
-                    self.open_or_ask(Opening { choice, ..Opening::new(word) });
+                    self.open_or_ask(Opening {
+                        choice,
+                        ..Opening::new(word)
+                    });
                 }
             }
             Command::ShowReferences(open) => state.references_open = open,
             Command::ReplyPatients(reply) => {
-                if let Some(opening) = state.patients.take().and_then(|question| question.answered(reply)) {
+                if let Some(opening) = state
+                    .patients
+                    .take()
+                    .and_then(|question| question.answered(reply))
+                {
                     self.begin_opening(opening);
                 }
             }
@@ -168,7 +195,9 @@ impl App {
             Command::Network(action) => self.network(action),
             Command::SecondCheck(action) => self.second_check(action),
             Command::Export(path) => self.write(FileAction::Export, path, false),
-            Command::SaveRegistration(path) => self.write(FileAction::SaveRegistration, path, false),
+            Command::SaveRegistration(path) => {
+                self.write(FileAction::SaveRegistration, path, false)
+            }
         }
     }
 }

@@ -94,7 +94,11 @@ impl Browser {
             }
         };
         self.reading = Some(receiver);
-        if std::thread::Builder::new().name("folder".to_owned()).spawn(read).is_err() {
+        if std::thread::Builder::new()
+            .name("folder".to_owned())
+            .spawn(read)
+            .is_err()
+        {
             self.reading = None;
             self.listing = Err("the system gives no thread to read the folder".to_owned());
         }
@@ -102,15 +106,22 @@ impl Browser {
 
     fn apply_filter(&mut self) {
         let wanted = self.filter.to_lowercase();
-        let fits =
-            |e: &Entry| e.small.contains(&wanted) && (wanted.starts_with('.') || !e.small.starts_with('.'));
+        let fits = |e: &Entry| {
+            e.small.contains(&wanted) && (wanted.starts_with('.') || !e.small.starts_with('.'))
+        };
         let all = self.listing.iter().flatten().enumerate();
-        self.visible = all.filter(|(_, e)| fits(e)).map(|(index, _)| index).collect();
+        self.visible = all
+            .filter(|(_, e)| fits(e))
+            .map(|(index, _)| index)
+            .collect();
         self.at = (!wanted.is_empty() && !self.visible.is_empty()).then_some(0);
     }
 
     fn entry_at(&self) -> Option<&Entry> {
-        self.listing.as_ref().ok()?.get(*self.visible.get(self.at?)?)
+        self.listing
+            .as_ref()
+            .ok()?
+            .get(*self.visible.get(self.at?)?)
     }
 
     /// Opens a folder, or chooses a file.
@@ -177,22 +188,33 @@ impl Browser {
     fn head(&mut self, ui: &mut Ui) -> Option<Outcome> {
         ui.horizontal(|ui| {
             let parent = self.folder.parent().map(Path::to_owned);
-            let up = ui.add_enabled(parent.is_some(), Button::new("Up")).on_hover_text("Alt + up");
+            let up = ui
+                .add_enabled(parent.is_some(), Button::new("Up"))
+                .on_hover_text("Alt + up");
             let keyed = ui.input_mut(|i| i.consume_key(Modifiers::ALT, Key::ArrowUp));
             if let Some(parent) = parent.filter(|_| up.clicked() || keyed) {
                 self.go(parent, ui.ctx());
             }
-            let field = TextEdit::singleline(&mut self.path_text).desired_width(ui.available_width());
+            let field =
+                TextEdit::singleline(&mut self.path_text).desired_width(ui.available_width());
             let response = ui.add(field).accessible_name("Path");
             let entered = response.lost_focus() && ui.input(|i| i.key_pressed(Key::Enter));
-            if entered { self.take_typed(ui.ctx()) } else { None }
+            if entered {
+                self.take_typed(ui.ctx())
+            } else {
+                None
+            }
         })
         .inner
     }
 
     fn places(&mut self, ui: &mut Ui, places: &[PathBuf]) {
         let mut place = |ui: &mut Ui, name: &str, path: &Path| {
-            if row(name, "", false).show(ui, 0.0, |_| {}).on_hover_text(path.to_string_lossy()).clicked() {
+            if row(name, "", false)
+                .show(ui, 0.0, |_| {})
+                .on_hover_text(path.to_string_lossy())
+                .clicked()
+            {
                 self.go(path.to_owned(), ui.ctx());
             }
         };
@@ -212,8 +234,9 @@ impl Browser {
     /// The filter and the lines of the folder, with their keys.
     fn list(&mut self, ui: &mut Ui) -> Option<Outcome> {
         let moved = self.keys(ui);
-        let field =
-            TextEdit::singleline(&mut self.filter).hint_text("type to find").desired_width(f32::INFINITY);
+        let field = TextEdit::singleline(&mut self.filter)
+            .hint_text("type to find")
+            .desired_width(f32::INFINITY);
         let response = ui.add(field).accessible_name("Find");
         if self.is_new && self.action.file_name().is_none() {
             response.request_focus();
@@ -233,17 +256,32 @@ impl Browser {
         ui.spacing_mut().item_spacing.y = 0.0;
         match (&self.listing, &self.reading) {
             (Err(why), _) => {
-                _ = ui.add(egui::Label::new(RichText::new(why).color(theme::palette(ui).error)).wrap())
+                _ = ui.add(
+                    egui::Label::new(RichText::new(why).color(theme::palette(ui).error)).wrap(),
+                )
             }
             (Ok(_), Some(_)) => _ = ui.weak("Reading…"),
-            (Ok(entries), None) if entries.is_empty() => _ = ui.weak("Nothing to choose in this folder."),
+            (Ok(entries), None) if entries.is_empty() => {
+                _ = ui.weak("Nothing to choose in this folder.")
+            }
             _ => {}
         }
-        let Self { listing, visible, at, name, action, path_text, folder, .. } = self;
+        let Self {
+            listing,
+            visible,
+            at,
+            name,
+            action,
+            path_text,
+            folder,
+            ..
+        } = self;
         let entries = listing.as_deref().unwrap_or_default();
         area.show_rows(ui, ROW_HEIGHT, visible.len(), |ui, range| {
             for line in range {
-                let Some(entry) = visible.get(line).and_then(|index| entries.get(*index)) else { continue };
+                let Some(entry) = visible.get(line).and_then(|index| entries.get(*index)) else {
+                    continue;
+                };
                 let detail = if entry.is_folder { "folder" } else { "" };
                 let response = row(&entry.shown, detail, *at == Some(line)).show(ui, 0.0, |_| {});
                 if response.clicked() {
@@ -266,13 +304,17 @@ impl Browser {
     fn keys(&mut self, ui: &mut Ui) -> bool {
         let steps = ui.input_mut(|i| {
             let mut count = |key| i.count_and_consume_key(Modifiers::NONE, key) as isize;
-            count(Key::ArrowDown) - count(Key::ArrowUp) + 10 * (count(Key::PageDown) - count(Key::PageUp))
+            count(Key::ArrowDown) - count(Key::ArrowUp)
+                + 10 * (count(Key::PageDown) - count(Key::PageUp))
         });
         let last = self.visible.len().saturating_sub(1);
         if steps == 0 || self.visible.is_empty() {
             return false;
         }
-        self.at = Some(self.at.map_or(0, |at| at.saturating_add_signed(steps).min(last)));
+        self.at = Some(
+            self.at
+                .map_or(0, |at| at.saturating_add_signed(steps).min(last)),
+        );
         true
     }
 
@@ -296,18 +338,29 @@ impl Browser {
             let entry = self.entry_at().cloned();
             let typed = self.typed_path();
             if self.action.file_name().is_some() {
-                if ui.add_enabled(!self.name.trim().is_empty(), Button::new("Save here")).clicked() {
+                if ui
+                    .add_enabled(!self.name.trim().is_empty(), Button::new("Save here"))
+                    .clicked()
+                {
                     outcome = self.save_named();
                 }
             } else if self.action.is_folder() {
-                let marked = entry.map_or_else(|| self.folder.clone(), |e| self.folder.join(e.name));
+                let marked =
+                    entry.map_or_else(|| self.folder.clone(), |e| self.folder.join(e.name));
                 let marked = typed.unwrap_or(marked);
                 let name = file_name(&marked);
-                let verb = if self.action == FileAction::OpenFolder { "Open" } else { "Use" };
+                let verb = if self.action == FileAction::OpenFolder {
+                    "Open"
+                } else {
+                    "Use"
+                };
                 if ui.button(format!("{verb} folder {name}")).clicked() {
                     outcome = Some(Outcome::Path(marked));
                 }
-            } else if ui.add_enabled(entry.is_some() || typed.is_some(), Button::new("Open this")).clicked() {
+            } else if ui
+                .add_enabled(entry.is_some() || typed.is_some(), Button::new("Open this"))
+                .clicked()
+            {
                 outcome = match typed {
                     Some(_) => self.take_typed(ui.ctx()),
                     None => entry.and_then(|e| self.enter(&e, ui.ctx())),
@@ -329,7 +382,10 @@ impl Browser {
         };
         let name = self.name.trim().to_owned();
         // The name of a line may not be UTF-8: its entry has the exact name.
-        let line = self.entry_at().filter(|e| e.shown == name).map(|e| e.name.clone());
+        let line = self
+            .entry_at()
+            .filter(|e| e.shown == name)
+            .map(|e| e.name.clone());
         let name = line.unwrap_or_else(|| OsString::from(name));
         (!name.is_empty()).then(|| Outcome::Path(folder.join(name)))
     }
@@ -337,8 +393,14 @@ impl Browser {
 
 /// The user's home folder.
 pub(super) fn home() -> Option<PathBuf> {
-    let name = if cfg!(target_os = "windows") { "USERPROFILE" } else { "HOME" };
-    std::env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute())
+    let name = if cfg!(target_os = "windows") {
+        "USERPROFILE"
+    } else {
+        "HOME"
+    };
+    std::env::var_os(name)
+        .map(PathBuf::from)
+        .filter(|p| p.is_absolute())
 }
 
 /// The entries of a folder that match `action`: folders first, by name.
@@ -356,18 +418,27 @@ fn entries(folder: &Path, action: FileAction) -> Listing {
         let name = entry.file_name();
         if is_folder || can_be_opened(&entry.path(), action, &mut looks) {
             // Not every font has the replacement character.
-            let shown = name.to_string_lossy().replace(char::REPLACEMENT_CHARACTER, "?");
-            entries.push(Entry { small: shown.to_lowercase(), shown, name, is_folder });
+            let shown = name
+                .to_string_lossy()
+                .replace(char::REPLACEMENT_CHARACTER, "?");
+            entries.push(Entry {
+                small: shown.to_lowercase(),
+                shown,
+                name,
+                is_folder,
+            });
         }
     }
-    entries.sort_by(|a, b| (!a.is_folder, &a.small, &a.name).cmp(&(!b.is_folder, &b.small, &b.name)));
+    entries
+        .sort_by(|a, b| (!a.is_folder, &a.small, &a.name).cmp(&(!b.is_folder, &b.small, &b.name)));
     Ok(entries)
 }
 
 /// Whether a file is of the kind that is asked for: by its ending, else by its first bytes, as DICOM files have any name.
 fn can_be_opened(path: &Path, action: FileAction, looks: &mut usize) -> bool {
     let ends_as = |endings: &[&str]| {
-        path.extension().is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
+        path.extension()
+            .is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
     };
     match action.endings() {
         Some((_, endings)) => ends_as(endings),

@@ -30,11 +30,17 @@ impl App {
         let word: CaseWord = match word.parse() {
             Ok(word) => word,
             Err(error) => {
-                self.state.notices.add(NoticeKind::Error, format!("Not opened: {error}."));
+                self.state
+                    .notices
+                    .add(NoticeKind::Error, format!("Not opened: {error}."));
                 return;
             }
         };
-        self.open_or_ask(Opening { choice, plan, ..Opening::new(word) });
+        self.open_or_ask(Opening {
+            choice,
+            plan,
+            ..Opening::new(word)
+        });
     }
 
     /// As [`Self::open`], for a path that need not be UTF-8.
@@ -52,7 +58,9 @@ impl App {
             let opened = match open::jobs::open(&opening, body.as_ref(), control)? {
                 open::jobs::Outcome::Opened(opened) => opened,
                 open::jobs::Outcome::Asks(question) => {
-                    return Ok(JobAnswer::then(move |window| window.state.patients = Some(question)));
+                    return Ok(JobAnswer::then(move |window| {
+                        window.state.patients = Some(question)
+                    }));
                 }
             };
             // The previous case closes: the engines release its volumes.
@@ -86,8 +94,9 @@ impl App {
         if recovers.is_some() {
             // The autosave file of a closed window is no session of the user's.
             session = record.as_mut().and_then(Record::take_session_file);
-            case.source =
-                session.as_ref().map_or_else(|| word.to_string(), |path| path.display().to_string());
+            case.source = session
+                .as_ref()
+                .map_or_else(|| word.to_string(), |path| path.display().to_string());
         }
         self.cases += 1;
         // Pending files belong to the previous case.
@@ -98,12 +107,26 @@ impl App {
         self.picture_left_case();
         let state = &mut self.state;
         let session_file = session.clone();
-        let is_same_case = state.origin.as_ref().is_none_or(|before| before.word == word);
+        let is_same_case = state
+            .origin
+            .as_ref()
+            .is_none_or(|before| before.word == word);
         state.export.plans_left_out.clear();
-        let origin = Origin { word, session, number: self.cases, series, folder, structures };
+        let origin = Origin {
+            word,
+            session,
+            number: self.cases,
+            series,
+            folder,
+            structures,
+        };
         state.notices.begin_case(&origin.name());
         state.origin = Some(origin);
-        for remark in case.remarks.iter().filter(|r| r.severity == Severity::Warning) {
+        for remark in case
+            .remarks
+            .iter()
+            .filter(|r| r.severity == Severity::Warning)
+        {
             state.notices.add(NoticeKind::Warning, remark.with_files());
         }
         if state.optimise.reset() {
@@ -115,7 +138,11 @@ impl App {
         if leaves.is_cutting() {
             self.worker.cancel(Slot::Leaves);
         }
-        state.results.reset(state.plan).into_iter().for_each(|slot| self.worker.cancel(slot));
+        state
+            .results
+            .reset(state.plan)
+            .into_iter()
+            .for_each(|slot| self.worker.cancel(slot));
         // Jobs of the previous case ran on while this one was read: their densities and images are volumes that are gone.
         self.worker.cache().empty();
         // Structure numbers are meaningless in another case.
@@ -148,7 +175,10 @@ impl App {
         let middle = grid.as_ref().map(|grid| grid.middle_mm());
         let target = roi::target_middle_mm(&case);
         // An isocentre outside the images is reported; the crosshair stays inside them.
-        let isocentre = isocentre.filter(|mm| grid.as_ref().is_none_or(|grid| grid.voxel_at(*mm).is_some()));
+        let isocentre = isocentre.filter(|mm| {
+            grid.as_ref()
+                .is_none_or(|grid| grid.voxel_at(*mm).is_some())
+        });
         state.crosshair_mm = isocentre.or(target).or(middle).unwrap_or_default();
         for view in &mut self.views {
             view.fit();
@@ -197,12 +227,21 @@ impl App {
 /// The plan's dose if it can be computed, else the first dose of the files.
 fn first_shown(case: &Case, plan: usize) -> Shown {
     let computed = can_compute(case, plan);
-    if !computed && !case.doses.is_empty() { Shown::Imported(0) } else { Shown::Plan }
+    if !computed && !case.doses.is_empty() {
+        Shown::Imported(0)
+    } else {
+        Shown::Plan
+    }
 }
 
 /// Whether a plan, by index, has a beam whose dose can be computed.
 fn can_compute(case: &Case, plan: usize) -> bool {
-    case.plans.get(plan).zip(case.ct.as_ref()).is_some_and(|(plan, ct)| {
-        plan.beams.iter().any(|b| is_computed(b) && contradiction(plan, b, ct).is_none())
-    })
+    case.plans
+        .get(plan)
+        .zip(case.ct.as_ref())
+        .is_some_and(|(plan, ct)| {
+            plan.beams
+                .iter()
+                .any(|b| is_computed(b) && contradiction(plan, b, ct).is_none())
+        })
 }

@@ -35,8 +35,15 @@ impl App {
     fn check_inputs(&self) -> CheckInputs {
         CheckInputs {
             case: self.state.case().clone(),
-            catalogue: self.state.folder().map(|folder| Arc::clone(&folder.catalogue)),
-            loaded: self.state.origin.as_ref().map(|origin| Arc::clone(&origin.structures)),
+            catalogue: self
+                .state
+                .folder()
+                .map(|folder| Arc::clone(&folder.catalogue)),
+            loaded: self
+                .state
+                .origin
+                .as_ref()
+                .map(|origin| Arc::clone(&origin.structures)),
             state_folder: self.state_folder(),
         }
     }
@@ -57,7 +64,9 @@ impl App {
         let Some(asked) = asked else { return };
         let task = Task::new("Looking up machines", move |_| {
             let models = inputs.look_up(&asked.plan, asked.picked.clone());
-            Ok::<_, String>(JobAnswer::then(move |window| window.state.take_check_models(&asked, models)))
+            Ok::<_, String>(JobAnswer::then(move |window| {
+                window.state.take_check_models(&asked, models)
+            }))
         });
         self.worker.submit(Slot::CheckModels, task.quick());
     }
@@ -96,7 +105,10 @@ impl App {
     pub(super) fn take_check_file(&mut self, action: FileAction, path: PathBuf) {
         let path = std::path::absolute(&path).unwrap_or(path);
         let Some(word) = path.to_str().map(str::to_owned) else {
-            let text = format!("The name of {} is not UTF-8: rename the file.", path.display());
+            let text = format!(
+                "The name of {} is not UTF-8: rename the file.",
+                path.display()
+            );
             self.state.notices.add(NoticeKind::Error, text);
             return;
         };
@@ -114,12 +126,18 @@ impl App {
             None => Some("there is no second check".to_owned()),
             Some(_) => self.state.check_is_stale(),
         };
-        let answer = self.state.second_check.answer.as_ref().filter(|_| refused.is_none());
+        let answer = self
+            .state
+            .second_check
+            .answer
+            .as_ref()
+            .filter(|_| refused.is_none());
         let Some(answer) = answer else {
             let why = refused.unwrap_or_default();
-            self.state
-                .notices
-                .add(NoticeKind::Error, format!("No report is written: {}.", why.trim_end_matches('.')));
+            self.state.notices.add(
+                NoticeKind::Error,
+                format!("No report is written: {}.", why.trim_end_matches('.')),
+            );
             return;
         };
         let bytes = report::check::draw(&[&answer.check], &[]);
@@ -137,10 +155,14 @@ impl State {
     /// Takes a second check, with what is to be told of the remembered machines.
     fn take_checked(&mut self, checked: Checked, notes: Vec<String>) {
         // An answer that comes late is of the case before.
-        let is_of_case = self.origin.as_ref().is_some_and(|origin| origin.number == checked.ask.case);
+        let is_of_case = self
+            .origin
+            .as_ref()
+            .is_some_and(|origin| origin.number == checked.ask.case);
         self.second_check.answer = is_of_case.then(|| Box::new(checked));
         for note in notes {
-            self.notices.add(NoticeKind::Warning, format!("Second check: {note}."));
+            self.notices
+                .add(NoticeKind::Warning, format!("Second check: {note}."));
         }
     }
 }

@@ -13,7 +13,9 @@ const TITLE: &str = "Beamsight (not for clinical use)";
 
 /// The title: the patient and the case, with a star if there is unsaved work.
 fn title(state: &State) -> String {
-    let Some(origin) = state.origin.as_ref().filter(|_| state.is_loaded()) else { return TITLE.to_owned() };
+    let Some(origin) = state.origin.as_ref().filter(|_| state.is_loaded()) else {
+        return TITLE.to_owned();
+    };
     let star = if state.is_unsaved() { "* " } else { "" };
     let who = match state.case().patient.in_words() {
         who if who.is_empty() => who,
@@ -41,7 +43,10 @@ impl App {
         if ctx.input(|i| i.viewport().close_requested()) && !self.closing {
             if self.state.is_unsaved() {
                 ctx.send_viewport_cmd(ViewportCommand::CancelClose);
-                self.state.question.get_or_insert(Question { then: Then::Close, saving: false });
+                self.state.question.get_or_insert(Question {
+                    then: Then::Close,
+                    saving: false,
+                });
                 ctx.request_repaint();
             } else if self.saves > 0 || !self.state.replacing.is_empty() {
                 ctx.send_viewport_cmd(ViewportCommand::CancelClose);
@@ -62,7 +67,10 @@ impl App {
     /// Opens a case at once, or asks first about unsaved work.
     pub(super) fn open_or_ask(&mut self, opening: Opening) {
         if self.state.is_unsaved() {
-            self.state.question = Some(Question { then: Then::Open(Box::new(opening)), saving: false });
+            self.state.question = Some(Question {
+                then: Then::Open(Box::new(opening)),
+                saving: false,
+            });
         } else {
             self.begin_opening(opening);
         }
@@ -71,7 +79,10 @@ impl App {
     /// Receives a case that was read: loads it, or asks first if the work changed during the reading.
     pub(super) fn take_case(&mut self, opened: Opened) {
         if self.state.is_unsaved() && self.may_go.as_ref() != Some(&Work::new(&self.state)) {
-            self.state.question = Some(Question { then: Then::Show(Box::new(opened)), saving: false });
+            self.state.question = Some(Question {
+                then: Then::Show(Box::new(opened)),
+                saving: false,
+            });
         } else {
             self.show_case(opened);
         }
@@ -95,7 +106,9 @@ impl App {
     }
 
     fn go_on(&mut self) {
-        let Some(question) = self.state.question.take() else { return };
+        let Some(question) = self.state.question.take() else {
+            return;
+        };
         match question.then {
             Then::Close => self.close(&self.ctx.clone()),
             Then::Open(opening) => self.begin_opening(*opening),
@@ -120,14 +133,18 @@ impl App {
         of_case: u64,
         without_doses: Option<String>,
     ) {
-        self.state.notices.add(NoticeKind::Success, format!("Saved {}.", path.display()));
+        self.state
+            .notices
+            .add(NoticeKind::Success, format!("Saved {}.", path.display()));
         if let Some(why) = without_doses {
             let text = format!(
                 "The session is saved without its doses, which are computed again when it is opened: {why}."
             );
             self.state.notices.add(NoticeKind::Warning, text);
         }
-        let Some(origin) = self.state.origin.as_mut().filter(|o| o.number == of_case) else { return };
+        let Some(origin) = self.state.origin.as_mut().filter(|o| o.number == of_case) else {
+            return;
+        };
         origin.session = Some(path);
         self.remember_case();
         self.state.saved = Some(work);

@@ -88,11 +88,22 @@ fn desktop_dialog() -> Dialog {
 fn has_portal() -> bool {
     const PATIENCE: Duration = Duration::from_millis(1500);
     let call = async {
-        let session = zbus::connection::Builder::session()?.method_timeout(PATIENCE).build().await?;
+        let session = zbus::connection::Builder::session()?
+            .method_timeout(PATIENCE)
+            .build()
+            .await?;
         let portal = Some("org.freedesktop.portal.Desktop");
         let version = ("org.freedesktop.portal.FileChooser", "version");
         let properties = Some("org.freedesktop.DBus.Properties");
-        session.call_method(portal, "/org/freedesktop/portal/desktop", properties, "Get", &version).await
+        session
+            .call_method(
+                portal,
+                "/org/freedesktop/portal/desktop",
+                properties,
+                "Get",
+                &version,
+            )
+            .await
     };
     let (sender, answer) = crossbeam_channel::bounded(1);
     // A bus that accepts the connection and never replies is not awaited either: its thread is abandoned.
@@ -100,7 +111,9 @@ fn has_portal() -> bool {
         // The receiver may have timed out by now.
         let _ = sender.send(pollster::block_on(call).is_ok());
     };
-    let asked = std::thread::Builder::new().name("portal".to_owned()).spawn(asks);
+    let asked = std::thread::Builder::new()
+        .name("portal".to_owned())
+        .spawn(asks);
     asked.is_ok() && answer.recv_timeout(PATIENCE).unwrap_or(false)
 }
 
@@ -114,18 +127,31 @@ impl App {
     pub(super) fn pick(&mut self, action: FileAction) {
         let sender = self.dialogs.answers.0.clone();
         let (ctx, dialog) = (self.ctx.clone(), Arc::clone(&self.dialogs.dialog));
-        let name = self.state.proposed_name(action, &Local::now().format("%Y-%m-%d").to_string());
-        let ask = Ask { action, name, folder: None };
+        let name = self
+            .state
+            .proposed_name(action, &Local::now().format("%Y-%m-%d").to_string());
+        let ask = Ask {
+            action,
+            name,
+            folder: None,
+        };
         let (beginnings, unanswered) = (self.beginnings(action), ask.clone());
         let wait = move || {
-            let ask = Ask { folder: beginnings.folder(), ..ask };
+            let ask = Ask {
+                folder: beginnings.folder(),
+                ..ask
+            };
             let answer = dialog(&ask);
             // The window may be closed by now.
             if sender.send((ask, answer)).is_ok() {
                 ctx.request_repaint();
             }
         };
-        if std::thread::Builder::new().name("dialog".to_owned()).spawn(wait).is_err() {
+        if std::thread::Builder::new()
+            .name("dialog".to_owned())
+            .spawn(wait)
+            .is_err()
+        {
             self.browse(unanswered);
         }
     }
@@ -133,13 +159,30 @@ impl App {
     /// Folders that a dialog begins in: the last one of that kind of file, then the user's documents for a file to be saved and
     /// folders of recent cases for one to be opened.
     fn beginnings(&self, action: FileAction) -> Beginnings {
-        let last = self.layout.folder(action.kind()).map(Path::to_owned).into_iter();
+        let last = self
+            .layout
+            .folder(action.kind())
+            .map(Path::to_owned)
+            .into_iter();
         match action.file_name() {
-            None => Beginnings { known: last.chain(self.places()).collect(), ..Beginnings::default() },
+            None => Beginnings {
+                known: last.chain(self.places()).collect(),
+                ..Beginnings::default()
+            },
             Some(_) => {
-                let of_case = self.state.origin.as_ref().filter(|origin| origin.folder.is_some());
-                let avoided = of_case.map(|origin| paths_of(&origin.word)).unwrap_or_default();
-                Beginnings { known: last.collect(), avoided, with_documents: true }
+                let of_case = self
+                    .state
+                    .origin
+                    .as_ref()
+                    .filter(|origin| origin.folder.is_some());
+                let avoided = of_case
+                    .map(|origin| paths_of(&origin.word))
+                    .unwrap_or_default();
+                Beginnings {
+                    known: last.collect(),
+                    avoided,
+                    with_documents: true,
+                }
             }
         }
     }
@@ -154,15 +197,24 @@ impl App {
     /// Opens the window's own file browser; for a file to be opened in its last folder.
     fn browse(&mut self, ask: Ask) {
         let last = self.dialogs.folder.clone().filter(|_| ask.name.is_none());
-        let known = last.or_else(|| ask.folder.clone()).or_else(|| std::env::current_dir().ok());
-        let folder = known.or_else(browser::home).unwrap_or_else(|| PathBuf::from("/"));
+        let known = last
+            .or_else(|| ask.folder.clone())
+            .or_else(|| std::env::current_dir().ok());
+        let folder = known
+            .or_else(browser::home)
+            .unwrap_or_else(|| PathBuf::from("/"));
         self.dialogs.browser = Some(Browser::new(ask, folder, &self.ctx));
     }
 
     /// The folders of the recent cases.
     fn places(&self) -> Vec<PathBuf> {
         let mut places: Vec<PathBuf> = Vec::new();
-        for folder in self.state.recent.iter().filter_map(|case| Path::new(&case.word).parent()) {
+        for folder in self
+            .state
+            .recent
+            .iter()
+            .filter_map(|case| Path::new(&case.word).parent())
+        {
             if !places.iter().any(|p| p == folder) {
                 places.push(folder.to_owned());
             }
@@ -171,9 +223,17 @@ impl App {
     }
 
     pub(super) fn show_browser(&mut self, ctx: &egui::Context) {
-        let places = if self.dialogs.browser.is_some() { self.places() } else { Vec::new() };
-        let Some(browser) = &mut self.dialogs.browser else { return };
-        let Some(outcome) = browser.show(ctx, &places) else { return };
+        let places = if self.dialogs.browser.is_some() {
+            self.places()
+        } else {
+            Vec::new()
+        };
+        let Some(browser) = &mut self.dialogs.browser else {
+            return;
+        };
+        let Some(outcome) = browser.show(ctx, &places) else {
+            return;
+        };
         let (action, folder) = (browser.action(), browser.folder().to_owned());
         (self.dialogs.folder, self.dialogs.browser) = (Some(folder), None);
         match outcome {
@@ -203,14 +263,20 @@ impl App {
         }
         match action {
             FileAction::OpenFolder | FileAction::OpenFile => self.open_path(path),
-            FileAction::ArrivalsFolder | FileAction::SentFolder => self.take_network_folder(action, &path),
+            FileAction::ArrivalsFolder | FileAction::SentFolder => {
+                self.take_network_folder(action, &path)
+            }
             FileAction::OpenXray => self.requests().open_xray(path, Placement::default(), None),
             FileAction::OpenHuTable => self.requests().open_hu_table(path),
             FileAction::OpenGoals => self.requests().open_goals(path),
             FileAction::OpenStructures => self.requests().open_structures(path),
-            FileAction::OpenTank(what) => self.requests().machine_fit(MachineFitAction::Add(what, path)),
+            FileAction::OpenTank(what) => self
+                .requests()
+                .machine_fit(MachineFitAction::Add(what, path)),
             FileAction::OpenDose => self.requests().open_dose(path, None),
-            FileAction::OpenCheckModel | FileAction::OpenCheckGoals => self.take_check_file(action, path),
+            FileAction::OpenCheckModel | FileAction::OpenCheckGoals => {
+                self.take_check_file(action, path)
+            }
             _ => self.write(action, path, replaces),
         }
     }
@@ -222,7 +288,10 @@ impl App {
             [] => {}
             [one] => self.open_path(one.path().to_owned()),
             more => {
-                let text = format!("{} files were dropped: drop one, or the folder they are in.", more.len());
+                let text = format!(
+                    "{} files were dropped: drop one, or the folder they are in.",
+                    more.len()
+                );
                 self.state.notices.add(NoticeKind::Warning, text);
             }
         }

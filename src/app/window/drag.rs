@@ -24,7 +24,11 @@ pub(super) struct Revision {
 impl App {
     pub(super) fn revision(&self) -> Revision {
         let state = &self.state;
-        Revision { cases: self.cases, plan: state.plan, steps: state.history.done() }
+        Revision {
+            cases: self.cases,
+            plan: state.plan,
+            steps: state.history.done(),
+        }
     }
 
     /// Moves the dragged handle to the pointer, once a frame.
@@ -33,12 +37,17 @@ impl App {
             return;
         }
         self.drag.followed = None;
-        let Some((handle, laid_out)) = self.drag.handle.take() else { return };
+        let Some((handle, laid_out)) = self.drag.handle.take() else {
+            return;
+        };
         if laid_out != self.revision() {
             return;
         }
         if let Some(pointer) = handle.pointer(ctx) {
-            handle.command(pointer).into_iter().for_each(|command| self.apply(command));
+            handle
+                .command(pointer)
+                .into_iter()
+                .for_each(|command| self.apply(command));
             self.drag.followed = Some(handle.id());
         }
     }

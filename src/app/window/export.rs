@@ -28,14 +28,18 @@ impl App {
         let has_doses = options.has(ExportPart::Dose);
         let has_drrs = options.has(ExportPart::Drr);
         // Their monitor units follow from doses.
-        let has_normalised =
-            options.has(ExportPart::Plan) && case.plans.iter().any(|plan| plan.normalisation.is_some());
+        let has_normalised = options.has(ExportPart::Plan)
+            && case.plans.iter().any(|plan| plan.normalisation.is_some());
         let of_plan = |n| state.results.engine_of(n).engine();
         let engines: Vec<Engine> = state.export.plans_of(state.case()).map(of_plan).collect();
-        let doses = (state.export.doses().unwrap_or_default(), state.results.settings.clone());
+        let doses = (
+            state.export.doses().unwrap_or_default(),
+            state.results.settings.clone(),
+        );
         let inputs = self.inputs(&target);
         let task = Task::new(target.in_words(), move |control| {
-            let prepare = |replaces| NewFolder::prepare(&target.path, &inputs, replaces, "confirm it");
+            let prepare =
+                |replaces| NewFolder::prepare(&target.path, &inputs, replaces, "confirm it");
             let folder = match prepare(target.replaces) {
                 Err(NewFolderError::NotEmpty { .. }) => {
                     // A folder with other files is refused rather than asked about.
@@ -44,24 +48,39 @@ impl App {
                 }
                 prepared => prepared.map_err(|e| e.to_string())?,
             };
-            let how =
-                ExportHow { doses: doses.0, settings: &doses.1, engines: &engines, xrays: xrays.as_ref() };
+            let how = ExportHow {
+                doses: doses.0,
+                settings: &doses.1,
+                engines: &engines,
+                xrays: xrays.as_ref(),
+            };
             let exported = export_case(folder.path(), &case, &options, how, control, &|_| {});
             let exported = exported.map_err(|e| format!("Nothing is exported: {e}"))?;
             let path = folder.finish().map_err(|e| e.to_string())?;
-            Ok::<_, String>(JobAnswer::then(move |window| window.state.tell_exported(&path, exported)))
+            Ok::<_, String>(JobAnswer::then(move |window| {
+                window.state.tell_exported(&path, exported)
+            }))
         });
-        let lane = if has_doses || has_drrs || has_normalised { Lane::Device } else { Lane::Host };
+        let lane = if has_doses || has_drrs || has_normalised {
+            Lane::Device
+        } else {
+            Lane::Host
+        };
         self.submit_save(task.on(lane));
     }
 }
 
 impl State {
     fn tell_exported(&mut self, folder: &Path, exported: Exported) {
-        let text = format!("Exported {} files to {}.", exported.files.len(), folder.display());
+        let text = format!(
+            "Exported {} files to {}.",
+            exported.files.len(),
+            folder.display()
+        );
         self.notices.add(NoticeKind::Success, text);
         for remark in exported.remarks {
-            self.notices.add(NoticeKind::Warning, format!("Export: {remark}."));
+            self.notices
+                .add(NoticeKind::Warning, format!("Export: {remark}."));
         }
     }
 }

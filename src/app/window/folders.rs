@@ -24,8 +24,17 @@ impl Beginnings {
             Some(parent) if path.is_file() => parent.to_owned(),
             _ => path,
         };
-        let avoided: Vec<PathBuf> = self.avoided.iter().map(|path| folder_of(real(path))).collect();
-        let own = self.with_documents.then(|| [documents(), home()]).into_iter().flatten().flatten();
+        let avoided: Vec<PathBuf> = self
+            .avoided
+            .iter()
+            .map(|path| folder_of(real(path)))
+            .collect();
+        let own = self
+            .with_documents
+            .then(|| [documents(), home()])
+            .into_iter()
+            .flatten()
+            .flatten();
         let mut all = self.known.into_iter().chain(own);
         all.find(|folder| {
             let is_free = |real: PathBuf| !avoided.iter().any(|avoided| real.starts_with(avoided));
@@ -37,17 +46,27 @@ impl Beginnings {
 /// The user's folder for documents: the one that the desktop names, else `Documents` at home.
 fn documents() -> Option<PathBuf> {
     let home = home()?;
-    let config = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let file = config.unwrap_or_else(|| home.join(".config")).join("user-dirs.dirs");
-    let named = read_text(&file, RECENT_BYTES).ok().and_then(|text| documents_in(&text, &home));
+    let config = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
+    let file = config
+        .unwrap_or_else(|| home.join(".config"))
+        .join("user-dirs.dirs");
+    let named = read_text(&file, RECENT_BYTES)
+        .ok()
+        .and_then(|text| documents_in(&text, &home));
     Some(named.unwrap_or_else(|| home.join("Documents")))
 }
 
 /// The folder that the settings of a desktop name: `XDG_DOCUMENTS_DIR="$HOME/Dokumente"`.
 fn documents_in(settings: &str, home: &Path) -> Option<PathBuf> {
-    let value = settings.lines().find_map(|line| line.trim().strip_prefix("XDG_DOCUMENTS_DIR="))?;
+    let value = settings
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("XDG_DOCUMENTS_DIR="))?;
     let value = value.trim_matches('"');
-    let path = value.strip_prefix("$HOME/").map_or_else(|| PathBuf::from(value), |rest| home.join(rest));
+    let path = value
+        .strip_prefix("$HOME/")
+        .map_or_else(|| PathBuf::from(value), |rest| home.join(rest));
     path.is_absolute().then_some(path)
 }
 
@@ -61,7 +80,10 @@ mod tests {
         let of = |text: &str| documents_in(text, home);
         let text = "# made by xdg-user-dirs\nXDG_DESKTOP_DIR=\"$HOME/Tisch\"\nXDG_DOCUMENTS_DIR=\"$HOME/Dokumente\"\n";
         assert_eq!(of(text), Some(home.join("Dokumente")));
-        assert_eq!(of("XDG_DOCUMENTS_DIR=\"/srv/papers\""), Some(PathBuf::from("/srv/papers")));
+        assert_eq!(
+            of("XDG_DOCUMENTS_DIR=\"/srv/papers\""),
+            Some(PathBuf::from("/srv/papers"))
+        );
         assert_eq!((of(""), of("XDG_DOCUMENTS_DIR=\"papers\"")), (None, None));
     }
 
@@ -75,12 +97,24 @@ mod tests {
         fs::write(&file, "").expect("a file");
         let first = |known: &[&PathBuf], avoided: &PathBuf| {
             let known = known.iter().map(|path| (*path).clone()).collect();
-            Beginnings { known, avoided: vec![avoided.clone()], with_documents: false }.folder()
+            Beginnings {
+                known,
+                avoided: vec![avoided.clone()],
+                with_documents: false,
+            }
+            .folder()
         };
         let gone = base.join("gone");
         let dotted = plans.join("../dicom/plans");
-        assert_eq!(first(&[&gone, &inside, &dotted, &dicom, &plans], &dicom), Some(plans.clone()));
-        assert_eq!(first(&[&inside, &plans], &file), Some(plans.clone()), "a single DICOM file");
+        assert_eq!(
+            first(&[&gone, &inside, &dotted, &dicom, &plans], &dicom),
+            Some(plans.clone())
+        );
+        assert_eq!(
+            first(&[&inside, &plans], &file),
+            Some(plans.clone()),
+            "a single DICOM file"
+        );
         assert_eq!(first(&[&inside, &dicom], &dicom), None);
         assert_eq!(first(&[&plans], &gone), Some(plans));
         fs::remove_dir_all(base).expect("removed");

@@ -10,11 +10,15 @@ use worker::Task;
 impl App {
     /// Has the worker look at the machine files in use, from time to time.
     pub(super) fn watch_machine_files(&mut self) {
-        let Some(names) = self.state.machines_to_look_at(Instant::now()) else { return };
+        let Some(names) = self.state.machines_to_look_at(Instant::now()) else {
+            return;
+        };
         let task = Task::new("Looking at machine files", move |_| {
             let contents = |name: String| (name.clone(), Machine::contents(&name));
             let contents = names.into_iter().map(contents).collect();
-            Ok::<_, String>(JobAnswer::then(move |window| window.state.tell_changed_machines(contents)))
+            Ok::<_, String>(JobAnswer::then(move |window| {
+                window.state.tell_changed_machines(contents)
+            }))
         });
         self.worker.submit(Slot::MachineFiles, task);
     }

@@ -57,7 +57,9 @@ pub(super) struct Memory {
 
 impl Memory {
     pub(super) fn now(&self) -> Instant {
-        self.clock.as_ref().map_or_else(Instant::now, |clock| clock())
+        self.clock
+            .as_ref()
+            .map_or_else(Instant::now, |clock| clock())
     }
 
     /// The time left until an interval has passed.
@@ -92,17 +94,23 @@ impl App {
             })?;
             let recoverable = keeper.claim_recoverable();
             let recent = recent_cases(&folder);
-            Ok::<_, String>(JobAnswer::Window(WindowAnswer::Remembered(Box::new(Remembered {
-                keeper,
-                recoverable,
-                recent,
-            }))))
+            Ok::<_, String>(JobAnswer::Window(WindowAnswer::Remembered(Box::new(
+                Remembered {
+                    keeper,
+                    recoverable,
+                    recent,
+                },
+            ))))
         });
         self.worker.submit(Slot::Memory, task);
     }
 
     pub(super) fn take_remembered(&mut self, remembered: Remembered) {
-        let Remembered { keeper, recoverable, recent } = remembered;
+        let Remembered {
+            keeper,
+            recoverable,
+            recent,
+        } = remembered;
         self.memory.keeper = Some(Arc::new(keeper));
         self.memory.looked = Some(self.memory.now());
         self.state.recoverable = recoverable;
@@ -115,7 +123,14 @@ impl App {
     /// Looks again for the work of other windows while the first page is on show: a killed one of many GB holds its lock for
     /// seconds, in which the user may have started this one.
     pub(super) fn look_for_recoverable(&mut self, ctx: &egui::Context) {
-        let Some(keeper) = self.memory.keeper.clone().filter(|_| !self.state.is_loaded()) else { return };
+        let Some(keeper) = self
+            .memory
+            .keeper
+            .clone()
+            .filter(|_| !self.state.is_loaded())
+        else {
+            return;
+        };
         if self.memory.is_looking {
             return;
         }
@@ -126,7 +141,9 @@ impl App {
         }
         (self.memory.looked, self.memory.is_looking) = (Some(self.memory.now()), true);
         let task = Task::new("Looking for unsaved work", move |_| {
-            Ok::<_, String>(JobAnswer::Window(WindowAnswer::Recoverable(keeper.claim_recoverable())))
+            Ok::<_, String>(JobAnswer::Window(WindowAnswer::Recoverable(
+                keeper.claim_recoverable(),
+            )))
         });
         self.worker.submit(Slot::Memory, task);
     }
@@ -138,12 +155,18 @@ impl App {
 
     /// Keeps the full doses of beams beside the unsaved work, once all is computed that the case needs.
     pub(super) fn keep_doses(&mut self, ctx: &egui::Context) {
-        let Some(keeper) = self.memory.keeper.clone() else { return };
+        let Some(keeper) = self.memory.keeper.clone() else {
+            return;
+        };
         if self.memory.kept.is_none() || self.worker.live_jobs() > 0 || !self.state.is_unsaved() {
             return;
         }
-        let doses: Vec<VolumeId> =
-            self.state.results.full_doses().map(|(_, result)| result.dose.gy.id()).collect();
+        let doses: Vec<VolumeId> = self
+            .state
+            .results
+            .full_doses()
+            .map(|(_, result)| result.dose.gy.id())
+            .collect();
         if doses.is_empty() || doses == self.memory.doses {
             return;
         }
@@ -165,7 +188,9 @@ impl App {
 
     /// Submits an autosave of unsaved work: at the end of each edit, and each minute.
     pub(super) fn keep_unsaved(&mut self, ctx: &egui::Context) {
-        let Some(keeper) = self.memory.keeper.clone() else { return };
+        let Some(keeper) = self.memory.keeper.clone() else {
+            return;
+        };
         let is_published = self.state.optimise.published.is_some();
         if !self.state.is_unsaved() && !is_published {
             if self.memory.kept.take().is_some() {
@@ -182,7 +207,10 @@ impl App {
         let now = Work::to_keep(&self.state);
         let changed = self.memory.kept.as_ref() != Some(&now);
         let time = self.memory.now();
-        let age = self.memory.since.map_or(AT_LEAST, |since| time.saturating_duration_since(since));
+        let age = self
+            .memory
+            .since
+            .map_or(AT_LEAST, |since| time.saturating_duration_since(since));
         let at_rest = !ctx.input(|i| i.pointer.any_down());
         let wait = match changed && at_rest {
             true if is_published => PUBLISHED_AT_MOST,
@@ -193,7 +221,9 @@ impl App {
             ctx.request_repaint_after(left);
             return;
         }
-        let Some(origin) = self.state.origin.clone() else { return };
+        let Some(origin) = self.state.origin.clone() else {
+            return;
+        };
         (self.memory.kept, self.memory.since) = (Some(now), Some(time));
         ctx.request_repaint_after(AT_LEAST);
         let case = self.state.case_with_published();
@@ -217,16 +247,20 @@ impl App {
     /// Opens the unsaved work of an earlier window; its file stays until this window's first autosave.
     pub(super) fn recover(&mut self, path: PathBuf) {
         let recovers = Some(path.clone());
-        self.open_or_ask(Opening { recovers, ..Opening::new(CaseWord::Session(path)) });
+        self.open_or_ask(Opening {
+            recovers,
+            ..Opening::new(CaseWord::Session(path))
+        });
     }
 
     /// Marks recovered work as unsaved.
     pub(super) fn recovered(&mut self, path: PathBuf) {
         self.state.recoverable.retain(|l| l.path != path);
         self.state.saved = None;
-        self.state
-            .notices
-            .add(NoticeKind::Info, "The unsaved work is back as it was: save it where you want it.");
+        self.state.notices.add(
+            NoticeKind::Info,
+            "The unsaved work is back as it was: save it where you want it.",
+        );
         self.memory.taken_up = Some(path);
     }
 

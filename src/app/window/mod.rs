@@ -100,7 +100,11 @@ impl App {
             state: State::default(),
             worker,
             ctx: cc.egui_ctx.clone(),
-            gpu: cc.wgpu_render_state.as_ref().map(render::install).unwrap_or_default(),
+            gpu: cc
+                .wgpu_render_state
+                .as_ref()
+                .map(render::install)
+                .unwrap_or_default(),
             views: ViewKind::ALL.map(ViewState::new),
             radiographs: Default::default(),
             drafts: panel::toolbar::Drafts::default(),
@@ -126,7 +130,10 @@ impl App {
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn with_options(cc: &eframe::CreationContext<'_>, options: Options) -> std::io::Result<Self> {
+    pub fn with_options(
+        cc: &eframe::CreationContext<'_>,
+        options: Options,
+    ) -> std::io::Result<Self> {
         let mut app = Self::new(cc)?;
         app.state.workspace = options.workspace;
         app.state.results.settings.device = options.device;
@@ -196,11 +203,18 @@ impl App {
     }
 
     pub(super) fn is_idle(&self) -> bool {
-        self.idle_frames >= 2 && self.worker.live_jobs() == 0 && self.worker.submitted() == self.jobs_seen
+        self.idle_frames >= 2
+            && self.worker.live_jobs() == 0
+            && self.worker.submitted() == self.jobs_seen
     }
 
     fn requests(&mut self) -> Requests<'_> {
-        Requests { state: &mut self.state, worker: &self.worker, gpu: &self.gpu, ctx: &self.ctx }
+        Requests {
+            state: &mut self.state,
+            worker: &self.worker,
+            gpu: &self.gpu,
+            ctx: &self.ctx,
+        }
     }
 
     fn panels(&mut self, ui: &mut Ui, commands: &mut Commands) {
@@ -209,12 +223,17 @@ impl App {
             let maximised = ui.input(|i| i.viewport().maximized).unwrap_or_default();
             layout.note_window(rect.size().into(), maximised);
         }
-        Panel::top("toolbar").frame(theme::bar_frame(ui)).show(ui, |ui| {
-            panel::toolbar::show(ui, state, &mut self.drafts, commands);
-        });
-        Panel::bottom("status").frame(theme::bar_frame(ui)).exact_size(28.0).show(ui, |ui| {
-            panel::status::show(ui, state, commands);
-        });
+        Panel::top("toolbar")
+            .frame(theme::bar_frame(ui))
+            .show(ui, |ui| {
+                panel::toolbar::show(ui, state, &mut self.drafts, commands);
+            });
+        Panel::bottom("status")
+            .frame(theme::bar_frame(ui))
+            .exact_size(28.0)
+            .show(ui, |ui| {
+                panel::status::show(ui, state, commands);
+            });
         if state.workspace == Workspace::Compare && state.is_loaded() {
             feature::compare::panel::show(ui, state, commands);
         }
@@ -224,7 +243,8 @@ impl App {
         if state.workspace == Workspace::Plan && state.is_loaded() {
             // The side panels leave the views two fifths of a narrow window.
             let width = ui.ctx().content_rect().width();
-            let most = |share: f32, range: [f32; 2]| range[0]..=range[1].min(share * width).max(range[0]);
+            let most =
+                |share: f32, range: [f32; 2]| range[0]..=range[1].min(share * width).max(range[0]);
             let tree = Panel::left("tree")
                 .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("tree", 252.0))
@@ -265,23 +285,35 @@ impl App {
                 .size_range(70.0..=400.0)
                 .show(ui, |ui| feature::measure::panel::show(ui, state, commands));
         }
-        CentralPanel::default().frame(Frame::new().fill(theme::palette(ui).ground)).show(ui, |ui| {
-            let views = ui.max_rect();
-            if !state.is_loaded() {
-                panel::unsaved::recoverable(ui, state, commands);
-            }
-            match state.workspace {
-                Workspace::Plan => workspace::plan::show(ui, state, &self.gpu, &mut self.views, commands),
-                Workspace::Compare => {
-                    workspace::compare::show(ui, state, &self.gpu, &mut self.views, commands)
+        CentralPanel::default()
+            .frame(Frame::new().fill(theme::palette(ui).ground))
+            .show(ui, |ui| {
+                let views = ui.max_rect();
+                if !state.is_loaded() {
+                    panel::unsaved::recoverable(ui, state, commands);
                 }
-                Workspace::Register => {
-                    workspace::register::show(ui, state, &self.gpu, &mut self.radiographs, commands);
+                match state.workspace {
+                    Workspace::Plan => {
+                        workspace::plan::show(ui, state, &self.gpu, &mut self.views, commands)
+                    }
+                    Workspace::Compare => {
+                        workspace::compare::show(ui, state, &self.gpu, &mut self.views, commands)
+                    }
+                    Workspace::Register => {
+                        workspace::register::show(
+                            ui,
+                            state,
+                            &self.gpu,
+                            &mut self.radiographs,
+                            commands,
+                        );
+                    }
                 }
-            }
-            panel::notices::show(ui.ctx(), views, state, commands);
-        });
-        let facts = panel::about::Facts { graphics: self.gpu.device_name() };
+                panel::notices::show(ui.ctx(), views, state, commands);
+            });
+        let facts = panel::about::Facts {
+            graphics: self.gpu.device_name(),
+        };
         panel::about::show(ui.ctx(), state, &facts, commands);
         feature::network::panel::show(ui.ctx(), state, commands);
         feature::commission::panel::show(ui.ctx(), state, commands);
@@ -338,7 +370,8 @@ impl eframe::App for App {
         let changed = !commands.is_empty();
         if commands.iter().any(Command::moves_under_the_pointer) {
             // Panels and views are laid out once more: what the pointer drags is drawn in the frame of its move.
-            ui.ctx().request_discard("what is under the pointer has moved");
+            ui.ctx()
+                .request_discard("what is under the pointer has moved");
         }
         commands.into_iter().for_each(|command| self.apply(command));
         if changed {

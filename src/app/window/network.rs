@@ -8,7 +8,8 @@ use crate::state::{About, NoticeKind};
 use crossbeam_channel as channel;
 use dicom::transferables;
 use network::{
-    Call, Event, Match, Query, ReceiveOptions, Receiver, Route, Until, echo, find, retrieve_all, send,
+    Call, Event, Match, Query, ReceiveOptions, Receiver, Route, Until, echo, find, retrieve_all,
+    send,
 };
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,12 @@ pub struct Conversations {
 impl Default for Conversations {
     fn default() -> Self {
         let (tell, hear) = channel::unbounded();
-        Self { tell, hear, listener: None, caller: None }
+        Self {
+            tell,
+            hear,
+            listener: None,
+            caller: None,
+        }
     }
 }
 
@@ -106,14 +112,26 @@ impl App {
                 Err(why) => network.tell(true, format!("Not listening: {why}.")),
             },
             NetworkAction::StopListening => {
-                self.conversations.listener.iter().for_each(|one| one.stop.store(true, Ordering::Relaxed));
+                self.conversations
+                    .listener
+                    .iter()
+                    .for_each(|one| one.stop.store(true, Ordering::Relaxed));
             }
             NetworkAction::Search(search) => network.search = search,
             NetworkAction::Stop => {
-                self.conversations.caller.iter().for_each(|one| one.stop.store(true, Ordering::Relaxed));
-                network.calling = network.calling.map(|c| Calling { stopping: true, ..c });
+                self.conversations
+                    .caller
+                    .iter()
+                    .for_each(|one| one.stop.store(true, Ordering::Relaxed));
+                network.calling = network.calling.map(|c| Calling {
+                    stopping: true,
+                    ..c
+                });
             }
-            NetworkAction::Echo | NetworkAction::Send | NetworkAction::Find | NetworkAction::Get(_)
+            NetworkAction::Echo
+            | NetworkAction::Send
+            | NetworkAction::Find
+            | NetworkAction::Get(_)
                 if network.calling.is_some() => {}
             NetworkAction::Echo => match network.call() {
                 Ok(call) => self.echo(call),
@@ -126,16 +144,19 @@ impl App {
                     Ok(_) if what.as_os_str().is_empty() => {
                         network.tell(true, "Not sent: name a folder or file to send.");
                     }
-                    Ok(call) => self
-                        .converse(Errand::Send, move |stop, reports| send_all(&call, &what, stop, reports)),
+                    Ok(call) => self.converse(Errand::Send, move |stop, reports| {
+                        send_all(&call, &what, stop, reports)
+                    }),
                 }
             }
-            NetworkAction::Find => match network.call().and_then(|call| Ok((call, network.query()?))) {
-                Ok((call, query)) => {
-                    self.converse(Errand::Find, move |stop, reports| find_all(call, query, stop, reports))
+            NetworkAction::Find => {
+                match network.call().and_then(|call| Ok((call, network.query()?))) {
+                    Ok((call, query)) => self.converse(Errand::Find, move |stop, reports| {
+                        find_all(call, query, stop, reports)
+                    }),
+                    Err(why) => network.tell(true, format!("Not asked: {why}.")),
                 }
-                Err(why) => network.tell(true, format!("Not asked: {why}.")),
-            },
+            }
             NetworkAction::Get(which) => {
                 let Some(found) = &network.found else { return };
                 let wanted = match which {
@@ -159,9 +180,16 @@ impl App {
         work: impl FnOnce(&AtomicBool, &Reports) + Send + 'static,
     ) -> Option<Running> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (ends, reports) =
-            (Arc::clone(&stop), Reports { tell: self.conversations.tell.clone(), ctx: self.ctx.clone() });
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || work(&ends, &reports));
+        let (ends, reports) = (
+            Arc::clone(&stop),
+            Reports {
+                tell: self.conversations.tell.clone(),
+                ctx: self.ctx.clone(),
+            },
+        );
+        let thread = thread::Builder::new()
+            .name(name.to_owned())
+            .spawn(move || work(&ends, &reports));
         thread.ok().map(|thread| Running { stop, thread })
     }
 
@@ -173,7 +201,9 @@ impl App {
                     reports.say(NetworkEvent::Happened(event.clone()))
                 })
             });
-            reports.say(NetworkEvent::ListenerEnded(served.map_err(|error| error.to_string())));
+            reports.say(NetworkEvent::ListenerEnded(
+                served.map_err(|error| error.to_string()),
+            ));
         });
         self.state.network.has_listener = self.conversations.listener.is_some();
     }
@@ -189,13 +219,24 @@ impl App {
             reports.say(NetworkEvent::CallerEnded { is_failure, lines });
         });
         let began = self.conversations.caller.is_some();
-        let calling = Calling { errand, done: 0, all: 0, stopping: false };
+        let calling = Calling {
+            errand,
+            done: 0,
+            all: 0,
+            stopping: false,
+        };
         self.state.network.calling = began.then_some(calling);
     }
 
     fn echo(&mut self, call: Call) {
         self.converse(Errand::Echo, move |stop, _| match echo(&call, stop) {
-            Ok(()) => (false, vec![format!("{} at {} is there and answers.", call.called, call.to)]),
+            Ok(()) => (
+                false,
+                vec![format!(
+                    "{} at {} is there and answers.",
+                    call.called, call.to
+                )],
+            ),
             Err(error) => (true, vec![error.to_string()]),
         });
     }
@@ -203,8 +244,13 @@ impl App {
     /// Takes a folder that was chosen for arrivals or for objects to send.
     pub(super) fn take_network_folder(&mut self, action: FileAction, path: &Path) {
         let Some(folder) = path.to_str().map(str::to_owned) else {
-            let text = format!("The name of {} is not UTF-8: rename the folder.", path.display());
-            self.state.notices.add_about(About::Window, NoticeKind::Error, text);
+            let text = format!(
+                "The name of {} is not UTF-8: rename the folder.",
+                path.display()
+            );
+            self.state
+                .notices
+                .add_about(About::Window, NoticeKind::Error, text);
             return;
         };
         let settings = &mut self.state.network.settings;
@@ -228,16 +274,24 @@ impl App {
                     network.tell(is_failure, event.to_string());
                     if let Event::Delivered(delivery) = event {
                         let refused = delivery.refused > 0;
-                        let Some(folder) = delivery.folder else { continue };
+                        let Some(folder) = delivery.folder else {
+                            continue;
+                        };
                         network.add_arrival(folder);
-                        let kind = if refused { NoticeKind::Warning } else { NoticeKind::Success };
+                        let kind = if refused {
+                            NoticeKind::Warning
+                        } else {
+                            NoticeKind::Success
+                        };
                         let more = if refused {
                             format!(", {} were refused", delivery.refused)
                         } else {
                             String::new()
                         };
-                        let text =
-                            format!("{} objects of {} have arrived{more}.", delivery.objects, delivery.from);
+                        let text = format!(
+                            "{} objects of {} have arrived{more}.",
+                            delivery.objects, delivery.from
+                        );
                         self.state.notices.add_about(About::Window, kind, text);
                     }
                 }
@@ -253,14 +307,18 @@ impl App {
                     network.calling = network.calling.map(|c| Calling { done, all, ..c });
                 }
                 NetworkEvent::Found(found) => network.found = Some(*found),
-                NetworkEvent::Arrived(folders) => folders.into_iter().for_each(|f| network.add_arrival(f)),
+                NetworkEvent::Arrived(folders) => {
+                    folders.into_iter().for_each(|f| network.add_arrival(f))
+                }
                 NetworkEvent::CallerEnded { is_failure, lines } => {
                     let cancelled = network.calling.take().filter(|calling| calling.stopping);
                     network.has_failed = is_failure;
                     if !is_failure {
                         network.settings.remember();
                     }
-                    lines.into_iter().for_each(|line| network.tell(is_failure, line));
+                    lines
+                        .into_iter()
+                        .for_each(|line| network.tell(is_failure, line));
                     if let Some(calling) = cancelled {
                         network.tell(false, calling.errand.after_cancel());
                     }
@@ -278,22 +336,43 @@ fn send_all(call: &Call, what: &Path, stop: &AtomicBool, reports: &Reports) -> (
     };
     let all = found.objects.len();
     if all == 0 && found.faulty.is_empty() {
-        return (true, vec![format!("There are no DICOM objects in {}.", what.display())]);
+        return (
+            true,
+            vec![format!("There are no DICOM objects in {}.", what.display())],
+        );
     }
-    let sent = send(call, &found.objects, stop, &|done| reports.say(NetworkEvent::Progress { done, all }));
+    let sent = send(call, &found.objects, stop, &|done| {
+        reports.say(NetworkEvent::Progress { done, all })
+    });
     let mut lines = Vec::new();
     for (word, list) in [("Not sent", &found.faulty), ("Refused", &sent.refused)] {
-        lines.extend(list.iter().map(|unsent| format!("{word}: {}: {}", unsent.file, unsent.why)));
+        lines.extend(
+            list.iter()
+                .map(|unsent| format!("{word}: {}: {}", unsent.file, unsent.why)),
+        );
     }
     let is_failure = !lines.is_empty() || sent.broken.is_some();
     if let Some(error) = &sent.broken {
-        lines.push(format!("Broken off: {error}; {} objects were not sent.", sent.left));
+        lines.push(format!(
+            "Broken off: {error}; {} objects were not sent.",
+            sent.left
+        ));
     }
     let whole = all + found.faulty.len();
-    lines.push(format!("{} of {whole} objects sent to {} at {}.", sent.sent, call.called, call.to));
+    lines.push(format!(
+        "{} of {whole} objects sent to {} at {}.",
+        sent.sent, call.called, call.to
+    ));
     if let [first, more @ ..] = &found.passed_over[..] {
-        let others = if more.is_empty() { String::new() } else { format!(", and {} more", more.len()) };
-        lines.push(format!("Passed over: {}: {}{others}.", first.file, first.why));
+        let others = if more.is_empty() {
+            String::new()
+        } else {
+            format!(", and {} more", more.len())
+        };
+        lines.push(format!(
+            "Passed over: {}: {}{others}.",
+            first.file, first.why
+        ));
     }
     (is_failure, lines)
 }
@@ -302,9 +381,17 @@ fn send_all(call: &Call, what: &Path, stop: &AtomicBool, reports: &Reports) -> (
 fn find_all(call: Call, query: Query, stop: &AtomicBool, reports: &Reports) -> (bool, Vec<String>) {
     match find(&call, &query, stop) {
         Ok(matches) => {
-            let what = if query.study.is_some() { "series" } else { "studies" };
+            let what = if query.study.is_some() {
+                "series"
+            } else {
+                "studies"
+            };
             let line = format!("{} {what} found at {}.", matches.len(), call.called);
-            reports.say(NetworkEvent::Found(Box::new(Found { call, query, matches })));
+            reports.say(NetworkEvent::Found(Box::new(Found {
+                call,
+                query,
+                matches,
+            })));
             (false, vec![line])
         }
         Err(error) => (true, vec![error.to_string()]),
@@ -323,10 +410,19 @@ fn get_all(
         && let Err(error) = std::fs::create_dir(into)
     {
         let folder = into.display();
-        return (true, vec![format!("Cannot make the folder {folder}: {error}; choose another.")]);
+        return (
+            true,
+            vec![format!(
+                "Cannot make the folder {folder}: {error}; choose another."
+            )],
+        );
     }
-    let progress =
-        |come: usize, to_come: usize| reports.say(NetworkEvent::Progress { done: come, all: come + to_come });
+    let progress = |come: usize, to_come: usize| {
+        reports.say(NetworkEvent::Progress {
+            done: come,
+            all: come + to_come,
+        })
+    };
     let (all, errors) = retrieve_all(call, wanted, route, into, stop, &progress);
     reports.say(NetworkEvent::Arrived(all.folders.clone()));
     let is_failure = all.failed > 0 || all.objects == 0 || !errors.is_empty();

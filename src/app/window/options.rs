@@ -113,7 +113,9 @@ impl FromStr for DoseWord {
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         let number = |rest: &str| {
             let number = rest.parse().ok().filter(|n: &usize| *n > 0);
-            number.map(|n| n - 1).ok_or_else(|| format!("'{rest}' is no number from 1 on"))
+            number
+                .map(|n| n - 1)
+                .ok_or_else(|| format!("'{rest}' is no number from 1 on"))
         };
         match word.split_once(':') {
             None if word == "plan" => Ok(Self::Plan(0)),
@@ -140,7 +142,14 @@ pub struct CompareOptions {
 impl App {
     /// Applies the start options of the Register workspace, once its case is loaded.
     pub(super) fn begin_registration(&mut self, options: RegisterOptions) {
-        let RegisterOptions { images, made_up, pose, mode, pair, bone_dark } = options;
+        let RegisterOptions {
+            images,
+            made_up,
+            pose,
+            mode,
+            pair,
+            bone_dark,
+        } = options;
         let register = &mut self.state.register;
         let display = &mut register.display;
         display.mode = mode.unwrap_or(display.mode);
@@ -153,7 +162,9 @@ impl App {
         if made_up {
             requests.make_up_xrays();
         }
-        images.into_iter().for_each(|path| requests.open_xray(path, Placement::default(), None));
+        images
+            .into_iter()
+            .for_each(|path| requests.open_xray(path, Placement::default(), None));
     }
 
     /// Applies the start options of the Compare workspace to the newly opened case.
@@ -190,7 +201,8 @@ impl App {
                 Workspace::Compare => FileAction::SaveReport,
                 Workspace::Plan | Workspace::Register => FileAction::SavePlanReport,
             };
-            path.into_iter().for_each(|path| self.write(action, path, true));
+            path.into_iter()
+                .for_each(|path| self.write(action, path, true));
         }
     }
 }

@@ -21,18 +21,27 @@ impl App {
             self.take(report);
         }
         if let Some(error) = card_failure().filter(|_| !quiet) {
-            self.state.notices.add_once(NoticeKind::Warning, format!("Computing on the CPU: {error}."));
+            self.state.notices.add_once(
+                NoticeKind::Warning,
+                format!("Computing on the CPU: {error}."),
+            );
         }
         let asked = self.worker.submitted();
         let idle = quiet && self.worker.live_jobs() == 0 && asked == self.jobs_seen;
         self.jobs_seen = asked;
-        self.idle_frames = if idle { self.idle_frames.saturating_add(1) } else { 0 };
+        self.idle_frames = if idle {
+            self.idle_frames.saturating_add(1)
+        } else {
+            0
+        };
     }
 
     /// Ends the time of successes, which does not run behind a question, and removes the offer to compute what is computed.
     pub(super) fn fade_notices(&mut self, ctx: &egui::Context) {
         if !self.state.results.is_any_cancelled() {
-            self.state.notices.retain(|about| *about != About::CancelledResult);
+            self.state
+                .notices
+                .retain(|about| *about != About::CancelledResult);
         }
         if ctx.memory(|m| m.top_modal_layer().is_some()) {
             return;
@@ -43,9 +52,17 @@ impl App {
     }
 
     fn take(&mut self, report: Report<Slot, JobAnswer>) {
-        let Report { job, slot, name, superseded, event } = report;
+        let Report {
+            job,
+            slot,
+            name,
+            superseded,
+            event,
+        } = report;
         if event.is_last() {
-            self.saves = self.saves.saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
+            self.saves = self
+                .saves
+                .saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
             if slot == Slot::Optimise && !superseded {
                 let why = match &event {
                     JobEvent::Failed { message } => Some(message.clone()),
@@ -57,7 +74,10 @@ impl App {
                 self.state.second_check.running = None;
             }
             let live = &mut self.state.jobs.live;
-            let ended = live.iter().position(|j| j.id == job).map(|at| live.remove(at));
+            let ended = live
+                .iter()
+                .position(|j| j.id == job)
+                .map(|at| live.remove(at));
             if matches!(event, JobEvent::Cancelled) && ended.is_some_and(|job| job.is_cancelled) {
                 self.tell_cancelled(slot, &name);
             }
@@ -68,14 +88,23 @@ impl App {
             JobEvent::Started if jobs.live.iter().any(|j| j.id == job) => {}
             JobEvent::Started => {
                 let began = Instant::now();
-                jobs.live.push(LiveJob { id: job, slot, name, done: None, began, is_cancelled: false });
+                jobs.live.push(LiveJob {
+                    id: job,
+                    slot,
+                    name,
+                    done: None,
+                    began,
+                    is_cancelled: false,
+                });
             }
             JobEvent::Progress(done) => {
                 if let Some(live) = self.state.jobs.live.iter_mut().find(|j| j.id == job) {
                     live.done = Some(done);
                 }
             }
-            JobEvent::Partial(JobAnswer::Result(delivery)) => self.state.results.nodes.receive(delivery),
+            JobEvent::Partial(JobAnswer::Result(delivery)) => {
+                self.state.results.nodes.receive(delivery)
+            }
             JobEvent::Partial(answer) => self.accept(answer),
             JobEvent::Done(JobAnswer::Result(delivery), receipt) => {
                 self.take_result(delivery, slot, name, receipt, superseded);
@@ -99,9 +128,17 @@ impl App {
 
     /// Says that work was cancelled by the user, and how to go on.
     fn tell_cancelled(&mut self, slot: Slot, name: &str) {
-        let Some(how) = slot.after_cancel() else { return };
-        let about = if matches!(slot, Slot::Result(_)) { About::CancelledResult } else { About::Case };
-        self.state.notices.add_about(about, NoticeKind::Info, format!("Cancelled: {name}. {how}"));
+        let Some(how) = slot.after_cancel() else {
+            return;
+        };
+        let about = if matches!(slot, Slot::Result(_)) {
+            About::CancelledResult
+        } else {
+            About::Case
+        };
+        self.state
+            .notices
+            .add_about(about, NoticeKind::Info, format!("Cancelled: {name}. {how}"));
     }
 
     /// Receives a result of the case, and reports a failure of its job.
@@ -128,7 +165,10 @@ impl App {
                 }
             }
             Some(_) => {}
-            None if slot.is_listed() => self.state.jobs.finish(name, JobEnd::Done(own.unwrap_or(receipt))),
+            None if slot.is_listed() => self
+                .state
+                .jobs
+                .finish(name, JobEnd::Done(own.unwrap_or(receipt))),
             None => {}
         }
         let is_metric = delivery.place.is::<MetricAtPose>();
@@ -146,13 +186,22 @@ impl App {
             JobAnswer::Window(WindowAnswer::Saved(path))
                 if self.start.writes_report.as_ref() == Some(&path) => {}
             JobAnswer::Window(WindowAnswer::Saved(path)) => {
-                self.state.notices.add(NoticeKind::Success, format!("Saved {}.", path.display()));
+                self.state
+                    .notices
+                    .add(NoticeKind::Success, format!("Saved {}.", path.display()));
             }
             JobAnswer::Window(WindowAnswer::IsThere(target)) => self.ask_to_replace(target),
-            JobAnswer::Window(WindowAnswer::SessionSaved { path, work, case, without_doses }) => {
+            JobAnswer::Window(WindowAnswer::SessionSaved {
+                path,
+                work,
+                case,
+                without_doses,
+            }) => {
                 self.session_saved(path, *work, case, without_doses);
             }
-            JobAnswer::Window(WindowAnswer::Remembered(remembered)) => self.take_remembered(*remembered),
+            JobAnswer::Window(WindowAnswer::Remembered(remembered)) => {
+                self.take_remembered(*remembered)
+            }
             JobAnswer::Window(WindowAnswer::Recoverable(found)) => self.take_recoverable(found),
         }
     }
@@ -177,7 +226,11 @@ impl App {
             Slot::Memory | Slot::Recent => About::Window,
             _ => About::Case,
         };
-        self.state.notices.add_about(about, NoticeKind::Error, message.clone());
-        self.state.jobs.finish(name.clone(), JobEnd::Failed(message));
+        self.state
+            .notices
+            .add_about(about, NoticeKind::Error, message.clone());
+        self.state
+            .jobs
+            .finish(name.clone(), JobEnd::Failed(message));
     }
 }

@@ -21,7 +21,10 @@ pub(super) struct RecentChanges(Arc<Mutex<Vec<Change>>>);
 
 impl RecentChanges {
     fn add(&self, change: impl FnOnce() -> Option<RecentChange> + Send + 'static) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(change));
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Box::new(change));
     }
 
     /// Makes the changes, in order; two jobs do not write at once.
@@ -43,40 +46,62 @@ fn listed_word(origin: &Origin) -> Option<String> {
 impl App {
     /// Puts the case on show first among the recent ones.
     pub(super) fn remember_case(&mut self) {
-        let Some(word) = self.state.origin.as_ref().and_then(listed_word) else { return };
+        let Some(word) = self.state.origin.as_ref().and_then(listed_word) else {
+            return;
+        };
         let patient = self.state.case().patient.in_words();
         let opened = Local::now().format("%Y-%m-%d").to_string();
-        let case = RecentCase { word, patient, opened, picture: None };
-        self.memory.recent.add(move || Some(RecentChange::Opened(case)));
+        let case = RecentCase {
+            word,
+            patient,
+            opened,
+            picture: None,
+        };
+        self.memory
+            .recent
+            .add(move || Some(RecentChange::Opened(case)));
         self.change_recent();
     }
 
     /// Keeps a picture of the case on show, which is left: of the axial plane through the isocentre or the target.
     pub(super) fn picture_left_case(&mut self) {
         let listed = self.state.origin.as_ref().and_then(listed_word);
-        let Some(word) = listed.filter(|word| self.state.recent.iter().any(|case| case.word == *word)) else {
+        let Some(word) =
+            listed.filter(|word| self.state.recent.iter().any(|case| case.word == *word))
+        else {
             return;
         };
         if let Some(pictures) = gather::of_recent(&self.state) {
-            self.memory
-                .recent
-                .add(move || Some(RecentChange::Picture(word, gather::drawn_recent(&pictures)?)));
+            self.memory.recent.add(move || {
+                Some(RecentChange::Picture(
+                    word,
+                    gather::drawn_recent(&pictures)?,
+                ))
+            });
         }
     }
 
     /// Forgets a recent case, or (`None`) all.
     pub(super) fn forget_recent(&mut self, word: Option<String>) {
-        self.state.recent.retain(|case| word.as_ref().is_some_and(|word| case.word != *word));
-        self.memory.recent.add(move || Some(RecentChange::Forget(word)));
+        self.state
+            .recent
+            .retain(|case| word.as_ref().is_some_and(|word| case.word != *word));
+        self.memory
+            .recent
+            .add(move || Some(RecentChange::Forget(word)));
         self.change_recent();
     }
 
     /// Submits the changes that wait.
     pub(super) fn change_recent(&mut self) {
-        let Some(folder) = self.state_folder() else { return };
+        let Some(folder) = self.state_folder() else {
+            return;
+        };
         let changes = self.memory.recent.clone();
         let task = Task::new("Recent cases", move |_| {
-            changes.make(&folder).map(|cases| JobAnswer::then(move |window| window.state.recent = cases))
+            changes
+                .make(&folder)
+                .map(|cases| JobAnswer::then(move |window| window.state.recent = cases))
         });
         self.worker.submit(Slot::Recent, task);
     }

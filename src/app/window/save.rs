@@ -27,7 +27,11 @@ impl App {
         self.note_folder(action, &whole);
         // With an added extension the path differs from the confirmed one.
         let replaces = replaces && whole == path;
-        let target = Target { action, path: std::path::absolute(&whole).unwrap_or(whole), replaces };
+        let target = Target {
+            action,
+            path: std::path::absolute(&whole).unwrap_or(whole),
+            replaces,
+        };
         match action {
             FileAction::SavePlan => self.save_plan(target),
             FileAction::SaveSession => self.save_session(target),
@@ -89,34 +93,57 @@ impl App {
     fn save_dvhs(&mut self, target: Target) {
         match gather::dvh_table(&self.state) {
             Ok(text) => self.submit_file(target, move |path| {
-                replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))
+                replace_file(path, |file| file.write_all(text.as_bytes()))
+                    .map_err(|e| not_written(path, &e))
             }),
-            Err(why) => self.state.notices.add(NoticeKind::Error, format!("No DVHs are saved: {why}.")),
+            Err(why) => self
+                .state
+                .notices
+                .add(NoticeKind::Error, format!("No DVHs are saved: {why}.")),
         }
     }
 
     /// Submits a job that writes a file. Each has its own slot, so no job replaces another.
     pub(super) fn submit_save(&mut self, task: Task<JobAnswer>) {
         self.saves += 1;
-        self.worker.submit(Slot::Save(self.worker.submitted()), task);
+        self.worker
+            .submit(Slot::Save(self.worker.submitted()), task);
     }
 
     /// The input files of the current case. A session may be written back to its own file.
     pub(super) fn inputs(&self, target: &Target) -> Inputs {
         let mut inputs = Inputs::default();
-        self.state.machine_fit.inputs().for_each(|(what, path)| inputs.add(what, path));
+        self.state
+            .machine_fit
+            .inputs()
+            .for_each(|(what, path)| inputs.add(what, path));
         // A dose on show would be of a machine that is no more.
-        let beams =
-            self.state.case().plans.iter().flat_map(|plan| plan.beams.iter().map(|b| plan.machine_of(b)));
+        let beams = self
+            .state
+            .case()
+            .plans
+            .iter()
+            .flat_map(|plan| plan.beams.iter().map(|b| plan.machine_of(b)));
         beams.for_each(|machine| inputs.add("the machine of a plan", machine.into()));
-        let Some(origin) = &self.state.origin else { return inputs };
+        let Some(origin) = &self.state.origin else {
+            return inputs;
+        };
         let session = origin.session.clone();
         if target.action == FileAction::SaveSession && session.as_ref() == Some(&target.path) {
             return inputs;
         }
-        paths_of(&origin.word).into_iter().for_each(|path| inputs.add("the case", path));
-        session.into_iter().for_each(|path| inputs.add("the session on show", path));
-        let images = self.state.register.images().iter().filter_map(|image| image.file.clone());
+        paths_of(&origin.word)
+            .into_iter()
+            .for_each(|path| inputs.add("the case", path));
+        session
+            .into_iter()
+            .for_each(|path| inputs.add("the session on show", path));
+        let images = self
+            .state
+            .register
+            .images()
+            .iter()
+            .filter_map(|image| image.file.clone());
         images.for_each(|(path, _)| inputs.add("an X-ray on show", path));
         inputs
     }
@@ -141,13 +168,19 @@ impl App {
     }
 
     fn save_plan(&mut self, target: Target) {
-        let Some(plan) = self.state.plan().cloned() else { return };
-        self.submit_file(target, move |path| plan_toml::write(path, &plan).map_err(|e| e.to_string()));
+        let Some(plan) = self.state.plan().cloned() else {
+            return;
+        };
+        self.submit_file(target, move |path| {
+            plan_toml::write(path, &plan).map_err(|e| e.to_string())
+        });
     }
 
     fn save_session(&mut self, target: Target) {
         let state = &self.state;
-        let Some(origin) = state.origin.clone() else { return };
+        let Some(origin) = state.origin.clone() else {
+            return;
+        };
         let case = state.case().clone();
         let before = state.plans_before_maps(&case);
         let (record, work, doses) = (Record::new(state), Work::new(state), state.doses_to_keep());
@@ -155,9 +188,14 @@ impl App {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
             let session = open::jobs::session_of(&case, before, &origin, view)?;
             // The file that is replaced comes first: it is of the case as it was saved last.
-            let earlier: Vec<PathBuf> = [path.to_owned()].into_iter().chain(origin.session).collect();
+            let earlier: Vec<PathBuf> = [path.to_owned()]
+                .into_iter()
+                .chain(origin.session)
+                .collect();
             let written = session::write_with_doses(path, session, &doses.digested(), &earlier);
-            let without = written.map_err(|e| e.to_string())?.map(|why| why.to_string());
+            let without = written
+                .map_err(|e| e.to_string())?
+                .map(|why| why.to_string());
             Ok(JobAnswer::Window(WindowAnswer::SessionSaved {
                 path: path.to_owned(),
                 work: Box::new(work),
@@ -169,20 +207,30 @@ impl App {
 
     fn save_goals(&mut self, target: Target) {
         let state = &self.state;
-        let name = target.path.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let name = target
+            .path
+            .file_stem()
+            .map(|name| name.to_string_lossy().into_owned());
         let template = GoalTemplate::of_goals(
             name.as_deref().unwrap_or("Goals"),
             &state.goals(),
             &state.case().structures,
         );
-        self.submit_file(target, move |path| template.write(path).map_err(|e| e.to_string()));
+        self.submit_file(target, move |path| {
+            template.write(path).map_err(|e| e.to_string())
+        });
     }
 
     fn save_structures(&mut self, target: Target) {
-        let name = target.path.file_stem().map(|name| name.to_string_lossy().into_owned());
+        let name = target
+            .path
+            .file_stem()
+            .map(|name| name.to_string_lossy().into_owned());
         let set = &self.state.case().structures;
         let template = StructureTemplate::of_case(name.as_deref().unwrap_or("Structures"), set);
-        self.submit_file(target, move |path| template.write(path).map_err(|e| e.to_string()));
+        self.submit_file(target, move |path| {
+            template.write(path).map_err(|e| e.to_string())
+        });
     }
 
     /// Saves the edited table, if it is valid, else the applied one.
@@ -192,31 +240,43 @@ impl App {
             Some(draft) => match draft.table() {
                 Ok(table) => table.to_toml(),
                 Err(why) => {
-                    self.state.notices.add(NoticeKind::Error, format!("The HU table is not saved: {why}."));
+                    self.state.notices.add(
+                        NoticeKind::Error,
+                        format!("The HU table is not saved: {why}."),
+                    );
                     return;
                 }
             },
         };
         self.submit_file(target, move |path| {
-            replace_file(path, |out| out.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))
+            replace_file(path, |out| out.write_all(text.as_bytes()))
+                .map_err(|e| not_written(path, &e))
         });
     }
 
     /// Writes the fitted machine; one of other files or settings than are chosen now is refused.
     fn save_machine(&mut self, target: Target) {
         let fit = &self.state.machine_fit;
-        let fitted =
-            fit.answer.as_ref().filter(|_| !fit.is_stale()).and_then(|a| a.outcome.fitted()).cloned();
+        let fitted = fit
+            .answer
+            .as_ref()
+            .filter(|_| !fit.is_stale())
+            .and_then(|a| a.outcome.fitted())
+            .cloned();
         let Some(fitted) = fitted else {
-            let text = "No machine is saved: the fit on show is of other files or settings; fit again.";
+            let text =
+                "No machine is saved: the fit on show is of other files or settings; fit again.";
             self.state.notices.add(NoticeKind::Error, text);
             return;
         };
         self.submit_write(target, move |path| {
             let text = fitted.text(path);
-            replace_file(path, |file| file.write_all(text.as_bytes())).map_err(|e| not_written(path, &e))?;
+            replace_file(path, |file| file.write_all(text.as_bytes()))
+                .map_err(|e| not_written(path, &e))?;
             let path = path.to_owned();
-            Ok(JobAnswer::then(move |window| window.state.take_saved_machine(path, &fitted)))
+            Ok(JobAnswer::then(move |window| {
+                window.state.take_saved_machine(path, &fitted)
+            }))
         });
     }
 
@@ -224,21 +284,25 @@ impl App {
     fn save_machine_report(&mut self, target: Target) {
         let fit = &self.state.machine_fit;
         let Some(answer) = fit.answer.clone().filter(|_| !fit.is_stale()) else {
-            let text = "No report is written: the comparison on show is of other files or settings.";
+            let text =
+                "No report is written: the comparison on show is of other files or settings.";
             self.state.notices.add(NoticeKind::Error, text);
             return;
         };
         self.submit_file(target, move |path| {
             let machine = MachineFit::machine_words(&answer);
-            report::machine::write(path, &machine, answer.outcome.report()).map_err(|e| not_written(path, &e))
+            report::machine::write(path, &machine, answer.outcome.report())
+                .map_err(|e| not_written(path, &e))
         });
     }
 
     /// Writes the manual or accepted pose; a proposal of the search must be accepted first.
     fn save_registration(&mut self, target: Target) {
         let state = &mut self.state;
-        let (Some(ct), Some(image)) = (state.case().ct.clone(), state.register.images.first().cloned())
-        else {
+        let (Some(ct), Some(image)) = (
+            state.case().ct.clone(),
+            state.register.images.first().cloned(),
+        ) else {
             let text = "A registration is of a CT and an X-ray: open both first.";
             state.notices.add(NoticeKind::Warning, text);
             return;
@@ -252,8 +316,10 @@ impl App {
         let (pose, centre_mm) = (*state.register.poses.now(), state.register.centre_mm(&case));
         let standing = state.register.standing();
         self.submit_file(target, move |path| {
-            let object = spatial_registration((&pose, &standing), centre_mm, &image.radiograph, &ct, &case);
-            write_registration(path, &object, &ct, &Belonging::new(&case)).map_err(|e| e.to_string())
+            let object =
+                spatial_registration((&pose, &standing), centre_mm, &image.radiograph, &ct, &case);
+            write_registration(path, &object, &ct, &Belonging::new(&case))
+                .map_err(|e| e.to_string())
         });
     }
 
@@ -270,14 +336,18 @@ impl App {
         if self.state.report_waits.is_none() || !is_ready(self) {
             return;
         }
-        let Some(target) = self.state.report_waits.take() else { return };
+        let Some(target) = self.state.report_waits.take() else {
+            return;
+        };
         let report = match gather::plan(&self.state) {
             Ok(report) => {
                 let look = room::look(&self.state, &self.gpu, report::plan::ROOM_PX);
                 gather::with_room(report, look, &self.state)
             }
             Err(why) => {
-                self.state.notices.add(NoticeKind::Error, format!("No report is written: {why}."));
+                self.state
+                    .notices
+                    .add(NoticeKind::Error, format!("No report is written: {why}."));
                 return;
             }
         };
@@ -289,7 +359,9 @@ impl App {
         let report = match gather::comparison(&self.state) {
             Ok(report) => report,
             Err(why) => {
-                self.state.notices.add(NoticeKind::Error, format!("No report is written: {why}."));
+                self.state
+                    .notices
+                    .add(NoticeKind::Error, format!("No report is written: {why}."));
                 return;
             }
         };
@@ -298,5 +370,8 @@ impl App {
 }
 
 fn not_written(path: &Path, error: &io::Error) -> String {
-    format!("cannot write {}: {error}; choose a folder you may write to", path.display())
+    format!(
+        "cannot write {}: {error}; choose a folder you may write to",
+        path.display()
+    )
 }

@@ -25,7 +25,8 @@ impl App {
         state.tour = Some(Tour { stop });
         state.workspace = stop.workspace();
         // The dial is that of a selected beam.
-        if let (Stop::Gantry, Some(beam)) = (stop, state.plan().and_then(|plan| plan.beams.first())) {
+        if let (Stop::Gantry, Some(beam)) = (stop, state.plan().and_then(|plan| plan.beams.first()))
+        {
             state.selection = Selection::Beam(beam.number);
         }
     }

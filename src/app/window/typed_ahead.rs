@@ -18,8 +18,14 @@ pub(super) struct TypedAhead {
 
 impl TypedAhead {
     /// The events of a frame, without those that have to wait.
-    fn let_through(&mut self, frame: u64, is_field_focused: bool, arrived: Vec<Event>) -> Vec<Event> {
-        let is_at_rest = |since: u64| frame > since && (is_field_focused || frame > since + PATIENCE);
+    fn let_through(
+        &mut self,
+        frame: u64,
+        is_field_focused: bool,
+        arrived: Vec<Event>,
+    ) -> Vec<Event> {
+        let is_at_rest =
+            |since: u64| frame > since && (is_field_focused || frame > since + PATIENCE);
         if self.focus_moves_since.is_some_and(is_at_rest) {
             self.focus_moves_since = None;
         }
@@ -47,7 +53,8 @@ impl Plugin for TypedAhead {
 
     fn input_hook(&mut self, ctx: &Context, input: &mut RawInput) {
         let arrived = std::mem::take(&mut input.events);
-        input.events = self.let_through(ctx.cumulative_frame_nr(), ctx.text_edit_focused(), arrived);
+        input.events =
+            self.let_through(ctx.cumulative_frame_nr(), ctx.text_edit_focused(), arrived);
         if !self.waiting.is_empty() {
             ctx.request_repaint();
         }
@@ -69,7 +76,9 @@ fn is_typed(event: &Event) -> bool {
 /// Whether a field may have the focus after an event that had it not before.
 fn may_move_focus(event: &Event) -> bool {
     match event {
-        Event::PointerButton { button, pressed, .. } => *button == PointerButton::Primary && !pressed,
+        Event::PointerButton {
+            button, pressed, ..
+        } => *button == PointerButton::Primary && !pressed,
         Event::Key { key, pressed, .. } => *pressed && matches!(key, Key::Tab | Key::Enter),
         _ => false,
     }
@@ -82,7 +91,12 @@ mod tests {
 
     fn released() -> Event {
         let (button, modifiers) = (PointerButton::Primary, Modifiers::NONE);
-        Event::PointerButton { pos: Pos2::ZERO, button, pressed: false, modifiers }
+        Event::PointerButton {
+            pos: Pos2::ZERO,
+            button,
+            pressed: false,
+            modifiers,
+        }
     }
 
     fn text(word: &str) -> Event {
@@ -90,15 +104,24 @@ mod tests {
     }
 
     fn key(key: Key) -> Event {
-        Event::Key { key, physical_key: None, pressed: true, repeat: false, modifiers: Modifiers::NONE }
+        Event::Key {
+            key,
+            physical_key: None,
+            pressed: true,
+            repeat: false,
+            modifiers: Modifiers::NONE,
+        }
     }
 
     #[test]
     fn letters_behind_a_click_wait_for_the_field_and_keep_their_order() {
         let mut ahead = TypedAhead::default();
         let (a, b) = (text("a"), text("b"));
-        let first =
-            ahead.let_through(7, false, vec![text("x"), released(), a.clone(), released(), b.clone()]);
+        let first = ahead.let_through(
+            7,
+            false,
+            vec![text("x"), released(), a.clone(), released(), b.clone()],
+        );
         assert_eq!(first, [text("x"), released()]);
         // A second pass of the frame brings none of them.
         assert!(ahead.let_through(7, true, Vec::new()).is_empty());
@@ -121,7 +144,10 @@ mod tests {
     fn the_number_behind_the_tabulator_is_that_of_the_next_field() {
         let mut ahead = TypedAhead::default();
         let typed = vec![text("35"), key(Key::Tab), text("20")];
-        assert_eq!(ahead.let_through(1, true, typed), [text("35"), key(Key::Tab)]);
+        assert_eq!(
+            ahead.let_through(1, true, typed),
+            [text("35"), key(Key::Tab)]
+        );
         assert_eq!(ahead.let_through(2, true, Vec::new()), [text("20")]);
     }
 }

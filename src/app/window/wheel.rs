@@ -15,7 +15,12 @@ pub fn events_per_notch() -> f32 {
 /// Gives each event its share of a notch.
 pub fn share_notches(input: &mut RawInput, events_per_notch: f32) {
     for event in &mut input.events {
-        if let Event::MouseWheel { unit: MouseWheelUnit::Line, delta, .. } = event {
+        if let Event::MouseWheel {
+            unit: MouseWheelUnit::Line,
+            delta,
+            ..
+        } = event
+        {
             *delta /= events_per_notch;
         }
     }
@@ -35,7 +40,10 @@ mod x11 {
     fn has_scroll_axes() -> Result<bool, Box<dyn Error>> {
         let (connection, _) = x11rb::connect(None)?;
         connection.xinput_xi_query_version(2, 2)?.reply()?;
-        let devices = connection.xinput_xi_query_device(Device::ALL)?.reply()?.infos;
+        let devices = connection
+            .xinput_xi_query_device(Device::ALL)?
+            .reply()?
+            .infos;
         let classes = devices.iter().flat_map(|device| &device.classes);
         Ok({ classes }.any(|class| matches!(class.data, DeviceClassData::Scroll(_))))
     }
@@ -55,10 +63,19 @@ mod tests {
             source: egui::MouseWheelSource::Unknown,
             modifiers: Modifiers::NONE,
         };
-        let mut input = RawInput { events: Vec::new(), ..RawInput::default() };
+        let mut input = RawInput {
+            events: Vec::new(),
+            ..RawInput::default()
+        };
         input.events.push(turned(MouseWheelUnit::Line, -1.0));
         input.events.push(turned(MouseWheelUnit::Point, 24.0));
         share_notches(&mut input, 2.0);
-        assert_eq!(input.events, [turned(MouseWheelUnit::Line, -0.5), turned(MouseWheelUnit::Point, 24.0)]);
+        assert_eq!(
+            input.events,
+            [
+                turned(MouseWheelUnit::Line, -0.5),
+                turned(MouseWheelUnit::Point, 24.0)
+            ]
+        );
     }
 }

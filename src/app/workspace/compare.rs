@@ -24,17 +24,27 @@ const PLANES: [ViewKind; 3] = [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Co
 const FLICKER: Key = Key::Space;
 
 /// Shows the choice of layout and the views.
-pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
+pub fn show(
+    ui: &mut Ui,
+    state: &State,
+    gpu: &Gpu,
+    views: &mut [ViewState; 4],
+    commands: &mut Commands,
+) {
     if !state.is_loaded() {
         start::panel::show(ui, state, commands);
         return;
     }
-    egui::Panel::top("layouts").frame(theme::bar_frame(ui)).show(ui, |ui| bar(ui, state, commands));
+    egui::Panel::top("layouts")
+        .frame(theme::bar_frame(ui))
+        .show(ui, |ui| bar(ui, state, commands));
     let all = ui.available_rect_before_wrap();
     theme::dark_style(ui);
     ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
     let scene = scene(state, gpu);
-    let Some(view) = views.iter_mut().find(|v| v.kind == state.compare.plane) else { return };
+    let Some(view) = views.iter_mut().find(|v| v.kind == state.compare.plane) else {
+        return;
+    };
     let shows_b = !ui.ctx().text_edit_focused() && ui.input(|i| i.key_down(FLICKER));
     let mut events = Vec::new();
     let mut hovered = false;
@@ -90,7 +100,10 @@ fn bar(ui: &mut Ui, state: &State, commands: &mut Commands) {
         }
         ui.separator();
         for plane in PLANES {
-            if ui.add(Button::selectable(next.plane == plane, plane.name())).clicked() {
+            if ui
+                .add(Button::selectable(next.plane == plane, plane.name()))
+                .clicked()
+            {
                 next.plane = plane;
             }
         }
@@ -133,7 +146,10 @@ fn panes(layout: Layout, shows_b: bool, all: Rect) -> Vec<(Pane, Rect)> {
                 .enumerate()
                 .map(|(n, pane)| {
                     let [column, row] = [(n % 2) as f32, (n / 2) as f32];
-                    let min = pos2(all.left() + column * (size.x + GAP), all.top() + row * (size.y + GAP));
+                    let min = pos2(
+                        all.left() + column * (size.x + GAP),
+                        all.top() + row * (size.y + GAP),
+                    );
                     (pane, Rect::from_min_size(min, size))
                 })
                 .collect();
@@ -185,25 +201,44 @@ fn scene(state: &State, gpu: &Gpu) -> CompareScene {
 fn gamma(state: &State) -> (Option<Arc<Volume<f32>>>, bool, Option<String>) {
     let results = &state.results;
     if state.gamma_lacks_hundred() {
-        return (None, false, Some("no gamma: 100 % is not defined".to_owned()));
+        return (
+            None,
+            false,
+            Some("no gamma: 100 % is not defined".to_owned()),
+        );
     }
     if let Some(why) = results.gamma_failure() {
         return (None, false, Some(format!("no gamma: {why}")));
     }
     if let Some(plane) = results.gamma_estimate().and_then(|e| e.plane.clone()) {
-        return (Some(plane), false, Some("this plane first; all of it is being computed".to_owned()));
+        return (
+            Some(plane),
+            false,
+            Some("this plane first; all of it is being computed".to_owned()),
+        );
     }
-    let signed =
-        results.gamma_figures().filter(|(_, f)| *f == Standing::Current).and_then(|(f, _)| f.signed.clone());
+    let signed = results
+        .gamma_figures()
+        .filter(|(_, f)| *f == Standing::Current)
+        .and_then(|(f, _)| f.signed.clone());
     if let Some(signed) = signed {
         return (Some(signed), true, None);
     }
     match results.gamma() {
         Some((result, inputs, standing)) => {
-            let stale = (standing == Standing::Stale)
-                .then(|| inputs.criteria.first().map(|c| format!("STALE: still {c}")).unwrap_or_default());
+            let stale = (standing == Standing::Stale).then(|| {
+                inputs
+                    .criteria
+                    .first()
+                    .map(|c| format!("STALE: still {c}"))
+                    .unwrap_or_default()
+            });
             (result.maps.first().map(|m| m.gamma.clone()), false, stale)
         }
-        None => (None, false, Some("being computed".to_owned()).filter(|_| results.pair().is_some())),
+        None => (
+            None,
+            false,
+            Some("being computed".to_owned()).filter(|_| results.pair().is_some()),
+        ),
     }
 }

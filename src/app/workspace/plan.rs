@@ -16,7 +16,13 @@ use egui::{Rect, Ui, UiBuilder, pos2, vec2};
 /// Points between two views.
 const GAP: f32 = 2.0;
 
-pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], commands: &mut Commands) {
+pub fn show(
+    ui: &mut Ui,
+    state: &State,
+    gpu: &Gpu,
+    views: &mut [ViewState; 4],
+    commands: &mut Commands,
+) {
     let all = ui.available_rect_before_wrap();
     if !state.is_loaded() {
         start::panel::show(ui, state, commands);
@@ -49,11 +55,17 @@ pub fn show(ui: &mut Ui, state: &State, gpu: &Gpu, views: &mut [ViewState; 4], c
             _ => None,
         });
         if let (Some(beam), Some(mm), true) = (picks, under, response.clicked()) {
-            commands.push(Command::Plans(PlanAction::Isocentre { beam, mm, gesture: None }));
+            commands.push(Command::Plans(PlanAction::Isocentre {
+                beam,
+                mm,
+                gesture: None,
+            }));
         }
         let kind = view.kind;
         if let Some(held) = drag::held(ui, &response) {
-            commands.follow(&response, move |pointer| Some(command(kind, held.event(pointer.at)?)));
+            commands.follow(&response, move |pointer| {
+                Some(command(kind, held.event(pointer.at)?))
+            });
         }
         events.retain(|event| !(commands.has_followed(&response) && drag::is_of_held(event)));
         commands.extend(events.into_iter().map(|event| command(kind, event)));
@@ -69,22 +81,43 @@ fn command(view: ViewKind, event: ViewEvent) -> Command {
         ViewEvent::CrosshairMoved(mm) => Command::CentreOn(mm),
         ViewEvent::WindowLevel(width, level) => Command::Window(WindowLevel::new(width, level)),
         ViewEvent::Hover(mm) => Command::Hover(Some(mm)),
-        ViewEvent::GantryDragged { beam, gantry_deg } => {
-            Command::Gantry { beam, gantry_deg, gesture: Some(0x6761_6e74) }
-        }
-        ViewEvent::ShapeDragged { structure, shape } => {
-            Command::Reshape { structure, shape, gesture: Some(0x7368_6170) }
-        }
+        ViewEvent::GantryDragged { beam, gantry_deg } => Command::Gantry {
+            beam,
+            gantry_deg,
+            gesture: Some(0x6761_6e74),
+        },
+        ViewEvent::ShapeDragged { structure, shape } => Command::Reshape {
+            structure,
+            shape,
+            gesture: Some(0x7368_6170),
+        },
         ViewEvent::Draw(action) => Command::Draw(action),
-        ViewEvent::PartDragged { beam, part, to_mm } => {
-            Command::Aperture(ApertureAction::Move { beam, part, to_mm, gesture: Some(0x7061_7274) })
-        }
-        ViewEvent::LeavesBrushed { beam, bank, from_mm, to_mm } => {
-            Command::Aperture(ApertureAction::Brush { beam, bank, from_mm, to_mm })
-        }
-        ViewEvent::FluenceLimited { beam, from_mm, to_mm } => {
-            Command::Aperture(ApertureAction::Limit { beam, from_mm, to_mm })
-        }
+        ViewEvent::PartDragged { beam, part, to_mm } => Command::Aperture(ApertureAction::Move {
+            beam,
+            part,
+            to_mm,
+            gesture: Some(0x7061_7274),
+        }),
+        ViewEvent::LeavesBrushed {
+            beam,
+            bank,
+            from_mm,
+            to_mm,
+        } => Command::Aperture(ApertureAction::Brush {
+            beam,
+            bank,
+            from_mm,
+            to_mm,
+        }),
+        ViewEvent::FluenceLimited {
+            beam,
+            from_mm,
+            to_mm,
+        } => Command::Aperture(ApertureAction::Limit {
+            beam,
+            from_mm,
+            to_mm,
+        }),
         ViewEvent::Measured(number, item) => Command::Measure(MeasureAction::Set(number, item)),
         ViewEvent::MeasureReleased => Command::Measure(MeasureAction::Release),
         ViewEvent::ToggleMaximise => Command::ToggleMaximise(view),
@@ -96,7 +129,10 @@ fn quarter(all: Rect, index: usize) -> Rect {
     let size = vec2(0.5 * (all.width() - GAP), 0.5 * (all.height() - GAP));
     let column = (index % 2) as f32;
     let row = (index / 2) as f32;
-    let min = pos2(all.left() + column * (size.x + GAP), all.top() + row * (size.y + GAP));
+    let min = pos2(
+        all.left() + column * (size.x + GAP),
+        all.top() + row * (size.y + GAP),
+    );
     Rect::from_min_size(min, size)
 }
 
@@ -135,7 +171,11 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
                 )
                 .map(|layer| layer.at_point(beam, state.shown_point(beam)))
                 .map(|layer| {
-                    layer.with_fluence(beam, state.beam_on_view(beam), state.status_of_beam_on_view(beam))
+                    layer.with_fluence(
+                        beam,
+                        state.beam_on_view(beam),
+                        state.status_of_beam_on_view(beam),
+                    )
                 })
             })
             .collect(),
@@ -171,7 +211,11 @@ pub(super) fn scene(state: &State, gpu: &Gpu) -> Scene {
 /// The tool in the hand, and the structure that it draws.
 fn drawing(state: &State) -> Option<DrawingLayer> {
     let plans = state.workspace == Workspace::Plan;
-    let (tool, (_, structure)) = state.drawing.tool.filter(|_| plans).zip(state.drawn_structure())?;
+    let (tool, (_, structure)) = state
+        .drawing
+        .tool
+        .filter(|_| plans)
+        .zip(state.drawn_structure())?;
     Some(DrawingLayer {
         tool,
         erase: state.drawing.erase,

@@ -40,8 +40,12 @@ pub fn show(
     }
     theme::dark_style(ui);
     ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
-    let sizes: Vec<[f64; 2]> =
-        state.register.images().iter().map(|i| register::view::size_mm(&i.radiograph.projection)).collect();
+    let sizes: Vec<[f64; 2]> = state
+        .register
+        .images()
+        .iter()
+        .map(|i| register::view::size_mm(&i.radiograph.projection))
+        .collect();
     let wide = side_by_side(all, &sizes);
     let mut events = Vec::new();
     for (index, view) in views.iter_mut().enumerate().take(count) {
@@ -75,7 +79,11 @@ fn part(all: Rect, wide: bool, index: usize, count: usize) -> Rect {
     } else {
         vec2(all.width(), (all.height() - GAP * (n - 1.0)) / n)
     };
-    let step = if wide { vec2(size.x + GAP, 0.0) } else { vec2(0.0, size.y + GAP) };
+    let step = if wide {
+        vec2(size.x + GAP, 0.0)
+    } else {
+        vec2(0.0, size.y + GAP)
+    };
     Rect::from_min_size(all.min + step * index as f32, size)
 }
 
@@ -83,12 +91,22 @@ fn answer(register: &Register, image: usize, event: RadiographEvent, commands: &
     let pose = *register.poses.now();
     let gesture = Some(GESTURE);
     let action = match event {
-        RadiographEvent::Shift(by) => RegisterAction::Move { pose: shifted(&pose, by), gesture },
-        RadiographEvent::Turn { axis, deg } => {
-            RegisterAction::Move { pose: turned(&pose, axis, deg), gesture }
-        }
-        RadiographEvent::Swipe(swipe) => RegisterAction::Display(Display { swipe, ..register.display }),
-        RadiographEvent::Region(Some(region)) => RegisterAction::Region { image, region: Some(region) },
+        RadiographEvent::Shift(by) => RegisterAction::Move {
+            pose: shifted(&pose, by),
+            gesture,
+        },
+        RadiographEvent::Turn { axis, deg } => RegisterAction::Move {
+            pose: turned(&pose, axis, deg),
+            gesture,
+        },
+        RadiographEvent::Swipe(swipe) => RegisterAction::Display(Display {
+            swipe,
+            ..register.display
+        }),
+        RadiographEvent::Region(Some(region)) => RegisterAction::Region {
+            image,
+            region: Some(region),
+        },
         RadiographEvent::Region(None) => {
             let text = "The region marked holds next to no pixels of the image: mark a larger one.";
             commands.push(Command::Notice(NoticeKind::Warning, text.to_owned()));
@@ -116,11 +134,21 @@ fn scene<'a>(ui: &Ui, state: &'a State, gpu: &'a Gpu, index: usize) -> Radiograp
     let register = &state.register;
     let case = state.case();
     let image = &register.images()[index];
-    let shown = case.structures.structures.iter().filter(|s| !state.hidden.contains(&s.number));
+    let shown = case
+        .structures
+        .structures
+        .iter()
+        .filter(|s| !state.hidden.contains(&s.number));
     let outlines = shown
         // The body's silhouette is the rim of the DRR.
         .filter(|s| s.kind != StructureKind::External)
-        .filter_map(|s| Some((state.results.mask(s.number)?.clone(), view::on_image(s.colour), 1.6)))
+        .filter_map(|s| {
+            Some((
+                state.results.mask(s.number)?.clone(),
+                view::on_image(s.colour),
+                1.6,
+            ))
+        })
         .collect();
     let typing = ui.ctx().text_edit_focused();
     RadiographScene {
@@ -143,18 +171,38 @@ fn scene<'a>(ui: &Ui, state: &'a State, gpu: &'a Gpu, index: usize) -> Radiograp
 
 /// The jaws of the plan's beams whose source is that of an image: their corners in the isocentre plane.
 fn fields(state: &State, image: &Projection) -> Vec<[DVec3; 4]> {
-    let Some(plan) = state.plan() else { return Vec::new() };
+    let Some(plan) = state.plan() else {
+        return Vec::new();
+    };
     let layer = |(n, beam): (usize, &Beam)| {
-        view::BeamLayer::new(n, beam, plan.position, state.results.sad_mm(plan.machine_of(beam)), false)
+        view::BeamLayer::new(
+            n,
+            beam,
+            plan.position,
+            state.results.sad_mm(plan.machine_of(beam)),
+            false,
+        )
     };
     let corners = |layer: view::BeamLayer| {
         let frame = layer.frame();
         let [x, y] = [layer.jaws.x, layer.jaws.y];
         let at = |x: f64, y: f64| frame.patient_from_device(DVec3::new(x, y, 0.0));
         let same = (frame.source_mm - image.source_mm()).length() < SAME_SOURCE_MM;
-        same.then(|| [at(x[0], y[0]), at(x[1], y[0]), at(x[1], y[1]), at(x[0], y[1])])
+        same.then(|| {
+            [
+                at(x[0], y[0]),
+                at(x[1], y[0]),
+                at(x[1], y[1]),
+                at(x[0], y[1]),
+            ]
+        })
     };
-    plan.beams.iter().enumerate().filter_map(layer).filter_map(corners).collect()
+    plan.beams
+        .iter()
+        .enumerate()
+        .filter_map(layer)
+        .filter_map(corners)
+        .collect()
 }
 
 /// The start page: X-rays to open.

@@ -44,7 +44,10 @@ pub(super) fn show(
 
 /// The room as a report shows it, from the foot end of the couch; `None` without a structure that has a surface.
 pub fn look(state: &State, gpu: &Gpu, size_px: [u32; 2]) -> Option<RoomLook> {
-    let scene = Scene { show_beams: true, ..super::plan::scene(state, gpu) };
+    let scene = Scene {
+        show_beams: true,
+        ..super::plan::scene(state, gpu)
+    };
     let room = scene_of(state, &scene);
     // Nearer than on the display, where the head turns round the couch.
     let camera = room.camera(Preset::Room).zoomed(1.6);
@@ -55,7 +58,9 @@ fn scene_of<'a>(state: &'a State, scene: &'a Scene) -> RoomScene<'a> {
     let results = &state.results;
     let set = &state.case().structures.structures;
     let position = state.plan().map(|p| p.position);
-    let position = position.or(state.case().ct.as_ref().map(|ct| ct.position)).unwrap_or_default();
+    let position = position
+        .or(state.case().ct.as_ref().map(|ct| ct.position))
+        .unwrap_or_default();
     let body = set.iter().find(|s| s.kind == StructureKind::External);
     let body = body.and_then(|s| results.surface(s.number));
     let shown = set.iter().zip(&scene.looks).filter(|(s, look)| {
@@ -64,14 +69,28 @@ fn scene_of<'a>(state: &'a State, scene: &'a Scene) -> RoomScene<'a> {
     });
     let structures = shown.filter_map(|(s, look)| {
         let surface = Arc::clone(results.surface(s.number)?);
-        Some(RoomStructure { surface, colour: s.colour, kind: s.kind, selected: look.selected })
+        Some(RoomStructure {
+            surface,
+            colour: s.colour,
+            kind: s.kind,
+            selected: look.selected,
+        })
     });
-    let has_couch = set.iter().any(|s| s.kind == StructureKind::Support && !s.contours.is_empty());
+    let has_couch = set
+        .iter()
+        .any(|s| s.kind == StructureKind::Support && !s.contours.is_empty());
     let beams = state.plan().map(|p| p.beams.as_slice()).unwrap_or_default();
-    let near = results.near_heads().unwrap_or_default().into_iter().filter_map(|near| {
-        let (index, beam) = beams.iter().enumerate().find(|(_, b)| b.number == near.beam)?;
-        Some((index, beam.name.clone(), near))
-    });
+    let near = results
+        .near_heads()
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|near| {
+            let (index, beam) = beams
+                .iter()
+                .enumerate()
+                .find(|(_, b)| b.number == near.beam)?;
+            Some((index, beam.name.clone(), near))
+        });
     RoomScene {
         scene,
         settings: &state.room,
@@ -80,7 +99,9 @@ fn scene_of<'a>(state: &'a State, scene: &'a Scene) -> RoomScene<'a> {
         isodoses: state.isodose_surfaces(),
         isodose_status: results.isodose_status(),
         body_mm: body.and_then(|surface| surface.bounds_mm()),
-        couch_top: body.filter(|_| !has_couch).and_then(|surface| CouchTop::below(surface, position)),
+        couch_top: body
+            .filter(|_| !has_couch)
+            .and_then(|surface| CouchTop::below(surface, position)),
         near: near.collect(),
     }
 }

@@ -51,18 +51,30 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     });
     keep_trail();
     let words = std::iter::once("beamsight".into()).chain(args.words.iter().cloned());
-    let parsed = signed(Cli::command()).try_get_matches_from(words).and_then(|m| Cli::from_arg_matches(&m));
+    let parsed = signed(Cli::command())
+        .try_get_matches_from(words)
+        .and_then(|m| Cli::from_arg_matches(&m));
     let outcome = match parsed {
         Ok(mut cli) => {
             cli.common.device = device;
             outcome(carry_out(cli), &args.folder)?
         }
-        Err(error) => Outcome { exit: 2, note: error.to_string(), ..Outcome::default() },
+        Err(error) => Outcome {
+            exit: 2,
+            note: error.to_string(),
+            ..Outcome::default()
+        },
     };
     let mut inputs = trail();
     inputs.retain(|path, _| !path.starts_with(&args.folder));
-    write(&args.outcome, &serde_json::to_string(&Outcome { inputs, ..outcome })?)?;
-    Ok(VerbOutput { json: serde_json::Value::Null, text: String::new() })
+    write(
+        &args.outcome,
+        &serde_json::to_string(&Outcome { inputs, ..outcome })?,
+    )?;
+    Ok(VerbOutput {
+        json: serde_json::Value::Null,
+        text: String::new(),
+    })
 }
 
 fn outcome(ended: Result<Option<VerbOutput>, Failure>, folder: &Path) -> anyhow::Result<Outcome> {
@@ -71,10 +83,21 @@ fn outcome(ended: Result<Option<VerbOutput>, Failure>, folder: &Path) -> anyhow:
         Err(Failure::Checks(answer)) => (1, Some(answer)),
         Err(Failure::NotJudged(answer)) => (3, Some(answer)),
         Err(Failure::NoMatch(answer)) => (4, Some(answer)),
-        Err(Failure::Words(note)) => return Ok(Outcome { exit: 2, note, ..Outcome::default() }),
+        Err(Failure::Words(note)) => {
+            return Ok(Outcome {
+                exit: 2,
+                note,
+                ..Outcome::default()
+            });
+        }
         Err(Failure::Work(error)) => {
             let card_fault = error.chain().any(|cause| cause.is::<CudaError>());
-            return Ok(Outcome { exit: 1, note: chain(&error), card_fault, ..Outcome::default() });
+            return Ok(Outcome {
+                exit: 1,
+                note: chain(&error),
+                card_fault,
+                ..Outcome::default()
+            });
         }
     };
     if let Some(VerbOutput { json, text }) = answer {
@@ -82,8 +105,9 @@ fn outcome(ended: Result<Option<VerbOutput>, Failure>, folder: &Path) -> anyhow:
         let here = format!("{}{}", folder.display(), std::path::MAIN_SEPARATOR);
         tell(text.trim_end().replace(&here, "").as_str());
         write(&folder.join("answer.json"), &format!("{json:#}"))?;
-        for entry in
-            std::fs::read_dir(folder)?.flatten().filter(|e| e.path().extension() == Some("json".as_ref()))
+        for entry in std::fs::read_dir(folder)?
+            .flatten()
+            .filter(|e| e.path().extension() == Some("json".as_ref()))
         {
             let text = read_text(&entry.path(), JOBS_BYTES)?;
             if text.contains(&here) {
@@ -97,7 +121,12 @@ fn outcome(ended: Result<Option<VerbOutput>, Failure>, folder: &Path) -> anyhow:
         4 => "no match: see answer.json",
         _ => "not judged: see answer.json",
     };
-    Ok(Outcome { exit, answered: true, note: note.to_owned(), ..Outcome::default() })
+    Ok(Outcome {
+        exit,
+        answered: true,
+        note: note.to_owned(),
+        ..Outcome::default()
+    })
 }
 
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {

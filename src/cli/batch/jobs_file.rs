@@ -51,7 +51,14 @@ struct Table {
 /// Options that name files to write, which lie in the job's folder.
 pub const OUTPUTS: [&str; 3] = ["--out", "--sigma", "--report"];
 /// Options that are the batch's own.
-const OF_THE_BATCH: [&str; 6] = ["--device", "--json", "--overwrite", "--part", "--tally", "--merge"];
+const OF_THE_BATCH: [&str; 6] = [
+    "--device",
+    "--json",
+    "--overwrite",
+    "--part",
+    "--tally",
+    "--merge",
+];
 const MOST_PARTS: u64 = 1000;
 const LONGEST_NAME: usize = 100;
 /// Faults that are told at a time.
@@ -70,7 +77,9 @@ pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>, Failure> {
         _ => return Err(wrong(&"a file of jobs is .toml or .jsonl")),
     };
     if entries.is_empty() {
-        return Err(wrong(&"it has no job; a job is [[job]] with name and run (beamsight help batch)"));
+        return Err(wrong(
+            &"it has no job; a job is [[job]] with name and run (beamsight help batch)",
+        ));
     }
     let mut command = signed(Cli::command());
     let mut names: HashMap<String, usize> = HashMap::new();
@@ -78,9 +87,10 @@ pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>, Failure> {
     for (line, entry) in entries {
         let known = names.insert(entry.name.to_lowercase(), line);
         let checked = match known {
-            Some(first) => {
-                Err(format!("the name '{}' is that of line {first}: both would write one folder", entry.name))
-            }
+            Some(first) => Err(format!(
+                "the name '{}' is that of line {first}: both would write one folder",
+                entry.name
+            )),
             None => checked(entry, out, &mut command),
         };
         match checked {
@@ -95,7 +105,10 @@ pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>, Failure> {
     faults.sort_by_key(|(line, _)| *line);
     let more = faults.len().saturating_sub(TOLD);
     faults.truncate(TOLD);
-    let mut told: Vec<String> = faults.into_iter().map(|(line, why)| format!("line {line}: {why}")).collect();
+    let mut told: Vec<String> = faults
+        .into_iter()
+        .map(|(line, why)| format!("line {line}: {why}"))
+        .collect();
     if more > 0 {
         told.push(format!("and {more} more"));
     }
@@ -116,7 +129,10 @@ fn of_toml(text: &str) -> Result<Vec<(usize, Entry)>, toml::de::Error> {
     let (mut line, mut counted) = (1, 0);
     let numbered = table.job.into_iter().map(|entry| {
         let at = entry.span().start.clamp(counted, text.len());
-        line += text.as_bytes()[counted..at].iter().filter(|byte| **byte == b'\n').count();
+        line += text.as_bytes()[counted..at]
+            .iter()
+            .filter(|byte| **byte == b'\n')
+            .count();
         counted = at;
         (line, entry.into_inner())
     });
@@ -124,7 +140,10 @@ fn of_toml(text: &str) -> Result<Vec<(usize, Entry)>, toml::de::Error> {
 }
 
 fn of_lines(text: &str) -> Result<Vec<(usize, Entry)>, String> {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty());
     let entry = |(n, line): (usize, &str)| {
         let entry = serde_json::from_str(line).map_err(|e| format!("line {}: {e}", n + 1))?;
         Ok((n + 1, entry))
@@ -133,26 +152,47 @@ fn of_lines(text: &str) -> Result<Vec<(usize, Entry)>, String> {
 }
 
 fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outputs), String> {
-    let Entry { name, run: words, parts } = entry;
+    let Entry {
+        name,
+        run: words,
+        parts,
+    } = entry;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(plain) || name.starts_with('-') {
+    if name.is_empty()
+        || name.len() > LONGEST_NAME
+        || !name.chars().all(plain)
+        || name.starts_with('-')
+    {
         return Err(format!(
             "the name '{name}' is no folder's: letters, digits, - and _, {LONGEST_NAME} at most"
         ));
     }
     let folder = out.join(&name);
     super::record::check_own(&folder, &folder)?;
-    let own =
-        |word: &&String| OF_THE_BATCH.iter().find(|option| word.split('=').next() == Some(option)).copied();
+    let own = |word: &&String| {
+        OF_THE_BATCH
+            .iter()
+            .find(|option| word.split('=').next() == Some(option))
+            .copied()
+    };
     if let Some(option) = words.iter().find_map(|word| own(&word)) {
-        return Err(format!("{option} is the batch's, not a job's; leave it out"));
+        return Err(format!(
+            "{option} is the batch's, not a job's; leave it out"
+        ));
     }
-    let matches = command
-        .try_get_matches_from_mut(std::iter::once("beamsight").chain(words.iter().map(String::as_str)));
-    let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches)).map_err(|error| {
-        let said = error.to_string();
-        said.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
-    })?;
+    let matches = command.try_get_matches_from_mut(
+        std::iter::once("beamsight").chain(words.iter().map(String::as_str)),
+    );
+    let parsed = matches
+        .and_then(|matches| Cli::from_arg_matches(&matches))
+        .map_err(|error| {
+            let said = error.to_string();
+            said.lines()
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches("error: ")
+                .to_owned()
+        })?;
     let (outputs, can_split) = match &parsed.verb {
         Some(Verb::Dose(args)) => (dose::outputs(args), args.has_histories()),
         Some(Verb::Gamma(args)) => (gamma::outputs(args), false),
@@ -160,15 +200,24 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outp
         Some(Verb::Register(args)) => (register::outputs(args), false),
         _ => {
             let verb = words.first().map_or("", String::as_str);
-            return Err(format!("'{verb}' is no verb of a batch: they are dose, gamma, check, register"));
+            return Err(format!(
+                "'{verb}' is no verb of a batch: they are dose, gamma, check, register"
+            ));
         }
     };
     let mut files: Vec<&str> = Vec::new();
     for word in with_files(&words) {
-        let Word::File { name: file, .. } = word else { continue };
+        let Word::File { name: file, .. } = word else {
+            continue;
+        };
         let mut parts = Path::new(file).components();
-        if !matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None)) {
-            return Err(format!("'{file}' lies outside the job's folder: give a file name alone"));
+        if !matches!(
+            (parts.next(), parts.next()),
+            (Some(Component::Normal(_)), None)
+        ) {
+            return Err(format!(
+                "'{file}' lies outside the job's folder: give a file name alone"
+            ));
         }
         if files.contains(&file) || RESERVED.contains(&file) {
             return Err(format!(
@@ -178,11 +227,23 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outp
         files.push(file);
     }
     match parts {
-        Some(_) if !can_split => Err("parts are of a dose by --engine mccs with --histories".to_owned()),
+        Some(_) if !can_split => {
+            Err("parts are of a dose by --engine mccs with --histories".to_owned())
+        }
         Some(n) if !(2..=MOST_PARTS).contains(&n) => {
             Err(format!("parts are from 2 to {MOST_PARTS}, not {n}"))
         }
-        _ => Ok((Job { name, words, parts, reads: Vec::new(), group: 0, level: 0 }, outputs)),
+        _ => Ok((
+            Job {
+                name,
+                words,
+                parts,
+                reads: Vec::new(),
+                group: 0,
+                level: 0,
+            },
+            outputs,
+        )),
     }
 }
 
@@ -201,9 +262,14 @@ pub fn with_files(words: &[String]) -> Vec<Word<'_>> {
     let mut rest = words.iter().map(String::as_str);
     let mut all = Vec::new();
     while let Some(word) = rest.next() {
-        let (option, name) = word.split_once('=').map_or((word, None), |(option, name)| (option, Some(name)));
+        let (option, name) = word
+            .split_once('=')
+            .map_or((word, None), |(option, name)| (option, Some(name)));
         match OUTPUTS.contains(&option) {
-            true => all.extend(name.or_else(|| rest.next()).map(|name| Word::File { option, name })),
+            true => all.extend(
+                name.or_else(|| rest.next())
+                    .map(|name| Word::File { option, name }),
+            ),
             false => all.push(Word::Plain(word)),
         }
     }
@@ -220,17 +286,33 @@ mod tests {
         let entries = of_toml(text).unwrap();
         let lines: Vec<usize> = entries.iter().map(|(line, _)| *line).collect();
         assert!(lines[0] == 2 && lines[1] == 6, "{lines:?}");
-        let lines = of_lines("\n{\"name\": \"a\", \"run\": [\"dose\"]}\n\n{\"name\": 1}\n").map(|_| ());
+        let lines =
+            of_lines("\n{\"name\": \"a\", \"run\": [\"dose\"]}\n\n{\"name\": 1}\n").map(|_| ());
         assert!(lines.unwrap_err().starts_with("line 4: "));
     }
 
     #[test]
     fn outputs_are_found_in_both_forms() {
-        let words =
-            ["dose", "demo:water", "--out", "a.mha", "--sigma=b.mha", "--grid", "5"].map(str::to_owned);
+        let words = [
+            "dose",
+            "demo:water",
+            "--out",
+            "a.mha",
+            "--sigma=b.mha",
+            "--grid",
+            "5",
+        ]
+        .map(str::to_owned);
         let file = |option, name| Word::File { option, name };
         let [dose, water, grid, five] = ["dose", "demo:water", "--grid", "5"].map(Word::Plain);
-        let all = [dose, water, file("--out", "a.mha"), file("--sigma", "b.mha"), grid, five];
+        let all = [
+            dose,
+            water,
+            file("--out", "a.mha"),
+            file("--sigma", "b.mha"),
+            grid,
+            five,
+        ];
         assert_eq!(with_files(&words), all);
     }
 }

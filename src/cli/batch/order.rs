@@ -9,19 +9,28 @@ use std::path::{Component, Path, PathBuf};
 /// jobs that wait for each other in a circle.
 pub fn put_in_order(parsed: &mut [Parsed], out: &Path) -> Vec<(usize, String)> {
     let out = real(out);
-    let by_name: HashMap<OsString, usize> =
-        parsed.iter().enumerate().map(|(n, one)| (one.job.name.clone().into(), n)).collect();
+    let by_name: HashMap<OsString, usize> = parsed
+        .iter()
+        .enumerate()
+        .map(|(n, one)| (one.job.name.clone().into(), n))
+        .collect();
     let mut faults = Vec::new();
     for n in 0..parsed.len() {
         // The job whose folder a path is or lies in, and its place there.
         let place = |path: &Path| {
             let path = real(path);
             let mut inside = path.strip_prefix(&out).ok()?.components();
-            let Some(Component::Normal(name)) = inside.next() else { return None };
+            let Some(Component::Normal(name)) = inside.next() else {
+                return None;
+            };
             Some((*by_name.get(name)?, inside.as_path().to_owned()))
         };
-        let mut reads: Vec<usize> =
-            parsed[n].files.read_paths().filter_map(place).map(|(other, _)| other).collect();
+        let mut reads: Vec<usize> = parsed[n]
+            .files
+            .read_paths()
+            .filter_map(place)
+            .map(|(other, _)| other)
+            .collect();
         reads.sort_unstable();
         reads.dedup();
         for (what, path) in parsed[n].files.missing() {
@@ -55,7 +64,9 @@ fn writes(parsed: &Parsed, inside: &Path) -> bool {
 /// A path without links, as far as it is there.
 fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let there = path.ancestors().find_map(|part| Some((part, part.canonicalize().ok()?)));
+    let there = path
+        .ancestors()
+        .find_map(|part| Some((part, part.canonicalize().ok()?)));
     match there {
         Some((part, real)) => real.join(path.strip_prefix(part).unwrap_or(Path::new(""))),
         None => path,
@@ -68,7 +79,12 @@ fn level(parsed: &mut [Parsed]) -> Option<(usize, String)> {
     loop {
         let mut is_settled = true;
         for n in 0..parsed.len() {
-            let below: Option<Vec<usize>> = parsed[n].job.reads.iter().map(|other| levels[*other]).collect();
+            let below: Option<Vec<usize>> = parsed[n]
+                .job
+                .reads
+                .iter()
+                .map(|other| levels[*other])
+                .collect();
             if let (None, Some(below)) = (levels[n], below) {
                 levels[n] = Some(below.into_iter().map(|level| level + 1).max().unwrap_or(0));
                 is_settled = false;
@@ -82,7 +98,14 @@ fn level(parsed: &mut [Parsed]) -> Option<(usize, String)> {
         one.job.level = level.unwrap_or(0);
     }
     // Each of them reads from another of them: followed long enough, the way comes back.
-    let next = |n: usize| parsed[n].job.reads.iter().copied().find(|other| levels[*other].is_none());
+    let next = |n: usize| {
+        parsed[n]
+            .job
+            .reads
+            .iter()
+            .copied()
+            .find(|other| levels[*other].is_none())
+    };
     let mut way = vec![levels.iter().position(Option::is_none)?];
     loop {
         let n = next(*way.last()?)?;
@@ -94,7 +117,10 @@ fn level(parsed: &mut [Parsed]) -> Option<(usize, String)> {
                 [alone] => format!("the job {} reads its own files", name(alone)),
                 _ => {
                     let all: Vec<String> = circle.iter().chain([&n]).map(name).collect();
-                    format!("jobs wait for each other's files in a circle: {}", all.join(" reads "))
+                    format!(
+                        "jobs wait for each other's files in a circle: {}",
+                        all.join(" reads ")
+                    )
                 }
             };
             return Some((parsed[*first].line, why));

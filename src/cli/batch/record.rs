@@ -45,10 +45,14 @@ impl Program {
     /// Errors of the file system.
     pub fn this() -> anyhow::Result<Self> {
         let path = std::env::current_exe().context("the program does not find itself")?;
-        let bytes = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let bytes =
+            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
         let mut digest = Digest::default();
         digest.add_bytes(&bytes);
-        Ok(Self { path, digest: format!("{} {digest}", env!("CARGO_PKG_VERSION")) })
+        Ok(Self {
+            path,
+            digest: format!("{} {digest}", env!("CARGO_PKG_VERSION")),
+        })
     }
 }
 
@@ -59,7 +63,9 @@ impl Record {
         outcome: Outcome,
         (device, seconds): (&str, f64),
     ) -> Self {
-        let Outcome { exit, note, inputs, .. } = outcome;
+        let Outcome {
+            exit, note, inputs, ..
+        } = outcome;
         // Parts are removed once they are merged, and what a cache holds is made again.
         let cache = cache_folder();
         let lasting = |path: &PathBuf| {
@@ -75,7 +81,10 @@ impl Record {
             device: device.to_owned(),
             words: unit.job.words.clone(),
             program: context.program.digest.clone(),
-            inputs: inputs.into_iter().filter(|(path, _)| lasting(path)).collect(),
+            inputs: inputs
+                .into_iter()
+                .filter(|(path, _)| lasting(path))
+                .collect(),
             files: BTreeMap::new(),
         }
     }
@@ -89,7 +98,8 @@ impl Record {
             let entry = entry?;
             let digest = content_digest(&entry.path())
                 .with_context(|| format!("cannot read {}", entry.path().display()))?;
-            self.files.insert(entry.file_name().to_string_lossy().into_owned(), digest);
+            self.files
+                .insert(entry.file_name().to_string_lossy().into_owned(), digest);
         }
         self.write(&folder.join(RECORD))?;
         Ok(self)
@@ -122,9 +132,11 @@ fn read(path: &Path) -> Option<Record> {
 /// The record of a unit that is done: of the same words and program, with inputs and files as they were then.
 pub fn done(context: &BatchContext<'_>, unit: &Unit<'_>) -> Option<Record> {
     let folder = unit.folder(context.out);
-    let record = read(&folder.join(RECORD)).filter(|record| record.digest == unit.digest(context.program))?;
-    let is_whole =
-        |(name, then): (&String, &String)| content_digest(&folder.join(name)).is_ok_and(|now| now == *then);
+    let record = read(&folder.join(RECORD))
+        .filter(|record| record.digest == unit.digest(context.program))?;
+    let is_whole = |(name, then): (&String, &String)| {
+        content_digest(&folder.join(name)).is_ok_and(|now| now == *then)
+    };
     (record.inputs_stand() && record.files.iter().all(is_whole)).then_some(record)
 }
 
@@ -135,7 +147,9 @@ pub fn inputs_stand(context: &BatchContext<'_>, unit: &Unit<'_>) -> bool {
 
 impl Record {
     fn inputs_stand(&self) -> bool {
-        self.inputs.iter().all(|(path, then)| stamp(path).as_ref() == Some(then))
+        self.inputs
+            .iter()
+            .all(|(path, then)| stamp(path).as_ref() == Some(then))
     }
 }
 
@@ -155,12 +169,16 @@ pub fn check_own(folder: &Path, named: &Path) -> Result<(), String> {
     if folder.symlink_metadata().is_err() {
         return Ok(());
     }
-    let names: Option<Names> =
-        read_text(&folder.join(RECORD), JOBS_BYTES).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let names: Option<Names> = read_text(&folder.join(RECORD), JOBS_BYTES)
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok());
     let Some(Names { files, .. }) = names.filter(|names| !names.words.is_empty()) else {
-        return Err(format!("{named} is there and is no job's folder; name another"));
+        return Err(format!(
+            "{named} is there and is no job's folder; name another"
+        ));
     };
-    let entries = std::fs::read_dir(folder).map_err(|e| format!("cannot look into {named}: {e}"))?;
+    let entries =
+        std::fs::read_dir(folder).map_err(|e| format!("cannot look into {named}: {e}"))?;
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name != RECORD && !files.contains_key(&name) {
@@ -176,6 +194,7 @@ pub fn check_own(folder: &Path, named: &Path) -> Result<(), String> {
 pub fn failure(context: &BatchContext<'_>, unit: &Unit<'_>) -> Option<Record> {
     let parts = unit.job.pieces(unit.n);
     std::iter::once(*unit).chain(parts).find_map(|unit| {
-        read(&failed(&unit, context.out)).filter(|record| record.digest == unit.digest(context.program))
+        read(&failed(&unit, context.out))
+            .filter(|record| record.digest == unit.digest(context.program))
     })
 }

@@ -30,7 +30,12 @@ pub struct SlurmArgs {
     time: Option<String>,
 
     /// Another option of sbatch, like --sbatch=--gres=gpu:1; may be given several times
-    #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "OPTION",
+        requires = "slurm",
+        allow_hyphen_values = true
+    )]
     sbatch: Vec<String>,
 }
 
@@ -58,21 +63,35 @@ pub fn run_to_the_end(
     device: DeviceChoice,
     stop: &AtomicBool,
 ) -> Result<u64, Failure> {
-    let tasks = args.tasks.map_or(count.min(TASKS), |tasks| (tasks as usize).min(count));
+    let tasks = args
+        .tasks
+        .map_or(count.min(TASKS), |tasks| (tasks as usize).min(count));
     let program = std::env::current_exe().context("the program does not find itself")?;
     let mut quoted = Vec::new();
     for path in [&program, jobs, out] {
-        let text = path.to_str().with_context(|| format!("{}: the path is not UTF-8", path.display()))?;
+        let text = path
+            .to_str()
+            .with_context(|| format!("{}: the path is not UTF-8", path.display()))?;
         quoted.push(format!("'{}'", text.replace('\'', r"'\''")));
     }
-    let [program, jobs, folder] = &quoted[..] else { unreachable!("three paths") };
+    let [program, jobs, folder] = &quoted[..] else {
+        unreachable!("three paths")
+    };
     let script = format!(
         "#!/bin/sh\nexec {program} batch {jobs} --device {device} --out {folder} --task \"$SLURM_ARRAY_TASK_ID/{tasks}\"\n"
     );
     let mut sbatch = Command::new("sbatch");
-    sbatch.args(["--parsable", "--job-name=beamsight", &format!("--array=1-{tasks}")]);
+    sbatch.args([
+        "--parsable",
+        "--job-name=beamsight",
+        &format!("--array=1-{tasks}"),
+    ]);
     sbatch.arg(format!("--output={}/slurm-%A_%a.log", out.display()));
-    sbatch.args(args.partition.iter().map(|name| format!("--partition={name}")));
+    sbatch.args(
+        args.partition
+            .iter()
+            .map(|name| format!("--partition={name}")),
+    );
     sbatch.args(args.time.iter().map(|time| format!("--time={time}")));
     sbatch.args(&args.sbatch);
     let number = submit(sbatch, &script)?;
@@ -84,20 +103,30 @@ pub fn run_to_the_end(
 }
 
 fn submit(mut sbatch: Command, script: &str) -> anyhow::Result<u64> {
-    let started = sbatch.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let started = sbatch
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
     let mut child = started.map_err(not_there("sbatch"))?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(script.as_bytes())?;
     }
     let said = text_of(child.wait_with_output()?).context("sbatch refuses the jobs")?;
     // The number, and the cluster after a semicolon.
-    let number = said.trim().split(';').next().and_then(|number| number.parse().ok());
+    let number = said
+        .trim()
+        .split(';')
+        .next()
+        .and_then(|number| number.parse().ok());
     number.ok_or_else(|| anyhow!("sbatch gives no number of a job: '{}'", said.trim()))
 }
 
 fn not_there(program: &str) -> impl Fn(std::io::Error) -> anyhow::Error {
     move |error| {
-        anyhow!("{program} does not start ({error}): --slurm needs Slurm on this machine (slurm-client)")
+        anyhow!(
+            "{program} does not start ({error}): --slurm needs Slurm on this machine (slurm-client)"
+        )
     }
 }
 
@@ -112,7 +141,12 @@ fn wait(number: u64, stop: &AtomicBool) -> anyhow::Result<()> {
     let (mut told, mut failed) = (String::new(), 0);
     loop {
         let squeue = Command::new("squeue")
-            .args(["--noheader", "--array", "--format=%T %r", &format!("--jobs={number}")])
+            .args([
+                "--noheader",
+                "--array",
+                "--format=%T %r",
+                &format!("--jobs={number}"),
+            ])
             .output()
             .map_err(not_there("squeue"))?;
         match text_of(squeue) {
@@ -120,7 +154,9 @@ fn wait(number: u64, stop: &AtomicBool) -> anyhow::Result<()> {
             Ok(tasks) => {
                 failed = 0;
                 let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
-                tasks.lines().for_each(|task| *counts.entry(task.trim()).or_default() += 1);
+                tasks
+                    .lines()
+                    .for_each(|task| *counts.entry(task.trim()).or_default() += 1);
                 let now = counts
                     .iter()
                     .map(|(what, n)| format!("{n} {}", what.to_lowercase()))
@@ -135,7 +171,10 @@ fn wait(number: u64, stop: &AtomicBool) -> anyhow::Result<()> {
             Err(error) if error.to_string().contains("Invalid job id") => return Ok(()),
             Err(error) => {
                 failed += 1;
-                ensure!(failed < MOST_FAILED_LOOKS, "squeue says nothing of job {number}: {error}");
+                ensure!(
+                    failed < MOST_FAILED_LOOKS,
+                    "squeue says nothing of job {number}: {error}"
+                );
             }
         }
         let begin = Instant::now();

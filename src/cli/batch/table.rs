@@ -19,7 +19,13 @@ pub enum State {
 }
 
 impl State {
-    const ALL: [Self; 5] = [Self::Done, Self::Before, Self::Failed, Self::Stopped, Self::NotDone];
+    const ALL: [Self; 5] = [
+        Self::Done,
+        Self::Before,
+        Self::Failed,
+        Self::Stopped,
+        Self::NotDone,
+    ];
 
     fn word(self) -> &'static str {
         match self {
@@ -59,7 +65,15 @@ impl Row {
             _ => unit.job.name.clone(),
         };
         let (verb, note) = (unit.job.verb().to_owned(), note.to_owned());
-        Self { name, verb, state, exit: None, seconds: None, device: String::new(), note }
+        Self {
+            name,
+            verb,
+            state,
+            exit: None,
+            seconds: None,
+            device: String::new(),
+            note,
+        }
     }
 
     pub fn is_done(&self) -> bool {
@@ -73,8 +87,14 @@ impl Row {
 
     /// The row, without filling.
     pub fn line(&self) -> String {
-        let seconds = self.seconds.map_or_else(String::new, |s| format!(" in {s:.2} s"));
-        let note = if self.note.is_empty() { String::new() } else { format!(": {}", self.note) };
+        let seconds = self
+            .seconds
+            .map_or_else(String::new, |s| format!(" in {s:.2} s"));
+        let note = if self.note.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", self.note)
+        };
         format!("{} {}{seconds}{note}", self.name, self.state.word())
     }
 }
@@ -85,16 +105,34 @@ const ROWS: usize = 200;
 /// The table, for machines and for people.
 pub fn answer(rows: &[Row], out: &Path, slurm_job: Option<u64>, stopped: bool) -> VerbOutput {
     let count = |state: State| rows.iter().filter(|row| row.state == state).count();
-    let not_passed =
-        rows.iter().filter(|row| row.exit.is_some_and(|exit| exit != 0) && row.state != State::Failed);
+    let not_passed = rows
+        .iter()
+        .filter(|row| row.exit.is_some_and(|exit| exit != 0) && row.state != State::Failed);
     let not_passed = not_passed.count();
-    let widest = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max(4);
-    let mut text =
-        format!("{:<widest$} {:<9} {:<11} {:>4} {:>9}  device   note\n", "job", "verb", "state", "exit", "s");
-    for row in rows.iter().filter(|row| rows.len() <= ROWS || !row.passes()) {
+    let widest = rows
+        .iter()
+        .map(|row| row.name.len())
+        .max()
+        .unwrap_or(0)
+        .max(4);
+    let mut text = format!(
+        "{:<widest$} {:<9} {:<11} {:>4} {:>9}  device   note\n",
+        "job", "verb", "state", "exit", "s"
+    );
+    for row in rows
+        .iter()
+        .filter(|row| rows.len() <= ROWS || !row.passes())
+    {
         let exit = row.exit.map_or_else(String::new, |exit| exit.to_string());
         let seconds = row.seconds.map_or_else(String::new, |s| format!("{s:.2}"));
-        let Row { name, verb, state, device, note, .. } = row;
+        let Row {
+            name,
+            verb,
+            state,
+            device,
+            note,
+            ..
+        } = row;
         let line = format!(
             "{name:<widest$} {verb:<9} {:<11} {exit:>4} {seconds:>9}  {device:<8} {note}",
             state.word()
@@ -105,7 +143,13 @@ pub fn answer(rows: &[Row], out: &Path, slurm_job: Option<u64>, stopped: bool) -
         .filter(|state| count(**state) > 0)
         .map(|state| format!("{} {}", count(*state), state.word()))
         .collect();
-    let _ = write!(text, "{} jobs in {}: {}", rows.len(), out.display(), counts.join(", "));
+    let _ = write!(
+        text,
+        "{} jobs in {}: {}",
+        rows.len(),
+        out.display(),
+        counts.join(", ")
+    );
     if not_passed > 0 {
         let _ = write!(text, "; {not_passed} answered, but not passed");
     }

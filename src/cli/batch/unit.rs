@@ -19,7 +19,11 @@ pub enum Piece {
 impl Piece {
     /// The number of a part, from 0.
     pub fn number(self) -> u64 {
-        if let Self::Part(part) = self { part.number - 1 } else { 0 }
+        if let Self::Part(part) = self {
+            part.number - 1
+        } else {
+            0
+        }
     }
 }
 
@@ -37,22 +41,35 @@ pub const TALLY: &str = "part.tally";
 impl Job {
     /// The parts of the job, or the job itself.
     pub fn pieces(&self, n: usize) -> impl Iterator<Item = Unit<'_>> {
-        let part = |number| self.parts.map_or(Piece::Whole, |of| Piece::Part(RunPart { number, of }));
-        (1..=self.parts.unwrap_or(1)).map(move |number| Unit { job: self, n, piece: part(number) })
+        let part = |number| {
+            self.parts
+                .map_or(Piece::Whole, |of| Piece::Part(RunPart { number, of }))
+        };
+        (1..=self.parts.unwrap_or(1)).map(move |number| Unit {
+            job: self,
+            n,
+            piece: part(number),
+        })
     }
 
     /// The merging of the job's parts, once all are there.
     pub fn merge(&self, n: usize, context: &BatchContext<'_>) -> Option<Unit<'_>> {
         let piece = Piece::Merge(self.parts?);
         let there = self.pieces(n).all(|part| done(context, &part).is_some());
-        there.then_some(Unit { job: self, n, piece })
+        there.then_some(Unit {
+            job: self,
+            n,
+            piece,
+        })
     }
 }
 
 impl Unit<'_> {
     pub fn name(&self) -> String {
         match self.piece {
-            Piece::Part(RunPart { number, of }) => format!("{}.part-{number}-of-{of}", self.job.name),
+            Piece::Part(RunPart { number, of }) => {
+                format!("{}.part-{number}-of-{of}", self.job.name)
+            }
             _ => self.job.name.clone(),
         }
     }
@@ -69,7 +86,9 @@ impl Unit<'_> {
                 Word::Plain(word) => words.push(word.into()),
                 // A part has no dose to write.
                 Word::File { .. } if matches!(self.piece, Piece::Part(_)) => {}
-                Word::File { option, name } => words.extend([option.into(), folder.join(name).into()]),
+                Word::File { option, name } => {
+                    words.extend([option.into(), folder.join(name).into()])
+                }
             }
         }
         match self.piece {
@@ -93,8 +112,16 @@ impl Unit<'_> {
     pub fn digest(&self, program: &Program) -> String {
         let mut digest = Digest::default();
         digest.add_bytes(program.digest.as_bytes());
-        digest.add_bytes(std::env::current_dir().unwrap_or_default().as_os_str().as_encoded_bytes());
-        self.job.words.iter().for_each(|word| digest.add_bytes(word.as_bytes()));
+        digest.add_bytes(
+            std::env::current_dir()
+                .unwrap_or_default()
+                .as_os_str()
+                .as_encoded_bytes(),
+        );
+        self.job
+            .words
+            .iter()
+            .for_each(|word| digest.add_bytes(word.as_bytes()));
         if let Piece::Part(part) = self.piece {
             digest.add_bytes(part.to_string().as_bytes());
         }
@@ -107,30 +134,74 @@ mod tests {
     use super::*;
 
     fn words(piece: Piece) -> Vec<String> {
-        let words =
-            ["dose", "demo:water", "--out", "a.mha", "--sigma=b.mha", "--grid", "5"].map(str::to_owned);
+        let words = [
+            "dose",
+            "demo:water",
+            "--out",
+            "a.mha",
+            "--sigma=b.mha",
+            "--grid",
+            "5",
+        ]
+        .map(str::to_owned);
         let reads = Vec::new();
-        let job =
-            Job { name: "x".to_owned(), words: words.to_vec(), parts: Some(2), reads, group: 0, level: 0 };
-        let all = Unit { job: &job, n: 0, piece }.words(Path::new("/o"), Path::new("/o/new"));
-        all.into_iter().map(|word| word.into_string().unwrap()).collect()
+        let job = Job {
+            name: "x".to_owned(),
+            words: words.to_vec(),
+            parts: Some(2),
+            reads,
+            group: 0,
+            level: 0,
+        };
+        let all = Unit {
+            job: &job,
+            n: 0,
+            piece,
+        }
+        .words(Path::new("/o"), Path::new("/o/new"));
+        all.into_iter()
+            .map(|word| word.into_string().unwrap())
+            .collect()
     }
 
     #[test]
     fn files_lie_in_the_folder_and_parts_have_their_own() {
         assert_eq!(
             words(Piece::Whole),
-            ["dose", "demo:water", "--out", "/o/new/a.mha", "--sigma", "/o/new/b.mha", "--grid", "5"]
+            [
+                "dose",
+                "demo:water",
+                "--out",
+                "/o/new/a.mha",
+                "--sigma",
+                "/o/new/b.mha",
+                "--grid",
+                "5"
+            ]
         );
         let part = words(Piece::Part(RunPart { number: 2, of: 2 }));
         assert_eq!(
             part,
-            ["dose", "demo:water", "--grid", "5", "--part", "2/2", "--tally", "/o/new/part.tally"]
+            [
+                "dose",
+                "demo:water",
+                "--grid",
+                "5",
+                "--part",
+                "2/2",
+                "--tally",
+                "/o/new/part.tally"
+            ]
         );
         let merge = words(Piece::Merge(2));
         assert_eq!(
             merge[8..],
-            ["--merge", "/o/x.part-1-of-2/part.tally", "--merge", "/o/x.part-2-of-2/part.tally"]
+            [
+                "--merge",
+                "/o/x.part-1-of-2/part.tally",
+                "--merge",
+                "/o/x.part-2-of-2/part.tally"
+            ]
         );
     }
 }

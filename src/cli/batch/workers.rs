@@ -42,7 +42,11 @@ struct Queue<'a> {
 /// Carries out units, over all devices. A card that cannot be opened hands its unit on and takes no other, so that one broken card
 /// does not fail a night's jobs.
 pub fn carry_out_all<'a>(context: &BatchContext<'_>, units: &[Unit<'a>]) -> Vec<(Unit<'a>, Row)> {
-    let queue = Mutex::new(Queue { waiting: units.iter().copied().collect(), running: 0, ended: Vec::new() });
+    let queue = Mutex::new(Queue {
+        waiting: units.iter().copied().collect(),
+        running: 0,
+        ended: Vec::new(),
+    });
     let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
     let devices = context.device.spread();
     let alive = AtomicUsize::new(devices.len());
@@ -79,35 +83,56 @@ pub fn carry_out_all<'a>(context: &BatchContext<'_>, units: &[Unit<'a>]) -> Vec<
         }
         queue.ended.push((unit, row));
         let row = &queue.ended[queue.ended.len() - 1].1;
-        tell(&format!("{} of {}: {}", queue.ended.len(), units.len(), row.line()));
+        tell(&format!(
+            "{} of {}: {}",
+            queue.ended.len(),
+            units.len(),
+            row.line()
+        ));
     };
     std::thread::scope(|scope| {
         devices.iter().take(units.len()).for_each(|device| {
             scope.spawn(|| take(*device));
         });
     });
-    queue.into_inner().unwrap_or_else(PoisonError::into_inner).ended
+    queue
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner)
+        .ended
 }
 
 /// Carries out a unit; whether its card is at fault.
 fn carry_out(context: &BatchContext<'_>, unit: &Unit<'_>, device: DeviceChoice) -> (Row, bool) {
     let begin = Instant::now();
     let ended = in_process(context, unit, device).and_then(|(staging, outcome)| {
-        let Some(outcome) = outcome else { return Ok((Row::bare(unit, State::Stopped, ""), false)) };
+        let Some(outcome) = outcome else {
+            return Ok((Row::bare(unit, State::Stopped, ""), false));
+        };
         let (answered, card_fault) = (outcome.answered, outcome.card_fault);
-        let record =
-            Record::new(unit, context, outcome, (&device.to_string(), begin.elapsed().as_secs_f64()));
+        let record = Record::new(
+            unit,
+            context,
+            outcome,
+            (&device.to_string(), begin.elapsed().as_secs_f64()),
+        );
         if !answered {
             record.fail(unit, context.out)?;
             return Ok((Row::new(unit, State::Failed, &record), card_fault));
         }
         let record = record.close(&staging.path().join(NEW))?;
         let folder = unit.folder(context.out);
-        staging.publish(NEW, &folder, |old| check_own(old, &folder).map_err(io::Error::other))?;
+        staging.publish(NEW, &folder, |old| {
+            check_own(old, &folder).map_err(io::Error::other)
+        })?;
         let _ = std::fs::remove_file(failed(unit, context.out));
         Ok((Row::new(unit, State::Done, &record), false))
     });
-    ended.unwrap_or_else(|error| (Row::bare(unit, State::Failed, &super::super::chain(&error)), false))
+    ended.unwrap_or_else(|error| {
+        (
+            Row::bare(unit, State::Failed, &super::super::chain(&error)),
+            false,
+        )
+    })
 }
 
 /// The folder that will be the job's, within the temporary one.
@@ -121,7 +146,10 @@ fn in_process(
 ) -> anyhow::Result<(Temporary, Option<Outcome>)> {
     let staging = Temporary::folder_in(context.out)
         .with_context(|| format!("cannot write to {}", context.out.display()))?;
-    let (folder, outcome) = (staging.path().join(NEW), staging.path().join("outcome.json"));
+    let (folder, outcome) = (
+        staging.path().join(NEW),
+        staging.path().join("outcome.json"),
+    );
     create_dir(&folder)?;
     let log = folder.join("log.txt");
     let child = Command::new(&context.program.path)
@@ -138,10 +166,13 @@ fn in_process(
         .stderr(File::create(&log)?)
         .spawn()
         .with_context(|| format!("cannot start {}", context.program.path.display()))?;
-    let Some(status) = wait(child, context.stop)? else { return Ok((staging, None)) };
+    let Some(status) = wait(child, context.stop)? else {
+        return Ok((staging, None));
+    };
     let said = || read_text(&log, JOBS_BYTES).unwrap_or_default();
-    let read: Option<Outcome> =
-        read_text(&outcome, JOBS_BYTES).ok().and_then(|text| serde_json::from_str(&text).ok());
+    let read: Option<Outcome> = read_text(&outcome, JOBS_BYTES)
+        .ok()
+        .and_then(|text| serde_json::from_str(&text).ok());
     if read.is_none() {
         // Ctrl-C reaches both, and the process may be the first to end.
         std::thread::sleep(5 * LOOK_EVERY);
@@ -151,7 +182,11 @@ fn in_process(
     }
     let ended = read.unwrap_or_else(|| {
         let last = said().lines().last().map(beginning).unwrap_or_default();
-        Outcome { exit: 1, note: format!("its process ended by {status}: {last}"), ..Outcome::default() }
+        Outcome {
+            exit: 1,
+            note: format!("its process ended by {status}: {last}"),
+            ..Outcome::default()
+        }
     });
     Ok((staging, Some(ended)))
 }

@@ -27,11 +27,19 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
             if job.is_of_the_window && *device != best {
                 continue;
             }
-            tell(&format!("{} on {}", job.name, if on_cpu { "the CPU" } else { "a card" }));
+            tell(&format!(
+                "{} on {}",
+                job.name,
+                if on_cpu { "the CPU" } else { "a card" }
+            ));
             let (cases, runs) = job.on_the_cpu;
             let asked = Args {
                 job: job.name.to_owned(),
-                cases: cases.iter().filter(|_| on_cpu).map(|&case| case.to_owned()).collect(),
+                cases: cases
+                    .iter()
+                    .filter(|_| on_cpu)
+                    .map(|&case| case.to_owned())
+                    .collect(),
                 runs: args.runs.or(on_cpu.then_some(runs)),
                 works: false,
                 ..args.clone()
@@ -73,15 +81,31 @@ fn device_of(table: &Value) -> (&str, &str) {
 /// The rows of a table that stand beside a paper's.
 fn peers(table: &Value) -> Vec<Beside> {
     let (name, device) = device_of(table);
-    let Some(peer) = JOBS.iter().find(|job| job.name == name).and_then(|job| job.peer.as_ref()) else {
+    let Some(peer) = JOBS
+        .iter()
+        .find(|job| job.name == name)
+        .and_then(|job| job.peer.as_ref())
+    else {
         return Vec::new();
     };
-    let rows = table["rows"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let rows = table["rows"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let beside = |row: &Value| {
         let [case, way] = peer.case;
-        let case = format!("{} {}", row[case].as_str()?, row[way].to_string().trim_matches('"'));
+        let case = format!(
+            "{} {}",
+            row[case].as_str()?,
+            row[way].to_string().trim_matches('"')
+        );
         let (ms, paper_ms, on) = (peer.times_ms)(row, device.starts_with("cpu"))?;
-        Some(Beside { case, ms, paper_ms, on })
+        Some(Beside {
+            case,
+            ms,
+            paper_ms,
+            on,
+        })
     };
     rows.iter().filter_map(beside).collect()
 }
@@ -89,7 +113,12 @@ fn peers(table: &Value) -> Vec<Beside> {
 fn summary_json(table: &Value) -> Vec<Value> {
     let (job, device) = device_of(table);
     let row = |beside: Beside| {
-        let Beside { case, ms, paper_ms, on } = beside;
+        let Beside {
+            case,
+            ms,
+            paper_ms,
+            on,
+        } = beside;
         json!({
             "job": job, "device": device, "case": case.trim(), "ms": ms, "paper_ms": paper_ms, "paper": on,
             "ratio": paper_ms / ms,
@@ -111,7 +140,13 @@ fn page(tables: &[Value], failed: &[(&str, String)]) -> String {
     );
     for table in tables {
         let (job, device) = device_of(table);
-        for Beside { case, ms, paper_ms, on } in peers(table) {
+        for Beside {
+            case,
+            ms,
+            paper_ms,
+            on,
+        } in peers(table)
+        {
             let ratio = paper_ms / ms;
             let _ = writeln!(
                 text,
@@ -132,8 +167,7 @@ mod tests {
 
     #[test]
     fn ratios_are_the_papers_time_over_ours() {
-        let table =
-            |job: &str, device: &str, row: Value| json!({ "job": job, "device": device, "rows": [row] });
+        let table = |job: &str, device: &str, row: Value| json!({ "job": job, "device": device, "rows": [row] });
         let gamma = json!({ "case": "table1-H2", "method": "bounded", "ms": 2.0, "paper_gpu_s": 7.56, "paper_cpu_s": 245.34 });
         let on_card = &summary_json(&table("gamma", "cuda:0 NVIDIA H200", gamma.clone()))[0];
         assert_eq!(
@@ -144,10 +178,17 @@ mod tests {
         assert_eq!(on_cpu["paper_ms"].as_f64(), Some(245_340.0));
         // 80 batches in 63 s.
         let mccs = json!({ "case": "phantom", "variant": "own", "ms_per_672000": 7.875, "paper_gtx260_s": 63.0, "paper_quad_core_s": 713.0 });
-        assert_eq!(summary_json(&table("mccs", "cuda:0", mccs))[0]["ratio"].as_f64(), Some(100.0));
+        assert_eq!(
+            summary_json(&table("mccs", "cuda:0", mccs))[0]["ratio"].as_f64(),
+            Some(100.0)
+        );
         assert!(
-            summary_json(&table("path", "cpu", json!({ "case": "A-I", "ms": 1.0, "paper_ms": null })))
-                .is_empty()
+            summary_json(&table(
+                "path",
+                "cpu",
+                json!({ "case": "A-I", "ms": 1.0, "paper_ms": null })
+            ))
+            .is_empty()
         );
     }
 }

@@ -8,11 +8,23 @@ use std::fmt::Write as _;
 
 pub const PEER_OF_PATH: Peer = Peer {
     case: ["case", "way"],
-    times_ms: |row, _| Some((number(row, "ms")?, number(row, "paper_ms")?, "de Greef 2009, GTX 280")),
+    times_ms: |row, _| {
+        Some((
+            number(row, "ms")?,
+            number(row, "paper_ms")?,
+            "de Greef 2009, GTX 280",
+        ))
+    },
 };
 pub const PEER_OF_CCCS: Peer = Peer {
     case: ["case", "way"],
-    times_ms: |row, _| Some((number(row, "ms")?, number(row, "paper_ms")?, "Xiao 2012, Tesla C2050")),
+    times_ms: |row, _| {
+        Some((
+            number(row, "ms")?,
+            number(row, "paper_ms")?,
+            "Xiao 2012, Tesla C2050",
+        ))
+    },
 };
 
 /// # Errors
@@ -26,17 +38,39 @@ pub fn run(
     let options = args.options(&device);
     let report = report(&device, &options, &JobControl::new())?;
     if report.rows.is_empty() {
-        return Err(Failure::Words(format!("no case of {} is named {}", args.job, args.cases.join(", "))));
+        return Err(Failure::Words(format!(
+            "no case of {} is named {}",
+            args.job,
+            args.cases.join(", ")
+        )));
     }
-    Ok(VerbOutput { json: as_json(&report), text: as_text(&report, options.runs) })
+    Ok(VerbOutput {
+        json: as_json(&report),
+        text: as_text(&report, options.runs),
+    })
 }
 
 fn as_text(report: &Report, runs: usize) -> String {
-    let Report { job, device, copy_gb_per_s, rows } = report;
+    let Report {
+        job,
+        device,
+        copy_gb_per_s,
+        rows,
+    } = report;
     let mut text = format!(
         "{job} on {device}: median of {runs} runs; a large copy moves {copy_gb_per_s:.0} GB/s (read plus written)\n\
          {:<8} {:<8} {:>10} {:>5} {:>10} {:>9} {:>7} {:>6} {:>10} {:>10} {:>8}  measured on\n",
-        "case", "way", "voxels", "dirs", "ms", "ns each", "GB/s", "share", "call ms", "paper ms", "ratio"
+        "case",
+        "way",
+        "voxels",
+        "dirs",
+        "ms",
+        "ns each",
+        "GB/s",
+        "share",
+        "call ms",
+        "paper ms",
+        "ratio"
     );
     for row in rows {
         let _ = write!(

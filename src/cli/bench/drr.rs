@@ -12,7 +12,11 @@ pub const CASES: &str = "slices, ap, gantry30, gold, blocks";
 pub const PEER: Peer = Peer {
     case: ["view", "pixels"],
     times_ms: |row, _| {
-        Some((1e-3 * number(row, "us")?, 1e-3 * number(row, "paper_us")?, "Tornai 2012, GTX 580"))
+        Some((
+            1e-3 * number(row, "us")?,
+            1e-3 * number(row, "paper_us")?,
+            "Tornai 2012, GTX 580",
+        ))
     },
 };
 
@@ -23,10 +27,16 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let options = args.options(&device);
     let report = report(&device, &options, &JobControl::new())?;
     if report.lines.is_empty() && report.blocks.is_empty() {
-        let words = format!("no case of drr is named {}; there are {CASES}", options.cases.join(", "));
+        let words = format!(
+            "no case of drr is named {}; there are {CASES}",
+            options.cases.join(", ")
+        );
         return Err(Failure::Words(words));
     }
-    Ok(VerbOutput { json: as_json(&report, &device), text: as_text(&report, &device, options.runs) })
+    Ok(VerbOutput {
+        json: as_json(&report, &device),
+        text: as_text(&report, &device, options.runs),
+    })
 }
 
 fn way(integrator: Integrator) -> String {
@@ -44,7 +54,9 @@ fn way(integrator: Integrator) -> String {
 
 fn as_text(report: &Report, device: &Compute, runs: usize) -> String {
     let timed = match device {
-        Compute::Cpu | Compute::Wgpu(_) => "of the processor on one thread, call us by the clock on all",
+        Compute::Cpu | Compute::Wgpu(_) => {
+            "of the processor on one thread, call us by the clock on all"
+        }
         Compute::Cuda(_) => "of the kernel, call us with poses sent and integrals brought back",
     };
     let mut text = format!(
@@ -88,13 +100,21 @@ fn as_text(report: &Report, device: &Compute, runs: usize) -> String {
             line.us,
             line.sd_us,
             line.call_us,
-            line.launch.map_or_else(String::new, |l| format!("{}x{} {}", l.threads, l.lanes, l.tile_width)),
-            line.naive_us.map_or_else(String::new, |us| format!("{us:.2}")),
+            line.launch.map_or_else(String::new, |l| format!(
+                "{}x{} {}",
+                l.threads, l.lanes, l.tile_width
+            )),
+            line.naive_us
+                .map_or_else(String::new, |us| format!("{us:.2}")),
             giga_samples(line),
         );
         let _ = match line.paper {
             Some((us, block, naive)) => {
-                writeln!(text, " | {us:>8.0} {block:>4} {naive:>8.0} {:>6.1}", us / line.us)
+                writeln!(
+                    text,
+                    " | {us:>8.0} {block:>4} {naive:>8.0} {:>6.1}",
+                    us / line.us
+                )
             }
             None => writeln!(text, " |"),
         };
@@ -116,11 +136,15 @@ fn blocks(text: &mut String, blocks: &[Block]) {
         let _ = write!(text, "blocks, {pixels:>5} pixels, us:");
         for lanes in Launch::LANES {
             for threads in [32, 64, 128, 256, 512] {
-                let of = blocks
-                    .iter()
-                    .filter(|b| (b.pixels, b.launch.lanes, b.launch.threads) == (pixels, lanes, threads));
+                let of = blocks.iter().filter(|b| {
+                    (b.pixels, b.launch.lanes, b.launch.threads) == (pixels, lanes, threads)
+                });
                 if let Some(best) = of.min_by(|a, b| a.us.total_cmp(&b.us)) {
-                    let _ = write!(text, " {threads}x{lanes} {:.2} ({})", best.us, best.launch.tile_width);
+                    let _ = write!(
+                        text,
+                        " {threads}x{lanes} {:.2} ({})",
+                        best.us, best.launch.tile_width
+                    );
                 }
             }
         }

@@ -32,17 +32,28 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         text += &line;
         rows.push(json);
     }
-    Ok(VerbOutput { json: json!({ "job": "frame", "rows": Value::from(rows) }), text })
+    Ok(VerbOutput {
+        json: json!({ "job": "frame", "rows": Value::from(rows) }),
+        text,
+    })
 }
 
 /// A cylinder of water in air.
 pub(super) fn images() -> anyhow::Result<Ct> {
     let extent = DVec3::from([0, 1, 2].map(|axis| SIZE[axis] as f64 - 1.0));
-    let grid = Arc::new(Grid::axis_aligned(-0.5 * SPACING_MM * extent, SPACING_MM, SIZE)?);
+    let grid = Arc::new(Grid::axis_aligned(
+        -0.5 * SPACING_MM * extent,
+        SPACING_MM,
+        SIZE,
+    )?);
     let [nx, ny, _] = SIZE;
     let hu = |n: usize| {
         let [x, y] = [n % nx, n / nx % ny].map(|index| index as f64 - 255.5);
-        if (x / 190.0).powi(2) + (y / 130.0).powi(2) < 1.0 { 0.0 } else { -1000.0 }
+        if (x / 190.0).powi(2) + (y / 130.0).powi(2) < 1.0 {
+            0.0
+        } else {
+            -1000.0
+        }
     };
     let hu = Volume::new(Arc::clone(&grid), (0..grid.len()).map(hu).collect());
     Ok(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs))
@@ -54,11 +65,21 @@ fn case() -> anyhow::Result<Case> {
     let grid = ct.hu.grid();
     let structures: Vec<Structure> = (1..=STRUCTURES).map(|number| ball(grid, number)).collect();
     let mut plan = Plan::new("frame", "generic-6mv");
-    plan.beams = vec![Beam::fixed("B1", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 100.0)];
+    plan.beams = vec![Beam::fixed(
+        "B1",
+        1,
+        0.0,
+        DVec3::ZERO,
+        Jaws::symmetric(100.0, 100.0),
+        100.0,
+    )];
     Ok(Case {
         source: "bench frame".to_owned(),
         ct: Some(ct),
-        structures: Arc::new(StructureSet { structures, ..StructureSet::default() }),
+        structures: Arc::new(StructureSet {
+            structures,
+            ..StructureSet::default()
+        }),
         plans: vec![Arc::new(plan)],
         ..Case::default()
     })

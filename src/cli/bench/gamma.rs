@@ -28,11 +28,17 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let lines = lines(&device, &options, &JobControl::new(), &progress)?;
     if lines.is_empty() {
         let asked = options.cases.join(", ");
-        return Err(Failure::Words(format!("no case of gamma is named {asked}; there are {CASES}")));
+        return Err(Failure::Words(format!(
+            "no case of gamma is named {asked}; there are {CASES}"
+        )));
     }
     let rows: Vec<Value> = lines.iter().map(as_json).collect();
-    let json = json!({ "job": "gamma", "device": device.to_string(), "runs": options.runs, "rows": rows });
-    Ok(VerbOutput { json, text: as_text(&lines, options.runs, &device) })
+    let json =
+        json!({ "job": "gamma", "device": device.to_string(), "runs": options.runs, "rows": rows });
+    Ok(VerbOutput {
+        json,
+        text: as_text(&lines, options.runs, &device),
+    })
 }
 
 /// The program's search; that of the paper is a bench of its own.
@@ -63,7 +69,10 @@ fn as_text(lines: &[Line], runs: usize, device: &Compute) -> String {
     for line in lines {
         let [nx, ny, nz] = line.size;
         let size = format!("{nx}x{ny}x{nz}");
-        let criterion = format!("{}%/{}mm", line.criterion.dose_percent, line.criterion.dta_mm);
+        let criterion = format!(
+            "{}%/{}mm",
+            line.criterion.dose_percent, line.criterion.dta_mm
+        );
         let _ = write!(
             text,
             "{:<10} {size:>11} {criterion:>9} {:>6} {:<13} {:>8} {:>7.2} {:>6.2} {:>11.4e} {:>9.3} {:>9.3} {:>9.5} {:>9.2} {:>9.2}",
@@ -82,8 +91,16 @@ fn as_text(lines: &[Line], runs: usize, device: &Compute) -> String {
         );
         let _ = match line.paper_s {
             Some([gpu, cpu]) => {
-                let theirs = if matches!(device, Compute::Cpu) { cpu } else { gpu };
-                writeln!(text, " {gpu:>8.2} {cpu:>8.2} {:>7.0}", 1e3 * theirs / line.ms)
+                let theirs = if matches!(device, Compute::Cpu) {
+                    cpu
+                } else {
+                    gpu
+                };
+                writeln!(
+                    text,
+                    " {gpu:>8.2} {cpu:>8.2} {:>7.0}",
+                    1e3 * theirs / line.ms
+                )
             }
             None => writeln!(text),
         };

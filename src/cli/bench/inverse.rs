@@ -52,21 +52,34 @@ struct Run {
 
 impl Run {
     fn query(&self, rows_mm: Option<f64>) -> Result<OptimiseQuery, Failure> {
-        let query =
-            OptimiseQuery::new(&self.case, 0, self.goals.clone(), &self.settings, rows_mm, BEAMLET_MM);
+        let query = OptimiseQuery::new(
+            &self.case,
+            0,
+            self.goals.clone(),
+            &self.settings,
+            rows_mm,
+            BEAMLET_MM,
+        );
         query.map_err(Failure::Words)
     }
 
     /// Turns the first `beams` of the plan.
     fn turn(&mut self, beams: usize) {
         let plan = self.case.plans.first_mut().map(Arc::make_mut);
-        let points = plan.into_iter().flat_map(|plan| plan.beams.iter_mut().take(beams));
+        let points = plan
+            .into_iter()
+            .flat_map(|plan| plan.beams.iter_mut().take(beams));
         let points = points.flat_map(|beam| beam.control_points.iter_mut());
         points.for_each(|point| point.gantry_deg += TURN_DEG);
     }
 
     /// Columns of all fields at the voxels of a grid, after each of a few turns of all of them.
-    fn columns(&mut self, rows_mm: Option<f64>, columns: &mut Row, turns: usize) -> Result<(), Failure> {
+    fn columns(
+        &mut self,
+        rows_mm: Option<f64>,
+        columns: &mut Row,
+        turns: usize,
+    ) -> Result<(), Failure> {
         let given = self.case.clone();
         let mut place = None;
         // The first find the rows, load kernels and calibrate the machine, as the dose of a plan has done before it is optimised.
@@ -74,8 +87,14 @@ impl Run {
             let query = self.query(rows_mm)?;
             let start = Instant::now();
             let beams = loop {
-                let step =
-                    LiveOptimiser::step(&mut place, &query, 0, &self.graph, &self.control, &mut |_| true);
+                let step = LiveOptimiser::step(
+                    &mut place,
+                    &query,
+                    0,
+                    &self.graph,
+                    &self.control,
+                    &mut |_| true,
+                );
                 match step.map_err(|why| Failure::Work(anyhow!("{why}")))? {
                     Step::Columns { done, of } if done < of => (),
                     Step::Columns { of, .. } => break of,
@@ -83,7 +102,9 @@ impl Run {
                 }
             };
             if turn > 0 {
-                columns.ms.push(1e3 * start.elapsed().as_secs_f64() / beams.max(1) as f64);
+                columns
+                    .ms
+                    .push(1e3 * start.elapsed().as_secs_f64() / beams.max(1) as f64);
             }
             self.turn(usize::MAX);
         }
@@ -95,13 +116,25 @@ impl Run {
     fn step(&mut self) -> Result<(f64, Step), Failure> {
         let query = self.query(None)?;
         let start = Instant::now();
-        let step = LiveOptimiser::step(&mut self.place, &query, 0, &self.graph, &self.control, &mut |_| true);
+        let step = LiveOptimiser::step(
+            &mut self.place,
+            &query,
+            0,
+            &self.graph,
+            &self.control,
+            &mut |_| true,
+        );
         let step = step.map_err(|why| Failure::Work(anyhow!("{why}")))?;
         Ok((1e3 * start.elapsed().as_secs_f64(), step))
     }
 
     /// Steps until all columns are there and one solution is found.
-    fn solution(&mut self, columns: &mut Row, solution: &mut Row, before: u64) -> Result<Optimum, Failure> {
+    fn solution(
+        &mut self,
+        columns: &mut Row,
+        solution: &mut Row,
+        before: u64,
+    ) -> Result<Optimum, Failure> {
         loop {
             match self.step()? {
                 (ms, Step::Columns { .. }) => columns.ms.push(ms),
@@ -118,9 +151,18 @@ impl Run {
 
     /// Leaves for all maps, as cut and refined on their true dose.
     fn leaves(&self, optimum: &Optimum, runs: usize) -> Result<(Row, Row), Failure> {
-        let mut cut = Row { name: "leaves of all fields, as cut", ..Row::default() };
-        let mut refined = Row { name: "their refinement", ..Row::default() };
-        let maps = Plan { beams: optimum.beams.clone(), ..Plan::clone(optimum.query.plan()) };
+        let mut cut = Row {
+            name: "leaves of all fields, as cut",
+            ..Row::default()
+        };
+        let mut refined = Row {
+            name: "their refinement",
+            ..Row::default()
+        };
+        let maps = Plan {
+            beams: optimum.beams.clone(),
+            ..Plan::clone(optimum.query.plan())
+        };
         let mut timed = || {
             let start = Instant::now();
             let leaves = sequence_plan(&maps, Technique::SlidingWindow);
@@ -132,8 +174,12 @@ impl Run {
         }
         let leaves = timed()?.plan;
         let start = Instant::now();
-        let live = self.place.as_ref().and_then(|live| live.refined(&maps, &leaves, &self.control));
-        live.transpose().map_err(|why| Failure::Work(anyhow!("{why}")))?;
+        let live = self
+            .place
+            .as_ref()
+            .and_then(|live| live.refined(&maps, &leaves, &self.control));
+        live.transpose()
+            .map_err(|why| Failure::Work(anyhow!("{why}")))?;
         refined.ms.push(1e3 * start.elapsed().as_secs_f64());
         Ok((cut, refined))
     }
@@ -145,11 +191,25 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let device = choice.resolve()?;
     let word: CaseWord = args.cases.first().map_or(CASE, String::as_str).parse()?;
     let case = open(&word, OpenOptions::default(), &|_| true)?;
-    let goals = goals_of(&case, Some(GOALS))?.map(|matched| matched.goals).unwrap_or_default();
-    let settings = Settings { device: choice, ..Settings::default() };
-    let mut run =
-        Run { graph: Graph::default(), control: JobControl::new(), place: None, settings, case, goals };
-    let row = |name| Row { name, ..Row::default() };
+    let goals = goals_of(&case, Some(GOALS))?
+        .map(|matched| matched.goals)
+        .unwrap_or_default();
+    let settings = Settings {
+        device: choice,
+        ..Settings::default()
+    };
+    let mut run = Run {
+        graph: Graph::default(),
+        control: JobControl::new(),
+        place: None,
+        settings,
+        case,
+        goals,
+    };
+    let row = |name| Row {
+        name,
+        ..Row::default()
+    };
     let mut columns = row("columns of a field");
     let mut cold = row("first solution");
     let mut truth = row("true dose");
@@ -160,9 +220,15 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let start = Instant::now();
     let mut optimum = run.solution(&mut row(""), &mut cold, 0)?;
     while !optimum.is_at_rest {
-        let (ms, Step::Optimum(next)) = run.step()? else { continue };
+        let (ms, Step::Optimum(next)) = run.step()? else {
+            continue;
+        };
         let evaluations = next.evaluations - optimum.evaluations;
-        let row = if evaluations == 0 { &mut truth } else { &mut rest };
+        let row = if evaluations == 0 {
+            &mut truth
+        } else {
+            &mut rest
+        };
         row.ms.push(ms);
         row.evaluations.push(evaluations);
         optimum = *next;
@@ -181,7 +247,10 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
             *goal = goal.clone().with_limit(goal.limit() * (1.0 - DRAG_PART));
         }
         optimum = run.solution(&mut row(""), &mut drag, optimum.evaluations)?;
-        let own = run.place.as_ref().map_or(Ok(f64::NAN), LiveOptimiser::over_least);
+        let own = run
+            .place
+            .as_ref()
+            .map_or(Ok(f64::NAN), LiveOptimiser::over_least);
         over_least.push(own.map_err(|why| Failure::Work(anyhow!("{why}")))?);
         let (ms, step) = run.step()?;
         drag_truth.ms.push(ms);
@@ -189,13 +258,18 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
             optimum = *next;
         }
     }
-    let (mut turned, mut turn) = (row("columns of a turned beam"), row("solution after it is turned"));
+    let (mut turned, mut turn) = (
+        row("columns of a turned beam"),
+        row("solution after it is turned"),
+    );
     for _ in 0..runs {
         run.turn(1);
         optimum = run.solution(&mut turned, &mut turn, 0)?;
     }
     run.columns(None, &mut columns, runs)?;
-    let rows = [columns, coarse, cold, truth, rest, all, cut, refined, drag, drag_truth, turned, turn];
+    let rows = [
+        columns, coarse, cold, truth, rest, all, cut, refined, drag, drag_truth, turned, turn,
+    ];
     let device = device.to_string();
     over_least.sort_by(f64::total_cmp);
     Ok(VerbOutput {
@@ -213,13 +287,22 @@ fn text(rows: &[Row], over_least: &[f64], device: &str) -> String {
         let longest = row.ms.iter().copied().fold(0.0, f64::max);
         let mut evaluations = row.evaluations.clone();
         evaluations.sort_unstable();
-        let middle = evaluations.get(evaluations.len() / 2).map_or(String::new(), u64::to_string);
+        let middle = evaluations
+            .get(evaluations.len() / 2)
+            .map_or(String::new(), u64::to_string);
         let (times, median) = (row.ms.len(), row.median());
-        let _ = writeln!(text, "{:<30} {times:>6} {median:>12.1} {longest:>12.1} {middle:>12}", row.name);
+        let _ = writeln!(
+            text,
+            "{:<30} {times:>6} {median:>12.1} {longest:>12.1} {middle:>12}",
+            row.name
+        );
     }
     if let [.., worst] = over_least {
         let median = over_least[over_least.len() / 2];
-        let _ = writeln!(text, "objective of a drag over its least: median {median:.4}, worst {worst:.4}");
+        let _ = writeln!(
+            text,
+            "objective of a drag over its least: median {median:.4}, worst {worst:.4}"
+        );
     }
     text
 }

@@ -6,7 +6,8 @@ use analysis::with_leaves;
 use anyhow::anyhow;
 use app::frames::live_times;
 use case::{
-    Beam, Case, Contour, Ct, Goal, Jaws, Normalisation, Plan, Structure, StructureKind, StructureSet,
+    Beam, Case, Contour, Ct, Goal, Jaws, Normalisation, Plan, Structure, StructureKind,
+    StructureSet,
 };
 use engine::cccs::beam_dose;
 use engine::cccs::bench::water;
@@ -52,11 +53,21 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         ON_THE_MOVE.as_secs(),
     );
     let angles = if is_cpu { 1 } else { ANGLES };
-    let (line, json) = summary("engine alone, one beam", engine_alone(runs, angles, &device)?);
+    let (line, json) = summary(
+        "engine alone, one beam",
+        engine_alone(runs, angles, &device)?,
+    );
     text += &line;
     let mut rows = vec![json];
     for beams in [1, 5] {
-        for live in live_times(case(beams)?, choice, SPACING_MM, places, !is_cpu, ON_THE_MOVE)? {
+        for live in live_times(
+            case(beams)?,
+            choice,
+            SPACING_MM,
+            places,
+            !is_cpu,
+            ON_THE_MOVE,
+        )? {
             let what = format!("{}, {beams} beam(s)", live.handle.name());
             text += &format!(
                 "  {what}: {:.1} doses and {:.1} DVHs a second on the move\n",
@@ -81,7 +92,10 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
             }
         }
     }
-    Ok(VerbOutput { json: json!({ "job": "live", "device": device.to_string(), "rows": rows }), text })
+    Ok(VerbOutput {
+        json: json!({ "job": "live", "device": device.to_string(), "rows": rows }),
+        text,
+    })
 }
 
 fn engine_alone(runs: usize, angles: usize, device: &Compute) -> anyhow::Result<Vec<f64>> {
@@ -90,7 +104,11 @@ fn engine_alone(runs: usize, angles: usize, device: &Compute) -> anyhow::Result<
     let (control, mut times_ms) = (JobControl::new(), Vec::new());
     for turn in 0..=runs {
         for angle in 0..angles {
-            request.beam.control_points.iter_mut().for_each(|p| p.gantry_deg = angle as f64);
+            request
+                .beam
+                .control_points
+                .iter_mut()
+                .for_each(|p| p.gantry_deg = angle as f64);
             let start = Instant::now();
             beam_dose(&request, device, &control)?;
             times_ms.extend((turn > 0).then(|| start.elapsed().as_secs_f64() * 1e3));
@@ -101,14 +119,27 @@ fn engine_alone(runs: usize, angles: usize, device: &Compute) -> anyhow::Result<
 
 /// A block of water with structures and a plan.
 fn case(beams: u32) -> anyhow::Result<Case> {
-    let extent = DVec3::new(SIZE[0] as f64 - 1.0, SIZE[1] as f64 - 1.0, SIZE[2] as f64 - 1.0);
-    let grid = Arc::new(Grid::axis_aligned(-0.5 * SPACING_MM * extent, DVec3::splat(SPACING_MM), SIZE)?);
+    let extent = DVec3::new(
+        SIZE[0] as f64 - 1.0,
+        SIZE[1] as f64 - 1.0,
+        SIZE[2] as f64 - 1.0,
+    );
+    let grid = Arc::new(Grid::axis_aligned(
+        -0.5 * SPACING_MM * extent,
+        DVec3::splat(SPACING_MM),
+        SIZE,
+    )?);
     // Air all round: a block that fills its CT would be a patient who goes on beyond it, and have no final dose.
     let is_rim = |n: usize| {
         let voxel = [n % SIZE[0], n / SIZE[0] % SIZE[1], n / (SIZE[0] * SIZE[1])];
-        voxel.iter().zip(SIZE).any(|(index, size)| *index == 0 || index + 1 == size)
+        voxel
+            .iter()
+            .zip(SIZE)
+            .any(|(index, size)| *index == 0 || index + 1 == size)
     };
-    let hu = (0..grid.len()).map(|n| if is_rim(n) { -1000.0 } else { 0.0 }).collect();
+    let hu = (0..grid.len())
+        .map(|n| if is_rim(n) { -1000.0 } else { 0.0 })
+        .collect();
     let hu = Volume::new(Arc::clone(&grid), hu);
     let ct = Arc::new(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs));
     let structures: Vec<Structure> = (1..=STRUCTURES).map(|number| ball(&grid, number)).collect();
@@ -116,8 +147,14 @@ fn case(beams: u32) -> anyhow::Result<Case> {
     plan.beams = (1..=beams).map(beam_of).collect::<Result<_, _>>()?;
     plan.normalisation = Some(Normalisation::to_named("Ball 1", 95.0, 2.0));
     let goals: [&str; GOALS] = ["Ball 1: D95% >= 1.9 Gy", "Ball 5: Dmean <= 1.5 Gy"];
-    let goals: Vec<Goal> = goals.into_iter().map(str::parse).collect::<Result<_, _>>()?;
-    let set = StructureSet { structures, ..StructureSet::default() };
+    let goals: Vec<Goal> = goals
+        .into_iter()
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    let set = StructureSet {
+        structures,
+        ..StructureSet::default()
+    };
     Ok(Case {
         source: "bench live".to_owned(),
         ct: Some(ct),
@@ -129,10 +166,22 @@ fn case(beams: u32) -> anyhow::Result<Case> {
 }
 
 fn beam_of(number: u32) -> anyhow::Result<Beam> {
-    let (gantry_deg, jaws) = (72.0 * f64::from(number - 1), Jaws::symmetric(FIELD_MM, FIELD_MM));
-    let beam = Beam::fixed(&format!("B{number}"), number, gantry_deg, DVec3::ZERO, jaws, 100.0);
-    let leaves =
-        Machine::resolve(MACHINE)?.leaves.clone().ok_or_else(|| anyhow!("{MACHINE} has no leaves"))?;
+    let (gantry_deg, jaws) = (
+        72.0 * f64::from(number - 1),
+        Jaws::symmetric(FIELD_MM, FIELD_MM),
+    );
+    let beam = Beam::fixed(
+        &format!("B{number}"),
+        number,
+        gantry_deg,
+        DVec3::ZERO,
+        jaws,
+        100.0,
+    );
+    let leaves = Machine::resolve(MACHINE)?
+        .leaves
+        .clone()
+        .ok_or_else(|| anyhow!("{MACHINE} has no leaves"))?;
     let mut beam = with_leaves(&beam, leaves.to_case());
     for point in &mut beam.control_points {
         point.leaves_mm.fill(TIPS_MM);
@@ -143,8 +192,17 @@ fn beam_of(number: u32) -> anyhow::Result<Beam> {
 /// Concentric balls of 1.5 to 11 cm round the isocentre.
 pub(super) fn ball(grid: &Grid, number: u32) -> Structure {
     let outlines = sphere_contours(grid, DVec3::ZERO, 15.0 + 5.0 * f64::from(number % 20));
-    let contours = outlines.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
-    Structure { contours, ..Structure::new(format!("Ball {number}"), number, StructureKind::Other) }
+    let contours = outlines
+        .into_iter()
+        .map(|points_mm| Contour {
+            points_mm,
+            image_uid: None,
+        })
+        .collect();
+    Structure {
+        contours,
+        ..Structure::new(format!("Ball {number}"), number, StructureKind::Other)
+    }
 }
 
 pub(super) fn summary(name: &str, mut times_ms: Vec<f64>) -> (String, Value) {

@@ -17,7 +17,11 @@ pub const PEER: Peer = Peer {
             ("paper_gtx260_s", "Zhou 2010, GTX 260")
         };
         // The paper's are of 80 batches.
-        Some((number(row, "ms_per_672000")?, 1e3 * number(row, key)? / 80.0, on))
+        Some((
+            number(row, "ms_per_672000")?,
+            1e3 * number(row, key)? / 80.0,
+            on,
+        ))
     },
 };
 
@@ -26,15 +30,25 @@ pub const PEER: Peer = Peer {
 pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let options = args.options(&choice.resolve_for_cuda()?);
     let devices = choice.resolve_all(true)?;
-    let on = devices.iter().map(Compute::to_string).collect::<Vec<_>>().join(", ");
-    let progress = |line: &Line| eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms);
+    let on = devices
+        .iter()
+        .map(Compute::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let progress =
+        |line: &Line| eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms);
     let lines = lines(&devices, &options, &JobControl::new(), &progress)?;
     if lines.is_empty() {
         let asked = options.cases.join(", ");
-        return Err(Failure::Words(format!("no case of mccs is named {asked}; there are {CASES}")));
+        return Err(Failure::Words(format!(
+            "no case of mccs is named {asked}; there are {CASES}"
+        )));
     }
     let rows: Vec<Value> = lines.iter().map(as_json).collect();
-    Ok(VerbOutput { json: json!({ "job": "mccs", "device": on, "rows": rows }), text: as_text(&lines, &on) })
+    Ok(VerbOutput {
+        json: json!({ "job": "mccs", "device": on, "rows": rows }),
+        text: as_text(&lines, &on),
+    })
 }
 
 fn way(variant: Variant) -> &'static str {

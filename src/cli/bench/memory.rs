@@ -28,7 +28,8 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         cases = CASES.map(str::to_owned).into();
     }
     for case in &cases {
-        case.parse::<CaseWord>().map_err(|error| Failure::Words(error.to_string()))?;
+        case.parse::<CaseWord>()
+            .map_err(|error| Failure::Words(error.to_string()))?;
     }
     if args.works {
         // In this process nothing but its window opens a device.
@@ -56,7 +57,11 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         "over": both.map(|_| is_over),
     });
     let answer = VerbOutput { json, text };
-    if is_over { Err(Failure::Checks(answer)) } else { Ok(answer) }
+    if is_over {
+        Err(Failure::Checks(answer))
+    } else {
+        Ok(answer)
+    }
 }
 
 fn is_over(after: u64, fresh: u64) -> bool {
@@ -73,8 +78,14 @@ fn verdict(cases: &[String], after: &Value, both: Option<(u64, u64)>) -> String 
         count("jobs"),
         cases.join(", ")
     );
-    let Some((now, fresh)) = both else { return format!("{done}: this system does not tell its memory") };
-    let over = if is_over(now, fresh) { "OVER" } else { "within" };
+    let Some((now, fresh)) = both else {
+        return format!("{done}: this system does not tell its memory");
+    };
+    let over = if is_over(now, fresh) {
+        "OVER"
+    } else {
+        "within"
+    };
     format!(
         "{done}: {} resident, a fresh one in the same state {}: {:.2} times; {over} {MOST_TIMES} times and {}",
         in_words(now),
@@ -89,11 +100,22 @@ fn process(cases: &[String], minutes: f64, choice: DeviceChoice) -> anyhow::Resu
     let program = std::env::current_exe().context("the program does not find itself")?;
     let mut command = Command::new(program);
     command.args(["bench", "memory", "--works", "--json"]);
-    command.arg(format!("--minutes={minutes}")).arg(format!("--device={choice}")).arg("--").args(cases);
-    let output = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
+    command
+        .arg(format!("--minutes={minutes}"))
+        .arg(format!("--device={choice}"))
+        .arg("--")
+        .args(cases);
+    let output = command
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .output();
     let output = output.context("the process that works did not start")?;
-    let answer: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|_| anyhow!("the process that works ended without an answer ({})", output.status))?;
+    let answer: Value = serde_json::from_slice(&output.stdout).map_err(|_| {
+        anyhow!(
+            "the process that works ended without an answer ({})",
+            output.status
+        )
+    })?;
     match answer["error"].as_str() {
         Some(why) => Err(anyhow!("the process that works failed: {why}")),
         None => Ok(answer),
@@ -101,7 +123,12 @@ fn process(cases: &[String], minutes: f64, choice: DeviceChoice) -> anyhow::Resu
 }
 
 fn answer_of(worked: &Worked) -> VerbOutput {
-    let Worked { rounds, steps, jobs, resident } = worked;
+    let Worked {
+        rounds,
+        steps,
+        jobs,
+        resident,
+    } = worked;
     let json = json!({
         "rounds": rounds,
         "steps": steps,
@@ -110,17 +137,29 @@ fn answer_of(worked: &Worked) -> VerbOutput {
         "peak_bytes": resident.map(|r| r[1]),
     });
     let held = resident.map_or_else(|| "unknown".to_owned(), |r| in_words(r[0]));
-    VerbOutput { json, text: format!("  {rounds} rounds, {jobs} jobs: {held} resident") }
+    VerbOutput {
+        json,
+        text: format!("  {rounds} rounds, {jobs} jobs: {held} resident"),
+    }
 }
 
 fn table(lines: &[Line]) -> String {
-    let mut text =
-        format!("{:<16} {:>9} {:>9} {:>8} {:>8}\n", "after", "resident", "peak", "caches", "cards");
+    let mut text = format!(
+        "{:<16} {:>9} {:>9} {:>8} {:>8}\n",
+        "after", "resident", "peak", "caches", "cards"
+    );
     for line in lines {
         let mib = |bytes: u64| format!("{:.0}", bytes as f64 / f64::from(1 << 20));
-        let [now, most] = line.resident.map_or_else(|| ["-"; 2].map(str::to_owned), |both| both.map(mib));
-        let [host, cards] = [line.kept.host_bytes, line.kept.card_bytes].map(|bytes| mib(bytes as u64));
-        let _ = writeln!(text, "{:<16} {now:>9} {most:>9} {host:>8} {cards:>8}", line.step);
+        let [now, most] = line
+            .resident
+            .map_or_else(|| ["-"; 2].map(str::to_owned), |both| both.map(mib));
+        let [host, cards] =
+            [line.kept.host_bytes, line.kept.card_bytes].map(|bytes| mib(bytes as u64));
+        let _ = writeln!(
+            text,
+            "{:<16} {now:>9} {most:>9} {host:>8} {cards:>8}",
+            line.step
+        );
     }
     text
 }
@@ -145,7 +184,11 @@ mod tests {
         assert!(!is_over(3 * gb / 2, gb), "1.5 times is allowed");
         assert!(is_over(3 * gb / 2 + 1, gb));
         assert!(is_over(2 * gb + 1, 2 * gb), "more than 2 GB in all");
-        let said = verdict(&["demo:water".to_owned()], &json!({ "rounds": 3 }), Some((2 * gb, gb)));
+        let said = verdict(
+            &["demo:water".to_owned()],
+            &json!({ "rounds": 3 }),
+            Some((2 * gb, gb)),
+        );
         assert!(
             said.contains("OVER") && said.contains("2.00 times") && said.contains("after 3 rounds"),
             "{said}"

@@ -9,8 +9,14 @@ use serde_json::json;
 use std::fmt::Write as _;
 
 /// Bins of start distances, mm.
-const BINS: [[f64; 2]; 6] =
-    [[0.0, 10.0], [10.0, 20.0], [20.0, 30.0], [30.0, 40.0], [40.0, 60.0], [60.0, f64::INFINITY]];
+const BINS: [[f64; 2]; 6] = [
+    [0.0, 10.0],
+    [10.0, 20.0],
+    [20.0, 30.0],
+    [30.0, 40.0],
+    [40.0, 60.0],
+    [60.0, f64::INFINITY],
+];
 
 pub fn cases() -> String {
     let known: Vec<&str> = TRIALS.iter().chain(&FAULTY).map(|t| t.name).collect();
@@ -20,13 +26,28 @@ pub fn cases() -> String {
 /// # Errors
 /// A CASE without CT; unknown trials; a failing device.
 pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
-    let Args { ct, cases: names, runs, .. } = args;
+    let Args {
+        ct,
+        cases: names,
+        runs,
+        ..
+    } = args;
     let starts = runs.unwrap_or(100) as usize;
     let wanted = |t: &&Trial| names.is_empty() || names.iter().any(|n| n == t.name);
-    let faulty = FAULTY.iter().filter(|trial| names.iter().any(|n| n == trial.name));
-    let trials: Vec<Trial> = TRIALS.iter().filter(wanted).chain(faulty).copied().collect();
+    let faulty = FAULTY
+        .iter()
+        .filter(|trial| names.iter().any(|n| n == trial.name));
+    let trials: Vec<Trial> = TRIALS
+        .iter()
+        .filter(wanted)
+        .chain(faulty)
+        .copied()
+        .collect();
     if trials.is_empty() {
-        return Err(Failure::Words(format!("the cases of register are {}", cases())));
+        return Err(Failure::Words(format!(
+            "the cases of register are {}",
+            cases()
+        )));
     }
     let device = choice.resolve_for_cuda()?;
     let case = open(ct, OpenOptions::default(), &|_| true)?;
@@ -51,8 +72,12 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let mut rows = Vec::new();
     for trial in trials {
         // Warms up the device: the first search includes one-time setup.
-        bench.run(trial, 1, &device, &control, &|_| ()).map_err(anyhow::Error::from)?;
-        let line = bench.run(trial, starts, &device, &control, &|_| ()).map_err(anyhow::Error::from)?;
+        bench
+            .run(trial, 1, &device, &control, &|_| ())
+            .map_err(anyhow::Error::from)?;
+        let line = bench
+            .run(trial, starts, &device, &control, &|_| ())
+            .map_err(anyhow::Error::from)?;
         text += &in_words(&line);
         rows.push(as_json(&line));
     }
@@ -63,7 +88,13 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
 }
 
 fn in_words(line: &Line) -> String {
-    let Trial { name, views, mm, deg, .. } = line.trial;
+    let Trial {
+        name,
+        views,
+        mm,
+        deg,
+        ..
+    } = line.trial;
     let [found, all] = line.found_from(0.0, f64::INFINITY);
     let end = |share| line.percentile(share, |r: &Run| r.end_mm);
     let seconds = |share| line.percentile(share, |r: &Run| r.seconds);
@@ -81,7 +112,11 @@ fn in_words(line: &Line) -> String {
     for [low, high] in BINS {
         let [found, all] = line.found_from(low, high);
         if all > 0 {
-            let until = if high.is_finite() { format!("{high:.0}") } else { String::new() };
+            let until = if high.is_finite() {
+                format!("{high:.0}")
+            } else {
+                String::new()
+            };
             let _ = write!(text, " {low:.0}-{until}: {found}/{all}");
         }
     }
@@ -89,7 +124,16 @@ fn in_words(line: &Line) -> String {
 }
 
 fn as_json(line: &Line) -> serde_json::Value {
-    let Trial { name, views, mm, deg, share, metric, method, .. } = line.trial;
+    let Trial {
+        name,
+        views,
+        mm,
+        deg,
+        share,
+        metric,
+        method,
+        ..
+    } = line.trial;
     let [found, all] = line.found_from(0.0, f64::INFINITY);
     let bins: Vec<_> = BINS
         .iter()

@@ -38,8 +38,14 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let (case, grid) = case()?;
     let drawn = [(7, [BALL_MM; 2]), (STRUCTURES, LARGE_MM)];
     let drawn_on = drawn.map(|(number, axes)| (number, axes.map(|mm| mm as f32)));
-    for (strokes, what) in stroke_times(case, choice, &drawn_on)?.into_iter().zip(["a ball", "a body"]) {
-        let rate = format!("{what}: {:.1} DVHs a second while the pointer moves", strokes.dvhs_per_s);
+    for (strokes, what) in stroke_times(case, choice, &drawn_on)?
+        .into_iter()
+        .zip(["a ball", "a body"])
+    {
+        let rate = format!(
+            "{what}: {:.1} DVHs a second while the pointer moves",
+            strokes.dvhs_per_s
+        );
         text += &format!("  {rate}\n");
         rows.push(json!({ "what": what, "dvhs_per_s": strokes.dvhs_per_s }));
         for (part, times_ms) in [
@@ -52,7 +58,10 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
     }
     for radius_mm in RADII_MM {
-        let shape = Shape::Sphere { centre_mm: DVec3::ZERO, radius_mm };
+        let shape = Shape::Sphere {
+            centre_mm: DVec3::ZERO,
+            radius_mm,
+        };
         let time = || {
             let start = Instant::now();
             std::hint::black_box(shape.contours(&grid));
@@ -63,32 +72,45 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         text += &line;
         rows.push(json);
     }
-    Ok(VerbOutput { json: json!({ "job": "stroke", "rows": Value::from(rows) }), text })
+    Ok(VerbOutput {
+        json: json!({ "job": "stroke", "rows": Value::from(rows) }),
+        text,
+    })
 }
 
 /// The CT of `bench frame` with balls, a body, and a dose that falls from the middle.
 fn case() -> anyhow::Result<(Case, Arc<Grid>)> {
     let ct = images()?;
     let grid = Arc::clone(ct.hu.grid());
-    let mut structures: Vec<Structure> = (1..STRUCTURES).map(|number| ball(&grid, number)).collect();
+    let mut structures: Vec<Structure> =
+        (1..STRUCTURES).map(|number| ball(&grid, number)).collect();
     let corner = |z: f64, n: usize| {
         let (sin, cos) = (TAU * n as f64 / LARGE_CORNERS as f64).sin_cos();
         DVec3::new(LARGE_MM[0] * cos, LARGE_MM[1] * sin, grid.origin_mm().z + z)
     };
-    let outline =
-        |z: &f64| Contour { points_mm: (0..LARGE_CORNERS).map(|n| corner(*z, n)).collect(), image_uid: None };
+    let outline = |z: &f64| Contour {
+        points_mm: (0..LARGE_CORNERS).map(|n| corner(*z, n)).collect(),
+        image_uid: None,
+    };
     structures.push(Structure {
         contours: grid.planes_mm().iter().map(outline).collect(),
         ..ball(&grid, STRUCTURES)
     });
     let size = [0, 1, 2].map(|axis| (SIZE[axis] as f64 * SPACING_MM[axis] / DOSE_MM) as usize);
-    let to = Arc::new(Grid::axis_aligned(grid.origin_mm(), DVec3::splat(DOSE_MM), size)?);
+    let to = Arc::new(Grid::axis_aligned(
+        grid.origin_mm(),
+        DVec3::splat(DOSE_MM),
+        size,
+    )?);
     let gy = |n: usize| {
         let [i, j, k] = [n % size[0], n / size[0] % size[1], n / (size[0] * size[1])];
         (60.0 * (-to.centre_mm(i, j, k).length() / 120.0).exp()) as f32
     };
     let dose = Dose {
-        gy: Arc::new(Volume::new(Arc::clone(&to), (0..to.len()).map(gy).collect())),
+        gy: Arc::new(Volume::new(
+            Arc::clone(&to),
+            (0..to.len()).map(gy).collect(),
+        )),
         status: DoseStatus::Imported,
         label: "stroke".to_owned(),
         frame_of_reference_uid: String::new(),
@@ -100,7 +122,10 @@ fn case() -> anyhow::Result<(Case, Arc<Grid>)> {
     let case = Case {
         source: "bench stroke".to_owned(),
         ct: Some(Arc::new(ct)),
-        structures: Arc::new(StructureSet { structures, ..StructureSet::default() }),
+        structures: Arc::new(StructureSet {
+            structures,
+            ..StructureSet::default()
+        }),
         doses: vec![Arc::new(dose)],
         ..Case::default()
     };

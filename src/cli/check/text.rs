@@ -2,7 +2,9 @@
 
 use super::Row;
 use analysis::rate_text;
-use analysis::second_check::{Agreement, Item, MetricPair, PointAgreement, SecondCheck, Tolerances};
+use analysis::second_check::{
+    Agreement, Item, MetricPair, PointAgreement, SecondCheck, Tolerances,
+};
 use std::fmt::Write as _;
 
 /// One plan in full; several, or those of a folder of folders, as a table.
@@ -15,8 +17,17 @@ pub fn checks(rows: &[Row], is_table: bool) -> String {
 }
 
 fn one(check: &SecondCheck) -> String {
-    let mut text = format!("plan '{}' of {}: {}\n", check.plan, check.case, check.judgement.words());
-    check.judgement.reasons.iter().for_each(|why| _ = writeln!(text, "  {why}"));
+    let mut text = format!(
+        "plan '{}' of {}: {}\n",
+        check.plan,
+        check.case,
+        check.judgement.words()
+    );
+    check
+        .judgement
+        .reasons
+        .iter()
+        .for_each(|why| _ = writeln!(text, "  {why}"));
     for of in &check.machines {
         let _ = writeln!(text, "machine: {}", of.words(""));
     }
@@ -47,7 +58,13 @@ fn one(check: &SecondCheck) -> String {
         limits.source
     );
     for item in std::iter::once(&check.whole).chain(&check.beams) {
-        let _ = writeln!(text, "{} ({:.1} MU): {}", item.name, item.mu, item_text(item, limits));
+        let _ = writeln!(
+            text,
+            "{} ({:.1} MU): {}",
+            item.name,
+            item.mu,
+            item_text(item, limits)
+        );
     }
     structures(&mut text, check);
     for goal in &check.goals {
@@ -62,17 +79,29 @@ fn one(check: &SecondCheck) -> String {
             goal.verdicts[1]
         );
     }
-    check.notes.iter().for_each(|note| _ = writeln!(text, "note: {note}"));
+    check
+        .notes
+        .iter()
+        .for_each(|note| _ = writeln!(text, "note: {note}"));
     text
 }
 
 fn item_text(item: &Item, limits: &Tolerances) -> String {
-    let Some(agreement) = &item.agreement else { return item.words_without_figures().to_owned() };
+    let Some(agreement) = &item.agreement else {
+        return item.words_without_figures().to_owned();
+    };
     let gamma = agreement
         .gamma_words()
         .map(|words| format!("gamma {words}, of {:.3} Gy", agreement.normalisation_gy));
-    let point = agreement.point.as_ref().map(|point| point_text(point, limits));
-    gamma.into_iter().chain(point).collect::<Vec<_>>().join("; ")
+    let point = agreement
+        .point
+        .as_ref()
+        .map(|point| point_text(point, limits));
+    gamma
+        .into_iter()
+        .chain(point)
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 fn point_text(point: &PointAgreement, limits: &Tolerances) -> String {
@@ -87,23 +116,43 @@ fn point_text(point: &PointAgreement, limits: &Tolerances) -> String {
 fn structures(text: &mut String, check: &SecondCheck) {
     let pair = |m: &MetricPair| {
         let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
-        format!("{} {} | {} {}", m.metric, value(m.planned), value(m.recomputed), m.unit)
+        format!(
+            "{} {} | {} {}",
+            m.metric,
+            value(m.planned),
+            value(m.recomputed),
+            m.unit
+        )
     };
     for of in &check.structures {
-        let rate = of.gamma_pass_rate_percent.map_or("-".to_owned(), |rate| format!("{rate:.1} %"));
+        let rate = of
+            .gamma_pass_rate_percent
+            .map_or("-".to_owned(), |rate| format!("{rate:.1} %"));
         let metrics = of.metrics.iter().map(pair).collect::<Vec<_>>().join(", ");
-        let _ = writeln!(text, "{}: gamma {rate}; planned | recomputed: {metrics}", of.name);
-        of.remarks.iter().for_each(|remark| _ = writeln!(text, "note: {}: {remark}", of.name));
+        let _ = writeln!(
+            text,
+            "{}: gamma {rate}; planned | recomputed: {metrics}",
+            of.name
+        );
+        of.remarks
+            .iter()
+            .for_each(|remark| _ = writeln!(text, "note: {}: {remark}", of.name));
     }
 }
 
 fn table(rows: &[Row]) -> String {
-    let mut cells = vec![["folder", "plan", "verdict", "gamma", "point", "reason"].map(str::to_owned)];
+    let mut cells =
+        vec![["folder", "plan", "verdict", "gamma", "point", "reason"].map(str::to_owned)];
     for row in rows {
         cells.push(match row {
-            Row::Failed { folder, why } => {
-                [short(folder), "-".into(), row.verdict().words().into(), "-".into(), "-".into(), why.clone()]
-            }
+            Row::Failed { folder, why } => [
+                short(folder),
+                "-".into(),
+                row.verdict().words().into(),
+                "-".into(),
+                "-".into(),
+                why.clone(),
+            ],
             Row::Checked(check) => {
                 let (judged, agreement) = (&check.judgement, check.whole.agreement.as_ref());
                 let gamma = agreement.and_then(Agreement::lower_gamma);
@@ -113,20 +162,36 @@ fn table(rows: &[Row]) -> String {
                     check.plan.clone(),
                     row.verdict().words().into(),
                     gamma.map_or("-".into(), |lower| rate_text(lower.pass_rate_percent)),
-                    point.map_or("-".into(), |point| point.difference_words(&check.tolerances)),
-                    { judged.reasons.first().or(judged.reservations.first()) }.cloned().unwrap_or_default(),
+                    point.map_or("-".into(), |point| {
+                        point.difference_words(&check.tolerances)
+                    }),
+                    { judged.reasons.first().or(judged.reservations.first()) }
+                        .cloned()
+                        .unwrap_or_default(),
                 ]
             }
         });
     }
-    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let width = |column: usize| {
+        cells
+            .iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
     let widths: Vec<usize> = (0..5).map(width).collect();
     let mut text = String::new();
     for row in &cells {
-        row.iter().zip(&widths).for_each(|(cell, width)| _ = write!(text, "{cell:<width$}  "));
+        row.iter()
+            .zip(&widths)
+            .for_each(|(cell, width)| _ = write!(text, "{cell:<width$}  "));
         let _ = writeln!(text, "{}", row[5]);
     }
-    let count = |verdict: &str| rows.iter().filter(|row| row.verdict().words() == verdict).count();
+    let count = |verdict: &str| {
+        rows.iter()
+            .filter(|row| row.verdict().words() == verdict)
+            .count()
+    };
     let _ = writeln!(
         text,
         "{} plan{}: {} within tolerance, {} not within tolerance, {} not judged",
@@ -142,5 +207,8 @@ fn table(rows: &[Row]) -> String {
 /// The last part of a folder's path.
 fn short(folder: &str) -> String {
     let name = std::path::Path::new(folder).file_name();
-    name.map_or_else(|| folder.to_owned(), |name| name.to_string_lossy().into_owned())
+    name.map_or_else(
+        || folder.to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }

@@ -22,8 +22,15 @@ pub fn image(
 ) -> anyhow::Result<Radiograph> {
     let mut values = vec![f32::NAN; region.pixels()];
     for (&pixel, &integral) in answer.indices.iter().zip(&answer.integrals) {
-        let (column, row) = (pixel as usize % projection.columns(), pixel as usize / projection.columns());
-        let value = if intensity { (-integral).exp() } else { integral };
+        let (column, row) = (
+            pixel as usize % projection.columns(),
+            pixel as usize / projection.columns(),
+        );
+        let value = if intensity {
+            (-integral).exp()
+        } else {
+            integral
+        };
         values[(row - region.row) * region.columns + column - region.column] = value;
     }
     let part = Projection::new(
@@ -33,14 +40,22 @@ pub fn image(
         projection.row_step_mm(),
         [region.columns, region.rows],
     )?;
-    let meaning = if intensity { PixelMeaning::Transmission } else { PixelMeaning::Attenuation };
+    let meaning = if intensity {
+        PixelMeaning::Transmission
+    } else {
+        PixelMeaning::Attenuation
+    };
     let setup = setup.map(|setup| part_of(setup, region));
-    Ok(Radiograph { setup, ..Radiograph::new(values, meaning, part, "DRR") })
+    Ok(Radiograph {
+        setup,
+        ..Radiograph::new(values, meaning, part, "DRR")
+    })
 }
 
 /// A region of an imager is a smaller one, shifted.
 fn part_of(setup: ImagingSetup, region: Region) -> ImagingSetup {
-    let off = |first: usize, count: usize, all: usize| first as f64 + 0.5 * (count as f64 - all as f64);
+    let off =
+        |first: usize, count: usize, all: usize| first as f64 + 0.5 * (count as f64 - all as f64);
     let right = off(region.column, region.columns, setup.columns) * setup.pixel_mm[0];
     let down = off(region.row, region.rows, setup.rows) * setup.pixel_mm[1];
     ImagingSetup {
@@ -51,7 +66,12 @@ fn part_of(setup: ImagingSetup, region: Region) -> ImagingSetup {
     }
 }
 
-pub fn write(path: &Path, image: &Radiograph, args: &Args, belonging: &Belonging) -> anyhow::Result<()> {
+pub fn write(
+    path: &Path,
+    image: &Radiograph,
+    args: &Args,
+    belonging: &Belonging,
+) -> anyhow::Result<()> {
     let ending = path.extension().map(|e| e.to_ascii_lowercase());
     match ending.as_deref().and_then(|e| e.to_str()) {
         Some("mha") => {
@@ -65,13 +85,22 @@ pub fn write(path: &Path, image: &Radiograph, args: &Args, belonging: &Belonging
                 [p.columns(), p.rows()],
                 &[0.0],
             );
-            let grid = grid.context("the pixels' rows and columns are not at right angles: write .png")?;
+            let grid =
+                grid.context("the pixels' rows and columns are not at right angles: write .png")?;
             let quantity = match image.meaning {
                 PixelMeaning::Transmission => Quantity::Transmission,
                 _ => Quantity::AttenuationIntegral,
             };
-            let facts = Facts::new(quantity, &belonging.patient, &belonging.frame_of_reference_uid);
-            mha::write_with(path, &Volume::new(Arc::new(grid), image.values.to_vec()), &facts)?;
+            let facts = Facts::new(
+                quantity,
+                &belonging.patient,
+                &belonging.frame_of_reference_uid,
+            );
+            mha::write_with(
+                path,
+                &Volume::new(Arc::new(grid), image.values.to_vec()),
+                &facts,
+            )?;
         }
         Some("dcm") => write_radiograph(path, image, belonging)?,
         _ => png(path, image, args)?,
@@ -82,18 +111,36 @@ pub fn write(path: &Path, image: &Radiograph, args: &Args, belonging: &Belonging
 /// Grey levels of a window; pixels left out are black.
 fn png(path: &Path, image: &Radiograph, args: &Args) -> anyhow::Result<()> {
     let seen = image.values.iter().copied().filter(|v| v.is_finite());
-    let least_and_most =
-        seen.fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], v| [a.min(f64::from(v)), b.max(f64::from(v))]);
+    let least_and_most = seen.fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], v| {
+        [a.min(f64::from(v)), b.max(f64::from(v))]
+    });
     let [low, high] = args.window.unwrap_or(least_and_most);
-    let per_value = if high > low { (high - low).recip() } else { 0.0 };
+    let per_value = if high > low {
+        (high - low).recip()
+    } else {
+        0.0
+    };
     let grey = |v: f32| ((f64::from(v) - low) * per_value).clamp(0.0, 1.0);
     let (depth, bytes): (_, Vec<u8>) = if args.bits == 16 {
         let two = |v: &f32| ((grey(*v) * 65_535.0).round() as u16).to_be_bytes();
-        (png::BitDepth::Sixteen, image.values.iter().flat_map(two).collect())
+        (
+            png::BitDepth::Sixteen,
+            image.values.iter().flat_map(two).collect(),
+        )
     } else {
-        (png::BitDepth::Eight, image.values.iter().map(|v| (grey(*v) * 255.0).round() as u8).collect())
+        (
+            png::BitDepth::Eight,
+            image
+                .values
+                .iter()
+                .map(|v| (grey(*v) * 255.0).round() as u8)
+                .collect(),
+        )
     };
-    let (columns, rows) = (image.projection.columns() as u32, image.projection.rows() as u32);
+    let (columns, rows) = (
+        image.projection.columns() as u32,
+        image.projection.rows() as u32,
+    );
     replace_file(path, |out| {
         let mut encoder = png::Encoder::new(out, columns, rows);
         encoder.set_color(png::ColorType::Grayscale);
@@ -103,7 +150,10 @@ fn png(path: &Path, image: &Radiograph, args: &Args) -> anyhow::Result<()> {
         writer.finish().map_err(io::Error::other)
     })
     .map_err(|e| {
-        anyhow!("cannot write '{}': {e}; choose a folder you may write to with --out", path.display())
+        anyhow!(
+            "cannot write '{}': {e}; choose a folder you may write to with --out",
+            path.display()
+        )
     })
 }
 
@@ -128,8 +178,14 @@ mod tests {
             columns: 75,
             rows: 60,
         };
-        let region = Region { column: 11, row: 40, columns: 8, rows: 13 };
-        let [whole, part] = [setup, part_of(setup, region)].map(|s| s.projection().expect("a geometry"));
+        let region = Region {
+            column: 11,
+            row: 40,
+            columns: 8,
+            rows: 13,
+        };
+        let [whole, part] =
+            [setup, part_of(setup, region)].map(|s| s.projection().expect("a geometry"));
         for (column, row) in [(0, 0), (7, 12)] {
             let want = whole.pixel_mm((region.column + column) as f64, (region.row + row) as f64);
             assert!((part.pixel_mm(column as f64, row as f64) - want).length() < 1e-9);

@@ -70,14 +70,21 @@ impl DataSet {
         set.text(tags::SERIES_DESCRIPTION, &shortened(series.description, 64));
         set.text(tags::OPERATORS_NAME, "");
         set.text(tags::MANUFACTURER, OWN_MANUFACTURER);
-        set.text(tags::MANUFACTURER_MODEL_NAME, "Beamsight (not for clinical use)");
+        set.text(
+            tags::MANUFACTURER_MODEL_NAME,
+            "Beamsight (not for clinical use)",
+        );
         set.text(tags::SOFTWARE_VERSIONS, env!("CARGO_PKG_VERSION"));
         set
     }
 
     /// A value written as characters: text, code string, UID, date, time.
     pub fn text(&mut self, tag: Tag, value: &str) {
-        let value = if value.is_empty() { PrimitiveValue::Empty } else { PrimitiveValue::from(value) };
+        let value = if value.is_empty() {
+            PrimitiveValue::Empty
+        } else {
+            PrimitiveValue::from(value)
+        };
         self.put(tag, value);
     }
 
@@ -105,7 +112,8 @@ impl DataSet {
 
     pub fn items(&mut self, tag: Tag, items: Vec<DataSet>) {
         let items: Vec<InMemDicomObject> = items.into_iter().map(|i| i.0).collect();
-        self.0.put(DataElement::new(tag, VR::SQ, DataSetSequence::from(items)));
+        self.0
+            .put(DataElement::new(tag, VR::SQ, DataSetSequence::from(items)));
     }
 
     /// An item that references an object: class and instance UID.
@@ -161,8 +169,12 @@ impl DataSet {
             .implementation_class_uid(IMPLEMENTATION_CLASS_UID)
             .implementation_version_name(concat!("BEAMSIGHT_", env!("CARGO_PKG_VERSION")));
         let object = self.0.with_meta(meta).map_err(|e| encode(&e))?;
-        replace_file(path, |out| object.write_all(out).map_err(io::Error::other))
-            .map_err(|source| WriteError::Io { path: path.to_owned(), source })
+        replace_file(path, |out| object.write_all(out).map_err(io::Error::other)).map_err(
+            |source| WriteError::Io {
+                path: path.to_owned(),
+                source,
+            },
+        )
     }
 }
 
@@ -170,12 +182,19 @@ impl DataSet {
 const IMPLEMENTATION_CLASS_UID: &str = "2.25.292108411357624860126431573298713541467";
 
 fn vr_of(tag: Tag) -> VR {
-    StandardDataDictionary.by_tag(tag).map_or(VR::UN, |entry| entry.vr().relaxed())
+    StandardDataDictionary
+        .by_tag(tag)
+        .map_or(VR::UN, |entry| entry.vr().relaxed())
 }
 
 /// A series of its own for one object.
 pub fn new_series<'a>(modality: &'static str, number: i32, description: &'a str) -> Series<'a> {
-    Series { modality, uid: new_uid(), number, description }
+    Series {
+        modality,
+        uid: new_uid(),
+        number,
+        description,
+    }
 }
 
 /// A number in the at most 16 characters of a decimal string, as accurately as they allow. Values that are
@@ -192,7 +211,10 @@ pub fn decimal(value: f64) -> String {
     candidates
         .filter(|s| s.len() <= 16)
         .min_by(|a, b| {
-            let off = |s: &str| s.parse::<f64>().map_or(f64::INFINITY, |v| (v - value).abs());
+            let off = |s: &str| {
+                s.parse::<f64>()
+                    .map_or(f64::INFINITY, |v| (v - value).abs())
+            };
             off(a).total_cmp(&off(b))
         })
         .unwrap_or_else(|| "0".to_owned())
@@ -200,12 +222,19 @@ pub fn decimal(value: f64) -> String {
 
 /// Text truncated to the length of an attribute.
 pub fn shortened(text: &str, most: usize) -> String {
-    text.chars().filter(|c| !c.is_control() && *c != '\\').take(most).collect()
+    text.chars()
+        .filter(|c| !c.is_control() && *c != '\\')
+        .take(most)
+        .collect()
 }
 
 /// Date (YYYYMMDD) and time (HHMMSS) now, UTC.
 pub fn now() -> (String, String) {
-    date_time(SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()))
+    date_time(
+        SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |d| d.as_secs()),
+    )
 }
 
 #[cfg(test)]
@@ -214,9 +243,16 @@ mod tests {
 
     #[test]
     fn decimals_fit_and_stay_near() {
-        for v in
-            [0.0, -1.5, 1.0 / 3.0, -123_456.789_012_345_6, 1.234_567_890_123_456e-9, 4.328_98e-5, 1e300, -0.1]
-        {
+        for v in [
+            0.0,
+            -1.5,
+            1.0 / 3.0,
+            -123_456.789_012_345_6,
+            1.234_567_890_123_456e-9,
+            4.328_98e-5,
+            1e300,
+            -0.1,
+        ] {
             let s = decimal(v);
             assert!(s.len() <= 16, "{s}");
             let back: f64 = s.parse().unwrap();

@@ -5,11 +5,16 @@
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let month = if from_march < 10 {
+        from_march + 3
+    } else {
+        from_march - 9
+    };
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
@@ -51,7 +56,9 @@ pub fn shifted(text: &str, days: i32) -> Option<String> {
         return None;
     }
     let (year, month, day) = civil(count + i64::from(days));
-    (1..=9999).contains(&year).then(|| format!("{year:04}{month:02}{day:02}{rest}"))
+    (1..=9999)
+        .contains(&year)
+        .then(|| format!("{year:04}{month:02}{day:02}{rest}"))
 }
 
 #[cfg(test)]
@@ -61,8 +68,9 @@ mod tests {
     /// Dates by the calendar.
     #[test]
     fn dates_are_those_of_the_calendar() {
-        let check =
-            |seconds, date: &str, time: &str| assert_eq!(date_time(seconds), (date.into(), time.into()));
+        let check = |seconds, date: &str, time: &str| {
+            assert_eq!(date_time(seconds), (date.into(), time.into()))
+        };
         check(0, "19700101", "000000");
         check(951_827_696, "20000229", "123456");
         check(1_767_225_599, "20251231", "235959");
@@ -71,7 +79,8 @@ mod tests {
 
     #[test]
     fn dates_move_by_days() {
-        let check = |text, days, wanted: Option<&str>| assert_eq!(shifted(text, days).as_deref(), wanted);
+        let check =
+            |text, days, wanted: Option<&str>| assert_eq!(shifted(text, days).as_deref(), wanted);
         check("20240228", 1, Some("20240229"));
         check("20230228", 1, Some("20230301"));
         check("20000301", -1, Some("20000229"));
@@ -79,7 +88,9 @@ mod tests {
         check("1999.12.31", 1, Some("20000101"));
         check("20240101123456.5+0100", -365, Some("20230101123456.5+0100"));
         check("19700101", -20_000, Some("19150331"));
-        for odd in ["", "2024", "20240230", "20241301", "2024010x", "tomorrow", "99991231"] {
+        for odd in [
+            "", "2024", "20240230", "20241301", "2024010x", "tomorrow", "99991231",
+        ] {
             check(odd, 1, None);
         }
     }

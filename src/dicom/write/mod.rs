@@ -40,7 +40,10 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum WriteError {
     #[error("cannot write {}: {source}; choose a folder you may write to", path.display())]
-    Io { path: PathBuf, source: std::io::Error },
+    Io {
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("cannot write {}: {reason}", path.display())]
     Encode { path: PathBuf, reason: String },
     #[error("cannot write {}: {what}", path.display())]
@@ -85,7 +88,10 @@ impl Belonging {
         Self {
             patient: patient_of(case),
             study: StudyFacts {
-                uid: ct.map(|ct| ct.study_uid.clone()).filter(|uid| !uid.is_empty()).unwrap_or_else(new_uid),
+                uid: ct
+                    .map(|ct| ct.study_uid.clone())
+                    .filter(|uid| !uid.is_empty())
+                    .unwrap_or_else(new_uid),
                 ..StudyFacts::default()
             },
             frame_of_reference_uid: if frame.is_empty() { new_uid() } else { frame },
@@ -102,7 +108,11 @@ impl Belonging {
 /// refuse an empty name, or put all such objects into one patient.
 fn patient_of(case: &Case) -> PatientInfo {
     let patient = case.patient.clone();
-    let Some(ct) = case.ct.as_ref().filter(|ct| ct.files.is_empty() && ct.plane_uids.is_empty()) else {
+    let Some(ct) = case
+        .ct
+        .as_ref()
+        .filter(|ct| ct.files.is_empty() && ct.plane_uids.is_empty())
+    else {
         return patient;
     };
     if !patient.name.trim().is_empty() {
@@ -117,7 +127,11 @@ fn patient_of(case: &Case) -> PatientInfo {
     };
     let stem = data_set::shortened(ct.description.trim(), 40).replace(['^', '='], " ");
     let name = if stem.is_empty() { id.clone() } else { stem };
-    PatientInfo { name, id, ..patient }
+    PatientInfo {
+        name,
+        id,
+        ..patient
+    }
 }
 
 #[cfg(test)]

@@ -30,17 +30,33 @@ pub fn write_registration(
     ct: &Ct,
     belonging: &Belonging,
 ) -> Result<(), WriteError> {
-    let content = |what: &str| WriteError::Content { path: path.to_owned(), what: what.to_owned() };
-    let Registration { source_frame_uid, registered_frame_uid, matrix, label, description } = registration;
+    let content = |what: &str| WriteError::Content {
+        path: path.to_owned(),
+        what: what.to_owned(),
+    };
+    let Registration {
+        source_frame_uid,
+        registered_frame_uid,
+        matrix,
+        label,
+        description,
+    } = registration;
     if !matrix.is_finite() {
         return Err(content("the matrix holds what is no number"));
     }
     if source_frame_uid.is_empty() || source_frame_uid == registered_frame_uid {
-        return Err(content("source and registered frame of reference must be two"));
+        return Err(content(
+            "source and registered frame of reference must be two",
+        ));
     }
     let (date, time) = now();
     let series = new_series("REG", 5, "2D/3D registration");
-    let mut set = DataSet::object(uids::SPATIAL_REGISTRATION_STORAGE, &new_uid(), belonging, &series);
+    let mut set = DataSet::object(
+        uids::SPATIAL_REGISTRATION_STORAGE,
+        &new_uid(),
+        belonging,
+        &series,
+    );
     set.text(tags::SERIES_DATE, &date);
     set.text(tags::SERIES_TIME, &time);
     set.text(tags::LATERALITY, "");
@@ -54,7 +70,10 @@ pub fn write_registration(
     set.text(tags::CONTENT_DESCRIPTION, &shortened(description, 64));
     set.text(tags::CONTENT_CREATOR_NAME, "");
     let planes = || -> Vec<DataSet> {
-        ct.plane_uids.iter().map(|uid| DataSet::reference(uids::CT_IMAGE_STORAGE, uid)).collect()
+        ct.plane_uids
+            .iter()
+            .map(|uid| DataSet::reference(uids::CT_IMAGE_STORAGE, uid))
+            .collect()
     };
     let mut source = frame(source_frame_uid, *matrix);
     if !ct.plane_uids.is_empty() {
@@ -73,7 +92,10 @@ pub fn write_registration(
 fn frame(uid: &str, matrix: DMat4) -> DataSet {
     let mut own = DataSet::new();
     own.text(tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX_TYPE, "RIGID");
-    own.numbers(tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX, &matrix.transpose().to_cols_array());
+    own.numbers(
+        tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX,
+        &matrix.transpose().to_cols_array(),
+    );
     let mut step = DataSet::new();
     step.items(tags::MATRIX_SEQUENCE, vec![own]);
     step.items(tags::REGISTRATION_TYPE_CODE_SEQUENCE, Vec::new());
@@ -85,7 +107,17 @@ fn frame(uid: &str, matrix: DMat4) -> DataSet {
 
 /// Capital letters, digits, blanks and underlines, at most 16.
 fn code_string(label: &str) -> String {
-    let fit = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    let fit = |c: char| {
+        if c.is_ascii_alphanumeric() {
+            c.to_ascii_uppercase()
+        } else {
+            '_'
+        }
+    };
     let word: String = label.chars().map(fit).take(16).collect();
-    if word.is_empty() { "REGISTRATION".to_owned() } else { word }
+    if word.is_empty() {
+        "REGISTRATION".to_owned()
+    } else {
+        word
+    }
 }

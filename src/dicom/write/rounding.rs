@@ -2,12 +2,18 @@
 //! that what is read back from it has the same dose to the last bit.
 
 use super::data_set::decimal;
-use case::{Beam, Contour, Contours, ControlPoint, Density, DensityOverride, Plan, Structure, StructureSet};
+use case::{
+    Beam, Contour, Contours, ControlPoint, Density, DensityOverride, Plan, Structure, StructureSet,
+};
 use glam::DVec3;
 
 /// The number that its decimal string is read as.
 fn held(value: f64) -> f64 {
-    if value.is_finite() { decimal(value).parse().unwrap_or(value) } else { value }
+    if value.is_finite() {
+        decimal(value).parse().unwrap_or(value)
+    } else {
+        value
+    }
 }
 
 fn held_point(point: DVec3) -> DVec3 {
@@ -46,13 +52,19 @@ fn control_point(point: &ControlPoint) -> ControlPoint {
     };
     point.jaws.x = point.jaws.x.map(held);
     point.jaws.y = point.jaws.y.map(held);
-    point.leaves_mm.iter_mut().for_each(|pair| *pair = pair.map(held));
+    point
+        .leaves_mm
+        .iter_mut()
+        .for_each(|pair| *pair = pair.map(held));
     point
 }
 
 /// The structures as a file holds them; those that it holds as they are keep their contours' identity.
 pub fn structures_as_written(set: &StructureSet) -> StructureSet {
-    StructureSet { structures: set.structures.iter().map(structure).collect(), ..set.clone() }
+    StructureSet {
+        structures: set.structures.iter().map(structure).collect(),
+        ..set.clone()
+    }
 }
 
 fn structure(structure: &Structure) -> Structure {
@@ -64,10 +76,19 @@ fn structure(structure: &Structure) -> Structure {
             image_uid: contour.image_uid.clone(),
         })
         .collect();
-    let contours = if contours == structure.contours { structure.contours.clone() } else { contours };
+    let contours = if contours == structure.contours {
+        structure.contours.clone()
+    } else {
+        contours
+    };
     Structure {
         contours,
-        points_mm: structure.points_mm.iter().copied().map(held_point).collect(),
+        points_mm: structure
+            .points_mm
+            .iter()
+            .copied()
+            .map(held_point)
+            .collect(),
         density: structure.density.map(density),
         ..structure.clone()
     }

@@ -70,8 +70,19 @@ pub struct DoseFile<'a> {
 ///
 /// # Errors
 /// As [`write_dose_file`].
-pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBits) -> Result<(), WriteError> {
-    let file = DoseFile { dose, of: DoseOf::Plan, bits, comment: "", uncertainty_percent: None };
+pub fn write_dose(
+    path: &Path,
+    dose: &Dose,
+    belonging: &Belonging,
+    bits: DoseBits,
+) -> Result<(), WriteError> {
+    let file = DoseFile {
+        dose,
+        of: DoseOf::Plan,
+        bits,
+        comment: "",
+        uncertainty_percent: None,
+    };
     write_dose_file(path, &file, belonging)
 }
 
@@ -80,14 +91,29 @@ pub fn write_dose(path: &Path, dose: &Dose, belonging: &Belonging, bits: DoseBit
 /// # Errors
 /// [`WriteError`]; refused are a dose that is neither final nor imported, one that does not count all of its
 /// plan, values that are not finite, and a dose without a plan UID.
-pub fn write_dose_file(path: &Path, file: &DoseFile, belonging: &Belonging) -> Result<(), WriteError> {
-    let DoseFile { dose, of, bits, comment, uncertainty_percent } = *file;
-    let content = |what: String| WriteError::Content { path: path.to_owned(), what };
+pub fn write_dose_file(
+    path: &Path,
+    file: &DoseFile,
+    belonging: &Belonging,
+) -> Result<(), WriteError> {
+    let DoseFile {
+        dose,
+        of,
+        bits,
+        comment,
+        uncertainty_percent,
+    } = *file;
+    let content = |what: String| WriteError::Content {
+        path: path.to_owned(),
+        what,
+    };
     if let Some(why) = why_no_plan_dose(dose.status, &dose.caveats) {
         return Err(content(why));
     }
     let Some(plan_uid) = &belonging.plan_uid else {
-        return Err(content("a plan dose must name its plan, and this plan has no UID".to_owned()));
+        return Err(content(
+            "a plan dose must name its plan, and this plan has no UID".to_owned(),
+        ));
     };
     if let Some(bad) = dose.gy.data().iter().find(|v| !v.is_finite()) {
         return Err(content(format!("the dose holds the value {bad}")));
@@ -99,11 +125,17 @@ pub fn write_dose_file(path: &Path, file: &DoseFile, belonging: &Belonging) -> R
     let [row, column, _] = grid.axes();
     let series = new_series("RTDOSE", 4, &dose.label);
     let mut set = DataSet::object(uids::RT_DOSE_STORAGE, &new_uid(), belonging, &series);
-    set.text(tags::FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
+    set.text(
+        tags::FRAME_OF_REFERENCE_UID,
+        &belonging.frame_of_reference_uid,
+    );
     set.text(tags::POSITION_REFERENCE_INDICATOR, "");
     set.whole(tags::INSTANCE_NUMBER, 1);
     set.numbers(tags::IMAGE_POSITION_PATIENT, &grid.origin_mm().to_array());
-    set.numbers(tags::IMAGE_ORIENTATION_PATIENT, &[row.to_array(), column.to_array()].concat());
+    set.numbers(
+        tags::IMAGE_ORIENTATION_PATIENT,
+        &[row.to_array(), column.to_array()].concat(),
+    );
     set.numbers(tags::PIXEL_SPACING, &[dy, dx]);
     match grid.even_plane_spacing_mm() {
         Some(dz) => set.numbers(tags::SLICE_THICKNESS, &[dz]),
@@ -112,7 +144,10 @@ pub fn write_dose_file(path: &Path, file: &DoseFile, belonging: &Belonging) -> R
     set.whole(tags::SAMPLES_PER_PIXEL, 1);
     set.text(tags::PHOTOMETRIC_INTERPRETATION, "MONOCHROME2");
     set.whole(tags::NUMBER_OF_FRAMES, nz as i64);
-    set.put(tags::FRAME_INCREMENT_POINTER, PrimitiveValue::from(tags::GRID_FRAME_OFFSET_VECTOR));
+    set.put(
+        tags::FRAME_INCREMENT_POINTER,
+        PrimitiveValue::from(tags::GRID_FRAME_OFFSET_VECTOR),
+    );
     set.whole(tags::ROWS, ny as i64);
     set.whole(tags::COLUMNS, nx as i64);
     set.whole(tags::BITS_ALLOCATED, i64::from(bits.bits()));
@@ -122,16 +157,32 @@ pub fn write_dose_file(path: &Path, file: &DoseFile, belonging: &Belonging) -> R
     set.text(tags::DOSE_UNITS, "GY");
     set.text(tags::DOSE_TYPE, "PHYSICAL");
     let said = match uncertainty_percent {
-        Some(percent) => format!("{} Monte Carlo dose, 1 SD {percent:.2} %", dose.status_text()),
+        Some(percent) => format!(
+            "{} Monte Carlo dose, 1 SD {percent:.2} %",
+            dose.status_text()
+        ),
         None => format!("{} dose", dose.status_text()),
     };
-    set.text(tags::DOSE_COMMENT, &shortened(&format!("{said}, not for clinical use"), 64));
-    let known: String = dose.remarks.iter().map(|remark| format!(" To know: {remark}.")).collect();
+    set.text(
+        tags::DOSE_COMMENT,
+        &shortened(&format!("{said}, not for clinical use"), 64),
+    );
+    let known: String = dose
+        .remarks
+        .iter()
+        .map(|remark| format!(" To know: {remark}."))
+        .collect();
     let comment = format!("{comment}{known}");
     if !comment.is_empty() {
-        set.text(tags::IMAGE_COMMENTS, &shortened(comment.trim_start(), 10_240));
+        set.text(
+            tags::IMAGE_COMMENTS,
+            &shortened(comment.trim_start(), 10_240),
+        );
     }
-    set.text(tags::DOSE_SUMMATION_TYPE, if of == DoseOf::Plan { "PLAN" } else { "BEAM" });
+    set.text(
+        tags::DOSE_SUMMATION_TYPE,
+        if of == DoseOf::Plan { "PLAN" } else { "BEAM" },
+    );
     set.numbers(tags::GRID_FRAME_OFFSET_VECTOR, grid.planes_mm());
     set.text(tags::DOSE_GRID_SCALING, &scaling);
     set.text(tags::TISSUE_HETEROGENEITY_CORRECTION, "IMAGE");
@@ -141,7 +192,10 @@ pub fn write_dose_file(path: &Path, file: &DoseFile, belonging: &Belonging) -> R
         beam.whole(tags::REFERENCED_BEAM_NUMBER, i64::from(number));
         let mut group = DataSet::new();
         group.items(tags::REFERENCED_BEAM_SEQUENCE, vec![beam]);
-        group.whole(tags::REFERENCED_FRACTION_GROUP_NUMBER, i64::from(belonging.fraction_group.unwrap_or(1)));
+        group.whole(
+            tags::REFERENCED_FRACTION_GROUP_NUMBER,
+            i64::from(belonging.fraction_group.unwrap_or(1)),
+        );
         plan.items(tags::REFERENCED_FRACTION_GROUP_SEQUENCE, vec![group]);
     }
     set.items(tags::REFERENCED_RT_PLAN_SEQUENCE, vec![plan]);

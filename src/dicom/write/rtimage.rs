@@ -13,10 +13,19 @@ use std::path::Path;
 ///
 /// # Errors
 /// [`WriteError`]; values that are not finite and an image of unknown angles and distances are refused.
-pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) -> Result<(), WriteError> {
-    let content = |what: &str| WriteError::Content { path: path.to_owned(), what: what.to_owned() };
+pub fn write_radiograph(
+    path: &Path,
+    image: &Radiograph,
+    belonging: &Belonging,
+) -> Result<(), WriteError> {
+    let content = |what: &str| WriteError::Content {
+        path: path.to_owned(),
+        what: what.to_owned(),
+    };
     let Some(setup) = image.setup else {
-        return Err(content("an RT image needs gantry and couch angles, and this image's are not known"));
+        return Err(content(
+            "an RT image needs gantry and couch angles, and this image's are not known",
+        ));
     };
     if image.values.iter().any(|v| !v.is_finite()) {
         return Err(content("the image has pixels without a value"));
@@ -24,8 +33,14 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
     let [low, high] = image
         .values
         .iter()
-        .fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], &v| [a.min(f64::from(v)), b.max(f64::from(v))]);
-    let slope = if high > low { (high - low) / 65_535.0 } else { 1.0 };
+        .fold([f64::INFINITY, f64::NEG_INFINITY], |[a, b], &v| {
+            [a.min(f64::from(v)), b.max(f64::from(v))]
+        });
+    let slope = if high > low {
+        (high - low) / 65_535.0
+    } else {
+        1.0
+    };
     let stored: C<u16> = image
         .values
         .iter()
@@ -35,7 +50,10 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
     let mut set = DataSet::object(uids::RT_IMAGE_STORAGE, &new_uid(), belonging, &series);
     set.text(tags::IMAGE_TYPE, "DERIVED\\SECONDARY\\DRR");
     set.text(tags::CONVERSION_TYPE, "WSD");
-    set.text(tags::FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
+    set.text(
+        tags::FRAME_OF_REFERENCE_UID,
+        &belonging.frame_of_reference_uid,
+    );
     set.text(tags::POSITION_REFERENCE_INDICATOR, "");
     set.whole(tags::INSTANCE_NUMBER, 1);
     set.text(tags::PATIENT_ORIENTATION, "");
@@ -48,7 +66,10 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
         PixelMeaning::Transmission => ("LIN", 1),
     };
     set.text(tags::PIXEL_INTENSITY_RELATIONSHIP, relationship);
-    set.put(tags::PIXEL_INTENSITY_RELATIONSHIP_SIGN, PrimitiveValue::from(sign));
+    set.put(
+        tags::PIXEL_INTENSITY_RELATIONSHIP_SIGN,
+        PrimitiveValue::from(sign),
+    );
     set.whole(tags::ROWS, setup.rows as i64);
     set.whole(tags::COLUMNS, setup.columns as i64);
     set.whole(tags::BITS_ALLOCATED, 16);
@@ -68,12 +89,21 @@ pub fn write_radiograph(path: &Path, image: &Radiograph, belonging: &Belonging) 
     );
     set.text(tags::RT_IMAGE_PLANE, "NORMAL");
     let [right, up] = setup.shift_mm;
-    set.numbers(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION, &[right, up, setup.sad_mm - setup.sid_mm]);
+    set.numbers(
+        tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION,
+        &[right, up, setup.sad_mm - setup.sid_mm],
+    );
     set.numbers(tags::X_RAY_IMAGE_RECEPTOR_ANGLE, &[0.0]);
     set.numbers(tags::RT_IMAGE_ORIENTATION, &[1.0, 0.0, 0.0, 0.0, -1.0, 0.0]);
-    set.numbers(tags::IMAGE_PLANE_PIXEL_SPACING, &[setup.pixel_mm[1], setup.pixel_mm[0]]);
+    set.numbers(
+        tags::IMAGE_PLANE_PIXEL_SPACING,
+        &[setup.pixel_mm[1], setup.pixel_mm[0]],
+    );
     let half = |count: usize, mm: f64| 0.5 * (count as f64 - 1.0) * mm;
-    let first = [-half(setup.columns, setup.pixel_mm[0]), half(setup.rows, setup.pixel_mm[1])];
+    let first = [
+        -half(setup.columns, setup.pixel_mm[0]),
+        half(setup.rows, setup.pixel_mm[1]),
+    ];
     set.numbers(tags::RT_IMAGE_POSITION, &first);
     set.text(tags::RADIATION_MACHINE_NAME, "");
     set.numbers(tags::RADIATION_MACHINE_SAD, &[setup.sad_mm]);

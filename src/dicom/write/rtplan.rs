@@ -4,8 +4,8 @@ use super::data_set::{DataSet, new_series, now, shortened};
 use super::{Belonging, WriteError};
 use crate::rotation::{rotation_tag, rotation_word};
 use case::{
-    Approval, Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, RotationAxis, Stage, new_uid,
-    turn_deg,
+    Approval, Beam, BeamDose, ControlPoint, Jaws, MlcAxis, Plan, Radiation, RotationAxis, Stage,
+    new_uid, turn_deg,
 };
 use dicom_core::Tag;
 use dicom_dictionary_std::{tags, uids};
@@ -34,7 +34,10 @@ pub fn plan_faults(plan: &Plan) -> Vec<String> {
         } else if let parts = beam.parts_of_its_file()
             && !parts.is_empty()
         {
-            fault(format!("{}, and cannot be written either", parts.join(", ")));
+            fault(format!(
+                "{}, and cannot be written either",
+                parts.join(", ")
+            ));
         }
         if beam.fluence.is_some() {
             fault(
@@ -57,25 +60,42 @@ pub(super) fn computed_faults(plan: &Plan, beam: &Beam) -> Vec<String> {
         Err(error) => vec![error.to_string()],
     };
     if beam.mu.is_nan() || beam.mu <= 0.0 {
-        faults.push(format!("it has {} MU: give it monitor units, or switch it off", beam.mu));
+        faults.push(format!(
+            "it has {} MU: give it monitor units, or switch it off",
+            beam.mu
+        ));
     }
     faults
 }
 
 fn machine_faults(beam: &Beam, machine: &Machine) -> Vec<String> {
     let mut faults = Vec::new();
-    let Machine { name, nominal_mv, sad_mm, .. } = machine;
-    if let Some(mv) = beam.energy_mv.filter(|mv| mv.is_nan() || (mv - nominal_mv).abs() > SAME_ENERGY_MV) {
-        faults.push(format!("it is planned with {mv} MV and computed with {name}, whose is {nominal_mv} MV"));
+    let Machine {
+        name,
+        nominal_mv,
+        sad_mm,
+        ..
+    } = machine;
+    if let Some(mv) = beam
+        .energy_mv
+        .filter(|mv| mv.is_nan() || (mv - nominal_mv).abs() > SAME_ENERGY_MV)
+    {
+        faults.push(format!(
+            "it is planned with {mv} MV and computed with {name}, whose is {nominal_mv} MV"
+        ));
     }
-    if let Some(mm) = beam.source_axis_mm.filter(|mm| mm.is_nan() || (mm - sad_mm).abs() > SAME_AXIS_MM) {
+    if let Some(mm) = beam
+        .source_axis_mm
+        .filter(|mm| mm.is_nan() || (mm - sad_mm).abs() > SAME_AXIS_MM)
+    {
         faults.push(format!(
             "it is planned for a source-axis distance of {mm} mm and computed with {name}, whose is {sad_mm} mm"
         ));
     }
     if beam.unflattened && machine.is_flattened() == Some(true) {
-        faults
-            .push(format!("it is planned without flattening filter and computed with {name}, which has one"));
+        faults.push(format!(
+            "it is planned without flattening filter and computed with {name}, which has one"
+        ));
     }
     faults
 }
@@ -97,22 +117,32 @@ pub fn write_plan(
     doses: &[BeamDose],
     belonging: &Belonging,
 ) -> Result<(), WriteError> {
-    let content = |what: String| WriteError::Content { path: path.to_owned(), what };
+    let content = |what: String| WriteError::Content {
+        path: path.to_owned(),
+        what,
+    };
     let faults = plan_faults(plan);
     if !faults.is_empty() {
         return Err(content(faults.join("; ")));
     }
     let beams = delivered(plan)
         .map(|beam| {
-            let machine = Machine::resolve(plan.machine_of(beam)).map_err(|e| content(e.to_string()))?;
+            let machine =
+                Machine::resolve(plan.machine_of(beam)).map_err(|e| content(e.to_string()))?;
             Ok(beam_item(beam, &machine, 1))
         })
         .collect::<Result<Vec<_>, WriteError>>()?;
     let mut set = heading(plan, belonging);
     if let Some(dose) = plan.prescription_gy {
-        set.items(tags::DOSE_REFERENCE_SEQUENCE, vec![dose_reference(plan, dose, 1)]);
+        set.items(
+            tags::DOSE_REFERENCE_SEQUENCE,
+            vec![dose_reference(plan, dose, 1)],
+        );
     }
-    set.items(tags::FRACTION_GROUP_SEQUENCE, vec![fraction_group(plan, doses)]);
+    set.items(
+        tags::FRACTION_GROUP_SEQUENCE,
+        vec![fraction_group(plan, doses)],
+    );
     set.items(tags::BEAM_SEQUENCE, beams);
     set.items(tags::PATIENT_SETUP_SEQUENCE, vec![patient_setup(plan, 1)]);
     set.write(path)
@@ -124,7 +154,10 @@ pub(super) fn heading(plan: &Plan, belonging: &Belonging) -> DataSet {
     let uid = plan.uid.clone().unwrap_or_else(new_uid);
     let mut set = DataSet::object(uids::RT_PLAN_STORAGE, &uid, belonging, &series);
     let (date, time) = now();
-    set.text(tags::FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
+    set.text(
+        tags::FRAME_OF_REFERENCE_UID,
+        &belonging.frame_of_reference_uid,
+    );
     set.text(tags::POSITION_REFERENCE_INDICATOR, "");
     set.whole(tags::INSTANCE_NUMBER, 1);
     let label = belonging.plan_label.as_deref().unwrap_or(&plan.name);
@@ -133,7 +166,14 @@ pub(super) fn heading(plan: &Plan, belonging: &Belonging) -> DataSet {
     set.text(tags::RT_PLAN_DATE, &date);
     set.text(tags::RT_PLAN_TIME, &time);
     let structures = belonging.structure_set_uid.as_deref();
-    set.text(tags::RT_PLAN_GEOMETRY, if structures.is_some() { "PATIENT" } else { "TREATMENT_DEVICE" });
+    set.text(
+        tags::RT_PLAN_GEOMETRY,
+        if structures.is_some() {
+            "PATIENT"
+        } else {
+            "TREATMENT_DEVICE"
+        },
+    );
     if let Some(uid) = structures {
         let reference = DataSet::reference(uids::RT_STRUCTURE_SET_STORAGE, uid);
         set.items(tags::REFERENCED_STRUCTURE_SET_SEQUENCE, vec![reference]);
@@ -178,8 +218,11 @@ pub(super) fn dose_reference(plan: &Plan, dose_gy: f64, number: i64) -> DataSet 
     let mut item = DataSet::new();
     item.whole(tags::DOSE_REFERENCE_NUMBER, number);
     item.text(tags::DOSE_REFERENCE_STRUCTURE_TYPE, "SITE");
-    let target =
-        plan.normalisation.as_ref().and_then(|n| n.structure()).map_or("Prescription", |(name, _)| name);
+    let target = plan
+        .normalisation
+        .as_ref()
+        .and_then(|n| n.structure())
+        .map_or("Prescription", |(name, _)| name);
     item.text(tags::DOSE_REFERENCE_DESCRIPTION, &shortened(target, 64));
     item.text(tags::DOSE_REFERENCE_TYPE, "TARGET");
     item.numbers(tags::TARGET_PRESCRIPTION_DOSE, &[dose_gy]);
@@ -211,7 +254,10 @@ pub(super) fn referenced_beam(mut item: DataSet, beam: &Beam, doses: &[BeamDose]
 /// Whether the beam delivers while something moves: segments between which it is off are static (PS3.3, C.8.8.14).
 pub(super) fn beam_type(points: &[ControlPoint]) -> &'static str {
     let moves = points.windows(2).any(|w| {
-        let held = ControlPoint { meterset_weight: w[1].meterset_weight, ..w[0].clone() };
+        let held = ControlPoint {
+            meterset_weight: w[1].meterset_weight,
+            ..w[0].clone()
+        };
         w[1].meterset_weight > w[0].meterset_weight && held != w[1]
     });
     if moves { "DYNAMIC" } else { "STATIC" }
@@ -225,7 +271,10 @@ pub(super) fn beam_item(beam: &Beam, machine: &Machine, setup_number: i64) -> Da
     item.text(tags::BEAM_TYPE, beam_type(&points));
     item.text(tags::RADIATION_TYPE, "PHOTON");
     if beam.unflattened || machine.is_flattened() == Some(false) {
-        item.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE, vec![fluence_without_filter()]);
+        item.items(
+            tags::PRIMARY_FLUENCE_MODE_SEQUENCE,
+            vec![fluence_without_filter()],
+        );
     }
     item.text(tags::TREATMENT_MACHINE_NAME, &shortened(&machine.name, 16));
     item.text(tags::PRIMARY_DOSIMETER_UNIT, "MU");
@@ -233,9 +282,12 @@ pub(super) fn beam_item(beam: &Beam, machine: &Machine, setup_number: i64) -> Da
     item.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE, devices(beam));
     item.whole(tags::REFERENCED_PATIENT_SETUP_NUMBER, setup_number);
     item.text(tags::TREATMENT_DELIVERY_TYPE, "TREATMENT");
-    for tag in
-        [tags::NUMBER_OF_WEDGES, tags::NUMBER_OF_COMPENSATORS, tags::NUMBER_OF_BOLI, tags::NUMBER_OF_BLOCKS]
-    {
+    for tag in [
+        tags::NUMBER_OF_WEDGES,
+        tags::NUMBER_OF_COMPENSATORS,
+        tags::NUMBER_OF_BOLI,
+        tags::NUMBER_OF_BLOCKS,
+    ] {
         item.whole(tag, 0);
     }
     item.numbers(tags::FINAL_CUMULATIVE_METERSET_WEIGHT, &[1.0]);
@@ -265,7 +317,13 @@ pub(super) fn fluence_without_filter() -> DataSet {
 
 pub(super) fn two_or_more(beam: &Beam) -> Vec<ControlPoint> {
     match &beam.control_points[..] {
-        [only] => vec![ControlPoint { meterset_weight: 0.0, ..only.clone() }, only.clone()],
+        [only] => vec![
+            ControlPoint {
+                meterset_weight: 0.0,
+                ..only.clone()
+            },
+            only.clone(),
+        ],
         several => several.to_vec(),
     }
 }
@@ -304,7 +362,10 @@ fn devices(beam: &Beam) -> Vec<DataSet> {
     };
     let mut all = vec![device("ASYMX", 1), device("ASYMY", 1)];
     if let Some(mlc) = &beam.mlc {
-        let mut leaves = device(mlc_name(mlc.axis), mlc.boundaries_mm.len().saturating_sub(1));
+        let mut leaves = device(
+            mlc_name(mlc.axis),
+            mlc.boundaries_mm.len().saturating_sub(1),
+        );
         leaves.numbers(tags::LEAF_POSITION_BOUNDARIES, &mlc.boundaries_mm);
         all.push(leaves);
     }
@@ -333,7 +394,10 @@ pub(super) fn set_point(
     point: &ControlPoint,
     next: Option<&ControlPoint>,
 ) {
-    item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE, positions(kinds, point));
+    item.items(
+        tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE,
+        positions(kinds, point),
+    );
     item.numbers(tags::GANTRY_ANGLE, &[point.gantry_deg]);
     item.numbers(tags::BEAM_LIMITING_DEVICE_ANGLE, &[point.collimator_deg]);
     item.numbers(tags::PATIENT_SUPPORT_ANGLE, &[point.couch_deg]);
@@ -358,8 +422,10 @@ fn positions(kinds: &DeviceKinds, point: &ControlPoint) -> Vec<DataSet> {
     };
     let Jaws { x, y } = point.jaws;
     let jaws = [(&kinds.x, x), (&kinds.y, y)];
-    let mut all: Vec<DataSet> =
-        jaws.iter().filter_map(|(kind, mm)| Some(device(kind.as_ref()?, mm))).collect();
+    let mut all: Vec<DataSet> = jaws
+        .iter()
+        .filter_map(|(kind, mm)| Some(device(kind.as_ref()?, mm)))
+        .collect();
     if let Some(mlc) = &kinds.mlc {
         // All of the negative bank, then all of the other.
         let bank = |side: usize| point.leaves_mm.iter().map(move |pair| pair[side]);

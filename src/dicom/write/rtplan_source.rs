@@ -3,8 +3,8 @@
 
 use super::data_set::{DataSet, shortened};
 use super::rtplan::{
-    DeviceKinds, beam_item, beam_type, computed_faults, dose_reference, fluence_without_filter, heading,
-    patient_setup, referenced_beam, set_dose_rate, set_point, start_point, two_or_more,
+    DeviceKinds, beam_item, beam_type, computed_faults, dose_reference, fluence_without_filter,
+    heading, patient_setup, referenced_beam, set_dose_rate, set_point, start_point, two_or_more,
 };
 use super::source::{PlanSource, without_private};
 use super::{Belonging, WriteError};
@@ -65,8 +65,14 @@ enum Beginning<'a> {
 impl PlanSource {
     fn beginning<'a>(&'a self, plan: &Plan, beam: &Beam) -> Beginning<'a> {
         let item = self.item_of(tags::BEAM_SEQUENCE, tags::BEAM_NUMBER, beam.number);
-        let read = self.read.beams.iter().find(|read| read.number == beam.number);
-        let (Some(item), Some(read)) = (item, read) else { return Beginning::New };
+        let read = self
+            .read
+            .beams
+            .iter()
+            .find(|read| read.number == beam.number);
+        let (Some(item), Some(read)) = (item, read) else {
+            return Beginning::New;
+        };
         let same_machine = plan.machine_of(beam) == self.read.machine_of(read);
         if read.is_unchanged(beam) && (same_machine || beam.read_only.is_some()) {
             return Beginning::Kept(item);
@@ -100,19 +106,24 @@ impl PlanSource {
         let mut faults: Vec<String> = plan.fault().iter().map(ToString::to_string).collect();
         if self.object.get(tags::ION_BEAM_SEQUENCE).is_some() {
             faults.push(
-                "it is an ion plan, which leaves only unchanged and without a computed dose".to_owned(),
+                "it is an ion plan, which leaves only unchanged and without a computed dose"
+                    .to_owned(),
             );
             return faults;
         }
         if self.object.items(tags::FRACTION_GROUP_SEQUENCE).len() != 1 {
-            faults.push("it has no fraction group, or several: such a plan leaves only unchanged".to_owned());
+            faults.push(
+                "it has no fraction group, or several: such a plan leaves only unchanged"
+                    .to_owned(),
+            );
         }
         let mut treated = 0;
         for beam in plan.beams.iter().filter(|beam| !beam.off) {
             treated += usize::from(!beam.setup);
             let beginning = self.beginning(plan, beam);
             let fault = |what: String| format!("beam '{}': {what}", beam.name);
-            if let (Beginning::Kept(_), true) = (&beginning, beam.read_only.is_some() || !computed) {
+            if let (Beginning::Kept(_), true) = (&beginning, beam.read_only.is_some() || !computed)
+            {
                 continue;
             }
             if let Some(why) = &beam.read_only {
@@ -125,8 +136,10 @@ impl PlanSource {
                 && matches!(beginning, Beginning::New)
                 && !parts.is_empty()
             {
-                faults
-                    .push(fault(format!("{}, and the file of the plan has no such beam", parts.join(", "))));
+                faults.push(fault(format!(
+                    "{}, and the file of the plan has no such beam",
+                    parts.join(", ")
+                )));
             }
             faults.extend(computed_faults(plan, beam).into_iter().map(fault));
             if let Beginning::Changed(item, read) = beginning {
@@ -144,7 +157,10 @@ impl PlanSource {
 /// number of a removed one has none of them.
 fn keeps_not_modelled(read: &Beam, now: &Beam) -> bool {
     read.accessories == now.accessories
-        && read.not_modelled.iter().all(|what| now.not_modelled.contains(what))
+        && read
+            .not_modelled
+            .iter()
+            .all(|what| now.not_modelled.contains(what))
 }
 
 /// Writes a plan from its source. `note` says how its doses were computed.
@@ -159,7 +175,10 @@ pub fn write_plan_from(
     source: &PlanSource,
     note: &str,
 ) -> Result<(), WriteError> {
-    let content = |what: String| WriteError::Content { path: path.to_owned(), what };
+    let content = |what: String| WriteError::Content {
+        path: path.to_owned(),
+        what,
+    };
     let faults = source.faults(plan, !doses.is_empty());
     if !faults.is_empty() {
         return Err(content(faults.join("; ")));
@@ -172,15 +191,32 @@ pub fn write_plan_from(
         }
     }
     if plan.name == source.read.name {
-        source.object.get(tags::RT_PLAN_NAME).into_iter().for_each(|element| set.carry(element));
+        source
+            .object
+            .get(tags::RT_PLAN_NAME)
+            .into_iter()
+            .for_each(|element| set.carry(element));
         if belonging.plan_label.is_none() {
-            source.object.get(tags::RT_PLAN_LABEL).into_iter().for_each(|element| set.carry(element));
+            source
+                .object
+                .get(tags::RT_PLAN_LABEL)
+                .into_iter()
+                .for_each(|element| set.carry(element));
         }
     }
-    let description = source.object.text(tags::RT_PLAN_DESCRIPTION).unwrap_or_default();
-    let said: Vec<&str> = [description.as_str(), note].into_iter().filter(|s| !s.is_empty()).collect();
+    let description = source
+        .object
+        .text(tags::RT_PLAN_DESCRIPTION)
+        .unwrap_or_default();
+    let said: Vec<&str> = [description.as_str(), note]
+        .into_iter()
+        .filter(|s| !s.is_empty())
+        .collect();
     if !said.is_empty() {
-        set.text(tags::RT_PLAN_DESCRIPTION, &shortened(&said.join("; "), 1024));
+        set.text(
+            tags::RT_PLAN_DESCRIPTION,
+            &shortened(&said.join("; "), 1024),
+        );
     }
     set_prescription(&mut set, plan, source);
     let setup_number = set_setups(&mut set, plan);
@@ -188,7 +224,8 @@ pub fn write_plan_from(
     let mut references = Vec::new();
     for beam in plan.beams.iter().filter(|beam| !beam.off) {
         let beginning = source.beginning(plan, beam);
-        let machine = || Machine::resolve(plan.machine_of(beam)).map_err(|e| content(e.to_string()));
+        let machine =
+            || Machine::resolve(plan.machine_of(beam)).map_err(|e| content(e.to_string()));
         let item = match beginning {
             Beginning::Kept(item) => DataSet::from(item),
             Beginning::Changed(item, read) => {
@@ -227,15 +264,23 @@ fn set_prescription(set: &mut DataSet, plan: &Plan, source: &PlanSource) {
     if plan.prescription_gy == source.read.prescription_gy {
         return;
     }
-    let mut items: Vec<DataSet> =
-        set.as_item().items(tags::DOSE_REFERENCE_SEQUENCE).iter().map(DataSet::from).collect();
+    let mut items: Vec<DataSet> = set
+        .as_item()
+        .items(tags::DOSE_REFERENCE_SEQUENCE)
+        .iter()
+        .map(DataSet::from)
+        .collect();
     let was = source.read.prescription_gy;
-    let place = items.iter().position(|item| was.is_some() && item.as_item().number(tag) == was);
+    let place = items
+        .iter()
+        .position(|item| was.is_some() && item.as_item().number(tag) == was);
     match (plan.prescription_gy, place) {
         (Some(gy), Some(n)) => items[n].numbers(tag, &[gy]),
         (Some(gy), None) => {
-            let taken =
-                items.iter().filter_map(|item| item.as_item().whole(tags::DOSE_REFERENCE_NUMBER)).max();
+            let taken = items
+                .iter()
+                .filter_map(|item| item.as_item().whole(tags::DOSE_REFERENCE_NUMBER))
+                .max();
             items.push(dose_reference(plan, gy, taken.unwrap_or(0) + 1));
         }
         (None, Some(n)) => items[n].remove(&[tag]),
@@ -256,16 +301,27 @@ fn set_setups(set: &mut DataSet, plan: &Plan) -> i64 {
     if let Some(number) = number {
         return number;
     }
-    let taken = setups.iter().filter_map(|setup| setup.whole(tags::PATIENT_SETUP_NUMBER)).max();
+    let taken = setups
+        .iter()
+        .filter_map(|setup| setup.whole(tags::PATIENT_SETUP_NUMBER))
+        .max();
     let number = taken.unwrap_or(0) + 1;
     if setups.is_empty() {
-        set.items(tags::PATIENT_SETUP_SEQUENCE, vec![patient_setup(plan, number)]);
+        set.items(
+            tags::PATIENT_SETUP_SEQUENCE,
+            vec![patient_setup(plan, number)],
+        );
     }
     number
 }
 
 /// The beam in its fraction group: a dose of the source stands only with a beam that is unchanged.
-fn reference(source: &PlanSource, beam: &Beam, doses: &[BeamDose], beginning: &Beginning) -> Option<DataSet> {
+fn reference(
+    source: &PlanSource,
+    beam: &Beam,
+    doses: &[BeamDose],
+    beginning: &Beginning,
+) -> Option<DataSet> {
     let group = source.object.items(tags::FRACTION_GROUP_SEQUENCE).first()?;
     let number = i64::from(beam.number);
     let mut items = group.items(tags::REFERENCED_BEAM_SEQUENCE).iter();
@@ -284,22 +340,34 @@ fn reference(source: &PlanSource, beam: &Beam, doses: &[BeamDose], beginning: &B
 }
 
 /// The source's item with the parameters of a changed beam; `other`: the machine, where it was changed too.
-fn changed(item: &Item, beam: &Beam, read: &Beam, other: Option<&Machine>) -> Result<DataSet, String> {
+fn changed(
+    item: &Item,
+    beam: &Beam,
+    read: &Beam,
+    other: Option<&Machine>,
+) -> Result<DataSet, String> {
     let kinds = kinds_of(item, beam, read)?;
     let points = two_or_more(beam);
     let plain = without_private(item);
     let mut set = DataSet::from(&plain);
     set.text(tags::BEAM_NAME, &shortened(&beam.name, 64));
     set.text(tags::BEAM_TYPE, beam_type(&points));
-    let devices = plain.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE).iter().map(|device| {
-        let mut named = DataSet::from(device);
-        let kind = device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE).unwrap_or_default();
-        let now = [("X", &kinds.x), ("Y", &kinds.y)].into_iter().find(|(was, _)| *was == kind);
-        if let Some((_, Some(now))) = now {
-            named.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, now);
-        }
-        named
-    });
+    let devices = plain
+        .items(tags::BEAM_LIMITING_DEVICE_SEQUENCE)
+        .iter()
+        .map(|device| {
+            let mut named = DataSet::from(device);
+            let kind = device
+                .text(tags::RT_BEAM_LIMITING_DEVICE_TYPE)
+                .unwrap_or_default();
+            let now = [("X", &kinds.x), ("Y", &kinds.y)]
+                .into_iter()
+                .find(|(was, _)| *was == kind);
+            if let Some((_, Some(now))) = now {
+                named.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, now);
+            }
+            named
+        });
     set.items(tags::BEAM_LIMITING_DEVICE_SEQUENCE, devices.collect());
     if let Some(machine) = other {
         set.text(tags::TREATMENT_MACHINE_NAME, &shortened(&machine.name, 16));
@@ -308,7 +376,10 @@ fn changed(item: &Item, beam: &Beam, read: &Beam, other: Option<&Machine>) -> Re
     if beam.unflattened != read.unflattened {
         set.remove(&[tags::PRIMARY_FLUENCE_MODE_SEQUENCE]);
         if beam.unflattened {
-            set.items(tags::PRIMARY_FLUENCE_MODE_SEQUENCE, vec![fluence_without_filter()]);
+            set.items(
+                tags::PRIMARY_FLUENCE_MODE_SEQUENCE,
+                vec![fluence_without_filter()],
+            );
         }
     }
     set.numbers(tags::FINAL_CUMULATIVE_METERSET_WEIGHT, &[1.0]);
@@ -372,10 +443,18 @@ fn kinds_of(item: &Item, beam: &Beam, read: &Beam) -> Result<DeviceKinds, String
     let jaw = |names: [&str; 2], pair: Pair| -> Result<Option<String>, String> {
         let kind = first(&|kind| names.contains(&kind));
         let open = read.control_points.first().map(pair);
-        if kind.is_none() && beam.control_points.iter().any(|point| Some(pair(point)) != open) {
+        if kind.is_none()
+            && beam
+                .control_points
+                .iter()
+                .any(|point| Some(pair(point)) != open)
+        {
             return Err(format!("its machine has no {} jaws to be moved", names[0]));
         }
-        let symmetric = beam.control_points.iter().all(|point| pair(point)[0] == -pair(point)[1]);
+        let symmetric = beam
+            .control_points
+            .iter()
+            .all(|point| pair(point)[0] == -pair(point)[1]);
         Ok(kind.map(|kind| if symmetric { kind } else { names[1].to_owned() }))
     };
     Ok(DeviceKinds {

@@ -35,38 +35,68 @@ pub fn write_structures_from(
     belonging: &Belonging,
     source: Option<&StructureSource>,
 ) -> Result<(), WriteError> {
-    let content = |what: String| WriteError::Content { path: path.to_owned(), what };
+    let content = |what: String| WriteError::Content {
+        path: path.to_owned(),
+        what,
+    };
     if structures.structures.is_empty() {
         return Err(content("the structure set has no structures".to_owned()));
     }
     for s in &structures.structures {
-        let points = s.contours.iter().flat_map(|c| &c.points_mm).chain(&s.points_mm);
+        let points = s
+            .contours
+            .iter()
+            .flat_map(|c| &c.points_mm)
+            .chain(&s.points_mm);
         if points.into_iter().any(|p| !p.is_finite()) {
-            return Err(content(format!("structure '{}' has a point that is not a finite position", s.name)));
+            return Err(content(format!(
+                "structure '{}' has a point that is not a finite position",
+                s.name
+            )));
         }
     }
     let series = new_series("RTSTRUCT", 2, &structures.label);
     let uid = structures.uid.clone().unwrap_or_else(new_uid);
     let mut set = DataSet::object(uids::RT_STRUCTURE_SET_STORAGE, &uid, belonging, &series);
     let (date, time) = now();
-    set.text(tags::FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
+    set.text(
+        tags::FRAME_OF_REFERENCE_UID,
+        &belonging.frame_of_reference_uid,
+    );
     set.text(tags::POSITION_REFERENCE_INDICATOR, "");
     set.whole(tags::INSTANCE_NUMBER, 1);
-    let label = if structures.label.is_empty() { "Structures" } else { &structures.label };
+    let label = if structures.label.is_empty() {
+        "Structures"
+    } else {
+        &structures.label
+    };
     set.text(tags::STRUCTURE_SET_LABEL, &shortened(label, 16));
     set.text(tags::STRUCTURE_SET_DATE, &date);
     set.text(tags::STRUCTURE_SET_TIME, &time);
     let frames = match source {
         Some(source) if ct.is_none_or(|ct| ct.plane_uids.is_empty()) => {
-            let frames = source.object.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE);
+            let frames = source
+                .object
+                .items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE);
             frames.iter().map(DataSet::from).collect()
         }
         _ => vec![referenced_frame(ct, belonging)],
     };
     set.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, frames);
-    let all = || structures.structures.iter().map(|s| (s, Carried::new(s, source)));
-    set.items(tags::STRUCTURE_SET_ROI_SEQUENCE, all().map(|(s, c)| roi(s, &c, belonging)).collect());
-    set.items(tags::ROI_CONTOUR_SEQUENCE, all().map(|(s, c)| drawn(s, &c, ct)).collect());
+    let all = || {
+        structures
+            .structures
+            .iter()
+            .map(|s| (s, Carried::new(s, source)))
+    };
+    set.items(
+        tags::STRUCTURE_SET_ROI_SEQUENCE,
+        all().map(|(s, c)| roi(s, &c, belonging)).collect(),
+    );
+    set.items(
+        tags::ROI_CONTOUR_SEQUENCE,
+        all().map(|(s, c)| drawn(s, &c, ct)).collect(),
+    );
     // Numbers of carried and new observations would meet: nothing refers to them.
     let numbered = (1_i64..).zip(all()).map(|(number, (s, c))| {
         let mut item = observation(s, &c);
@@ -89,12 +119,18 @@ struct Carried<'a> {
 
 impl<'a> Carried<'a> {
     fn new(structure: &Structure, source: Option<&'a StructureSource>) -> Self {
-        let Some(source) = source else { return Self::default() };
+        let Some(source) = source else {
+            return Self::default();
+        };
         let number = structure.number;
         Self {
             read: source.read.by_number(number),
             roi: source.item_of(tags::STRUCTURE_SET_ROI_SEQUENCE, tags::ROI_NUMBER, number),
-            drawn: source.item_of(tags::ROI_CONTOUR_SEQUENCE, tags::REFERENCED_ROI_NUMBER, number),
+            drawn: source.item_of(
+                tags::ROI_CONTOUR_SEQUENCE,
+                tags::REFERENCED_ROI_NUMBER,
+                number,
+            ),
             observation: source.item_of(
                 tags::RTROI_OBSERVATIONS_SEQUENCE,
                 tags::REFERENCED_ROI_NUMBER,
@@ -104,8 +140,9 @@ impl<'a> Carried<'a> {
     }
 
     fn is_drawn_as_read(&self, structure: &Structure) -> bool {
-        let same =
-            |read: &Structure| read.contours == structure.contours && read.points_mm == structure.points_mm;
+        let same = |read: &Structure| {
+            read.contours == structure.contours && read.points_mm == structure.points_mm
+        };
         self.read.is_some_and(same)
     }
 }
@@ -113,10 +150,16 @@ impl<'a> Carried<'a> {
 /// Frame, study, series and images of the contours.
 fn referenced_frame(ct: Option<&Ct>, belonging: &Belonging) -> DataSet {
     let mut frame = DataSet::new();
-    frame.text(tags::FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
+    frame.text(
+        tags::FRAME_OF_REFERENCE_UID,
+        &belonging.frame_of_reference_uid,
+    );
     if let Some(ct) = ct.filter(|ct| !ct.plane_uids.is_empty()) {
-        let images =
-            ct.plane_uids.iter().map(|uid| DataSet::reference(uids::CT_IMAGE_STORAGE, uid)).collect();
+        let images = ct
+            .plane_uids
+            .iter()
+            .map(|uid| DataSet::reference(uids::CT_IMAGE_STORAGE, uid))
+            .collect();
         let mut series = DataSet::new();
         series.text(tags::SERIES_INSTANCE_UID, &ct.series_uid);
         series.items(tags::CONTOUR_IMAGE_SEQUENCE, images);
@@ -131,9 +174,16 @@ fn referenced_frame(ct: Option<&Ct>, belonging: &Belonging) -> DataSet {
 fn roi(structure: &Structure, carried: &Carried, belonging: &Belonging) -> DataSet {
     let mut item = carried.roi.map_or_else(DataSet::new, DataSet::from);
     item.whole(tags::ROI_NUMBER, i64::from(structure.number));
-    item.text(tags::REFERENCED_FRAME_OF_REFERENCE_UID, &belonging.frame_of_reference_uid);
+    item.text(
+        tags::REFERENCED_FRAME_OF_REFERENCE_UID,
+        &belonging.frame_of_reference_uid,
+    );
     // Structures of one name in the file were told apart.
-    if item.as_item().text(tags::ROI_NAME).is_none_or(|name| name != structure.name) {
+    if item
+        .as_item()
+        .text(tags::ROI_NAME)
+        .is_none_or(|name| name != structure.name)
+    {
         item.text(tags::ROI_NAME, &shortened(&structure.name, 64));
     }
     if !carried.is_drawn_as_read(structure) {
@@ -148,18 +198,31 @@ fn roi(structure: &Structure, carried: &Carried, belonging: &Belonging) -> DataS
 fn drawn(structure: &Structure, carried: &Carried, ct: Option<&Ct>) -> DataSet {
     let colour = structure.colour.0.map(|c| c.to_string()).join("\\");
     let same = carried.is_drawn_as_read(structure);
-    let mut item = carried.drawn.filter(|_| same).map_or_else(DataSet::new, DataSet::from);
-    if carried.read.is_none_or(|read| read.colour != structure.colour) || !same {
+    let mut item = carried
+        .drawn
+        .filter(|_| same)
+        .map_or_else(DataSet::new, DataSet::from);
+    if carried
+        .read
+        .is_none_or(|read| read.colour != structure.colour)
+        || !same
+    {
         item.text(tags::ROI_DISPLAY_COLOR, &colour);
     }
     if same && carried.drawn.is_some() {
         return item;
     }
     let polygons = structure.contours.iter().map(|c| {
-        let image = c.image_uid.as_deref().or_else(|| plane_of(&c.points_mm, ct?));
+        let image = c
+            .image_uid
+            .as_deref()
+            .or_else(|| plane_of(&c.points_mm, ct?));
         contour("CLOSED_PLANAR", &c.points_mm, image)
     });
-    let points = structure.points_mm.iter().map(|p| contour("POINT", &[*p], None));
+    let points = structure
+        .points_mm
+        .iter()
+        .map(|p| contour("POINT", &[*p], None));
     let contours: Vec<DataSet> = polygons.chain(points).collect();
     // The standard allows this sequence to be absent, but not empty.
     if !contours.is_empty() {
@@ -172,7 +235,10 @@ fn drawn(structure: &Structure, carried: &Carried, ct: Option<&Ct>) -> DataSet {
 fn contour(form: &str, points_mm: &[DVec3], image: Option<&str>) -> DataSet {
     let mut item = DataSet::new();
     if let Some(uid) = image {
-        item.items(tags::CONTOUR_IMAGE_SEQUENCE, vec![DataSet::reference(uids::CT_IMAGE_STORAGE, uid)]);
+        item.items(
+            tags::CONTOUR_IMAGE_SEQUENCE,
+            vec![DataSet::reference(uids::CT_IMAGE_STORAGE, uid)],
+        );
     }
     item.text(tags::CONTOUR_GEOMETRIC_TYPE, form);
     item.whole(tags::NUMBER_OF_CONTOUR_POINTS, points_mm.len() as i64);
@@ -192,7 +258,12 @@ fn plane_of<'a>(points_mm: &[DVec3], ct: &'a Ct) -> Option<&'a str> {
 /// A code needs a meaning, which some systems leave out: the code itself stands for it.
 fn name_codes(item: &mut DataSet) {
     let tag = tags::RTROI_IDENTIFICATION_CODE_SEQUENCE;
-    let codes: Vec<DataSet> = item.as_item().items(tag).iter().map(DataSet::from).collect();
+    let codes: Vec<DataSet> = item
+        .as_item()
+        .items(tag)
+        .iter()
+        .map(DataSet::from)
+        .collect();
     if codes.is_empty() {
         return;
     }

@@ -39,8 +39,15 @@ pub enum ExportPart {
 }
 
 impl ExportPart {
-    pub const ALL: [Self; 7] =
-        [Self::Ct, Self::Structures, Self::Plan, Self::Dose, Self::Registration, Self::Drr, Self::Xray];
+    pub const ALL: [Self; 7] = [
+        Self::Ct,
+        Self::Structures,
+        Self::Plan,
+        Self::Dose,
+        Self::Registration,
+        Self::Drr,
+        Self::Xray,
+    ];
 
     /// Whether it is about X-rays, which a case does not hold.
     pub fn is_of_xrays(self) -> bool {
@@ -149,7 +156,10 @@ pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteErr
         );
     }
     if let Some(ct) = &case.ct {
-        let (own, of_ct) = (&case.structures.frame_of_reference_uid, &ct.frame_of_reference_uid);
+        let (own, of_ct) = (
+            &case.structures.frame_of_reference_uid,
+            &ct.frame_of_reference_uid,
+        );
         if !own.is_empty() && !of_ct.is_empty() && own != of_ct {
             return refuse(format!(
                 "the structures are in another frame of reference ({own}) than the CT ({of_ct}): they do not leave together"
@@ -159,7 +169,9 @@ pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteErr
     for plan in case.plans.iter().filter(|_| options.has(ExportPart::Plan)) {
         let source = source_of(case, plan)?;
         let faults = match &source {
-            Some(source) if source.is_unchanged(plan) && !options.has(ExportPart::Dose) => Vec::new(),
+            Some(source) if source.is_unchanged(plan) && !options.has(ExportPart::Dose) => {
+                Vec::new()
+            }
             Some(source) => source.faults(plan, options.has(ExportPart::Dose)),
             None => plan_faults(plan),
         };
@@ -175,7 +187,10 @@ pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteErr
 }
 
 fn source_of(case: &Case, plan: &Plan) -> Result<Option<PlanSource>, WriteError> {
-    case.sources.of_plan(plan).map(PlanSource::of_plan).transpose()
+    case.sources
+        .of_plan(plan)
+        .map(PlanSource::of_plan)
+        .transpose()
 }
 
 /// Writes a case into an empty folder, as one study. `compute` gets the case as the files hold it, and answers with its plans as
@@ -198,7 +213,11 @@ pub fn export<E: From<WriteError>>(
     let is_normalised = |plan: &Arc<Plan>| plan.normalisation.is_some();
     let has_plans = options.has(ExportPart::Plan);
     let asks = options.has(ExportPart::Dose) || (has_plans && case.plans.iter().any(is_normalised));
-    let doses = if asks { compute(&set.case)? } else { Vec::new() };
+    let doses = if asks {
+        compute(&set.case)?
+    } else {
+        Vec::new()
+    };
     if has_plans {
         set.write_plans(&doses)?;
     }
@@ -243,7 +262,10 @@ impl<'a> Set<'a> {
             case.structures = Arc::new(structures_as_written(&case.structures));
         }
         for plan in &mut case.plans {
-            if sources.of_plan(plan).is_none_or(|source| source.read.beams != plan.beams) {
+            if sources
+                .of_plan(plan)
+                .is_none_or(|source| source.read.beams != plan.beams)
+            {
                 *plan = Arc::new(plan_as_written(plan));
             }
         }
@@ -258,26 +280,55 @@ impl<'a> Set<'a> {
         }
         case.patient = named;
         let own_images = options.has(ExportPart::Ct);
-        if let Some(ct) = case.ct.as_mut().filter(|ct| ct.plane_uids.is_empty() && own_images) {
+        if let Some(ct) = case
+            .ct
+            .as_mut()
+            .filter(|ct| ct.plane_uids.is_empty() && own_images)
+        {
             name_planes(Arc::make_mut(ct));
         }
         let mut belonging = Belonging::new(&case);
         let files = case.ct.iter().flat_map(|ct| ct.files.first());
         let files = files.chain(sources.structures.iter().map(|source| &source.path));
-        if let Some(path) = files.chain(sources.plans.iter().map(|source| &source.path)).next() {
+        if let Some(path) = files
+            .chain(sources.plans.iter().map(|source| &source.path))
+            .next()
+        {
             let study = StudyFacts::of_file(path)?;
             if !study.uid.is_empty() {
                 belonging.study = study;
             }
         }
-        let labels = if options.has(ExportPart::Plan) { plan_labels(&case, &sources)? } else { Vec::new() };
-        Ok(Self { folder, case, belonging, options, exported, plans, labels, progress })
+        let labels = if options.has(ExportPart::Plan) {
+            plan_labels(&case, &sources)?
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            folder,
+            case,
+            belonging,
+            options,
+            exported,
+            plans,
+            labels,
+            progress,
+        })
     }
 
-    fn add(&mut self, name: impl Into<String>, what: impl Into<String>, unchanged: bool) -> PathBuf {
+    fn add(
+        &mut self,
+        name: impl Into<String>,
+        what: impl Into<String>,
+        unchanged: bool,
+    ) -> PathBuf {
         let name = name.into();
         let path = self.folder.join(&name);
-        self.exported.files.push(ExportedFile { name, what: what.into(), unchanged });
+        self.exported.files.push(ExportedFile {
+            name,
+            what: what.into(),
+            unchanged,
+        });
         path
     }
 
@@ -286,7 +337,12 @@ impl<'a> Set<'a> {
     }
 
     fn write_ct(&mut self) -> Result<(), WriteError> {
-        let Some(ct) = self.case.ct.clone().filter(|_| self.options.has(ExportPart::Ct)) else {
+        let Some(ct) = self
+            .case
+            .ct
+            .clone()
+            .filter(|_| self.options.has(ExportPart::Ct))
+        else {
             return Ok(());
         };
         let planes = ct.hu.grid().size()[2];
@@ -296,7 +352,9 @@ impl<'a> Set<'a> {
         } else {
             let [lowest, highest] = bounds(&ct);
             if let Some(why) = beyond_16_bits(lowest, highest) {
-                return Err(WriteError::Refused(format!("the CT does not leave as DICOM: {why}")));
+                return Err(WriteError::Refused(format!(
+                    "the CT does not leave as DICOM: {why}"
+                )));
             }
             if ct.hu.data().par_iter().any(|hu| hu.fract() != 0.0) {
                 self.remark("the HU of the CT are rounded to whole numbers");
@@ -313,20 +371,33 @@ impl<'a> Set<'a> {
     /// Makes all files anonymous; the CT is read back, the others are afterwards.
     fn anonymise(&mut self, how: Anonymise) -> Result<(), WriteError> {
         let showing = anonymise(self.folder, &self.exported.files, how, self.progress)?;
-        self.exported.files.iter_mut().for_each(|file| file.unchanged = false);
+        self.exported
+            .files
+            .iter_mut()
+            .for_each(|file| file.unchanged = false);
         self.remark(ANONYMISED);
         if let Some((first, rest)) = showing.split_first() {
-            let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
+            let more = if rest.is_empty() {
+                String::new()
+            } else {
+                format!(" and {} more", rest.len())
+            };
             self.remark(format!(
                 "{first}{more} say that text is burned into their pixels, or that these show a face \
                  (BurnedInAnnotation, RecognizableVisualFeatures YES): the pixels stay as they are; look at them before they leave"
             ));
         }
-        let Some(ct) = self.case.ct.clone().filter(|_| self.options.has(ExportPart::Ct)) else {
+        let Some(ct) = self
+            .case
+            .ct
+            .clone()
+            .filter(|_| self.options.has(ExportPart::Ct))
+        else {
             return Ok(());
         };
         if self.ct_as_read(&ct)?.hu.data() != ct.hu.data() {
-            let why = "the CT that was made anonymous reads back with other values; nothing is exported";
+            let why =
+                "the CT that was made anonymous reads back with other values; nothing is exported";
             return Err(WriteError::Refused(why.to_owned()));
         }
         Ok(())
@@ -335,15 +406,24 @@ impl<'a> Set<'a> {
     /// The CT as another system reads it: doses are computed on this one.
     fn ct_as_read(&self, ct: &Ct) -> Result<Ct, WriteError> {
         let catalogue = scan(self.folder, self.progress).map_err(WriteError::Source)?;
-        let Some(series) = catalogue.series.iter().find(|series| series.modality == "CT") else {
-            return Err(WriteError::Refused("the CT that was written cannot be read back".to_owned()));
+        let Some(series) = catalogue
+            .series
+            .iter()
+            .find(|series| series.modality == "CT")
+        else {
+            return Err(WriteError::Refused(
+                "the CT that was written cannot be read back".to_owned(),
+            ));
         };
         let read = read_ct(series, self.progress).map_err(WriteError::Source)?;
         if read.hu.grid().size() != ct.hu.grid().size() {
             let why = "the CT that was written reads back with another size";
             return Err(WriteError::Refused(why.to_owned()));
         }
-        Ok(Ct { files: Vec::new(), ..read })
+        Ok(Ct {
+            files: Vec::new(),
+            ..read
+        })
     }
 
     fn write_structures(&mut self) -> Result<(), WriteError> {
@@ -368,12 +448,21 @@ impl<'a> Set<'a> {
         }
         let left_out: Vec<String> = source.iter().flat_map(|source| source.not_read()).collect();
         if !left_out.is_empty() {
-            self.remark(format!("structures that are not read are left out: {}", left_out.join(", ")));
+            self.remark(format!(
+                "structures that are not read are left out: {}",
+                left_out.join(", ")
+            ));
         }
         let mut set = (*set).clone();
         set.uid = Some(new_uid());
         self.belonging.structure_set_uid.clone_from(&set.uid);
-        write_structures_from(&path, &set, self.case.ct.as_deref(), &self.belonging, source.as_ref())?;
+        write_structures_from(
+            &path,
+            &set,
+            self.case.ct.as_deref(),
+            &self.belonging,
+            source.as_ref(),
+        )?;
         self.case.structures = Arc::new(set);
         Ok(())
     }
@@ -382,7 +471,11 @@ impl<'a> Set<'a> {
         let several = self.case.plans.len() > 1;
         for (n, plan) in self.case.plans.clone().iter().enumerate() {
             let of = doses.get(n).and_then(Option::as_ref);
-            let tail = if several { format!("-{}", n + 1) } else { String::new() };
+            let tail = if several {
+                format!("-{}", n + 1)
+            } else {
+                String::new()
+            };
             let plan = of.map_or(&**plan, |of| &of.plan);
             self.belonging.plan_label = self.labels.get(n).cloned();
             self.write_plan(plan, of, &tail)?;
@@ -390,39 +483,67 @@ impl<'a> Set<'a> {
         Ok(())
     }
 
-    fn write_plan(&mut self, plan: &Plan, doses: Option<&PlanDoses>, tail: &str) -> Result<(), WriteError> {
+    fn write_plan(
+        &mut self,
+        plan: &Plan,
+        doses: Option<&PlanDoses>,
+        tail: &str,
+    ) -> Result<(), WriteError> {
         let source = source_of(&self.case, plan)?;
         let structures = source.as_ref().and_then(|source| {
             let referenced = source.object.items(tags::REFERENCED_STRUCTURE_SET_SEQUENCE);
-            referenced.first().and_then(|item| item.text(tags::REFERENCED_SOP_INSTANCE_UID))
+            referenced
+                .first()
+                .and_then(|item| item.text(tags::REFERENCED_SOP_INSTANCE_UID))
         });
         // Without structures of its own, a case leaves a plan with those that it names.
         let own = self.belonging.structure_set_uid.clone();
-        let structure_set_uid =
-            if self.case.structures.structures.is_empty() { structures.clone() } else { own };
+        let structure_set_uid = if self.case.structures.structures.is_empty() {
+            structures.clone()
+        } else {
+            own
+        };
         let unchanged = source.as_ref().is_some_and(|source| {
             doses.is_none()
                 && source.is_unchanged(plan)
                 && structures == structure_set_uid
-                && (source.study_uid() == self.belonging.study.uid || !source.faults(plan, false).is_empty())
+                && (source.study_uid() == self.belonging.study.uid
+                    || !source.faults(plan, false).is_empty())
         });
-        let path = self.add(format!("RP{tail}.dcm"), format!("plan '{}'", plan.name), unchanged);
+        let path = self.add(
+            format!("RP{tail}.dcm"),
+            format!("plan '{}'", plan.name),
+            unchanged,
+        );
         if let Some(source) = source.as_ref().filter(|_| unchanged) {
             if source.study_uid() != self.belonging.study.uid {
-                self.remark(format!("the plan '{}' leaves as it was, in a study of its own", plan.name));
+                self.remark(format!(
+                    "the plan '{}' leaves as it was, in a study of its own",
+                    plan.name
+                ));
             }
             copy(&source.path, &path)?;
             self.plans.push(plan.clone());
             return Ok(());
         }
-        let off = plan.beams.iter().filter(|beam| beam.off || (beam.setup && source.is_none()));
+        let off = plan
+            .beams
+            .iter()
+            .filter(|beam| beam.off || (beam.setup && source.is_none()));
         let off: Vec<&str> = off.map(|beam| beam.name.as_str()).collect();
         if !off.is_empty() {
-            self.remark(format!("plan '{}': {} left out, not delivered", plan.name, off.join(", ")));
+            self.remark(format!(
+                "plan '{}': {} left out, not delivered",
+                plan.name,
+                off.join(", ")
+            ));
         }
         let mut plan = plan.clone();
         // The approval of a file is one of the plan as the file has it.
-        if source.as_ref().is_some_and(|s| s.read.approval == plan.approval && !s.is_unchanged(&plan)) {
+        if source
+            .as_ref()
+            .is_some_and(|s| s.read.approval == plan.approval && !s.is_unchanged(&plan))
+        {
             plan.approval = None;
         }
         plan.uid = Some(new_uid());
@@ -458,33 +579,63 @@ impl<'a> Set<'a> {
     ) -> Result<(), WriteError> {
         let (bits, comment) = (self.options.bits, doses.note.as_str());
         let uncertainty_percent = doses.uncertainty_percent;
-        let first = doses.dose.iter().chain(doses.beams.iter().map(|(_, dose)| dose)).next();
+        let first = doses
+            .dose
+            .iter()
+            .chain(doses.beams.iter().map(|(_, dose)| dose))
+            .next();
         for remark in first.iter().flat_map(|dose| &dose.remarks) {
             self.remark(format!("dose of plan '{}': {remark}", doses.plan.name));
         }
         // Remarks name files, structures and machines.
         let is_anonymous = self.options.anonymise.is_some();
         let told = |dose: &Dose| {
-            if is_anonymous { Dose { remarks: Vec::new(), ..dose.clone() } } else { dose.clone() }
+            if is_anonymous {
+                Dose {
+                    remarks: Vec::new(),
+                    ..dose.clone()
+                }
+            } else {
+                dose.clone()
+            }
         };
         if let Some(dose) = &doses.dose {
             let dose = told(dose);
-            let path =
-                self.add(format!("RD{tail}.dcm"), format!("dose of plan '{}'", doses.plan.name), false);
+            let path = self.add(
+                format!("RD{tail}.dcm"),
+                format!("dose of plan '{}'", doses.plan.name),
+                false,
+            );
             write_dose_file(
                 &path,
-                &DoseFile { dose: &dose, of: DoseOf::Plan, bits, comment, uncertainty_percent },
+                &DoseFile {
+                    dose: &dose,
+                    of: DoseOf::Plan,
+                    bits,
+                    comment,
+                    uncertainty_percent,
+                },
                 belonging,
             )?;
         }
         for (number, dose) in &doses.beams {
             let dose = told(dose);
             let name = format!("RD{tail}-beam-{number}.dcm");
-            let path = self.add(name, format!("dose of beam {number} of plan '{}'", doses.plan.name), false);
+            let path = self.add(
+                name,
+                format!("dose of beam {number} of plan '{}'", doses.plan.name),
+                false,
+            );
             let of = DoseOf::Beam(*number);
             write_dose_file(
                 &path,
-                &DoseFile { dose: &dose, of, bits, comment, uncertainty_percent },
+                &DoseFile {
+                    dose: &dose,
+                    of,
+                    bits,
+                    comment,
+                    uncertainty_percent,
+                },
                 belonging,
             )?;
         }
@@ -497,17 +648,26 @@ impl<'a> Set<'a> {
 fn plan_labels(case: &Case, sources: &Sources) -> Result<Vec<String>, WriteError> {
     let mut labels: Vec<Option<String>> = Vec::new();
     for plan in &case.plans {
-        let source = sources.of_plan(plan).filter(|source| source.read.name == plan.name);
-        let label = source.map(|source| open(&source.path).map_err(WriteError::Source)).transpose()?;
+        let source = sources
+            .of_plan(plan)
+            .filter(|source| source.read.name == plan.name);
+        let label = source
+            .map(|source| open(&source.path).map_err(WriteError::Source))
+            .transpose()?;
         labels.push(label.and_then(|object| object.text(tags::RT_PLAN_LABEL)));
     }
     // Labels of files come first: a file that leaves unchanged keeps its own.
     let is_taken = |all: &[Option<String>], n: usize, label: &str| {
         let others = all.iter().enumerate().filter(|(other, _)| *other != n);
-        others.into_iter().any(|(_, of)| of.as_deref().is_some_and(|of| of.eq_ignore_ascii_case(label)))
+        others.into_iter().any(|(_, of)| {
+            of.as_deref()
+                .is_some_and(|of| of.eq_ignore_ascii_case(label))
+        })
     };
     for n in 0..labels.len() {
-        let own = labels[n].take().filter(|label| !is_taken(&labels[..n], n, label));
+        let own = labels[n]
+            .take()
+            .filter(|label| !is_taken(&labels[..n], n, label));
         let name = shortened(&case.plans[n].name, LABEL_LETTERS);
         let numbered = |number: usize| {
             let tail = format!("-{number}");
@@ -536,7 +696,11 @@ fn name_planes(ct: &mut Ct) {
 
 fn bounds(ct: &Ct) -> [f32; 2] {
     let both = |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])];
-    ct.hu.data().par_iter().map(|hu| [*hu, *hu]).reduce(|| [f32::INFINITY, f32::NEG_INFINITY], both)
+    ct.hu
+        .data()
+        .par_iter()
+        .map(|hu| [*hu, *hu])
+        .reduce(|| [f32::INFINITY, f32::NEG_INFINITY], both)
 }
 
 /// Copies the files of a CT, each if it is still the image that was read.
@@ -548,11 +712,20 @@ fn copy_planes(folder: &Path, ct: &Ct, progress: Progress) -> Result<(), WriteEr
             return Err(WriteError::Changed { path: file.clone() });
         }
         copy(file, &folder.join(plane_name(k + 1)))?;
-        if progress((k + 1) as f32 / ct.files.len() as f32) { Ok(()) } else { Err(WriteError::Cancelled) }
+        if progress((k + 1) as f32 / ct.files.len() as f32) {
+            Ok(())
+        } else {
+            Err(WriteError::Cancelled)
+        }
     })
 }
 
 fn copy(from: &Path, to: &Path) -> Result<(), WriteError> {
-    replace_file(to, |out| io::copy(&mut std::fs::File::open(from)?, out).map(drop))
-        .map_err(|source| WriteError::Io { path: to.to_owned(), source })
+    replace_file(to, |out| {
+        io::copy(&mut std::fs::File::open(from)?, out).map(drop)
+    })
+    .map_err(|source| WriteError::Io {
+        path: to.to_owned(),
+        source,
+    })
 }

@@ -27,10 +27,15 @@ impl SourceObject<Plan> {
     /// # Errors
     /// [`WriteError::Source`]; [`WriteError::Changed`] where it is no longer the file that was read.
     pub fn of_plan(source: &Source<Plan>) -> Result<Self, WriteError> {
-        let now = read_plan(&source.path, Some(source.read.position)).map_err(WriteError::Source)?;
+        let now =
+            read_plan(&source.path, Some(source.read.position)).map_err(WriteError::Source)?;
         let same = now.uid == source.read.uid
             && now.beams.len() == source.read.beams.len()
-            && now.beams.iter().zip(&source.read.beams).all(|(a, b)| a.is_unchanged(b));
+            && now
+                .beams
+                .iter()
+                .zip(&source.read.beams)
+                .all(|(a, b)| a.is_unchanged(b));
         Self::opened(source, same)
     }
 }
@@ -49,16 +54,21 @@ impl SourceObject<StructureSet> {
     /// Names of the structures that the reader has left out, as those of another frame of reference.
     pub fn not_read(&self) -> Vec<String> {
         let rois = self.object.items(tags::STRUCTURE_SET_ROI_SEQUENCE).iter();
-        rois.filter(|roi| roi.unsigned(tags::ROI_NUMBER).is_none_or(|n| self.read.by_number(n).is_none()))
-            .map(|roi| roi.text(tags::ROI_NAME).unwrap_or_default())
-            .collect()
+        rois.filter(|roi| {
+            roi.unsigned(tags::ROI_NUMBER)
+                .is_none_or(|n| self.read.by_number(n).is_none())
+        })
+        .map(|roi| roi.text(tags::ROI_NAME).unwrap_or_default())
+        .collect()
     }
 }
 
 impl<T> SourceObject<T> {
     fn opened(source: &Source<T>, same: bool) -> Result<Self, WriteError> {
         if !same {
-            return Err(WriteError::Changed { path: source.path.clone() });
+            return Err(WriteError::Changed {
+                path: source.path.clone(),
+            });
         }
         Ok(Self {
             path: source.path.clone(),
@@ -68,12 +78,17 @@ impl<T> SourceObject<T> {
     }
 
     pub fn study_uid(&self) -> String {
-        self.object.text(tags::STUDY_INSTANCE_UID).unwrap_or_default()
+        self.object
+            .text(tags::STUDY_INSTANCE_UID)
+            .unwrap_or_default()
     }
 
     /// The items of a sequence whose number is that of `number` in `tag`.
     pub fn item_of(&self, sequence: Tag, tag: Tag, number: u32) -> Option<&Item> {
-        self.object.items(sequence).iter().find(|item| item.whole(tag) == Some(i64::from(number)))
+        self.object
+            .items(sequence)
+            .iter()
+            .find(|item| item.whole(tag) == Some(i64::from(number)))
     }
 }
 

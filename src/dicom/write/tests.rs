@@ -10,7 +10,8 @@ use glam::DVec3;
 use std::sync::Arc;
 
 fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("beamsight-write-{}-{name}", std::process::id()));
+    let folder =
+        std::env::temp_dir().join(format!("beamsight-write-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     folder
 }
@@ -26,7 +27,13 @@ fn a_demo_comes_back_through_the_reader() {
     let (ct, belonging) = (case.ct.as_ref().unwrap(), Belonging::new(&case));
     let files = write_ct(&folder, ct, &belonging, &go_on).unwrap();
     assert_eq!(files.len(), 80);
-    write_structures(&folder.join("RS.dcm"), &case.structures, Some(ct), &belonging).unwrap();
+    write_structures(
+        &folder.join("RS.dcm"),
+        &case.structures,
+        Some(ct),
+        &belonging,
+    )
+    .unwrap();
     assert_conforms(&files[0]);
     assert_conforms(&folder.join("RS.dcm"));
 
@@ -34,8 +41,17 @@ fn a_demo_comes_back_through_the_reader() {
     let read = back.ct.unwrap();
     assert_eq!(read.hu.data(), ct.hu.data());
     assert_eq!(read.plane_uids, ct.plane_uids);
-    assert_eq!((read.position, &read.frame_of_reference_uid), (ct.position, &ct.frame_of_reference_uid));
-    for (a, b) in read.hu.grid().corners_mm().iter().zip(ct.hu.grid().corners_mm()) {
+    assert_eq!(
+        (read.position, &read.frame_of_reference_uid),
+        (ct.position, &ct.frame_of_reference_uid)
+    );
+    for (a, b) in read
+        .hu
+        .grid()
+        .corners_mm()
+        .iter()
+        .zip(ct.hu.grid().corners_mm())
+    {
         assert!((*a - b).length() < 1e-6);
     }
     assert!(read.remarks.is_empty(), "{:?}", read.remarks);
@@ -45,11 +61,19 @@ fn a_demo_comes_back_through_the_reader() {
 }
 
 fn dose(max: f32, status: DoseStatus) -> Dose {
-    let grid =
-        Grid::new(DVec3::new(-10.0, 5.5, 3.0), DVec3::X, DVec3::Y, [2.0, 2.5], [7, 5], &[0.0, 2.0, 5.0])
-            .unwrap();
+    let grid = Grid::new(
+        DVec3::new(-10.0, 5.5, 3.0),
+        DVec3::X,
+        DVec3::Y,
+        [2.0, 2.5],
+        [7, 5],
+        &[0.0, 2.0, 5.0],
+    )
+    .unwrap();
     let n = grid.len();
-    let gy = (0..n).map(|v| max * (v as f32 / (n - 1) as f32).powi(2)).collect();
+    let gy = (0..n)
+        .map(|v| max * (v as f32 / (n - 1) as f32).powi(2))
+        .collect();
     Dose {
         gy: Arc::new(Volume::new(Arc::new(grid), gy)),
         status,
@@ -65,9 +89,14 @@ fn dose(max: f32, status: DoseStatus) -> Dose {
 fn belonging() -> Belonging {
     Belonging {
         patient: PatientInfo {
-            name: "Müller^Grün".to_owned(), id: "1".to_owned(), ..PatientInfo::default()
+            name: "Müller^Grün".to_owned(),
+            id: "1".to_owned(),
+            ..PatientInfo::default()
         },
-        study: StudyFacts { uid: new_uid(), ..StudyFacts::default() },
+        study: StudyFacts {
+            uid: new_uid(),
+            ..StudyFacts::default()
+        },
         frame_of_reference_uid: new_uid(),
         structure_set_uid: Some(new_uid()),
         plan_uid: Some(new_uid()),
@@ -82,7 +111,10 @@ fn belonging() -> Belonging {
 #[test]
 fn doses_use_the_full_range_of_their_bits() {
     let folder = folder("dose");
-    for (bits, name) in [(DoseBits::Sixteen, "16.dcm"), (DoseBits::ThirtyTwo, "32.dcm")] {
+    for (bits, name) in [
+        (DoseBits::Sixteen, "16.dcm"),
+        (DoseBits::ThirtyTwo, "32.dcm"),
+    ] {
         for max in [61.234_567_f32, 1e-5, 0.0] {
             let path = folder.join(name);
             let dose = dose(max, DoseStatus::Final);
@@ -94,24 +126,35 @@ fn doses_use_the_full_range_of_their_bits() {
             let whole = dicom_object::open_file(&path).unwrap();
             let bytes = whole.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
             let stored: Vec<f64> = match bits {
-                DoseBits::Sixteen => {
-                    bytes.chunks(2).map(|b| f64::from(u16::from_le_bytes([b[0], b[1]]))).collect()
-                }
-                DoseBits::ThirtyTwo => {
-                    bytes.chunks(4).map(|b| f64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]]))).collect()
-                }
+                DoseBits::Sixteen => bytes
+                    .chunks(2)
+                    .map(|b| f64::from(u16::from_le_bytes([b[0], b[1]])))
+                    .collect(),
+                DoseBits::ThirtyTwo => bytes
+                    .chunks(4)
+                    .map(|b| f64::from(u32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+                    .collect(),
             };
             // An odd number of 16-bit values is already even in bytes.
             assert_eq!(stored.len(), dose.gy.data().len());
             for (n, gy) in stored.iter().zip(dose.gy.data()) {
-                assert!((n * scaling - f64::from(*gy)).abs() <= 0.501 * scaling, "{n} x {scaling} for {gy}");
+                assert!(
+                    (n * scaling - f64::from(*gy)).abs() <= 0.501 * scaling,
+                    "{n} x {scaling} for {gy}"
+                );
             }
             if max > 0.0 {
                 assert!(stored.iter().copied().fold(0.0, f64::max) > bits.largest() * 0.999_999);
             }
-            assert_eq!(object.numbers(tags::GRID_FRAME_OFFSET_VECTOR), [0.0, 2.0, 5.0]);
+            assert_eq!(
+                object.numbers(tags::GRID_FRAME_OFFSET_VECTOR),
+                [0.0, 2.0, 5.0]
+            );
             assert_eq!(object.numbers(tags::PIXEL_SPACING), [2.5, 2.0]);
-            assert_eq!(object.text(tags::PATIENT_NAME).as_deref(), Some("Müller^Grün"));
+            assert_eq!(
+                object.text(tags::PATIENT_NAME).as_deref(),
+                Some("Müller^Grün")
+            );
             if bits == DoseBits::Sixteen {
                 assert_conforms(&path);
             }
@@ -126,22 +169,53 @@ fn a_dose_that_is_not_final_leaves_no_file() {
     let path = folder.join("d.dcm");
     use DoseStatus::{Coarse, Failed, Partial, Preview, Stale};
     for status in [Coarse, Partial, Preview, Stale, Failed] {
-        let error = write_dose(&path, &dose(1.0, status), &belonging(), DoseBits::ThirtyTwo).unwrap_err();
-        assert!(error.to_string().contains(status.word()) && error.to_string().contains(".mha"), "{error}");
+        let error =
+            write_dose(&path, &dose(1.0, status), &belonging(), DoseBits::ThirtyTwo).unwrap_err();
+        assert!(
+            error.to_string().contains(status.word()) && error.to_string().contains(".mha"),
+            "{error}"
+        );
     }
     let caveats = vec!["bolus not modelled".to_owned()];
-    let limited = Dose { caveats, ..dose(1.0, DoseStatus::Final) };
+    let limited = Dose {
+        caveats,
+        ..dose(1.0, DoseStatus::Final)
+    };
     let error = write_dose(&path, &limited, &belonging(), DoseBits::ThirtyTwo).unwrap_err();
-    assert!(error.to_string().contains("final: bolus not modelled"), "{error}");
-    let error =
-        write_dose(&path, &dose(f32::NAN, DoseStatus::Final), &belonging(), DoseBits::ThirtyTwo).unwrap_err();
+    assert!(
+        error.to_string().contains("final: bolus not modelled"),
+        "{error}"
+    );
+    let error = write_dose(
+        &path,
+        &dose(f32::NAN, DoseStatus::Final),
+        &belonging(),
+        DoseBits::ThirtyTwo,
+    )
+    .unwrap_err();
     assert!(error.to_string().contains("NaN"), "{error}");
-    let orphan = Belonging { plan_uid: None, ..belonging() };
-    assert!(write_dose(&path, &dose(1.0, DoseStatus::Final), &orphan, DoseBits::ThirtyTwo).is_err());
+    let orphan = Belonging {
+        plan_uid: None,
+        ..belonging()
+    };
+    assert!(
+        write_dose(
+            &path,
+            &dose(1.0, DoseStatus::Final),
+            &orphan,
+            DoseBits::ThirtyTwo
+        )
+        .is_err()
+    );
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
     std::fs::remove_dir_all(&folder).unwrap();
-    let gone =
-        write_dose(&path, &dose(1.0, DoseStatus::Final), &belonging(), DoseBits::ThirtyTwo).unwrap_err();
+    let gone = write_dose(
+        &path,
+        &dose(1.0, DoseStatus::Final),
+        &belonging(),
+        DoseBits::ThirtyTwo,
+    )
+    .unwrap_err();
     assert!(gone.to_string().contains("d.dcm"), "{gone}");
 }
 
@@ -175,11 +249,22 @@ fn an_approval_leaves_as_dicom_has_it_and_comes_back() {
     let reviewer = [tags::REVIEW_DATE, tags::REVIEW_TIME, tags::REVIEWER_NAME];
     for (approval, status, kept) in [
         (None, "UNAPPROVED", false),
-        (Some(record(Stage::Reviewed, "Grün, Jörg")), "UNAPPROVED", false),
-        (Some(record(Stage::Approved, "Grün, Jörg")), "APPROVED", true),
+        (
+            Some(record(Stage::Reviewed, "Grün, Jörg")),
+            "UNAPPROVED",
+            false,
+        ),
+        (
+            Some(record(Stage::Approved, "Grün, Jörg")),
+            "APPROVED",
+            true,
+        ),
         (Some(record(Stage::Rejected, "张小东")), "REJECTED", true),
     ] {
-        let plan = case::Plan { approval: approval.clone(), ..(*case.plans[0]).clone() };
+        let plan = case::Plan {
+            approval: approval.clone(),
+            ..(*case.plans[0]).clone()
+        };
         write_plan(&path, &plan, &[], &Belonging::new(&case)).unwrap();
         assert_conforms(&path);
         let object = open(&path).unwrap();
@@ -187,16 +272,28 @@ fn an_approval_leaves_as_dicom_has_it_and_comes_back() {
         let written = reviewer.map(|tag| object.text(tag));
         if kept {
             let by = approval.as_ref().map(|approval| approval.by.clone());
-            assert_eq!(written, [Some("20261126".to_owned()), Some("214303".to_owned()), by]);
+            assert_eq!(
+                written,
+                [Some("20261126".to_owned()), Some("214303".to_owned()), by]
+            );
         } else {
             assert_eq!(written, [None, None, None]);
         }
-        assert_eq!(crate::read_plan(&path, None).unwrap().approval, approval.filter(|_| kept));
+        assert_eq!(
+            crate::read_plan(&path, None).unwrap().approval,
+            approval.filter(|_| kept)
+        );
     }
     // Carets and backslashes would make other parts and values of the name.
-    let plan = case::Plan { approval: Some(record(Stage::Approved, "A\\B^C=D")), ..(*case.plans[0]).clone() };
+    let plan = case::Plan {
+        approval: Some(record(Stage::Approved, "A\\B^C=D")),
+        ..(*case.plans[0]).clone()
+    };
     write_plan(&path, &plan, &[], &Belonging::new(&case)).unwrap();
-    assert_eq!(open(&path).unwrap().text(tags::REVIEWER_NAME).as_deref(), Some("A B C D"));
+    assert_eq!(
+        open(&path).unwrap().text(tags::REVIEWER_NAME).as_deref(),
+        Some("A B C D")
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -214,9 +311,19 @@ fn plans_have_what_other_systems_ask_for() {
         for (item, beam) in beams.iter().zip(&case.plans[0].beams) {
             let points = item.items(tags::CONTROL_POINT_SEQUENCE);
             assert_eq!(points.len(), beam.control_points.len().max(2));
-            assert_eq!(points[0].number(tags::NOMINAL_BEAM_ENERGY), Some(6.0), "that of generic-6mv");
-            let weights: Vec<_> = points.iter().map(|p| p.number(tags::CUMULATIVE_METERSET_WEIGHT)).collect();
-            assert_eq!((weights[0], weights[points.len() - 1]), (Some(0.0), Some(1.0)));
+            assert_eq!(
+                points[0].number(tags::NOMINAL_BEAM_ENERGY),
+                Some(6.0),
+                "that of generic-6mv"
+            );
+            let weights: Vec<_> = points
+                .iter()
+                .map(|p| p.number(tags::CUMULATIVE_METERSET_WEIGHT))
+                .collect();
+            assert_eq!(
+                (weights[0], weights[points.len() - 1]),
+                (Some(0.0), Some(1.0))
+            );
         }
         let group = &object.items(tags::FRACTION_GROUP_SEQUENCE)[0];
         let mu: f64 = group
@@ -238,8 +345,9 @@ fn a_plan_says_what_was_computed_and_from_which_it_was_made() {
     // A machine of 6.3 MV at 800 mm from a file, for a plan of 6 MV and 800 mm.
     let file = folder.join("near.toml");
     let near = include_str!("../../../assets/machines/point-6mv.toml");
-    let near =
-        near.replace("sad_mm = 1000.0", "sad_mm = 800.0").replace("nominal_mv = 6.0", "nominal_mv = 6.3");
+    let near = near
+        .replace("sad_mm = 1000.0", "sad_mm = 800.0")
+        .replace("nominal_mv = 6.0", "nominal_mv = 6.3");
     let near = near.replace("name = \"point-6mv\"", "name = \"near\"");
     std::fs::write(&file, near).unwrap();
     plan.machine = file.display().to_string();
@@ -251,27 +359,55 @@ fn a_plan_says_what_was_computed_and_from_which_it_was_made() {
     setup.read_only = Some("it is a setup field".to_owned());
     plan.beams.push(setup);
     let beam = plan.beams[0].number;
-    let doses = [BeamDose { beam, point_mm: DVec3::new(1.5, -2.0, 3.0), gy: 1.234_5 }];
-    let belonging = Belonging { source_plan_uid: Some("1.2.3.4".to_owned()), ..Belonging::new(&case) };
+    let doses = [BeamDose {
+        beam,
+        point_mm: DVec3::new(1.5, -2.0, 3.0),
+        gy: 1.234_5,
+    }];
+    let belonging = Belonging {
+        source_plan_uid: Some("1.2.3.4".to_owned()),
+        ..Belonging::new(&case)
+    };
     let path = folder.join("plan.dcm");
     write_plan(&path, &plan, &doses, &belonging).unwrap();
     assert_conforms(&path);
     let object = open(&path).unwrap();
     let beams = object.items(tags::BEAM_SEQUENCE);
-    assert_eq!(beams.len(), plan.beams.len() - 1, "setup fields were not computed");
-    assert_eq!(beams[0].text(tags::TREATMENT_MACHINE_NAME).as_deref(), Some("near"));
+    assert_eq!(
+        beams.len(),
+        plan.beams.len() - 1,
+        "setup fields were not computed"
+    );
+    assert_eq!(
+        beams[0].text(tags::TREATMENT_MACHINE_NAME).as_deref(),
+        Some("near")
+    );
     assert_eq!(beams[0].number(tags::SOURCE_AXIS_DISTANCE), Some(800.0));
     let point = &beams[0].items(tags::CONTROL_POINT_SEQUENCE)[0];
     assert_eq!(point.number(tags::NOMINAL_BEAM_ENERGY), Some(6.3));
     let source = &object.items(tags::REFERENCED_RT_PLAN_SEQUENCE)[0];
-    assert_eq!(source.text(tags::REFERENCED_SOP_INSTANCE_UID).as_deref(), Some("1.2.3.4"));
-    assert_eq!(source.text(tags::RT_PLAN_RELATIONSHIP).as_deref(), Some("PREDECESSOR"));
+    assert_eq!(
+        source.text(tags::REFERENCED_SOP_INSTANCE_UID).as_deref(),
+        Some("1.2.3.4")
+    );
+    assert_eq!(
+        source.text(tags::RT_PLAN_RELATIONSHIP).as_deref(),
+        Some("PREDECESSOR")
+    );
     let group = &object.items(tags::FRACTION_GROUP_SEQUENCE)[0];
     let given = group.items(tags::REFERENCED_BEAM_SEQUENCE);
     assert_eq!(group.whole(tags::NUMBER_OF_BEAMS), Some(given.len() as i64));
     assert_eq!(given[0].number(tags::BEAM_DOSE), Some(1.2345));
-    assert_eq!(given[0].numbers(dicom_core::Tag(0x300A, 0x0082)), [1.5, -2.0, 3.0]);
-    assert!(given[1..].iter().all(|b| b.number(tags::BEAM_DOSE).is_none()), "what is not known is not said");
+    assert_eq!(
+        given[0].numbers(dicom_core::Tag(0x300A, 0x0082)),
+        [1.5, -2.0, 3.0]
+    );
+    assert!(
+        given[1..]
+            .iter()
+            .all(|b| b.number(tags::BEAM_DOSE).is_none()),
+        "what is not known is not said"
+    );
     std::fs::remove_dir_all(folder).unwrap();
 }
 
@@ -283,8 +419,13 @@ fn a_plan_that_was_computed_otherwise_is_refused() {
     let refused = |change: &dyn Fn(&mut case::Beam)| {
         let mut plan = (*case.plans[0]).clone();
         change(&mut plan.beams[0]);
-        let error = write_plan(&path, &plan, &[], &Belonging::new(&case)).unwrap_err().to_string();
-        assert!(!path.exists() && error.contains(&plan.beams[0].name), "{error}");
+        let error = write_plan(&path, &plan, &[], &Belonging::new(&case))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            !path.exists() && error.contains(&plan.beams[0].name),
+            "{error}"
+        );
         error
     };
     let error = refused(&|b| b.source_axis_mm = Some(1050.0));
@@ -326,18 +467,34 @@ fn a_radiograph_keeps_its_geometry_and_values() {
     let image = Radiograph::new(values.clone(), PixelMeaning::Attenuation, projection, "DRR");
     let folder = folder("rtimage");
     let path = folder.join("RI.dcm");
-    let refused = write_radiograph(&path, &image, &belonging()).unwrap_err().to_string();
+    let refused = write_radiograph(&path, &image, &belonging())
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("angles") && !path.exists(), "{refused}");
-    write_radiograph(&path, &Radiograph { setup: Some(setup), ..image }, &belonging()).unwrap();
+    write_radiograph(
+        &path,
+        &Radiograph {
+            setup: Some(setup),
+            ..image
+        },
+        &belonging(),
+    )
+    .unwrap();
     assert_conforms(&path);
     let object = open(&path).unwrap();
     assert_eq!(object.numbers(tags::RT_IMAGE_POSITION), [-0.8, 0.5]);
-    assert_eq!(object.numbers(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION), [4.0, -6.0, -500.0]);
+    assert_eq!(
+        object.numbers(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION),
+        [4.0, -6.0, -500.0]
+    );
     assert_eq!(object.numbers(tags::IMAGE_PLANE_PIXEL_SPACING), [0.5, 0.4]);
     assert_eq!(object.numbers(tags::ISOCENTER_POSITION), [1.0, -2.0, 3.5]);
     assert_eq!(object.numbers(tags::PATIENT_SUPPORT_ANGLE), [350.0]);
     assert_eq!(object.text(tags::PATIENT_POSITION).as_deref(), Some("FFS"));
-    assert_eq!(object.text(tags::PIXEL_INTENSITY_RELATIONSHIP).as_deref(), Some("LOG"));
+    assert_eq!(
+        object.text(tags::PIXEL_INTENSITY_RELATIONSHIP).as_deref(),
+        Some("LOG")
+    );
     let one = |tag| object.numbers(tag)[0];
     let (slope, intercept) = (one(tags::RESCALE_SLOPE), one(tags::RESCALE_INTERCEPT));
     let whole = dicom_object::open_file(&path).unwrap();

@@ -25,8 +25,12 @@ impl Measurement {
     /// A device that has none, or another than the CPU's.
     pub fn ms(&mut self, choice: DeviceChoice) -> Result<f64, DeviceError> {
         // A driver at fault may panic its binding.
-        catch_unwind(AssertUnwindSafe(|| self.try_ms(choice)))
-            .unwrap_or_else(|_| Err(DeviceError::Driver { device: choice, why: "it panics".to_owned() }))
+        catch_unwind(AssertUnwindSafe(|| self.try_ms(choice))).unwrap_or_else(|_| {
+            Err(DeviceError::Driver {
+                device: choice,
+                why: "it panics".to_owned(),
+            })
+        })
     }
 
     fn try_ms(&mut self, choice: DeviceChoice) -> Result<f64, DeviceError> {
@@ -40,28 +44,47 @@ impl Measurement {
         }
         let (got, ms) = dose(&request, choice, RUNS)?;
         let percent = percent_off(&got, want);
-        if percent <= MOST_OFF_PERCENT { Ok(ms) } else { Err(DeviceError::Wrong { device: choice, percent }) }
+        if percent <= MOST_OFF_PERCENT {
+            Ok(ms)
+        } else {
+            Err(DeviceError::Wrong {
+                device: choice,
+                percent,
+            })
+        }
     }
 }
 
 /// How far a dose is off another at most, % of the latter's maximum; no number where one of its values is none.
 fn percent_off(got: &[f32], want: &[f32]) -> f64 {
     // In the total order what is no number is more than all.
-    let off = got.iter().zip(want).map(|(a, b)| (a - b).abs()).max_by(f32::total_cmp);
+    let off = got
+        .iter()
+        .zip(want)
+        .map(|(a, b)| (a - b).abs())
+        .max_by(f32::total_cmp);
     let most = want.iter().copied().fold(0.0, f32::max);
     100.0 * f64::from(off.unwrap_or(f32::NAN) / most)
 }
 
 /// A dose by a device, Gy, and its fastest time, ms.
-fn dose(request: &DoseRequest, choice: DeviceChoice, runs: usize) -> Result<(Vec<f32>, f64), DeviceError> {
+fn dose(
+    request: &DoseRequest,
+    choice: DeviceChoice,
+    runs: usize,
+) -> Result<(Vec<f32>, f64), DeviceError> {
     let device = choice.resolve()?;
-    let failed = |why: String| DeviceError::Driver { device: choice, why };
+    let failed = |why: String| DeviceError::Driver {
+        device: choice,
+        why,
+    };
     let mut best = (Vec::new(), f64::INFINITY);
     // Its cache keeps what a device works out once for a machine.
     let control = JobControl::new();
     for run in 0..=runs {
         let start = Instant::now();
-        let dose = beam_dose(request, &device, &control).map_err(|error| failed(error.to_string()))?;
+        let dose =
+            beam_dose(request, &device, &control).map_err(|error| failed(error.to_string()))?;
         let ms = start.elapsed().as_secs_f64() * 1e3;
         if let Some(why) = dose.receipt.card_failure() {
             return Err(failed(why.to_owned()));
@@ -85,7 +108,11 @@ mod tests {
         let mut measurement = Measurement::default();
         assert!(measurement.ms(DeviceChoice::Cpu).is_ok_and(|ms| ms > 0.0));
         match wgpu::adapters() {
-            Ok(_) => assert!(measurement.ms(DeviceChoice::Wgpu(Some(0))).is_ok_and(|ms| ms > 0.0)),
+            Ok(_) => assert!(
+                measurement
+                    .ms(DeviceChoice::Wgpu(Some(0)))
+                    .is_ok_and(|ms| ms > 0.0)
+            ),
             Err(_) => skip_drawing(),
         }
         assert!(measurement.ms(DeviceChoice::Wgpu(Some(1000))).is_err());

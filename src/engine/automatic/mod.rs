@@ -37,7 +37,12 @@ static ORDER: OnceLock<Vec<Measured>> = OnceLock::new();
 fn order() -> &'static [Measured] {
     ORDER.get_or_init(|| {
         let mut measurement = Measurement::default();
-        ordered(of_cuda(), adapters, remembered::file().as_deref(), &mut |choice| measurement.ms(choice))
+        ordered(
+            of_cuda(),
+            adapters,
+            remembered::file().as_deref(),
+            &mut |choice| measurement.ms(choice),
+        )
     })
 }
 
@@ -64,7 +69,10 @@ fn of_cuda() -> Option<Candidate> {
 
 /// Graphics devices; software is never among them.
 fn adapters() -> Vec<Candidate> {
-    let cards = wgpu::adapters().unwrap_or_default().iter().filter(|adapter| !adapter.is_software);
+    let cards = wgpu::adapters()
+        .unwrap_or_default()
+        .iter()
+        .filter(|adapter| !adapter.is_software);
     let candidate = |adapter: &wgpu::Adapter| Candidate {
         choice: DeviceChoice::Wgpu(Some(adapter.ordinal)),
         card: adapter.name.clone(),
@@ -77,7 +85,12 @@ fn adapters() -> Vec<Candidate> {
 fn cpu() -> Candidate {
     let threads = rayon::current_num_threads();
     let (card, name) = ("CPU".to_owned(), format!("CPU, {threads} threads"));
-    Candidate { choice: DeviceChoice::Cpu, card, name, driver: String::new() }
+    Candidate {
+        choice: DeviceChoice::Cpu,
+        card,
+        name,
+        driver: String::new(),
+    }
 }
 
 fn note_unless_absent(error: DeviceError) {
@@ -98,10 +111,16 @@ fn ordered(
     measure: &mut dyn FnMut(DeviceChoice) -> Result<f64, DeviceError>,
 ) -> Vec<Measured> {
     let plain: Vec<Candidate> = of_cuda.into_iter().chain([cpu()]).collect();
-    let Some(file) = file else { return plain.iter().map(|one| one.measured(None)).collect() };
+    let Some(file) = file else {
+        return plain.iter().map(|one| one.measured(None)).collect();
+    };
     let of_plain = key(&plain);
     let remembered = find(file, &of_plain);
-    if let Some(order) = remembered.as_ref().and_then(Record::order).filter(|order| order[0].is_of_cuda()) {
+    if let Some(order) = remembered
+        .as_ref()
+        .and_then(Record::order)
+        .filter(|order| order[0].is_of_cuda())
+    {
         return order;
     }
     let adapters = adapters();
@@ -139,20 +158,33 @@ fn ordered(
     if order.iter().all(Measured::works)
         && let Err(error) = store(file, of_plain, Record::new(of_adapters, &order))
     {
-        tracing::debug!("times of devices are not kept in {}: {error}", file.display());
+        tracing::debug!(
+            "times of devices are not kept in {}: {error}",
+            file.display()
+        );
     }
     order
 }
 
 /// Program, devices and drivers.
 fn key(candidates: &[Candidate]) -> String {
-    let devices = candidates.iter().map(|c| format!("; {} {} {}", c.choice, c.name, c.driver));
-    format!("beamsight {}{}", env!("CARGO_PKG_VERSION"), devices.collect::<String>())
+    let devices = candidates
+        .iter()
+        .map(|c| format!("; {} {} {}", c.choice, c.name, c.driver));
+    format!(
+        "beamsight {}{}",
+        env!("CARGO_PKG_VERSION"),
+        devices.collect::<String>()
+    )
 }
 
 impl Candidate {
     fn measured(&self, ms: Option<Result<f64, String>>) -> Measured {
-        Measured { choice: self.choice, name: self.name.clone(), ms }
+        Measured {
+            choice: self.choice,
+            name: self.name.clone(),
+            ms,
+        }
     }
 }
 
@@ -197,9 +229,12 @@ impl DeviceChoice {
             Self::AllCuda => Ok(Compute::Cuda(cuda::Device::open(0)?)),
             Self::Cuda(ordinal) => Ok(Compute::Cuda(cuda::Device::open(ordinal)?)),
             Self::Wgpu(ordinal) => Ok(Compute::Wgpu(wgpu::Device::open(ordinal)?)),
-            Self::Auto => {
-                Ok(first_that_opens(order().iter().filter(|one| one.works()).map(|one| one.choice)))
-            }
+            Self::Auto => Ok(first_that_opens(
+                order()
+                    .iter()
+                    .filter(|one| one.works())
+                    .map(|one| one.choice),
+            )),
         }
     }
 
@@ -208,7 +243,11 @@ impl DeviceChoice {
     /// # Errors
     /// As [`Self::resolve`].
     pub fn check(self) -> Result<(), DeviceError> {
-        if self == Self::Auto { Ok(()) } else { self.resolve().map(drop) }
+        if self == Self::Auto {
+            Ok(())
+        } else {
+            self.resolve().map(drop)
+        }
     }
 
     /// As [`Self::resolve`], for a job that only CUDA and the CPU have a form of: `Auto` is a card of CUDA where there is one.
@@ -241,13 +280,25 @@ impl DeviceChoice {
     /// # Errors
     /// As [`Self::resolve`]. `Auto` makes do with less where not every card can be opened.
     pub fn resolve_all(self, many: bool) -> Result<Vec<Compute>, DeviceError> {
-        let all: Result<Vec<_>, _> = self.spread_if(many).into_iter().map(Self::resolve_for_cuda).collect();
-        if self == Self::Auto && all.is_err() { self.resolve_for_cuda().map(|one| vec![one]) } else { all }
+        let all: Result<Vec<_>, _> = self
+            .spread_if(many)
+            .into_iter()
+            .map(Self::resolve_for_cuda)
+            .collect();
+        if self == Self::Auto && all.is_err() {
+            self.resolve_for_cuda().map(|one| vec![one])
+        } else {
+            all
+        }
     }
 
     /// As [`Self::spread`], but `Auto` is one device where the work is not `many` jobs.
     pub fn spread_if(self, many: bool) -> Vec<Self> {
-        if self == Self::Auto && !many { vec![self] } else { self.spread() }
+        if self == Self::Auto && !many {
+            vec![self]
+        } else {
+            self.spread()
+        }
     }
 
     /// The same wish for each device over which jobs that do not depend on each other are spread; one or more.
@@ -274,7 +325,12 @@ mod tests {
 
     fn candidate(choice: DeviceChoice, card: &str, way: &str) -> Candidate {
         let (card, driver) = (card.to_owned(), "1.2".to_owned());
-        Candidate { choice, name: format!("{card} through {way}"), card, driver }
+        Candidate {
+            choice,
+            name: format!("{card} through {way}"),
+            card,
+            driver,
+        }
     }
 
     fn geforce() -> Option<Candidate> {
@@ -282,7 +338,10 @@ mod tests {
     }
 
     fn both() -> Vec<Candidate> {
-        vec![candidate(THE_SAME, "GeForce", "Vulkan"), candidate(RADEON, "Radeon", "Vulkan")]
+        vec![
+            candidate(THE_SAME, "GeForce", "Vulkan"),
+            candidate(RADEON, "Radeon", "Vulkan"),
+        ]
     }
 
     fn choices(order: &[Measured]) -> Vec<DeviceChoice> {
@@ -300,7 +359,10 @@ mod tests {
                 GEFORCE => Ok(times[0]),
                 RADEON => Ok(times[1]),
                 DeviceChoice::Cpu => Ok(times[2]),
-                other => Err(DeviceError::Driver { device: other, why: "it fails".to_owned() }),
+                other => Err(DeviceError::Driver {
+                    device: other,
+                    why: "it fails".to_owned(),
+                }),
             }
         }
     }
@@ -310,7 +372,8 @@ mod tests {
     }
 
     fn place(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("beamsight-devices-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("beamsight-devices-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         folder.join("devices.json")
     }
@@ -319,36 +382,83 @@ mod tests {
     fn the_fastest_goes_first_and_is_remembered_for_these_devices() {
         let file = place("order");
         let mut asked = Vec::new();
-        let first = ordered(geforce(), both, Some(&file), &mut by_times([5.0, 3.0, 80.0], &mut asked));
+        let first = ordered(
+            geforce(),
+            both,
+            Some(&file),
+            &mut by_times([5.0, 3.0, 80.0], &mut asked),
+        );
         assert_eq!(choices(&first), [RADEON, GEFORCE, DeviceChoice::Cpu]);
-        assert_eq!(asked, [GEFORCE, RADEON, DeviceChoice::Cpu], "the GeForce once");
+        assert_eq!(
+            asked,
+            [GEFORCE, RADEON, DeviceChoice::Cpu],
+            "the GeForce once"
+        );
         assert_eq!(ordered(geforce(), both, Some(&file), &mut never), first);
-        let newer = || vec![Candidate { driver: "1.3".to_owned(), ..both().remove(1) }];
+        let newer = || {
+            vec![Candidate {
+                driver: "1.3".to_owned(),
+                ..both().remove(1)
+            }]
+        };
         let mut asked = Vec::new();
-        let again = ordered(geforce(), newer, Some(&file), &mut by_times([2.0, 3.0, 9.0], &mut asked));
+        let again = ordered(
+            geforce(),
+            newer,
+            Some(&file),
+            &mut by_times([2.0, 3.0, 9.0], &mut asked),
+        );
         assert_eq!(choices(&again), [GEFORCE, RADEON, DeviceChoice::Cpu]);
         assert_eq!(asked.len(), 3);
         // Now that it is a card of CUDA, no other is looked for.
         let looked_for = || panic!("drivers are asked");
-        assert_eq!(ordered(geforce(), looked_for, Some(&file), &mut never), again);
-        assert_eq!(choices(&ordered(None, Vec::new, Some(&file), &mut never)), [DeviceChoice::Cpu]);
+        assert_eq!(
+            ordered(geforce(), looked_for, Some(&file), &mut never),
+            again
+        );
+        assert_eq!(
+            choices(&ordered(None, Vec::new, Some(&file), &mut never)),
+            [DeviceChoice::Cpu]
+        );
         fs::remove_dir_all(file.parent().expect("a folder")).expect("written");
     }
 
     #[test]
     fn a_damaged_file_is_as_good_as_none() {
         let file = place("damaged");
-        let measure = |times| ordered(geforce(), both, Some(&file), &mut by_times(times, &mut Vec::new()));
+        let measure = |times| {
+            ordered(
+                geforce(),
+                both,
+                Some(&file),
+                &mut by_times(times, &mut Vec::new()),
+            )
+        };
         measure([5.0, 3.0, 80.0]);
         let whole = fs::read_to_string(&file).expect("written");
-        let (unknown, no_cpu) = (whole.replace("wgpu:1", "wgpu:x"), whole.replace("\"cpu\"", "\"cuda:0\""));
+        let (unknown, no_cpu) = (
+            whole.replace("wgpu:1", "wgpu:x"),
+            whole.replace("\"cpu\"", "\"cuda:0\""),
+        );
         let circular = whole.replace("wgpu:1", "auto");
         let long = whole.clone() + &" ".repeat(DEVICES_BYTES as usize);
-        let damaged =
-            [&whole[..whole.len() / 2], "", "[1, 2]", "\u{0}\u{1}", &unknown, &no_cpu, &circular, &long];
+        let damaged = [
+            &whole[..whole.len() / 2],
+            "",
+            "[1, 2]",
+            "\u{0}\u{1}",
+            &unknown,
+            &no_cpu,
+            &circular,
+            &long,
+        ];
         for text in damaged {
             fs::write(&file, text).expect("written");
-            assert_eq!(choices(&measure([1.0, 3.0, 80.0])), [GEFORCE, RADEON, DeviceChoice::Cpu], "{text}");
+            assert_eq!(
+                choices(&measure([1.0, 3.0, 80.0])),
+                [GEFORCE, RADEON, DeviceChoice::Cpu],
+                "{text}"
+            );
         }
         fs::remove_dir_all(file.parent().expect("a folder")).expect("written");
     }
@@ -360,12 +470,18 @@ mod tests {
         let mut measure = |choice| match choice {
             DeviceChoice::Cpu => Ok(50.0),
             THE_SAME => Ok(9.0),
-            device => Err(DeviceError::Wrong { device, percent: 3.0 }),
+            device => Err(DeviceError::Wrong {
+                device,
+                percent: 3.0,
+            }),
         };
         let order = ordered(geforce(), both, Some(&file), &mut measure);
         let works: Vec<Measured> = order.iter().filter(|one| one.works()).cloned().collect();
         assert_eq!(choices(&works), [THE_SAME, DeviceChoice::Cpu]);
-        let reason = order.iter().find(|one| one.choice == RADEON).and_then(|one| one.ms.clone());
+        let reason = order
+            .iter()
+            .find(|one| one.choice == RADEON)
+            .and_then(|one| one.ms.clone());
         assert!(matches!(reason, Some(Err(why)) if why.contains("3.0 %")));
         assert!(!file.exists());
     }
@@ -373,7 +489,10 @@ mod tests {
     #[test]
     fn without_a_card_or_a_cache_nothing_is_measured() {
         let file = place("alone");
-        assert_eq!(choices(&ordered(None, Vec::new, Some(&file), &mut never)), [DeviceChoice::Cpu]);
+        assert_eq!(
+            choices(&ordered(None, Vec::new, Some(&file), &mut never)),
+            [DeviceChoice::Cpu]
+        );
         let looked_for = || panic!("drivers are asked");
         let order = ordered(geforce(), looked_for, None, &mut never);
         assert_eq!(choices(&order), [GEFORCE, DeviceChoice::Cpu]);
@@ -382,7 +501,11 @@ mod tests {
 
     #[test]
     fn what_names_one_device_is_not_spread() {
-        for one in [DeviceChoice::Cpu, DeviceChoice::Cuda(1), DeviceChoice::Wgpu(None)] {
+        for one in [
+            DeviceChoice::Cpu,
+            DeviceChoice::Cuda(1),
+            DeviceChoice::Wgpu(None),
+        ] {
             assert_eq!(one.spread(), [one]);
         }
         let cards = cuda::cards().map_or(0, <[cuda::Card]>::len);
@@ -395,12 +518,22 @@ mod tests {
     #[test]
     fn auto_always_finds_a_device() {
         assert!(DeviceChoice::Auto.resolve().is_ok());
-        assert!(DeviceChoice::Auto.resolve_all(true).is_ok_and(|all| !all.is_empty()));
-        assert!(matches!(DeviceChoice::Cpu.resolve_all(true).as_deref(), Ok([Compute::Cpu])));
-        assert!(matches!(DeviceChoice::Cpu.resolve(), Ok(Compute::Cpu)));
-        let absent = DeviceChoice::Cuda(1000).resolve().expect_err("no machine has so many");
         assert!(
-            absent.to_string().contains("--device cpu") || absent.to_string().contains("this machine has")
+            DeviceChoice::Auto
+                .resolve_all(true)
+                .is_ok_and(|all| !all.is_empty())
+        );
+        assert!(matches!(
+            DeviceChoice::Cpu.resolve_all(true).as_deref(),
+            Ok([Compute::Cpu])
+        ));
+        assert!(matches!(DeviceChoice::Cpu.resolve(), Ok(Compute::Cpu)));
+        let absent = DeviceChoice::Cuda(1000)
+            .resolve()
+            .expect_err("no machine has so many");
+        assert!(
+            absent.to_string().contains("--device cpu")
+                || absent.to_string().contains("this machine has")
         );
     }
 }

@@ -48,20 +48,28 @@ pub(super) fn store(file: &Path, plain: String, record: Record) -> io::Result<()
 
 impl Record {
     pub fn new(adapters: String, order: &[Measured]) -> Self {
-        let measured =
-            order.iter().map(|one| (one.choice.to_string(), one.name.clone(), one.rank())).collect();
+        let measured = order
+            .iter()
+            .map(|one| (one.choice.to_string(), one.name.clone(), one.rank()))
+            .collect();
         Self { adapters, measured }
     }
 
     /// None where a word is none, or the CPU, which always answers, is not among them.
     pub fn order(&self) -> Option<Vec<Measured>> {
         let of = |(word, name, ms): &(String, String, f64)| {
-            Some(Measured { choice: word.parse().ok()?, name: name.clone(), ms: Some(Ok(*ms)) })
+            Some(Measured {
+                choice: word.parse().ok()?,
+                name: name.clone(),
+                ms: Some(Ok(*ms)),
+            })
         };
         let mut order = self.measured.iter().map(of).collect::<Option<Vec<_>>>()?;
         order.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
-        let is_single = |one: &Measured| !matches!(one.choice, DeviceChoice::Auto | DeviceChoice::AllCuda);
-        let is_whole = order.iter().all(is_single) && order.iter().any(|one| one.choice == DeviceChoice::Cpu);
+        let is_single =
+            |one: &Measured| !matches!(one.choice, DeviceChoice::Auto | DeviceChoice::AllCuda);
+        let is_whole =
+            order.iter().all(is_single) && order.iter().any(|one| one.choice == DeviceChoice::Cpu);
         is_whole.then_some(order)
     }
 }

@@ -28,11 +28,17 @@ pub fn resident() -> Option<[u64; 2]> {
         let line = status.lines().find_map(|line| line.strip_prefix(name))?;
         line.split_whitespace().next()?.parse().ok()
     };
-    kib("VmRSS:").zip(kib("VmHWM:")).map(|(now, most)| [now, most].map(|n| n << 10))
+    kib("VmRSS:")
+        .zip(kib("VmHWM:"))
+        .map(|(now, most)| [now, most].map(|n| n << 10))
 }
 
 fn line(step: &'static str, control: &JobControl) -> Line {
-    Line { step, resident: resident(), kept: memory(control.cache()) }
+    Line {
+        step,
+        resident: resident(),
+        kept: memory(control.cache()),
+    }
 }
 
 /// A plan of a day: the dose of a beam on 2.5 mm, its radiograph, its gamma; then the case is closed.
@@ -54,7 +60,11 @@ pub fn lines(device: &Compute, control: &JobControl) -> Result<Vec<Line>, Device
     lines.push(line("radiograph", control));
     let more = dose.gy.data().iter().map(|gy| 1.01 * gy).collect();
     let more = Arc::new(Volume::new(Arc::clone(dose.gy.grid()), more));
-    let pair = GammaRequest::new(Arc::clone(&dose.gy), more, vec![Criterion::global(3.0, 3.0)]);
+    let pair = GammaRequest::new(
+        Arc::clone(&dose.gy),
+        more,
+        vec![Criterion::global(3.0, 3.0)],
+    );
     gamma(&pair, device, control).map_err(|e| DeviceError::case("memory", e))?;
     lines.push(line("gamma", control));
     drop((request, dose, radiograph, pair));

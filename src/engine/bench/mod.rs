@@ -20,7 +20,11 @@ pub struct Options {
 
 impl Options {
     pub(crate) fn wants(&self, case: &str) -> bool {
-        self.cases.is_empty() || self.cases.iter().any(|wanted| case.starts_with(wanted.as_str()))
+        self.cases.is_empty()
+            || self
+                .cases
+                .iter()
+                .any(|wanted| case.starts_with(wanted.as_str()))
     }
 }
 
@@ -71,7 +75,11 @@ type Bench = fn(&Compute, &Options, &JobControl) -> Result<Vec<Row>, DeviceError
 ///
 /// # Errors
 /// [`DeviceError`]; cancelled among them.
-pub fn path_report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, DeviceError> {
+pub fn path_report(
+    device: &Compute,
+    options: &Options,
+    control: &JobControl,
+) -> Result<Report, DeviceError> {
     report("path", path::bench::rows, device, options, control)
 }
 
@@ -79,7 +87,11 @@ pub fn path_report(device: &Compute, options: &Options, control: &JobControl) ->
 ///
 /// # Errors
 /// [`DeviceError`]; cancelled among them.
-pub fn cccs_report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, DeviceError> {
+pub fn cccs_report(
+    device: &Compute,
+    options: &Options,
+    control: &JobControl,
+) -> Result<Report, DeviceError> {
     report("cccs", cccs::bench::rows, device, options, control)
 }
 
@@ -96,7 +108,12 @@ fn report(
         Compute::Cuda(device) => copy_on_card(device)?,
         Compute::Wgpu(device) => copy_on_wgpu(device, control)?,
     };
-    Ok(Report { job, device: device.to_string(), copy_gb_per_s, rows })
+    Ok(Report {
+        job,
+        device: device.to_string(),
+        copy_gb_per_s,
+        rows,
+    })
 }
 
 /// The error of a bench, the card's or the job's.
@@ -133,7 +150,9 @@ fn copy_on_wgpu(device: &wgpu::Device, control: &JobControl) -> Result<f64, Wgpu
             .zeroed::<f32>("a copy", count)
             .and_then(|from| Ok((from, session.zeroed("a copy", count)?)));
         match both {
-            Err(WgpuError::TooLarge { .. } | WgpuError::OutOfMemory { .. }) if count > 1 << 20 => count /= 2,
+            Err(WgpuError::TooLarge { .. } | WgpuError::OutOfMemory { .. }) if count > 1 << 20 => {
+                count /= 2
+            }
             other => break other?,
         }
     };
@@ -169,7 +188,9 @@ fn copy_on_card(device: &Device) -> Result<f64, DeviceError> {
 fn two_large_buffers(card: &mut CardLock<'_>) -> Result<(Buffer<f32>, Buffer<f32>), CudaError> {
     let mut count = 256 << 20;
     loop {
-        let both = card.alloc(count).and_then(|from| Ok((from, card.alloc(count)?)));
+        let both = card
+            .alloc(count)
+            .and_then(|from| Ok((from, card.alloc(count)?)));
         match both {
             Err(CudaError::OutOfMemory { .. }) if count > 1 << 20 => count /= 2,
             other => return other,

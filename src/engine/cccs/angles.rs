@@ -56,15 +56,18 @@ impl AngleTable {
         let row = |i: usize| {
             let a: [[f64; TERMS]; CHANNELS] =
                 std::array::from_fn(|c| kernel.amplitudes_per_sr(c, i as f64 * STEP_DEG));
-            let pair =
-                |first: usize, k: usize| [first, first + 1].map(|c| (a[c][k] / decay_per_cm(k)) as f32);
+            let pair = |first: usize, k: usize| {
+                [first, first + 1].map(|c| (a[c][k] / decay_per_cm(k)) as f32)
+            };
             Coefficients {
                 sums: a.map(|a| a.iter().sum::<f64>() as f32),
                 primary: std::array::from_fn(|i| pair(0, PRIMARY.start + i)),
                 scatter: std::array::from_fn(|i| pair(2, SCATTER.start + i)),
             }
         };
-        Self { rows: (0..ANGLES).map(row).collect() }
+        Self {
+            rows: (0..ANGLES).map(row).collect(),
+        }
     }
 
     /// Coefficients at a place ([`place_of`]).
@@ -96,8 +99,13 @@ impl AngleTable {
 #[inline(always)]
 pub fn place_of(cos: f32) -> f32 {
     let x = cos.abs().min(1.0);
-    let angle = (1.0 - x).sqrt() * (1.570_728_8 + x * (-0.212_114_4 + x * (0.074_261 + x * -0.018_729_3)));
-    let angle = if cos < 0.0 { std::f32::consts::PI - angle } else { angle };
+    let angle =
+        (1.0 - x).sqrt() * (1.570_728_8 + x * (-0.212_114_4 + x * (0.074_261 + x * -0.018_729_3)));
+    let angle = if cos < 0.0 {
+        std::f32::consts::PI - angle
+    } else {
+        angle
+    };
     angle * (180.0 / std::f32::consts::PI / STEP_DEG as f32)
 }
 
@@ -135,7 +143,10 @@ impl TiltNorm {
             }
             sums.map(|s| (1.0 / s) as f32)
         };
-        Self { reach, factors: (0..TILTS * TILTS).into_par_iter().map(factor).collect() }
+        Self {
+            reach,
+            factors: (0..TILTS * TILTS).into_par_iter().map(factor).collect(),
+        }
     }
 
     /// Ratio of the factors to those of another table with the same reach.
@@ -143,7 +154,10 @@ impl TiltNorm {
         let ratio = |(mine, theirs): (&[f32; CHANNELS], &[f32; CHANNELS])| {
             std::array::from_fn(|c| mine[c] / theirs[c])
         };
-        Self { factors: self.factors.iter().zip(&other.factors).map(ratio).collect(), ..*self }
+        Self {
+            factors: self.factors.iter().zip(&other.factors).map(ratio).collect(),
+            ..*self
+        }
     }
 
     /// The table of factors, 17 x 17 tangents from minus to plus the reach, and the reach.

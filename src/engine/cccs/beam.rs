@@ -51,9 +51,15 @@ impl ByteSize for Superposition {}
 impl Superposition {
     /// Cached by spectrum and quality.
     pub fn cached(machine: &Machine, quality: Quality, cache: &Cache) -> Arc<Self> {
-        let key: (Spectrum, Curve, f64, Quality) =
-            (machine.spectrum.clone(), machine.softening.clone(), machine.sad_mm, quality);
-        let made = cache.get(key, || Ok::<_, std::convert::Infallible>(Self::new(machine, quality)));
+        let key: (Spectrum, Curve, f64, Quality) = (
+            machine.spectrum.clone(),
+            machine.softening.clone(),
+            machine.sad_mm,
+            quality,
+        );
+        let made = cache.get(key, || {
+            Ok::<_, std::convert::Infallible>(Self::new(machine, quality))
+        });
         match made {
             Ok(made) => made,
         }
@@ -69,16 +75,32 @@ impl Superposition {
         let spiral = |count| equal_energy_spiral(&kernel.energy_by_cone(DEPTH_CM), count);
         let directions = spiral(quality.directions());
         let few = low_terma_direction_count(quality);
-        let low_terma_directions = if directions.len() > few { spiral(few) } else { Vec::new() };
+        let low_terma_directions = if directions.len() > few {
+            spiral(few)
+        } else {
+            Vec::new()
+        };
         let [shallow, deep, ..] = kernel.terma(DEPTH_CM);
         let primary_mix = [shallow, deep].map(|r| r / (shallow + deep));
         let corrected = quality != Quality::Preview;
-        Self { kernel, softening, table, directions, low_terma_directions, primary_mix, corrected }
+        Self {
+            kernel,
+            softening,
+            table,
+            directions,
+            low_terma_directions,
+            primary_mix,
+            corrected,
+        }
     }
 
     /// Normalises the tilts of the rays of a beam on a grid.
     pub fn tilt_norm(&self, frame: &BeamFrame, grid: &Grid) -> TiltNorm {
-        TiltNorm::new(&self.table, &self.directions, widest_tangent(frame, &grid.corners_mm()))
+        TiltNorm::new(
+            &self.table,
+            &self.directions,
+            widest_tangent(frame, &grid.corners_mm()),
+        )
     }
 
     /// Factors of low TERMA that is normalised by [`Self::tilt_norm`]; `None` where it has no directions of its own.
@@ -98,7 +120,9 @@ pub fn grid_from_kernel(frame: &BeamFrame, grid: &Grid) -> DMat3 {
 /// Largest tangent of a ray's tilt against the beam axis, over the corners of a box; 1 where a corner is at or behind the source.
 fn widest_tangent(frame: &BeamFrame, corners_mm: &[DVec3]) -> f64 {
     let tangent = |corner: &DVec3| {
-        frame.project(*corner).map_or(1.0, |([x, y], _)| (x.abs().max(y.abs()) / frame.sad_mm).min(1.0))
+        frame.project(*corner).map_or(1.0, |([x, y], _)| {
+            (x.abs().max(y.abs()) / frame.sad_mm).min(1.0)
+        })
     };
     corners_mm.iter().map(tangent).fold(0.0, f64::max)
 }

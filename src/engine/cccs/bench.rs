@@ -40,8 +40,16 @@ pub fn water(
     Ok(DoseRequest {
         grid: Arc::clone(patient.mass_density_g_cm3.grid()),
         patient,
-        machine: Machine::resolve("generic-6mv").map_err(|e: MachineError| failed(e.to_string()))?,
-        beam: Beam::fixed("bench", 1, 0.0, DVec3::ZERO, Jaws::symmetric(side_mm, side_mm), 100.0),
+        machine: Machine::resolve("generic-6mv")
+            .map_err(|e: MachineError| failed(e.to_string()))?,
+        beam: Beam::fixed(
+            "bench",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(side_mm, side_mm),
+            100.0,
+        ),
         quality,
         dose_to: DoseTo::Medium,
     })
@@ -91,12 +99,10 @@ fn time(
 ) -> Result<Row, DeviceError> {
     let run = || match device {
         Compute::Cpu => cpu::beam_dose(request, control).map_err(Failure::Job),
-        Compute::Cuda(card) => {
-            cuda::beam_dose(request, card, control).map_err(|failure| failure.map_card(DeviceError::Cuda))
-        }
-        Compute::Wgpu(card) => {
-            wgpu::beam_dose(request, card, control).map_err(|failure| failure.map_card(DeviceError::Wgpu))
-        }
+        Compute::Cuda(card) => cuda::beam_dose(request, card, control)
+            .map_err(|failure| failure.map_card(DeviceError::Cuda)),
+        Compute::Wgpu(card) => wgpu::beam_dose(request, card, control)
+            .map_err(|failure| failure.map_card(DeviceError::Wgpu)),
     };
     let (mut times, mut calls) = (Vec::new(), Vec::new());
     for n in 0..=options.runs {
@@ -126,5 +132,10 @@ fn time(
 /// Time of the computation: of a card's kernels by its own events, of all on the CPU.
 fn computed_ms(dose: &BeamDose, device: &Compute) -> f64 {
     let counts = |phase: &str| matches!(device, Compute::Cpu) || ON_CARD.contains(&phase);
-    dose.receipt.phases_ms.iter().filter(|(phase, _)| counts(phase)).map(|(_, ms)| ms).sum()
+    dose.receipt
+        .phases_ms
+        .iter()
+        .filter(|(phase, _)| counts(phase))
+        .map(|(_, ms)| ms)
+        .sum()
 }

@@ -46,15 +46,34 @@ pub fn calibration<E: From<DoseError>>(
     cache: &Cache,
     energy: impl FnOnce(&Superposition, &Field<'_>, &Medium) -> Result<Vec<f32>, E>,
 ) -> Result<MonitorUnit, E> {
-    let Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } = machine.calibration else {
-        return Ok(MonitorUnit { fluence: 1.0, electrons_gy: 0.0 });
+    let Calibration::Reference {
+        field_mm,
+        ssd_mm,
+        depth_mm,
+        gy_per_mu,
+    } = machine.calibration
+    else {
+        return Ok(MonitorUnit {
+            fluence: 1.0,
+            electrons_gy: 0.0,
+        });
     };
     let kept = if device == "cpu" { &*ON_THE_CPU } else { cache };
     let unit = kept.get((machine.clone(), quality, device), || {
-        let reference = Reference { field_mm, ssd_mm, depth_mm };
-        let photons_gy = reference.dose(&Superposition::cached(machine, quality, cache), machine, energy)?;
+        let reference = Reference {
+            field_mm,
+            ssd_mm,
+            depth_mm,
+        };
+        let photons_gy = reference.dose(
+            &Superposition::cached(machine, quality, cache),
+            machine,
+            energy,
+        )?;
         // The reference dose holds the electrons' share at the depth of calibration.
-        let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
+        let electrons = machine
+            .electrons
+            .map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
         let total_gy = photons_gy / (1.0 - electrons);
         let surface = machine.electrons.map_or(0.0, |e| e.surface_share) * total_gy;
         Ok::<_, E>(MonitorUnit {
@@ -80,9 +99,14 @@ impl Reference {
         machine: &Machine,
         energy: impl FnOnce(&Superposition, &Field<'_>, &Medium) -> Result<Vec<f32>, E>,
     ) -> Result<f64, E> {
-        let Self { field_mm, ssd_mm, depth_mm } = *self;
+        let Self {
+            field_mm,
+            ssd_mm,
+            depth_mm,
+        } = *self;
         // The field on the surface of the phantom's far side is the widest.
-        let widest = field_mm[0].max(field_mm[1]) * (ssd_mm + depth_mm + MARGIN_MM) / machine.sad_mm;
+        let widest =
+            field_mm[0].max(field_mm[1]) * (ssd_mm + depth_mm + MARGIN_MM) / machine.sad_mm;
         // An odd number across puts a voxel's centre on the axis, their thickness one at the depth of calibration. Dose curves most
         // there: voxels of 5 mm that meet at its maximum are 0.7 % short of it at 6 MV, and every dose would be as much too high.
         let across = 2 * ((0.5 * widest + MARGIN_MM) / SPACING_MM).ceil() as usize + 1;
@@ -94,20 +118,42 @@ impl Reference {
         let surface = ssd_mm - machine.sad_mm;
         let origin = DVec3::new(-half, surface + 0.5 * thickness_mm, -half);
         let spacing = DVec3::new(SPACING_MM, thickness_mm, SPACING_MM);
-        let grid = Grid::axis_aligned(origin, spacing, [across, down, across]).map_err(DoseError::from)?;
+        let grid =
+            Grid::axis_aligned(origin, spacing, [across, down, across]).map_err(DoseError::from)?;
         let medium = Medium::water(grid);
-        let beam =
-            Beam::fixed("reference", 1, 0.0, DVec3::ZERO, Jaws::symmetric(field_mm[0], field_mm[1]), 1.0);
+        let beam = Beam::fixed(
+            "reference",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(field_mm[0], field_mm[1]),
+            1.0,
+        );
         let shares = exposures(&beam, 1.0);
         let fluence = Fluence::new(machine, &beam, &shares[0]).map_err(DoseError::from)?;
-        let frame = BeamFrame::new(PatientPosition::Hfs, 0.0, 0.0, 0.0, DVec3::ZERO, machine.sad_mm);
-        let field = Field { machine, frame: &frame, fluence: &fluence, electrons_gy: 0.0 };
+        let frame = BeamFrame::new(
+            PatientPosition::Hfs,
+            0.0,
+            0.0,
+            0.0,
+            DVec3::ZERO,
+            machine.sad_mm,
+        );
+        let field = Field {
+            machine,
+            frame: &frame,
+            fluence: &fluence,
+            electrons_gy: 0.0,
+        };
         let energy = energy(superposition, &field, &medium)?;
         let dose = f64::from(energy[medium.grid.index(across / 2, above as usize, across / 2)]);
         if dose > 0.0 {
             Ok(dose)
         } else {
-            Err(DoseError::Calibration { machine: machine.name.clone() }.into())
+            Err(DoseError::Calibration {
+                machine: machine.name.clone(),
+            }
+            .into())
         }
     }
 }

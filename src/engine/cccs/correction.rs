@@ -80,10 +80,13 @@ pub struct Ball {
 
 impl Ball {
     pub fn new() -> Self {
-        let mut ball = Self { offsets: Vec::new(), number: [None; WIDTH * WIDTH * WIDTH] };
+        let mut ball = Self {
+            offsets: Vec::new(),
+            number: [None; WIDTH * WIDTH * WIDTH],
+        };
         for (cell, number) in ball.number.iter_mut().enumerate() {
-            let offset =
-                [cell % WIDTH, cell / WIDTH % WIDTH, cell / (WIDTH * WIDTH)].map(|n| n as i32 - REACH);
+            let offset = [cell % WIDTH, cell / WIDTH % WIDTH, cell / (WIDTH * WIDTH)]
+                .map(|n| n as i32 - REACH);
             if offset.iter().map(|o| o * o).sum::<i32>() <= FARTHEST {
                 *number = u16::try_from(ball.offsets.len()).ok();
                 ball.offsets.push(offset);
@@ -112,14 +115,20 @@ pub struct Tilts {
 impl Tilts {
     /// For rays whose tangents stay within `widest`.
     pub fn within(widest: f64) -> Self {
-        let count = (2.0 * widest.atan().to_degrees() / TILT_STEP_DEG).ceil().clamp(1.0, 5.0) as usize;
-        Self { reach: widest.max(1e-6), count }
+        let count = (2.0 * widest.atan().to_degrees() / TILT_STEP_DEG)
+            .ceil()
+            .clamp(1.0, 5.0) as usize;
+        Self {
+            reach: widest.max(1e-6),
+            count,
+        }
     }
 
     fn rays(&self) -> impl Iterator<Item = DVec3> + '_ {
         let tangent = |n: usize| ((2 * n + 1) as f64 / self.count as f64 - 1.0) * self.reach;
-        (0..self.count * self.count)
-            .map(move |n| DVec3::new(tangent(n % self.count), tangent(n / self.count), 1.0).normalize())
+        (0..self.count * self.count).map(move |n| {
+            DVec3::new(tangent(n % self.count), tangent(n / self.count), 1.0).normalize()
+        })
     }
 
     /// The number of the stencils for a ray with these tangents.
@@ -159,7 +168,11 @@ impl Stencil {
     ) -> Self {
         let size = order.map(|a| lattice.size[a]);
         let spacing_mm = order.map(|a| lattice.spacing_mm[a]);
-        let axes = beam.directions.iter().enumerate().map(|(n, d)| (n, d, lattice_from_kernel * d.axis));
+        let axes = beam
+            .directions
+            .iter()
+            .enumerate()
+            .map(|(n, d)| (n, d, lattice_from_kernel * d.axis));
         let walks: Vec<DirectionWalk> = axes
             .filter(|(_, _, axis)| dominant_axis(lattice, *axis) == order[2])
             .map(|(n, d, axis)| {
@@ -182,7 +195,11 @@ impl Stencil {
         let all = ball.offsets.len();
         let used: Vec<usize> = (0..all)
             .into_par_iter()
-            .filter(|o| slabs.iter().any(|s| (0..count).any(|t| s[t * all + o][1].abs() > LEAST)))
+            .filter(|o| {
+                slabs
+                    .iter()
+                    .any(|s| (0..count).any(|t| s[t * all + o][1].abs() > LEAST))
+            })
             .collect();
         let to_powers = powers_of_density();
         let table = (0..count * size[2])
@@ -193,7 +210,11 @@ impl Stencil {
             })
             .collect();
         let offsets = used.iter().map(|o| Offset::new(ball.offsets[*o])).collect();
-        Self { offsets, tilts, table }
+        Self {
+            offsets,
+            tilts,
+            table,
+        }
     }
 }
 
@@ -201,7 +222,8 @@ impl Stencil {
 fn equilibrium(beam: &Superposition, direction: &Direction, ray: DVec3) -> [f64; TERMS] {
     let [shallow, deep] = beam.primary_mix;
     let row = beam.table.at(place_of(direction.axis.dot(ray) as f32));
-    row.primary.map(|a| direction.solid_angle_sr * (shallow * f64::from(a[0]) + deep * f64::from(a[1])))
+    row.primary
+        .map(|a| direction.solid_angle_sr * (shallow * f64::from(a[0]) + deep * f64::from(a[1])))
 }
 
 /// Shares of lines spread over a voxel's face in the voxels around it, `[tilt][offset]`.
@@ -216,7 +238,13 @@ fn mean(walks: &[DirectionWalk], spacing_mm: [f64; 3], tilts: usize, ball: &Ball
                     let start = [n % PLACES, n / PLACES].map(|p| (p as f64 + 0.5) / PLACES as f64);
                     let spread = LatticeWalk::new(spacing_mm, PATH, walk.direction, start);
                     let weight = 1.0 / (spread.slab_path_cm * (PLACES * PLACES) as f64);
-                    add(&mut shares, ball, &spread.segments, &walk.equilibrium, weight);
+                    add(
+                        &mut shares,
+                        ball,
+                        &spread.segments,
+                        &walk.equilibrium,
+                        weight,
+                    );
                 }
             }
             shares
@@ -228,7 +256,10 @@ fn mean(walks: &[DirectionWalk], spacing_mm: [f64; 3], tilts: usize, ball: &Ball
 }
 
 fn add_to(to: &mut [Shares], part: &[Shares]) {
-    to.iter_mut().flatten().zip(part.iter().flatten()).for_each(|(t, p)| *t += p);
+    to.iter_mut()
+        .flatten()
+        .zip(part.iter().flatten())
+        .for_each(|(t, p)| *t += p);
 }
 
 /// `mean` less the shares of the lattices' own lines from a slab.
@@ -240,34 +271,66 @@ fn discretisation_error(
     mean: &[Shares],
 ) -> Vec<Shares> {
     let mut shares = vec![Shares::default(); tilts * ball.offsets.len()];
-    for DirectionWalk { direction, walk, equilibrium } in walks {
+    for DirectionWalk {
+        direction,
+        walk,
+        equilibrium,
+    } in walks
+    {
         let segments = &walk.segments;
         let first = if direction.z < 0.0 {
             segments.partition_point(|s| s.slab > slab)
         } else {
             segments.partition_point(|s| s.slab < slab)
         };
-        add(&mut shares, ball, &segments[first..], equilibrium, -1.0 / walk.slab_path_cm);
+        add(
+            &mut shares,
+            ball,
+            &segments[first..],
+            equilibrium,
+            -1.0 / walk.slab_path_cm,
+        );
     }
     add_to(&mut shares, mean);
     shares
 }
 
 /// Adds the shares of a line's TERMA in the slab of its first segment, times `weight`.
-fn add(shares: &mut [Shares], ball: &Ball, segments: &[Segment], equilibrium: &[[f64; TERMS]], weight: f64) {
-    let Some(first) = segments.first() else { return };
+fn add(
+    shares: &mut [Shares],
+    ball: &Ball,
+    segments: &[Segment],
+    equilibrium: &[[f64; TERMS]],
+    weight: f64,
+) {
+    let Some(first) = segments.first() else {
+        return;
+    };
     let all = ball.offsets.len();
-    for (n, from) in segments.iter().enumerate().take_while(|(_, s)| s.slab == first.slab) {
+    for (n, from) in segments
+        .iter()
+        .enumerate()
+        .take_while(|(_, s)| s.slab == first.slab)
+    {
         let lost = loss(from.length_cm);
         let mut transmitted = lost;
         for to in &segments[n..] {
-            let offset =
-                [to.shift[0] - from.shift[0], to.shift[1] - from.shift[1], to.slab as i32 - from.slab as i32];
-            let Some(number) = ball.number(offset) else { break };
+            let offset = [
+                to.shift[0] - from.shift[0],
+                to.shift[1] - from.shift[1],
+                to.slab as i32 - from.slab as i32,
+            ];
+            let Some(number) = ball.number(offset) else {
+                break;
+            };
             let mut deposited = [[0.0; POWERS]; TERMS];
             if std::ptr::eq(from, to) {
                 // In the voxel with TERMA, transmitted energy is missing from the deposit.
-                deposited.iter_mut().flatten().zip(lost.iter().flatten()).for_each(|(s, r)| *s = -r);
+                deposited
+                    .iter_mut()
+                    .flatten()
+                    .zip(lost.iter().flatten())
+                    .for_each(|(s, r)| *s = -r);
             } else {
                 let here = loss(to.length_cm);
                 for k in 0..TERMS {
@@ -308,7 +371,11 @@ pub fn powers_of_density() -> [[f64; POWERS]; POWERS] {
         for other in (0..POWERS).filter(|o| *o != d) {
             let [slope, level] = [1.0, -DENSITIES[other]].map(|v| v / (density - DENSITIES[other]));
             for power in (0..POWERS).rev() {
-                let below = if power > 0 { polynomial[power - 1] } else { 0.0 };
+                let below = if power > 0 {
+                    polynomial[power - 1]
+                } else {
+                    0.0
+                };
                 polynomial[power] = level * polynomial[power] + slope * below;
             }
         }
@@ -318,6 +385,7 @@ pub fn powers_of_density() -> [[f64; POWERS]; POWERS] {
 }
 
 fn powers(matrix: &[[f64; POWERS]; POWERS], shares: &Shares) -> Powers {
-    let of_density = matrix.map(|row| row.iter().zip(shares).map(|(m, s)| m * s).sum::<f64>() as f32);
+    let of_density =
+        matrix.map(|row| row.iter().zip(shares).map(|(m, s)| m * s).sum::<f64>() as f32);
     Powers { of_density }
 }

@@ -23,8 +23,8 @@ pub fn equal_energy_spiral(energy_by_cone: &[f64; CONES], count: usize) -> Vec<D
         let mut left = part * total;
         for (cone, energy) in energy_by_cone.iter().enumerate() {
             if left <= *energy || cone + 1 == CONES {
-                let [inner, outer] =
-                    physics::kernel::KernelTable::cone_edges_deg(cone).map(|d| d.to_radians().cos());
+                let [inner, outer] = physics::kernel::KernelTable::cone_edges_deg(cone)
+                    .map(|d| d.to_radians().cos());
                 return inner + (outer - inner) * (left / energy).clamp(0.0, 1.0);
             }
             left -= energy;
@@ -39,8 +39,8 @@ pub fn equal_energy_spiral(energy_by_cone: &[f64; CONES], count: usize) -> Vec<D
         let cos = 0.5 * (inner + outer);
         let sin = (1.0 - cos * cos).max(0.0).sqrt();
         for quarter in 0..4 {
-            let turn =
-                (level as f64 + 0.25) * golden / 4.0 + f64::from(quarter) * std::f64::consts::FRAC_PI_2;
+            let turn = (level as f64 + 0.25) * golden / 4.0
+                + f64::from(quarter) * std::f64::consts::FRAC_PI_2;
             let (s, c) = turn.sin_cos();
             directions.push(Direction {
                 axis: DVec3::new(sin * c, sin * s, cos),

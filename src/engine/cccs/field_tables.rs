@@ -216,10 +216,19 @@ impl FieldTables {
             out.along_y = i32::from(leaves.along_y);
             out.leaf_distance_mm = leaves.distance_mm as f32;
             out.focal = numbers.table_of_sums(&leaves.focal);
-            out.scattered = leaves.scattered.map(|p| numbers.picture(&p)).unwrap_or_default();
-            out.surface = leaves.electrons.map(|p| numbers.table_of_sums(&p)).unwrap_or_default();
+            out.scattered = leaves
+                .scattered
+                .map(|p| numbers.picture(&p))
+                .unwrap_or_default();
+            out.surface = leaves
+                .electrons
+                .map(|p| numbers.table_of_sums(&p))
+                .unwrap_or_default();
         }
-        Self { field: out, ..numbers }
+        Self {
+            field: out,
+            ..numbers
+        }
     }
 
     /// Appends a table; where it begins.
@@ -231,13 +240,15 @@ impl FieldTables {
 
     fn picture(&mut self, picture: &Values<'_, f32>) -> Picture {
         let first = int(self.numbers.len());
-        self.numbers.extend(picture.parts.iter().flat_map(|part| part.iter()));
+        self.numbers
+            .extend(picture.parts.iter().flat_map(|part| part.iter()));
         described_picture(picture, first)
     }
 
     fn table_of_sums(&mut self, picture: &Values<'_, f64>) -> Picture {
         let first = int(self.sums.len());
-        self.sums.extend(picture.parts.iter().flat_map(|part| part.iter()));
+        self.sums
+            .extend(picture.parts.iter().flat_map(|part| part.iter()));
         described_picture(picture, first)
     }
 }
@@ -259,7 +270,11 @@ mod tests {
     #[test]
     fn kernels_declare_the_same_members() {
         let head = "// Tables of a field, as engine/cccs/field_tables.rs declares them: a test there says what to write here.";
-        let want = format!("{head}\n\n#pragma once\n\n{}\n{}", Picture::CUDA, Field::CUDA);
+        let want = format!(
+            "{head}\n\n#pragma once\n\n{}\n{}",
+            Picture::CUDA,
+            Field::CUDA
+        );
         let is = include_str!("../../../kernels/field.cuh");
         assert!(
             is == want,

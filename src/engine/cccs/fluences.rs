@@ -32,7 +32,10 @@ impl Aperture {
             couch_deg: 0.0,
             ..point.clone()
         };
-        let segments = exposure.segments.iter().map(|s| ([s.from, s.to].map(collimators), s.span, s.weight));
+        let segments = exposure
+            .segments
+            .iter()
+            .map(|s| ([s.from, s.to].map(collimators), s.span, s.weight));
         Self {
             machine: Arc::clone(&request.machine),
             mlc: request.beam.mlc.clone(),
@@ -65,7 +68,9 @@ pub fn fluence(
     exposure: &Exposure<'_>,
     control: &JobControl,
 ) -> Result<Arc<Fluence>, FluenceError> {
-    let last = control.cache().get(Key, || Ok::<_, FluenceError>(LastFluences::default()))?;
+    let last = control
+        .cache()
+        .get(Key, || Ok::<_, FluenceError>(LastFluences::default()))?;
     let entries = || last.0.lock().unwrap_or_else(PoisonError::into_inner);
     let aperture = Aperture::new(request, exposure);
     if let Some((_, fluence)) = entries().iter().find(|(of, _)| *of == aperture) {
@@ -100,13 +105,18 @@ mod tests {
     use physics::Material;
 
     fn request() -> DoseRequest {
-        let patient =
-            phantom::patient(DVec3::splat(10.0), [4; 3], |_| (1.0, Material::Water)).expect("water");
+        let patient = phantom::patient(DVec3::splat(10.0), [4; 3], |_| (1.0, Material::Water))
+            .expect("water");
         let jaws = Jaws::symmetric(100.0, 100.0);
         let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0);
         let boundaries_mm: Vec<f64> = (-10..=10).map(|n| 5.0 * f64::from(n)).collect();
-        beam.control_points.iter_mut().for_each(|p| p.leaves_mm = vec![[-40.0, 40.0]; 20]);
-        beam.mlc = Some(Mlc { axis: MlcAxis::X, boundaries_mm });
+        beam.control_points
+            .iter_mut()
+            .for_each(|p| p.leaves_mm = vec![[-40.0, 40.0]; 20]);
+        beam.mlc = Some(Mlc {
+            axis: MlcAxis::X,
+            boundaries_mm,
+        });
         DoseRequest {
             grid: Arc::clone(patient.mass_density_g_cm3.grid()),
             patient,
@@ -128,12 +138,31 @@ mod tests {
         let mut turned = request();
         turned.beam.mu = 7.0;
         turned.beam.isocentre_mm.x = 30.0;
-        turned.beam.control_points.iter_mut().for_each(|p| (p.gantry_deg, p.collimator_deg) = (77.0, 10.0));
+        turned
+            .beam
+            .control_points
+            .iter_mut()
+            .for_each(|p| (p.gantry_deg, p.collimator_deg) = (77.0, 10.0));
         assert!(Arc::ptr_eq(&first, &of(&turned)));
         let changes: [fn(&mut DoseRequest); 4] = [
-            |r| r.beam.control_points.iter_mut().for_each(|p| p.leaves_mm[10][1] = -10.0),
-            |r| r.beam.control_points.iter_mut().for_each(|p| p.jaws.x[1] = 5.0),
-            |r| r.beam.mlc.iter_mut().for_each(|mlc| mlc.boundaries_mm[11] = 2.0),
+            |r| {
+                r.beam
+                    .control_points
+                    .iter_mut()
+                    .for_each(|p| p.leaves_mm[10][1] = -10.0)
+            },
+            |r| {
+                r.beam
+                    .control_points
+                    .iter_mut()
+                    .for_each(|p| p.jaws.x[1] = 5.0)
+            },
+            |r| {
+                r.beam
+                    .mlc
+                    .iter_mut()
+                    .for_each(|mlc| mlc.boundaries_mm[11] = 2.0)
+            },
             |r| r.machine = Machine::resolve("generic-15mv").expect("a machine"),
         ];
         for change in changes {
@@ -153,10 +182,17 @@ mod tests {
     fn no_more_are_kept_than_the_last() {
         let (control, mut request) = (JobControl::new(), request());
         for n in 0..3 * KEPT {
-            request.beam.control_points.iter_mut().for_each(|p| p.leaves_mm[0][0] = -40.0 - n as f64);
+            request
+                .beam
+                .control_points
+                .iter_mut()
+                .for_each(|p| p.leaves_mm[0][0] = -40.0 - n as f64);
             fluence(&request, &exposures(&request.beam, 4.0)[0], &control).expect("a fluence");
         }
-        let last = control.cache().find::<_, LastFluences>(&Key).expect("some are kept");
+        let last = control
+            .cache()
+            .find::<_, LastFluences>(&Key)
+            .expect("some are kept");
         assert_eq!(last.0.lock().expect("no other thread").len(), KEPT);
     }
 
@@ -166,16 +202,26 @@ mod tests {
         let control = JobControl::new();
         let of = |tip_mm: f64| {
             let mut request = request();
-            request.beam.control_points.iter_mut().for_each(|p| p.leaves_mm[0][0] = tip_mm);
+            request
+                .beam
+                .control_points
+                .iter_mut()
+                .for_each(|p| p.leaves_mm[0][0] = tip_mm);
             request
         };
         let mut arc = of(-10.0);
-        let end = ControlPoint { gantry_deg: 90.0, ..arc.beam.control_points[0].clone() };
+        let end = ControlPoint {
+            gantry_deg: 90.0,
+            ..arc.beam.control_points[0].clone()
+        };
         arc.beam.control_points[0].meterset_weight = 0.0;
         arc.beam.control_points.push(end);
         assert!(exposures(&arc.beam, arc.quality.arc_step_deg()).len() > KEPT);
         prepare_fluences(&[of(-40.0), arc, of(-30.0)], &control);
-        let last = control.cache().find::<_, LastFluences>(&Key).expect("some are kept");
+        let last = control
+            .cache()
+            .find::<_, LastFluences>(&Key)
+            .expect("some are kept");
         let kept = || last.0.lock().expect("no other thread").len();
         assert_eq!(kept(), 2);
         fluence(&of(-30.0), &exposures(&of(-30.0).beam, 4.0)[0], &control).expect("a fluence");

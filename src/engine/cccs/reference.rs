@@ -30,16 +30,31 @@ const TOGETHER: usize = 16;
 
 /// The dose (Gy cm2 for a photon fluence, times the monitor units) on the grid of the request, `lines` lines to each side of a
 /// voxel's face. Machines are taken as not calibrated, without contaminant electrons.
-pub fn beam_dose(request: &DoseRequest, lines: usize, control: &JobControl) -> Result<Vec<f64>, DoseError> {
+pub fn beam_dose(
+    request: &DoseRequest,
+    lines: usize,
+    control: &JobControl,
+) -> Result<Vec<f64>, DoseError> {
     check(&request.beam)?;
-    let medium = Medium::cached(&request.patient, &request.machine.spectrum, &request.grid, control)?;
+    let medium = Medium::cached(
+        &request.patient,
+        &request.machine.spectrum,
+        &request.grid,
+        control,
+    )?;
     let beam = Superposition::cached(&request.machine, request.quality, control.cache());
     let mut energy = vec![0.0; medium.grid.len()];
-    let uncalibrated = MonitorUnit { fluence: 1.0, electrons_gy: 0.0 };
+    let uncalibrated = MonitorUnit {
+        fluence: 1.0,
+        electrons_gy: 0.0,
+    };
     each_field(request, &uncalibrated, control, |field, factor| {
         let cones = Cones::new(&beam, field, &medium, lines);
         for part in cones.superposed(control)? {
-            energy.iter_mut().zip(part).for_each(|(sum, part)| *sum += f64::from(factor) * part);
+            energy
+                .iter_mut()
+                .zip(part)
+                .for_each(|(sum, part)| *sum += f64::from(factor) * part);
         }
         Ok::<_, DoseError>(())
     })?;
@@ -47,8 +62,14 @@ pub fn beam_dose(request: &DoseRequest, lines: usize, control: &JobControl) -> R
     let [nx, ny, nz] = request.grid.size();
     let [x, y, z] = medium.offset;
     let gy = |n: usize| {
-        let at = medium.grid.index(x + n % nx, y + n / nx % ny, z + n / (nx * ny));
-        if mass[at] > VACUUM_G_CM3 { energy[at] / f64::from(mass[at]) } else { 0.0 }
+        let at = medium
+            .grid
+            .index(x + n % nx, y + n / nx % ny, z + n / (nx * ny));
+        if mass[at] > VACUUM_G_CM3 {
+            energy[at] / f64::from(mass[at])
+        } else {
+            0.0
+        }
     };
     Ok((0..nx * ny * nz).map(gy).collect())
 }
@@ -82,7 +103,9 @@ impl<'a> Cones<'a> {
             size: lattice.size,
             voxels_per_cm: 10.0 / spacing_mm,
             lattice_from_kernel: grid_from_kernel(field.frame, &medium.grid),
-            rays: (0..lattice.voxels()).map(|n| way_mm(n).normalize()).collect(),
+            rays: (0..lattice.voxels())
+                .map(|n| way_mm(n).normalize())
+                .collect(),
             terma: Vec::new(),
             lines,
         };
@@ -93,24 +116,37 @@ impl<'a> Cones<'a> {
     }
 
     /// TERMA by channel, over the sum of all directions' amplitudes at this voxel's ray: energy is conserved.
-    fn terma_at(&self, field: &Field<'_>, n: usize, source: DVec3, distance_cm: f64) -> [f64; CHANNELS] {
+    fn terma_at(
+        &self,
+        field: &Field<'_>,
+        n: usize,
+        source: DVec3,
+        distance_cm: f64,
+    ) -> [f64; CHANNELS] {
         let at_mm = self.medium.grid.centre_of_mm(n);
         let projected = field.frame.project(at_mm).filter(|_| self.density(n) > 0.0);
-        let Some(([x, y], below_mm)) = projected else { return [0.0; CHANNELS] };
-        let incident = field.fluence.at(x, y, below_mm, self.medium.grid.spacing_xy_mm()[0]);
+        let Some(([x, y], below_mm)) = projected else {
+            return [0.0; CHANNELS];
+        };
+        let incident = field
+            .fluence
+            .at(x, y, below_mm, self.medium.grid.spacing_xy_mm()[0]);
         if incident <= 0.0 {
             return [0.0; CHANNELS];
         }
         let mut depth_cm = 0.0;
-        self.walk(source, self.rays[n], distance_cm, |voxel, cm| depth_cm += self.density(voxel) * cm);
+        self.walk(source, self.rays[n], distance_cm, |voxel, cm| {
+            depth_cm += self.density(voxel) * cm
+        });
         let softer = self.beam.softening.at(x.hypot(y));
         let inverse_square = (0.1 * field.frame.sad_mm / distance_cm).powi(2);
         let terma = self.beam.kernel.terma(depth_cm - softer.less_cm);
         let mut sums = [0.0; CHANNELS];
         for direction in &self.beam.directions {
             let amplitudes = self.amplitudes(direction, n);
-            (0..CHANNELS)
-                .for_each(|c| sums[c] += direction.solid_angle_sr * amplitudes[c].iter().sum::<f64>());
+            (0..CHANNELS).for_each(|c| {
+                sums[c] += direction.solid_angle_sr * amplitudes[c].iter().sum::<f64>()
+            });
         }
         std::array::from_fn(|c| terma[c] * softer.kept * incident * inverse_square / sums[c])
     }
@@ -136,7 +172,11 @@ impl<'a> Cones<'a> {
             }
             Ok(energy)
         };
-        self.beam.directions.par_chunks(TOGETHER).map(part).collect()
+        self.beam
+            .directions
+            .par_chunks(TOGETHER)
+            .map(part)
+            .collect()
     }
 
     /// All lines of a direction: `lines` x `lines` through each voxel of the planes that it crosses most often.
@@ -171,13 +211,20 @@ impl<'a> Cones<'a> {
     }
 
     /// Transports a line through a voxel; the deposit per area across the line.
-    fn pass(&self, direction: &Direction, voxel: usize, cm: f64, radiant: &mut [f64; TERMS]) -> f64 {
+    fn pass(
+        &self,
+        direction: &Direction,
+        voxel: usize,
+        cm: f64,
+        radiant: &mut [f64; TERMS],
+    ) -> f64 {
         let tau = self.density(voxel) * cm;
         let terma = self.terma[voxel];
         let mut source = [0.0; TERMS];
         if terma.iter().any(|t| *t != 0.0) {
             let amplitudes = self.amplitudes(direction, voxel);
-            source = std::array::from_fn(|k| (0..CHANNELS).map(|c| terma[c] * amplitudes[c][k]).sum());
+            source =
+                std::array::from_fn(|k| (0..CHANNELS).map(|c| terma[c] * amplitudes[c][k]).sum());
         }
         let mut deposited = 0.0;
         for (k, (radiant, source)) in radiant.iter_mut().zip(source).enumerate() {
@@ -202,12 +249,20 @@ impl<'a> Cones<'a> {
                 return;
             }
         }
-        let place = |a: usize| (from[a] + at * speed[a]).floor().clamp(0.0, self.size[a] as f64 - 1.0);
+        let place = |a: usize| {
+            (from[a] + at * speed[a])
+                .floor()
+                .clamp(0.0, self.size[a] as f64 - 1.0)
+        };
         let mut current_v = [0, 1, 2].map(|a| place(a) as usize);
         let delta_t = speed.map(|s| 1.0 / s.abs());
         let mut t = [0, 1, 2].map(|a| {
             let plane = current_v[a] as f64 + if speed[a] > 0.0 { 1.0 } else { 0.0 };
-            if speed[a] == 0.0 { f64::INFINITY } else { (plane - from[a]) / speed[a] }
+            if speed[a] == 0.0 {
+                f64::INFINITY
+            } else {
+                (plane - from[a]) / speed[a]
+            }
         });
         while at < end {
             let a = if t[0] <= t[1] && t[0] <= t[2] {
@@ -219,11 +274,21 @@ impl<'a> Cones<'a> {
             };
             let next = t[a].min(end);
             if next > at {
-                visit(self.medium.grid.index(current_v[0], current_v[1], current_v[2]), next - at);
+                visit(
+                    self.medium
+                        .grid
+                        .index(current_v[0], current_v[1], current_v[2]),
+                    next - at,
+                );
                 at = next;
             }
             let step = if speed[a] > 0.0 { 1 } else { -1 };
-            let Some(v) = current_v[a].checked_add_signed(step).filter(|v| *v < self.size[a]) else { return };
+            let Some(v) = current_v[a]
+                .checked_add_signed(step)
+                .filter(|v| *v < self.size[a])
+            else {
+                return;
+            };
             current_v[a] = v;
             t[a] += delta_t[a];
         }

@@ -20,7 +20,9 @@ pub fn open_terma(
     let inverse_square = sad * sad / patient_mm.distance_squared(frame.source_mm);
     // The spectrum off the axis is that of the axis some centimetres of water earlier.
     let layer = beam.softening.at((x * x + y * y).sqrt());
-    let terma = beam.kernel.terma(f64::from(depth_mm) / 10.0 - layer.less_cm);
+    let terma = beam
+        .kernel
+        .terma(f64::from(depth_mm) / 10.0 - layer.less_cm);
     let incident = layer.kept * fluence * inverse_square;
     let norm = tilt.at([x / sad, y / sad]);
     std::array::from_fn(|c| (terma[c] * incident) as f32 * norm[c])

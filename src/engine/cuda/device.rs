@@ -43,7 +43,10 @@ pub fn cards() -> Result<&'static [Card], CudaError> {
     cards.as_deref().map_err(Clone::clone)
 }
 
-#[expect(unsafe_code, reason = "asks the driver for numbers; called in the order it demands")]
+#[expect(
+    unsafe_code,
+    reason = "asks the driver for numbers; called in the order it demands"
+)]
 fn find_cards() -> Result<Vec<Card>, CudaError> {
     let failed = |error| CudaError::failed("the driver", "looking for cards", error);
     // SAFETY: only opens the library and closes it.
@@ -52,7 +55,9 @@ fn find_cards() -> Result<Vec<Card>, CudaError> {
     }
     let mut version = 0;
     // SAFETY: the library is there, and the number outlives the call.
-    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(failed)?;
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }
+        .result()
+        .map_err(failed)?;
     if version < OLDEST_DRIVER {
         return Err(CudaError::OldDriver(version / 1000, version % 1000 / 10));
     }
@@ -66,10 +71,22 @@ fn find_cards() -> Result<Vec<Card>, CudaError> {
         let name = result::device::get_name(device)?;
         // SAFETY: the device was just given by the driver.
         let memory_bytes = unsafe { result::device::total_mem(device) }?;
-        Ok(Card { ordinal: ordinal.unsigned_abs() as usize, name, memory_bytes, driver: version })
+        Ok(Card {
+            ordinal: ordinal.unsigned_abs() as usize,
+            name,
+            memory_bytes,
+            driver: version,
+        })
     };
-    let cards: Vec<Card> = (0..count).map(card).collect::<Result<_, _>>().map_err(failed)?;
-    if cards.is_empty() { Err(CudaError::NoCard) } else { Ok(cards) }
+    let cards: Vec<Card> = (0..count)
+        .map(card)
+        .collect::<Result<_, _>>()
+        .map_err(failed)?;
+    if cards.is_empty() {
+        Err(CudaError::NoCard)
+    } else {
+        Ok(cards)
+    }
 }
 
 /// An open card: a context, one stream on which all work is queued in order, its memory, its kernels.
@@ -107,7 +124,9 @@ struct Kernel {
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Device").field("card", &self.card).finish_non_exhaustive()
+        f.debug_struct("Device")
+            .field("card", &self.card)
+            .finish_non_exhaustive()
     }
 }
 
@@ -124,7 +143,10 @@ impl Device {
     /// The card of that number, opened at its first use and then left open.
     pub fn open(ordinal: usize) -> Result<Arc<Self>, CudaError> {
         let cards = cards()?;
-        let card = cards.get(ordinal).ok_or(CudaError::NoSuchCard { asked: ordinal, count: cards.len() })?;
+        let card = cards.get(ordinal).ok_or(CudaError::NoSuchCard {
+            asked: ordinal,
+            count: cards.len(),
+        })?;
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(device) = open.iter().find(|d| d.card.ordinal == ordinal) {
             return Ok(device.clone());
@@ -137,10 +159,24 @@ impl Device {
     fn new(card: Card) -> Result<Self, CudaError> {
         let failed = |error| CudaError::failed(&card.to_string(), "opening it", error);
         let context = CudaContext::new(card.ordinal).map_err(failed)?;
-        let [stream, copies] = [context.new_stream().map_err(failed)?, context.new_stream().map_err(failed)?];
-        let pool = Pool::new(Box::new(DriverMemory { context: context.clone(), device: card.to_string() }));
+        let [stream, copies] = [
+            context.new_stream().map_err(failed)?,
+            context.new_stream().map_err(failed)?,
+        ];
+        let pool = Pool::new(Box::new(DriverMemory {
+            context: context.clone(),
+            device: card.to_string(),
+        }));
         let (state, landings) = (Mutex::default(), Mutex::default());
-        Ok(Self { card, context, stream, copies, pool, state, landings })
+        Ok(Self {
+            card,
+            context,
+            stream,
+            copies,
+            pool,
+            state,
+            landings,
+        })
     }
 
     /// Pinned memory of copies that end without the lock.
@@ -154,7 +190,11 @@ impl Device {
 
     /// Size of the card's cache, bytes.
     pub fn cached_bytes(&self) -> usize {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).cache.bytes()
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .cache
+            .bytes()
     }
 
     /// Empties the card's cache and gives free memory back to the driver. Waits for the job that has the card.
@@ -165,7 +205,10 @@ impl Device {
     /// Takes the card for one job, waiting for another to be through: constants and cached volumes are the job's until
     /// the lock is dropped.
     pub fn lock(&self) -> CardLock<'_> {
-        CardLock { device: self, state: self.state.lock().unwrap_or_else(PoisonError::into_inner) }
+        CardLock {
+            device: self,
+            state: self.state.lock().unwrap_or_else(PoisonError::into_inner),
+        }
     }
 }
 
@@ -226,7 +269,10 @@ impl Arg {
         let bytes = bytemuck::bytes_of(value);
         let mut words = vec![0_u64; bytes.len().div_ceil(8)];
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
-        Self { words, bytes: bytes.len() }
+        Self {
+            words,
+            bytes: bytes.len(),
+        }
     }
 
     /// A size or index, as [`int`].
@@ -313,7 +359,12 @@ impl CardLock<'_> {
         let mib = |bytes: usize| (bytes as u64).div_ceil(1 << 20);
         let (free, total) = self.context().mem_get_info().unwrap_or_default();
         let device = self.device.card.to_string();
-        CudaError::OutOfMemory { device, asked_mib: mib(bytes), free_mib: mib(free), total_mib: mib(total) }
+        CudaError::OutOfMemory {
+            device,
+            asked_mib: mib(bytes),
+            free_mib: mib(free),
+            total_mib: mib(total),
+        }
     }
 
     /// Cached data of a volume under a name of the job's own, made at its first use. The cache is held under half the
@@ -344,7 +395,9 @@ impl CardLock<'_> {
     /// Caches an item whose kernels have been queued.
     pub(crate) fn cache_item<R: Resident>(&mut self, key: Key, item: Arc<R>) {
         self.state.cache.put(key, item);
-        while self.state.cache.bytes() > self.device.card.memory_bytes / 2 && self.state.cache.evict() {}
+        while self.state.cache.bytes() > self.device.card.memory_bytes / 2
+            && self.state.cache.evict()
+        {}
     }
 
     /// Sizes and indices are C `int`s on the card.
@@ -352,7 +405,10 @@ impl CardLock<'_> {
         if i32::try_from(count).is_ok() {
             return Ok(());
         }
-        Err(CudaError::TooLarge { what: format!("{what} of {count}"), most: i32::MAX.to_string() })
+        Err(CudaError::TooLarge {
+            what: format!("{what} of {count}"),
+            most: i32::MAX.to_string(),
+        })
     }
 
     /// Queues a kernel of `kernels/SOURCE.cu`.
@@ -370,13 +426,22 @@ impl CardLock<'_> {
         shape: Shape,
         args: &[Arg],
     ) -> Result<(), CudaError> {
-        let Kernel { function, signature } = self.kernel(source, kernel)?;
+        let Kernel {
+            function,
+            signature,
+        } = self.kernel(source, kernel)?;
         let sizes: Vec<usize> = args.iter().map(|arg| arg.bytes).collect();
         if sizes != *signature {
             let what = format!("arguments of {sizes:?} bytes for {signature:?}");
-            return Err(CudaError::Call { kernel: kernel.to_owned(), what });
+            return Err(CudaError::Call {
+                kernel: kernel.to_owned(),
+                what,
+            });
         }
-        let mut pointers: Vec<_> = args.iter().map(|arg| arg.words.as_ptr().cast_mut().cast()).collect();
+        let mut pointers: Vec<_> = args
+            .iter()
+            .map(|arg| arg.words.as_ptr().cast_mut().cast())
+            .collect();
         let tuple = |[x, y, z]: [u32; 3]| (x, y, z);
         let (blocks, threads) = (tuple(shape.blocks), tuple(shape.threads));
         let bound = self.context().bind_to_thread();
@@ -396,7 +461,10 @@ impl CardLock<'_> {
     ///
     /// # Errors
     /// [`CudaError::TooLarge`] where it is shorter; what the driver says.
-    #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync into a symbol whose size is checked")]
+    #[expect(
+        unsafe_code,
+        reason = "cuMemcpyHtoDAsync into a symbol whose size is checked"
+    )]
     pub fn set_constant<T: Pod>(
         &mut self,
         source: &'static str,
@@ -406,15 +474,21 @@ impl CardLock<'_> {
         let module = self.module(source)?.module.clone();
         let stream = self.stream().clone();
         let doing = format!("writing {symbol}");
-        let view = module.get_global(symbol, &stream).map_err(self.failed(&doing))?;
+        let view = module
+            .get_global(symbol, &stream)
+            .map_err(self.failed(&doing))?;
         let most = view.len() / size_of::<T>().max(1);
         if values.len() > most {
             let what = format!("{symbol} of {} values", values.len());
-            return Err(CudaError::TooLarge { what, most: most.to_string() });
+            return Err(CudaError::TooLarge {
+                what,
+                most: most.to_string(),
+            });
         }
         let (address, _sync) = view.view_ptr(&stream);
         // SAFETY: the symbol holds that many values; the driver copies pageable memory before it returns.
-        unsafe { result::memcpy_htod_async(address, values, stream.cu_stream()) }.map_err(self.failed(&doing))
+        unsafe { result::memcpy_htod_async(address, values, stream.cu_stream()) }
+            .map_err(self.failed(&doing))
     }
 
     /// Loads the PTX of a source that the program does not embed, under a name for [`Self::launch`]; once.
@@ -424,8 +498,16 @@ impl CardLock<'_> {
     pub fn load(&mut self, source: &'static str, ptx: &'static str) -> Result<(), CudaError> {
         if !self.state.modules.contains_key(source) {
             let loaded = self.context().load_module(Ptx::from_src(ptx));
-            let module = loaded.map_err(self.failed(&format!("loading the kernels of {source}.cu")))?;
-            self.state.modules.insert(source, Module { module, ptx, kernels: HashMap::new() });
+            let module =
+                loaded.map_err(self.failed(&format!("loading the kernels of {source}.cu")))?;
+            self.state.modules.insert(
+                source,
+                Module {
+                    module,
+                    ptx,
+                    kernels: HashMap::new(),
+                },
+            );
         }
         Ok(())
     }
@@ -434,10 +516,13 @@ impl CardLock<'_> {
         if !self.state.modules.contains_key(source) {
             self.load(source, kernels::ptx(source)?)?;
         }
-        self.state.modules.get_mut(source).ok_or_else(|| CudaError::Call {
-            kernel: source.to_owned(),
-            what: "its module was not loaded".to_owned(),
-        })
+        self.state
+            .modules
+            .get_mut(source)
+            .ok_or_else(|| CudaError::Call {
+                kernel: source.to_owned(),
+                what: "its module was not loaded".to_owned(),
+            })
     }
 
     fn kernel(&mut self, source: &'static str, name: &'static str) -> Result<Kernel, CudaError> {
@@ -451,7 +536,10 @@ impl CardLock<'_> {
             what: format!("{source}.cu has no such kernel"),
         })?;
         let function = module.module.load_function(name).map_err(failed)?;
-        let kernel = Kernel { function, signature: signature.into() };
+        let kernel = Kernel {
+            function,
+            signature: signature.into(),
+        };
         module.kernels.insert(name, kernel.clone());
         Ok(kernel)
     }

@@ -25,7 +25,10 @@ const THREAD_BYTES: usize = 1 << 20;
 
 impl CardLock<'_> {
     /// The values of a buffer, once everything queued before is done.
-    pub fn download<T: Pod + Send + Sync>(&mut self, buffer: &Buffer<T>) -> Result<Vec<T>, CudaError> {
+    pub fn download<T: Pod + Send + Sync>(
+        &mut self,
+        buffer: &Buffer<T>,
+    ) -> Result<Vec<T>, CudaError> {
         Ok(self.download_overlapping(buffer, None, |_| Ok(()))?.0)
     }
 
@@ -84,15 +87,34 @@ impl CardLock<'_> {
         overlap: impl FnOnce(&Self) -> Result<R, CudaError>,
     ) -> Result<(Vec<T>, Vec<S>, R), CudaError> {
         let stream = self.stream().clone();
-        let from = Origin { address: buffer.address(), bytes: buffer.bytes(), stream: &stream };
-        let memory = staging.memory.as_mut_slice().map_err(self.failed("copying from it"))?;
-        let part_bytes = if from.bytes > memory.len() { TURN_PART_BYTES } else { LEAST_PART_BYTES };
+        let from = Origin {
+            address: buffer.address(),
+            bytes: buffer.bytes(),
+            stream: &stream,
+        };
+        let memory = staging
+            .memory
+            .as_mut_slice()
+            .map_err(self.failed("copying from it"))?;
+        let part_bytes = if from.bytes > memory.len() {
+            TURN_PART_BYTES
+        } else {
+            LEAST_PART_BYTES
+        };
         let count = memory.len() / part_bytes;
-        let runs = runs(from.bytes.div_ceil(part_bytes).min(count), MOST_RUN_BYTES / part_bytes);
-        let first_turn = Arrivals::new(runs.iter().map(|run| &staging.passed[run.end - 1]).collect());
+        let runs = runs(
+            from.bytes.div_ceil(part_bytes).min(count),
+            MOST_RUN_BYTES / part_bytes,
+        );
+        let first_turn = Arrivals::new(
+            runs.iter()
+                .map(|run| &staging.passed[run.end - 1])
+                .collect(),
+        );
         for (run, come) in runs.iter().zip(&first_turn.events) {
             let slots = &mut memory[run.start * part_bytes..run.end * part_bytes];
-            from.fetch(run.start * part_bytes, slots, come).map_err(self.failed("copying from it"))?;
+            from.fetch(run.start * part_bytes, slots, come)
+                .map_err(self.failed("copying from it"))?;
         }
         let mut values = host.values();
         match ready {
@@ -106,14 +128,28 @@ impl CardLock<'_> {
         out.chunks_mut(part_bytes)
             .enumerate()
             .for_each(|(n, part)| parts[n % count].push((n * part_bytes, part)));
-        let run_of = runs.iter().enumerate().flat_map(|(n, run)| run.clone().map(move |_| n));
-        let taking = |(((slot, run), come), parts)| Taking { slot, run, come, parts };
-        let slots = memory.chunks_mut(part_bytes).zip(run_of).zip(&staging.passed).zip(parts);
+        let run_of = runs
+            .iter()
+            .enumerate()
+            .flat_map(|(n, run)| run.clone().map(move |_| n));
+        let taking = |(((slot, run), come), parts)| Taking {
+            slot,
+            run,
+            come,
+            parts,
+        };
+        let slots = memory
+            .chunks_mut(part_bytes)
+            .zip(run_of)
+            .zip(&staging.passed)
+            .zip(parts);
         let mut slots: Vec<Taking> = slots.map(taking).collect();
 
         // The last slot is this thread's own: when it has arrived, the others are nearly empty.
         let own = slots.pop();
-        let helpers = rayon::current_num_threads().min(from.bytes / THREAD_BYTES).min(slots.len());
+        let helpers = rayon::current_num_threads()
+            .min(from.bytes / THREAD_BYTES)
+            .min(slots.len());
         let slots = Mutex::new(slots.into_iter());
         let next = || slots.lock().unwrap_or_else(PoisonError::into_inner).next();
         let mut results: Vec<_> = (0..helpers).map(|_| Ok(Vec::new())).collect();
@@ -122,9 +158,18 @@ impl CardLock<'_> {
             for results in &mut results {
                 scope.spawn(move |_| *results = take(iter::from_fn(next), from, first_turn, see));
             }
-            (overlap(self), take(own.into_iter().chain(iter::from_fn(next)), from, first_turn, see))
+            (
+                overlap(self),
+                take(
+                    own.into_iter().chain(iter::from_fn(next)),
+                    from,
+                    first_turn,
+                    see,
+                ),
+            )
         });
-        let results: Result<Vec<Results<S>>, DriverError> = results.into_iter().chain([own]).collect();
+        let results: Result<Vec<Results<S>>, DriverError> =
+            results.into_iter().chain([own]).collect();
         let seen = in_order(results.map_err(self.failed("working"))?).collect();
         Ok((values, seen, overlapped?))
     }
@@ -133,7 +178,10 @@ impl CardLock<'_> {
 impl<'a> CardLock<'a> {
     /// Begins a copy of a buffer behind the work queued so far; it goes beside what is queued later, and ends without the lock. Copies
     /// for which there is no landing are made at once.
-    #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its event")]
+    #[expect(
+        unsafe_code,
+        reason = "cuMemcpyDtoHAsync into page-locked memory, read after its event"
+    )]
     pub fn begin_download<T: Pod + Send + Sync>(
         &mut self,
         buffer: &Buffer<T>,
@@ -148,12 +196,19 @@ impl<'a> CardLock<'a> {
             copies.wait(&work)?;
             let (to, from) = (landing.as_mut_slice()?, buffer.address());
             // SAFETY: the buffer, which the download holds until the event has come, has so much, and so has the landing.
-            unsafe { result::memcpy_dtoh_async(&mut to[..buffer.bytes()], from, copies.cu_stream()) }?;
+            unsafe {
+                result::memcpy_dtoh_async(&mut to[..buffer.bytes()], from, copies.cu_stream())
+            }?;
             copies.record_event(None)
         };
         let come = begin().map_err(self.failed("copying from it"))?;
         let buffer = buffer.clone();
-        Ok(Download::Coming(Coming { device: self.device, buffer, landing: Some(landing), come }))
+        Ok(Download::Coming(Coming {
+            device: self.device,
+            buffer,
+            landing: Some(landing),
+            come,
+        }))
     }
 }
 
@@ -186,13 +241,15 @@ pub struct Coming<'a, T> {
 
 impl<T: Pod + Send + Sync> Coming<'_, T> {
     fn values(self) -> Result<Vec<T>, CudaError> {
-        let failed = |error| CudaError::failed(&self.device.card().to_string(), "copying from it", error);
+        let failed =
+            |error| CudaError::failed(&self.device.card().to_string(), "copying from it", error);
         let mut values = HostBuffer::Later(self.buffer.count()).values();
         self.come.synchronize().map_err(failed)?;
         if let Some(landing) = &self.landing {
             let from = &landing.as_slice().map_err(failed)?[..self.buffer.bytes()];
             let to = bytemuck::cast_slice_mut(&mut values).par_chunks_mut(THREAD_BYTES);
-            to.zip(from.par_chunks(THREAD_BYTES)).for_each(|(to, from)| to.copy_from_slice(from));
+            to.zip(from.par_chunks(THREAD_BYTES))
+                .for_each(|(to, from)| to.copy_from_slice(from));
         }
         Ok(values)
     }
@@ -218,7 +275,10 @@ struct Origin<'a> {
 
 impl Origin<'_> {
     /// Queues a copy from byte `at` on into slots of the staging buffer, and records its arrival.
-    #[expect(unsafe_code, reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events")]
+    #[expect(
+        unsafe_code,
+        reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events"
+    )]
     fn fetch(&self, at: usize, slots: &mut [u8], come: &CudaEvent) -> Result<(), DriverError> {
         let len = slots.len().min(self.bytes - at);
         // Threads of the pool may have worked for another card.
@@ -226,7 +286,11 @@ impl Origin<'_> {
         // SAFETY: the buffer, which the caller holds, has so much; the slots are read only after the event that follows the
         // copy, and their previous contents have been copied.
         unsafe {
-            result::memcpy_dtoh_async(&mut slots[..len], self.address + at as u64, self.stream.cu_stream())
+            result::memcpy_dtoh_async(
+                &mut slots[..len],
+                self.address + at as u64,
+                self.stream.cu_stream(),
+            )
         }?;
         come.record(self.stream)
     }
@@ -251,7 +315,13 @@ fn take<'a, S>(
     see: &impl Fn(&[u8]) -> S,
 ) -> Result<Results<S>, DriverError> {
     let mut seen = Vec::new();
-    for Taking { slot, run, come, parts } in slots {
+    for Taking {
+        slot,
+        run,
+        come,
+        parts,
+    } in slots
+    {
         first_turn.wait_for(run)?;
         let mut parts = parts.into_iter().peekable();
         while let Some((at, part)) = parts.next() {
@@ -276,7 +346,11 @@ struct Arrivals<'a> {
 
 impl<'a> Arrivals<'a> {
     fn new(events: Vec<&'a CudaEvent>) -> Self {
-        Self { events, come: AtomicUsize::new(0), asking: Mutex::new(()) }
+        Self {
+            events,
+            come: AtomicUsize::new(0),
+            asking: Mutex::new(()),
+        }
     }
 
     /// Waits for the event of this number.
@@ -321,12 +395,23 @@ mod tests {
     /// Every part comes once, in order, in copies that are not too long; the first and the last are short.
     #[test]
     fn runs_bring_every_part_once() {
-        for (parts, longest) in (0..300).flat_map(|parts| [1, 2, 8].map(|longest| (parts, longest))) {
+        for (parts, longest) in (0..300).flat_map(|parts| [1, 2, 8].map(|longest| (parts, longest)))
+        {
             let runs = runs(parts, longest);
             let all: Vec<usize> = runs.iter().flat_map(Clone::clone).collect();
             assert_eq!(all, (0..parts).collect::<Vec<_>>());
-            assert!(runs.iter().all(|run| !run.is_empty() && run.len() <= longest), "{runs:?}");
-            assert!([runs.first(), runs.last()].into_iter().flatten().all(|run| run.len() == 1), "{runs:?}");
+            assert!(
+                runs.iter()
+                    .all(|run| !run.is_empty() && run.len() <= longest),
+                "{runs:?}"
+            );
+            assert!(
+                [runs.first(), runs.last()]
+                    .into_iter()
+                    .flatten()
+                    .all(|run| run.len() == 1),
+                "{runs:?}"
+            );
         }
         assert!(runs(128, 8).len() < 24, "most are long");
     }

@@ -24,12 +24,25 @@ pub enum CudaError {
         "{device} has no memory for {asked_mib} MiB more ({free_mib} of {total_mib} MiB are free); close other programs \
          that use it, or use --device cpu"
     )]
-    OutOfMemory { device: String, asked_mib: u64, free_mib: u64, total_mib: u64 },
+    OutOfMemory {
+        device: String,
+        asked_mib: u64,
+        free_mib: u64,
+        total_mib: u64,
+    },
     #[error("{what} is more than a card is given ({most}); use --device cpu")]
     TooLarge { what: String, most: String },
-    #[error("{device} failed while {doing}: {code}; look for NVRM in the system log, or use --device cpu")]
-    Failed { device: String, doing: String, code: String },
-    #[error("kernel {kernel} is not called as it is declared: {what}; this is a bug, please report it")]
+    #[error(
+        "{device} failed while {doing}: {code}; look for NVRM in the system log, or use --device cpu"
+    )]
+    Failed {
+        device: String,
+        doing: String,
+        code: String,
+    },
+    #[error(
+        "kernel {kernel} is not called as it is declared: {what}; this is a bug, please report it"
+    )]
     Call { kernel: String, what: String },
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
@@ -38,7 +51,11 @@ pub enum CudaError {
 impl CudaError {
     /// The driver's error for a call.
     pub(super) fn failed(device: &str, doing: &str, error: DriverError) -> Self {
-        Self::Failed { device: device.to_owned(), doing: doing.to_owned(), code: words(error) }
+        Self::Failed {
+            device: device.to_owned(),
+            doing: doing.to_owned(),
+            code: words(error),
+        }
     }
 }
 
@@ -60,6 +77,9 @@ pub(crate) fn is_out_of_memory(error: DriverError) -> bool {
 }
 
 fn words(error: DriverError) -> String {
-    let said = error.error_string().ok().and_then(|text| text.to_str().ok().map(str::to_owned));
+    let said = error
+        .error_string()
+        .ok()
+        .and_then(|text| text.to_str().ok().map(str::to_owned));
     said.unwrap_or_else(|| format!("{:?}", error.0))
 }

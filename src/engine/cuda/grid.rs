@@ -18,7 +18,10 @@ pub(crate) struct Exact {
 impl From<f64> for Exact {
     fn from(value: f64) -> Self {
         let hi = value as f32;
-        Self { hi, lo: (value - f64::from(hi)) as f32 }
+        Self {
+            hi,
+            lo: (value - f64::from(hi)) as f32,
+        }
     }
 }
 
@@ -42,7 +45,11 @@ pub(crate) struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     pub fn new(grid: &'a Grid, swapped: bool) -> Self {
-        Self { grid, middle_z_mm: grid.local_from_patient(grid.middle_mm()).z, swapped }
+        Self {
+            grid,
+            middle_z_mm: grid.local_from_patient(grid.middle_mm()).z,
+            swapped,
+        }
     }
 
     pub fn grid(&self) -> &'a Grid {
@@ -53,7 +60,11 @@ impl<'a> Frame<'a> {
     pub fn position(&self, patient_mm: DVec3) -> [Exact; 3] {
         let [dx, dy] = self.grid.spacing_xy_mm();
         let local = self.grid.local_from_patient(patient_mm);
-        self.turned([local.x / dx + 0.5, local.y / dy + 0.5, local.z - self.middle_z_mm])
+        self.turned([
+            local.x / dx + 0.5,
+            local.y / dy + 0.5,
+            local.z - self.middle_z_mm,
+        ])
     }
 
     /// A direction or step of the patient.
@@ -89,7 +100,11 @@ impl<'a> Frame<'a> {
     /// Voxels along x, y, z.
     pub fn size(&self) -> [usize; 3] {
         let [nx, ny, nz] = self.grid.size();
-        if self.swapped { [ny, nx, nz] } else { [nx, ny, nz] }
+        if self.swapped {
+            [ny, nx, nz]
+        } else {
+            [nx, ny, nz]
+        }
     }
 
     /// Along x and y.
@@ -100,7 +115,11 @@ impl<'a> Frame<'a> {
 
     /// The edges of its planes, for `plane_edges_mm`.
     pub fn plane_edges_mm(&self) -> Vec<Exact> {
-        self.grid.edges_mm(2).iter().map(|z| Exact::from(z - self.middle_z_mm)).collect()
+        self.grid
+            .edges_mm(2)
+            .iter()
+            .map(|z| Exact::from(z - self.middle_z_mm))
+            .collect()
     }
 
     /// For walks through a box of its voxels (ranges along the grid's own x, y, z). Data are `[z][y][x]` with x and y
@@ -133,12 +152,24 @@ mod tests {
     #[test]
     fn centres_of_voxels_are_halves() {
         let planes = [0.0, 2.0, 6.0];
-        let grid =
-            Grid::new(DVec3::new(3.0, -7.0, 40.0), DVec3::Y, DVec3::Z, [0.7, 1.1], [9, 5], &planes).unwrap();
+        let grid = Grid::new(
+            DVec3::new(3.0, -7.0, 40.0),
+            DVec3::Y,
+            DVec3::Z,
+            [0.7, 1.1],
+            [9, 5],
+            &planes,
+        )
+        .unwrap();
         let frame = Frame::new(&grid, true);
-        let [x, y, z] = frame.position(grid.centre_mm(4, 2, 1)).map(|e| f64::from(e.hi) + f64::from(e.lo));
+        let [x, y, z] = frame
+            .position(grid.centre_mm(4, 2, 1))
+            .map(|e| f64::from(e.hi) + f64::from(e.lo));
         // Edges along z are -1, 1, 4, 8: the middle is 3.5.
-        assert!((x - 2.5).abs() < 1e-12 && (y - 4.5).abs() < 1e-12 && (z + 1.5).abs() < 1e-12, "{x} {y} {z}");
+        assert!(
+            (x - 2.5).abs() < 1e-12 && (y - 4.5).abs() < 1e-12 && (z + 1.5).abs() < 1e-12,
+            "{x} {y} {z}"
+        );
         assert_eq!(frame.size(), [5, 9, 3]);
         let walk = frame.walk_grid(&[1..8, 0..5, 0..3], 10);
         assert_eq!((walk.box_low, walk.box_high), ([0, 1, 0], [5, 8, 3]));

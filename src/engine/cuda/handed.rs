@@ -14,7 +14,10 @@ pub struct Handed<T> {
 impl<T> Handed<T> {
     /// A buffer whose kernels have been queued; the card must not be locked by the caller.
     pub fn new(device: &Arc<Device>, buffer: Buffer<T>) -> Self {
-        let handed = Self { device: Arc::clone(device), buffer };
+        let handed = Self {
+            device: Arc::clone(device),
+            buffer,
+        };
         handed.wait();
         handed
     }

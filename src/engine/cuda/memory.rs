@@ -23,13 +23,20 @@ pub(super) struct Pool {
 
 impl Pool {
     pub fn new(source: Box<dyn BlockSource>) -> Arc<Self> {
-        Arc::new(Self { source, free: Mutex::default() })
+        Arc::new(Self {
+            source,
+            free: Mutex::default(),
+        })
     }
 
     /// `None` where neither a free block fits nor the source has memory, free blocks given back and all.
     pub fn block(self: &Arc<Self>, bytes: usize) -> Result<Option<Block>, CudaError> {
         let bytes = rounded(bytes);
-        let mine = |(bytes, address)| Block { address, bytes, pool: self.clone() };
+        let mine = |(bytes, address)| Block {
+            address,
+            bytes,
+            pool: self.clone(),
+        };
         if let Some(free) = self.free_block(bytes) {
             return Ok(Some(mine(free)));
         }
@@ -55,7 +62,9 @@ impl Pool {
     /// Gives every free block back to the source.
     pub fn give_back(&self) {
         let all = std::mem::take(&mut *self.free());
-        all.into_values().flatten().for_each(|address| self.source.give(address));
+        all.into_values()
+            .flatten()
+            .for_each(|address| self.source.give(address));
     }
 
     fn free(&self) -> MutexGuard<'_, BTreeMap<usize, Vec<u64>>> {
@@ -84,7 +93,11 @@ pub(super) struct Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        self.pool.free().entry(self.bytes).or_default().push(self.address);
+        self.pool
+            .free()
+            .entry(self.bytes)
+            .or_default()
+            .push(self.address);
     }
 }
 
@@ -99,7 +112,11 @@ pub struct Buffer<T> {
 impl<T> Buffer<T> {
     /// `block` must hold `len` values.
     pub(super) fn new(block: Block, len: usize) -> Self {
-        Self { block: Arc::new(block), len, kind: PhantomData }
+        Self {
+            block: Arc::new(block),
+            len,
+            kind: PhantomData,
+        }
     }
 
     /// Number of values.
@@ -158,7 +175,14 @@ impl ItemCache {
 
     pub fn put<R: Resident>(&mut self, key: Key, item: Arc<R>) {
         self.clock += 1;
-        self.items.insert(key, Entry { bytes: item.bytes(), item, used: self.clock });
+        self.items.insert(
+            key,
+            Entry {
+                bytes: item.bytes(),
+                item,
+                used: self.clock,
+            },
+        );
     }
 
     pub fn bytes(&self) -> usize {
@@ -167,7 +191,10 @@ impl ItemCache {
 
     /// Evicts the least recently used item without other holders; false where there is none.
     pub fn evict(&mut self) -> bool {
-        let idle = self.items.iter().filter(|(_, e)| Arc::strong_count(&e.item) == 1);
+        let idle = self
+            .items
+            .iter()
+            .filter(|(_, e)| Arc::strong_count(&e.item) == 1);
         let oldest = idle.min_by_key(|(_, e)| e.used).map(|(key, _)| *key);
         oldest.is_some_and(|key| self.items.remove(&key).is_some())
     }
@@ -192,7 +219,10 @@ mod tests {
 
     impl Card {
         fn new(bytes: usize) -> Self {
-            Self(Arc::new(Mutex::new(Memory { free: bytes, ..Memory::default() })))
+            Self(Arc::new(Mutex::new(Memory {
+                free: bytes,
+                ..Memory::default()
+            })))
         }
 
         fn taken_so_far(&self) -> u64 {
@@ -237,7 +267,10 @@ mod tests {
         let card = Card::new(10_240);
         let pool = Pool::new(Box::new(card.clone()));
         drop(pool.block(6000).unwrap().expect("there is room"));
-        assert!(pool.block(9000).unwrap().is_some(), "the free block was given back");
+        assert!(
+            pool.block(9000).unwrap().is_some(),
+            "the free block was given back"
+        );
         let _held = pool.block(6000).unwrap().expect("there is room");
         assert!(pool.block(9000).unwrap().is_none());
         drop(pool);
@@ -261,7 +294,10 @@ mod tests {
         assert_eq!(cache.get::<Buffer<f32>>(a).expect("cached").count(), 100);
         assert!(cache.get::<Buffer<f32>>((a.0, "other")).is_none());
         let held = cache.get::<Buffer<f32>>(c);
-        assert!(cache.evict() && cache.get::<Buffer<f32>>(b).is_none(), "b was used longest ago");
+        assert!(
+            cache.evict() && cache.get::<Buffer<f32>>(b).is_none(),
+            "b was used longest ago"
+        );
         assert!(cache.evict() && cache.get::<Buffer<f32>>(a).is_none());
         assert!(!cache.evict(), "c is held");
         drop(held);

@@ -33,7 +33,9 @@ impl<T: Pod + Send> HostBuffer<T> {
             });
             values
         };
-        let thread = std::thread::Builder::new().name("pages".to_owned()).spawn(find);
+        let thread = std::thread::Builder::new()
+            .name("pages".to_owned())
+            .spawn(find);
         thread.map_or(Self::Later(count), |thread| Self::Coming(count, thread))
     }
 
@@ -50,11 +52,15 @@ impl<T: Pod + Send> HostBuffer<T> {
 fn ready_pages<T: Pod + Send>(count: usize) -> Vec<T> {
     let mut values = vec![T::zeroed(); count];
     ask_for_large_pages(values.as_mut_ptr().cast(), size_of_val(&*values));
-    values.par_chunks_mut((LARGE_PAGE_BYTES / size_of::<T>().max(1)).max(1)).for_each(touch);
+    values
+        .par_chunks_mut((LARGE_PAGE_BYTES / size_of::<T>().max(1)).max(1))
+        .for_each(touch);
     values
 }
 
 fn touch<T: Pod>(part: &mut [T]) {
     let step = (PAGE_BYTES / size_of::<T>().max(1)).max(1);
-    part.iter_mut().step_by(step).for_each(|value| *value = T::zeroed());
+    part.iter_mut()
+        .step_by(step)
+        .for_each(|value| *value = T::zeroed());
 }

@@ -41,7 +41,10 @@ impl Landings {
         if bytes <= SMALL_LANDING_BYTES {
             return self.small.pop();
         }
-        let fits = self.great.iter().position(|landing| landing.num_bytes() >= bytes)?;
+        let fits = self
+            .great
+            .iter()
+            .position(|landing| landing.num_bytes() >= bytes)?;
         Some(self.great.swap_remove(fits))
     }
 
@@ -60,13 +63,20 @@ impl Landings {
     /// Takes one back.
     pub fn keep(&mut self, landing: PinnedHostSlice<u8>) {
         let is_small = landing.num_bytes() <= SMALL_LANDING_BYTES;
-        if is_small { self.small.push(landing) } else { self.great.push(landing) }
+        if is_small {
+            self.small.push(landing)
+        } else {
+            self.great.push(landing)
+        }
     }
 }
 
 impl CardLock<'_> {
     /// A landing for so many bytes; `None` where all are in use, for nothing, and for more than the greatest staging buffer.
-    pub(super) fn landing(&mut self, bytes: usize) -> Result<Option<PinnedHostSlice<u8>>, CudaError> {
+    pub(super) fn landing(
+        &mut self,
+        bytes: usize,
+    ) -> Result<Option<PinnedHostSlice<u8>>, CudaError> {
         if bytes == 0 || bytes > MOST_STAGING_BYTES {
             return Ok(None);
         }
@@ -78,12 +88,15 @@ impl CardLock<'_> {
             return Ok(None);
         }
         drop(landings);
-        self.pinned(bytes.next_power_of_two().max(SMALL_LANDING_BYTES)).map(Some)
+        self.pinned(bytes.next_power_of_two().max(SMALL_LANDING_BYTES))
+            .map(Some)
     }
 
     /// The cached staging buffer, or a new one where it is too small.
     pub(super) fn staging_buffer(&mut self, bytes: usize) -> Result<StagingBuffer, CudaError> {
-        let wanted = bytes.next_power_of_two().clamp(LEAST_STAGING_BYTES, MOST_STAGING_BYTES);
+        let wanted = bytes
+            .next_power_of_two()
+            .clamp(LEAST_STAGING_BYTES, MOST_STAGING_BYTES);
         match self.staging().take() {
             Some(kept) if kept.memory.num_bytes() >= wanted => Ok(kept),
             _ => {
@@ -92,7 +105,10 @@ impl CardLock<'_> {
                 let event = |_| self.context().new_event(None);
                 let passed: Result<Vec<_>, _> = (0..wanted / LEAST_PART_BYTES).map(event).collect();
                 let passed = passed.map_err(self.failed("timing"))?;
-                Ok(StagingBuffer { memory: self.pinned(wanted)?, passed })
+                Ok(StagingBuffer {
+                    memory: self.pinned(wanted)?,
+                    passed,
+                })
             }
         }
     }

@@ -34,7 +34,10 @@ impl CardLock<'_> {
     }
 
     /// Takes the copy of a volume out of the cache, or copies the volume to the card.
-    pub(crate) fn taken<T: Pod>(&mut self, volume: &Volume<T>) -> Result<Arc<Buffer<T>>, CudaError> {
+    pub(crate) fn taken<T: Pod>(
+        &mut self,
+        volume: &Volume<T>,
+    ) -> Result<Arc<Buffer<T>>, CudaError> {
         match self.take_cached((volume.id(), VOLUME)) {
             Some(buffer) => Ok(buffer),
             None => self.upload(volume.data()).map(Arc::new),
@@ -56,13 +59,18 @@ impl CardLock<'_> {
                 continue;
             }
             let buffer = self.alloc(volume.data().len())?;
-            pieces.extend(pieces_of(buffer.address(), bytemuck::cast_slice(volume.data())));
+            pieces.extend(pieces_of(
+                buffer.address(),
+                bytemuck::cast_slice(volume.data()),
+            ));
             new.push((n, Arc::new(buffer)));
         }
         if new.is_empty() {
             return Ok(Vec::new());
         }
-        let mut seen = self.write_staged(&pieces, &|piece| see(bytemuck::cast_slice(piece)))?.into_iter();
+        let mut seen = self
+            .write_staged(&pieces, &|piece| see(bytemuck::cast_slice(piece)))?
+            .into_iter();
         let mut results = Vec::new();
         for (n, buffer) in new {
             let parts = buffer.bytes().div_ceil(SEEN_BYTES);
@@ -74,7 +82,8 @@ impl CardLock<'_> {
 
     /// Whether the card has a copy of a volume.
     pub fn holds<T: Pod>(&mut self, volume: &Volume<T>) -> bool {
-        self.find_cached::<Buffer<T>>((volume.id(), VOLUME)).is_some()
+        self.find_cached::<Buffer<T>>((volume.id(), VOLUME))
+            .is_some()
     }
 
     /// A copy of `values` on the card.
@@ -85,7 +94,10 @@ impl CardLock<'_> {
     }
 
     /// Overwrites the beginning of a buffer.
-    #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync into a buffer whose size is checked")]
+    #[expect(
+        unsafe_code,
+        reason = "cuMemcpyHtoDAsync into a buffer whose size is checked"
+    )]
     pub fn write<T: Pod>(&mut self, buffer: &Buffer<T>, values: &[T]) -> Result<(), CudaError> {
         self.check_len(values.len(), buffer.count())?;
         let bytes: &[u8] = bytemuck::cast_slice(values);
@@ -115,7 +127,10 @@ impl CardLock<'_> {
 
     /// Through the staging buffer: each thread fills the next slot and queues its copy, waiting only for that slot's last copy. Copies may
     /// be under way on return. The driver's own copy of pageable memory uses one thread.
-    #[expect(unsafe_code, reason = "cuMemcpyHtoDAsync from page-locked memory, filled again after its event")]
+    #[expect(
+        unsafe_code,
+        reason = "cuMemcpyHtoDAsync from page-locked memory, filled again after its event"
+    )]
     fn write_pieces<S: Send>(
         &mut self,
         pieces: &[(u64, &[u8])],
@@ -123,10 +138,19 @@ impl CardLock<'_> {
         see: &(impl Fn(&[u8]) -> S + Sync),
     ) -> Result<Vec<S>, CudaError> {
         let (context, stream) = (self.context().clone(), self.stream().clone());
-        let memory = staging.memory.as_mut_slice().map_err(self.failed("copying to it"))?;
-        let slots: Vec<_> = memory.chunks_mut(PIECE_BYTES).zip(&staging.passed).map(Mutex::new).collect();
+        let memory = staging
+            .memory
+            .as_mut_slice()
+            .map_err(self.failed("copying to it"))?;
+        let slots: Vec<_> = memory
+            .chunks_mut(PIECE_BYTES)
+            .zip(&staging.passed)
+            .map(Mutex::new)
+            .collect();
         let copy = |n: usize, (to, piece): (u64, &[u8])| {
-            let mut slot = slots[n % slots.len()].lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slot = slots[n % slots.len()]
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
             let (slot, copied) = &mut *slot;
             copied.synchronize()?;
             let slot = &mut slot[..piece.len()];
@@ -149,14 +173,21 @@ impl CardLock<'_> {
             let mut seen = Vec::new();
             loop {
                 let n = next.fetch_add(1, Ordering::Relaxed);
-                let Some(piece) = pieces.get(n) else { return Ok(seen) };
+                let Some(piece) = pieces.get(n) else {
+                    return Ok(seen);
+                };
                 seen.push((n, copy(n, *piece)?));
             }
         };
         let threads = rayon::current_num_threads().min(pieces.len());
-        let seen: Result<Vec<Results<Vec<S>>>, DriverError> =
-            (0..threads).into_par_iter().with_max_len(1).map(take).collect();
-        Ok(in_order(seen.map_err(self.failed("copying to it"))?).flatten().collect())
+        let seen: Result<Vec<Results<Vec<S>>>, DriverError> = (0..threads)
+            .into_par_iter()
+            .with_max_len(1)
+            .map(take)
+            .collect();
+        Ok(in_order(seen.map_err(self.failed("copying to it"))?)
+            .flatten()
+            .collect())
     }
 
     /// Sets every byte of a buffer.
@@ -166,7 +197,9 @@ impl CardLock<'_> {
         let stream = self.stream().cu_stream();
         // SAFETY: the buffer has that many bytes, and any bits are a value of a plain type.
         bound
-            .and_then(|()| unsafe { result::memset_d8_async(buffer.address(), byte, buffer.bytes(), stream) })
+            .and_then(|()| unsafe {
+                result::memset_d8_async(buffer.address(), byte, buffer.bytes(), stream)
+            })
             .map_err(self.failed("filling memory"))
     }
 
@@ -192,27 +225,41 @@ impl CardLock<'_> {
         if asked <= most {
             return Ok(());
         }
-        Err(CudaError::TooLarge { what: format!("a copy of {asked} values"), most: most.to_string() })
+        Err(CudaError::TooLarge {
+            what: format!("a copy of {asked} values"),
+            most: most.to_string(),
+        })
     }
 
     fn event(&self) -> Result<CudaEvent, CudaError> {
-        self.stream().record_event(Some(CUevent_flags::CU_EVENT_DEFAULT)).map_err(self.failed("timing"))
+        self.stream()
+            .record_event(Some(CUevent_flags::CU_EVENT_DEFAULT))
+            .map_err(self.failed("timing"))
     }
 
     /// Records an event behind everything queued so far.
     pub fn ready_event(&self) -> Result<ReadyEvent, CudaError> {
-        Ok(ReadyEvent { device: self.device.card().to_string(), event: self.event()? })
+        Ok(ReadyEvent {
+            device: self.device.card().to_string(),
+            event: self.event()?,
+        })
     }
 
     /// A clock that starts behind the work queued so far.
     pub fn clock(&self) -> Result<Clock, CudaError> {
-        Ok(Clock { start: self.event()?, marks: Vec::new() })
+        Ok(Clock {
+            start: self.event()?,
+            marks: Vec::new(),
+        })
     }
 }
 
 /// The pieces of a copy to an address on the card.
 fn pieces_of(to: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
-    bytes.chunks(PIECE_BYTES).enumerate().map(move |(n, piece)| (to + (n * PIECE_BYTES) as u64, piece))
+    bytes
+        .chunks(PIECE_BYTES)
+        .enumerate()
+        .map(move |(n, piece)| (to + (n * PIECE_BYTES) as u64, piece))
 }
 
 /// An event in a card's queue.
@@ -224,7 +271,9 @@ pub struct ReadyEvent {
 impl ReadyEvent {
     /// Waits for the event; needs no lock on the card.
     pub fn wait(self) -> Result<(), CudaError> {
-        self.event.synchronize().map_err(|e| CudaError::failed(&self.device, "working", e))
+        self.event
+            .synchronize()
+            .map_err(|e| CudaError::failed(&self.device, "working", e))
     }
 }
 

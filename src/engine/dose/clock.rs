@@ -12,7 +12,10 @@ pub struct Clock {
 
 impl Clock {
     pub fn start() -> Self {
-        Self { last: Instant::now(), phases_ms: Vec::new() }
+        Self {
+            last: Instant::now(),
+            phases_ms: Vec::new(),
+        }
     }
 
     pub fn phase(&mut self, name: &str) {

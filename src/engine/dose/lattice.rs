@@ -20,7 +20,10 @@ impl Lattice {
 pub fn lattice_of(grid: &Grid) -> Lattice {
     let [x, y] = grid.spacing_xy_mm();
     let z = grid.even_plane_spacing_mm().unwrap_or(x);
-    Lattice { size: grid.size(), spacing_mm: [x, y, z] }
+    Lattice {
+        size: grid.size(),
+        spacing_mm: [x, y, z],
+    }
 }
 
 /// Axes of the lattice along a row, across, and along the slabs, for lines mostly along x, y, z.

@@ -55,9 +55,15 @@ impl Medium {
         request: &Grid,
         control: &JobControl,
     ) -> Result<Arc<Self>, DoseError> {
-        let key: (VolumeId, VolumeId, Spectrum, Grid) =
-            (patient.mass_density_g_cm3.id(), patient.material.id(), spectrum.clone(), request.clone());
-        control.cache().get(key, || Self::new(patient, spectrum, request, control))
+        let key: (VolumeId, VolumeId, Spectrum, Grid) = (
+            patient.mass_density_g_cm3.id(),
+            patient.material.id(),
+            spectrum.clone(),
+            request.clone(),
+        );
+        control
+            .cache()
+            .get(key, || Self::new(patient, spectrum, request, control))
     }
 
     fn new(
@@ -82,7 +88,13 @@ impl Medium {
         let low_density = equivalent.iter().any(is_low_density);
         let [equivalent_g_cm3, mass_g_cm3] =
             [equivalent, mass_g_cm3].map(|data| Volume::new(Arc::clone(&grid), data));
-        Ok(Self { equivalent_g_cm3, mass_g_cm3, grid, offset, low_density })
+        Ok(Self {
+            equivalent_g_cm3,
+            mass_g_cm3,
+            grid,
+            offset,
+            low_density,
+        })
     }
 
     /// Nothing but water.
@@ -91,7 +103,13 @@ impl Medium {
         let ones = vec![1.0; grid.len()];
         let [equivalent_g_cm3, mass_g_cm3] =
             [ones.clone(), ones].map(|data| Volume::new(Arc::clone(&grid), data));
-        Self { grid, offset: [0; 3], equivalent_g_cm3, mass_g_cm3, low_density: false }
+        Self {
+            grid,
+            offset: [0; 3],
+            equivalent_g_cm3,
+            mass_g_cm3,
+            low_density: false,
+        }
     }
 
     pub fn lattice(&self) -> Lattice {
@@ -108,7 +126,10 @@ impl Medium {
 fn equivalence(spectrum: &Spectrum) -> Vec<f32> {
     let over_water = attenuation_over_water(spectrum);
     let per_electron = |m: &Material| over_water[*m as usize] / m.electrons_per_gram();
-    Material::ALL.iter().map(|m| per_electron(m) as f32).collect()
+    Material::ALL
+        .iter()
+        .map(|m| per_electron(m) as f32)
+        .collect()
 }
 
 /// Mass attenuation of each material over that of water, averaged over the TERMA at 10 cm of water.
@@ -116,24 +137,42 @@ pub fn attenuation_over_water(spectrum: &Spectrum) -> Vec<f64> {
     const DEPTH_CM: f64 = 10.0;
     let table = Attenuation::new(&spectrum.energies_mev);
     let water = table.of_class(Material::Water as u8);
-    let weights: Vec<f64> =
-        spectrum.bins().zip(water).map(|((e, photons), mu)| photons * e * (-mu * DEPTH_CM).exp()).collect();
+    let weights: Vec<f64> = spectrum
+        .bins()
+        .zip(water)
+        .map(|((e, photons), mu)| photons * e * (-mu * DEPTH_CM).exp())
+        .collect();
     let mean = |mu: &[f64]| -> f64 { mu.iter().zip(&weights).map(|(m, w)| m * w).sum() };
-    Material::ALL.iter().map(|m| mean(table.of_class(*m as u8)) / mean(water)).collect()
+    Material::ALL
+        .iter()
+        .map(|m| mean(table.of_class(*m as u8)) / mean(water))
+        .collect()
 }
 
 /// The requested grid grown by whole voxels until it holds the patient.
 fn around(patient: &Patient, request: &Grid) -> Result<(Grid, [usize; 3]), DoseError> {
-    let Some(dz) = request.even_plane_spacing_mm() else { return Err(DoseError::UnevenGrid) };
+    let Some(dz) = request.even_plane_spacing_mm() else {
+        return Err(DoseError::UnevenGrid);
+    };
     let spacing = DVec3::new(request.spacing_xy_mm()[0], request.spacing_xy_mm()[1], dz);
     let image = patient.mass_density_g_cm3.grid();
-    let [a, b] =
-        matter_box(&patient.mass_density_g_cm3, LOW_DENSITY_G_CM3).map(|c| image.local_from_patient(c));
+    let [a, b] = matter_box(&patient.mass_density_g_cm3, LOW_DENSITY_G_CM3)
+        .map(|c| image.local_from_patient(c));
     let mut low = DVec3::splat(f64::INFINITY);
     let mut high = DVec3::splat(f64::NEG_INFINITY);
     for corner in 0..8 {
-        let pick = |axis: usize| if corner >> axis & 1 == 0 { a[axis] } else { b[axis] };
-        let p = request.local_from_patient(image.patient_from_local(DVec3::new(pick(0), pick(1), pick(2))));
+        let pick = |axis: usize| {
+            if corner >> axis & 1 == 0 {
+                a[axis]
+            } else {
+                b[axis]
+            }
+        };
+        let p = request.local_from_patient(image.patient_from_local(DVec3::new(
+            pick(0),
+            pick(1),
+            pick(2),
+        )));
         low = low.min(p / spacing + 0.5);
         high = high.max(p / spacing + 0.5);
     }
@@ -147,13 +186,26 @@ fn around(patient: &Patient, request: &Grid) -> Result<(Grid, [usize; 3]), DoseE
     }
     let voxels = size.iter().fold(1usize, |n, s| n.saturating_mul(*s));
     if voxels > MOST_VOXELS {
-        return Err(DoseError::TooLarge { voxels, most: MOST_VOXELS });
+        return Err(DoseError::TooLarge {
+            voxels,
+            most: MOST_VOXELS,
+        });
     }
     let first = DVec3::new(offset[0] as f64, offset[1] as f64, offset[2] as f64) * -spacing;
     let [x, y, _] = request.axes();
     let planes: Vec<f64> = (0..size[2]).map(|k| k as f64 * dz).collect();
     let origin = request.patient_from_local(first);
-    Ok((Grid::new(origin, x, y, request.spacing_xy_mm(), [size[0], size[1]], &planes)?, offset))
+    Ok((
+        Grid::new(
+            origin,
+            x,
+            y,
+            request.spacing_xy_mm(),
+            [size[0], size[1]],
+            &planes,
+        )?,
+        offset,
+    ))
 }
 
 /// Averages of two quantities of the image's voxels over the voxels of another grid; nothing lies outside the image.
@@ -168,16 +220,18 @@ fn averaged(
     let mut second = vec![0.0; grid.len()];
     let aligned = (0..3).all(|a| grid.axes()[a].dot(image.axes()[a]) > 1.0 - 1e-9);
     let overlaps = aligned.then(|| [0, 1, 2].map(|axis| overlaps(image, grid, axis)));
-    first.par_chunks_mut(nx * ny).zip(second.par_chunks_mut(nx * ny)).enumerate().try_for_each(
-        |(k, (first, second))| {
+    first
+        .par_chunks_mut(nx * ny)
+        .zip(second.par_chunks_mut(nx * ny))
+        .enumerate()
+        .try_for_each(|(k, (first, second))| {
             control.check()?;
             match &overlaps {
                 Some(overlaps) => box_average(image, overlaps, k, nx, of, first, second),
                 None => point_average(image, grid, k, of, first, second),
             }
             Ok(())
-        },
-    )?;
+        })?;
     Ok((first, second))
 }
 
@@ -194,7 +248,12 @@ fn overlaps(image: &Grid, grid: &Grid, axis: usize) -> Vec<Overlap> {
             let begin = from.partition_point(|e| *e <= low).max(1) - 1;
             (begin..from.len() - 1)
                 .take_while(|i| from[*i] < high)
-                .map(|i| (i, ((from[i + 1].min(high) - from[i].max(low)) / (high - low)) as f32))
+                .map(|i| {
+                    (
+                        i,
+                        ((from[i + 1].min(high) - from[i].max(low)) / (high - low)) as f32,
+                    )
+                })
                 .filter(|(_, part)| *part > 1e-6)
                 .collect()
         })
@@ -240,7 +299,8 @@ fn point_average(
     const POINTS: usize = 3;
     let [nx, ny, _] = grid.size();
     let lattice = lattice_of(grid);
-    let inside = |n: usize, axis: usize| ((n as f64 + 0.5) / POINTS as f64 - 0.5) * lattice.spacing_mm[axis];
+    let inside =
+        |n: usize, axis: usize| ((n as f64 + 0.5) / POINTS as f64 - 0.5) * lattice.spacing_mm[axis];
     let part = 1.0 / (POINTS * POINTS * POINTS) as f32;
     for (index, (first, second)) in first.iter_mut().zip(second).enumerate() {
         let centre = grid.local_centre_mm(index % nx, index / nx % ny, k);
@@ -273,7 +333,11 @@ pub fn cropped(request: &Grid, dose_to: DoseTo, medium: &Medium, energy: &[f32])
     gy.par_chunks_mut(nx).enumerate().for_each(|(row, gy)| {
         let start = medium.grid.index(x, y + row % ny, z + row / ny);
         for (gy, i) in gy.iter_mut().zip(start..) {
-            *gy = if mass[i] > VACUUM_G_CM3 { energy[i] / mass[i] } else { 0.0 };
+            *gy = if mass[i] > VACUUM_G_CM3 {
+                energy[i] / mass[i]
+            } else {
+                0.0
+            };
         }
     });
     gy

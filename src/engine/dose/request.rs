@@ -35,7 +35,12 @@ pub struct BeamDose {
 /// # Errors
 /// [`DoseError::Beam`].
 pub fn check(beam: &Beam) -> Result<(), DoseError> {
-    let refuse = |why: &str| Err(DoseError::Beam { beam: beam.name.clone(), why: why.to_owned() });
+    let refuse = |why: &str| {
+        Err(DoseError::Beam {
+            beam: beam.name.clone(),
+            why: why.to_owned(),
+        })
+    };
     if let Some(why) = &beam.read_only {
         return refuse(why);
     }
@@ -69,9 +74,25 @@ pub fn frame_of(request: &DoseRequest, exposure: &Exposure<'_>) -> BeamFrame {
 /// Equal requests have equal digests: the volumes by identity, the rest by value.
 pub fn digest(request: &DoseRequest) -> String {
     let mut hasher = DefaultHasher::new();
-    let DoseRequest { patient, machine, beam, grid, quality, dose_to } = request;
-    let Patient { mass_density_g_cm3, material, has_couch, .. } = &**patient;
-    let voxels = format!("{:?} {:?} {has_couch}", mass_density_g_cm3.id(), material.id());
+    let DoseRequest {
+        patient,
+        machine,
+        beam,
+        grid,
+        quality,
+        dose_to,
+    } = request;
+    let Patient {
+        mass_density_g_cm3,
+        material,
+        has_couch,
+        ..
+    } = &**patient;
+    let voxels = format!(
+        "{:?} {:?} {has_couch}",
+        mass_density_g_cm3.id(),
+        material.id()
+    );
     format!("{voxels} {machine:?} {beam:?} {grid:?} {quality:?} {dose_to:?}").hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }

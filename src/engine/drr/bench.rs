@@ -79,7 +79,12 @@ pub struct Report {
 /// 750 x 750 pixels of 0.4 mm, of which 400 x 225 in the middle are wanted.
 const IMAGE: usize = 750;
 const PIXEL_MM: f64 = 0.4;
-const REGION: Region = Region { column: 175, row: 262, columns: 400, rows: 225 };
+const REGION: Region = Region {
+    column: 175,
+    row: 262,
+    columns: 400,
+    rows: 225,
+};
 const SMALL: ([usize; 3], [f64; 3]) = ([512, 512, 72], [0.521, 0.521, 1.25]);
 const GOLD: ([usize; 3], [f64; 3]) = ([512, 512, 825], [0.566, 0.566, 0.4]);
 
@@ -96,7 +101,9 @@ const PAPER: [(usize, f64, u32, f64); 8] = [
 ];
 
 fn trunk((size, spacing_mm): ([usize; 3], [f64; 3])) -> Result<Arc<Volume<f32>>, DeviceError> {
-    phantom::trunk(size, spacing_mm).map(Arc::new).map_err(|why| failed(&why))
+    phantom::trunk(size, spacing_mm)
+        .map(Arc::new)
+        .map_err(|why| failed(&why))
 }
 
 fn failed(why: &dyn std::error::Error) -> DeviceError {
@@ -117,7 +124,9 @@ pub(crate) fn projection(view: View) -> Result<Projection, DeviceError> {
 /// +-20 mm and +-15 degrees (section II.C).
 fn poses(random: &mut Random, count: usize) -> Vec<Pose> {
     let mut within = |most: f64| [0; 3].map(|_| most * (2.0 * random.unit() - 1.0));
-    (0..count).map(|_| Pose::new(within(20.0), within(15.0))).collect()
+    (0..count)
+        .map(|_| Pose::new(within(20.0), within(15.0)))
+        .collect()
 }
 
 struct DrrCase {
@@ -138,13 +147,22 @@ impl DrrCase {
         Ok(DrrRequest {
             attenuation: Arc::clone(&self.volume),
             projection: projection(self.view)?,
-            poses: if self.still { vec![Pose::default(); self.batch] } else { poses(random, self.batch) },
+            poses: if self.still {
+                vec![Pose::default(); self.batch]
+            } else {
+                poses(random, self.batch)
+            },
             pose_centre_mm: DVec3::ZERO,
             integrator: self.integrator,
             pixels: if self.pixels == REGION.pixels() {
                 Pixels::Region(REGION)
             } else if self.pixels == 200 * 200 {
-                Pixels::Region(Region { column: 275, row: 275, columns: 200, rows: 200 })
+                Pixels::Region(Region {
+                    column: 275,
+                    row: 275,
+                    columns: 200,
+                    rows: 200,
+                })
             } else {
                 Pixels::Subset {
                     region: Some(REGION),
@@ -158,20 +176,35 @@ impl DrrCase {
 }
 
 /// Times everything the options want.
-pub fn report(device: &Compute, options: &Options, control: &JobControl) -> Result<Report, DeviceError> {
+pub fn report(
+    device: &Compute,
+    options: &Options,
+    control: &JobControl,
+) -> Result<Report, DeviceError> {
     let device = device.with_form("a DRR")?;
     let small = trunk(SMALL)?;
     let looked = Instant::now();
     let _ = Content::cached(&small, control.cache());
-    let mut report = Report { prepare_ms: looked.elapsed().as_secs_f64() * 1e3, ..Report::default() };
+    let mut report = Report {
+        prepare_ms: looked.elapsed().as_secs_f64() * 1e3,
+        ..Report::default()
+    };
     let cases = match device {
         Compute::Cpu | Compute::Wgpu(_) => on_cpu_cases(&small),
         Compute::Cuda(_) => on_card_cases(&small),
     };
-    let gold =
-        matches!(device, Compute::Cuda(_)) || options.cases.iter().any(|c| "gold".starts_with(c.as_str()));
-    let gold = if gold && options.wants("gold") { gold_cases(&trunk(GOLD)?) } else { Vec::new() };
-    for case in cases.iter().chain(&gold).filter(|case| options.wants(case.name)) {
+    let gold = matches!(device, Compute::Cuda(_))
+        || options.cases.iter().any(|c| "gold".starts_with(c.as_str()));
+    let gold = if gold && options.wants("gold") {
+        gold_cases(&trunk(GOLD)?)
+    } else {
+        Vec::new()
+    };
+    for case in cases
+        .iter()
+        .chain(&gold)
+        .filter(|case| options.wants(case.name))
+    {
         control.check()?;
         report.lines.push(match device {
             Compute::Cpu | Compute::Wgpu(_) => line_on_cpu(case, options.runs, control)?,
@@ -197,7 +230,9 @@ fn on_cpu_cases(small: &Arc<Volume<f32>>) -> Vec<DrrCase> {
         paper: name == "slices",
         still: name == "gantry30",
     };
-    let voxel = Integrator::Trilinear { step_mm: Some(SMALL.1[0]) };
+    let voxel = Integrator::Trilinear {
+        step_mm: Some(SMALL.1[0]),
+    };
     let half = Integrator::Trilinear { step_mm: None };
     let full = REGION.pixels();
     vec![
@@ -205,9 +240,30 @@ fn on_cpu_cases(small: &Arc<Volume<f32>>) -> Vec<DrrCase> {
         case("gantry30", View::Gantry30, voxel, full),
         case("gantry30", View::Gantry30, half, full),
         case("slices", View::Slices, Integrator::Exact, full),
-        case("slices", View::Slices, Integrator::Trilinear { step_mm: Some(SMALL.1[2]) }, full),
-        case("slices", View::Slices, Integrator::Trilinear { step_mm: Some(SMALL.1[2]) }, 1024),
-        case("slices", View::Slices, Integrator::Trilinear { step_mm: Some(SMALL.1[2]) }, 8192),
+        case(
+            "slices",
+            View::Slices,
+            Integrator::Trilinear {
+                step_mm: Some(SMALL.1[2]),
+            },
+            full,
+        ),
+        case(
+            "slices",
+            View::Slices,
+            Integrator::Trilinear {
+                step_mm: Some(SMALL.1[2]),
+            },
+            1024,
+        ),
+        case(
+            "slices",
+            View::Slices,
+            Integrator::Trilinear {
+                step_mm: Some(SMALL.1[2]),
+            },
+            8192,
+        ),
     ]
 }
 
@@ -215,10 +271,23 @@ fn on_card_cases(small: &Arc<Volume<f32>>) -> Vec<DrrCase> {
     let mut cases = Vec::new();
     let mut add = |name, view, integrator, pixels, batch, paper| {
         let volume = Arc::clone(small);
-        cases.push(DrrCase { name, view, volume, integrator, pixels, batch, paper, still: false });
+        cases.push(DrrCase {
+            name,
+            view,
+            volume,
+            integrator,
+            pixels,
+            batch,
+            paper,
+            still: false,
+        });
     };
-    let along_z = Integrator::Texture { step_mm: Some(SMALL.1[2]) };
-    let along_y = Integrator::Texture { step_mm: Some(SMALL.1[0]) };
+    let along_z = Integrator::Texture {
+        step_mm: Some(SMALL.1[2]),
+    };
+    let along_y = Integrator::Texture {
+        step_mm: Some(SMALL.1[0]),
+    };
     for (pixels, ..) in PAPER {
         for batch in [1, 16, 256] {
             add("slices", View::Slices, along_z, pixels, batch, true);
@@ -231,7 +300,9 @@ fn on_card_cases(small: &Arc<Volume<f32>>) -> Vec<DrrCase> {
     }
     for integrator in [
         Integrator::Texture { step_mm: None },
-        Integrator::Trilinear { step_mm: Some(SMALL.1[0]) },
+        Integrator::Trilinear {
+            step_mm: Some(SMALL.1[0]),
+        },
         Integrator::Trilinear { step_mm: None },
         Integrator::Exact,
     ] {
@@ -246,7 +317,9 @@ fn gold_cases(gold: &Arc<Volume<f32>>) -> Vec<DrrCase> {
         name: "gold",
         view,
         volume: Arc::clone(gold),
-        integrator: Integrator::Texture { step_mm: Some(step) },
+        integrator: Integrator::Texture {
+            step_mm: Some(step),
+        },
         pixels,
         batch,
         paper: false,
@@ -260,19 +333,27 @@ fn gold_cases(gold: &Arc<Volume<f32>>) -> Vec<DrrCase> {
     all.map(case).collect()
 }
 
-fn rays(case: &DrrCase, random: &mut Random, run: usize, cache: &Cache) -> Result<Rays, DeviceError> {
+fn rays(
+    case: &DrrCase,
+    random: &mut Random,
+    run: usize,
+    cache: &Cache,
+) -> Result<Rays, DeviceError> {
     Rays::new(&case.request(random, run)?, cache).map_err(|why| failed(&why))
 }
 
 /// Samples of a ray on average.
 fn samples(rays: &Rays) -> f64 {
     let [low, high] = Rays::extent(rays.attenuation.grid());
-    let step_mm = rays.step_mm.unwrap_or(rays.attenuation.grid().spacing_xy_mm()[0]);
+    let step_mm = rays
+        .step_mm
+        .unwrap_or(rays.attenuation.grid().spacing_xy_mm()[0]);
     let of = |n: usize| {
         let image = &rays.images[n % rays.images.len()];
         let ray = image.ray(rays.indices[n * 7919 % rays.indices.len()], rays.columns);
-        ray.clipped(low, high)
-            .map_or(0.0, |[enter, leave]| (leave - enter) * (ray.to - ray.from).length() / step_mm)
+        ray.clipped(low, high).map_or(0.0, |[enter, leave]| {
+            (leave - enter) * (ray.to - ray.from).length() / step_mm
+        })
     };
     (0..4096).map(of).sum::<f64>() / 4096.0
 }
@@ -280,8 +361,11 @@ fn samples(rays: &Rays) -> f64 {
 fn line(case: &DrrCase, rays: &Rays, times_us: &[f64], call_us: f64) -> Line {
     let mean = times_us.iter().sum::<f64>() / times_us.len() as f64;
     let variance = times_us.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / times_us.len() as f64;
-    let volume =
-        if case.name == "gold" { format!("gold {}", case.view.word()) } else { case.view.word().to_owned() };
+    let volume = if case.name == "gold" {
+        format!("gold {}", case.view.word())
+    } else {
+        case.view.word().to_owned()
+    };
     Line {
         case: volume,
         integrator: case.integrator,
@@ -304,7 +388,10 @@ fn line(case: &DrrCase, rays: &Rays, times_us: &[f64], call_us: f64) -> Line {
 /// the clock.
 fn line_on_cpu(case: &DrrCase, runs: usize, control: &JobControl) -> Result<Line, DeviceError> {
     let mut random = Random::new(1);
-    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().map_err(|why| failed(&why))?;
+    let one = rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()
+        .map_err(|why| failed(&why))?;
     let mut time = |run: usize, alone: bool| {
         let rays = rays(case, &mut random, run, control.cache())?;
         let integrate = || {
@@ -312,9 +399,16 @@ fn line_on_cpu(case: &DrrCase, runs: usize, control: &JobControl) -> Result<Line
             let answer = cpu::integrals(&rays, control);
             let clock = start.elapsed().as_secs_f64() * 1e6;
             let busy = busy.and_then(|busy| Some(busy_us()? - busy));
-            (answer, busy.filter(|&us| alone && us > LEAST_US).unwrap_or(clock))
+            (
+                answer,
+                busy.filter(|&us| alone && us > LEAST_US).unwrap_or(clock),
+            )
         };
-        let (answer, us) = if alone { one.install(integrate) } else { integrate() };
+        let (answer, us) = if alone {
+            one.install(integrate)
+        } else {
+            integrate()
+        };
         match answer {
             Ok(_) => Ok((us, rays)),
             Err(DrrError::Cancelled(cancelled)) => Err(cancelled.into()),
@@ -323,8 +417,12 @@ fn line_on_cpu(case: &DrrCase, runs: usize, control: &JobControl) -> Result<Line
     };
     let (_, warm) = time(0, false)?;
     let runs = runs.max(1);
-    let alone = (0..runs).map(|run| Ok(time(run, true)?.0)).collect::<Result<Vec<_>, DeviceError>>()?;
-    let all = (0..runs).map(|run| Ok(time(run, false)?.0)).collect::<Result<Vec<_>, DeviceError>>()?;
+    let alone = (0..runs)
+        .map(|run| Ok(time(run, true)?.0))
+        .collect::<Result<Vec<_>, DeviceError>>()?;
+    let all = (0..runs)
+        .map(|run| Ok(time(run, false)?.0))
+        .collect::<Result<Vec<_>, DeviceError>>()?;
     Ok(line(case, &warm, &alone, median(all)))
 }
 
@@ -334,7 +432,11 @@ const LEAST_US: f64 = 3e4;
 /// How long this thread has been on a processor, microseconds.
 fn busy_us() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    text.split_whitespace().next()?.parse::<f64>().ok().map(|ns| ns * 1e-3)
+    text.split_whitespace()
+        .next()?
+        .parse::<f64>()
+        .ok()
+        .map(|ns| ns * 1e-3)
 }
 
 /// Keeps a card busy for some tenths of a millisecond, and hardly touches its caches: many steps through a small volume.
@@ -343,7 +445,9 @@ fn filler() -> Result<DrrCase, DeviceError> {
         name: "filler",
         view: View::Ap,
         volume: trunk(([32; 3], [1.0; 3]))?,
-        integrator: Integrator::Trilinear { step_mm: Some(0.002) },
+        integrator: Integrator::Trilinear {
+            step_mm: Some(0.002),
+        },
         pixels: REGION.pixels(),
         batch: 1,
         paper: false,
@@ -362,7 +466,11 @@ fn line_on_card(
     let mut card = card.lock();
     let mut work = DrrBuffers::prepare(&mut card, &first)?;
     let launch = work.launch(&mut card)?;
-    let naive = Launch { lanes: 1, threads: 256, tile_width: 256 };
+    let naive = Launch {
+        lanes: 1,
+        threads: 256,
+        tile_width: 256,
+    };
     let busy = rays(&filler()?, &mut random, 0, control.cache())?;
     let busy = DrrBuffers::prepare(&mut card, &busy)?;
     let (mut times, mut naives, mut calls) = (Vec::new(), Vec::new(), Vec::new());
@@ -377,7 +485,12 @@ fn line_on_card(
             let mut clock = card.clock()?;
             work.queue(&mut card, launch)?;
             clock.mark(&card, "integrate")?;
-            times.extend(clock.finish(&card)?.into_iter().map(|(_, ms)| ms * per_image));
+            times.extend(
+                clock
+                    .finish(&card)?
+                    .into_iter()
+                    .map(|(_, ms)| ms * per_image),
+            );
         }
         let start = Instant::now();
         work.change(&mut card, &rays)?;
@@ -387,7 +500,11 @@ fn line_on_card(
     }
     let naive_us = naives.iter().sum::<f64>() / naives.len() as f64;
     let line = line(case, &first, &times, median(calls));
-    Ok(Line { launch: Some(launch), naive_us: Some(naive_us), ..line })
+    Ok(Line {
+        launch: Some(launch),
+        naive_us: Some(naive_us),
+        ..line
+    })
 }
 
 /// The paper's study of block sizes (Fig. 2): the paper's view, one image.
@@ -403,7 +520,9 @@ fn blocks(
             name: "blocks",
             view: View::Slices,
             volume: Arc::clone(small),
-            integrator: Integrator::Texture { step_mm: Some(SMALL.1[2]) },
+            integrator: Integrator::Texture {
+                step_mm: Some(SMALL.1[2]),
+            },
             pixels,
             batch: 1,
             paper: false,
@@ -420,8 +539,16 @@ fn blocks(
                 work.queue(&mut card, launch)?;
                 clock.mark(&card, "run")?;
             }
-            let times = clock.finish(&card)?.into_iter().map(|(_, ms)| ms * 1e3).collect();
-            all.push(Block { pixels, launch, us: median(times) });
+            let times = clock
+                .finish(&card)?
+                .into_iter()
+                .map(|(_, ms)| ms * 1e3)
+                .collect();
+            all.push(Block {
+                pixels,
+                launch,
+                us: median(times),
+            });
         }
     }
     Ok(all)

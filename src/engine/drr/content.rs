@@ -33,7 +33,11 @@ pub struct Content {
 
 impl ByteSize for Content {
     fn bytes(&self) -> usize {
-        self.occupied.len() + self.cleaned.as_ref().map_or(0, |clean| size_of_val(clean.data()))
+        self.occupied.len()
+            + self
+                .cleaned
+                .as_ref()
+                .map_or(0, |clean| size_of_val(clean.data()))
     }
 }
 
@@ -53,24 +57,37 @@ impl Content {
             .par_chunks_mut(cells[0] * ny)
             .zip(volume.data().par_chunks(nx * ny))
             .map(|(rows, plane)| {
-                let ranges =
-                    rows.chunks_mut(cells[0]).zip(plane.chunks(nx)).map(|(cells, row)| look(row, cells));
+                let ranges = rows
+                    .chunks_mut(cells[0])
+                    .zip(plane.chunks(nx))
+                    .map(|(cells, row)| look(row, cells));
                 ranges.fold([0.0_f32, 0.0], |a, b| [a[0].min(b[0]), a[1].max(b[1])])
             })
             .collect();
-        let range = looked.iter().fold([0.0_f32, 0.0], |a, b| [a[0].min(b[0]), a[1].max(b[1])]);
+        let range = looked
+            .iter()
+            .fold([0.0_f32, 0.0], |a, b| [a[0].min(b[0]), a[1].max(b[1])]);
         let part = part_of(volume, &rows, cells[0]);
         let planes = spread(&rows, [cells[0], ny, nz], 1);
         let all = spread(&planes, [cells[0], cells[1], nz], 2);
         let occupied = spread_cells(&all, cells);
         let finite = range.iter().all(|v| v.is_finite());
-        let mut content = Self { cleaned: None, part, range, occupied, cells };
+        let mut content = Self {
+            cleaned: None,
+            part,
+            range,
+            occupied,
+            cells,
+        };
         if !finite {
             let clean = |v: &f32| if v.is_finite() { *v } else { 0.0 };
             let values = volume.data().par_iter().map(clean).collect();
             let cleaned = Volume::new(Arc::clone(volume.grid()), values);
             let own = Self::new(&cleaned);
-            content = Self { cleaned: Some(Arc::new(cleaned)), ..own };
+            content = Self {
+                cleaned: Some(Arc::new(cleaned)),
+                ..own
+            };
         }
         content
     }
@@ -109,18 +126,36 @@ fn part_of(volume: &Volume<f32>, rows: &[u8], cells_x: usize) -> Option<[Range<u
     let [nx, ny, _] = volume.grid().size();
     let (mut low, mut high) = ([usize::MAX; 3], [0_usize; 3]);
     for (n, cells) in rows.chunks(cells_x).enumerate() {
-        let Some(first) = cells.iter().position(|&c| c != 0) else { continue };
+        let Some(first) = cells.iter().position(|&c| c != 0) else {
+            continue;
+        };
         let last = cells.iter().rposition(|&c| c != 0).unwrap_or(first);
         let row = &volume.data()[n * nx..(n + 1) * nx];
         let at = [n % ny, n / ny];
         let anything = |v: &f32| *v != 0.0;
-        let begin = (low[0] > first * CELL)
-            .then(|| row[first * CELL..].iter().position(anything).map_or(nx, |i| first * CELL + i));
+        let begin = (low[0] > first * CELL).then(|| {
+            row[first * CELL..]
+                .iter()
+                .position(anything)
+                .map_or(nx, |i| first * CELL + i)
+        });
         let until = (last + 1) * CELL;
-        let end =
-            (high[0] < until).then(|| row[..until.min(nx)].iter().rposition(anything).map_or(0, |i| i + 1));
-        low = [low[0].min(begin.unwrap_or(nx)), low[1].min(at[0]), low[2].min(at[1])];
-        high = [high[0].max(end.unwrap_or(0)), high[1].max(at[0] + 1), high[2].max(at[1] + 1)];
+        let end = (high[0] < until).then(|| {
+            row[..until.min(nx)]
+                .iter()
+                .rposition(anything)
+                .map_or(0, |i| i + 1)
+        });
+        low = [
+            low[0].min(begin.unwrap_or(nx)),
+            low[1].min(at[0]),
+            low[2].min(at[1]),
+        ];
+        high = [
+            high[0].max(end.unwrap_or(0)),
+            high[1].max(at[0] + 1),
+            high[2].max(at[1] + 1),
+        ];
     }
     (high[2] > 0).then(|| [0, 1, 2].map(|a| low[a]..high[a]))
 }
@@ -137,7 +172,9 @@ fn spread(marks: &[u8], size: [usize; 3], axis: usize) -> Vec<u8> {
             let until = ((cell + 1) * CELL + REACH_HIGH).min(size[axis]);
             for n in from..until {
                 let marks = &marks[(o * size[axis] + n) * stride..][..stride];
-                out.iter_mut().zip(marks).for_each(|(out, mark)| *out |= mark);
+                out.iter_mut()
+                    .zip(marks)
+                    .for_each(|(out, mark)| *out |= mark);
             }
         }
     }
@@ -147,8 +184,11 @@ fn spread(marks: &[u8], size: [usize; 3], axis: usize) -> Vec<u8> {
 /// Along x, where only cells are known: a cell with its neighbours.
 fn spread_cells(marks: &[u8], cells: [usize; 3]) -> Vec<u8> {
     let spread = |row: &[u8]| {
-        let all =
-            (0..row.len()).map(|n| row[n.saturating_sub(1)..(n + 2).min(row.len())].iter().any(|&m| m != 0));
+        let all = (0..row.len()).map(|n| {
+            row[n.saturating_sub(1)..(n + 2).min(row.len())]
+                .iter()
+                .any(|&m| m != 0)
+        });
         all.map(u8::from).collect::<Vec<_>>()
     };
     marks.chunks(cells[0]).flat_map(spread).collect()
@@ -163,7 +203,8 @@ mod tests {
     fn volume(size: [usize; 3], set: &[([usize; 3], f32)]) -> Volume<f32> {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, size).expect("a grid");
         let mut data = vec![0.0; grid.len()];
-        set.iter().for_each(|(at, value)| data[grid.index(at[0], at[1], at[2])] = *value);
+        set.iter()
+            .for_each(|(at, value)| data[grid.index(at[0], at[1], at[2])] = *value);
         Volume::new(Arc::new(grid), data)
     }
 
@@ -171,7 +212,13 @@ mod tests {
     #[test]
     fn no_sample_is_missed() {
         let size = [37, 50, 29];
-        for at in [[0, 0, 0], [36, 49, 28], [17, 23, 8], [16, 24, 7], [15, 25, 16]] {
+        for at in [
+            [0, 0, 0],
+            [36, 49, 28],
+            [17, 23, 8],
+            [16, 24, 7],
+            [15, 25, 16],
+        ] {
             let content = Content::new(&volume(size, &[(at, 0.5)]));
             assert_eq!(content.part, Some(at.map(|n| n..n + 1)));
             let cell = |p: [usize; 3]| {
@@ -180,19 +227,26 @@ mod tests {
             };
             // A voxel `at` is touched by samples less than a voxel from its centre, these lie less than four from the place.
             let near = |axis: usize| at[axis].saturating_sub(4)..(at[axis] + 5).min(size[axis]);
-            for (z, y, x) in near(2).flat_map(|z| near(1).flat_map(move |y| near(0).map(move |x| (z, y, x))))
+            for (z, y, x) in
+                near(2).flat_map(|z| near(1).flat_map(move |y| near(0).map(move |x| (z, y, x))))
             {
                 assert_eq!(cell([x, y, z]), 1, "{at:?} from {x} {y} {z}");
             }
             let marked = content.occupied.iter().filter(|&&m| m == 1).count();
-            assert!(marked <= 27, "{marked} of {} for one voxel", content.occupied.len());
+            assert!(
+                marked <= 27,
+                "{marked} of {} for one voxel",
+                content.occupied.len()
+            );
         }
     }
 
     #[test]
     fn box_and_range_are_those_of_the_values() {
-        let content =
-            Content::new(&volume([20, 9, 5], &[([3, 7, 1], -0.25), ([19, 2, 4], 2.0), ([11, 8, 1], 1.0)]));
+        let content = Content::new(&volume(
+            [20, 9, 5],
+            &[([3, 7, 1], -0.25), ([19, 2, 4], 2.0), ([11, 8, 1], 1.0)],
+        ));
         assert_eq!(content.part, Some([3..20, 2..9, 1..5]));
         assert_eq!(content.range, [-0.25, 2.0]);
         let nothing = Content::new(&volume([20, 9, 5], &[]));
@@ -203,11 +257,18 @@ mod tests {
     fn what_is_no_number_becomes_nothing() {
         let dirty = Arc::new(volume(
             [9, 9, 9],
-            &[([4, 4, 4], f32::NAN), ([5, 4, 4], f32::INFINITY), ([6, 4, 4], 1.0)],
+            &[
+                ([4, 4, 4], f32::NAN),
+                ([5, 4, 4], f32::INFINITY),
+                ([6, 4, 4], 1.0),
+            ],
         ));
         let content = Content::new(&dirty);
         let clean = content.clean(&dirty);
-        assert_eq!((clean.at(4, 4, 4), clean.at(5, 4, 4), clean.at(6, 4, 4)), (0.0, 0.0, 1.0));
+        assert_eq!(
+            (clean.at(4, 4, 4), clean.at(5, 4, 4), clean.at(6, 4, 4)),
+            (0.0, 0.0, 1.0)
+        );
         assert_eq!(content.part, Some([6..7, 4..5, 4..5]));
         assert_eq!(content.range, [0.0, 1.0]);
     }

@@ -22,7 +22,12 @@ pub struct Region {
 impl Region {
     /// All pixels of an image.
     pub fn whole(projection: &Projection) -> Self {
-        Self { column: 0, row: 0, columns: projection.columns(), rows: projection.rows() }
+        Self {
+            column: 0,
+            row: 0,
+            columns: projection.columns(),
+            rows: projection.rows(),
+        }
     }
 
     pub fn pixels(&self) -> usize {
@@ -36,9 +41,15 @@ impl Region {
             let edge = |v: f64| (v + 0.5).round().clamp(0.0, size[axis] as f64) as usize;
             (edge(a[axis].min(b[axis])), edge(a[axis].max(b[axis])))
         };
-        let ([left, right], [top, bottom]) = (<[usize; 2]>::from(side(0)), <[usize; 2]>::from(side(1)));
+        let ([left, right], [top, bottom]) =
+            (<[usize; 2]>::from(side(0)), <[usize; 2]>::from(side(1)));
         let (columns, rows) = (right - left, bottom - top);
-        (columns.min(rows) >= LEAST_REGION).then_some(Self { column: left, row: top, columns, rows })
+        (columns.min(rows) >= LEAST_REGION).then_some(Self {
+            column: left,
+            row: top,
+            columns,
+            rows,
+        })
     }
 
     /// Whether all of it lies in an image of `columns` x `rows`, and it is no less than one can mark.
@@ -54,10 +65,17 @@ impl Region {
         let rows = || open.chunks(columns.max(1));
         let any = |row: &[bool]| row.contains(&true);
         let (top, bottom) = (rows().position(any)?, rows().rposition(any)?);
-        let ends = |row: &[bool]| Some((row.iter().position(|o| *o)?, row.iter().rposition(|o| *o)?));
-        let (left, right) =
-            rows().filter_map(ends).fold((usize::MAX, 0), |(a, b), (l, r)| (a.min(l), b.max(r)));
-        Some(Self { column: left, row: top, columns: right + 1 - left, rows: bottom + 1 - top })
+        let ends =
+            |row: &[bool]| Some((row.iter().position(|o| *o)?, row.iter().rposition(|o| *o)?));
+        let (left, right) = rows()
+            .filter_map(ends)
+            .fold((usize::MAX, 0), |(a, b), (l, r)| (a.min(l), b.max(r)));
+        Some(Self {
+            column: left,
+            row: top,
+            columns: right + 1 - left,
+            rows: bottom + 1 - top,
+        })
     }
 }
 
@@ -119,38 +137,58 @@ impl Pixels {
     pub fn indices(&self, projection: &Projection) -> Result<Arc<Vec<u32>>, DrrError> {
         let [columns, rows] = [projection.columns(), projection.rows()];
         let inside = |region: Region| {
-            let fits =
-                |start: usize, count: usize, all: usize| count > 0 && start < all && count <= all - start;
+            let fits = |start: usize, count: usize, all: usize| {
+                count > 0 && start < all && count <= all - start
+            };
             if fits(region.column, region.columns, columns) && fits(region.row, region.rows, rows) {
                 Ok(region)
             } else {
-                Err(DrrError::Region { region, columns, rows })
+                Err(DrrError::Region {
+                    region,
+                    columns,
+                    rows,
+                })
             }
         };
         let number = |region: Region, n: usize| {
-            ((region.row + n / region.columns) * columns + region.column + n % region.columns) as u32
+            ((region.row + n / region.columns) * columns + region.column + n % region.columns)
+                as u32
         };
         let whole = Region::whole(projection);
         match self {
             Self::All => Ok(Arc::new((0..projection.pixels() as u32).collect())),
             Self::Region(region) => {
                 let region = inside(*region)?;
-                Ok(Arc::new((0..region.pixels()).map(|n| number(region, n)).collect()))
+                Ok(Arc::new(
+                    (0..region.pixels()).map(|n| number(region, n)).collect(),
+                ))
             }
-            Self::Subset { region, count, spread, seed } => {
+            Self::Subset {
+                region,
+                count,
+                spread,
+                seed,
+            } => {
                 let region = inside(region.unwrap_or(whole))?;
                 let there = region.pixels();
                 if *count == 0 {
                     return Err(DrrError::NoPixels);
                 }
                 if *count > there {
-                    return Err(DrrError::TooManyPixels { asked: *count, there });
+                    return Err(DrrError::TooManyPixels {
+                        asked: *count,
+                        there,
+                    });
                 }
                 let chosen = match spread {
                     Spread::Random => chosen(there, *count, *seed),
-                    Spread::LowDiscrepancy => spread_out([region.columns, region.rows], *count, *seed),
+                    Spread::LowDiscrepancy => {
+                        spread_out([region.columns, region.rows], *count, *seed)
+                    }
                 };
-                Ok(Arc::new(chosen.into_iter().map(|n| number(region, n)).collect()))
+                Ok(Arc::new(
+                    chosen.into_iter().map(|n| number(region, n)).collect(),
+                ))
             }
             Self::List(list) => {
                 let pixels = projection.pixels();
@@ -191,7 +229,10 @@ fn spread_out([columns, rows]: [usize; 2], count: usize, seed: u64) -> Vec<usize
     // The leading bits of a fraction of 32 bits.
     let cell = |fraction: u32, bits: u32| fraction.checked_shr(32 - bits).unwrap_or(0) as usize;
     let place = |n: u32| {
-        let (column, row) = (cell(n.reverse_bits() ^ flip[0], across), cell(sobol(n) ^ flip[1], down));
+        let (column, row) = (
+            cell(n.reverse_bits() ^ flip[0], across),
+            cell(sobol(n) ^ flip[1], down),
+        );
         (column < columns && row < rows).then_some(row * columns + column)
     };
     let mut chosen: Vec<usize> = (0..=u32::MAX).filter_map(place).take(count).collect();
@@ -219,30 +260,66 @@ mod tests {
     use glam::DVec3;
 
     fn image() -> Projection {
-        Projection::new(DVec3::Z * 1000.0, DVec3::ZERO, DVec3::X, DVec3::NEG_Y, [20, 10]).expect("a geometry")
+        Projection::new(
+            DVec3::Z * 1000.0,
+            DVec3::ZERO,
+            DVec3::X,
+            DVec3::NEG_Y,
+            [20, 10],
+        )
+        .expect("a geometry")
     }
 
     #[test]
     fn a_region_is_counted_in_the_whole_image() {
-        let region = Region { column: 18, row: 3, columns: 2, rows: 2 };
-        assert_eq!(*Pixels::Region(region).indices(&image()).expect("inside"), [78, 79, 98, 99]);
+        let region = Region {
+            column: 18,
+            row: 3,
+            columns: 2,
+            rows: 2,
+        };
+        assert_eq!(
+            *Pixels::Region(region).indices(&image()).expect("inside"),
+            [78, 79, 98, 99]
+        );
         assert_eq!(Pixels::All.indices(&image()).expect("all").len(), 200);
     }
 
     #[test]
     fn what_lies_outside_or_is_empty_is_refused() {
-        let region = |column, row, columns, rows| Pixels::Region(Region { column, row, columns, rows });
-        for wrong in
-            [region(19, 0, 2, 1), region(0, 0, 0, 3), region(0, 10, 1, 1), region(1, 1, usize::MAX, 1)]
-        {
-            assert!(matches!(wrong.indices(&image()), Err(DrrError::Region { .. })), "{wrong:?}");
+        let region = |column, row, columns, rows| {
+            Pixels::Region(Region {
+                column,
+                row,
+                columns,
+                rows,
+            })
+        };
+        for wrong in [
+            region(19, 0, 2, 1),
+            region(0, 0, 0, 3),
+            region(0, 10, 1, 1),
+            region(1, 1, usize::MAX, 1),
+        ] {
+            assert!(
+                matches!(wrong.indices(&image()), Err(DrrError::Region { .. })),
+                "{wrong:?}"
+            );
         }
         for spread in Spread::ALL {
-            let subset = |count| Pixels::Subset { region: None, count, spread, seed: 1 };
+            let subset = |count| Pixels::Subset {
+                region: None,
+                count,
+                spread,
+                seed: 1,
+            };
             assert_eq!(subset(0).indices(&image()), Err(DrrError::NoPixels));
             assert_eq!(
                 subset(201).indices(&image()),
-                Err(DrrError::TooManyPixels { asked: 201, there: 200 })
+                Err(DrrError::TooManyPixels {
+                    asked: 201,
+                    there: 200
+                })
             );
         }
         let list = |list: &[u32]| Pixels::List(Arc::new(list.to_vec())).indices(&image());
@@ -254,9 +331,19 @@ mod tests {
     /// As many as asked for, all different, the same for a seed, and each pixel as likely as any other.
     #[test]
     fn a_subset_is_spread_evenly() {
-        let region = Region { column: 2, row: 1, columns: 10, rows: 8 };
+        let region = Region {
+            column: 2,
+            row: 1,
+            columns: 10,
+            rows: 8,
+        };
         let of = |seed| {
-            let subset = Pixels::Subset { region: Some(region), count: 20, spread: Spread::Random, seed };
+            let subset = Pixels::Subset {
+                region: Some(region),
+                count: 20,
+                spread: Spread::Random,
+                seed,
+            };
             subset.indices(&image()).expect("there are enough")
         };
         assert_eq!(of(7), of(7));
@@ -270,26 +357,52 @@ mod tests {
         for (n, &hits) in hits.iter().enumerate() {
             let inside = (2..12).contains(&(n % 20)) && (1..9).contains(&(n / 20));
             // A quarter of 4000, standard deviation 27.
-            assert!(if inside { (1000_i64 - i64::from(hits)).abs() < 140 } else { hits == 0 }, "{n}: {hits}");
+            assert!(
+                if inside {
+                    (1000_i64 - i64::from(hits)).abs() < 140
+                } else {
+                    hits == 0
+                },
+                "{n}: {hits}"
+            );
         }
     }
 
     /// From 1.1 % to all of them: different pixels, as many as asked for, and every larger part holds the smaller one.
     #[test]
     fn a_low_discrepancy_part_grows_to_the_whole() {
-        let region = Region { column: 3, row: 1, columns: 17, rows: 9 };
+        let region = Region {
+            column: 3,
+            row: 1,
+            columns: 17,
+            rows: 9,
+        };
         let of = |count, seed| {
-            let subset = Pixels::Subset { region: Some(region), count, spread: Spread::LowDiscrepancy, seed };
+            let subset = Pixels::Subset {
+                region: Some(region),
+                count,
+                spread: Spread::LowDiscrepancy,
+                seed,
+            };
             subset.indices(&image()).expect("there are enough")
         };
         let mut last: Arc<Vec<u32>> = Arc::new(Vec::new());
         for count in 1..=17 * 9 {
             let chosen = of(count, 5);
-            assert!(chosen.len() == count && chosen.windows(2).all(|w| w[0] < w[1]), "{count}");
-            assert!(last.iter().all(|n| chosen.binary_search(n).is_ok()), "{count}");
+            assert!(
+                chosen.len() == count && chosen.windows(2).all(|w| w[0] < w[1]),
+                "{count}"
+            );
+            assert!(
+                last.iter().all(|n| chosen.binary_search(n).is_ok()),
+                "{count}"
+            );
             last = chosen;
         }
-        assert_eq!(last, Pixels::Region(region).indices(&image()).expect("inside"));
+        assert_eq!(
+            last,
+            Pixels::Region(region).indices(&image()).expect("inside")
+        );
         assert_ne!(of(20, 5), of(20, 6));
     }
 
@@ -308,15 +421,22 @@ mod tests {
                     for n in &chosen {
                         seen[n / columns / height * (columns / width) + n % columns / width] += 1;
                     }
-                    assert!(seen.iter().all(|&count| count == 1), "2^{m} points, {width} x {height}");
+                    assert!(
+                        seen.iter().all(|&count| count == 1),
+                        "2^{m} points, {width} x {height}"
+                    );
                 }
             }
         }
         let (columns, rows) = (400, 225);
         let worst = |chosen: &[usize]| {
-            let boxes = (1..=20).flat_map(|i| (1..=15).map(move |j| [i * columns / 20, j * rows / 15]));
+            let boxes =
+                (1..=20).flat_map(|i| (1..=15).map(move |j| [i * columns / 20, j * rows / 15]));
             let off = boxes.map(|[width, height]| {
-                let inside = chosen.iter().filter(|&n| n % columns < width && n / columns < height).count();
+                let inside = chosen
+                    .iter()
+                    .filter(|&n| n % columns < width && n / columns < height)
+                    .count();
                 let share = (width * height) as f64 / (columns * rows) as f64;
                 (inside as f64 - share * chosen.len() as f64).abs()
             });

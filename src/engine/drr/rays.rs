@@ -52,7 +52,10 @@ impl Image {
     pub fn ray(&self, pixel: u32, columns: usize) -> Ray {
         let (column, row) = (pixel as usize % columns, pixel as usize / columns);
         let to = self.origin + self.column_step * column as f64 + self.row_step * row as f64;
-        Ray { from: self.source, to }
+        Ray {
+            from: self.source,
+            to,
+        }
     }
 }
 
@@ -73,8 +76,10 @@ impl Rays {
         if request.poses.is_empty() {
             return Err(DrrError::NoPose);
         }
-        if let Some(pose) =
-            request.poses.iter().find(|p| !(p.translation_mm.is_finite() && p.rotation_deg.is_finite()))
+        if let Some(pose) = request
+            .poses
+            .iter()
+            .find(|p| !(p.translation_mm.is_finite() && p.rotation_deg.is_finite()))
         {
             return Err(DrrError::Pose(pose.to_string()));
         }
@@ -133,9 +138,14 @@ impl Rays {
         hash.add(u64::from(self.texture));
         hash.add(self.step_mm.unwrap_or_default().to_bits());
         for image in &self.images {
-            [image.source, image.origin, image.column_step, image.row_step]
-                .into_iter()
-                .for_each(|v| hash.add_vector(v));
+            [
+                image.source,
+                image.origin,
+                image.column_step,
+                image.row_step,
+            ]
+            .into_iter()
+            .for_each(|v| hash.add_vector(v));
         }
         self.indices.iter().for_each(|&n| hash.add(u64::from(n)));
         hash.to_string()
@@ -155,16 +165,26 @@ impl Rays {
     pub fn warnings(&self) -> Vec<String> {
         let [low, high] = Self::extent(self.attenuation.grid());
         let corner = |n: usize| {
-            DVec3::from([0, 1, 2].map(|axis| if n >> axis & 1 == 0 { low[axis] } else { high[axis] }))
+            DVec3::from([0, 1, 2].map(|axis| {
+                if n >> axis & 1 == 0 {
+                    low[axis]
+                } else {
+                    high[axis]
+                }
+            }))
         };
         let (mut behind, mut across, mut beyond, mut inside) = (0, 0, 0, 0);
         for image in &self.images {
             let normal = image.column_step.cross(image.row_step);
             let to_image = normal.dot(image.origin - image.source);
             // 0 at the source, 1 in the image's plane.
-            let depths = [0, 1, 2, 3, 4, 5, 6, 7].map(|n| normal.dot(corner(n) - image.source) / to_image);
-            let (least, most) =
-                depths.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &d| (a.min(d), b.max(d)));
+            let depths =
+                [0, 1, 2, 3, 4, 5, 6, 7].map(|n| normal.dot(corner(n) - image.source) / to_image);
+            let (least, most) = depths
+                .iter()
+                .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &d| {
+                    (a.min(d), b.max(d))
+                });
             if most <= 0.0 {
                 behind += 1;
             } else if least >= 1.0 {
@@ -177,7 +197,11 @@ impl Rays {
         }
         let all = self.images.len();
         let said = |count: usize, what: &str| {
-            let of = if all > 1 { format!("in {count} of {all} poses ") } else { String::new() };
+            let of = if all > 1 {
+                format!("in {count} of {all} poses ")
+            } else {
+                String::new()
+            };
             (count > 0).then(|| format!("{of}{what}"))
         };
         [
@@ -202,7 +226,14 @@ fn checked_step(step_mm: Option<f64>, grid: &Grid) -> Result<f64, DrrError> {
     }
     let [low, high] = Rays::extent(grid);
     let least = (high - low).length() / MOST_STEPS;
-    if step < least { Err(DrrError::StepTooSmall { step_mm: step, least_mm: least }) } else { Ok(step) }
+    if step < least {
+        Err(DrrError::StepTooSmall {
+            step_mm: step,
+            least_mm: least,
+        })
+    } else {
+        Ok(step)
+    }
 }
 
 fn smallest_side_mm(grid: &Grid) -> f64 {

@@ -70,21 +70,29 @@ pub enum DrrError {
     Pose(String),
     #[error("the step is {0} mm; it must be a number above 0")]
     Step(f64),
-    #[error("the step is {step_mm} mm; steps of less than {least_mm:.2e} mm are not counted in this volume")]
+    #[error(
+        "the step is {step_mm} mm; steps of less than {least_mm:.2e} mm are not counted in this volume"
+    )]
     StepTooSmall { step_mm: f64, least_mm: f64 },
     #[error(
         "the region begins at column {}, row {} and has {} x {} pixels, the image has {columns} x {rows}; choose one that \
          lies in it and is not empty",
         .region.column, .region.row, .region.columns, .region.rows
     )]
-    Region { region: Region, columns: usize, rows: usize },
+    Region {
+        region: Region,
+        columns: usize,
+        rows: usize,
+    },
     #[error("no pixel is asked for; give at least one")]
     NoPixels,
     #[error("{asked} pixels are asked for, and the region has {there}")]
     TooManyPixels { asked: usize, there: usize },
     #[error("pixel {0} is asked for, and the image has {1}")]
     NoSuchPixel(u32, usize),
-    #[error("{images} images of {pixels} pixels are more than memory is given; ask for fewer at a time")]
+    #[error(
+        "{images} images of {pixels} pixels are more than memory is given; ask for fewer at a time"
+    )]
     TooLarge { images: usize, pixels: usize },
     #[error(transparent)]
     Cancelled(#[from] Cancelled),

@@ -35,7 +35,10 @@ pub(crate) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, D
             Integrator::Texture { step_mm: None },
         ] {
             control.check()?;
-            let request = DrrRequest { integrator, ..case.request.clone() };
+            let request = DrrRequest {
+                integrator,
+                ..case.request.clone()
+            };
             let on_card = matches!(device, Compute::Cuda(_));
             if on_card || !matches!(integrator, Integrator::Texture { .. }) {
                 rows.extend(compare(&case, &request, device, control)?);
@@ -49,7 +52,11 @@ fn call(why: &dyn std::error::Error) -> DeviceError {
     DeviceError::case("drr", why)
 }
 
-fn integrals(request: &DrrRequest, device: &Compute, control: &JobControl) -> Result<Vec<f32>, DeviceError> {
+fn integrals(
+    request: &DrrRequest,
+    device: &Compute,
+    control: &JobControl,
+) -> Result<Vec<f32>, DeviceError> {
     let rays = Rays::new(request, control.cache()).map_err(|why| call(&why))?;
     match device {
         Compute::Cpu | Compute::Wgpu(_) => on_cpu(&rays, control),
@@ -80,7 +87,10 @@ fn compare(
     let mut wanted: Vec<(&'static str, f64, Vec<f64>)> = Vec::new();
     match device {
         Compute::Cuda(_) => {
-            let cpu = on_cpu(&rays, control)?.iter().map(|&v| f64::from(v)).collect();
+            let cpu = on_cpu(&rays, control)?
+                .iter()
+                .map(|&v| f64::from(v))
+                .collect();
             wanted.push(("cpu", tolerance, cpu));
         }
         Compute::Cpu if !exact => wanted.push(("samples in f64", TOLERANCE, sampled(&rays))),
@@ -88,7 +98,11 @@ fn compare(
     }
     if let Some(mu) = case.uniform {
         // With equal steps a box that fills the grid is exact, too.
-        let tolerance = if matches!(device, Compute::Cpu) { EXACT } else { tolerance };
+        let tolerance = if matches!(device, Compute::Cpu) {
+            EXACT
+        } else {
+            tolerance
+        };
         wanted.push(("closed form", tolerance, chords(&rays, mu)));
     }
     let row = |(against, tolerance, want): (&'static str, f64, Vec<f64>)| {
@@ -97,7 +111,9 @@ fn compare(
         Row {
             job: "drr",
             case: match request.integrator {
-                Integrator::Trilinear { step_mm: Some(mm) } => format!("{}, steps of {mm} mm", case.name),
+                Integrator::Trilinear { step_mm: Some(mm) } => {
+                    format!("{}, steps of {mm} mm", case.name)
+                }
                 _ => case.name.to_owned(),
             },
             device: device.to_string(),
@@ -125,21 +141,44 @@ fn parts_are_the_whole(
     control: &JobControl,
 ) -> Result<bool, DeviceError> {
     let [columns, rows] = [request.projection.columns(), request.projection.rows()];
-    let region = Region { column: columns / 3, row: rows / 4, columns: columns / 2, rows: rows / 3 };
+    let region = Region {
+        column: columns / 3,
+        row: rows / 4,
+        columns: columns / 2,
+        rows: rows / 3,
+    };
     let last = request.poses.len() - 1;
-    let subset = |count, spread| Pixels::Subset { region: None, count, spread, seed: 5 };
+    let subset = |count, spread| Pixels::Subset {
+        region: None,
+        count,
+        spread,
+        seed: 5,
+    };
     let parts = [
         (Pixels::Region(region), 0..last + 1),
         (subset(columns * rows / 11 + 1, Spread::Random), 0..last + 1),
-        (subset(columns * rows / 90 + 1, Spread::LowDiscrepancy), 0..last + 1),
+        (
+            subset(columns * rows / 90 + 1, Spread::LowDiscrepancy),
+            0..last + 1,
+        ),
         (Pixels::All, last..last + 1),
     ];
     for (pixels, poses) in parts {
-        let indices = pixels.indices(&request.projection).map_err(|why| call(&why))?;
-        let part = DrrRequest { pixels, poses: request.poses[poses.clone()].to_vec(), ..request.clone() };
+        let indices = pixels
+            .indices(&request.projection)
+            .map_err(|why| call(&why))?;
+        let part = DrrRequest {
+            pixels,
+            poses: request.poses[poses.clone()].to_vec(),
+            ..request.clone()
+        };
         let got = integrals(&part, device, control)?;
         let image = |pose: usize| &whole[pose * columns * rows..][..columns * rows];
-        let want = poses.flat_map(|pose| indices.iter().map(move |&n| image(pose)[n as usize].to_bits()));
+        let want = poses.flat_map(|pose| {
+            indices
+                .iter()
+                .map(move |&n| image(pose)[n as usize].to_bits())
+        });
         if !bits(&got).into_iter().eq(want) {
             return Ok(false);
         }
@@ -149,8 +188,14 @@ fn parts_are_the_whole(
 
 /// Each ray of each image by a slow way.
 fn each_ray(rays: &Rays, of: impl Fn(&Image, u32) -> f64 + Sync) -> Vec<f64> {
-    let all = rays.images.iter().flat_map(|image| rays.indices.iter().map(move |&pixel| (image, pixel)));
-    all.collect::<Vec<_>>().into_par_iter().map(|(image, pixel)| of(image, pixel)).collect()
+    let all = rays
+        .images
+        .iter()
+        .flat_map(|image| rays.indices.iter().map(move |&pixel| (image, pixel)));
+    all.collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|(image, pixel)| of(image, pixel))
+        .collect()
 }
 
 /// Attenuation times the chord of the box of all voxels.
@@ -158,7 +203,9 @@ fn chords(rays: &Rays, mu: f64) -> Vec<f64> {
     let [low, high] = Rays::extent(rays.attenuation.grid());
     each_ray(rays, |image, pixel| {
         let ray = image.ray(pixel, rays.columns);
-        let part = ray.clipped(low, high).map_or(0.0, |[enter, leave]| leave - enter);
+        let part = ray
+            .clipped(low, high)
+            .map_or(0.0, |[enter, leave]| leave - enter);
         mu * part * (ray.to - ray.from).length()
     })
 }
@@ -170,7 +217,9 @@ fn sampled(rays: &Rays) -> Vec<f64> {
     let step_mm = rays.step_mm.unwrap_or(1.0);
     each_ray(rays, |image, pixel| {
         let ray = image.ray(pixel, rays.columns);
-        let Some([enter, leave]) = ray.clipped(low, high) else { return 0.0 };
+        let Some([enter, leave]) = ray.clipped(low, high) else {
+            return 0.0;
+        };
         let length_mm = (leave - enter) * (ray.to - ray.from).length();
         let steps = (length_mm / step_mm - 1e-6).ceil().max(1.0);
         let value = |n: usize| {
@@ -192,7 +241,13 @@ fn opposite(
     let [right, down, ahead] = [turn.x_axis * pixel_mm, turn.y_axis * pixel_mm, turn.z_axis];
     let half = size.map(|n| 0.5 * (n as f64 - 1.0));
     let first = ahead * distances_mm[1] - right * half[0] - down * half[1];
-    Ok(Projection::new(ahead * -distances_mm[0], first, right, down, size)?)
+    Ok(Projection::new(
+        ahead * -distances_mm[0],
+        first,
+        right,
+        down,
+        size,
+    )?)
 }
 
 /// A grid about the origin with a value by position in its own frame (from its middle).
@@ -203,8 +258,22 @@ fn volume(
     planes_mm: &[f64],
     mut of: impl FnMut(DVec3) -> f32,
 ) -> Result<Arc<Volume<f32>>, Box<dyn std::error::Error>> {
-    let grid = Grid::new(DVec3::ZERO, turn.x_axis, turn.y_axis, spacing_mm, size, planes_mm)?;
-    let grid = Grid::new(-grid.middle_mm(), turn.x_axis, turn.y_axis, spacing_mm, size, planes_mm)?;
+    let grid = Grid::new(
+        DVec3::ZERO,
+        turn.x_axis,
+        turn.y_axis,
+        spacing_mm,
+        size,
+        planes_mm,
+    )?;
+    let grid = Grid::new(
+        -grid.middle_mm(),
+        turn.x_axis,
+        turn.y_axis,
+        spacing_mm,
+        size,
+        planes_mm,
+    )?;
     let [nx, ny, nz] = grid.size();
     let middle = grid.local_from_patient(DVec3::ZERO);
     let mut data = Vec::with_capacity(grid.len());
@@ -221,7 +290,9 @@ fn cases() -> Result<Vec<DrrCase>, Box<dyn std::error::Error>> {
     let oblique = DMat3::from_euler(EulerRot::ZYX, 0.4, -0.3, 0.2);
     let side = DMat3::from_euler(EulerRot::XYZ, 1.2, 0.4, -0.3);
     let even: Vec<f64> = (0..30).map(|k| f64::from(k) * 2.5).collect();
-    let uneven: Vec<f64> = (0..26).map(|k| f64::from(k) * 2.0 + f64::from(k * k % 7) * 0.25).collect();
+    let uneven: Vec<f64> = (0..26)
+        .map(|k| f64::from(k) * 2.0 + f64::from(k * k % 7) * 0.25)
+        .collect();
     let moved = [
         Pose::default(),
         Pose::new([7.0, -4.0, 11.0], [8.0, -13.0, 5.0]),
@@ -232,13 +303,19 @@ fn cases() -> Result<Vec<DrrCase>, Box<dyn std::error::Error>> {
     let mut speckled = |turn, planes: &[f64], low: f64| {
         volume(turn, [1.4, 1.9], [60, 41], planes, |p| {
             let noise = 0.02 * (random.unit() + low);
-            if (p / DVec3::new(38.0, 33.0, 30.0)).length() < 1.0 { noise as f32 } else { 0.0 }
+            if (p / DVec3::new(38.0, 33.0, 30.0)).length() < 1.0 {
+                noise as f32
+            } else {
+                0.0
+            }
         })
     };
     let mu = 0.021_f32;
     let full = volume(oblique, [1.4, 1.9], [60, 41], &uneven, |_| mu)?;
     let even_full = volume(straight, [1.4, 1.9], [60, 41], &even, |_| mu)?;
-    let one_plane = volume(straight, [1.0, 1.0], [50, 40], &[0.0], |p| (0.01 + 1e-4 * p.x) as f32)?;
+    let one_plane = volume(straight, [1.0, 1.0], [50, 40], &[0.0], |p| {
+        (0.01 + 1e-4 * p.x) as f32
+    })?;
     let body = speckled(straight, &even, 0.1)?;
     let turned = speckled(oblique, &uneven, 0.1)?;
     let signed = speckled(straight, &even, -0.5)?;
@@ -246,12 +323,27 @@ fn cases() -> Result<Vec<DrrCase>, Box<dyn std::error::Error>> {
     let through = opposite(side, [700.0, 9.0], 1.1, [61, 47])?;
     let along = opposite(straight, [700.0, 400.0], 1.4, [60, 41])?;
     let list = [
-        ("box in an oblique grid, uneven planes", full, far, Some(f64::from(mu))),
-        ("box, rays along its planes", Arc::clone(&even_full), along, Some(f64::from(mu))),
+        (
+            "box in an oblique grid, uneven planes",
+            full,
+            far,
+            Some(f64::from(mu)),
+        ),
+        (
+            "box, rays along its planes",
+            Arc::clone(&even_full),
+            along,
+            Some(f64::from(mu)),
+        ),
         ("box, source within", even_full, inside, Some(f64::from(mu))),
         ("speckled ball", Arc::clone(&body), far, None),
         ("speckled ball, image within", body, through, None),
-        ("speckled ball, oblique grid, uneven planes", turned, far, None),
+        (
+            "speckled ball, oblique grid, uneven planes",
+            turned,
+            far,
+            None,
+        ),
         ("speckled ball, values below 0", signed, far, None),
         ("one plane", one_plane, far, None),
     ];

@@ -38,7 +38,12 @@ impl Space {
         let even = grid.even_plane_spacing_mm();
         let (uneven, scale_z, shift_z, high_z) = match even {
             Some(dz) => (None, dz.recip(), 0.5, size[2] as f64),
-            None => (Some(Planes::new(grid.planes_mm(), low, high)), 1.0, -low, high - low),
+            None => (
+                Some(Planes::new(grid.planes_mm(), low, high)),
+                1.0,
+                -low,
+                high - low,
+            ),
         };
         Self {
             scale: DVec3::new(dx.recip(), dy.recip(), scale_z),
@@ -109,13 +114,23 @@ mod tests {
     #[test]
     fn uneven_planes_are_found() {
         let planes = [0.0, 1.0, 4.0, 4.5, 12.0, 13.0];
-        let grid = Grid::new(DVec3::new(3.0, -4.0, 7.0), DVec3::X, DVec3::Y, [2.0, 0.5], [9, 9], &planes)
-            .expect("a grid");
+        let grid = Grid::new(
+            DVec3::new(3.0, -4.0, 7.0),
+            DVec3::X,
+            DVec3::Y,
+            [2.0, 0.5],
+            [9, 9],
+            &planes,
+        )
+        .expect("a grid");
         let space = Space::new(&grid);
         let uneven = space.uneven.as_ref().expect("uneven");
         for n in 0..=1450 {
             let z = -0.5 + f64::from(n) * 0.01;
-            let want = grid.voxel_from_patient(grid.patient_from_local(DVec3::new(0.0, 0.0, z))).z + 0.5;
+            let want = grid
+                .voxel_from_patient(grid.patient_from_local(DVec3::new(0.0, 0.0, z)))
+                .z
+                + 0.5;
             let got = f64::from(uneven.voxel((z + 0.5) as f32));
             assert!((got - want).abs() < 1e-5, "{z}: {got} for {want}");
         }

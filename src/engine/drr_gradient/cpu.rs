@@ -21,13 +21,17 @@ pub fn integrals(
     control: &JobControl,
 ) -> Result<Vec<f32>, Cancelled> {
     let mut out = vec![0.0; pixels.len()];
-    pixels.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).try_for_each(|(pixels, out)| {
-        control.check()?;
-        for (&pixel, out) in pixels.iter().zip(out) {
-            *out = SampledRay::new(level, shot, pixel, step_mm).map_or(0.0, |march| integral(level, &march));
-        }
-        Ok(())
-    })?;
+    pixels
+        .par_chunks(CHUNK)
+        .zip(out.par_chunks_mut(CHUNK))
+        .try_for_each(|(pixels, out)| {
+            control.check()?;
+            for (&pixel, out) in pixels.iter().zip(out) {
+                *out = SampledRay::new(level, shot, pixel, step_mm)
+                    .map_or(0.0, |march| integral(level, &march));
+            }
+            Ok(())
+        })?;
     Ok(out)
 }
 
@@ -42,12 +46,14 @@ pub fn with_gradient(
 ) -> Result<DrrWithGradient, Cancelled> {
     let one = |pixel: u32| {
         let mut out = [0.0f32; 1 + AXES];
-        let Some(march) = SampledRay::new(level, shot, pixel, step_mm) else { return out };
+        let Some(march) = SampledRay::new(level, shot, pixel, step_mm) else {
+            return out;
+        };
         let moments = moments(level, &march);
         out[0] = moments.value;
         for (axis, moving) in motion.iter().enumerate() {
-            let along =
-                moments.near.as_dvec3().dot(moving.source) + moments.far.as_dvec3().dot(moving.way(pixel));
+            let along = moments.near.as_dvec3().dot(moving.source)
+                + moments.far.as_dvec3().dot(moving.way(pixel));
             out[1 + axis] = along as f32;
         }
         out
@@ -61,7 +67,10 @@ pub fn with_gradient(
         .collect();
     let rows = rows?;
     let column = |n: usize| rows.iter().flatten().map(|row| row[n]).collect();
-    Ok(DrrWithGradient { integrals: column(0), gradient: std::array::from_fn(|axis| column(1 + axis)) })
+    Ok(DrrWithGradient {
+        integrals: column(0),
+        gradient: std::array::from_fn(|axis| column(1 + axis)),
+    })
 }
 
 /// The steps of a ray, in voxel indices.
@@ -115,7 +124,10 @@ impl Samples {
     fn new(level: &Level, march: &SampledRay, begin: usize) -> Self {
         let [nx, ny, nz] = level.size();
         let most = [nx - 2, ny - 2, nz - 2].map(|n| n as f32);
-        let mut out = Self { corners: [[0.0; LANES]; 8], t: [[0.0; LANES]; 3] };
+        let mut out = Self {
+            corners: [[0.0; LANES]; 8],
+            t: [[0.0; LANES]; 3],
+        };
         let mut low = [[0u32; LANES]; 3];
         for axis in 0..3 {
             for lane in 0..LANES {
@@ -128,9 +140,12 @@ impl Samples {
         }
         let values = level.values();
         for lane in 0..LANES.min(march.steps - begin) {
-            let at = (low[2][lane] as usize * ny + low[1][lane] as usize) * nx + low[0][lane] as usize;
+            let at =
+                (low[2][lane] as usize * ny + low[1][lane] as usize) * nx + low[0][lane] as usize;
             for (row, offset) in [0, nx, nx * ny, nx * ny + nx].into_iter().enumerate() {
-                let Some(&[a, b]) = values.get(at + offset..at + offset + 2).and_then(|s| s.first_chunk())
+                let Some(&[a, b]) = values
+                    .get(at + offset..at + offset + 2)
+                    .and_then(|s| s.first_chunk())
                 else {
                     continue;
                 };
@@ -178,7 +193,12 @@ fn moments(level: &Level, march: &SampledRay) -> Moments {
             let (tx, ty, tz) = (t[0][n], t[1][n], t[2][n]);
             // Differences along x of the four rows, and the rows.
             let d = [0, 2, 4, 6].map(|a| c[a + 1][n] - c[a][n]);
-            let r = [c[0][n] + tx * d[0], c[2][n] + tx * d[1], c[4][n] + tx * d[2], c[6][n] + tx * d[3]];
+            let r = [
+                c[0][n] + tx * d[0],
+                c[2][n] + tx * d[1],
+                c[4][n] + tx * d[2],
+                c[6][n] + tx * d[3],
+            ];
             let (y0, y1) = (r[1] - r[0], r[3] - r[2]);
             let (low, high) = (r[0] + ty * y0, r[2] + ty * y1);
             let (x0, x1) = (d[0] + ty * (d[1] - d[0]), d[2] + ty * (d[3] - d[2]));
@@ -193,5 +213,9 @@ fn moments(level: &Level, march: &SampledRay) -> Moments {
         begin += LANES;
     }
     let sum = |lanes: [f32; LANES]| lanes.iter().sum::<f32>() * march.step_mm;
-    Moments { value: sum(value), near: Vec3::from(near.map(sum)), far: Vec3::from(far.map(sum)) }
+    Moments {
+        value: sum(value),
+        near: Vec3::from(near.map(sum)),
+        far: Vec3::from(far.map(sum)),
+    }
 }

@@ -27,22 +27,31 @@ pub fn with_gradient(
         .par_chunks(CHUNK)
         .map(|pixels| {
             control.check()?;
-            Ok(pixels.iter().map(|&pixel| of_pixel(level, shot, motion, pixel)).collect())
+            Ok(pixels
+                .iter()
+                .map(|&pixel| of_pixel(level, shot, motion, pixel))
+                .collect())
         })
         .collect();
     let rows = rows?;
     let column = |n: usize| rows.iter().flatten().map(|row| row[n]).collect();
-    Ok(DrrWithGradient { integrals: column(0), gradient: std::array::from_fn(|axis| column(1 + axis)) })
+    Ok(DrrWithGradient {
+        integrals: column(0),
+        gradient: std::array::from_fn(|axis| column(1 + axis)),
+    })
 }
 
 /// The line integral of a pixel and its derivatives.
 fn of_pixel(level: &Level, shot: &Shot, motion: &[Shot; AXES], pixel: u32) -> [f32; 1 + AXES] {
     let way = shot.way(pixel);
-    let Some(moments) = moments(level, shot.source, way) else { return [0.0; 1 + AXES] };
+    let Some(moments) = moments(level, shot.source, way) else {
+        return [0.0; 1 + AXES];
+    };
     // No motion of the patient changes the length of a ray.
     let length_mm = (way * shot.spacing_mm).length();
-    let derivative =
-        |moving: &Shot| length_mm * (moments.near.dot(moving.source) + moments.far.dot(moving.way(pixel)));
+    let derivative = |moving: &Shot| {
+        length_mm * (moments.near.dot(moving.source) + moments.far.dot(moving.way(pixel)))
+    };
     let mut row = [(length_mm * moments.value) as f32; 1 + AXES];
     for (out, moving) in row[1..].iter_mut().zip(motion) {
         *out = derivative(moving) as f32;
@@ -73,7 +82,10 @@ fn moments(level: &Level, source: DVec3, way: DVec3) -> Option<Moments> {
     while at < leave {
         let next = crossings.iter().map(|axis| axis.next).fold(leave, f64::min);
         moments.add(level, source, way, [at, next]);
-        crossings.iter_mut().filter(|axis| axis.next <= next).for_each(Crossings::advance);
+        crossings
+            .iter_mut()
+            .filter(|axis| axis.next <= next)
+            .for_each(Crossings::advance);
         at = next;
     }
     Some(moments)
@@ -93,7 +105,12 @@ impl Crossings {
     fn after(at: f64, from: f64, way: f64) -> Self {
         let here = from + at * way;
         let whole = if way > 0.0 { here.floor() } else { here.ceil() };
-        let mut crossings = Self { from, way, whole, next: at };
+        let mut crossings = Self {
+            from,
+            way,
+            whole,
+            next: at,
+        };
         crossings.advance();
         if crossings.next <= at {
             crossings.advance();
@@ -120,8 +137,19 @@ impl Moments {
         let low = (source + way * middle).floor().clamp(DVec3::ZERO, most);
         let first = (low.z as usize * ny + low.y as usize) * nx + low.x as usize;
         let values = level.values();
-        let corner = |offset: usize| f64::from(values.get(first + offset).copied().unwrap_or_default());
-        let c = [0, 1, nx, nx + 1, nx * ny, nx * ny + 1, nx * ny + nx, nx * ny + nx + 1].map(corner);
+        let corner =
+            |offset: usize| f64::from(values.get(first + offset).copied().unwrap_or_default());
+        let c = [
+            0,
+            1,
+            nx,
+            nx + 1,
+            nx * ny,
+            nx * ny + 1,
+            nx * ny + nx,
+            nx * ny + nx + 1,
+        ]
+        .map(corner);
         for node in NODES {
             let along = middle + half * node;
             let (value, gradient) = trilinear(&c, source + way * along - low);
@@ -138,7 +166,10 @@ fn trilinear(c: &[f64; 8], t: DVec3) -> (f64, DVec3) {
     let rows: [f64; 4] = std::array::from_fn(|row| c[2 * row] + t.x * along_x[row]);
     let along_y = [rows[1] - rows[0], rows[3] - rows[2]];
     let planes = [rows[0] + t.y * along_y[0], rows[2] + t.y * along_y[1]];
-    let x = [along_x[0] + t.y * (along_x[1] - along_x[0]), along_x[2] + t.y * (along_x[3] - along_x[2])];
+    let x = [
+        along_x[0] + t.y * (along_x[1] - along_x[0]),
+        along_x[2] + t.y * (along_x[3] - along_x[2]),
+    ];
     let gradient = DVec3::new(
         x[0] + t.z * (x[1] - x[0]),
         along_y[0] + t.z * (along_y[1] - along_y[0]),

@@ -17,7 +17,9 @@ pub struct Information {
 impl Information {
     /// `None` where the X-ray has one value only.
     pub fn new(fixed: &[f32]) -> Option<Self> {
-        Some(Self { fixed: binned(fixed)? })
+        Some(Self {
+            fixed: binned(fixed)?,
+        })
     }
 
     /// Position of each pixel of the X-ray among the bins, 0 to `BINS - 1`.
@@ -45,7 +47,10 @@ impl Information {
         }
         let total = joint.iter().sum::<u64>() as f64;
         let entropy = |weights: &[u64]| {
-            let parts = weights.iter().filter(|weight| **weight > 0).map(|weight| *weight as f64 / total);
+            let parts = weights
+                .iter()
+                .filter(|weight| **weight > 0)
+                .map(|weight| *weight as f64 / total);
             -parts.map(|part| part * part.ln()).sum::<f64>()
         };
         Some(entropy(&of_fixed) + entropy(&of_moving) - entropy(&joint))
@@ -80,10 +85,16 @@ mod tests {
     #[test]
     fn it_is_that_of_a_histogram_of_real_numbers() {
         let fixed: Vec<f32> = (0..3000).map(|n| (n * 7919 % 2999) as f32).collect();
-        let drr: Vec<f32> =
-            fixed.iter().zip(0..).map(|(f, n)| (f * 0.002).sin() + (n % 17) as f32 * 0.02).collect();
+        let drr: Vec<f32> = fixed
+            .iter()
+            .zip(0..)
+            .map(|(f, n)| (f * 0.002).sin() + (n % 17) as f32 * 0.02)
+            .collect();
         let ends = |values: &[f32]| {
-            [values.iter().copied().fold(f32::MAX, f32::min), values.iter().copied().fold(f32::MIN, f32::max)]
+            [
+                values.iter().copied().fold(f32::MAX, f32::min),
+                values.iter().copied().fold(f32::MIN, f32::max),
+            ]
         };
         let hats = |values: &[f32]| -> Vec<[f64; BINS]> {
             let [low, high] = ends(values).map(f64::from);
@@ -98,7 +109,10 @@ mod tests {
         let share = |bins: [Option<usize>; 2]| {
             let weight = |hats: &[f64; BINS], bin: Option<usize>| bin.map_or(1.0, |bin| hats[bin]);
             let pairs = of_fixed.iter().zip(&of_drr);
-            pairs.map(|(f, m)| weight(f, bins[0]) * weight(m, bins[1])).sum::<f64>() / fixed.len() as f64
+            pairs
+                .map(|(f, m)| weight(f, bins[0]) * weight(m, bins[1]))
+                .sum::<f64>()
+                / fixed.len() as f64
         };
         let mut want = 0.0;
         for f in 0..BINS {
@@ -109,8 +123,9 @@ mod tests {
                 }
             }
         }
-        let got =
-            Information::new(&fixed).and_then(|information| information.value(&drr)).expect("two values");
+        let got = Information::new(&fixed)
+            .and_then(|information| information.value(&drr))
+            .expect("two values");
         assert!((got - want).abs() < 1e-5, "{got} for {want}");
         assert!(want > 0.1, "{want}");
     }

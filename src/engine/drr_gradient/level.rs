@@ -65,21 +65,35 @@ impl Level {
 
     /// Its key in a card's cache; `None` for sides that searches do not use.
     pub fn key(&self) -> Option<(VolumeId, &'static str)> {
-        let names = [(8.0, "8 mm level"), (4.0, "4 mm level"), (2.0, "2 mm level")];
-        names.iter().find(|n| n.0 == self.of.1).map(|n| (self.of.0, n.1))
+        let names = [
+            (8.0, "8 mm level"),
+            (4.0, "4 mm level"),
+            (2.0, "2 mm level"),
+        ];
+        names
+            .iter()
+            .find(|n| n.0 == self.of.1)
+            .map(|n| (self.of.0, n.1))
     }
 
     /// Averages an attenuation (1/mm) over voxels with sides of `side_mm`, or its own where they are longer. Uneven planes
     /// become even ones. Values that are not finite count as 0; empty planes around the patient are left out.
     pub fn new(attenuation: &Volume<f32>, side_mm: f64) -> Self {
         let grid = attenuation.grid();
-        let mut parts: [Vec<AxisWeights>; 3] = std::array::from_fn(|axis| parts(grid, axis, side_mm));
-        let part = attenuation.box_of(|v| v.is_finite() && v > 0.0).unwrap_or([0..1, 0..1, 0..1]);
+        let mut parts: [Vec<AxisWeights>; 3] =
+            std::array::from_fn(|axis| parts(grid, axis, side_mm));
+        let part = attenuation
+            .box_of(|v| v.is_finite() && v > 0.0)
+            .unwrap_or([0..1, 0..1, 0..1]);
         let first = std::array::from_fn::<usize, 3, _>(|axis| {
-            let touches =
-                |p: &AxisWeights| p.from < part[axis].end && p.from + p.weights.len() > part[axis].start;
+            let touches = |p: &AxisWeights| {
+                p.from < part[axis].end && p.from + p.weights.len() > part[axis].start
+            };
             let begin = parts[axis].iter().position(touches).unwrap_or(0);
-            let end = parts[axis].iter().rposition(touches).map_or(begin + 1, |last| last + 1);
+            let end = parts[axis]
+                .iter()
+                .rposition(touches)
+                .map_or(begin + 1, |last| last + 1);
             parts[axis].truncate(end);
             parts[axis].drain(..begin);
             begin
@@ -91,8 +105,9 @@ impl Level {
             let e = &edges[axis];
             (e[e.len() - 1] - e[0]) / count(grid, axis, side_mm) as f64
         }));
-        let corner =
-            DVec3::from([0, 1, 2].map(|axis| edges[axis][0] + (first[axis] as f64 - 0.5) * spacing_mm[axis]));
+        let corner = DVec3::from(
+            [0, 1, 2].map(|axis| edges[axis][0] + (first[axis] as f64 - 0.5) * spacing_mm[axis]),
+        );
         Self {
             values: averaged(attenuation, &parts, size),
             size,
@@ -129,7 +144,11 @@ impl Level {
     }
 
     fn direction(&self, d: DVec3) -> DVec3 {
-        DVec3::new(d.dot(self.axes[0]), d.dot(self.axes[1]), d.dot(self.axes[2])) / self.spacing_mm
+        DVec3::new(
+            d.dot(self.axes[0]),
+            d.dot(self.axes[1]),
+            d.dot(self.axes[2]),
+        ) / self.spacing_mm
     }
 
     /// The rays of a view at a pose.
@@ -229,14 +248,25 @@ fn parts(grid: &Grid, axis: usize, side_mm: f64) -> Vec<AxisWeights> {
             // A hair of a neighbour is none of it.
             let hair = 1e-6 * side;
             let from = edges.partition_point(|e| *e <= low + hair).max(1) - 1;
-            let end = edges.partition_point(|e| *e < high - hair).min(edges.len() - 1);
+            let end = edges
+                .partition_point(|e| *e < high - hair)
+                .min(edges.len() - 1);
             let within = |v: usize| (edges[v + 1].min(high) - edges[v].max(low)).max(0.0) / side;
-            AxisWeights { from, weights: (from..end.max(from + 1)).map(|v| within(v) as f32).collect() }
+            AxisWeights {
+                from,
+                weights: (from..end.max(from + 1))
+                    .map(|v| within(v) as f32)
+                    .collect(),
+            }
         })
         .collect()
 }
 
-fn averaged(attenuation: &Volume<f32>, parts: &[Vec<AxisWeights>; 3], size: [usize; 3]) -> Vec<f32> {
+fn averaged(
+    attenuation: &Volume<f32>,
+    parts: &[Vec<AxisWeights>; 3],
+    size: [usize; 3],
+) -> Vec<f32> {
     let [nx, _, _] = attenuation.grid().size();
     let mut values = vec![0.0; size[0] * size[1] * size[2]];
     let planes = values[size[0] * size[1]..].par_chunks_mut(size[0] * size[1]);
@@ -256,7 +286,12 @@ fn averaged(attenuation: &Volume<f32>, parts: &[Vec<AxisWeights>; 3], size: [usi
             }
             let out = &mut plane[(j + 1) * size[0] + 1..(j + 2) * size[0] - 1];
             for (out, x) in out.iter_mut().zip(&parts[0]) {
-                *out = x.weights.iter().zip(&row[x.from..]).map(|(w, v)| w * v).sum();
+                *out = x
+                    .weights
+                    .iter()
+                    .zip(&row[x.from..])
+                    .map(|(w, v)| w * v)
+                    .sum();
             }
         }
     });

@@ -61,11 +61,19 @@ pub fn drr_with_gradient(
 ) -> Result<GradientAnswer, Cancelled> {
     let start = Instant::now();
     let pixels: Vec<u32> = (0..projection.pixels() as u32).collect();
-    let (shot, motion) = (level.shot(projection, pose, centre_mm), level.motion(projection, pose, centre_mm));
+    let (shot, motion) = (
+        level.shot(projection, pose, centre_mm),
+        level.motion(projection, pose, centre_mm),
+    );
     let mut digest = Digest::default();
     digest.add_values(level.values());
     digest.add_bytes(
-        format!("{shot:?} {motion:?} {:?} {} {sampling:?}", level.size(), pixels.len()).as_bytes(),
+        format!(
+            "{shot:?} {motion:?} {:?} {} {sampling:?}",
+            level.size(),
+            pixels.len()
+        )
+        .as_bytes(),
     );
     let made = |drr: DrrWithGradient, device: String| GradientAnswer {
         receipt: Arc::new(Receipt {

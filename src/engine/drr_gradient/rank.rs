@@ -14,7 +14,10 @@ impl Rank {
     pub fn new(fixed: &[f32]) -> Option<Self> {
         let fixed = ranks(fixed);
         let square = product(&fixed, &fixed);
-        (square > 0).then_some(Self { fixed, square: square as f64 })
+        (square > 0).then_some(Self {
+            fixed,
+            square: square as f64,
+        })
     }
 
     /// Twice the rank of each pixel of the X-ray, counted from the middle one.
@@ -35,7 +38,10 @@ impl Rank {
 }
 
 fn product(a: &[i32], b: &[i32]) -> i64 {
-    a.iter().zip(b).map(|(a, b)| i64::from(*a) * i64::from(*b)).sum()
+    a.iter()
+        .zip(b)
+        .map(|(a, b)| i64::from(*a) * i64::from(*b))
+        .sum()
 }
 
 /// Twice each value's rank, counted from the middle one: whole numbers also where equal values share a rank.
@@ -48,7 +54,9 @@ fn ranks(values: &[f32]) -> Vec<i32> {
         let same = |one: &u64| one >> 32 == order[begin] >> 32;
         let end = begin + order[begin..].iter().take_while(|one| same(one)).count();
         let rank = (begin + end) as i32 - count as i32;
-        order[begin..end].iter().for_each(|one| ranks[*one as u32 as usize] = rank);
+        order[begin..end]
+            .iter()
+            .for_each(|one| ranks[*one as u32 as usize] = rank);
         begin = end;
     }
     ranks
@@ -63,7 +71,11 @@ fn sorted(values: &[f32]) -> Vec<u64> {
         let bits = (value + 0.0).to_bits();
         bits ^ if bits >> 31 == 1 { u32::MAX } else { 1 << 31 }
     };
-    let mut from: Vec<u64> = values.iter().zip(0..).map(|(v, n)| u64::from(key(*v)) << 32 | n).collect();
+    let mut from: Vec<u64> = values
+        .iter()
+        .zip(0..)
+        .map(|(v, n)| u64::from(key(*v)) << 32 | n)
+        .collect();
     let mut to = vec![0; from.len()];
     for digit in 0..3 {
         let of = |one: u64| (one >> (32 + digit * DIGIT)) as usize & ((1 << DIGIT) - 1);
@@ -90,13 +102,28 @@ mod tests {
     /// Against pairwise comparison: every sign, both zeros, equal values, the extremes of floats.
     #[test]
     fn ranks_are_those_of_comparing() {
-        let mut values =
-            vec![0.0, -0.0, 1.5, -1.5, 1.5, f32::MAX, f32::MIN, 1e-40, -1e-40, 3.0, f32::INFINITY];
+        let mut values = vec![
+            0.0,
+            -0.0,
+            1.5,
+            -1.5,
+            1.5,
+            f32::MAX,
+            f32::MIN,
+            1e-40,
+            -1e-40,
+            3.0,
+            f32::INFINITY,
+        ];
         values.extend((0..500).map(|n| ((n * 7919 % 251) as f32 - 120.0) * 0.37));
         let want: Vec<i32> = values
             .iter()
             .map(|v| {
-                values.iter().map(|w| i32::from(w < v) + i32::from(w <= v)).sum::<i32>() - values.len() as i32
+                values
+                    .iter()
+                    .map(|w| i32::from(w < v) + i32::from(w <= v))
+                    .sum::<i32>()
+                    - values.len() as i32
             })
             .collect();
         assert_eq!(ranks(&values), want);

@@ -5,7 +5,9 @@ use crate::cuda::Device;
 use crate::drr_gradient::cpu;
 use crate::drr_gradient::cuda::LevelOnCard;
 use crate::drr_gradient::level::Shot;
-use crate::drr_gradient::{AXES, Compared, CorrelationAtPose, Features, Information, Level, Rank, Sums};
+use crate::drr_gradient::{
+    AXES, Compared, CorrelationAtPose, Features, Information, Level, Rank, Sums,
+};
 use crate::selftest::{Row, differences};
 use crate::{Compute, DeviceError, JobControl, Random, phantom};
 use case::Pose;
@@ -22,14 +24,26 @@ const STEP_MM: f64 = 3.0;
 pub(crate) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let case = GradientCase::new(control).map_err(|why| call(&*why))?;
     match device {
-        Compute::Cpu | Compute::Wgpu(_) => {
-            Ok(vec![case.row(device, "integral", "samples in f64", TOLERANCE, {
-                let want: Vec<f64> = case.poses.iter().flat_map(|pose| case.sampled(pose)).collect();
+        Compute::Cpu | Compute::Wgpu(_) => Ok(vec![case.row(
+            device,
+            "integral",
+            "samples in f64",
+            TOLERANCE,
+            {
+                let want: Vec<f64> = case
+                    .poses
+                    .iter()
+                    .flat_map(|pose| case.sampled(pose))
+                    .collect();
                 let got = [case.integrals(control)?, case.integrals(control)?];
                 let repeats = bits(&got[0]) == bits(&got[1]);
-                (got[0].iter().map(|v| f64::from(*v)).collect(), want, repeats)
-            })])
-        }
+                (
+                    got[0].iter().map(|v| f64::from(*v)).collect(),
+                    want,
+                    repeats,
+                )
+            },
+        )]),
         Compute::Cuda(card) => case.on_card(device, card, control),
     }
 }
@@ -66,19 +80,32 @@ impl GradientCase {
             Pose::new([7.0, -4.0, 11.0], [8.0, -13.0, 5.0]),
             Pose::new([-20.0, 15.0, -9.0], [-15.0, 3.0, 14.0]),
         ];
-        let mut case = Self { level, views, centre_mm: DVec3::new(3.0, -2.0, 5.0), poses, xrays: Vec::new() };
+        let mut case = Self {
+            level,
+            views,
+            centre_mm: DVec3::new(3.0, -2.0, 5.0),
+            poses,
+            xrays: Vec::new(),
+        };
         let hidden = Pose::new([3.0, 2.0, -5.0], [-4.0, 6.0, 2.0]);
         let mut random = Random::new(5);
         for drr in case.drrs(&hidden, control)? {
-            case.xrays.push(drr.iter().map(|v| v.powf(0.8) + 0.05 * random.unit() as f32).collect());
+            case.xrays.push(
+                drr.iter()
+                    .map(|v| v.powf(0.8) + 0.05 * random.unit() as f32)
+                    .collect(),
+            );
         }
         Ok(case)
     }
 
     fn shots(&self, pose: &Pose) -> impl Iterator<Item = (Shot, &[u32])> {
-        self.views
-            .iter()
-            .map(|(view, pixels)| (self.level.shot(view, pose, self.centre_mm), pixels.as_slice()))
+        self.views.iter().map(|(view, pixels)| {
+            (
+                self.level.shot(view, pose, self.centre_mm),
+                pixels.as_slice(),
+            )
+        })
     }
 
     /// A DRR of each view by the CPU.
@@ -103,7 +130,8 @@ impl GradientCase {
             let way = shot.way(pixel);
             let (mut enter, mut leave) = (0.0_f64, 1.0_f64);
             for axis in 0..3 {
-                let ends = [0.0, (size[axis] - 1) as f64].map(|end| (end - shot.source[axis]) / way[axis]);
+                let ends =
+                    [0.0, (size[axis] - 1) as f64].map(|end| (end - shot.source[axis]) / way[axis]);
                 enter = enter.max(ends[0].min(ends[1]));
                 leave = leave.min(ends[0].max(ends[1]));
             }
@@ -112,22 +140,39 @@ impl GradientCase {
             }
             let length_mm = (way * shot.spacing_mm).length() * (leave - enter);
             let steps = (length_mm / STEP_MM).ceil().max(1.0);
-            let at = |n: usize| shot.source + way * (enter + (leave - enter) * (n as f64 + 0.5) / steps);
-            (0..steps as usize).map(|n| self.trilinear(at(n))).sum::<f64>() * length_mm / steps
+            let at =
+                |n: usize| shot.source + way * (enter + (leave - enter) * (n as f64 + 0.5) / steps);
+            (0..steps as usize)
+                .map(|n| self.trilinear(at(n)))
+                .sum::<f64>()
+                * length_mm
+                / steps
         };
         self.shots(pose)
-            .flat_map(|(shot, pixels)| pixels.iter().map(move |&p| ray(&shot, p)).collect::<Vec<_>>())
+            .flat_map(|(shot, pixels)| {
+                pixels
+                    .iter()
+                    .map(move |&p| ray(&shot, p))
+                    .collect::<Vec<_>>()
+            })
             .collect()
     }
 
     /// Value of the level at a voxel index within it.
     fn trilinear(&self, at: DVec3) -> f64 {
         let [nx, ny, nz] = self.level.size();
-        let low = at.floor().clamp(DVec3::ZERO, DVec3::new(nx as f64, ny as f64, nz as f64) - 2.0);
+        let low = at.floor().clamp(
+            DVec3::ZERO,
+            DVec3::new(nx as f64, ny as f64, nz as f64) - 2.0,
+        );
         let part = at - low;
         let mut sum = 0.0;
         for corner in 0..8 {
-            let up = DVec3::new(f64::from(corner & 1), f64::from(corner >> 1 & 1), f64::from(corner >> 2));
+            let up = DVec3::new(
+                f64::from(corner & 1),
+                f64::from(corner >> 1 & 1),
+                f64::from(corner >> 2),
+            );
             let weight = (up * part + (1.0 - up) * (1.0 - part)).element_product();
             let [i, j, k] = (low + up).to_array().map(|n| n as usize);
             sum += weight * f64::from(self.level.values()[(k * ny + j) * nx + i]);
@@ -136,8 +181,16 @@ impl GradientCase {
     }
 
     fn work(&self, card: &Device, compared: &Compared<'_>) -> Result<LevelOnCard, DeviceError> {
-        let views: Vec<(Projection, &[u32])> = self.views.iter().map(|v| (v.0, v.1.as_slice())).collect();
-        Ok(LevelOnCard::prepare(card, &self.level, &views, self.centre_mm, STEP_MM, Some(compared))?)
+        let views: Vec<(Projection, &[u32])> =
+            self.views.iter().map(|v| (v.0, v.1.as_slice())).collect();
+        Ok(LevelOnCard::prepare(
+            card,
+            &self.level,
+            &views,
+            self.centre_mm,
+            STEP_MM,
+            Some(compared),
+        )?)
     }
 
     fn on_card(
@@ -150,10 +203,18 @@ impl GradientCase {
         let features = self.features();
         let work = self.work(card, &Compared::Correlation(features.clone()))?;
         let on_cpu = self.integrals(control)?;
-        let got = [work.integrals(card, &self.poses, control)?, work.integrals(card, &self.poses, control)?];
+        let got = [
+            work.integrals(card, &self.poses, control)?,
+            work.integrals(card, &self.poses, control)?,
+        ];
         let repeats = bits(&got[0]) == bits(&got[1]);
-        let mut rows =
-            vec![self.row(device, "integral", "cpu", TOLERANCE, (wide(&got[0]), wide(&on_cpu), repeats))];
+        let mut rows = vec![self.row(
+            device,
+            "integral",
+            "cpu",
+            TOLERANCE,
+            (wide(&got[0]), wide(&on_cpu), repeats),
+        )];
         rows.push(self.row(
             device,
             "gradient",
@@ -165,25 +226,55 @@ impl GradientCase {
         let on_card = &got[0];
         let correlations = |integrals: &[f32]| -> Vec<f64> {
             let of = |drrs: &[f32]| {
-                (0..groups).map(|g| value(features.sums(g, drrs).correlation())).collect::<Vec<_>>()
+                (0..groups)
+                    .map(|g| value(features.sums(g, drrs).correlation()))
+                    .collect::<Vec<_>>()
             };
-            integrals.chunks_exact(integrals.len() / self.poses.len()).flat_map(of).collect()
+            integrals
+                .chunks_exact(integrals.len() / self.poses.len())
+                .flat_map(of)
+                .collect()
         };
         let sums = || work.sums(card, &self.poses, control);
-        let got: Vec<f64> = sums()?.iter().map(|sums| value(sums.correlation())).collect();
-        let again: Vec<f64> = sums()?.iter().map(|sums| value(sums.correlation())).collect();
+        let got: Vec<f64> = sums()?
+            .iter()
+            .map(|sums| value(sums.correlation()))
+            .collect();
+        let again: Vec<f64> = sums()?
+            .iter()
+            .map(|sums| value(sums.correlation()))
+            .collect();
         let compare = (got.clone(), correlations(&on_cpu), got == again);
         rows.push(self.row(device, "ncc", "cpu", TOLERANCE, compare));
 
-        let information: Vec<Information> = self.xrays.iter().filter_map(|x| Information::new(x)).collect();
+        let information: Vec<Information> = self
+            .xrays
+            .iter()
+            .filter_map(|x| Information::new(x))
+            .collect();
         let work = self.work(card, &Compared::Information(information.iter().collect()))?;
-        let cpu = |integrals: &[f32]| self.each_view(integrals, |view, drr| information[view].value(drr));
-        rows.extend(self.similarity(device, card, "mi", &work, [cpu(&on_cpu), cpu(on_card)], control)?);
+        let cpu =
+            |integrals: &[f32]| self.each_view(integrals, |view, drr| information[view].value(drr));
+        rows.extend(self.similarity(
+            device,
+            card,
+            "mi",
+            &work,
+            [cpu(&on_cpu), cpu(on_card)],
+            control,
+        )?);
 
         let ranks: Vec<Rank> = self.xrays.iter().filter_map(|x| Rank::new(x)).collect();
         let work = self.work(card, &Compared::Rank(ranks.iter().collect()))?;
         let cpu = |integrals: &[f32]| self.each_view(integrals, |view, drr| ranks[view].value(drr));
-        rows.extend(self.similarity(device, card, "rank", &work, [cpu(&on_cpu), cpu(on_card)], control)?);
+        rows.extend(self.similarity(
+            device,
+            card,
+            "rank",
+            &work,
+            [cpu(&on_cpu), cpu(on_card)],
+            control,
+        )?);
         Ok(rows)
     }
 
@@ -197,20 +288,44 @@ impl GradientCase {
         [of_cpu, of_card]: [Vec<f64>; 2],
         control: &JobControl,
     ) -> Result<[Row; 2], DeviceError> {
-        let got: Vec<f64> = work.similarity(card, &self.poses, control)?.into_iter().map(value).collect();
+        let got: Vec<f64> = work
+            .similarity(card, &self.poses, control)?
+            .into_iter()
+            .map(value)
+            .collect();
         let mut alone = Vec::new();
         for pose in &self.poses {
-            alone.extend(work.similarity(card, std::slice::from_ref(pose), control)?.into_iter().map(value));
+            alone.extend(
+                work.similarity(card, std::slice::from_ref(pose), control)?
+                    .into_iter()
+                    .map(value),
+            );
         }
         let repeats = got == alone;
         Ok([
-            self.row(device, way, "cpu", TOLERANCE, (got.clone(), of_cpu, repeats)),
-            self.row(device, way, "cpu, same DRRs", SAME_INTEGRALS, (got, of_card, repeats)),
+            self.row(
+                device,
+                way,
+                "cpu",
+                TOLERANCE,
+                (got.clone(), of_cpu, repeats),
+            ),
+            self.row(
+                device,
+                way,
+                "cpu, same DRRs",
+                SAME_INTEGRALS,
+                (got, of_card, repeats),
+            ),
         ])
     }
 
     /// Measure of each view at each pose.
-    fn each_view(&self, integrals: &[f32], measure: impl Fn(usize, &[f32]) -> Option<f64>) -> Vec<f64> {
+    fn each_view(
+        &self,
+        integrals: &[f32],
+        measure: impl Fn(usize, &[f32]) -> Option<f64>,
+    ) -> Vec<f64> {
         let mut rest = integrals;
         let mut all = Vec::new();
         for _ in &self.poses {
@@ -231,17 +346,32 @@ impl GradientCase {
             let count = xray.len() as u32;
             let plus: Vec<u32> = (0..count).chain(1..count).collect();
             // The first group's differences are from a ray beside the patient.
-            let minus: Vec<u32> = (0..count).map(|n| u32::from(n == 0)).chain(0..count - 1).collect();
-            let mut fixed: Vec<f32> =
-                plus.iter().zip(&minus).map(|(&p, &m)| xray[p as usize] - xray[m as usize]).collect();
+            let minus: Vec<u32> = (0..count)
+                .map(|n| u32::from(n == 0))
+                .chain(0..count - 1)
+                .collect();
+            let mut fixed: Vec<f32> = plus
+                .iter()
+                .zip(&minus)
+                .map(|(&p, &m)| xray[p as usize] - xray[m as usize])
+                .collect();
             let groups = vec![[0, count], [count, 2 * count - 1]];
             for &[begin, end] in &groups {
                 let own = &mut fixed[begin as usize..end as usize];
                 let mean = own.iter().sum::<f32>() / own.len() as f32;
                 let square = own.iter().map(|f| (f - mean).powi(2)).sum::<f32>();
-                own.iter_mut().for_each(|f| *f = (*f - mean) / square.sqrt());
+                own.iter_mut()
+                    .for_each(|f| *f = (*f - mean) / square.sqrt());
             }
-            all.extend(&Features { plus, minus, fixed, groups }, rays);
+            all.extend(
+                &Features {
+                    plus,
+                    minus,
+                    fixed,
+                    groups,
+                },
+                rays,
+            );
             rays += count;
         }
         all
@@ -263,18 +393,27 @@ impl GradientCase {
             let mut integrals = Vec::new();
             for ((shot, pixels), (view, _)) in self.shots(pose).zip(&self.views) {
                 let motion = self.level.motion(view, pose, self.centre_mm);
-                let drr = cpu::with_gradient(&self.level, &shot, &motion, pixels, STEP_MM, control)?;
+                let drr =
+                    cpu::with_gradient(&self.level, &shot, &motion, pixels, STEP_MM, control)?;
                 integrals.extend(drr.integrals);
-                all.iter_mut().zip(drr.gradient).for_each(|(all, own)| all.extend(own));
+                all.iter_mut()
+                    .zip(drr.gradient)
+                    .for_each(|(all, own)| all.extend(own));
             }
             let derivatives = std::array::from_fn(|axis| all[axis].as_slice());
             for (group, sums) in of_card.iter().enumerate() {
                 let own = numbers_of(&features.products(group, &integrals, &derivatives));
-                let greatest =
-                    |from: usize, to: usize| own[from..to].iter().fold(0.0_f64, |a, b| a.max(b.abs()));
+                let greatest = |from: usize, to: usize| {
+                    own[from..to].iter().fold(0.0_f64, |a, b| a.max(b.abs()))
+                };
                 let scales = [1.0, greatest(1, 1 + AXES), greatest(1 + AXES, own.len())];
                 let scale = |n: usize| scales[usize::from(n > 0) + usize::from(n > AXES)];
-                got.extend(numbers_of(sums).iter().enumerate().map(|(n, v)| v / scale(n)));
+                got.extend(
+                    numbers_of(sums)
+                        .iter()
+                        .enumerate()
+                        .map(|(n, v)| v / scale(n)),
+                );
                 want.extend(own.iter().enumerate().map(|(n, v)| v / scale(n)));
             }
         }
@@ -321,5 +460,9 @@ fn numbers_of(sums: &Sums) -> Vec<f64> {
     if !sums.add_to(&mut at_pose, 1.0) {
         return vec![f64::NAN];
     }
-    [at_pose.value].into_iter().chain(at_pose.gradient).chain(at_pose.matrix.into_iter().flatten()).collect()
+    [at_pose.value]
+        .into_iter()
+        .chain(at_pose.gradient)
+        .chain(at_pose.matrix.into_iter().flatten())
+        .collect()
 }

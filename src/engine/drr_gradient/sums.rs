@@ -19,7 +19,11 @@ impl Features {
     /// A feature of some rays' values.
     pub fn at(&self, n: usize, values: &[f32]) -> f32 {
         let plus = values[self.plus[n] as usize];
-        if self.minus.is_empty() { plus } else { plus - values[self.minus[n] as usize] }
+        if self.minus.is_empty() {
+            plus
+        } else {
+            plus - values[self.minus[n] as usize]
+        }
     }
 
     /// Features of a group.
@@ -34,7 +38,8 @@ impl Features {
         self.plus.extend(other.plus.iter().map(|n| n + rays));
         self.minus.extend(other.minus.iter().map(|n| n + rays));
         self.fixed.extend(&other.fixed);
-        self.groups.extend(other.groups.iter().map(|g| g.map(|n| n + begin)));
+        self.groups
+            .extend(other.groups.iter().map(|g| g.map(|n| n + begin)));
     }
 
     /// The sums of a group without derivatives.
@@ -69,7 +74,10 @@ impl Features {
                 }
             }
         }
-        Sums { count: self.count(group), ..sums }
+        Sums {
+            count: self.count(group),
+            ..sums
+        }
     }
 }
 
@@ -105,7 +113,13 @@ pub const PRODUCTS: usize = 3 + 3 * AXES + AXES * (AXES + 1) / 2;
 impl Sums {
     /// Sums of `m`, `m m`, `f m`.
     pub fn of_values(count: f64, [m, mm, fm]: [f64; 3]) -> Self {
-        Self { count, m, mm, fm, ..Self::default() }
+        Self {
+            count,
+            m,
+            mm,
+            fm,
+            ..Self::default()
+        }
     }
 
     /// Sums of `m`, `m m`, `f m`, then of each axis `d`, `f d`, `m d`, then `d d` of the lower triangle, row by row: as
@@ -141,12 +155,15 @@ impl Sums {
     /// With `f` and `m` the normalised features, the residuals `f - m` have `|f - m|^2 = 2 - 2 f.m`, and the derivative
     /// of `m` is `(d - m (m.d)) / |M|`, `d` the centred derivative of the features `M`.
     pub fn add_to(&self, out: &mut CorrelationAtPose, weight: f64) -> bool {
-        let Some(square) = self.square() else { return false };
+        let Some(square) = self.square() else {
+            return false;
+        };
         let n = self.count;
         let length = square.sqrt();
         let value = self.fm / length;
         // Of the normalised DRR with the centred derivatives.
-        let along: [f64; AXES] = std::array::from_fn(|a| (self.md[a] - self.m * self.d[a] / n) / length);
+        let along: [f64; AXES] =
+            std::array::from_fn(|a| (self.md[a] - self.m * self.d[a] / n) / length);
         out.value += weight * value;
         for a in 0..AXES {
             // The X-ray's features are centred: those of the derivative need not be.

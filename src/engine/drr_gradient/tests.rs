@@ -29,13 +29,17 @@ fn drr(level: &Level, gantry_deg: f64, pose: &Pose, step_mm: f64) -> Vec<f32> {
 fn a_coarse_level_holds_as_much() {
     let volume = balls();
     let grid = volume.grid();
-    let plane = |k: usize| volume.plane(k).iter().map(|v| f64::from(*v)).sum::<f64>() * grid.voxel_cm3(k);
+    let plane =
+        |k: usize| volume.plane(k).iter().map(|v| f64::from(*v)).sum::<f64>() * grid.voxel_cm3(k);
     let mass: f64 = (0..grid.size()[2]).map(plane).sum();
     for side in [2.0, 4.0, 8.0, 17.0] {
         let level = Level::new(&volume, side);
         let voxel = level.spacing_mm().element_product() / 1000.0;
         let got = level.values().iter().map(|v| f64::from(*v)).sum::<f64>() * voxel;
-        assert!((got / mass - 1.0).abs() < 1e-4, "{side} mm: {got} for {mass}");
+        assert!(
+            (got / mass - 1.0).abs() < 1e-4,
+            "{side} mm: {got} for {mass}"
+        );
         assert!(level.side_mm() <= side + 1e-9 || level.side_mm() >= 2.0);
     }
 }
@@ -81,14 +85,27 @@ fn slopes_are_those_of_finite_differences() {
         let got = cpu::with_gradient(&level, &shot, &motion, &all(), 0.25, &JobControl::new());
         let got = got.expect("not cancelled");
         assert_eq!(got.integrals, drr(&level, gantry, &pose, 0.25));
-        let across = got.gradient[2].iter().map(|g| f64::from(*g).powi(2)).sum::<f64>().sqrt();
+        let across = got.gradient[2]
+            .iter()
+            .map(|g| f64::from(*g).powi(2))
+            .sum::<f64>()
+            .sqrt();
         for axis in 0..AXES {
             const STEP: f64 = 0.05;
             let up = drr(&level, gantry, &moved(&pose, axis, STEP), 0.25);
             let down = drr(&level, gantry, &moved(&pose, axis, -STEP), 0.25);
-            let want: Vec<f64> = up.iter().zip(&down).map(|(u, d)| f64::from(u - d) / (2.0 * STEP)).collect();
+            let want: Vec<f64> = up
+                .iter()
+                .zip(&down)
+                .map(|(u, d)| f64::from(u - d) / (2.0 * STEP))
+                .collect();
             let square = |v: &mut dyn Iterator<Item = f64>| v.map(|x| x * x).sum::<f64>();
-            let off = square(&mut want.iter().zip(&got.gradient[axis]).map(|(w, g)| w - f64::from(*g)));
+            let off = square(
+                &mut want
+                    .iter()
+                    .zip(&got.gradient[axis])
+                    .map(|(w, g)| w - f64::from(*g)),
+            );
             let size = square(&mut want.iter().copied());
             // Along the beam a shift only changes the magnification: small, so that the steps show.
             assert!(
@@ -108,25 +125,36 @@ fn exact_derivatives_are_those_of_the_image() {
         let projection = view(gantry);
         let exact = |pose: &Pose| {
             let (seen, at) = ((&projection, RaySampling::Exact), (pose, DVec3::ZERO));
-            let answer = drr_with_gradient(&level, seen, at, &crate::Compute::Cpu, &JobControl::new());
+            let answer =
+                drr_with_gradient(&level, seen, at, &crate::Compute::Cpu, &JobControl::new());
             answer.expect("not cancelled").drr
         };
         let got = exact(&pose);
         let fine = drr(&level, gantry, &pose, 0.02);
         let most = fine.iter().copied().fold(0.0, f32::max);
         for (a, b) in got.integrals.iter().zip(&fine) {
-            assert!((a - b).abs() < 2e-3 * most, "gantry {gantry}: {a} and {b} of {most}");
+            assert!(
+                (a - b).abs() < 2e-3 * most,
+                "gantry {gantry}: {a} and {b} of {most}"
+            );
         }
         for axis in 0..AXES {
             const STEP: f64 = 0.02;
             let [up, down] = [STEP, -STEP].map(|by| exact(&moved(&pose, axis, by)).integrals);
-            let want = up.iter().zip(&down).map(|(u, d)| f64::from(u - d) / (2.0 * STEP));
+            let want = up
+                .iter()
+                .zip(&down)
+                .map(|(u, d)| f64::from(u - d) / (2.0 * STEP));
             let (mut off, mut size) = (0.0, 0.0);
             for (want, got) in want.zip(&got.gradient[axis]) {
                 off += (want - f64::from(*got)).powi(2);
                 size += want.powi(2);
             }
-            assert!(off.sqrt() < 0.01 * size.sqrt(), "gantry {gantry}, axis {axis}: {}", (off / size).sqrt());
+            assert!(
+                off.sqrt() < 0.01 * size.sqrt(),
+                "gantry {gantry}, axis {axis}: {}",
+                (off / size).sqrt()
+            );
         }
     }
 }
@@ -138,5 +166,9 @@ fn nothing_is_seen_beside_the_patient_and_of_air() {
     assert!(drr(&level, 0.0, &far, 4.0).iter().all(|v| *v == 0.0));
     let volume = balls();
     let air = Volume::new(volume.grid().clone(), vec![f32::NAN; volume.data().len()]);
-    assert!(drr(&Level::new(&air, 4.0), 0.0, &Pose::default(), 4.0).iter().all(|v| *v == 0.0));
+    assert!(
+        drr(&Level::new(&air, 4.0), 0.0, &Pose::default(), 4.0)
+            .iter()
+            .all(|v| *v == 0.0)
+    );
 }

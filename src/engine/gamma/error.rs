@@ -23,7 +23,9 @@ impl fmt::Display for Role {
 /// Why a request has no answer. Nothing is computed on a guess.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum GammaError {
-    #[error("no criterion is given; give a dose difference in % and a distance in mm, like 3 %/3 mm")]
+    #[error(
+        "no criterion is given; give a dose difference in % and a distance in mm, like 3 %/3 mm"
+    )]
     NoCriterion,
     #[error("the criterion {dose_percent} %/{dta_mm} mm is none: both numbers must be above 0")]
     Criterion { dose_percent: f64, dta_mm: f64 },
@@ -41,22 +43,37 @@ pub enum GammaError {
         "the {role} dose is {value} at voxel ({i}, {j}, {k}); every voxel must be a finite dose in Gy",
         i = at[0], j = at[1], k = at[2]
     )]
-    NotANumber { role: Role, at: [usize; 3], value: f32 },
+    NotANumber {
+        role: Role,
+        at: [usize; 3],
+        value: f32,
+    },
     #[error(
         "the {role} dose is negative, {value} Gy, at voxel ({i}, {j}, {k}); gamma needs doses of 0 Gy or more: export the \
          dose again, or set what is below 0 to 0 where you know why it is there",
         i = at[0], j = at[1], k = at[2]
     )]
-    Negative { role: Role, at: [usize; 3], value: f32 },
+    Negative {
+        role: Role,
+        at: [usize; 3],
+        value: f32,
+    },
     #[error(
         "the two doses have different frames of reference ({reference} and {evaluated}); register them first, or export both \
          on one image"
     )]
-    FrameOfReference { reference: String, evaluated: String },
+    FrameOfReference {
+        reference: String,
+        evaluated: String,
+    },
     #[error(
         "the {role} dose has {size_x} x {size_y} voxels in a plane; gamma needs 2 x 2 or more to interpolate between"
     )]
-    TooSmall { role: Role, size_x: usize, size_y: usize },
+    TooSmall {
+        role: Role,
+        size_x: usize,
+        size_y: usize,
+    },
     #[error(
         "in the plane, gamma needs doses on parallel planes, and these are turned by {degrees:.2} degrees; compare them in 3D"
     )]
@@ -74,7 +91,9 @@ pub enum GammaError {
         "the structure was drawn on another grid than the reference dose; rasterise it on the reference dose's grid"
     )]
     OtherGrid,
-    #[error("the region has no voxel of the reference dose; choose another structure, or leave it out")]
+    #[error(
+        "the region has no voxel of the reference dose; choose another structure, or leave it out"
+    )]
     EmptyRegion,
     #[error(
         "no voxel of the reference dose{within} reaches the threshold of {threshold_gy:.3} Gy; lower the threshold",

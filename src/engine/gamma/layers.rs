@@ -35,14 +35,23 @@ impl Layers {
         }
         let planar = evaluated.size()[2] == 1;
         if request.dims == Dims::Volume && !planar {
-            return Ok(Self { values: Arc::clone(&request.evaluated), layer_of: None });
+            return Ok(Self {
+                values: Arc::clone(&request.evaluated),
+                layer_of: None,
+            });
         }
         let cosine = reference.axes()[2].dot(evaluated.axes()[2]);
         if cosine.abs() < PARALLEL {
-            return Err(GammaError::NotParallel { degrees: cosine.abs().min(1.0).acos().to_degrees() });
+            return Err(GammaError::NotParallel {
+                degrees: cosine.abs().min(1.0).acos().to_degrees(),
+            });
         }
         let first = evaluated.local_from_patient(reference.origin_mm()).z;
-        let heights: Vec<f64> = reference.planes_mm().iter().map(|z| first + z * cosine.signum()).collect();
+        let heights: Vec<f64> = reference
+            .planes_mm()
+            .iter()
+            .map(|z| first + z * cosine.signum())
+            .collect();
         if planar {
             return Self::of_one_plane(request, &heights);
         }
@@ -50,12 +59,20 @@ impl Layers {
     }
 
     fn of_one_plane(request: &GammaRequest, heights_mm: &[f64]) -> Result<Self, GammaError> {
-        let layer_of: Vec<_> = heights_mm.iter().map(|z| (z.abs() <= SAME_PLANE_MM).then_some(0)).collect();
+        let layer_of: Vec<_> = heights_mm
+            .iter()
+            .map(|z| (z.abs() <= SAME_PLANE_MM).then_some(0))
+            .collect();
         if layer_of.iter().all(Option::is_none) {
-            let apart_mm = heights_mm.iter().fold(f64::INFINITY, |least, z| least.min(z.abs()));
+            let apart_mm = heights_mm
+                .iter()
+                .fold(f64::INFINITY, |least, z| least.min(z.abs()));
             return Err(GammaError::OtherPlane { apart_mm });
         }
-        Ok(Self { values: Arc::clone(&request.evaluated), layer_of: Some(layer_of) })
+        Ok(Self {
+            values: Arc::clone(&request.evaluated),
+            layer_of: Some(layer_of),
+        })
     }
 
     /// The evaluated dose at heights in its own frame, mm, ascending or descending.
@@ -66,13 +83,21 @@ impl Layers {
         // The plane under a height and the share of the one above.
         let place = |z: f64| {
             (-HULL_MM..=last + HULL_MM).contains(&z).then(|| {
-                let k = planes.partition_point(|&p| p <= z).clamp(1, planes.len() - 1) - 1;
-                (k, ((z - planes[k]) / (planes[k + 1] - planes[k])).clamp(0.0, 1.0))
+                let k = planes
+                    .partition_point(|&p| p <= z)
+                    .clamp(1, planes.len() - 1)
+                    - 1;
+                (
+                    k,
+                    ((z - planes[k]) / (planes[k + 1] - planes[k])).clamp(0.0, 1.0),
+                )
             })
         };
         let near = |k: usize, share: f64| {
             let step = planes[k + 1] - planes[k];
-            [(k, share * step), (k + 1, (1.0 - share) * step)].into_iter().find(|(_, off)| *off < HULL_MM)
+            [(k, share * step), (k + 1, (1.0 - share) * step)]
+                .into_iter()
+                .find(|(_, off)| *off < HULL_MM)
         };
         let places: Vec<_> = heights_mm.iter().map(|&z| place(z)).collect();
         let own: Option<Vec<Option<u32>>> = places
@@ -83,27 +108,49 @@ impl Layers {
             })
             .collect();
         if own.is_some() {
-            return Self { values: Arc::clone(evaluated), layer_of: own };
+            return Self {
+                values: Arc::clone(evaluated),
+                layer_of: own,
+            };
         }
         let inside: Vec<(usize, f64)> = places.iter().flatten().copied().collect();
         let [nx, ny, _] = grid.size();
         let mut data = vec![0.0; nx * ny * inside.len()];
-        data.par_chunks_mut(nx * ny).zip(&inside).for_each(|(out, (k, share))| {
-            let (low, high, share) = (evaluated.plane(*k), evaluated.plane(*k + 1), *share as f32);
-            out.iter_mut().zip(low.iter().zip(high)).for_each(|(out, (a, b))| *out = a + (b - a) * share);
-        });
+        data.par_chunks_mut(nx * ny)
+            .zip(&inside)
+            .for_each(|(out, (k, share))| {
+                let (low, high, share) =
+                    (evaluated.plane(*k), evaluated.plane(*k + 1), *share as f32);
+                out.iter_mut()
+                    .zip(low.iter().zip(high))
+                    .for_each(|(out, (a, b))| *out = a + (b - a) * share);
+            });
         let mut next = 0..;
-        let layer_of = places.iter().map(|place| place.and_then(|_| next.next())).collect();
+        let layer_of = places
+            .iter()
+            .map(|place| place.and_then(|_| next.next()))
+            .collect();
         // Only columns and rows of this grid are read.
         let steps: Vec<f64> = (0..inside.len()).map(|n| n as f64).collect();
         let [row, column, _] = grid.axes();
-        let stack = Grid::new(grid.origin_mm(), row, column, grid.spacing_xy_mm(), [nx, ny], &steps);
+        let stack = Grid::new(
+            grid.origin_mm(),
+            row,
+            column,
+            grid.spacing_xy_mm(),
+            [nx, ny],
+            &steps,
+        );
         match stack {
-            Ok(stack) => {
-                Self { values: Arc::new(Volume::new(Arc::new(stack), data)), layer_of: Some(layer_of) }
-            }
+            Ok(stack) => Self {
+                values: Arc::new(Volume::new(Arc::new(stack), data)),
+                layer_of: Some(layer_of),
+            },
             // No plane is inside: nothing of the dose will be read.
-            Err(_) => Self { values: Arc::clone(evaluated), layer_of: Some(vec![None; heights_mm.len()]) },
+            Err(_) => Self {
+                values: Arc::clone(evaluated),
+                layer_of: Some(vec![None; heights_mm.len()]),
+            },
         }
     }
 

@@ -45,14 +45,22 @@ impl Limits {
 /// The least 32-bit number that is not below the threshold: a dose reaches both or neither.
 pub fn threshold(gy: f64) -> f32 {
     let near = gy as f32;
-    if f64::from(near) < gy { near.next_up() } else { near }
+    if f64::from(near) < gy {
+        near.next_up()
+    } else {
+        near
+    }
 }
 
 /// About so many planes to a mm: where a search for a height begins.
 pub fn planes_per_mm(grid: &Grid) -> f64 {
     let planes = grid.planes_mm();
     let last = planes[planes.len() - 1];
-    if last > 0.0 { (planes.len() - 1) as f64 / last } else { 1.0 }
+    if last > 0.0 {
+        (planes.len() - 1) as f64 / last
+    } else {
+        1.0
+    }
 }
 
 #[cfg(test)]
@@ -63,7 +71,10 @@ mod tests {
     fn the_same_doses_reach_a_threshold_in_32_bits() {
         for gy in [0.0, 0.1, 0.7, 6.0, 7.1] {
             let t = threshold(gy);
-            assert!(f64::from(t) >= gy && (gy == 0.0 || f64::from(t.next_down()) < gy), "{gy}");
+            assert!(
+                f64::from(t) >= gy && (gy == 0.0 || f64::from(t.next_down()) < gy),
+                "{gy}"
+            );
         }
     }
 }

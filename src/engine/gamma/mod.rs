@@ -68,7 +68,11 @@ pub fn gamma(
     device: &Compute,
     control: &JobControl,
 ) -> Result<GammaResult, GammaError> {
-    let device = if request.surface == Surface::Trilinear { &Compute::Cpu } else { device };
+    let device = if request.surface == Surface::Trilinear {
+        &Compute::Cpu
+    } else {
+        device
+    };
     answer(
         device,
         |card| cuda::gamma(request, card, control),

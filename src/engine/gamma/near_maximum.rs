@@ -35,7 +35,9 @@ pub fn near_maximum(values: &[f32]) -> f32 {
     }
     let seed = greatest_but(values, CLUSTER.min((dosed - 1) / 2));
     let above = reach(0.5 * seed);
-    let more = ((SHARE * above as f64) as usize).max(CLUSTER).min((above - 1) / 2);
+    let more = ((SHARE * above as f64) as usize)
+        .max(CLUSTER)
+        .min((above - 1) / 2);
     greatest_but(values, more)
 }
 
@@ -43,7 +45,9 @@ pub fn near_maximum(values: &[f32]) -> f32 {
 /// the upper and by the lower half of the bits, find it without a sorted copy.
 fn greatest_but(values: &[f32], more: usize) -> f32 {
     let (upper, more) = bin_of(values, more, |bits| Some((bits >> 16) as usize));
-    let (lower, _) = bin_of(values, more, |bits| (bits >> 16 == upper).then_some((bits & 0xffff) as usize));
+    let (lower, _) = bin_of(values, more, |bits| {
+        (bits >> 16 == upper).then_some((bits & 0xffff) as usize)
+    });
     f32::from_bits(upper << 16 | lower)
 }
 
@@ -52,7 +56,10 @@ fn bin_of(values: &[f32], more: usize, bin: impl Fn(u32) -> Option<usize> + Sync
     let count = |values: &[f32]| {
         let mut counts = vec![0_usize; 1 << 16];
         // Minus nothing is nothing.
-        for n in values.iter().filter_map(|value| bin((value + 0.0).to_bits())) {
+        for n in values
+            .iter()
+            .filter_map(|value| bin((value + 0.0).to_bits()))
+        {
             counts[n] += 1;
         }
         counts
@@ -61,7 +68,10 @@ fn bin_of(values: &[f32], more: usize, bin: impl Fn(u32) -> Option<usize> + Sync
         a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
         a
     };
-    let counts = values.par_chunks(PIECE).map(count).reduce(|| vec![0; 1 << 16], add);
+    let counts = values
+        .par_chunks(PIECE)
+        .map(count)
+        .reduce(|| vec![0; 1 << 16], add);
     let mut left = more;
     for (n, count) in counts.iter().enumerate().rev() {
         if left < *count {
@@ -89,11 +99,22 @@ mod tests {
     #[test]
     fn as_by_sorting() {
         let mut next = 7_u32;
-        for (size, zeros) in [(1, 0), (2, 0), (9, 3), (60, 0), (1000, 400), (70_000, 30_000)] {
+        for (size, zeros) in [
+            (1, 0),
+            (2, 0),
+            (9, 3),
+            (60, 0),
+            (1000, 400),
+            (70_000, 30_000),
+        ] {
             let values: Vec<f32> = (0..size)
                 .map(|n| {
                     next = next.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                    if n < zeros { -0.0 } else { (next >> 8) as f32 * 1e-5 }
+                    if n < zeros {
+                        -0.0
+                    } else {
+                        (next >> 8) as f32 * 1e-5
+                    }
                 })
                 .collect();
             assert_eq!(near_maximum(&values), plain(&values), "{size}");
@@ -122,7 +143,9 @@ mod tests {
         };
         // Twelve uniform numbers: near enough to normal up to three deviations.
         let mut normal = || (0..12).map(|_| unit()).sum::<f64>() - 6.0;
-        let values: Vec<f32> = (0..100_000).map(|_| (2.0 * (1.0 + 0.042 * normal())) as f32).collect();
+        let values: Vec<f32> = (0..100_000)
+            .map(|_| (2.0 * (1.0 + 0.042 * normal())) as f32)
+            .collect();
         let greatest = f64::from(values.iter().copied().fold(0.0, f32::max));
         let near = f64::from(near_maximum(&values));
         assert!(greatest > 2.0 * 1.145, "{greatest}");

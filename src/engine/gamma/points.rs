@@ -62,7 +62,10 @@ impl<'a> Locate<'a> {
             Some(layer_of) => (layer_of[k]? as usize, 0.0),
             None => uneven(p.z, self.planes_mm)?,
         };
-        Some(CellPoint { cell: [cell_x, cell_y, cell_z], offset_mm: [x as f32, y as f32, z as f32] })
+        Some(CellPoint {
+            cell: [cell_x, cell_y, cell_z],
+            offset_mm: [x as f32, y as f32, z as f32],
+        })
     }
 }
 
@@ -82,7 +85,10 @@ fn uneven(at_mm: f64, planes_mm: &[f64]) -> Option<(usize, f64)> {
     if !(at_mm >= -HULL_MM && at_mm <= planes_mm[count - 1] + HULL_MM) {
         return None;
     }
-    let cell = planes_mm.partition_point(|&z| z <= at_mm).clamp(1, count - 1) - 1;
+    let cell = planes_mm
+        .partition_point(|&z| z <= at_mm)
+        .clamp(1, count - 1)
+        - 1;
     Some((cell, at_mm - planes_mm[cell]))
 }
 
@@ -94,10 +100,16 @@ pub fn select(request: &GammaRequest, checked: Checked) -> Result<Vec<u32>, Gamm
     let data = request.reference.data();
     let over = |&n: &u32| f64::from(data[n as usize]) >= checked.threshold_gy;
     let mut points: Vec<u32> = match &request.region {
-        None => (0..data.len() as u32).into_par_iter().filter(over).collect(),
+        None => (0..data.len() as u32)
+            .into_par_iter()
+            .filter(over)
+            .collect(),
         Some(region) => {
-            let inside: Vec<u32> =
-                region.iter().filter(|(_, share)| *share >= 0.5).map(|(n, _)| n as u32).collect();
+            let inside: Vec<u32> = region
+                .iter()
+                .filter(|(_, share)| *share >= 0.5)
+                .map(|(n, _)| n as u32)
+                .collect();
             if inside.is_empty() {
                 return Err(GammaError::EmptyRegion);
             }
@@ -106,7 +118,10 @@ pub fn select(request: &GammaRequest, checked: Checked) -> Result<Vec<u32>, Gamm
     };
     if points.is_empty() {
         let threshold_gy = checked.threshold_gy;
-        return Err(GammaError::NothingToAnalyse { threshold_gy, in_region: request.region.is_some() });
+        return Err(GammaError::NothingToAnalyse {
+            threshold_gy,
+            in_region: request.region.is_some(),
+        });
     }
     if let Some(subset) = request.subset.filter(|subset| subset.count < points.len()) {
         // The first so many of a shuffle (Fisher and Yates).

@@ -45,7 +45,11 @@ pub struct Criterion {
 
 impl Criterion {
     pub fn global(dose_percent: f64, dta_mm: f64) -> Self {
-        Self { dose_percent, dta_mm, local: false }
+        Self {
+            dose_percent,
+            dta_mm,
+            local: false,
+        }
     }
 
     /// The dose difference that counts as 1 at a point of the reference, Gy; 0 for a local criterion at no dose.
@@ -141,7 +145,11 @@ pub struct Checked {
 
 impl GammaRequest {
     /// 3D, normalised to the maximum, threshold 10 %, search unlimited.
-    pub fn new(reference: Arc<Volume<f32>>, evaluated: Arc<Volume<f32>>, criteria: Vec<Criterion>) -> Self {
+    pub fn new(
+        reference: Arc<Volume<f32>>,
+        evaluated: Arc<Volume<f32>>,
+        criteria: Vec<Criterion>,
+    ) -> Self {
         Self {
             reference,
             evaluated,
@@ -165,11 +173,21 @@ impl GammaRequest {
         evaluated: &Dose,
         criteria: Vec<Criterion>,
     ) -> Result<Self, GammaError> {
-        let (a, b) = (&reference.frame_of_reference_uid, &evaluated.frame_of_reference_uid);
+        let (a, b) = (
+            &reference.frame_of_reference_uid,
+            &evaluated.frame_of_reference_uid,
+        );
         if !a.is_empty() && !b.is_empty() && a != b {
-            return Err(GammaError::FrameOfReference { reference: a.clone(), evaluated: b.clone() });
+            return Err(GammaError::FrameOfReference {
+                reference: a.clone(),
+                evaluated: b.clone(),
+            });
         }
-        Ok(Self::new(Arc::clone(&reference.gy), Arc::clone(&evaluated.gy), criteria))
+        Ok(Self::new(
+            Arc::clone(&reference.gy),
+            Arc::clone(&evaluated.gy),
+            criteria,
+        ))
     }
 
     /// Checks the numbers, and every voxel of both doses once for each volume.
@@ -181,22 +199,37 @@ impl GammaRequest {
             return Err(GammaError::NoCriterion);
         }
         let positive = |v: f64| v.is_finite() && v > 0.0;
-        for &Criterion { dose_percent, dta_mm, .. } in &self.criteria {
+        for &Criterion {
+            dose_percent,
+            dta_mm,
+            ..
+        } in &self.criteria
+        {
             if !(positive(dose_percent) && positive(dta_mm)) {
-                return Err(GammaError::Criterion { dose_percent, dta_mm });
+                return Err(GammaError::Criterion {
+                    dose_percent,
+                    dta_mm,
+                });
             }
         }
         let percent = self.threshold_percent;
         if !(0.0..=100.0).contains(&percent) {
             return Err(GammaError::Threshold { percent });
         }
-        if let Some(most) = self.max_gamma.filter(|&most| !(most.is_finite() && most > 0.0)) {
+        if let Some(most) = self
+            .max_gamma
+            .filter(|&most| !(most.is_finite() && most > 0.0))
+        {
             return Err(GammaError::MaxGamma(most));
         }
         if self.subset.is_some_and(|subset| subset.count == 0) {
             return Err(GammaError::EmptySubset);
         }
-        if self.region.as_ref().is_some_and(|mask| mask.grid() != self.reference.grid()) {
+        if self
+            .region
+            .as_ref()
+            .is_some_and(|mask| mask.grid() != self.reference.grid())
+        {
             return Err(GammaError::OtherGrid);
         }
         let reference = check_dose(&self.reference, Role::Reference, cache)?;
@@ -207,9 +240,14 @@ impl GammaRequest {
             Normalisation::Prescription(gy) | Normalisation::Typed(gy) => gy,
         };
         if !positive(normalisation_gy) {
-            return Err(GammaError::Normalisation { gy: normalisation_gy });
+            return Err(GammaError::Normalisation {
+                gy: normalisation_gy,
+            });
         }
-        Ok(Checked { normalisation_gy, threshold_gy: 0.01 * percent * normalisation_gy })
+        Ok(Checked {
+            normalisation_gy,
+            threshold_gy: 0.01 * percent * normalisation_gy,
+        })
     }
 
     /// Equal requests have equal digests (64 bits, hexadecimal).
@@ -220,8 +258,15 @@ impl GammaRequest {
             hash.add(scan(dose, cache).hash);
         }
         if let Some(region) = &self.region {
-            region.offset().iter().chain(&region.size()).for_each(|&n| hash.add(n as u64));
-            region.values_of(0..region.size()[2]).iter().for_each(|&c| hash.add(u64::from(c)));
+            region
+                .offset()
+                .iter()
+                .chain(&region.size())
+                .for_each(|&n| hash.add(n as u64));
+            region
+                .values_of(0..region.size()[2])
+                .iter()
+                .for_each(|&c| hash.add(u64::from(c)));
         }
         // The numbers in words: `{:?}` writes every digit of a float.
         let numbers = format!(
@@ -243,10 +288,17 @@ impl GammaRequest {
 fn check_dose(dose: &Volume<f32>, role: Role, cache: &Cache) -> Result<Scan, GammaError> {
     let [nx, ny, _] = dose.grid().size();
     if u32::try_from(dose.grid().len()).is_err() {
-        return Err(GammaError::TooLarge { role, voxels: dose.grid().len() });
+        return Err(GammaError::TooLarge {
+            role,
+            voxels: dose.grid().len(),
+        });
     }
     if role == Role::Evaluated && (nx < 2 || ny < 2) {
-        return Err(GammaError::TooSmall { role, size_x: nx, size_y: ny });
+        return Err(GammaError::TooSmall {
+            role,
+            size_x: nx,
+            size_y: ny,
+        });
     }
     let scan = scan(dose, cache);
     if let Some(n) = scan.first_bad {

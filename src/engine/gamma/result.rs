@@ -80,7 +80,11 @@ pub const ROUNDING: f32 = 1e-5;
 #[inline]
 pub fn settled(squared: f32) -> f32 {
     let gamma = squared.sqrt();
-    if gamma > 1.0 && gamma <= 1.0 + ROUNDING { 1.0 } else { gamma }
+    if gamma > 1.0 && gamma <= 1.0 + ROUNDING {
+        1.0
+    } else {
+        gamma
+    }
 }
 
 /// A call of a card, for its receipt.
@@ -104,17 +108,37 @@ impl GammaResult {
         call: CardCall,
         cache: &Cache,
     ) -> Result<Self, GammaError> {
-        let points = maps.first().map(|map| map.counts.points()).unwrap_or_default();
+        let points = maps
+            .first()
+            .map(|map| map.counts.points())
+            .unwrap_or_default();
         if points == 0 {
             let threshold_gy = checked.threshold_gy;
-            return Err(GammaError::NothingToAnalyse { threshold_gy, in_region: false });
+            return Err(GammaError::NothingToAnalyse {
+                threshold_gy,
+                in_region: false,
+            });
         }
         let digest = request.digest(cache);
-        let CardCall { device, start, mut phases_ms } = call;
+        let CardCall {
+            device,
+            start,
+            mut phases_ms,
+        } = call;
         let on_card: f64 = phases_ms.iter().map(|(_, ms)| ms).sum();
-        phases_ms.push(("host".to_owned(), (start.elapsed().as_secs_f64() * 1e3 - on_card).max(0.0)));
+        phases_ms.push((
+            "host".to_owned(),
+            (start.elapsed().as_secs_f64() * 1e3 - on_card).max(0.0),
+        ));
         let job = "gamma".to_owned();
-        let receipt = Receipt { job, digest, device, phases_ms, warnings: Vec::new(), work: points as u64 };
+        let receipt = Receipt {
+            job,
+            digest,
+            device,
+            phases_ms,
+            warnings: Vec::new(),
+            work: points as u64,
+        };
         Self::new(checked, layers, maps, receipt)
     }
 
@@ -126,7 +150,13 @@ impl GammaResult {
         maps: Vec<GammaMap>,
         receipt: Receipt,
     ) -> Result<Self, GammaError> {
-        if let Some(Counts { analysed: 0, undefined: 0, outside, .. }) = maps.first().map(|map| map.counts) {
+        if let Some(Counts {
+            analysed: 0,
+            undefined: 0,
+            outside,
+            ..
+        }) = maps.first().map(|map| map.counts)
+        {
             return Err(GammaError::NoOverlap { points: outside });
         }
         Ok(Self {
@@ -151,13 +181,23 @@ impl Counts {
         let mut sums = [0_u32; 4];
         for value in values {
             let bits = value.to_bits();
-            let is = [!value.is_nan(), *value <= 1.0, bits == OUTSIDE.to_bits(), bits == UNDEFINED.to_bits()];
+            let is = [
+                !value.is_nan(),
+                *value <= 1.0,
+                bits == OUTSIDE.to_bits(),
+                bits == UNDEFINED.to_bits(),
+            ];
             for (sum, is) in sums.iter_mut().zip(is) {
                 *sum = sum.wrapping_add(u32::from(is));
             }
         }
         let [analysed, passing, outside, undefined] = sums.map(|sum| sum as usize);
-        Self { analysed, passing, outside, undefined }
+        Self {
+            analysed,
+            passing,
+            outside,
+            undefined,
+        }
     }
 }
 
@@ -180,7 +220,11 @@ impl GammaMap {
 
     /// A map whose voxels have been counted.
     pub(crate) fn counted(criterion: Criterion, gamma: Volume<f32>, counts: Counts) -> Self {
-        Self { criterion, gamma: Arc::new(gamma), counts }
+        Self {
+            criterion,
+            gamma: Arc::new(gamma),
+            counts,
+        }
     }
 
     /// Gamma with the sign of evaluated minus reference at the point, for display: failing cold spots and hot spots apart.
@@ -189,18 +233,27 @@ impl GammaMap {
         let [nx, ny, _] = grid.size();
         let mut values = self.gamma.data().to_vec();
         // A request that has an answer has layers.
-        let Ok(layers) = Layers::new(request) else { return Volume::new(Arc::clone(grid), values) };
+        let Ok(layers) = Layers::new(request) else {
+            return Volume::new(Arc::clone(grid), values);
+        };
         let locate = Locate::new(grid, &layers);
-        values.par_chunks_mut(nx).enumerate().for_each(|(row, values)| {
-            let (j, k) = (row % ny, row / ny);
-            for (i, value) in values.iter_mut().enumerate().filter(|(_, value)| !value.is_nan()) {
-                let reference = request.reference.at(i, j, k);
-                let evaluated = locate.at([i, j, k]).map(|place| layers.dose_at(&place));
-                if evaluated.is_some_and(|evaluated| evaluated < reference) {
-                    *value = -*value;
+        values
+            .par_chunks_mut(nx)
+            .enumerate()
+            .for_each(|(row, values)| {
+                let (j, k) = (row % ny, row / ny);
+                for (i, value) in values
+                    .iter_mut()
+                    .enumerate()
+                    .filter(|(_, value)| !value.is_nan())
+                {
+                    let reference = request.reference.at(i, j, k);
+                    let evaluated = locate.at([i, j, k]).map(|place| layers.dose_at(&place));
+                    if evaluated.is_some_and(|evaluated| evaluated < reference) {
+                        *value = -*value;
+                    }
                 }
-            }
-        });
+            });
         Volume::new(Arc::clone(grid), values)
     }
 }

@@ -26,12 +26,20 @@ pub fn scan(dose: &Volume<f32>, cache: &Cache) -> Scan {
     if let Some(scan) = cache.find::<_, Scan>(&dose.id()) {
         return *scan;
     }
-    remember(dose, dose.data().par_chunks(PIECE).map(look).collect(), cache)
+    remember(
+        dose,
+        dose.data().par_chunks(PIECE).map(look).collect(),
+        cache,
+    )
 }
 
 /// Caches the scan of a dose from those of its pieces of 65536 values.
 pub fn remember(dose: &Volume<f32>, pieces: Vec<Scan>, cache: &Cache) -> Scan {
-    let mut whole = Scan { hash: SEED, most: 0.0, first_bad: None };
+    let mut whole = Scan {
+        hash: SEED,
+        most: 0.0,
+        first_bad: None,
+    };
     for (n, piece) in pieces.into_iter().enumerate() {
         whole.hash = mixed(whole.hash, piece.hash);
         whole.most = whole.most.max(piece.most);
@@ -58,13 +66,26 @@ pub fn look(values: &[f32]) -> Scan {
             highest[n] = highest[n].max(row[n]);
         }
     }
-    let hash = rest.iter().chain(&chains).fold(SEED, |hash, word| mixed(hash, u64::from(*word)));
+    let hash = rest
+        .iter()
+        .chain(&chains)
+        .fold(SEED, |hash, word| mixed(hash, u64::from(*word)));
     let highest = rest.iter().chain(&highest).copied().fold(0, u32::max);
     if highest < f32::INFINITY.to_bits() {
-        return Scan { hash, most: f32::from_bits(highest), first_bad: None };
+        return Scan {
+            hash,
+            most: f32::from_bits(highest),
+            first_bad: None,
+        };
     }
-    let first_bad = values.iter().position(|value| !(0.0..f32::INFINITY).contains(value));
-    Scan { hash, most: values.iter().copied().fold(0.0, f32::max), first_bad }
+    let first_bad = values
+        .iter()
+        .position(|value| !(0.0..f32::INFINITY).contains(value));
+    Scan {
+        hash,
+        most: values.iter().copied().fold(0.0, f32::max),
+        first_bad,
+    }
 }
 
 /// The Fowler-Noll-Vo hash (FNV-1a), a word at a time: of 32 bits within the chains, of 64 over them.

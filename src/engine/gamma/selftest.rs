@@ -44,7 +44,14 @@ fn rows_of(extent: f64, device: &Compute, control: &JobControl) -> Result<Vec<Ro
             Err(Failure::Card(error)) => return Err(error),
             Err(Failure::Job(GammaError::Cancelled(cancelled))) => return Err(cancelled.into()),
             Err(Failure::Job(_)) => {
-                rows.push(row(case, device, "CPU", TOLERANCE, (f64::INFINITY, f64::INFINITY), false));
+                rows.push(row(
+                    case,
+                    device,
+                    "CPU",
+                    TOLERANCE,
+                    (f64::INFINITY, f64::INFINITY),
+                    false,
+                ));
                 continue;
             }
         };
@@ -74,8 +81,12 @@ fn run(
 ) -> Result<GammaResult, Failure<GammaError, DeviceError>> {
     match device {
         Compute::Cpu => cpu::gamma(request, control).map_err(Failure::Job),
-        Compute::Cuda(card) => cuda::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Cuda)),
-        Compute::Wgpu(card) => wgpu::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Wgpu)),
+        Compute::Cuda(card) => {
+            cuda::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Cuda))
+        }
+        Compute::Wgpu(card) => {
+            wgpu::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Wgpu))
+        }
     }
 }
 
@@ -91,7 +102,11 @@ fn row(
         job: "gamma",
         case: case.name.to_owned(),
         device: device.to_string(),
-        way: if case.request.dims == Dims::Volume { "3D" } else { "2D" },
+        way: if case.request.dims == Dims::Volume {
+            "3D"
+        } else {
+            "2D"
+        },
         against,
         worst,
         mean,
@@ -102,7 +117,11 @@ fn row(
 }
 
 fn bits(result: &GammaResult) -> Vec<u32> {
-    result.maps.iter().flat_map(|map| map.gamma.data().iter().map(|v| v.to_bits())).collect()
+    result
+        .maps
+        .iter()
+        .flat_map(|map| map.gamma.data().iter().map(|v| v.to_bits()))
+        .collect()
 }
 
 /// Largest and mean difference over the voxels of all maps that have a gamma; infinite where none has.
@@ -115,7 +134,11 @@ fn against(got: &GammaResult, off: impl Fn(usize, f32) -> f64) -> (f64, f64) {
         sum += off;
         count += 1;
     }
-    if count > 0 { (worst, sum / f64::from(count)) } else { (f64::INFINITY, f64::INFINITY) }
+    if count > 0 {
+        (worst, sum / f64::from(count))
+    } else {
+        (f64::INFINITY, f64::INFINITY)
+    }
 }
 
 /// Also the same points must have none.
@@ -127,32 +150,62 @@ fn compare(got: &GammaResult, want: &GammaResult) -> (f64, f64) {
     if counts(got) != counts(want) {
         return (f64::INFINITY, f64::INFINITY);
     }
-    let want: Vec<f32> = want.maps.iter().flat_map(|map| map.gamma.data()).copied().collect();
-    against(got, |n, value| (f64::from(value) - f64::from(want[n])).abs())
+    let want: Vec<f32> = want
+        .maps
+        .iter()
+        .flat_map(|map| map.gamma.data())
+        .copied()
+        .collect();
+    against(got, |n, value| {
+        (f64::from(value) - f64::from(want[n])).abs()
+    })
 }
 
 /// A random part has the values of the whole, bit for bit.
 fn part_against_whole(case: &GammaCase, got: &GammaResult, control: &JobControl) -> (f64, f64) {
     // Where the case is a part the whole is to be found, else a part.
-    let subset = case.request.subset.is_none().then_some(Subset { count: 200, seed: 5 });
-    let Ok(other) = cpu::gamma(&GammaRequest { subset, ..case.request.clone() }, control) else {
+    let subset = case.request.subset.is_none().then_some(Subset {
+        count: 200,
+        seed: 5,
+    });
+    let Ok(other) = cpu::gamma(
+        &GammaRequest {
+            subset,
+            ..case.request.clone()
+        },
+        control,
+    ) else {
         return (f64::INFINITY, f64::INFINITY);
     };
-    let (part, whole) = if subset.is_some() { (&other, got) } else { (got, &other) };
+    let (part, whole) = if subset.is_some() {
+        (&other, got)
+    } else {
+        (got, &other)
+    };
     let whole = bits(whole);
-    against(part, |n, value| if value.to_bits() == whole[n] { 0.0 } else { f64::INFINITY })
+    against(part, |n, value| {
+        if value.to_bits() == whole[n] {
+            0.0
+        } else {
+            f64::INFINITY
+        }
+    })
 }
 
 fn dose(grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f64) -> Arc<Volume<f32>> {
     let at = |n: usize| gy(grid.centre_of_mm(n)).max(0.0) as f32;
-    Arc::new(Volume::new(Arc::clone(grid), (0..grid.len()).map(at).collect()))
+    Arc::new(Volume::new(
+        Arc::clone(grid),
+        (0..grid.len()).map(at).collect(),
+    ))
 }
 
 /// A ball of dose with ripples.
 fn ball(at: DVec3, width_mm: f64) -> impl Fn(DVec3) -> f64 {
     move |p| {
         let p = p - at;
-        60.0 * (-(p.length() / width_mm).powi(4)).exp() * (1.0 + 0.05 * (p.x / 7.0).sin() * (p.z / 9.0).cos())
+        60.0 * (-(p.length() / width_mm).powi(4)).exp()
+            * (1.0 + 0.05 * (p.x / 7.0).sin() * (p.z / 9.0).cos())
     }
 }
 
@@ -160,7 +213,11 @@ fn ball(at: DVec3, width_mm: f64) -> impl Fn(DVec3) -> f64 {
 fn rough(grid: &Arc<Grid>, seed: u64, gy: f64) -> Arc<Volume<f32>> {
     let mut random = Random::new(seed);
     let smooth = dose(grid, ball(DVec3::ZERO, 30.0));
-    let noisy = smooth.data().iter().map(|v| v + (gy * random.unit()) as f32).collect();
+    let noisy = smooth
+        .data()
+        .iter()
+        .map(|v| v + (gy * random.unit()) as f32)
+        .collect();
     Arc::new(Volume::new(Arc::clone(grid), noisy))
 }
 
@@ -169,38 +226,128 @@ fn cases(extent: f64) -> Result<Vec<GammaCase>, GridError> {
     let cut = |size: [usize; 3]| size.map(voxels);
     let corner = |x: f64, y: f64, z: f64| DVec3::new(extent * x, extent * y, z);
     let at = DVec3::splat(-50.0 * extent);
-    let even = Arc::new(Grid::axis_aligned(at, DVec3::new(2.0, 2.5, 3.0), cut([51, 41, 34]))?);
+    let even = Arc::new(Grid::axis_aligned(
+        at,
+        DVec3::new(2.0, 2.5, 3.0),
+        cut([51, 41, 34]),
+    )?);
     let at = DVec3::splat(-49.3 * extent);
-    let fine = Arc::new(Grid::axis_aligned(at, DVec3::new(1.7, 1.3, 2.2), cut([58, 75, 45]))?);
-    let planes = [0.0, 1.0, 2.5, 4.0, 9.0, 10.0, 13.0, 18.0, 20.0, 26.0, 31.0, 33.0, 40.0, 46.0, 50.0, 55.0];
+    let fine = Arc::new(Grid::axis_aligned(
+        at,
+        DVec3::new(1.7, 1.3, 2.2),
+        cut([58, 75, 45]),
+    )?);
+    let planes = [
+        0.0, 1.0, 2.5, 4.0, 9.0, 10.0, 13.0, 18.0, 20.0, 26.0, 31.0, 33.0, 40.0, 46.0, 50.0, 55.0,
+    ];
     let at = corner(-40.0, -38.0, -30.0);
     let across = [voxels(40), voxels(41)];
-    let uneven = Arc::new(Grid::new(at, DVec3::X, DVec3::Y, [2.1, 1.9], across, &planes)?);
+    let uneven = Arc::new(Grid::new(
+        at,
+        DVec3::X,
+        DVec3::Y,
+        [2.1, 1.9],
+        across,
+        &planes,
+    )?);
     let turn = DMat3::from_euler(EulerRot::XYZ, 0.3, -0.5, 0.8);
-    let oblique = Arc::new(Grid::new(at, turn.x_axis, turn.y_axis, [2.1, 1.9], across, &planes)?);
+    let oblique = Arc::new(Grid::new(
+        at,
+        turn.x_axis,
+        turn.y_axis,
+        [2.1, 1.9],
+        across,
+        &planes,
+    )?);
     let (at, across) = (corner(-45.0, -45.0, 1.0), [voxels(61); 2]);
-    let plane = Arc::new(Grid::new(at, DVec3::X, DVec3::Y, [1.5, 1.5], across, &[0.0])?);
+    let plane = Arc::new(Grid::new(
+        at,
+        DVec3::X,
+        DVec3::Y,
+        [1.5, 1.5],
+        across,
+        &[0.0],
+    )?);
     let usual = Criterion::global(3.0, 3.0);
     let mut cases = Vec::new();
-    let mut add = |name, a: &Arc<Volume<f32>>, b: &Arc<Volume<f32>>, criteria: &[Criterion], known| {
-        let request = GammaRequest::new(Arc::clone(a), Arc::clone(b), criteria.to_vec());
-        cases.push(GammaCase { name, request: GammaRequest { threshold_percent: 0.0, ..request }, known });
-        cases.len() - 1
-    };
+    let mut add =
+        |name, a: &Arc<Volume<f32>>, b: &Arc<Volume<f32>>, criteria: &[Criterion], known| {
+            let request = GammaRequest::new(Arc::clone(a), Arc::clone(b), criteria.to_vec());
+            cases.push(GammaCase {
+                name,
+                request: GammaRequest {
+                    threshold_percent: 0.0,
+                    ..request
+                },
+                known,
+            });
+            cases.len() - 1
+        };
     let flat = |gy: f64| dose(&even, move |_| gy);
-    add("a dose and itself", &rough(&even, 1, 6.0), &rough(&even, 1, 6.0), &[usual], Some(0.0));
-    add("a uniform dose 2 % higher", &flat(50.0), &flat(51.0), &[usual], Some(2.0 / 3.0));
-    add("a uniform dose 9 % lower", &flat(50.0), &flat(45.5), &[usual], Some(3.0));
+    add(
+        "a dose and itself",
+        &rough(&even, 1, 6.0),
+        &rough(&even, 1, 6.0),
+        &[usual],
+        Some(0.0),
+    );
+    add(
+        "a uniform dose 2 % higher",
+        &flat(50.0),
+        &flat(51.0),
+        &[usual],
+        Some(2.0 / 3.0),
+    );
+    add(
+        "a uniform dose 9 % lower",
+        &flat(50.0),
+        &flat(45.5),
+        &[usual],
+        Some(3.0),
+    );
     let [a, b] = [0.0, 3.0].map(|gy| rough(&even, 2 + gy as u64, gy));
-    let (a_moved, b_fine) = (dose(&even, ball(DVec3::new(2.0, -1.0, 1.5), 31.0)), rough(&fine, 9, 3.0));
-    let several =
-        [usual, Criterion::global(2.0, 2.0), Criterion { local: true, ..Criterion::global(3.0, 2.0) }];
-    add("a ball moved, several criteria", &a, &a_moved, &several, None);
-    add("noise on one grid", &a, &b, &[usual, Criterion::global(1.0, 1.0)], None);
+    let (a_moved, b_fine) = (
+        dose(&even, ball(DVec3::new(2.0, -1.0, 1.5), 31.0)),
+        rough(&fine, 9, 3.0),
+    );
+    let several = [
+        usual,
+        Criterion::global(2.0, 2.0),
+        Criterion {
+            local: true,
+            ..Criterion::global(3.0, 2.0)
+        },
+    ];
+    add(
+        "a ball moved, several criteria",
+        &a,
+        &a_moved,
+        &several,
+        None,
+    );
+    add(
+        "noise on one grid",
+        &a,
+        &b,
+        &[usual, Criterion::global(1.0, 1.0)],
+        None,
+    );
     add("noise on a finer, offset grid", &b, &b_fine, &[usual], None);
     add("uneven planes", &rough(&uneven, 3, 3.0), &b, &[usual], None);
-    add("uneven planes, evaluated", &b, &rough(&uneven, 3, 3.0), &[usual], None);
-    add("an oblique grid", &b, &rough(&oblique, 4, 3.0), &[usual], None);
+    add(
+        "uneven planes, evaluated",
+        &b,
+        &rough(&uneven, 3, 3.0),
+        &[usual],
+        None,
+    );
+    add(
+        "an oblique grid",
+        &b,
+        &rough(&oblique, 4, 3.0),
+        &[usual],
+        None,
+    );
     let far = add(
         "far apart, gamma up to 2",
         &a,
@@ -208,13 +355,22 @@ fn cases(extent: f64) -> Result<Vec<GammaCase>, GridError> {
         &[usual],
         None,
     );
-    let unlimited = add("far apart", &a, &dose(&even, ball(DVec3::new(9.0, 0.0, 0.0), 25.0)), &[usual], None);
+    let unlimited = add(
+        "far apart",
+        &a,
+        &dose(&even, ball(DVec3::new(9.0, 0.0, 0.0), 25.0)),
+        &[usual],
+        None,
+    );
     let part = add("a random part", &a, &b, &[usual], None);
     let slices = add("slice by slice", &b, &b_fine, &[usual], None);
     let planar = add("a plane", &rough(&plane, 6, 3.0), &b_fine, &[usual], None);
     cases[far].request.max_gamma = Some(2.0);
     cases[unlimited].request.threshold_percent = 10.0;
-    cases[part].request.subset = Some(Subset { count: 500, seed: 11 });
+    cases[part].request.subset = Some(Subset {
+        count: 500,
+        seed: 11,
+    });
     cases[slices].request.dims = Dims::Slices;
     cases[planar].request.dims = Dims::Plane;
     cases[planar].request.normalisation = Normalisation::Typed(60.0);

@@ -41,7 +41,10 @@ impl AxisTerms {
         let per_l = 1.0 / l;
         let apart = self.q - other.q;
         let q = (self.l * self.q + other.l * other.q) * per_l;
-        (Self { q, l, per_l }, self.l * other.l * per_l * (apart * apart))
+        (
+            Self { q, l, per_l },
+            self.l * other.l * per_l * (apart * apart),
+        )
     }
 
     /// Squared distance to its beginning and to its end.
@@ -63,14 +66,23 @@ struct AxisTermsOfMany<const N: usize> {
 impl<const N: usize> From<[AxisTerms; N]> for AxisTermsOfMany<N> {
     #[inline(always)]
     fn from(ways: [AxisTerms; N]) -> Self {
-        Self { q: F32xN(ways.map(|w| w.q)), l: F32xN(ways.map(|w| w.l)), per_l: F32xN(ways.map(|w| w.per_l)) }
+        Self {
+            q: F32xN(ways.map(|w| w.q)),
+            l: F32xN(ways.map(|w| w.l)),
+            per_l: F32xN(ways.map(|w| w.per_l)),
+        }
     }
 }
 
 /// Squared distances to edges, with their doses at the ends.
 #[inline(always)]
 fn edges<const N: usize>(rest: [f32; N], a: [AxisTerms; N], d: [[f32; N]; 2]) -> F32xN<N> {
-    let (a, d, zero, one) = (AxisTermsOfMany::from(a), d.map(F32xN), F32xN::ZERO, F32xN::splat(1.0));
+    let (a, d, zero, one) = (
+        AxisTermsOfMany::from(a),
+        d.map(F32xN),
+        F32xN::ZERO,
+        F32xN::splat(1.0),
+    );
     let e = d[1] - d[0];
     let gain = e * a.per_l;
     let s = (d[0] - e * a.q) / (one + e * gain);
@@ -81,20 +93,35 @@ fn edges<const N: usize>(rest: [f32; N], a: [AxisTerms; N], d: [[f32; N]; 2]) ->
 
 /// ... to the planes of triangles where their feet lie inside, else infinite.
 #[inline(always)]
-fn triangles<const N: usize>(rest: [f32; N], ways: [[AxisTerms; N]; 2], d: [[f32; N]; 3]) -> F32xN<N> {
-    let ([a, b], d, one) = (ways.map(AxisTermsOfMany::from), d.map(F32xN), F32xN::splat(1.0));
+fn triangles<const N: usize>(
+    rest: [f32; N],
+    ways: [[AxisTerms; N]; 2],
+    d: [[f32; N]; 3],
+) -> F32xN<N> {
+    let ([a, b], d, one) = (
+        ways.map(AxisTermsOfMany::from),
+        d.map(F32xN),
+        F32xN::splat(1.0),
+    );
     let (ea, eb) = (d[1] - d[0], d[2] - d[1]);
     let (ga, gb) = (ea * a.per_l, eb * b.per_l);
     let off = d[0] - ea * a.q - eb * b.q;
     let s = off / (one + ea * ga + eb * gb);
     let (ta, tb) = (-(a.q + s * ga), -(b.q + s * gb));
-    (one - ta).min(ta - tb).min(tb).if_not_negative(F32xN(rest) + off * s, f32::INFINITY)
+    (one - ta)
+        .min(ta - tb)
+        .min(tb)
+        .if_not_negative(F32xN(rest) + off * s, f32::INFINITY)
 }
 
 /// ... to the hyperplanes of tetrahedra, and those again whose feet lie inside, else infinite.
 #[inline(always)]
 fn tetrahedra<const N: usize>(ways: [[AxisTerms; N]; 3], d: [[f32; N]; 4]) -> [F32xN<N>; 2] {
-    let ([a, b, c], d, one) = (ways.map(AxisTermsOfMany::from), d.map(F32xN), F32xN::splat(1.0));
+    let ([a, b, c], d, one) = (
+        ways.map(AxisTermsOfMany::from),
+        d.map(F32xN),
+        F32xN::splat(1.0),
+    );
     let (ea, eb, ec) = (d[1] - d[0], d[2] - d[1], d[3] - d[2]);
     let (ga, gb, gc) = (ea * a.per_l, eb * b.per_l, ec * c.per_l);
     let off = d[0] - ea * a.q - eb * b.q - ec * c.q;
@@ -113,8 +140,10 @@ pub fn cell([x, y, z]: [AxisTerms; 3], d: &[f32; 8], best: &mut f32) {
         [[x, x, y, y], [y, z, x, z], [z, y, z, x]],
         [low, of([1, 1, 2, 2]), of([3, 5, 3, 6]), [d[7]; 4]],
     );
-    let last =
-        tetrahedra([[z, z, z, z], [x, y, x, y], [y, x, y, x]], [low, [d[4]; 4], of([5, 6, 5, 6]), [d[7]; 4]]);
+    let last = tetrahedra(
+        [[z, z, z, z], [x, y, x, y], [y, x, y, x]],
+        [low, [d[4]; 4], of([5, 6, 5, 6]), [d[7]; 4]],
+    );
     let [nearest, inside] = [0, 1].map(|n| first[n].min(last[n]).least());
     let mut least = best.min(inside);
     if nearest < least * NEARER {
@@ -122,7 +151,11 @@ pub fn cell([x, y, z]: [AxisTerms; 3], d: &[f32; 8], best: &mut f32) {
         let ((xy, off_xy), (xz, off_xz), (yz, off_yz)) = (x.along(y), x.along(z), y.along(z));
         let (xyz, off_xyz) = xy.along(z);
         let outer = |a: AxisTerms, b: AxisTerms, rest: [f32; 2], v: [[usize; 4]; 3]| {
-            triangles([rest[0], rest[0], rest[1], rest[1]], [[a, b, a, b], [b, a, b, a]], v.map(of))
+            triangles(
+                [rest[0], rest[0], rest[1], rest[1]],
+                [[a, b, a, b], [b, a, b, a]],
+                v.map(of),
+            )
         };
         let faces = [
             outer(x, y, [z0, z1], [[0, 0, 4, 4], [1, 2, 5, 6], [3, 3, 7, 7]]),
@@ -140,9 +173,21 @@ pub fn cell([x, y, z]: [AxisTerms; 3], d: &[f32; 8], best: &mut f32) {
             ),
         ];
         let sides = [
-            edges([y0 + z0, y1 + z0, y0 + z1, y1 + z1], [x; 4], [of([0, 2, 4, 6]), of([1, 3, 5, 7])]),
-            edges([x0 + z0, x1 + z0, x0 + z1, x1 + z1], [y; 4], [of([0, 1, 4, 5]), of([2, 3, 6, 7])]),
-            edges([x0 + y0, x1 + y0, x0 + y1, x1 + y1], [z; 4], [of([0, 1, 2, 3]), of([4, 5, 6, 7])]),
+            edges(
+                [y0 + z0, y1 + z0, y0 + z1, y1 + z1],
+                [x; 4],
+                [of([0, 2, 4, 6]), of([1, 3, 5, 7])],
+            ),
+            edges(
+                [x0 + z0, x1 + z0, x0 + z1, x1 + z1],
+                [y; 4],
+                [of([0, 1, 4, 5]), of([2, 3, 6, 7])],
+            ),
+            edges(
+                [x0 + y0, x1 + y0, x0 + y1, x1 + y1],
+                [z; 4],
+                [of([0, 1, 2, 3]), of([4, 5, 6, 7])],
+            ),
             edges(
                 [off_xy + z0, off_xy + z1, off_xz + y0, off_xz + y1],
                 [xy, xy, xz, xz],
@@ -154,7 +199,10 @@ pub fn cell([x, y, z]: [AxisTerms; 3], d: &[f32; 8], best: &mut f32) {
                 [of([0, 1, 0, 0]), of([6, 7, 7, 7])],
             ),
         ];
-        let all = faces.into_iter().chain(sides).fold(F32xN::splat(least), F32xN::min);
+        let all = faces
+            .into_iter()
+            .chain(sides)
+            .fold(F32xN::splat(least), F32xN::min);
         least = all.least();
     }
     *best = least;
@@ -164,11 +212,18 @@ pub fn cell([x, y, z]: [AxisTerms; 3], d: &[f32; 8], best: &mut f32) {
 pub fn square([x, y]: [AxisTerms; 2], d: &[f32; 4], best: &mut f32) {
     let ([x0, x1], [y0, y1]) = (x.ends(), y.ends());
     let (xy, off_xy) = x.along(y);
-    let faces = triangles([0.0; 2], [[x, y], [y, x]], [[d[0]; 2], [d[1], d[2]], [d[3]; 2]]);
+    let faces = triangles(
+        [0.0; 2],
+        [[x, y], [y, x]],
+        [[d[0]; 2], [d[1], d[2]], [d[3]; 2]],
+    );
     let sides = edges(
         [y0, y1, x0, x1, off_xy],
         [x, x, y, y, xy],
-        [[d[0], d[2], d[0], d[1], d[0]], [d[1], d[3], d[2], d[3], d[3]]],
+        [
+            [d[0], d[2], d[0], d[1], d[0]],
+            [d[1], d[3], d[2], d[3], d[3]],
+        ],
     );
     *best = best.min(faces.least()).min(sides.least());
 }
@@ -190,6 +245,10 @@ pub fn dose_in_cell(dose: [f32; 8], at: [f64; 3]) -> f32 {
 /// As [`dose_in_cell`], in a plane.
 pub fn dose_in_square(dose: [f32; 4], [x, y]: [f64; 2]) -> f32 {
     let [d0, dx, dy, d1] = dose.map(f64::from);
-    let middle = if x >= y { x * (dx - d0) + y * (d1 - dx) } else { y * (dy - d0) + x * (d1 - dy) };
+    let middle = if x >= y {
+        x * (dx - d0) + y * (d1 - dx)
+    } else {
+        y * (dy - d0) + x * (d1 - dy)
+    };
     (d0 + middle) as f32
 }

@@ -20,11 +20,18 @@ struct Cell {
 /// Lowers `best` to the least squared distance to the trilinear surface between two opposite corners, where that is less.
 /// `dose`: at the corners (bit 0: x, 1: y, 2: z) less that of the point, in dose differences.
 pub fn cell(low: [f32; 3], high: [f32; 3], dose: &[f32; 8], best: &mut f32) {
-    let cell = Cell { low: low.map(f64::from), high: high.map(f64::from), dose: dose.map(f64::from) };
-    let nearest: [f64; 3] = std::array::from_fn(|axis| 0.0_f64.clamp(cell.low[axis], cell.high[axis]));
+    let cell = Cell {
+        low: low.map(f64::from),
+        high: high.map(f64::from),
+        dose: dose.map(f64::from),
+    };
+    let nearest: [f64; 3] =
+        std::array::from_fn(|axis| 0.0_f64.clamp(cell.low[axis], cell.high[axis]));
     let middle = std::array::from_fn(|axis| 0.5 * (cell.low[axis] + cell.high[axis]));
     let corners = (0..8_usize).map(|c| cell.corner(c));
-    let lowest = corners.min_by(|a, b| cell.square(*a).total_cmp(&cell.square(*b))).unwrap_or(middle);
+    let lowest = corners
+        .min_by(|a, b| cell.square(*a).total_cmp(&cell.square(*b)))
+        .unwrap_or(middle);
     for start in [nearest, lowest, middle] {
         *best = best.min(cell.descend(start) as f32);
     }
@@ -32,7 +39,13 @@ pub fn cell(low: [f32; 3], high: [f32; 3], dose: &[f32; 8], best: &mut f32) {
 
 impl Cell {
     fn corner(&self, c: usize) -> [f64; 3] {
-        std::array::from_fn(|axis| if c >> axis & 1 == 1 { self.high[axis] } else { self.low[axis] })
+        std::array::from_fn(|axis| {
+            if c >> axis & 1 == 1 {
+                self.high[axis]
+            } else {
+                self.low[axis]
+            }
+        })
     }
 
     /// The dose and its slope at a place.
@@ -41,8 +54,13 @@ impl Cell {
         let u: [f64; 3] = std::array::from_fn(|axis| (at[axis] - self.low[axis]) / side[axis]);
         let (mut dose, mut slope) = (0.0, [0.0; 3]);
         for (c, value) in self.dose.iter().enumerate() {
-            let share: [f64; 3] =
-                std::array::from_fn(|axis| if c >> axis & 1 == 1 { u[axis] } else { 1.0 - u[axis] });
+            let share: [f64; 3] = std::array::from_fn(|axis| {
+                if c >> axis & 1 == 1 {
+                    u[axis]
+                } else {
+                    1.0 - u[axis]
+                }
+            });
             dose += value * share[0] * share[1] * share[2];
             for axis in 0..3 {
                 let others = share[(axis + 1) % 3] * share[(axis + 2) % 3];
@@ -63,11 +81,14 @@ impl Cell {
         let mut least = self.square(at);
         for _ in 0..MOST_STEPS {
             let (dose, slope) = self.dose_and_slope(at);
-            let aim =
-                self.least_of_linear(dose - (0..3).map(|axis| slope[axis] * at[axis]).sum::<f64>(), slope);
+            let aim = self.least_of_linear(
+                dose - (0..3).map(|axis| slope[axis] * at[axis]).sum::<f64>(),
+                slope,
+            );
             let mut share = 1.0;
             let step = loop {
-                let to: [f64; 3] = std::array::from_fn(|axis| at[axis] + share * (aim[axis] - at[axis]));
+                let to: [f64; 3] =
+                    std::array::from_fn(|axis| at[axis] + share * (aim[axis] - at[axis]));
                 let square = self.square(to);
                 if square < least {
                     break Some((to, square));
@@ -104,11 +125,20 @@ impl Cell {
             }
             // The slope, where no bound holds an axis back.
             let here = at(v);
-            let free = |axis: &usize| here[*axis] > self.low[*axis] && here[*axis] < self.high[*axis];
-            let rise = 1.0 + (0..3).filter(free).map(|axis| slope[axis] * slope[axis]).sum::<f64>();
+            let free =
+                |axis: &usize| here[*axis] > self.low[*axis] && here[*axis] < self.high[*axis];
+            let rise = 1.0
+                + (0..3)
+                    .filter(free)
+                    .map(|axis| slope[axis] * slope[axis])
+                    .sum::<f64>();
             let next = v - off / rise;
             // Newton's step, or the middle where it leaves the bracket.
-            let next = if next > from && next < until { next } else { 0.5 * (from + until) };
+            let next = if next > from && next < until {
+                next
+            } else {
+                0.5 * (from + until)
+            };
             if !next.is_finite() || (next - v).abs() <= 1e-12 * (1.0 + v.abs()) {
                 break;
             }

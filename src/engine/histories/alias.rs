@@ -8,9 +8,13 @@ pub fn alias_table(weights: &[f64]) -> Option<Vec<(f32, u32)>> {
     if !(sum.is_finite() && sum > 0.0) {
         return None;
     }
-    let mut scaled: Vec<f64> = weights.iter().map(|w| w.max(0.0) / sum * weights.len() as f64).collect();
+    let mut scaled: Vec<f64> = weights
+        .iter()
+        .map(|w| w.max(0.0) / sum * weights.len() as f64)
+        .collect();
     let mut table: Vec<(f32, u32)> = (0..weights.len()).map(|i| (1.0, i as u32)).collect();
-    let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..weights.len()).partition(|i| scaled[*i] < 1.0);
+    let (mut small, mut large): (Vec<usize>, Vec<usize>) =
+        (0..weights.len()).partition(|i| scaled[*i] < 1.0);
     while let (Some(&little), Some(&much)) = (small.last(), large.last()) {
         small.pop();
         table[little] = (scaled[little] as f32, much as u32);

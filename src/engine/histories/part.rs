@@ -52,7 +52,9 @@ impl fmt::Display for RunPart {
 /// Why parts are not those of a run.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum PartError {
-    #[error("the run has {batches} batches of histories: split it into {batches} parts at most, not {of}")]
+    #[error(
+        "the run has {batches} batches of histories: split it into {batches} parts at most, not {of}"
+    )]
     TooMany { batches: u64, of: u64 },
     #[error(
         "the parts are of another run: plan, images, grid, machine, seed, histories, directions, variant and program must be the same"
@@ -114,9 +116,22 @@ const VOXEL_BYTES: u64 = 24;
 
 impl PartTally {
     pub(super) fn new(run: String, part: RunPart, device: String, ms: f64, tally: Tally) -> Self {
-        let Tally { batches, histories, .. } = tally;
+        let Tally {
+            batches, histories, ..
+        } = tally;
         let (parts, devices, voxels) = (vec![part], vec![device], tally.sum.len());
-        Self { head: Head { run, parts, batches, histories, voxels, devices, ms }, tally }
+        Self {
+            head: Head {
+                run,
+                parts,
+                batches,
+                histories,
+                voxels,
+                devices,
+                ms,
+            },
+            tally,
+        }
     }
 
     pub fn batches(&self) -> u64 {
@@ -143,7 +158,10 @@ impl PartTally {
 
     /// Whether a card ran its histories.
     pub(crate) fn on_a_card(&self) -> bool {
-        self.head.devices.iter().all(|device| !device.starts_with("cpu"))
+        self.head
+            .devices
+            .iter()
+            .all(|device| !device.starts_with("cpu"))
     }
 
     /// Adds another part: whole numbers, whose order does not matter.
@@ -158,7 +176,12 @@ impl PartTally {
         {
             return Err(PartError::OtherRun);
         }
-        if let Some(twice) = other.head.parts.iter().find(|part| self.head.parts.contains(part)) {
+        if let Some(twice) = other
+            .head
+            .parts
+            .iter()
+            .find(|part| self.head.parts.contains(part))
+        {
             return Err(PartError::Twice(*twice));
         }
         if self.on_a_card() != other.on_a_card() {
@@ -218,7 +241,8 @@ impl PartTally {
         let mut line = || {
             let mut text = String::new();
             let read = io::BufRead::read_line(&mut from.by_ref().take(HEAD_BYTES), &mut text);
-            read.map(|_| text.trim_end().to_owned()).map_err(|e| PartError::Unreadable(e.to_string()))
+            read.map(|_| text.trim_end().to_owned())
+                .map_err(|e| PartError::Unreadable(e.to_string()))
         };
         if line()? != MARK {
             return Err(wrong(format!("its first line is not '{MARK}'")));
@@ -226,8 +250,9 @@ impl PartTally {
         let head: Head = serde_json::from_str(&line()?).map_err(|e| wrong(e.to_string()))?;
         check_unpacked(bytes, (head.voxels as u64).saturating_mul(VOXEL_BYTES))
             .map_err(|e| wrong(e.to_string()))?;
-        let valid =
-            |part: &RunPart| 1 <= part.number && part.number <= part.of && part.of == head.parts[0].of;
+        let valid = |part: &RunPart| {
+            1 <= part.number && part.number <= part.of && part.of == head.parts[0].of
+        };
         if head.parts.is_empty() || !head.parts.iter().all(valid) {
             return Err(wrong("its head contradicts itself".to_owned()));
         }
@@ -239,15 +264,29 @@ impl PartTally {
         if packed.read(&mut [0]).map_err(cut)? != 0 {
             return Err(wrong("it is longer than its head says".to_owned()));
         }
-        let Head { batches, histories, .. } = head;
-        Ok(Self { head, tally: Tally { sum, squares, batches, histories } })
+        let Head {
+            batches, histories, ..
+        } = head;
+        Ok(Self {
+            head,
+            tally: Tally {
+                sum,
+                squares,
+                batches,
+                histories,
+            },
+        })
     }
 }
 
 /// Values that are converted at a time.
 const VALUES: usize = 1 << 14;
 
-fn write_values<T: Pod>(out: &mut impl Write, values: &[T], to_le: impl Fn(T) -> T) -> io::Result<()> {
+fn write_values<T: Pod>(
+    out: &mut impl Write,
+    values: &[T],
+    to_le: impl Fn(T) -> T,
+) -> io::Result<()> {
     let mut little: Vec<T> = Vec::with_capacity(VALUES);
     values.chunks(VALUES).try_for_each(|chunk| {
         little.clear();
@@ -257,7 +296,11 @@ fn write_values<T: Pod>(out: &mut impl Write, values: &[T], to_le: impl Fn(T) ->
 }
 
 /// Memory grows with what is read, so that a head that lies takes none.
-fn read_values<T: Pod>(from: &mut impl Read, count: usize, from_le: impl Fn(T) -> T) -> io::Result<Vec<T>> {
+fn read_values<T: Pod>(
+    from: &mut impl Read,
+    count: usize,
+    from_le: impl Fn(T) -> T,
+) -> io::Result<Vec<T>> {
     let mut values: Vec<T> = Vec::new();
     while values.len() < count {
         let mut chunk = vec![T::zeroed(); VALUES.min(count - values.len())];
@@ -272,8 +315,19 @@ mod tests {
     use super::*;
 
     fn tally(run: &str, part: &str, device: &str) -> PartTally {
-        let sums = Tally { sum: vec![3, 0, 7], squares: vec![9, 0, 1 << 100], batches: 2, histories: 20 };
-        PartTally::new(run.to_owned(), part.parse().unwrap(), device.to_owned(), 1.5, sums)
+        let sums = Tally {
+            sum: vec![3, 0, 7],
+            squares: vec![9, 0, 1 << 100],
+            batches: 2,
+            histories: 20,
+        };
+        PartTally::new(
+            run.to_owned(),
+            part.parse().unwrap(),
+            device.to_owned(),
+            1.5,
+            sums,
+        )
     }
 
     #[test]
@@ -308,15 +362,21 @@ mod tests {
         for n in (sums..file.len()).step_by(3) {
             let mut damaged = file.clone();
             damaged[n] ^= 0x10;
-            let same = PartTally::read(&damaged[..], 300)
-                .is_ok_and(|t| t.tally.sum == part.tally.sum && t.tally.squares == part.tally.squares);
-            assert!(PartTally::read(&damaged[..], 300).is_err() || same, "byte {n}");
+            let same = PartTally::read(&damaged[..], 300).is_ok_and(|t| {
+                t.tally.sum == part.tally.sum && t.tally.squares == part.tally.squares
+            });
+            assert!(
+                PartTally::read(&damaged[..], 300).is_err() || same,
+                "byte {n}"
+            );
             assert!(PartTally::read(&file[..n], 300).is_err(), "cut at {n}");
         }
-        let lie = String::from_utf8_lossy(&file).replacen("\"voxels\":3", "\"voxels\":900000000", 1);
+        let lie =
+            String::from_utf8_lossy(&file).replacen("\"voxels\":3", "\"voxels\":900000000", 1);
         assert!(PartTally::read(lie.as_bytes(), 300).is_err());
         assert!(
-            PartTally::read(&b"something else"[..], 300).is_err() && PartTally::read(&b""[..], 0).is_err()
+            PartTally::read(&b"something else"[..], 300).is_err()
+                && PartTally::read(&b""[..], 0).is_err()
         );
     }
 
@@ -327,15 +387,36 @@ mod tests {
             whole.add(&tally("a", "1/3", "cpu (8 threads)")),
             Err(PartError::Twice("1/3".parse().unwrap()))
         );
-        assert_eq!(whole.add(&tally("b", "2/3", "cpu (2 threads)")), Err(PartError::OtherRun));
-        assert_eq!(whole.add(&tally("a", "2/4", "cpu (2 threads)")), Err(PartError::OtherRun));
-        assert_eq!(whole.add(&tally("a", "2/3", "cuda:0 H200")), Err(PartError::UnlikeDevices));
+        assert_eq!(
+            whole.add(&tally("b", "2/3", "cpu (2 threads)")),
+            Err(PartError::OtherRun)
+        );
+        assert_eq!(
+            whole.add(&tally("a", "2/4", "cpu (2 threads)")),
+            Err(PartError::OtherRun)
+        );
+        assert_eq!(
+            whole.add(&tally("a", "2/3", "cuda:0 H200")),
+            Err(PartError::UnlikeDevices)
+        );
         whole.add(&tally("a", "3/3", "cpu (8 threads)")).unwrap();
-        assert_eq!(whole.check("a", [6, 60]), Err(PartError::Missing { missing: "2/3".parse().unwrap() }));
+        assert_eq!(
+            whole.check("a", [6, 60]),
+            Err(PartError::Missing {
+                missing: "2/3".parse().unwrap()
+            })
+        );
         whole.add(&tally("a", "2/3", "cpu (2 threads)")).unwrap();
         assert_eq!(whole.check("a", [6, 60]), Ok(()));
         assert_eq!(whole.check("a", [7, 60]), Err(PartError::OtherRun));
-        assert_eq!((whole.tally.sum[2], whole.tally.squares[2], whole.histories()), (21, 3 << 100, 60));
+        assert_eq!(
+            (
+                whole.tally.sum[2],
+                whole.tally.squares[2],
+                whole.histories()
+            ),
+            (21, 3 << 100, 60)
+        );
         assert_eq!(whole.devices(), ["cpu (2 threads)", "cpu (8 threads)"]);
     }
 }

@@ -19,7 +19,12 @@ pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
         };
         let [high0, low0] = product(0, counter[0]);
         let [high1, low1] = product(1, counter[2]);
-        counter = [high1 ^ counter[1] ^ key[0], low1, high0 ^ counter[3] ^ key[1], low0];
+        counter = [
+            high1 ^ counter[1] ^ key[0],
+            low1,
+            high0 ^ counter[3] ^ key[1],
+            low0,
+        ];
     }
     counter
 }
@@ -33,12 +38,18 @@ pub struct Stream {
 
 impl Stream {
     pub fn new(seed: u64, history: u64) -> Self {
-        Self { key: [seed as u32, (seed >> 32) as u32], history }
+        Self {
+            key: [seed as u32, (seed >> 32) as u32],
+            history,
+        }
     }
 
     /// The words at a place.
     pub fn words(&self, place: u32) -> [u32; 4] {
-        philox([self.history as u32, (self.history >> 32) as u32, place, 0], self.key)
+        philox(
+            [self.history as u32, (self.history >> 32) as u32, place, 0],
+            self.key,
+        )
     }
 }
 
@@ -56,8 +67,16 @@ mod tests {
     #[test]
     fn known_answers() {
         for (counter, key, want) in [
-            ([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
-            ([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
+            (
+                [0; 4],
+                [0; 2],
+                [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8],
+            ),
+            (
+                [u32::MAX; 4],
+                [u32::MAX; 2],
+                [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd],
+            ),
             (
                 [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
                 [0xa409_3822, 0x299f_31d0],
@@ -72,7 +91,9 @@ mod tests {
     fn between_nought_and_one() {
         assert!(unit(0) > 0.0 && unit(u32::MAX) < 1.0);
         let n = 200_000_u64;
-        let sum: f64 = (0..n).map(|h| f64::from(unit(Stream::new(7, h).words(3)[1]))).sum();
+        let sum: f64 = (0..n)
+            .map(|h| f64::from(unit(Stream::new(7, h).words(3)[1])))
+            .sum();
         assert!((sum / n as f64 - 0.5).abs() < 4.0 * (1.0 / 12.0_f64).sqrt() / (n as f64).sqrt());
     }
 }

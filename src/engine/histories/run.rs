@@ -106,8 +106,21 @@ pub struct Run<S> {
 
 impl<S: Simulation> Run<S> {
     /// `clock` has the time of the simulation's tables.
-    pub fn new(simulation: S, length: RunLength, dose_grid: DoseGrid, digest: String, clock: Clock) -> Self {
-        Self { simulation, length, dose_grid, digest, clock, batches: 0 }
+    pub fn new(
+        simulation: S,
+        length: RunLength,
+        dose_grid: DoseGrid,
+        digest: String,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            simulation,
+            length,
+            dose_grid,
+            digest,
+            clock,
+            batches: 0,
+        }
     }
 
     /// Histories of a batch.
@@ -137,7 +150,8 @@ impl<S: Simulation> Run<S> {
         loop {
             runner.run(&self.simulation, self.batches * batch, batch, control)?;
             self.batches += 1;
-            let looks = matches!(self.length.until, Until::Uncertainty { .. }) && self.batches >= look_at;
+            let looks =
+                matches!(self.length.until, Until::Uncertainty { .. }) && self.batches >= look_at;
             let last = self.has_most(batch);
             let shows = shown.elapsed() >= self.length.show_every;
             if !(looks || last || shows) {
@@ -174,14 +188,26 @@ impl<S: Simulation> Run<S> {
 
     /// Digest of the run of which this is a part.
     fn run_digest(&self) -> String {
-        format!("{}-{}-{}", self.simulation.digest(), self.batch(), env!("CARGO_PKG_VERSION"))
+        format!(
+            "{}-{}-{}",
+            self.simulation.digest(),
+            self.batch(),
+            env!("CARGO_PKG_VERSION")
+        )
     }
 
     /// # Errors
     /// [`PartError::TooMany`]: a run in more parts than it has batches.
     pub fn check_part(&self, part: RunPart) -> Result<(), PartError> {
         let batches = self.all_batches();
-        if part.of > batches { Err(PartError::TooMany { batches, of: part.of }) } else { Ok(()) }
+        if part.of > batches {
+            Err(PartError::TooMany {
+                batches,
+                of: part.of,
+            })
+        } else {
+            Ok(())
+        }
     }
 
     /// # Errors
@@ -210,7 +236,13 @@ impl<S: Simulation> Run<S> {
         }
         runner.wait()?;
         let ms = begin.elapsed().as_secs_f64() * 1e3;
-        Ok(PartTally::new(self.run_digest(), part, runner.device(), ms, runner.take()?))
+        Ok(PartTally::new(
+            self.run_digest(),
+            part,
+            runner.device(),
+            ms,
+            runner.take()?,
+        ))
     }
 
     /// Dose of all parts of the run, which [`Self::check_parts`] has passed: the one that [`Self::refine`] gives, to the bit.
@@ -235,12 +267,18 @@ impl<S: Simulation> Run<S> {
 
     fn has_most(&self, batch: u64) -> bool {
         let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.length.until;
-        let fewest = if matches!(self.length.until, Until::Uncertainty { .. }) { FEWEST_BATCHES } else { 1 };
+        let fewest = if matches!(self.length.until, Until::Uncertainty { .. }) {
+            FEWEST_BATCHES
+        } else {
+            1
+        };
         self.batches * batch >= most && self.batches >= fewest
     }
 
     fn reached(&self, dose: &HistoriesDose) -> bool {
-        let Until::Uncertainty { percent, .. } = self.length.until else { return false };
+        let Until::Uncertainty { percent, .. } = self.length.until else {
+            return false;
+        };
         dose.uncertainty_percent.is_some_and(|u| u <= percent)
     }
 
@@ -257,7 +295,9 @@ impl<S: Simulation> Run<S> {
     fn report(&self, uncertainty_percent: Option<f64>, batch: u64, control: &JobControl) {
         let done = self.batches * batch;
         match (self.length.until, uncertainty_percent) {
-            (Until::Histories(most), _) => control.report((done as f64 / most as f64).min(1.0) as f32),
+            (Until::Histories(most), _) => {
+                control.report((done as f64 / most as f64).min(1.0) as f32)
+            }
             // Histories grow with the inverse square of the uncertainty. Of few batches it says little, and a fraction once
             // reported does not fall again.
             (Until::Uncertainty { percent, .. }, Some(u)) if self.batches >= FEWEST_BATCHES => {
@@ -267,7 +307,11 @@ impl<S: Simulation> Run<S> {
         }
     }
 
-    fn dose<R: Runner<Simulation = S>>(&self, runner: &mut R, batch: u64) -> Result<HistoriesDose, R::Error> {
+    fn dose<R: Runner<Simulation = S>>(
+        &self,
+        runner: &mut R,
+        batch: u64,
+    ) -> Result<HistoriesDose, R::Error> {
         let (mean, sigma) = runner.means()?;
         let DoseGrid { grid, dose_to } = &self.dose_grid;
         let gy = |quanta: Vec<f32>| {
@@ -283,7 +327,13 @@ impl<S: Simulation> Run<S> {
             job: S::ENGINE.word().to_owned(),
             digest: self.digest.clone(),
             device: runner.device(),
-            phases_ms: self.clock.phases_ms().iter().cloned().chain(runner.phases_ms()).collect(),
+            phases_ms: self
+                .clock
+                .phases_ms()
+                .iter()
+                .cloned()
+                .chain(runner.phases_ms())
+                .collect(),
             warnings: Vec::new(),
             work: self.batches * batch,
         };
@@ -302,7 +352,9 @@ impl<S: Simulation> Run<S> {
 /// The number of batches at which the uncertainty may be reached: nine tenths of the prediction by the square root law, but
 /// not more than twice as many as there are.
 fn next_look(batches: u64, until: Until, uncertainty_percent: Option<f64>) -> u64 {
-    let Until::Uncertainty { percent, .. } = until else { return u64::MAX };
+    let Until::Uncertainty { percent, .. } = until else {
+        return u64::MAX;
+    };
     let ratio = uncertainty_percent.map_or(2.0, |u| 0.9 * (u / percent).powi(2));
     ((batches as f64 * ratio.min(2.0)) as u64).max(batches + 1 + batches / 50)
 }

@@ -24,7 +24,11 @@ pub struct Shared<R> {
 
 impl<R> Shared<R> {
     pub fn new(first: R, others: impl Iterator<Item = R>) -> Self {
-        Self { first, others: others.collect(), batches: 0 }
+        Self {
+            first,
+            others: others.collect(),
+            batches: 0,
+        }
     }
 
     fn each(&self) -> impl Iterator<Item = &R> {
@@ -81,7 +85,9 @@ impl<R: Sharing> Runner for Shared<R> {
 
     fn phases_ms(&self) -> Vec<(String, f64)> {
         let mut phases = Vec::new();
-        self.each().flat_map(R::phases_ms).for_each(|(name, ms)| add_phase(&mut phases, &name, ms));
+        self.each()
+            .flat_map(R::phases_ms)
+            .for_each(|(name, ms)| add_phase(&mut phases, &name, ms));
         phases
     }
 }

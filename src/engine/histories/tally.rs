@@ -15,7 +15,12 @@ pub struct Tally {
 
 impl Tally {
     pub fn new(voxels: usize) -> Self {
-        Self { sum: vec![0; voxels], squares: vec![0; voxels], batches: 0, histories: 0 }
+        Self {
+            sum: vec![0; voxels],
+            squares: vec![0; voxels],
+            batches: 0,
+            histories: 0,
+        }
     }
 
     /// Takes a batch of histories out of the parts it was deposited in, and leaves them empty.
@@ -30,7 +35,10 @@ impl Tally {
                 lanes[n].push(chunk);
             }
         }
-        let sums = self.sum.par_chunks_mut(ROWS).zip(self.squares.par_chunks_mut(ROWS));
+        let sums = self
+            .sum
+            .par_chunks_mut(ROWS)
+            .zip(self.squares.par_chunks_mut(ROWS));
         sums.zip(lanes).for_each(|((sum, squares), mut parts)| {
             for i in 0..sum.len() {
                 let mut quanta = 0;
@@ -50,8 +58,14 @@ impl Tally {
 
     /// Adds the batches of another of as many voxels.
     pub fn add_all(&mut self, other: &Self) {
-        self.sum.iter_mut().zip(&other.sum).for_each(|(to, from)| *to = to.saturating_add(*from));
-        self.squares.iter_mut().zip(&other.squares).for_each(|(to, from)| *to = to.saturating_add(*from));
+        self.sum
+            .iter_mut()
+            .zip(&other.sum)
+            .for_each(|(to, from)| *to = to.saturating_add(*from));
+        self.squares
+            .iter_mut()
+            .zip(&other.squares)
+            .for_each(|(to, from)| *to = to.saturating_add(*from));
         self.batches = self.batches.saturating_add(other.batches);
         self.histories = self.histories.saturating_add(other.histories);
     }
@@ -68,7 +82,11 @@ impl Tally {
             .map(|(sum, squares)| {
                 let mean = *sum as f64 / n;
                 let variance = (*squares as f64 / n - mean * mean).max(0.0) / (n - 1.0);
-                let sd = if self.batches > 1 { variance.sqrt() } else { f64::INFINITY };
+                let sd = if self.batches > 1 {
+                    variance.sqrt()
+                } else {
+                    f64::INFINITY
+                };
                 ((mean * per_history) as f32, (sd * per_history) as f32)
             })
             .unzip()
@@ -107,7 +125,10 @@ mod tests {
             let values: Vec<f64> = batches.iter().map(|b| b[v] as f64 / 2.0).collect();
             let m = values.iter().sum::<f64>() / 4.0;
             let s = (values.iter().map(|x| (x - m).powi(2)).sum::<f64>() / 3.0 / 4.0).sqrt();
-            assert!((f64::from(mean[v]) - m).abs() < 1e-6 && (f64::from(sd[v]) - s).abs() < 1e-6, "{v}");
+            assert!(
+                (f64::from(mean[v]) - m).abs() < 1e-6 && (f64::from(sd[v]) - s).abs() < 1e-6,
+                "{v}"
+            );
         }
         assert!(uncertainty_percent(&[0.0], &[0.0]).is_none());
         let got = uncertainty_percent(&[1.0, 2.0, 0.9], &[1.0, 0.02, 0.5]).expect("dose");

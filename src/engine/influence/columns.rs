@@ -20,14 +20,28 @@ impl DoseColumns {
     #[must_use]
     pub fn of_gy(rows: usize, gy: &[f32]) -> Self {
         let columns = || gy.par_chunks_exact(rows.max(1));
-        let most = |column: &[f32]| column.iter().fold(f32::MIN_POSITIVE, |most, gy| most.max(gy.abs()));
+        let most = |column: &[f32]| {
+            column
+                .iter()
+                .fold(f32::MIN_POSITIVE, |most, gy| most.max(gy.abs()))
+        };
         let gy_per_step: Vec<f32> = columns().map(|column| most(column) / MOST_STEPS).collect();
         let mut steps = vec![0_i16; gy.len()];
-        let rounded = steps.par_chunks_exact_mut(rows.max(1)).zip(columns()).zip(&gy_per_step);
+        let rounded = steps
+            .par_chunks_exact_mut(rows.max(1))
+            .zip(columns())
+            .zip(&gy_per_step);
         rounded.for_each(|((steps, column), gy_per_step)| {
-            steps.iter_mut().zip(column).for_each(|(step, gy)| *step = (gy / gy_per_step).round() as i16);
+            steps
+                .iter_mut()
+                .zip(column)
+                .for_each(|(step, gy)| *step = (gy / gy_per_step).round() as i16);
         });
-        Self { rows, steps, gy_per_step }
+        Self {
+            rows,
+            steps,
+            gy_per_step,
+        }
     }
 
     pub fn beamlets(&self) -> usize {
@@ -36,12 +50,15 @@ impl DoseColumns {
 
     /// The steps of each beamlet with the Gy of one.
     pub fn columns(&self) -> impl Iterator<Item = (&[i16], f32)> {
-        self.steps.chunks_exact(self.rows.max(1)).zip(self.gy_per_step.iter().copied())
+        self.steps
+            .chunks_exact(self.rows.max(1))
+            .zip(self.gy_per_step.iter().copied())
     }
 
     /// Gy of each row of each beamlet in turn.
     pub fn gy(&self) -> impl Iterator<Item = f32> {
-        self.columns().flat_map(|(steps, gy)| steps.iter().map(move |step| f32::from(*step) * gy))
+        self.columns()
+            .flat_map(|(steps, gy)| steps.iter().map(move |step| f32::from(*step) * gy))
     }
 }
 
@@ -51,13 +68,17 @@ mod tests {
 
     #[test]
     fn doses_are_off_by_half_a_step_at_most() {
-        let gy: Vec<f32> =
-            (0..300).map(|n| ((n * 7919 % 1013) as f32 - 20.0) * 10.0_f32.powi(n / 100)).collect();
+        let gy: Vec<f32> = (0..300)
+            .map(|n| ((n * 7919 % 1013) as f32 - 20.0) * 10.0_f32.powi(n / 100))
+            .collect();
         let columns = DoseColumns::of_gy(100, &gy);
         for (n, (got, want)) in columns.gy().zip(&gy).enumerate() {
             let column = &gy[n / 100 * 100..][..100];
             let most = column.iter().fold(0.0_f32, |most, gy| most.max(gy.abs()));
-            assert!((got - want).abs() <= 0.51 * most / MOST_STEPS, "{n}: {got} for {want}");
+            assert!(
+                (got - want).abs() <= 0.51 * most / MOST_STEPS,
+                "{n}: {got} for {want}"
+            );
         }
     }
 

@@ -45,7 +45,8 @@ impl ShareLists {
     /// Shares with the numbers of their groups; those of a group keep their order.
     pub fn grouped(groups: usize, all: impl Iterator<Item = (u32, Share)> + Clone) -> Self {
         let mut first = vec![0_u32; groups + 1];
-        all.clone().for_each(|(group, _)| first[group as usize + 1] += 1);
+        all.clone()
+            .for_each(|(group, _)| first[group as usize + 1] += 1);
         for n in 1..first.len() {
             first[n] += first[n - 1];
         }
@@ -65,8 +66,13 @@ impl ShareLists {
 
     /// Groups in turn, each as often as it has shares.
     pub fn groups(&self) -> impl Iterator<Item = u32> + Clone {
-        let counts = self.first.windows(2).map(|pair| (pair[1] - pair[0]) as usize);
-        counts.enumerate().flat_map(|(group, count)| std::iter::repeat_n(group as u32, count))
+        let counts = self
+            .first
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]) as usize);
+        counts
+            .enumerate()
+            .flat_map(|(group, count)| std::iter::repeat_n(group as u32, count))
     }
 }
 
@@ -91,7 +97,11 @@ impl Lit {
     ) -> Result<Self, Cancelled> {
         let [.., nz] = medium.grid.size();
         let mut asked = vec![u32::MAX; field.map.values.len()];
-        request.beamlets.iter().enumerate().for_each(|(n, beamlet)| asked[*beamlet] = n as u32);
+        request
+            .beamlets
+            .iter()
+            .enumerate()
+            .for_each(|(n, beamlet)| asked[*beamlet] = n as u32);
         let planes: Vec<Plane> = (0..nz)
             .into_par_iter()
             .map(|k| {
@@ -106,10 +116,12 @@ impl Lit {
             lit.terma.extend(plane.terma);
             lit.beamlets.shares.extend(plane.beamlets);
             let mut end = lit.beamlets.first.last().copied().unwrap_or_default();
-            lit.beamlets.first.extend(plane.counts.into_iter().map(|count| {
-                end += count;
-                end
-            }));
+            lit.beamlets
+                .first
+                .extend(plane.counts.into_iter().map(|count| {
+                    end += count;
+                    end
+                }));
         }
         Ok(lit)
     }
@@ -117,7 +129,15 @@ impl Lit {
     /// Shares by lit voxel, of each of so many beamlets: its tube.
     pub fn tubes(&self, beamlets: usize) -> ShareLists {
         let shares = self.beamlets.groups().zip(&self.beamlets.shares);
-        let of = |(voxel, of): (u32, &Share)| (of.number, Share { number: voxel, share: of.share });
+        let of = |(voxel, of): (u32, &Share)| {
+            (
+                of.number,
+                Share {
+                    number: voxel,
+                    share: of.share,
+                },
+            )
+        };
         ShareLists::grouped(beamlets, shares.map(of))
     }
 }
@@ -140,8 +160,12 @@ fn plane(
             continue;
         }
         let centre_mm = grid.centre_mm(i, j, k);
-        let Some((at, distance_mm)) = field.frame.project(centre_mm) else { continue };
-        let focal = field.beamlets.focal_at(at, distance_mm, grid.spacing_xy_mm()[0], &mut shares);
+        let Some((at, distance_mm)) = field.frame.project(centre_mm) else {
+            continue;
+        };
+        let focal = field
+            .beamlets
+            .focal_at(at, distance_mm, grid.spacing_xy_mm()[0], &mut shares);
         if focal == 0.0 {
             continue;
         }
@@ -150,7 +174,10 @@ fn plane(
             for (column, of_column) in &shares[0] {
                 let beamlet = asked[row * field.map.columns + column];
                 if beamlet != u32::MAX && of_row * of_column > LEAST_SHARE {
-                    out.beamlets.push(Share { number: beamlet, share: (of_row * of_column) as f32 });
+                    out.beamlets.push(Share {
+                        number: beamlet,
+                        share: (of_row * of_column) as f32,
+                    });
                 }
             }
         }
@@ -158,7 +185,8 @@ fn plane(
             out.counts.push((out.beamlets.len() - before) as u32);
             let place = (at, centre_mm, depth_mm.data()[voxel]);
             out.voxels.push(voxel as u32);
-            out.terma.push(open_terma(beam, &field.frame, tilt, place, focal));
+            out.terma
+                .push(open_terma(beam, &field.frame, tilt, place, focal));
         }
     }
     out
@@ -187,11 +215,17 @@ impl Sampled {
             _ => 0.0,
         };
         let gy_per_energy = voxels.iter().map(per_energy).collect();
-        Self { voxels, gy_per_energy }
+        Self {
+            voxels,
+            gy_per_energy,
+        }
     }
 
     /// Values of the medium's voxels at the sampled ones.
     pub fn gather(&self, values: &[f32]) -> Vec<f32> {
-        self.voxels.iter().map(|voxel| values[*voxel as usize]).collect()
+        self.voxels
+            .iter()
+            .map(|voxel| values[*voxel as usize])
+            .collect()
     }
 }

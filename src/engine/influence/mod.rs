@@ -44,13 +44,21 @@ pub fn beamlet_doses(
         |card| wgpu::beamlet_doses(request, card, control),
         || cpu::beamlet_doses(request, control),
     )?;
-    tracing::debug!("influence of {} beamlets, ms: {:?}", request.beamlets.len(), doses.receipt.phases_ms);
+    tracing::debug!(
+        "influence of {} beamlets, ms: {:?}",
+        request.beamlets.len(),
+        doses.receipt.phases_ms
+    );
     Ok(doses)
 }
 
 /// Beams whose columns are made in one call: a plan's fields on a card. On the CPU each takes so long that its end is worth telling.
 pub fn beams_together(device: &Compute) -> usize {
-    if matches!(device, Compute::Cuda(_)) { 9 } else { 1 }
+    if matches!(device, Compute::Cuda(_)) {
+        9
+    } else {
+        1
+    }
 }
 
 /// Beams in hand at a time: while a card walks the lines of one, the host prepares the next.
@@ -65,7 +73,9 @@ pub fn beamlet_doses_of_beams(
     device: &Compute,
     control: &JobControl,
 ) -> Result<Vec<BeamletDoses>, DoseError> {
-    in_turn(requests, IN_HAND, |request| beamlet_doses(request, device, control))
+    in_turn(requests, IN_HAND, |request| {
+        beamlet_doses(request, device, control)
+    })
 }
 
 /// The influence matrix where its products are fastest: on the card that it was made for, else on the CPU.
@@ -89,19 +99,38 @@ impl fmt::Debug for Matrix {
 
 impl Matrix {
     /// Columns of beams over the same rows. Of a matrix of `before` the card keeps the beams that are the same.
-    pub fn new(rows: usize, beams: Vec<Arc<DoseColumns>>, device: &Compute, before: Option<&Self>) -> Self {
+    pub fn new(
+        rows: usize,
+        beams: Vec<Arc<DoseColumns>>,
+        device: &Compute,
+        before: Option<&Self>,
+    ) -> Self {
         let before = before.and_then(|before| before.card.as_deref());
         let card = match device {
             Compute::Cuda(card) => cuda::CardMatrix::new(card, rows, &beams, before),
-            Compute::Cpu | Compute::Wgpu(_) => return Self { rows, beams, card: None },
+            Compute::Cpu | Compute::Wgpu(_) => {
+                return Self {
+                    rows,
+                    beams,
+                    card: None,
+                };
+            }
         };
-        let card = card.map_err(|why| tracing::warn!("the influence matrix stays on the CPU: {why}"));
-        Self { rows, beams, card: card.ok().map(Arc::new) }
+        let card =
+            card.map_err(|why| tracing::warn!("the influence matrix stays on the CPU: {why}"));
+        Self {
+            rows,
+            beams,
+            card: card.ok().map(Arc::new),
+        }
     }
 
     /// The columns of each beam in the memory of a card, for others who compute there; none on the CPU.
     pub fn on_card(&self) -> Vec<CardColumns> {
-        self.card.as_ref().map(|card| card.shared()).unwrap_or_default()
+        self.card
+            .as_ref()
+            .map(|card| card.shared())
+            .unwrap_or_default()
     }
 
     pub fn rows(&self) -> usize {
@@ -119,27 +148,42 @@ impl Matrix {
 
     /// Doses of the rows for fluences of the beamlets, added to `offset_gy`. Equal calls on a device give equal bits.
     pub fn doses(&self, fluences: &[f64], offset_gy: &[f32]) -> Vec<f32> {
-        let by_card = self.card.as_ref().and_then(|card| heard(card.doses(fluences)));
+        let by_card = self
+            .card
+            .as_ref()
+            .and_then(|card| heard(card.doses(fluences)));
         match by_card {
-            Some(doses) => doses.into_iter().zip(offset_gy).map(|(gy, offset)| gy + offset).collect(),
+            Some(doses) => doses
+                .into_iter()
+                .zip(offset_gy)
+                .map(|(gy, offset)| gy + offset)
+                .collect(),
             None => cpu::products::doses(self.columns(), fluences, offset_gy),
         }
     }
 
     /// Gradient by fluence, from that by the doses of the rows.
     pub fn transposed(&self, by_dose: &[f32]) -> Vec<f64> {
-        let by_card = self.card.as_ref().and_then(|card| heard(card.transposed(by_dose)));
+        let by_card = self
+            .card
+            .as_ref()
+            .and_then(|card| heard(card.transposed(by_dose)));
         by_card.unwrap_or_else(|| cpu::products::transposed(self.columns(), by_dose))
     }
 
     /// Sum of the squares of each column, Gy2, weighed by row.
     pub fn squares(&self, weights: &[f32]) -> Vec<f64> {
-        let by_card = self.card.as_ref().and_then(|card| heard(card.squares(weights)));
+        let by_card = self
+            .card
+            .as_ref()
+            .and_then(|card| heard(card.squares(weights)));
         by_card.unwrap_or_else(|| cpu::products::squares(self.columns(), weights))
     }
 }
 
 /// The answer of a card; where it failed the log says why.
 fn heard<T>(by_card: Result<T, crate::CudaError>) -> Option<T> {
-    by_card.map_err(|why| tracing::warn!("a product of the influence matrix on the CPU: {why}")).ok()
+    by_card
+        .map_err(|why| tracing::warn!("a product of the influence matrix on the CPU: {why}"))
+        .ok()
 }

@@ -8,7 +8,10 @@ pub fn with_values(request: &InfluenceRequest, value: impl Fn(usize) -> f32) -> 
     let mut dose = request.dose.clone();
     if let Some(map) = &mut dose.beam.fluence {
         map.values.fill(0.0);
-        request.beamlets.iter().for_each(|beamlet| map.values[*beamlet] = value(*beamlet));
+        request
+            .beamlets
+            .iter()
+            .for_each(|beamlet| map.values[*beamlet] = value(*beamlet));
     }
     dose
 }
@@ -20,5 +23,9 @@ pub fn at_voxels(
     dose: impl FnOnce(&DoseRequest) -> Result<BeamDose, DoseError>,
 ) -> Result<Vec<f64>, DoseError> {
     let dose = dose(&with_values(request, value))?.gy;
-    Ok(request.voxels.iter().map(|voxel| f64::from(dose.data()[*voxel])).collect())
+    Ok(request
+        .voxels
+        .iter()
+        .map(|voxel| f64::from(dose.data()[*voxel]))
+        .collect())
 }

@@ -50,18 +50,27 @@ impl OpenField {
     pub fn new(request: &InfluenceRequest) -> Result<Self, DoseError> {
         let DoseRequest { machine, beam, .. } = &request.dose;
         check(beam)?;
-        let refused = |why: &str| DoseError::Beam { beam: beam.name.clone(), why: why.to_owned() };
-        let Some(map) = &beam.fluence else { return Err(refused("it has no fluence map")) };
+        let refused = |why: &str| DoseError::Beam {
+            beam: beam.name.clone(),
+            why: why.to_owned(),
+        };
+        let Some(map) = &beam.fluence else {
+            return Err(refused("it has no fluence map"));
+        };
         let mut map = map.clone();
         map.values.fill(0.0);
         for beamlet in &*request.beamlets {
-            *map.values.get_mut(*beamlet).ok_or_else(|| refused("its fluence map lacks a beamlet"))? = 1.0;
+            *map.values
+                .get_mut(*beamlet)
+                .ok_or_else(|| refused("its fluence map lacks a beamlet"))? = 1.0;
         }
         let mut flat = beam.clone();
         flat.fluence = Some(map.clone());
         let all = exposures(&flat, request.dose.quality.arc_step_deg());
-        let [exposure]: &[Exposure<'_>; 1] =
-            all.as_slice().try_into().map_err(|_| refused("it turns while it delivers"))?;
+        let [exposure]: &[Exposure<'_>; 1] = all
+            .as_slice()
+            .try_into()
+            .map_err(|_| refused("it turns while it delivers"))?;
         let (whole, of_each) = rayon::join(
             || Fluence::new(machine, &flat, exposure),
             || BeamletFluence::new(machine, &flat, &map, exposure),
@@ -83,7 +92,13 @@ impl OpenField {
     ) -> Result<Option<T>, E> {
         machine.extra_focal.map_or(Ok(None), |_| {
             let fluence = self.flat.extra_focal_alone();
-            made(&Field { machine, frame: &self.frame, fluence: &fluence, electrons_gy: 0.0 }).map(Some)
+            made(&Field {
+                machine,
+                frame: &self.frame,
+                fluence: &fluence,
+                electrons_gy: 0.0,
+            })
+            .map(Some)
         })
     }
 }

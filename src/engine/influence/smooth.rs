@@ -49,15 +49,25 @@ impl Smooth {
             let (at_mm, distance_mm) = field.frame.project(centre_mm)?;
             let sad = field.frame.sad_mm;
             let inverse_square = sad * sad / centre_mm.distance_squared(field.frame.source_mm);
-            Some(SeenVoxel { at_mm, distance_mm, inverse_square })
+            Some(SeenVoxel {
+                at_mm,
+                distance_mm,
+                inverse_square,
+            })
         };
         let places: Vec<Option<SeenVoxel>> = sampled.voxels.par_iter().map(place).collect();
         let mut parts = Vec::new();
         if request.dose.machine.extra_focal.is_some() {
             let seen = |n: usize, shares: &mut [Vec<f64>; 2]| {
                 let Some(place) = &places[n] else { return 0.0 };
-                field.beamlets.extra_focal_at(place.at_mm, place.distance_mm, shares);
-                let of_all: f64 = request.beamlets.iter().map(|b| product(field, shares, *b)).sum();
+                field
+                    .beamlets
+                    .extra_focal_at(place.at_mm, place.distance_mm, shares);
+                let of_all: f64 = request
+                    .beamlets
+                    .iter()
+                    .map(|b| product(field, shares, *b))
+                    .sum();
                 if of_all > 0.0 {
                     f64::from(extra_focal[n]) * f64::from(sampled.gy_per_energy[n]) / of_all
                 } else {
@@ -66,9 +76,16 @@ impl Smooth {
             };
             parts.push(products(field, voxels, seen));
         }
-        if let Some(electrons) = request.dose.machine.electrons.filter(|_| electrons_gy > 0.0) {
+        if let Some(electrons) = request
+            .dose
+            .machine
+            .electrons
+            .filter(|_| electrons_gy > 0.0)
+        {
             let seen = |n: usize, shares: &mut [Vec<f64>; 2]| {
-                let (voxel, Some(place)) = (sampled.voxels[n] as usize, &places[n]) else { return 0.0 };
+                let (voxel, Some(place)) = (sampled.voxels[n] as usize, &places[n]) else {
+                    return 0.0;
+                };
                 let with_depth = electrons.at_depth(f64::from(depth_mm.data()[voxel]));
                 let density = f64::from(medium.equivalent_g_cm3.data()[voxel]);
                 if with_depth <= 0.0 || density <= 0.0 {
@@ -80,7 +97,11 @@ impl Smooth {
             };
             parts.push(products(field, voxels, seen));
         }
-        Self { voxels, columns_of_map: field.map.columns, parts }
+        Self {
+            voxels,
+            columns_of_map: field.map.columns,
+            parts,
+        }
     }
 
     /// Profiles as flat arrays, `[column][voxel]` and `[row][voxel]`: of the extra-focal source, of electrons, where there are any.

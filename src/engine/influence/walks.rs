@@ -41,7 +41,10 @@ pub struct Padded {
 impl Padded {
     pub fn new(lattice: Lattice) -> Self {
         let [x, y, _] = lattice.size.map(|n| n + 2);
-        Self { lattice, steps: [1, x, x * y] }
+        Self {
+            lattice,
+            steps: [1, x, x * y],
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -52,7 +55,10 @@ impl Padded {
     pub fn index_and_place(&self, voxel: usize) -> (usize, [usize; 3]) {
         let [nx, ny, _] = self.lattice.size;
         let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
-        ((0..3).map(|axis| (at[axis] + 1) * self.steps[axis]).sum(), at)
+        (
+            (0..3).map(|axis| (at[axis] + 1) * self.steps[axis]).sum(),
+            at,
+        )
     }
 
     /// Values of the lattice, x fastest, with `beside` round them.
@@ -98,7 +104,12 @@ impl Walk {
     /// All directions of a beam, of which nothing is dropped.
     pub fn all(beam: &Superposition, padded: &Padded, lattice_from_kernel: DMat3) -> Vec<Self> {
         let of = |(n, d): (usize, &Direction)| {
-            Self::new(padded, lattice_from_kernel * d.axis, start(n), d.solid_angle_sr)
+            Self::new(
+                padded,
+                lattice_from_kernel * d.axis,
+                start(n),
+                d.solid_angle_sr,
+            )
         };
         beam.directions.par_iter().enumerate().map(of).collect()
     }
@@ -107,7 +118,12 @@ impl Walk {
     pub fn drop_less(walks: &mut [Self], beam: &Superposition, brightest: &[f32; CHANNELS]) {
         for (walk, direction) in walks.iter_mut().zip(&beam.directions) {
             let term = SourceTerm::new(&beam.table, brightest, direction.axis.z as f32);
-            walk.least = LEAST * term.equilibrium.iter().map(|state| state.abs()).sum::<f32>();
+            walk.least = LEAST
+                * term
+                    .equilibrium
+                    .iter()
+                    .map(|state| state.abs())
+                    .sum::<f32>();
         }
     }
 
@@ -116,7 +132,12 @@ impl Walk {
         let axis = dominant_axis(lattice, direction);
         let order = ORDERS[axis];
         let along = DVec3::from(order.map(|a| direction[a]));
-        let walk = LatticeWalk::new(order.map(|a| lattice.spacing_mm[a]), lattice.size[axis], along, start);
+        let walk = LatticeWalk::new(
+            order.map(|a| lattice.spacing_mm[a]),
+            lattice.size[axis],
+            along,
+            start,
+        );
         let [first, second, last] = order.map(|a| padded.steps[a] as i32);
         let steps = walk.segments.iter().map(|s| Step {
             offset: (s.slab as i32 + 1) * last + s.shift[0] * first + s.shift[1] * second,
@@ -211,13 +232,22 @@ impl Transport {
         let source_mm = medium.grid.local_from_patient(field.frame.source_mm);
         let lit_voxel = |voxel: &u32| {
             let (at, place) = padded.index_and_place(*voxel as usize);
-            let at_mm = DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
+            let at_mm =
+                DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
             let ray = (at_mm - source_mm).normalize().as_vec3().to_array();
-            LitVoxel { at: at as u32, place: place.map(|n| n as u32), ray, none: 0.0 }
+            LitVoxel {
+                at: at as u32,
+                place: place.map(|n| n as u32),
+                ray,
+                none: 0.0,
+            }
         };
         let voxels: Vec<LitVoxel> = lit.voxels.par_iter().map(lit_voxel).collect();
         let mut number_of = vec![u32::MAX; padded.len()];
-        voxels.iter().enumerate().for_each(|(n, voxel)| number_of[voxel.at as usize] = n as u32);
+        voxels
+            .iter()
+            .enumerate()
+            .for_each(|(n, voxel)| number_of[voxel.at as usize] = n as u32);
         let sum = |terma: &&[f32; CHANNELS]| terma.iter().sum::<f32>();
         let brightest = lit.terma.iter().max_by(|a, b| sum(a).total_cmp(&sum(b)));
         let brightest = brightest.copied().unwrap_or_default();
@@ -237,16 +267,28 @@ impl Transport {
 
     /// Energy per volume that the local correction adds at sampled voxels for all of a lit voxel's unobstructed TERMA, by lit voxel.
     pub fn local(&self, beam: &Superposition, lit: &Lit, sampled: &Sampled) -> ShareLists {
-        let Self { padded, lattice_from_kernel, tilts, density, lit: voxels, number_of, .. } = self;
+        let Self {
+            padded,
+            lattice_from_kernel,
+            tilts,
+            density,
+            lit: voxels,
+            number_of,
+            ..
+        } = self;
         if !beam.corrected {
             return ShareLists::grouped(voxels.len(), std::iter::empty());
         }
-        let stencils =
-            ORDERS.map(|order| Stencil::new(&padded.lattice, order, beam, *lattice_from_kernel, *tilts));
+        let stencils = ORDERS
+            .map(|order| Stencil::new(&padded.lattice, order, beam, *lattice_from_kernel, *tilts));
         let kernel_from_lattice = lattice_from_kernel.transpose();
         let tilt_of = |voxel: &LitVoxel| {
             let ray = kernel_from_lattice * Vec3::from(voxel.ray).as_dvec3();
-            if ray.z > 0.0 { tilts.at([ray.x / ray.z, ray.y / ray.z].map(|t| t as f32)) } else { 0 }
+            if ray.z > 0.0 {
+                tilts.at([ray.x / ray.z, ray.y / ray.z].map(|t| t as f32))
+            } else {
+                0
+            }
         };
         // Sampled voxels are few beside the lit ones: each looks for those within reach.
         let shares_of = |(row, to): (usize, &u32)| {
@@ -254,10 +296,14 @@ impl Transport {
             let mut shares: Vec<(u32, Share)> = Vec::new();
             for (order, stencil) in ORDERS.iter().zip(&stencils) {
                 let steps = order.map(|a| padded.steps[a] as i32);
-                let by = |offset: &[i32; 3]| (0..3).map(|n| offset[n] * steps[n]).sum::<i32>() as isize;
+                let by =
+                    |offset: &[i32; 3]| (0..3).map(|n| offset[n] * steps[n]).sum::<i32>() as isize;
                 for (n, offset) in stencil.offsets.iter().enumerate() {
-                    let Some(from) = to.checked_add_signed(-by(&offset.to)) else { continue };
-                    let Some(number) = number_of.get(from).copied().filter(|n| *n != u32::MAX) else {
+                    let Some(from) = to.checked_add_signed(-by(&offset.to)) else {
+                        continue;
+                    };
+                    let Some(number) = number_of.get(from).copied().filter(|n| *n != u32::MAX)
+                    else {
                         continue;
                     };
                     // The path stays in the lattice where both its ends do, and an index beyond a side is one of the padding or of the
@@ -273,18 +319,31 @@ impl Transport {
                     }
                     let layer = tilt_of(voxel) * padded.lattice.size[order[2]] + place[order[2]];
                     let [a, b, c] = stencil.table[layer * stencil.offsets.len() + n].of_density;
-                    let along =
-                        offset.path.iter().map(|(at, part)| part * density[from.wrapping_add_signed(by(at))]);
+                    let along = offset
+                        .path
+                        .iter()
+                        .map(|(at, part)| part * density[from.wrapping_add_signed(by(at))]);
                     let mean = along.sum::<f32>().min(DENSEST);
                     let terma = &lit.terma[number as usize];
                     let primary = density[from] * (terma[0] + terma[1]);
                     let share = density[to] * primary * (a + mean * (b + mean * c));
-                    shares.push((number, Share { number: row as u32, share }));
+                    shares.push((
+                        number,
+                        Share {
+                            number: row as u32,
+                            share,
+                        },
+                    ));
                 }
             }
             shares
         };
-        let all: Vec<Vec<(u32, Share)>> = sampled.voxels.par_iter().enumerate().map(shares_of).collect();
+        let all: Vec<Vec<(u32, Share)>> = sampled
+            .voxels
+            .par_iter()
+            .enumerate()
+            .map(shares_of)
+            .collect();
         ShareLists::grouped(voxels.len(), all.iter().flatten().copied())
     }
 }

@@ -38,7 +38,13 @@ const CASES: [PaperCase; 3] = [
         lungs: false,
         paper_s: [PAPER_BATCHES as f64 * 0.792, PAPER_BATCHES as f64 * 8.91],
     },
-    PaperCase { name: "lung1", size: [192, 196, 100], spacing_mm: 2.5, lungs: true, paper_s: [81.0, 810.0] },
+    PaperCase {
+        name: "lung1",
+        size: [192, 196, 100],
+        spacing_mm: 2.5,
+        lungs: true,
+        paper_s: [81.0, 810.0],
+    },
     PaperCase {
         name: "lung2",
         size: [240, 240, 120],
@@ -91,11 +97,20 @@ pub fn lines(
     report: &dyn Fn(&Line),
 ) -> Result<Vec<Line>, DeviceError> {
     let failed = |why: String| DeviceError::case("mccs", why);
-    devices.iter().try_for_each(|device| device.with_form("Monte Carlo").map(drop))?;
+    devices
+        .iter()
+        .try_for_each(|device| device.with_form("Monte Carlo").map(drop))?;
     let on_cpu = matches!(devices, [Compute::Cpu]);
     let batches = if on_cpu { 4 } else { PAPER_BATCHES };
     let mut lines = Vec::new();
-    for PaperCase { name, size, spacing_mm, lungs, paper_s } in CASES {
+    for PaperCase {
+        name,
+        size,
+        spacing_mm,
+        lungs,
+        paper_s,
+    } in CASES
+    {
         let wanted = options.wants(name);
         let linear = name == "phantom" && options.wants("linear");
         if !(wanted || linear) {
@@ -106,8 +121,8 @@ pub fn lines(
         let mut one = |case, variant, histories, two_runs: bool| -> Result<(), DeviceError> {
             let asked = MccsRequest::of_histories(&patient, beams.clone(), histories, PAPER_BATCH);
             let asked = MccsRequest { variant, ..asked };
-            let line =
-                time(case, &asked, devices, control, two_runs, paper_s).map_err(|e| failed(e.to_string()))?;
+            let line = time(case, &asked, devices, control, two_runs, paper_s)
+                .map_err(|e| failed(e.to_string()))?;
             report(&line);
             lines.push(line);
             Ok(())
@@ -136,18 +151,42 @@ fn time(
     paper_s: [f64; 2],
 ) -> Result<Line, DoseError> {
     // Loads the kernels and calibrates the machine.
-    run(&MccsRequest { until: Until::Histories(1000), ..asked.clone() }, devices, control)?;
+    run(
+        &MccsRequest {
+            until: Until::Histories(1000),
+            ..asked.clone()
+        },
+        devices,
+        control,
+    )?;
     let (dose, call_ms) = timed(|| run(asked, devices, control));
     let dose = dose?;
     let apart = match two_runs {
         true => Some(apart(
             &dose,
-            &run(&MccsRequest { seed: asked.seed + 1, ..asked.clone() }, devices, control)?,
+            &run(
+                &MccsRequest {
+                    seed: asked.seed + 1,
+                    ..asked.clone()
+                },
+                devices,
+                control,
+            )?,
         )),
         false => None,
     };
-    let on_card = dose.receipt.phases_ms.iter().filter(|(phase, _)| phase.starts_with("card: "));
-    let phase = |name: &str| dose.receipt.phases_ms.iter().find(|p| p.0 == name).map_or(f64::NAN, |p| p.1);
+    let on_card = dose
+        .receipt
+        .phases_ms
+        .iter()
+        .filter(|(phase, _)| phase.starts_with("card: "));
+    let phase = |name: &str| {
+        dose.receipt
+            .phases_ms
+            .iter()
+            .find(|p| p.0 == name)
+            .map_or(f64::NAN, |p| p.1)
+    };
     let ms = match devices {
         [Compute::Cuda(_)] => on_card.map(|(_, ms)| ms).sum(),
         _ => phase("histories"),
@@ -166,7 +205,11 @@ fn time(
     })
 }
 
-fn run(asked: &MccsRequest, devices: &[Compute], control: &JobControl) -> Result<HistoriesDose, DoseError> {
+fn run(
+    asked: &MccsRequest,
+    devices: &[Compute],
+    control: &JobControl,
+) -> Result<HistoriesDose, DoseError> {
     refine_over(asked, devices, control, &mut |_| Next::GoOn)
 }
 
@@ -174,7 +217,12 @@ fn apart(a: &HistoriesDose, b: &HistoriesDose) -> Apart {
     let most = a.gy.data().iter().copied().fold(0.0, f32::max);
     let (mut voxel, mut furthest, mut sum, mut count) = (0.0_f64, 0.0_f64, 0.0, 0.0);
     let mut doses = [0.0; 2];
-    for (x, y) in a.gy.data().iter().zip(b.gy.data()).filter(|(x, _)| **x > 0.2 * most) {
+    for (x, y) in
+        a.gy.data()
+            .iter()
+            .zip(b.gy.data())
+            .filter(|(x, _)| **x > 0.2 * most)
+    {
         let (x, y) = (f64::from(*x), f64::from(*y));
         let off = (x - y).abs();
         voxel = voxel.max(off / x);
@@ -199,13 +247,24 @@ fn beams() -> Result<Vec<(Beam, Arc<Machine>)>, physics::MachineError> {
     let shaped = |n: usize| {
         let jaws = Jaws::symmetric(100.0, 100.0);
         let gantry = 360.0 / 7.0 * n as f64;
-        let mut beam =
-            Beam::fixed(&format!("beam {}", n + 1), n as u32 + 1, gantry, DVec3::ZERO, jaws, 100.0);
+        let mut beam = Beam::fixed(
+            &format!("beam {}", n + 1),
+            n as u32 + 1,
+            gantry,
+            DVec3::ZERO,
+            jaws,
+            100.0,
+        );
         if let Some(leaves) = &machine.leaves {
             beam.mlc = Some(leaves.to_case());
-            let tips =
-                |row: usize| [-35.0 - ((row + n) % 5) as f64 * 3.0, 30.0 + ((row + 2 * n) % 7) as f64 * 2.0];
-            beam.control_points[0].leaves_mm = (0..leaves.boundaries_mm.len() - 1).map(tips).collect();
+            let tips = |row: usize| {
+                [
+                    -35.0 - ((row + n) % 5) as f64 * 3.0,
+                    30.0 + ((row + 2 * n) % 7) as f64 * 2.0,
+                ]
+            };
+            beam.control_points[0].leaves_mm =
+                (0..leaves.boundaries_mm.len() - 1).map(tips).collect();
         }
         (beam, Arc::clone(&machine))
     };
@@ -217,7 +276,9 @@ fn patient(size: [usize; 3], spacing_mm: f64, lungs: bool) -> Result<Arc<Patient
     let spacing = DVec3::splat(spacing_mm);
     let extent = DVec3::from(size.map(|n| n as f64)) * spacing;
     phantom::patient(spacing, size, |p| {
-        let oval = |x: f64, y: f64, a: f64, b: f64| ((p.x - x) / a).powi(2) + ((p.y - y) / b).powi(2) < 1.0;
+        let oval = |x: f64, y: f64, a: f64, b: f64| {
+            ((p.x - x) / a).powi(2) + ((p.y - y) / b).powi(2) < 1.0
+        };
         if !lungs {
             (1.0, Material::Water)
         } else if !oval(0.0, 0.0, 0.46 * extent.x, 0.36 * extent.y) {

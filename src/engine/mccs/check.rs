@@ -18,14 +18,21 @@ pub fn check(request: &MccsRequest) -> Result<(), DoseError> {
         return Err(refusal("-", "there is no beam to compute"));
     }
     if !(1..=MOST_DIRECTIONS).contains(&request.directions) {
-        let why =
-            format!("a photon is split over 1 to {MOST_DIRECTIONS} directions, not {}", request.directions);
+        let why = format!(
+            "a photon is split over 1 to {MOST_DIRECTIONS} directions, not {}",
+            request.directions
+        );
         return Err(refusal(&request.beams[0].0.name, &why));
     }
     for (beam, machine) in &request.beams {
         dose::check(beam)?;
         check_spectrum(machine)?;
-        if !request.patient.mass_density_g_cm3.grid().contains(beam.isocentre_mm) {
+        if !request
+            .patient
+            .mass_density_g_cm3
+            .grid()
+            .contains(beam.isocentre_mm)
+        {
             let [x, y, z] = beam.isocentre_mm.to_array();
             let why = format!(
                 "its isocentre {x:.1},{y:.1},{z:.1} mm lies outside the CT: plan and CT do not belong together"
@@ -39,30 +46,52 @@ pub fn check(request: &MccsRequest) -> Result<(), DoseError> {
         }
     }
     if request.beams.iter().all(|(beam, _)| beam.mu == 0.0) {
-        return Err(refusal(&request.beams[0].0.name, "no beam has monitor units: give it some"));
+        return Err(refusal(
+            &request.beams[0].0.name,
+            "no beam has monitor units: give it some",
+        ));
     }
-    let is_dark = |beam: &Beam| beam.fluence.as_ref().is_some_and(|map| map.values.iter().all(|v| *v == 0.0));
+    let is_dark = |beam: &Beam| {
+        beam.fluence
+            .as_ref()
+            .is_some_and(|map| map.values.iter().all(|v| *v == 0.0))
+    };
     if request.beams.iter().all(|(beam, _)| is_dark(beam)) {
-        let why = "the fluence maps of all beams are 0 everywhere: optimise them, or remove the maps";
+        let why =
+            "the fluence maps of all beams are 0 everywhere: optimise them, or remove the maps";
         return Err(refusal(&request.beams[0].0.name, why));
     }
     Ok(())
 }
 
 fn refusal(beam: &str, why: &str) -> DoseError {
-    DoseError::Beam { beam: beam.to_owned(), why: why.to_owned() }
+    DoseError::Beam {
+        beam: beam.to_owned(),
+        why: why.to_owned(),
+    }
 }
 
 fn check_spectrum(machine: &Machine) -> Result<(), DoseError> {
-    let fault = |why: String| Err(DoseError::Spectrum { machine: machine.name.clone(), why });
+    let fault = |why: String| {
+        Err(DoseError::Spectrum {
+            machine: machine.name.clone(),
+            why,
+        })
+    };
     let spectrum = &machine.spectrum;
     let sum: f64 = spectrum.photon_weights.iter().sum();
-    if sum.is_nan() || (sum - 1.0).abs() > 1e-3 || spectrum.photon_weights.iter().any(|w| *w < 0.0) {
-        return fault(format!("the photons of its spectrum sum to {sum:.4}, not to 1: correct [spectrum]"));
+    if sum.is_nan() || (sum - 1.0).abs() > 1e-3 || spectrum.photon_weights.iter().any(|w| *w < 0.0)
+    {
+        return fault(format!(
+            "the photons of its spectrum sum to {sum:.4}, not to 1: correct [spectrum]"
+        ));
     }
     let covered = KernelTable::water().energies_mev();
     let (low, high) = (covered[0], covered[covered.len() - 1]);
-    match spectrum.bins().find(|(e, w)| *w > 0.0 && !(low..=high).contains(e)) {
+    match spectrum
+        .bins()
+        .find(|(e, w)| *w > 0.0 && !(low..=high).contains(e))
+    {
         Some((e, _)) => fault(format!(
             "its spectrum has photons of {e} MeV, the kernels cover {low} to {high} MeV: leave that energy out"
         )),
@@ -72,20 +101,39 @@ fn check_spectrum(machine: &Machine) -> Result<(), DoseError> {
 
 fn check_leaves(beam: &Beam) -> Result<(), DoseError> {
     if let Some(map) = &beam.fluence {
-        let fault = |why| FluenceError::Map { beam: beam.name.clone(), why }.into();
+        let fault = |why| {
+            FluenceError::Map {
+                beam: beam.name.clone(),
+                why,
+            }
+            .into()
+        };
         return map.check().map_err(fault);
     }
     if let Some(mlc) = &beam.mlc {
         let want = mlc.boundaries_mm.len().saturating_sub(1);
-        let short = beam.control_points.iter().position(|point| point.leaves_mm.len() != want);
+        let short = beam
+            .control_points
+            .iter()
+            .position(|point| point.leaves_mm.len() != want);
         if let Some(point) = short {
             let found = beam.control_points[point].leaves_mm.len();
-            return Err(FluenceError::LeafCount { beam: beam.name.clone(), point, found, want }.into());
+            return Err(FluenceError::LeafCount {
+                beam: beam.name.clone(),
+                point,
+                found,
+                want,
+            }
+            .into());
         }
     }
     for (n, point) in beam.control_points.iter().enumerate() {
         let overlap = |tips: &[f64; 2]| tips[0] - tips[1];
-        if let Some(pair) = point.leaves_mm.iter().position(|tips| overlap(tips) > OVERLAP_MM) {
+        if let Some(pair) = point
+            .leaves_mm
+            .iter()
+            .position(|tips| overlap(tips) > OVERLAP_MM)
+        {
             let why = format!(
                 "at control point {}, the leaves of pair {} overlap by {:.1} mm: correct the plan",
                 n + 1,

@@ -95,7 +95,10 @@ impl Heads {
         Ok(all)
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what the tables of a beam are made of")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "what the tables of a beam are made of"
+    )]
     fn add_beam(
         &mut self,
         request: &MccsRequest,
@@ -121,7 +124,9 @@ impl Heads {
             let raster = Raster::over(machine, &frame, grid);
             let photons = exposure.transmitted_mu(machine, beam, &request.patient) * per_mu.fluence;
             let position = self.add_position(shaped, &exposure, machine, &frame, grid, &raster);
-            outputs.push(PositionOutput::new(position, &raster, &fluence, machine, per_mu, photons));
+            outputs.push(PositionOutput::new(
+                position, &raster, &fluence, machine, per_mu, photons,
+            ));
         }
         Ok(())
     }
@@ -140,7 +145,9 @@ impl Heads {
             ..BeamPosition::default()
         };
         self.leaf_boundaries_mm.extend(boundaries_mm);
-        let Some(map) = &beam.fluence else { return shaped };
+        let Some(map) = &beam.fluence else {
+            return shaped;
+        };
         let map_at = self.map_values.len() as u32;
         self.map_values.extend(&map.values);
         BeamPosition {
@@ -169,7 +176,8 @@ impl Heads {
                 let (a, b) = (of(segment.from), of(segment.to));
                 [0, 1, 2, 3].map(|i| (a[i] + t * (b[i] - a[i])).clamp(-WIDEST_MM, WIDEST_MM) as f32)
             };
-            let jaws = |p: &case::ControlPoint| [p.jaws.x[0], p.jaws.x[1], p.jaws.y[0], p.jaws.y[1]];
+            let jaws =
+                |p: &case::ControlPoint| [p.jaws.x[0], p.jaws.x[1], p.jaws.y[0], p.jaws.y[1]];
             self.segments.push(Segment {
                 until: until as f32,
                 jaws_from_mm: at(segment.span[0], jaws),
@@ -178,7 +186,8 @@ impl Heads {
             });
             for t in segment.span {
                 let pairs = segment.from.leaves_mm.iter().zip(&segment.to.leaves_mm);
-                let planned = pairs.map(|(a, b)| [0, 1].map(|bank| a[bank] + t * (b[bank] - a[bank])));
+                let planned =
+                    pairs.map(|(a, b)| [0, 1].map(|bank| a[bank] + t * (b[bank] - a[bank])));
                 let tips = planned.flat_map(|tips| match &machine.leaves {
                     Some(leaves) => leaves.standing_tips_mm(tips),
                     None => tips,
@@ -186,11 +195,14 @@ impl Heads {
                 self.tips_mm.extend(tips.map(|mm| mm as f32));
             }
         }
-        let low_corner = grid.patient_from_local(DVec3::from([0, 1, 2].map(|a| grid.edges_mm(a)[0])));
+        let low_corner =
+            grid.patient_from_local(DVec3::from([0, 1, 2].map(|a| grid.edges_mm(a)[0])));
         let cm = |v: DVec3| (grid.local_direction(v) / 10.0).as_vec3().to_array();
         self.beam_positions.push(BeamPosition {
             source_cm: cm(frame.source_mm - low_corner),
-            axes: frame.axes.map(|a| grid.local_direction(a).as_vec3().to_array()),
+            axes: frame
+                .axes
+                .map(|a| grid.local_direction(a).as_vec3().to_array()),
             corner_mm: raster.corner_mm.map(|mm| mm as f32),
             cell_mm: raster.cell_mm.map(|mm| mm as f32),
             columns: raster.size[0] as u32,
@@ -210,14 +222,18 @@ impl Heads {
         outputs: &[PositionOutput],
     ) -> Result<(), DoseError> {
         let horn_at = self.horns.len() as u32;
-        self.horns.extend((0..RADII).map(|n| machine.off_axis.at(n as f64 * RADIUS_STEP_MM) as f32));
+        self.horns
+            .extend((0..RADII).map(|n| machine.off_axis.at(n as f64 * RADIUS_STEP_MM) as f32));
         let leaves = machine.leaves.as_ref();
         let of_leaves = |value: fn(&physics::Leaves) -> f64| leaves.map_or(0.0, value) as f32;
         let extra = machine.extra_focal;
         self.heads.push(Head {
             sad_mm: machine.sad_mm as f32,
             focal_sigma_mm: machine.focal_sigma_mm.map(|s| s as f32),
-            jaw_distance_mm: [machine.jaws.x_distance_mm as f32, machine.jaws.y_distance_mm as f32],
+            jaw_distance_mm: [
+                machine.jaws.x_distance_mm as f32,
+                machine.jaws.y_distance_mm as f32,
+            ],
             jaw_transmission: machine.jaws.transmission as f32,
             extra_share: extra.map_or(0.0, |e| e.share) as f32,
             extra_distance_mm: extra.map_or(0.0, |e| e.distance_mm) as f32,
@@ -237,7 +253,11 @@ impl Heads {
             self.beam_positions[s.position].first_cell = self.cells.len() as u32;
             for (photons, chance) in s.photons.iter().zip(s.chances()) {
                 let whole: f64 = photons.iter().sum();
-                let extra = if photons[1] > 0.0 { (photons[1] / whole).clamp(0.02, 0.98) } else { 0.0 };
+                let extra = if photons[1] > 0.0 {
+                    (photons[1] / whole).clamp(0.02, 0.98)
+                } else {
+                    0.0
+                };
                 weights.push(chance);
                 self.cells.push(Cell {
                     beam_position: s.position as u32,
@@ -251,10 +271,21 @@ impl Heads {
             beam: machine.name.clone(),
             why: "no photon of this machine reaches the dose grid".to_owned(),
         })?;
-        let photons_in_all: f64 = outputs.iter().flat_map(|s| s.photons.iter().flatten()).sum();
-        let photons = Cells { total: photons_in_all, ..photons };
+        let photons_in_all: f64 = outputs
+            .iter()
+            .flat_map(|s| s.photons.iter().flatten())
+            .sum();
+        let photons = Cells {
+            total: photons_in_all,
+            ..photons
+        };
         let electrons = self.add_electrons(outputs);
-        self.machines.push(MachineHead { machine: Arc::clone(machine), per_mu, photons, electrons });
+        self.machines.push(MachineHead {
+            machine: Arc::clone(machine),
+            per_mu,
+            photons,
+            electrons,
+        });
         Ok(())
     }
 
@@ -266,7 +297,11 @@ impl Heads {
             for electrons in &s.electrons {
                 weights.push(*electrons);
                 // With the drawing's normalisation: all electrons, whichever the cell.
-                self.cells.push(Cell { beam_position: s.position as u32, weight: 1.0, ..Cell::default() });
+                self.cells.push(Cell {
+                    beam_position: s.position as u32,
+                    weight: 1.0,
+                    ..Cell::default()
+                });
             }
         }
         self.draw(at, &weights)
@@ -281,7 +316,11 @@ impl Heads {
             cell.other = other;
             cell.weight *= sum as f32;
         }
-        Some(Cells { at, count: weights.len(), total: sum })
+        Some(Cells {
+            at,
+            count: weights.len(),
+            total: sum,
+        })
     }
 }
 
@@ -307,10 +346,15 @@ impl Raster {
             }
         }
         let [low, high] = [low, high].map(|v| v.map(|mm| mm.clamp(-WIDEST_MM, WIDEST_MM)));
-        let count = |a: usize| (((high[a] - low[a]) / FINEST_MM).ceil() as usize).clamp(1, MOST_CELLS);
+        let count =
+            |a: usize| (((high[a] - low[a]) / FINEST_MM).ceil() as usize).clamp(1, MOST_CELLS);
         let size = [count(0), count(1)];
         let cell_mm = [0, 1].map(|a| (high[a] - low[a]) / size[a] as f64);
-        Self { corner_mm: low, cell_mm, size }
+        Self {
+            corner_mm: low,
+            cell_mm,
+            size,
+        }
     }
 
     fn area_cm2(&self) -> f64 {
@@ -335,12 +379,24 @@ impl PositionOutput {
             let [x, y] = [n % columns, n / columns];
             let x = raster.corner_mm[0] + (x as f64 + 0.5) * raster.cell_mm[0];
             let y = raster.corner_mm[1] + (y as f64 + 0.5) * raster.cell_mm[1];
-            let parts = fluence.sources_at(x, y, machine.sad_mm, side).map(|f| f * photons * area);
-            let electrons = if has_electrons { fluence.electrons_at(x, y) * photons * area } else { 0.0 };
+            let parts = fluence
+                .sources_at(x, y, machine.sad_mm, side)
+                .map(|f| f * photons * area);
+            let electrons = if has_electrons {
+                fluence.electrons_at(x, y) * photons * area
+            } else {
+                0.0
+            };
             (parts, electrons)
         };
         let (cells, electrons) = (0..columns * rows).into_par_iter().map(at).unzip();
-        Self { position, columns, weight: photons * area * fluence.scale(), photons: cells, electrons }
+        Self {
+            position,
+            columns,
+            weight: photons * area * fluence.scale(),
+            photons: cells,
+            electrons,
+        }
     }
 
     /// How often each cell is drawn, relative.
@@ -363,6 +419,10 @@ impl PositionOutput {
 
     /// Unattenuated photons of a source through a cell, over the chance (not yet normalised) to draw it.
     fn first_weight(&self, chance: f64) -> f64 {
-        if chance > 0.0 { self.weight / chance } else { 0.0 }
+        if chance > 0.0 {
+            self.weight / chance
+        } else {
+            0.0
+        }
     }
 }

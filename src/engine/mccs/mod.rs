@@ -56,19 +56,29 @@ pub fn refine_over(
         let dose = run(request, &mut cpu::Histories::default(), control, show)?;
         if matches!(devices, [Compute::Wgpu(_), ..]) {
             let why = WgpuError::NoForm { job: "Monte Carlo" };
-            return Ok(HistoriesDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose });
+            return Ok(HistoriesDose {
+                receipt: dose.receipt.instead_of_a_card(&why),
+                ..dose
+            });
         }
         return Ok(dose);
     };
-    let by_cards: Result<_, Failure<_>> = run(request, &mut Shared::new(first, cards), control, show);
+    let by_cards: Result<_, Failure<_>> =
+        run(request, &mut Shared::new(first, cards), control, show);
     else_cpu(by_cards, |why| {
         if devices.len() > 1 {
             let dose = refine(request, &devices[0], control, show)?;
             let why = format!("not shared by {} devices: {why}", devices.len());
-            return Ok(HistoriesDose { receipt: dose.receipt.with_warning(why), ..dose });
+            return Ok(HistoriesDose {
+                receipt: dose.receipt.with_warning(why),
+                ..dose
+            });
         }
         let dose = run(request, &mut cpu::Histories::default(), control, show)?;
-        Ok(HistoriesDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose })
+        Ok(HistoriesDose {
+            receipt: dose.receipt.instead_of_a_card(&why),
+            ..dose
+        })
     })
 }
 
@@ -112,10 +122,14 @@ pub fn dose_of_parts(
     run.check_parts(parts)?;
     let dose = match device {
         Compute::Cuda(card) if parts.on_a_card() => {
-            let by_card: Result<_, Failure<_>> = run.of_parts(parts, &mut cuda::Histories::new(card));
+            let by_card: Result<_, Failure<_>> =
+                run.of_parts(parts, &mut cuda::Histories::new(card));
             else_cpu(by_card, |why| {
                 let dose = run.of_parts(parts, &mut cpu::Histories::default())?;
-                Ok(HistoriesDose { receipt: dose.receipt.instead_of_a_card(&why), ..dose })
+                Ok(HistoriesDose {
+                    receipt: dose.receipt.instead_of_a_card(&why),
+                    ..dose
+                })
             })
         }
         _ => run.of_parts(parts, &mut cpu::Histories::default()),
@@ -129,9 +143,27 @@ fn run_of(request: &MccsRequest, control: &JobControl) -> Result<Run<Simulation>
     let monitor_unit = |machine: &_| crate::cccs::cpu::monitor_unit(machine, control);
     let simulation = Simulation::new(request, &monitor_unit, control)?;
     clock.phase("tables");
-    let MccsRequest { until, batch, show_every, .. } = *request;
-    let dose_grid = DoseGrid { grid: Arc::clone(&request.grid), dose_to: request.dose_to };
-    Ok(Run::new(simulation, RunLength { until, batch, show_every }, dose_grid, request.digest(), clock))
+    let MccsRequest {
+        until,
+        batch,
+        show_every,
+        ..
+    } = *request;
+    let dose_grid = DoseGrid {
+        grid: Arc::clone(&request.grid),
+        dose_to: request.dose_to,
+    };
+    Ok(Run::new(
+        simulation,
+        RunLength {
+            until,
+            batch,
+            show_every,
+        },
+        dose_grid,
+        request.digest(),
+        clock,
+    ))
 }
 
 /// All of a request by one runner.

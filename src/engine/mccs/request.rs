@@ -76,9 +76,29 @@ impl MccsRequest {
     /// Equal requests have equal digests: the volumes by identity, the rest by value.
     pub fn digest(&self) -> String {
         let mut hasher = DefaultHasher::new();
-        let MccsRequest { patient, beams, grid, dose_to, until, seed, directions, batch, variant, .. } = self;
-        let Patient { mass_density_g_cm3, material, has_couch, .. } = &**patient;
-        let voxels = format!("{:?} {:?} {has_couch}", mass_density_g_cm3.id(), material.id());
+        let MccsRequest {
+            patient,
+            beams,
+            grid,
+            dose_to,
+            until,
+            seed,
+            directions,
+            batch,
+            variant,
+            ..
+        } = self;
+        let Patient {
+            mass_density_g_cm3,
+            material,
+            has_couch,
+            ..
+        } = &**patient;
+        let voxels = format!(
+            "{:?} {:?} {has_couch}",
+            mass_density_g_cm3.id(),
+            material.id()
+        );
         let how = format!("{dose_to:?} {until:?} {seed} {directions} {batch} {variant:?}");
         format!("{voxels} {beams:?} {grid:?} {how}").hash(&mut hasher);
         format!("{:016x}", hasher.finish())

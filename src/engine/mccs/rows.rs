@@ -31,14 +31,19 @@ impl KernelRows {
             cones.push(sum);
             rows.extend(node_radii_cm().map(|r| (monotone(&radii, &curve, r) / whole) as f32));
         }
-        Self { fraction: sum, cones: cones.into_iter().map(|c| (c / sum) as f32).collect(), rows }
+        Self {
+            fraction: sum,
+            cones: cones.into_iter().map(|c| (c / sum) as f32).collect(),
+            rows,
+        }
     }
 
     /// Radius (g/cm2) within which the charged particles of the first interaction come to rest, but for a hundredth.
     pub fn primary_range_cm(energy_mev: f64) -> f64 {
         let table = KernelTable::water();
-        let primary =
-            table.cumulative(KernelClass::Primary, energy_mev).map(|shell| shell.iter().sum::<f64>());
+        let primary = table
+            .cumulative(KernelClass::Primary, energy_mev)
+            .map(|shell| shell.iter().sum::<f64>());
         let whole = primary[primary.len() - 1];
         let reached = primary.iter().position(|within| *within >= 0.99 * whole);
         table.outer_radii_cm()[reached.unwrap_or(primary.len() - 1)]
@@ -51,7 +56,8 @@ pub fn electron_row(electrons: &Electrons) -> (Vec<f32>, f64) {
     let step_cm = 0.1 * electrons.range_mm / STEPS as f64;
     let mut integral = vec![0.0; STEPS + 1];
     for n in 0..STEPS {
-        integral[n + 1] = integral[n] + step_cm * electrons.at_depth((n as f64 + 0.5) * step_cm * 10.0);
+        integral[n + 1] =
+            integral[n] + step_cm * electrons.at_depth((n as f64 + 0.5) * step_cm * 10.0);
     }
     let whole = integral[STEPS];
     let at = |cm: f64| {
@@ -59,7 +65,10 @@ pub fn electron_row(electrons: &Electrons) -> (Vec<f32>, f64) {
         let i = (x as usize).min(STEPS - 1);
         integral[i] + (integral[i + 1] - integral[i]) * (x - i as f64)
     };
-    (node_radii_cm().map(|r| (at(r) / whole) as f32).collect(), whole)
+    (
+        node_radii_cm().map(|r| (at(r) / whole) as f32).collect(),
+        whole,
+    )
 }
 
 fn node_radii_cm() -> impl Iterator<Item = f64> {
@@ -104,8 +113,15 @@ mod tests {
             let kernel = KernelRows::new(energy);
             let table = KernelTable::water();
             let want = 1.0 - table.beyond_last_shell(energy);
-            assert!((kernel.fraction - want).abs() < 0.004, "{energy}: {} for {want}", kernel.fraction);
-            assert_eq!((kernel.cones.len(), kernel.rows.len()), (CONES, CONES * NODES));
+            assert!(
+                (kernel.fraction - want).abs() < 0.004,
+                "{energy}: {} for {want}",
+                kernel.fraction
+            );
+            assert_eq!(
+                (kernel.cones.len(), kernel.rows.len()),
+                (CONES, CONES * NODES)
+            );
             assert!((kernel.cones[CONES - 1] - 1.0).abs() < 1e-6);
             for row in kernel.rows.chunks(NODES) {
                 assert!(row[0] == 0.0 && (row[NODES - 1] - 1.0).abs() < 1e-6);
@@ -122,7 +138,11 @@ mod tests {
                 for cone in 0..CONES {
                     let row = &kernel.rows[cone * NODES..];
                     let part = f64::from(row[i]) * (1.0 - t) + f64::from(row[i + 1]) * t;
-                    let before = if cone == 0 { 0.0 } else { kernel.cones[cone - 1] };
+                    let before = if cone == 0 {
+                        0.0
+                    } else {
+                        kernel.cones[cone - 1]
+                    };
                     got += part * f64::from(kernel.cones[cone] - before) * kernel.fraction;
                 }
                 // Linear between nodes, half a millimetre apart where electrons stop: errors reach no further.
@@ -133,14 +153,22 @@ mod tests {
                 } else {
                     0.001
                 };
-                assert!((got - want).abs() < bound, "{energy} MeV, {radius} cm: {got} for {want}");
+                assert!(
+                    (got - want).abs() < bound,
+                    "{energy} MeV, {radius} cm: {got} for {want}"
+                );
             }
         }
     }
 
     #[test]
     fn electrons_fall_off_to_their_range() {
-        let e = Electrons { surface_share: 0.06, range_mm: 22.0, falloff_per_mm: 0.13, sigma_mm: 60.0 };
+        let e = Electrons {
+            surface_share: 0.06,
+            range_mm: 22.0,
+            falloff_per_mm: 0.13,
+            sigma_mm: 60.0,
+        };
         let (row, whole) = electron_row(&e);
         let end = (-0.13 * 22.0_f64).exp();
         // Closed form, cm: (1 - e^-kr - k r e^-kr) / (k (1 - e^-kr)).

@@ -37,7 +37,10 @@ fn fallible(rows: Fallible<Vec<Row>>) -> Result<Vec<Row>, DeviceError> {
 type Fallible<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn all_rows(device: &Compute, control: &JobControl) -> Fallible<Vec<Row>> {
-    let mut rows = vec![energy(device, Variant::Own, control)?, energy(device, Variant::Paper, control)?];
+    let mut rows = vec![
+        energy(device, Variant::Own, control)?,
+        energy(device, Variant::Paper, control)?,
+    ];
     for (name, request) in cases()? {
         let got = run(&request, device, control)?;
         let again = run(&request, device, control)?;
@@ -56,9 +59,22 @@ fn all_rows(device: &Compute, control: &JobControl) -> Fallible<Vec<Row>> {
         };
         // In the paper's variant few histories give most of a voxel's dose: fifty batches do not estimate its spread.
         if request.variant == Variant::Own {
-            let other = run(&MccsRequest { seed: 99, ..request.clone() }, &Compute::Cpu, control)?;
+            let other = run(
+                &MccsRequest {
+                    seed: 99,
+                    ..request.clone()
+                },
+                &Compute::Cpu,
+                control,
+            )?;
             let chi = chi_square(&got, &other);
-            rows.push(row("CPU, other numbers", (chi - 1.0).abs(), chi, CHI_SQUARE, "chi2"));
+            rows.push(row(
+                "CPU, other numbers",
+                (chi - 1.0).abs(),
+                chi,
+                CHI_SQUARE,
+                "chi2",
+            ));
         }
         if matches!(device, Compute::Cuda(_)) {
             // Two runners on one card share histories as two cards do.
@@ -71,14 +87,23 @@ fn all_rows(device: &Compute, control: &JobControl) -> Fallible<Vec<Row>> {
             let reference: Vec<f64> = want.gy.data().iter().map(|gy| f64::from(*gy)).collect();
             let most = reference.iter().copied().fold(0.0, f64::max);
             let (worst, mean) = crate::selftest::differences(got.gy.data(), &reference);
-            rows.push(row("CPU", 100.0 * worst / most, 100.0 * mean / most, SAME_PERCENT, "%"));
+            rows.push(row(
+                "CPU",
+                100.0 * worst / most,
+                100.0 * mean / most,
+                SAME_PERCENT,
+                "%",
+            ));
         }
     }
     Ok(rows)
 }
 
 /// All cards on one run, against the first alone: the same bits.
-pub(crate) fn shared_rows(devices: &[Compute], control: &JobControl) -> Result<Vec<Row>, DeviceError> {
+pub(crate) fn shared_rows(
+    devices: &[Compute],
+    control: &JobControl,
+) -> Result<Vec<Row>, DeviceError> {
     fallible(shared(devices, control))
 }
 
@@ -104,14 +129,27 @@ fn shared(devices: &[Compute], control: &JobControl) -> Fallible<Vec<Row>> {
 }
 
 fn way(variant: Variant) -> &'static str {
-    if variant == Variant::Own { "own" } else { "paper" }
+    if variant == Variant::Own {
+        "own"
+    } else {
+        "paper"
+    }
 }
 
 fn bits(dose: &HistoriesDose) -> Vec<u32> {
-    dose.gy.data().iter().chain(dose.sigma_gy.data()).map(|v| v.to_bits()).collect()
+    dose.gy
+        .data()
+        .iter()
+        .chain(dose.sigma_gy.data())
+        .map(|v| v.to_bits())
+        .collect()
 }
 
-fn run(request: &MccsRequest, device: &Compute, control: &JobControl) -> Result<HistoriesDose, DoseError> {
+fn run(
+    request: &MccsRequest,
+    device: &Compute,
+    control: &JobControl,
+) -> Result<HistoriesDose, DoseError> {
     together(request, std::slice::from_ref(device), control)
 }
 
@@ -123,7 +161,10 @@ fn together(
     let dose = refine_over(request, devices, control, &mut |_| Next::GoOn)?;
     // After a fallback to the CPU the comparison would be of the CPU with itself.
     match dose.receipt.warnings.first() {
-        Some(why) => Err(DoseError::Beam { beam: "selftest".to_owned(), why: why.clone() }),
+        Some(why) => Err(DoseError::Beam {
+            beam: "selftest".to_owned(),
+            why: why.clone(),
+        }),
         None => Ok(dose),
     }
 }
@@ -135,7 +176,10 @@ fn chi_square(a: &HistoriesDose, b: &HistoriesDose) -> f64 {
     for i in 0..a.gy.data().len() {
         let [x, y] = [a, b].map(|d| f64::from(d.gy.data()[i]));
         if x + y > f64::from(most) {
-            let variance: f64 = [a, b].map(|d| f64::from(d.sigma_gy.data()[i]).powi(2)).iter().sum();
+            let variance: f64 = [a, b]
+                .map(|d| f64::from(d.sigma_gy.data()[i]).powi(2))
+                .iter()
+                .sum();
             sum += (x - y).powi(2) / variance;
             count += 1.0;
         }
@@ -143,7 +187,11 @@ fn chi_square(a: &HistoriesDose, b: &HistoriesDose) -> f64 {
     sum / count
 }
 
-fn request(patient: &Arc<Patient>, beams: Vec<(Beam, Arc<Machine>)>, histories: u64) -> MccsRequest {
+fn request(
+    patient: &Arc<Patient>,
+    beams: Vec<(Beam, Arc<Machine>)>,
+    histories: u64,
+) -> MccsRequest {
     // Fifty batches: chi-square wants deviations that are known to a few percent themselves.
     MccsRequest::of_histories(patient, beams, histories, histories.div_ceil(50))
 }
@@ -153,27 +201,43 @@ fn cases() -> Fallible<Vec<(&'static str, MccsRequest)>> {
     let ten = Machine::resolve("generic-10mv-hd120")?;
     let square = |side: f64| Jaws::symmetric(side, side);
     let water = patient(DVec3::splat(6.0), [32, 30, 34], |_| (1.0, Material::Water))?;
-    let three = [0.0, 120.0, 240.0].map(|g| (field(square(80.0), g, 0.0, 0.0), Arc::clone(&machine)));
-    let chest = patient(DVec3::new(5.0, 6.0, 7.0), [36, 32, 26], |p| match p.length() {
-        r if r > 85.0 => (0.0, Material::Air),
-        _ if (-40.0..10.0).contains(&p.y) => (0.25, Material::Lung),
-        _ if (20.0..32.0).contains(&p.y) => (1.8, Material::CorticalBone),
-        _ => (1.0, Material::Water),
+    let three =
+        [0.0, 120.0, 240.0].map(|g| (field(square(80.0), g, 0.0, 0.0), Arc::clone(&machine)));
+    let chest = patient(DVec3::new(5.0, 6.0, 7.0), [36, 32, 26], |p| {
+        match p.length() {
+            r if r > 85.0 => (0.0, Material::Air),
+            _ if (-40.0..10.0).contains(&p.y) => (0.25, Material::Lung),
+            _ if (20.0..32.0).contains(&p.y) => (1.8, Material::CorticalBone),
+            _ => (1.0, Material::Water),
+        }
     })?;
     let mut arc = field(square(90.0), 200.0, 30.0, 10.0);
     if let Some(leaves) = &ten.leaves {
         arc.mlc = Some(leaves.to_case());
-        let bank = |row: usize| [-20.0 - (row % 5) as f64 * 3.0, 15.0 + (row % 7) as f64 * 4.0];
+        let bank = |row: usize| {
+            [
+                -20.0 - (row % 5) as f64 * 3.0,
+                15.0 + (row % 7) as f64 * 4.0,
+            ]
+        };
         arc.control_points[0].leaves_mm = (0..leaves.boundaries_mm.len() - 1).map(bank).collect();
     }
     let mut last = arc.control_points[0].clone();
     arc.control_points[0].meterset_weight = 0.0;
     last.gantry_deg = 215.0;
-    last.leaves_mm.iter_mut().for_each(|bank| *bank = bank.map(|mm| mm + 12.0));
+    last.leaves_mm
+        .iter_mut()
+        .for_each(|bank| *bank = bank.map(|mm| mm + 12.0));
     arc.control_points.push(last);
     // Rows and columns that no cell of the histories' raster has, along either axis; a beamlet in five is closed.
     let mapped = [(MlcAxis::X, 20.0), (MlcAxis::Y, 200.0)].map(|(axis, gantry)| {
-        let value = |n: usize| if n.is_multiple_of(5) { 0.0 } else { (n % 7) as f32 * 0.4 };
+        let value = |n: usize| {
+            if n.is_multiple_of(5) {
+                0.0
+            } else {
+                (n % 7) as f32 * 0.4
+            }
+        };
         let map = FluenceMap {
             axis,
             rows_mm: vec![-37.0, -30.0, -22.5, -10.0, -4.0, 3.0, 11.0, 24.0],
@@ -182,18 +246,27 @@ fn cases() -> Fallible<Vec<(&'static str, MccsRequest)>> {
             columns: 9,
             values: (0..63).map(value).collect(),
         };
-        let beam = Beam { fluence: Some(map), ..field(square(70.0), gantry, 15.0, 0.0) };
+        let beam = Beam {
+            fluence: Some(map),
+            ..field(square(70.0), gantry, 15.0, 0.0)
+        };
         (beam, Arc::clone(&machine))
     });
     let mapped = request(&water, mapped.into(), 150_000);
     let mixed = vec![(arc, ten), (field(square(50.0), 80.0, 0.0, 0.0), machine)];
     let three = request(&water, three.into(), 150_000);
-    let paper = MccsRequest { variant: Variant::Paper, ..three.clone() };
+    let paper = MccsRequest {
+        variant: Variant::Paper,
+        ..three.clone()
+    };
     Ok(vec![
         ("water, three beams", three),
         ("water, three beams", paper),
         ("water, two fluence maps", mapped),
-        ("lung, bone, an arc with leaves, two energies", request(&chest, mixed, 150_000)),
+        (
+            "lung, bone, an arc with leaves, two energies",
+            request(&chest, mixed, 150_000),
+        ),
     ])
 }
 
@@ -201,14 +274,30 @@ fn cases() -> Fallible<Vec<(&'static str, MccsRequest)>> {
 fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Fallible<Row> {
     let block = patient(DVec3::splat(20.0), [30; 3], |_| (8.0, Material::Water))?;
     let mut machine = (*Machine::resolve("point-6mv")?).clone();
-    machine.spectrum = Spectrum { energies_mev: vec![0.5, 2.0, 6.0], photon_weights: vec![0.5, 0.3, 0.2] };
+    machine.spectrum = Spectrum {
+        energies_mev: vec![0.5, 2.0, 6.0],
+        photon_weights: vec![0.5, 0.3, 0.2],
+    };
     // 100 MU are 100 photons per cm2 at the isocentre, through 1 cm2.
-    let want: f64 = 100.0 * machine.spectrum.bins().map(|(e, w)| w * e * kept_in_half_space(e)).sum::<f64>();
+    let want: f64 = 100.0
+        * machine
+            .spectrum
+            .bins()
+            .map(|(e, w)| w * e * kept_in_half_space(e))
+            .sum::<f64>();
     let beam = field(Jaws::symmetric(10.0, 10.0), 0.0, 0.0, 0.0);
-    let asked = MccsRequest { variant, ..request(&block, vec![(beam, Arc::new(machine))], 200_000) };
+    let asked = MccsRequest {
+        variant,
+        ..request(&block, vec![(beam, Arc::new(machine))], 200_000)
+    };
     let got = run(&asked, device, control)?;
     // Gy times g of a 2 cm voxel of 8 g/cm3; a Gy g is 1e-3 J.
-    let joules: f64 = got.gy.data().iter().map(|gy| f64::from(*gy) * 64.0 * 1e-3).sum();
+    let joules: f64 = got
+        .gy
+        .data()
+        .iter()
+        .map(|gy| f64::from(*gy) * 64.0 * 1e-3)
+        .sum();
     let off = 100.0 * (joules / 1.602_176_634e-13 / want - 1.0).abs();
     Ok(Row {
         job: "mccs",
@@ -218,7 +307,11 @@ fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Fallible<
         against: "integral",
         worst: off,
         mean: off,
-        tolerance: if variant == Variant::Own { ENERGY_PERCENT } else { PAPER_ENERGY_PERCENT },
+        tolerance: if variant == Variant::Own {
+            ENERGY_PERCENT
+        } else {
+            PAPER_ENERGY_PERCENT
+        },
         unit: "%",
         repeats: true,
     })
@@ -236,7 +329,11 @@ fn kept_in_half_space(energy_mev: f64) -> f64 {
     let within = |cone: usize, radius: f64| {
         let at = |shell: usize| classes.iter().map(|c| c[shell][cone]).sum::<f64>();
         let above = radii.partition_point(|r| *r < radius);
-        let (low, from) = if above == 0 { (0.0, 0.0) } else { (radii[above - 1], at(above - 1)) };
+        let (low, from) = if above == 0 {
+            (0.0, 0.0)
+        } else {
+            (radii[above - 1], at(above - 1))
+        };
         if above == radii.len() {
             from
         } else {
@@ -246,7 +343,14 @@ fn kept_in_half_space(energy_mev: f64) -> f64 {
     let kept = |cone: usize, depth: f64| {
         let [inner, outer] = KernelTable::cone_edges_deg(cone);
         let middle = (0.5 * (inner + outer)).to_radians().cos();
-        within(cone, if middle > 0.0 { f64::INFINITY } else { depth / -middle })
+        within(
+            cone,
+            if middle > 0.0 {
+                f64::INFINITY
+            } else {
+                depth / -middle
+            },
+        )
     };
     let step = 20.0 / mu / STEPS as f64;
     let at = |n: usize| {

@@ -86,12 +86,21 @@ impl Simulation {
         let mut until = 0.0;
         for (head, m) in machines.iter().enumerate() {
             let share = energy(m) / whole;
-            let electron_share = if m.electrons.is_some() { ELECTRON_HISTORIES } else { 0.0 };
+            let electron_share = if m.electrons.is_some() {
+                ELECTRON_HISTORIES
+            } else {
+                0.0
+            };
             let importance = |energy: f64, photons: f64| match self.variant {
                 Variant::Own => photons * energy,
                 Variant::Paper => photons,
             };
-            let sum: f64 = m.machine.spectrum.bins().map(|(e, w)| importance(e, w)).sum();
+            let sum: f64 = m
+                .machine
+                .spectrum
+                .bins()
+                .map(|(e, w)| importance(e, w))
+                .sum();
             let softening = Softening::new(&m.machine);
             for (mev, photons) in m.machine.spectrum.bins() {
                 if photons <= 0.0 {
@@ -193,7 +202,14 @@ impl histories::Simulation for Simulation {
             cast_slice(&self.softening),
         ];
         tables.into_iter().for_each(|table| digest.add_bytes(table));
-        let Self { lattice, directions, seed, variant, gy_g_cm3_per_quantum, .. } = self;
+        let Self {
+            lattice,
+            directions,
+            seed,
+            variant,
+            gy_g_cm3_per_quantum,
+            ..
+        } = self;
         let rest = format!("{lattice:?} {directions} {seed} {variant:?} {gy_g_cm3_per_quantum:e}");
         digest.add_bytes(rest.as_bytes());
         digest.to_string()
@@ -217,13 +233,19 @@ fn packed(medium: &Medium, patient: &Patient) -> Vec<PackedVoxel> {
     let [nx, ny, _] = grid.size();
     let density = medium.equivalent_g_cm3.data();
     let mut voxels = vec![PackedVoxel::default(); density.len()];
-    voxels.par_chunks_mut(nx).enumerate().for_each(|(row, out)| {
-        for (i, out) in out.iter_mut().enumerate() {
-            let centre = grid.centre_mm(i, row % ny, row / ny);
-            let class = patient.material.nearest(centre).unwrap_or(Material::Water as u8);
-            let class = class.min(Material::ALL.len() as u8 - 1);
-            *out = PackedVoxel::new(density[row * nx + i], class);
-        }
-    });
+    voxels
+        .par_chunks_mut(nx)
+        .enumerate()
+        .for_each(|(row, out)| {
+            for (i, out) in out.iter_mut().enumerate() {
+                let centre = grid.centre_mm(i, row % ny, row / ny);
+                let class = patient
+                    .material
+                    .nearest(centre)
+                    .unwrap_or(Material::Water as u8);
+                let class = class.min(Material::ALL.len() as u8 - 1);
+                *out = PackedVoxel::new(density[row * nx + i], class);
+            }
+        });
     voxels
 }

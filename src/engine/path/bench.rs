@@ -18,8 +18,12 @@ const PAPER_S: [[Option<f64>; 5]; 4] = [
 ];
 /// Table VIII: geometry, resampling, first gantry angle in degrees, and seconds of 21 whole dose calculations, of which
 /// paths are more than half.
-const ARCS: [(char, usize, f64, f64); 4] =
-    [('C', 1, 0.0, 64.0), ('C', 2, 0.0, 18.0), ('D', 1, 45.0, 51.0), ('D', 2, 45.0, 11.0)];
+const ARCS: [(char, usize, f64, f64); 4] = [
+    ('C', 1, 0.0, 64.0),
+    ('C', 2, 0.0, 18.0),
+    ('D', 1, 45.0, 51.0),
+    ('D', 2, 45.0, 11.0),
+];
 const ARC_ANGLES: usize = 21;
 
 /// A line of the table.
@@ -46,17 +50,29 @@ pub(crate) fn rows(
             let density = geometry.density(case.resampling);
             let sources_mm = vec![case.source_mm(density.grid().middle_mm())];
             let paper = paper.map(|seconds| (seconds * 1e3, "GTX 280"));
-            let case = PathCase { name, density: &density, sources_mm, paper };
+            let case = PathCase {
+                name,
+                density: &density,
+                sources_mm,
+                paper,
+            };
             rows.extend(time(&case, device, options, control)?);
         }
     }
     for (letter, resampling, first_deg, seconds) in ARCS {
         let name = format!("arc-{letter}-{resampling}");
-        let Some(geometry) = GEOMETRIES.iter().find(|g| g.name == letter) else { continue };
+        let Some(geometry) = GEOMETRIES.iter().find(|g| g.name == letter) else {
+            continue;
+        };
         if options.wants(&name) {
             let (density, sources_mm) = arc(geometry, resampling, first_deg);
             let paper = Some((seconds * 1e3, "GTX 280, whole doses"));
-            let case = PathCase { name, density: &density, sources_mm, paper };
+            let case = PathCase {
+                name,
+                density: &density,
+                sources_mm,
+                paper,
+            };
             rows.extend(time(&case, device, options, control)?);
         }
     }
@@ -67,8 +83,12 @@ pub(crate) fn rows(
 fn arc(geometry: &Geometry, resampling: usize, first_deg: f64) -> (Volume<f32>, Vec<DVec3>) {
     let density = geometry.density(resampling);
     let middle = density.grid().middle_mm();
-    let at =
-        |n: usize| TestCase { name: "arc", resampling, gantry_deg: first_deg + n as f64, table_deg: 0.0 };
+    let at = |n: usize| TestCase {
+        name: "arc",
+        resampling,
+        gantry_deg: first_deg + n as f64,
+        table_deg: 0.0,
+    };
     let sources = (0..ARC_ANGLES).map(|n| at(n).source_mm(middle)).collect();
     (density, sources)
 }
@@ -103,7 +123,11 @@ fn time(
             for way in [PathMethod::Voxels, PathMethod::Columns] {
                 let (done, ms) = on_card(case, card, way, options, control)?;
                 if done == way {
-                    rows.push(row(way.word(), ms, call(case, card, way, options, control)?));
+                    rows.push(row(
+                        way.word(),
+                        ms,
+                        call(case, card, way, options, control)?,
+                    ));
                 }
             }
             Ok(rows)
@@ -111,7 +135,11 @@ fn time(
     }
 }
 
-fn on_cpu(case: &PathCase<'_>, options: &Options, control: &JobControl) -> Result<f64, DeviceError> {
+fn on_cpu(
+    case: &PathCase<'_>,
+    options: &Options,
+    control: &JobControl,
+) -> Result<f64, DeviceError> {
     let mut times = Vec::new();
     for _ in 0..=options.runs {
         let mut all = 0.0;
@@ -163,7 +191,13 @@ fn on_card(
     let mut card = card.lock();
     let mut works = Vec::new();
     for &source_mm in &case.sources_mm {
-        works.push(PathBuffers::prepare(&mut card, case.density, source_mm, case.density.grid(), way)?);
+        works.push(PathBuffers::prepare(
+            &mut card,
+            case.density,
+            source_mm,
+            case.density.grid(),
+            way,
+        )?);
     }
     let mut times = Vec::new();
     for run in 0..options.runs + 3 {

@@ -30,10 +30,24 @@ pub(crate) struct Rays {
 }
 
 /// Answers a request, with its receipt.
-pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Result<DepthMap, CudaError> {
-    let PathRequest { density, source_mm, targets } = request;
-    let (depth, phases_ms) =
-        radiological_depth_at(device, density, *source_mm, targets, PathMethod::default(), control)?;
+pub fn trace(
+    request: &PathRequest,
+    device: &Device,
+    control: &JobControl,
+) -> Result<DepthMap, CudaError> {
+    let PathRequest {
+        density,
+        source_mm,
+        targets,
+    } = request;
+    let (depth, phases_ms) = radiological_depth_at(
+        device,
+        density,
+        *source_mm,
+        targets,
+        PathMethod::default(),
+        control,
+    )?;
     Ok(request.answer(depth, device.card().to_string(), phases_ms, control.cache()))
 }
 
@@ -151,38 +165,73 @@ impl PathBuffers {
         let matter = card.cached((density.id(), "matter"), |card| matter(card, density))?;
         let swapped = frame.swapped;
         let rays = match &matter.0 {
-            Some((part, highest)) if way == PathMethod::Columns && steep(&frame, source_mm, targets) => {
-                let name = if swapped { "edges along x" } else { "edges along y" };
+            Some((part, highest))
+                if way == PathMethod::Columns && steep(&frame, source_mm, targets) =>
+            {
+                let name = if swapped {
+                    "edges along x"
+                } else {
+                    "edges along y"
+                };
                 let make = |card: &mut CardLock<'_>| edges(card, density, swapped, *highest);
                 let edges = card.cached((density.id(), name), make)?;
-                Some((rays(&frame, part, ny + EDGES_MORE, source_mm, targets), RayInput::Edges(edges)))
+                Some((
+                    rays(&frame, part, ny + EDGES_MORE, source_mm, targets),
+                    RayInput::Edges(edges),
+                ))
             }
             Some((part, _)) => {
-                let name = if swapped { "density, x and y exchanged" } else { "density" };
+                let name = if swapped {
+                    "density, x and y exchanged"
+                } else {
+                    "density"
+                };
                 let make = |card: &mut CardLock<'_>| oriented(card, density, swapped).map(Density);
                 let density = card.cached((density.id(), name), make)?;
-                Some((rays(&frame, part, ny, source_mm, targets), RayInput::Density(density)))
+                Some((
+                    rays(&frame, part, ny, source_mm, targets),
+                    RayInput::Density(density),
+                ))
             }
             None => None,
         };
-        let target_planes_mm = targets.planes_mm().iter().map(|&z| Exact::from(z)).collect();
+        let target_planes_mm = targets
+            .planes_mm()
+            .iter()
+            .map(|&z| Exact::from(z))
+            .collect();
         let depth_mm = card.alloc(targets.len())?;
-        Ok(Self { rays, plane_edges_mm: frame.plane_edges_mm(), target_planes_mm, depth_mm })
+        Ok(Self {
+            rays,
+            plane_edges_mm: frame.plane_edges_mm(),
+            target_planes_mm,
+            depth_mm,
+        })
     }
 
     /// Queues the tracing.
     pub fn queue(&self, card: &mut CardLock<'_>) -> Result<(), CudaError> {
-        let Some((rays, source)) = &self.rays else { return card.fill(&self.depth_mm, 0) };
+        let Some((rays, source)) = &self.rays else {
+            return card.fill(&self.depth_mm, 0);
+        };
         card.set_constant("path", "plane_edges_mm", &self.plane_edges_mm)?;
         card.set_constant("path", "target_planes_mm", &self.target_planes_mm)?;
         let shape = Shape::covering(rays.targets.map(|n| n.unsigned_abs() as usize), THREADS);
         let out = Arg::from(&self.depth_mm);
         match source {
-            RayInput::Density(density) => {
-                card.launch("path", "path_step", shape, &[Arg::value(rays), Arg::from(&density.0), out])
-            }
+            RayInput::Density(density) => card.launch(
+                "path",
+                "path_step",
+                shape,
+                &[Arg::value(rays), Arg::from(&density.0), out],
+            ),
             RayInput::Edges(columns) => {
-                let args = [Arg::value(rays), Arg::from(&columns.edges), Arg::value(&columns.quantum), out];
+                let args = [
+                    Arg::value(rays),
+                    Arg::from(&columns.edges),
+                    Arg::value(&columns.quantum),
+                    out,
+                ];
                 card.launch("path", "path_columns", shape, &args)
             }
         }
@@ -210,7 +259,13 @@ fn steep(frame: &Frame<'_>, source_mm: DVec3, targets: &Grid) -> bool {
     along.iter().all(|&a| a >= 0.25) || along.iter().all(|&a| a <= -0.25)
 }
 
-fn rays(frame: &Frame<'_>, part: &[Range<usize>; 3], rows: usize, source_mm: DVec3, targets: &Grid) -> Rays {
+fn rays(
+    frame: &Frame<'_>,
+    part: &[Range<usize>; 3],
+    rows: usize,
+    source_mm: DVec3,
+    targets: &Grid,
+) -> Rays {
     let [row, column, normal] = targets.axes();
     let [dx, dy] = targets.spacing_xy_mm();
     let steps = [row * dx, column * dy].map(|step| frame.direction(step));
@@ -237,23 +292,46 @@ fn matter(card: &mut CardLock<'_>, density: &Volume<f32>) -> Result<Matter, Cuda
     let [nx, ny, nz] = density.grid().size();
     // Each thread looks through a good part of a row of y.
     let shape = Shape::covering([nx, ny.div_ceil(16), nz], THREADS);
-    let args = [Arg::from(&*values), Arg::int(nx), Arg::int(ny), Arg::int(nz), Arg::from(&found)];
+    let args = [
+        Arg::from(&*values),
+        Arg::int(nx),
+        Arg::int(ny),
+        Arg::int(nz),
+        Arg::from(&found),
+    ];
     card.launch("path", "path_matter", shape, &args)?;
     let found = card.download(&found)?;
-    let range = |axis: usize| found[axis].unsigned_abs() as usize..found[axis + 3].unsigned_abs() as usize;
+    let range =
+        |axis: usize| found[axis].unsigned_abs() as usize..found[axis + 3].unsigned_abs() as usize;
     let highest = f32::from_bits(found[6].cast_unsigned());
-    Ok(Matter((found[3] > 0).then(|| ([range(0), range(1), range(2)], highest))))
+    Ok(Matter(
+        (found[3] > 0).then(|| ([range(0), range(1), range(2)], highest)),
+    ))
 }
 
 /// A copy in which values that are not finite are air, x and y exchanged where `swapped`.
-fn oriented(card: &mut CardLock<'_>, density: &Volume<f32>, swapped: bool) -> Result<Buffer<f32>, CudaError> {
+fn oriented(
+    card: &mut CardLock<'_>,
+    density: &Volume<f32>,
+    swapped: bool,
+) -> Result<Buffer<f32>, CudaError> {
     let values = card.uploaded(density)?;
     let out = card.alloc::<f32>(values.count())?;
     let [nx, ny, nz] = density.grid().size();
     let (stride_x, stride_y) = if swapped { (ny, 1) } else { (1, nx) };
-    let shape = Shape { threads: THREADS, ..Shape::covering([nx, ny, nz], [32, 32, 1]) };
+    let shape = Shape {
+        threads: THREADS,
+        ..Shape::covering([nx, ny, nz], [32, 32, 1])
+    };
     let [nx, ny, stride_x, stride_y] = [nx, ny, stride_x, stride_y].map(Arg::int);
-    let args = [Arg::from(&*values), nx, ny, stride_x, stride_y, Arg::from(&out)];
+    let args = [
+        Arg::from(&*values),
+        nx,
+        ny,
+        stride_x,
+        stride_y,
+        Arg::from(&out),
+    ];
     card.launch("path", "path_orient", shape, &args)?;
     Ok(out)
 }
@@ -264,15 +342,27 @@ fn edges(
     swapped: bool,
     highest: f32,
 ) -> Result<Edges, CudaError> {
-    let values = if swapped { oriented(card, density, true)? } else { (*card.uploaded(density)?).clone() };
+    let values = if swapped {
+        oriented(card, density, true)?
+    } else {
+        (*card.uploaded(density)?).clone()
+    };
     let [nx, ny, nz] = Frame::new(density.grid(), swapped).size();
     // No sum may overflow. A power of two, so that water (1) is exact.
-    let quantum =
-        (f64::from(highest) * ny as f64 / f64::from(i32::MAX / 4)).log2().ceil().exp2().max(1e-30) as f32;
+    let quantum = (f64::from(highest) * ny as f64 / f64::from(i32::MAX / 4))
+        .log2()
+        .ceil()
+        .exp2()
+        .max(1e-30) as f32;
     let edges = card.alloc::<[i32; 2]>(nx * (ny + EDGES_MORE) * nz)?;
     let shape = Shape::covering([nx, nz, 1], [64, 1, 1]);
-    let args =
-        [Arg::from(&values), Arg::int(nx), Arg::int(ny), Arg::value(&quantum.recip()), Arg::from(&edges)];
+    let args = [
+        Arg::from(&values),
+        Arg::int(nx),
+        Arg::int(ny),
+        Arg::value(&quantum.recip()),
+        Arg::from(&edges),
+    ];
     card.launch("path", "path_edges", shape, &args)?;
     Ok(Edges { edges, quantum })
 }

@@ -25,7 +25,11 @@ impl HasReceipt for DepthMap {
 ///
 /// # Errors
 /// [`Cancelled`] when the job was cancelled.
-pub fn trace(request: &PathRequest, device: &Compute, control: &JobControl) -> Result<DepthMap, Cancelled> {
+pub fn trace(
+    request: &PathRequest,
+    device: &Compute,
+    control: &JobControl,
+) -> Result<DepthMap, Cancelled> {
     answer(
         device,
         |card| cuda::trace(request, card, control),

@@ -29,9 +29,18 @@ pub fn siddon(density: &Volume<f32>, from: DVec3, to: DVec3) -> f64 {
         let middle = p1 + (p2 - p1) * (0.5 * (a[0] + a[1]));
         let (i, j) = ((middle.x / dx + 0.5).floor(), (middle.y / dy + 0.5).floor());
         let k = z_plane.partition_point(|z| *z <= middle.z);
-        let within = i >= 0.0 && j >= 0.0 && i < nx as f64 && j < ny as f64 && (1..=nz).contains(&k);
-        let value = if within { f64::from(density.at(i as usize, j as usize, k - 1)) } else { 0.0 };
-        if value.is_finite() { value * (a[1] - a[0]) } else { 0.0 }
+        let within =
+            i >= 0.0 && j >= 0.0 && i < nx as f64 && j < ny as f64 && (1..=nz).contains(&k);
+        let value = if within {
+            f64::from(density.at(i as usize, j as usize, k - 1))
+        } else {
+            0.0
+        };
+        if value.is_finite() {
+            value * (a[1] - a[0])
+        } else {
+            0.0
+        }
     });
     segments.sum::<f64>() * (p2 - p1).length()
 }

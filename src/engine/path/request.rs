@@ -24,7 +24,10 @@ impl PathRequest {
     /// Equal requests have equal digests (64 bits, hexadecimal).
     pub fn digest(&self, cache: &Cache) -> String {
         let mut hash = Digest::default();
-        for (grid, source_mm) in [(self.density.grid(), self.source_mm), (&self.targets, DVec3::ZERO)] {
+        for (grid, source_mm) in [
+            (self.density.grid(), self.source_mm),
+            (&self.targets, DVec3::ZERO),
+        ] {
             hash.add_grid(grid);
             hash.add_vector(source_mm);
         }
@@ -48,7 +51,10 @@ impl PathRequest {
             warnings: Vec::new(),
             work: depth_mm.data().len() as u64,
         };
-        DepthMap { depth_mm: Arc::new(depth_mm), receipt: Arc::new(receipt) }
+        DepthMap {
+            depth_mm: Arc::new(depth_mm),
+            receipt: Arc::new(receipt),
+        }
     }
 }
 

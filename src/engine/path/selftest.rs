@@ -32,21 +32,39 @@ struct PathCase {
 
 impl PathCase {
     /// Depths on the density's own grid.
-    fn new(name: impl Into<String>, density: Volume<f32>, source_mm: DVec3, closed: Option<Closed>) -> Self {
+    fn new(
+        name: impl Into<String>,
+        density: Volume<f32>,
+        source_mm: DVec3,
+        closed: Option<Closed>,
+    ) -> Self {
         let targets = density.grid().clone();
-        Self { name: name.into(), density, source_mm, targets, closed, large: false }
+        Self {
+            name: name.into(),
+            density,
+            source_mm,
+            targets,
+            closed,
+            large: false,
+        }
     }
 }
 
 pub(crate) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = small_rows(device, control)?;
     if device.is_card() {
-        for (geometry, case) in GEOMETRIES.iter().flat_map(|g| CASES.iter().map(move |c| (g, c))) {
+        for (geometry, case) in GEOMETRIES
+            .iter()
+            .flat_map(|g| CASES.iter().map(move |c| (g, c)))
+        {
             control.check()?;
             let density = geometry.density(case.resampling);
             let source_mm = case.source_mm(density.grid().middle_mm());
             let name = format!("de Greef {}-{}", geometry.name, case.name);
-            let case = PathCase { large: true, ..PathCase::new(name, density, source_mm, None) };
+            let case = PathCase {
+                large: true,
+                ..PathCase::new(name, density, source_mm, None)
+            };
             rows.extend(try_case(&case, device, control)?);
         }
     }
@@ -56,7 +74,11 @@ pub(crate) fn rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, D
 /// The cases that take little time on any device.
 pub(crate) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = Vec::new();
-    for case in closed_forms().into_iter().chain(random_grids()).chain(edges_and_corners()) {
+    for case in closed_forms()
+        .into_iter()
+        .chain(random_grids())
+        .chain(edges_and_corners())
+    {
         control.check()?;
         rows.extend(try_case(&case, device, control)?);
     }
@@ -64,38 +86,68 @@ pub(crate) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<R
 }
 
 /// A case in every way there is on the device, against everything there is to compare with.
-fn try_case(case: &PathCase, device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
-    let on_cpu = || cpu::radiological_depth_at(&case.density, case.source_mm, &case.targets, control);
+fn try_case(
+    case: &PathCase,
+    device: &Compute,
+    control: &JobControl,
+) -> Result<Vec<Row>, DeviceError> {
+    let on_cpu =
+        || cpu::radiological_depth_at(&case.density, case.source_mm, &case.targets, control);
     let mut answers = Vec::new();
     let mut wanted = Vec::new();
     match device {
         Compute::Cpu => {
             answers.push((PathMethod::Columns.word(), on_cpu()?, on_cpu()?));
             if !case.large {
-                wanted.push(("Siddon in f64", each_target(case, |from, to| siddon(&case.density, from, to))));
+                wanted.push((
+                    "Siddon in f64",
+                    each_target(case, |from, to| siddon(&case.density, from, to)),
+                ));
             }
         }
         Compute::Cuda(card) => {
             let on_card = |way| {
-                cuda::radiological_depth_at(card, &case.density, case.source_mm, &case.targets, way, control)
-                    .map(|(depth, _)| depth)
+                cuda::radiological_depth_at(
+                    card,
+                    &case.density,
+                    case.source_mm,
+                    &case.targets,
+                    way,
+                    control,
+                )
+                .map(|(depth, _)| depth)
             };
             for way in [PathMethod::Voxels, PathMethod::Columns] {
                 answers.push((way.word(), on_card(way)?, on_card(way)?));
             }
-            wanted.push(("cpu", on_cpu()?.data().iter().map(|&d| f64::from(d)).collect()));
+            wanted.push((
+                "cpu",
+                on_cpu()?.data().iter().map(|&d| f64::from(d)).collect(),
+            ));
         }
         Compute::Wgpu(card) => {
-            let PathCase { density, source_mm, targets, .. } = case;
-            let on_card = || wgpu::radiological_depth_at(card, density, *source_mm, targets, control);
+            let PathCase {
+                density,
+                source_mm,
+                targets,
+                ..
+            } = case;
+            let on_card =
+                || wgpu::radiological_depth_at(card, density, *source_mm, targets, control);
             answers.push((PathMethod::Voxels.word(), on_card()?.0, on_card()?.0));
-            wanted.push(("cpu", on_cpu()?.data().iter().map(|&d| f64::from(d)).collect()));
+            wanted.push((
+                "cpu",
+                on_cpu()?.data().iter().map(|&d| f64::from(d)).collect(),
+            ));
         }
     }
     if let Some(closed) = case.closed {
         let grid = case.density.grid();
         let local = |p| grid.local_from_patient(p);
-        wanted.push(("closed form", each_target(case, |from, to| closed(grid, local(from), local(to)))));
+        wanted.push((
+            "closed form",
+            each_target(case, |from, to| closed(grid, local(from), local(to))),
+        ));
     }
     let mut rows = Vec::new();
     for (way, depth, again) in &answers {
@@ -127,7 +179,8 @@ fn each_target(case: &PathCase, value: impl Fn(DVec3, DVec3) -> f64 + Sync) -> V
 
 /// The length of a segment inside a box, by clipping.
 fn chord_mm(low: DVec3, high: DVec3, from: DVec3, to: DVec3) -> f64 {
-    clipped(low, high, from, to - from).map_or(0.0, |[enter, leave]| (leave - enter) * (to - from).length())
+    clipped(low, high, from, to - from)
+        .map_or(0.0, |[enter, leave]| (leave - enter) * (to - from).length())
 }
 
 /// The box of voxels `low <= voxel < high` of a grid, in its own frame.
@@ -159,23 +212,47 @@ fn closed_forms() -> Vec<PathCase> {
         let (low, high) = box_mm(grid, BEAD, BEAD.map(|n| n + 1));
         f64::from(BEAD_DENSITY) * chord_mm(low, high, from, to)
     };
-    let with_bead = || filled(oblique(), |i, j, k| if [i, j, k] == BEAD { BEAD_DENSITY } else { 0.0 });
+    let with_bead = || {
+        filled(oblique(), |i, j, k| {
+            if [i, j, k] == BEAD { BEAD_DENSITY } else { 0.0 }
+        })
+    };
     let mut cases = Vec::new();
     for (name, offset) in OFFSETS {
         let grid = even([64, 60, 52], DVec3::new(3.0, 3.5, 4.0));
         let source = |v: &Volume<f32>| v.grid().middle_mm() + DVec3::from(offset);
         let cube = filled(grid, |_, _, _| 1.0);
-        cases.push(PathCase::new(format!("water, {name}"), cube, DVec3::from(offset), Some(water)));
+        cases.push(PathCase::new(
+            format!("water, {name}"),
+            cube,
+            DVec3::from(offset),
+            Some(water),
+        ));
         let planes = filled(oblique(), |_, _, k| 0.25 * k as f32);
         let at = source(&planes);
-        cases.push(PathCase::new(format!("uneven slabs, {name}"), planes, at, Some(slabs)));
+        cases.push(PathCase::new(
+            format!("uneven slabs, {name}"),
+            planes,
+            at,
+            Some(slabs),
+        ));
         let one = with_bead();
         let at = source(&one);
-        cases.push(PathCase::new(format!("one steel voxel, {name}"), one, at, Some(bead)));
+        cases.push(PathCase::new(
+            format!("one steel voxel, {name}"),
+            one,
+            at,
+            Some(bead),
+        ));
     }
     let nothing: Closed = |_, _, _| 0.0;
     let air = filled(oblique(), |_, _, _| 0.0);
-    cases.push(PathCase::new("air", air, DVec3::new(0.0, -900.0, 0.0), Some(nothing)));
+    cases.push(PathCase::new(
+        "air",
+        air,
+        DVec3::new(0.0, -900.0, 0.0),
+        Some(nothing),
+    ));
     cases
 }
 
@@ -200,23 +277,52 @@ fn random_grids() -> Vec<PathCase> {
     for (name, offset) in OFFSETS {
         let density = speckle(oblique(), 1);
         let source = density.grid().middle_mm() + DVec3::from(offset);
-        cases.push(PathCase::new(format!("oblique, uneven planes, {name}"), density, source, None));
+        cases.push(PathCase::new(
+            format!("oblique, uneven planes, {name}"),
+            density,
+            source,
+            None,
+        ));
         let density = speckle(even([100, 90, 40], DVec3::new(3.0, 3.0, 4.5)), 2);
-        cases.push(PathCase::new(format!("random voxels, {name}"), density, DVec3::from(offset), None));
+        cases.push(PathCase::new(
+            format!("random voxels, {name}"),
+            density,
+            DVec3::from(offset),
+            None,
+        ));
     }
-    for voxel in
-        [[11.3, 7.7, 2.2], [20.0, 10.0, 3.0], [20.5, 10.0, 3.0], [20.5, 10.5, 3.0], [20.5, 10.5, 3.5]]
-    {
+    for voxel in [
+        [11.3, 7.7, 2.2],
+        [20.0, 10.0, 3.0],
+        [20.5, 10.0, 3.0],
+        [20.5, 10.5, 3.0],
+        [20.5, 10.5, 3.5],
+    ] {
         let density = speckle(oblique(), 3);
         let source = density.grid().patient_from_voxel(DVec3::from(voxel));
-        cases.push(PathCase::new(format!("source inside, at voxel {voxel:?}"), density, source, None));
+        cases.push(PathCase::new(
+            format!("source inside, at voxel {voxel:?}"),
+            density,
+            source,
+            None,
+        ));
     }
-    let targets = Grid::axis_aligned(DVec3::new(20.0, -60.0, -10.0), DVec3::splat(4.3), [18, 17, 16]);
-    for source in [DVec3::new(30.0, -900.0, 200.0), DVec3::new(-900.0, 20.0, 30.0)] {
+    let targets = Grid::axis_aligned(
+        DVec3::new(20.0, -60.0, -10.0),
+        DVec3::splat(4.3),
+        [18, 17, 16],
+    );
+    for source in [
+        DVec3::new(30.0, -900.0, 200.0),
+        DVec3::new(-900.0, 20.0, 30.0),
+    ] {
         let density = speckle(oblique(), 4);
         let name = format!("targets of another grid, from {source}");
         let targets = Arc::new(targets.clone().expect("a valid grid"));
-        cases.push(PathCase { targets, ..PathCase::new(name, density, source, None) });
+        cases.push(PathCase {
+            targets,
+            ..PathCase::new(name, density, source, None)
+        });
     }
     let holes = |i: usize, j: usize, k: usize| match (7 * i + 3 * j + k) % 11 {
         0 => f32::NAN,
@@ -224,7 +330,12 @@ fn random_grids() -> Vec<PathCase> {
         n => n as f32 / 5.0,
     };
     let density = filled(oblique(), holes);
-    cases.push(PathCase::new("what is no number is air", density, DVec3::new(90.0, -900.0, 20.0), None));
+    cases.push(PathCase::new(
+        "what is no number is air",
+        density,
+        DVec3::new(90.0, -900.0, 20.0),
+        None,
+    ));
     cases
 }
 
@@ -244,7 +355,12 @@ const EDGES_AND_CORNERS_MM: [[f64; 3]; 8] = [
 fn edges_and_corners() -> Vec<PathCase> {
     let case = |source: [f64; 3]| {
         let density = speckle(even([16; 3], DVec3::ONE), 5);
-        PathCase::new(format!("edges and corners, from {source:?}"), density, DVec3::from(source), None)
+        PathCase::new(
+            format!("edges and corners, from {source:?}"),
+            density,
+            DVec3::from(source),
+            None,
+        )
     };
     EDGES_AND_CORNERS_MM.into_iter().map(case).collect()
 }
@@ -259,12 +375,21 @@ fn even(size: [usize; 3], spacing_mm: DVec3) -> Grid {
 fn oblique() -> Grid {
     let turn = DMat3::from_euler(EulerRot::XYZ, 0.3, -0.5, 1.1);
     let planes = [0.0, 3.0, 6.0, 8.0, 8.75, 14.0, 24.0, 25.0];
-    Grid::new(DVec3::new(50.0, -30.0, 20.0), turn.x_axis, turn.y_axis, [0.9, 1.3], [40, 30], &planes)
-        .expect("a valid grid")
+    Grid::new(
+        DVec3::new(50.0, -30.0, 20.0),
+        turn.x_axis,
+        turn.y_axis,
+        [0.9, 1.3],
+        [40, 30],
+        &planes,
+    )
+    .expect("a valid grid")
 }
 
 fn filled(grid: Grid, mut value: impl FnMut(usize, usize, usize) -> f32) -> Volume<f32> {
     let [nx, ny, _] = grid.size();
-    let data = (0..grid.len()).map(|n| value(n % nx, n / nx % ny, n / (nx * ny))).collect();
+    let data = (0..grid.len())
+        .map(|n| value(n % nx, n / nx % ny, n / (nx * ny)))
+        .collect();
     Volume::new(Arc::new(grid), data)
 }

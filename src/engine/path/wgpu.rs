@@ -9,8 +9,10 @@ use geometry::{Grid, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
-const TRACE: Kernel =
-    Kernel { name: "path_trace", sources: &[include_str!("../../../kernels/engine_path.wgsl")] };
+const TRACE: Kernel = Kernel {
+    name: "path_trace",
+    sources: &[include_str!("../../../kernels/engine_path.wgsl")],
+};
 /// Threads of a workgroup.
 const THREADS: [u32; 2] = [16, 8];
 
@@ -55,10 +57,23 @@ impl Rays {
 ///
 /// # Errors
 /// A device at fault, or a cancelled job.
-pub fn trace(request: &PathRequest, device: &Device, control: &JobControl) -> Result<DepthMap, WgpuError> {
-    let PathRequest { density, source_mm, targets } = request;
+pub fn trace(
+    request: &PathRequest,
+    device: &Device,
+    control: &JobControl,
+) -> Result<DepthMap, WgpuError> {
+    let PathRequest {
+        density,
+        source_mm,
+        targets,
+    } = request;
     let (depth, phases_ms) = radiological_depth_at(device, density, *source_mm, targets, control)?;
-    Ok(request.answer(depth, device.adapter().to_string(), phases_ms, control.cache()))
+    Ok(request.answer(
+        depth,
+        device.adapter().to_string(),
+        phases_ms,
+        control.cache(),
+    ))
 }
 
 /// As [`engine::path::cpu::radiological_depth_at`](crate::path::cpu::radiological_depth_at), in f32 and with the times of

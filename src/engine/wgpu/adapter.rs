@@ -50,7 +50,11 @@ pub fn adapters() -> Result<&'static [Adapter], WgpuError> {
         // A driver at fault may panic the binding: then there is none.
         std::panic::catch_unwind(find_adapters).unwrap_or_default()
     });
-    if found.is_empty() { Err(WgpuError::NoAdapter) } else { Ok(found) }
+    if found.is_empty() {
+        Err(WgpuError::NoAdapter)
+    } else {
+        Ok(found)
+    }
 }
 
 /// The graphics devices found so far, for a list that cannot wait: the first call has them looked for.
@@ -58,7 +62,9 @@ pub fn listed() -> &'static [Adapter] {
     static LOOKED: OnceLock<()> = OnceLock::new();
     LOOKED.get_or_init(|| {
         // Drivers take up to seconds to answer. Where no thread is to be had, the list stays empty.
-        let _ = std::thread::Builder::new().name("adapters".to_owned()).spawn(|| adapters().is_ok());
+        let _ = std::thread::Builder::new()
+            .name("adapters".to_owned())
+            .spawn(|| adapters().is_ok());
     });
     ADAPTERS.get().map_or(&[], Vec::as_slice)
 }
@@ -70,10 +76,20 @@ pub fn listed() -> &'static [Adapter] {
 pub(super) fn adapter(ordinal: Option<usize>) -> Result<&'static Adapter, WgpuError> {
     let all = adapters()?;
     match ordinal {
-        Some(asked) => all.get(asked).ok_or(WgpuError::NoSuchAdapter { asked, count: all.len() }),
-        None => all.iter().find(|adapter| !adapter.is_software).ok_or_else(|| WgpuError::OnlySoftware {
-            names: all.iter().map(Adapter::to_string).collect::<Vec<_>>().join(", "),
+        Some(asked) => all.get(asked).ok_or(WgpuError::NoSuchAdapter {
+            asked,
+            count: all.len(),
         }),
+        None => all
+            .iter()
+            .find(|adapter| !adapter.is_software)
+            .ok_or_else(|| WgpuError::OnlySoftware {
+                names: all
+                    .iter()
+                    .map(Adapter::to_string)
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            }),
     }
 }
 
@@ -97,10 +113,21 @@ fn find_adapters() -> Vec<Adapter> {
             };
             let is_software = info.device_type == wgpu::DeviceType::Cpu;
             let driver = format!("{} {}", info.driver, info.driver_info);
-            Adapter { ordinal: 0, name: info.name, is_software, driver, rank, backend: info.backend, handle }
+            Adapter {
+                ordinal: 0,
+                name: info.name,
+                is_software,
+                driver,
+                rank,
+                backend: info.backend,
+                handle,
+            }
         })
         .collect();
     found.sort_by_key(|adapter| adapter.rank);
-    found.iter_mut().enumerate().for_each(|(ordinal, adapter)| adapter.ordinal = ordinal);
+    found
+        .iter_mut()
+        .enumerate()
+        .for_each(|(ordinal, adapter)| adapter.ordinal = ordinal);
     found
 }

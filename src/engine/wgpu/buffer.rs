@@ -28,11 +28,19 @@ impl Pool {
     }
 
     pub fn bytes(&self) -> u64 {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().map(wgpu::Buffer::size).sum()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+            .map(wgpu::Buffer::size)
+            .sum()
     }
 
     pub fn empty(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 }
 
@@ -48,7 +56,12 @@ pub struct Buffer<T> {
 
 impl<T> Buffer<T> {
     pub(super) fn new(raw: wgpu::Buffer, count: usize, pool: Pool) -> Self {
-        Self { raw, count, pool, kind: PhantomData }
+        Self {
+            raw,
+            count,
+            pool,
+            kind: PhantomData,
+        }
     }
 
     pub fn count(&self) -> usize {

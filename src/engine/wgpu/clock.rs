@@ -29,17 +29,24 @@ pub(super) struct Readable {
 
 impl Clock {
     pub fn new(device: &wgpu::Device) -> Self {
-        let stamps = device.features().contains(wgpu::Features::TIMESTAMP_QUERY).then(|| Stamps {
-            queries: device.create_query_set(&wgpu::QuerySetDescriptor {
-                label: Some("phases"),
-                ty: wgpu::QueryType::Timestamp,
-                count: 2 * MOST_TIMED,
-            }),
-            phases: Vec::new(),
-            next: 0,
-            begun: 0,
-        });
-        Self { stamps, last: Instant::now(), by_host: Phases::new() }
+        let stamps = device
+            .features()
+            .contains(wgpu::Features::TIMESTAMP_QUERY)
+            .then(|| Stamps {
+                queries: device.create_query_set(&wgpu::QuerySetDescriptor {
+                    label: Some("phases"),
+                    ty: wgpu::QueryType::Timestamp,
+                    count: 2 * MOST_TIMED,
+                }),
+                phases: Vec::new(),
+                next: 0,
+                begun: 0,
+            });
+        Self {
+            stamps,
+            last: Instant::now(),
+            by_host: Phases::new(),
+        }
     }
 
     /// Whether phases end by waiting for the device.
@@ -49,7 +56,10 @@ impl Clock {
 
     /// Entries for the time stamps of the next dispatch.
     pub fn of_dispatch(&mut self) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
-        let stamps = self.stamps.as_mut().filter(|stamps| stamps.next < MOST_TIMED)?;
+        let stamps = self
+            .stamps
+            .as_mut()
+            .filter(|stamps| stamps.next < MOST_TIMED)?;
         let first = 2 * stamps.next;
         stamps.next += 1;
         Some(wgpu::ComputePassTimestampWrites {
@@ -63,11 +73,14 @@ impl Clock {
     pub fn phase(&mut self, name: &str) {
         match &mut self.stamps {
             Some(stamps) => {
-                stamps.phases.push((name.to_owned(), stamps.begun, stamps.next));
+                stamps
+                    .phases
+                    .push((name.to_owned(), stamps.begun, stamps.next));
                 stamps.begun = stamps.next;
             }
             None => {
-                self.by_host.push((name.to_owned(), self.last.elapsed().as_secs_f64() * 1e3));
+                self.by_host
+                    .push((name.to_owned(), self.last.elapsed().as_secs_f64() * 1e3));
                 self.last = Instant::now();
             }
         }
@@ -75,16 +88,25 @@ impl Clock {
 
     /// The phases that the host has timed, or the commands that make the stamps readable.
     pub fn finish(self, device: &wgpu::Device, queue: &wgpu::Queue) -> Result<Phases, Readable> {
-        let Some(stamps) = self.stamps.filter(|stamps| stamps.next > 0) else { return Ok(self.by_host) };
+        let Some(stamps) = self.stamps.filter(|stamps| stamps.next > 0) else {
+            return Ok(self.by_host);
+        };
         let size = u64::from(2 * stamps.next) * 8;
         let usage = wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC;
         let label = Some("stamps");
-        let buffer =
-            device.create_buffer(&wgpu::BufferDescriptor { label, size, usage, mapped_at_creation: false });
+        let buffer = device.create_buffer(&wgpu::BufferDescriptor {
+            label,
+            size,
+            usage,
+            mapped_at_creation: false,
+        });
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         encoder.resolve_query_set(&stamps.queries, 0..2 * stamps.next, &buffer, 0);
         queue.submit([encoder.finish()]);
-        Err(Readable { buffer, phases: stamps.phases })
+        Err(Readable {
+            buffer,
+            phases: stamps.phases,
+        })
     }
 }
 
@@ -92,11 +114,15 @@ impl Readable {
     /// The phases, by the stamps of every dispatch (begin, end) in units of so many ns.
     pub fn phases(&self, stamps: &[u64], period_ns: f64) -> Phases {
         let ticks = |n: u32| {
-            let [begin, end] = [2 * n, 2 * n + 1].map(|at| stamps.get(at as usize).copied().unwrap_or(0));
+            let [begin, end] =
+                [2 * n, 2 * n + 1].map(|at| stamps.get(at as usize).copied().unwrap_or(0));
             end.saturating_sub(begin) as f64
         };
         let of = |(name, first, end): &(String, u32, u32)| {
-            (name.clone(), (*first..*end).map(ticks).sum::<f64>() * period_ns * 1e-6)
+            (
+                name.clone(),
+                (*first..*end).map(ticks).sum::<f64>() * period_ns * 1e-6,
+            )
         };
         self.phases.iter().map(of).collect()
     }

@@ -60,7 +60,9 @@ impl Volumes {
 
 impl fmt::Debug for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Device").field("adapter", &self.adapter).finish_non_exhaustive()
+        f.debug_struct("Device")
+            .field("adapter", &self.adapter)
+            .finish_non_exhaustive()
     }
 }
 
@@ -84,7 +86,10 @@ impl Device {
     pub fn open(ordinal: Option<usize>) -> Result<Arc<Self>, WgpuError> {
         let adapter = adapter(ordinal)?;
         let mut open = open_devices();
-        if let Some(device) = open.iter().find(|device| device.adapter.ordinal == adapter.ordinal) {
+        if let Some(device) = open
+            .iter()
+            .find(|device| device.adapter.ordinal == adapter.ordinal)
+        {
             return Ok(Arc::clone(device));
         }
         let device = Arc::new(Self::new(adapter)?);
@@ -101,12 +106,23 @@ impl Device {
             required_limits: limits.clone(),
             ..wgpu::DeviceDescriptor::default()
         };
-        let refused = |why: String| WgpuError::Refused { device: adapter.to_string(), why };
+        let refused = |why: String| WgpuError::Refused {
+            device: adapter.to_string(),
+            why,
+        };
         let opened = pollster::block_on(adapter.handle.request_device(&descriptor));
         let (handle, queue) = opened.map_err(|error| refused(error.to_string()))?;
         let faults = Faults::watch(&handle);
         let (pool, state) = (Pool::default(), Mutex::default());
-        Ok(Self { adapter, handle, queue, limits, faults, pool, state })
+        Ok(Self {
+            adapter,
+            handle,
+            queue,
+            limits,
+            faults,
+            pool,
+            state,
+        })
     }
 
     /// A device of its own, which nobody else opens.
@@ -127,12 +143,18 @@ impl Device {
 
     /// Bytes of a buffer that a kernel takes, at most.
     pub fn most_bytes(&self) -> u64 {
-        self.limits.max_storage_buffer_binding_size.min(self.limits.max_buffer_size)
+        self.limits
+            .max_storage_buffer_binding_size
+            .min(self.limits.max_buffer_size)
     }
 
     /// A job's hold on the device; others wait. It ends soon after `control` is cancelled.
     pub fn session<'a>(&'a self, control: &'a JobControl) -> Session<'a> {
-        Session::new(self, self.state.lock().unwrap_or_else(PoisonError::into_inner), control)
+        Session::new(
+            self,
+            self.state.lock().unwrap_or_else(PoisonError::into_inner),
+            control,
+        )
     }
 
     /// Takes a lost device out of those opened, so that the next job opens it anew.
@@ -148,7 +170,10 @@ impl Device {
 
     /// Gives back what [`Self::cached_bytes`] counts.
     pub fn empty(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).volumes = Volumes::default();
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .volumes = Volumes::default();
         self.pool.empty();
     }
 }

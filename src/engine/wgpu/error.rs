@@ -23,21 +23,46 @@ pub enum WgpuError {
     #[error(
         "{device} takes {most_mib} MiB {unit}, and {what} is {asked_mib} MiB; use coarser voxels, or --device cpu"
     )]
-    TooLarge { device: String, what: String, unit: &'static str, asked_mib: u64, most_mib: u64 },
-    #[error("{device} takes {most} workgroups along an axis, and {kernel} needs {asked}; use --device cpu")]
-    TooWide { device: String, kernel: &'static str, asked: u32, most: u32 },
+    TooLarge {
+        device: String,
+        what: String,
+        unit: &'static str,
+        asked_mib: u64,
+        most_mib: u64,
+    },
+    #[error(
+        "{device} takes {most} workgroups along an axis, and {kernel} needs {asked}; use --device cpu"
+    )]
+    TooWide {
+        device: String,
+        kernel: &'static str,
+        asked: u32,
+        most: u32,
+    },
     #[error(
         "{device} has no memory for {what} ({asked_mib} MiB); close other programs that use it, or use --device cpu"
     )]
-    OutOfMemory { device: String, what: String, asked_mib: u64 },
+    OutOfMemory {
+        device: String,
+        what: String,
+        asked_mib: u64,
+    },
     #[error(
         "{device} was lost while {doing}: {why}; look for its driver's reset in the system log, or use --device cpu"
     )]
-    Lost { device: String, doing: String, why: String },
+    Lost {
+        device: String,
+        doing: String,
+        why: String,
+    },
     #[error(
         "{device} refuses a call while {doing}: {why}; this is a bug, please report it, and use --device cpu"
     )]
-    Invalid { device: String, doing: String, why: String },
+    Invalid {
+        device: String,
+        doing: String,
+        why: String,
+    },
     #[error("{job} has no form for graphics devices")]
     NoForm { job: &'static str },
     #[error(transparent)]

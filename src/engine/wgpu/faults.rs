@@ -22,9 +22,8 @@ impl Faults {
         device.on_uncaptured_error(Arc::new(move |error: wgpu::Error| {
             errors.note(match error {
                 wgpu::Error::OutOfMemory { .. } => Fault::OutOfMemory,
-                wgpu::Error::Validation { description, .. } | wgpu::Error::Internal { description, .. } => {
-                    Fault::Invalid(description)
-                }
+                wgpu::Error::Validation { description, .. }
+                | wgpu::Error::Internal { description, .. } => Fault::Invalid(description),
             });
         }));
         device.set_device_lost_callback(move |reason, message| {
@@ -43,10 +42,18 @@ impl Faults {
 
     /// The fault, as an error of what was being done with so many bytes.
     pub fn take(&self, device: &str, doing: &str, bytes: u64) -> Option<WgpuError> {
-        let fault = self.0.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let fault = self
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()?;
         let (device, doing) = (device.to_owned(), doing.to_owned());
         Some(match fault {
-            Fault::OutOfMemory => WgpuError::OutOfMemory { device, what: doing, asked_mib: bytes >> 20 },
+            Fault::OutOfMemory => WgpuError::OutOfMemory {
+                device,
+                what: doing,
+                asked_mib: bytes >> 20,
+            },
             Fault::Invalid(why) => WgpuError::Invalid { device, doing, why },
             Fault::Lost(why) => WgpuError::Lost { device, doing, why },
         })
@@ -64,7 +71,10 @@ mod tests {
         faults.note(Fault::Invalid("a buffer is gone".to_owned()));
         faults.note(Fault::Lost("reset".to_owned()));
         faults.note(Fault::OutOfMemory);
-        assert!(matches!(faults.take("card", "tracing", 0), Some(WgpuError::Lost { .. })));
+        assert!(matches!(
+            faults.take("card", "tracing", 0),
+            Some(WgpuError::Lost { .. })
+        ));
         assert!(faults.take("card", "tracing", 0).is_none());
     }
 }

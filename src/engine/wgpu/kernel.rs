@@ -22,7 +22,10 @@ impl Pipelines {
     ///
     /// # Errors
     /// A kernel that the device refuses.
-    #[expect(unsafe_code, reason = "a module of which wgpu does not count the rounds of loops")]
+    #[expect(
+        unsafe_code,
+        reason = "a module of which wgpu does not count the rounds of loops"
+    )]
     pub fn get(
         &mut self,
         kernel: &Kernel,
@@ -53,7 +56,11 @@ impl Pipelines {
             },
             cache: None,
         });
-        match faults.take(device_name, &format!("building the kernel {}", kernel.name), 0) {
+        match faults.take(
+            device_name,
+            &format!("building the kernel {}", kernel.name),
+            0,
+        ) {
             Some(error) => Err(error),
             None => Ok(self.0.entry(kernel.name).or_insert(pipeline).clone()),
         }
@@ -64,7 +71,14 @@ impl Pipelines {
 #[cfg(test)]
 pub(crate) fn constant(kernel: &Kernel, name: &str) -> f64 {
     let source = kernel.sources.concat();
-    let line = source.lines().find(|line| line.starts_with(&format!("const {name}:"))).expect(name);
-    let value = line.split('=').nth(1).and_then(|value| value.split(';').next()).expect(name);
+    let line = source
+        .lines()
+        .find(|line| line.starts_with(&format!("const {name}:")))
+        .expect(name);
+    let value = line
+        .split('=')
+        .nth(1)
+        .and_then(|value| value.split(';').next())
+        .expect(name);
     value.trim().parse().expect(name)
 }

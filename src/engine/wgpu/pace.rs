@@ -28,12 +28,18 @@ impl Pace {
     pub fn next(&self, kernel: &str, left: u32, steps_of_layer: f64, before: Option<u32>) -> Slab {
         let seconds = self.0.get(kernel).map(|s| s * steps_of_layer);
         if seconds.is_some_and(|s| s * f64::from(left) < SHORT.as_secs_f64()) {
-            return Slab { layers: left, timed: false };
+            return Slab {
+                layers: left,
+                timed: false,
+            };
         }
         let fit = seconds.map_or(FIRST / steps_of_layer, |s| SLAB.as_secs_f64() / s);
         let grown = before.map_or(f64::INFINITY, |layers| GROWTH * f64::from(layers));
         // A cast of a float to an integer saturates.
-        Slab { layers: (fit.min(grown) as u32).clamp(1, left), timed: true }
+        Slab {
+            layers: (fit.min(grown) as u32).clamp(1, left),
+            timed: true,
+        }
     }
 
     pub fn note(&mut self, kernel: &'static str, steps: f64, took: Duration) {
@@ -62,16 +68,38 @@ mod tests {
         }
         assert_eq!(slabs.iter().sum::<u32>(), 128);
         assert_eq!((slabs[0], slabs[1]), (5, 12));
-        assert!(slabs.iter().all(|layers| Duration::from_millis(4) * *layers <= SLAB));
+        assert!(
+            slabs
+                .iter()
+                .all(|layers| Duration::from_millis(4) * *layers <= SLAB)
+        );
     }
 
     #[test]
     fn a_short_dispatch_is_not_waited_for_and_the_slowest_still_moves() {
         let mut pace = Pace::default();
         pace.note("crop", 100.0, Duration::from_millis(1));
-        assert_eq!(pace.next("crop", 10, 100.0, None), Slab { layers: 10, timed: false });
+        assert_eq!(
+            pace.next("crop", 10, 100.0, None),
+            Slab {
+                layers: 10,
+                timed: false
+            }
+        );
         pace.note("crop", 1.0, Duration::from_secs(9));
-        assert_eq!(pace.next("crop", 10, 100.0, None), Slab { layers: 1, timed: true });
-        assert_eq!(pace.next("unknown", 4, 1e9, None), Slab { layers: 1, timed: true });
+        assert_eq!(
+            pace.next("crop", 10, 100.0, None),
+            Slab {
+                layers: 1,
+                timed: true
+            }
+        );
+        assert_eq!(
+            pace.next("unknown", 4, 1e9, None),
+            Slab {
+                layers: 1,
+                timed: true
+            }
+        );
     }
 }

@@ -29,9 +29,18 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(super) fn new(device: &'a Device, state: MutexGuard<'a, State>, control: &'a JobControl) -> Self {
+    pub(super) fn new(
+        device: &'a Device,
+        state: MutexGuard<'a, State>,
+        control: &'a JobControl,
+    ) -> Self {
         let clock = Clock::new(&device.handle);
-        Self { device, state, control, clock }
+        Self {
+            device,
+            state,
+            control,
+            clock,
+        }
     }
 
     /// Memory for so many values, of no particular content.
@@ -40,15 +49,22 @@ impl<'a> Session<'a> {
     /// More than the device takes, or has.
     pub fn alloc<T: Pod>(&self, what: &str, count: usize) -> Result<Buffer<T>, WgpuError> {
         // A binding is of four bytes or more.
-        let bytes = (count.max(1) as u64).saturating_mul(size_of::<T>() as u64).div_ceil(4).saturating_mul(4);
+        let bytes = (count.max(1) as u64)
+            .saturating_mul(size_of::<T>() as u64)
+            .div_ceil(4)
+            .saturating_mul(4);
         self.fits(what, bytes)?;
         let pool = &self.device.pool;
         if let Some(raw) = pool.take(bytes) {
             return Ok(Buffer::new(raw, count, pool.clone()));
         }
         let label = Some(what);
-        let descriptor =
-            wgpu::BufferDescriptor { label, size: bytes, usage: USAGE, mapped_at_creation: false };
+        let descriptor = wgpu::BufferDescriptor {
+            label,
+            size: bytes,
+            usage: USAGE,
+            mapped_at_creation: false,
+        };
         let mut raw = self.device.handle.create_buffer(&descriptor);
         if let Err(WgpuError::OutOfMemory { .. }) = self.check(what, bytes) {
             // What is kept for later is of no use to a job that cannot run.
@@ -63,7 +79,10 @@ impl<'a> Session<'a> {
     fn fits(&self, what: &str, bytes: u64) -> Result<(), WgpuError> {
         let limits = &self.device.limits;
         for (most, unit) in [
-            (limits.max_storage_buffer_binding_size, "for a kernel at a time"),
+            (
+                limits.max_storage_buffer_binding_size,
+                "for a kernel at a time",
+            ),
             (limits.max_buffer_size, "in one piece"),
         ] {
             if bytes > most {
@@ -83,7 +102,11 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// As [`Self::alloc`].
-    pub fn zeroed<T: Zeroable + Pod>(&self, what: &str, count: usize) -> Result<Buffer<T>, WgpuError> {
+    pub fn zeroed<T: Zeroable + Pod>(
+        &self,
+        what: &str,
+        count: usize,
+    ) -> Result<Buffer<T>, WgpuError> {
         let buffer = self.alloc(what, count)?;
         let mut encoder = self.encoder();
         encoder.clear_buffer(&buffer.raw, 0, None);
@@ -100,11 +123,15 @@ impl<'a> Session<'a> {
         let buffer = self.alloc(what, values.len())?;
         let bytes: &[u8] = bytemuck::cast_slice(values);
         let whole = bytes.len() / 4 * 4;
-        self.device.queue.write_buffer(&buffer.raw, 0, &bytes[..whole]);
+        self.device
+            .queue
+            .write_buffer(&buffer.raw, 0, &bytes[..whole]);
         if whole < bytes.len() {
             let mut last = [0; 4];
             last[..bytes.len() - whole].copy_from_slice(&bytes[whole..]);
-            self.device.queue.write_buffer(&buffer.raw, whole as u64, &last);
+            self.device
+                .queue
+                .write_buffer(&buffer.raw, whole as u64, &last);
         }
         self.check(what, buffer.bytes())?;
         Ok(buffer)
@@ -114,7 +141,11 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// As [`Self::alloc`].
-    pub fn uploaded(&mut self, what: &str, volume: &Volume<f32>) -> Result<Arc<Buffer<f32>>, WgpuError> {
+    pub fn uploaded(
+        &mut self,
+        what: &str,
+        volume: &Volume<f32>,
+    ) -> Result<Arc<Buffer<f32>>, WgpuError> {
         if let Some(found) = self.state.volumes.find(volume.id()) {
             return Ok(found);
         }
@@ -159,7 +190,12 @@ impl<'a> Session<'a> {
         let most = self.device.limits.max_compute_workgroups_per_dimension;
         if x.max(y) > most {
             let (device, kernel) = (self.name(), kernel.name);
-            return Err(WgpuError::TooWide { device, kernel, asked: x.max(y), most });
+            return Err(WgpuError::TooWide {
+                device,
+                kernel,
+                asked: x.max(y),
+                most,
+            });
         }
         let (Device { handle, faults, .. }, name) = (self.device, self.name());
         let pipeline = self.state.pipelines.get(kernel, handle, faults, &name)?;
@@ -167,7 +203,12 @@ impl<'a> Session<'a> {
         let (mut first, mut before) = (0, None);
         while first < layers && x > 0 && y > 0 {
             self.control.check()?;
-            let slab = self.state.pace.next(kernel.name, (layers - first).min(most), steps_of_layer, before);
+            let slab = self.state.pace.next(
+                kernel.name,
+                (layers - first).min(most),
+                steps_of_layer,
+                before,
+            );
             if slab.timed {
                 self.wait(kernel.name)?;
             }
@@ -175,7 +216,11 @@ impl<'a> Session<'a> {
             self.dispatch(kernel, &pipeline, buffers, [x, y, slab.layers], first)?;
             if slab.timed {
                 self.wait(kernel.name)?;
-                self.state.pace.note(kernel.name, steps_of_layer * f64::from(slab.layers), begin.elapsed());
+                self.state.pace.note(
+                    kernel.name,
+                    steps_of_layer * f64::from(slab.layers),
+                    begin.elapsed(),
+                );
             }
             first += slab.layers;
             before = Some(slab.layers);
@@ -198,11 +243,16 @@ impl<'a> Session<'a> {
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        self.device.queue.write_buffer(&part, 0, bytemuck::cast_slice(&[first, 0, 0, 0]));
+        self.device
+            .queue
+            .write_buffer(&part, 0, bytemuck::cast_slice(&[first, 0, 0, 0]));
         let raw = std::iter::once(&part).chain(buffers.iter().map(|buffer| buffer.raw()));
         let entries: Vec<wgpu::BindGroupEntry<'_>> = (0..)
             .zip(raw)
-            .map(|(binding, buffer)| wgpu::BindGroupEntry { binding, resource: buffer.as_entire_binding() })
+            .map(|(binding, buffer)| wgpu::BindGroupEntry {
+                binding,
+                resource: buffer.as_entire_binding(),
+            })
             .collect();
         let bindings = handle.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some(kernel.name),
@@ -211,8 +261,10 @@ impl<'a> Session<'a> {
         });
         let mut encoder = self.encoder();
         let timestamp_writes = self.clock.of_dispatch();
-        let mut pass = encoder
-            .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some(kernel.name), timestamp_writes });
+        let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor {
+            label: Some(kernel.name),
+            timestamp_writes,
+        });
         pass.set_pipeline(pipeline);
         pass.set_bind_group(0, &bindings, &[]);
         pass.dispatch_workgroups(x, y, z);
@@ -238,11 +290,21 @@ impl<'a> Session<'a> {
     /// # Errors
     /// A device at fault.
     pub fn finish(self) -> Result<Phases, WgpuError> {
-        let Self { device, state, control, clock } = self;
+        let Self {
+            device,
+            state,
+            control,
+            clock,
+        } = self;
         match clock.finish(&device.handle, &device.queue) {
             Ok(phases) => Ok(phases),
             Err(stamps) => {
-                let last = Self { device, state, control, clock: Clock::new(&device.handle) };
+                let last = Self {
+                    device,
+                    state,
+                    control,
+                    clock: Clock::new(&device.handle),
+                };
                 let buffer = &stamps.buffer;
                 let values: Vec<u64> = last.read(buffer, buffer.size(), "reading its clock")?;
                 Ok(stamps.phases(&values, f64::from(device.queue.get_timestamp_period())))
@@ -272,7 +334,11 @@ impl<'a> Session<'a> {
     /// # Errors
     /// As [`Self::download`].
     pub fn first(&self, what: &str, buffer: &Buffer<u32>) -> Result<u32, WgpuError> {
-        Ok(self.read(&buffer.raw, 4, what)?.first().copied().unwrap_or_default())
+        Ok(self
+            .read(&buffer.raw, 4, what)?
+            .first()
+            .copied()
+            .unwrap_or_default())
     }
 
     /// Makes the first value of a buffer zero, after all that is queued.
@@ -280,7 +346,12 @@ impl<'a> Session<'a> {
         self.device.queue.write_buffer(&buffer.raw, 0, &[0; 4]);
     }
 
-    fn read<T: Pod>(&self, from: &wgpu::Buffer, size: u64, what: &str) -> Result<Vec<T>, WgpuError> {
+    fn read<T: Pod>(
+        &self,
+        from: &wgpu::Buffer,
+        size: u64,
+        what: &str,
+    ) -> Result<Vec<T>, WgpuError> {
         let host = self.device.handle.create_buffer(&wgpu::BufferDescriptor {
             label: Some(what),
             size,
@@ -296,13 +367,19 @@ impl<'a> Session<'a> {
             let _ = sender.send(result);
         });
         self.wait(what)?;
-        let invalid = |why: String| WgpuError::Invalid { device: self.name(), doing: what.to_owned(), why };
+        let invalid = |why: String| WgpuError::Invalid {
+            device: self.name(),
+            doing: what.to_owned(),
+            why,
+        };
         match mapped.try_recv() {
             Ok(Ok(())) => {}
             Ok(Err(error)) => return Err(invalid(error.to_string())),
             Err(error) => return Err(invalid(error.to_string())),
         }
-        let view = host.get_mapped_range(..).map_err(|error| invalid(error.to_string()))?;
+        let view = host
+            .get_mapped_range(..)
+            .map_err(|error| invalid(error.to_string()))?;
         Ok(bytemuck::pod_collect_to_vec(&view))
     }
 
@@ -311,19 +388,28 @@ impl<'a> Session<'a> {
     /// # Errors
     /// A device at fault, or a cancelled job.
     pub fn wait(&self, doing: &str) -> Result<(), WgpuError> {
-        let all = wgpu::PollType::Wait { submission_index: None, timeout: Some(WAIT_LIMIT) };
+        let all = wgpu::PollType::Wait {
+            submission_index: None,
+            timeout: Some(WAIT_LIMIT),
+        };
         let polled = self.device.handle.poll(all);
         self.check(doing, 0)?;
         polled.map_err(|error| {
             self.device.forget();
-            WgpuError::Lost { device: self.name(), doing: doing.to_owned(), why: error.to_string() }
+            WgpuError::Lost {
+                device: self.name(),
+                doing: doing.to_owned(),
+                why: error.to_string(),
+            }
         })?;
         Ok(self.control.check()?)
     }
 
     /// Fails with the faults that the device has reported since the last check.
     fn check(&self, doing: &str, bytes: u64) -> Result<(), WgpuError> {
-        let Some(error) = self.device.faults.take(&self.name(), doing, bytes) else { return Ok(()) };
+        let Some(error) = self.device.faults.take(&self.name(), doing, bytes) else {
+            return Ok(());
+        };
         if matches!(error, WgpuError::Lost { .. }) {
             self.device.forget();
         }
@@ -331,7 +417,9 @@ impl<'a> Session<'a> {
     }
 
     fn encoder(&self) -> wgpu::CommandEncoder {
-        self.device.handle.create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
+        self.device
+            .handle
+            .create_command_encoder(&wgpu::CommandEncoderDescriptor::default())
     }
 
     fn name(&self) -> String {

@@ -26,7 +26,14 @@ pub fn round_beam(
     isocentre_mm: DVec3,
     mu: f64,
 ) -> Beam {
-    let frame = BeamFrame::new(PatientPosition::Hfs, gantry_deg, 0.0, 0.0, isocentre_mm, SAD_MM);
+    let frame = BeamFrame::new(
+        PatientPosition::Hfs,
+        gantry_deg,
+        0.0,
+        0.0,
+        isocentre_mm,
+        SAD_MM,
+    );
     let centre = frame.project(centre_mm).map_or([0.0, 0.0], |(xy, _)| xy);
     let r = radius_mm + margin_mm;
     let boundaries_mm = millennium_120();
@@ -36,7 +43,11 @@ pub fn round_beam(
             // The widest part of the circle within this leaf's width.
             let y = centre[1].clamp(side[0], side[1]) - centre[1];
             let half = (r * r - y * y).max(0.0).sqrt();
-            if half > 0.0 { [centre[0] - half, centre[0] + half] } else { [centre[0] - r - 10.0; 2] }
+            if half > 0.0 {
+                [centre[0] - half, centre[0] + half]
+            } else {
+                [centre[0] - r - 10.0; 2]
+            }
         })
         .map(|tips| tips.map(tenth))
         .collect();
@@ -45,7 +56,10 @@ pub fn round_beam(
         y: [tenth(centre[1] - r), tenth(centre[1] + r)],
     };
     Beam {
-        mlc: Some(Mlc { axis: MlcAxis::X, boundaries_mm }),
+        mlc: Some(Mlc {
+            axis: MlcAxis::X,
+            boundaries_mm,
+        }),
         control_points: vec![ControlPoint {
             meterset_weight: 1.0,
             gantry_deg,
@@ -70,14 +84,26 @@ mod tests {
     #[test]
     fn leaves_open_round_the_target() {
         let b = millennium_120();
-        assert_eq!((b.len(), b[0], b[10], b[30], b[50], b[60]), (61, -200.0, -100.0, 0.0, 100.0, 200.0));
-        let beam = round_beam(("B", 1), 90.0, (DVec3::new(5.0, 10.0, 20.0), 20.0, 5.0), DVec3::ZERO, 100.0);
+        assert_eq!(
+            (b.len(), b[0], b[10], b[30], b[50], b[60]),
+            (61, -200.0, -100.0, 0.0, 100.0, 200.0)
+        );
+        let beam = round_beam(
+            ("B", 1),
+            90.0,
+            (DVec3::new(5.0, 10.0, 20.0), 20.0, 5.0),
+            DVec3::ZERO,
+            100.0,
+        );
         let point = &beam.control_points[0];
         // Gantry 90: Xb is +y, Yb is +z; 5 mm nearer to the source than the axis magnifies by 1000/995.
         let pair = b.partition_point(|&side| side <= 20.1) - 1;
         let [low, high] = point.leaves_mm[pair];
         assert!((high - low - 50.0).abs() < 0.2, "{low} {high}");
         assert!((low + high - 2.0 * 10.0 * 1000.0 / 995.0).abs() < 0.2);
-        assert!(point.leaves_mm[0][0] == point.leaves_mm[0][1] && point.leaves_mm[0][0] < point.jaws.x[0]);
+        assert!(
+            point.leaves_mm[0][0] == point.leaves_mm[0][1]
+                && point.leaves_mm[0][0] < point.jaws.x[0]
+        );
     }
 }

@@ -10,7 +10,9 @@ mod tg119;
 mod thorax;
 mod water;
 
-use case::{Case, Contour, Ct, PatientInfo, Plan, Rgb, Structure, StructureKind, StructureSet, derived_uid};
+use case::{
+    Case, Contour, Ct, PatientInfo, Plan, Rgb, Structure, StructureKind, StructureSet, derived_uid,
+};
 use geometry::{Grid, GridError, PatientPosition, Volume};
 use glam::DVec3;
 use rayon::prelude::*;
@@ -22,8 +24,14 @@ use thiserror::Error;
 pub const DEMOS: [(&str, &str); 4] = [
     ("water", "a 30 cm cube of water"),
     ("slab", "layers of water, bone, lung and water"),
-    ("tg119", "the C-shape of AAPM TG-119: a target bent round a core"),
-    ("thorax", "a chest with lungs, spine, heart and a tumour in the right lung"),
+    (
+        "tg119",
+        "the C-shape of AAPM TG-119: a target bent round a core",
+    ),
+    (
+        "thorax",
+        "a chest with lungs, spine, heart and a tumour in the right lung",
+    ),
 ];
 
 /// No such built-in case.
@@ -45,7 +53,9 @@ pub fn build(name: &str) -> Result<Case, UnknownDemo> {
     };
     let plan = plan(name)?;
     // The sizes are constants of this module, checked by its tests: building a grid cannot fail.
-    phantom.map(|p| p.into_case(name, plan)).map_err(|_| UnknownDemo(name.to_owned()))
+    phantom
+        .map(|p| p.into_case(name, plan))
+        .map_err(|_| UnknownDemo(name.to_owned()))
 }
 
 /// The plan of a built-in case, without building its image.
@@ -60,7 +70,10 @@ pub fn plan(name: &str) -> Result<Plan, UnknownDemo> {
         "thorax" => thorax::plan(),
         _ => return Err(UnknownDemo(name.to_owned())),
     };
-    Ok(Plan { uid: Some(uid(name, "plan")), ..plan })
+    Ok(Plan {
+        uid: Some(uid(name, "plan")),
+        ..plan
+    })
 }
 
 /// Changes whenever the phantoms do: identifies cases made by another version of the program.
@@ -83,7 +96,10 @@ pub fn revision() -> String {
 }
 
 fn uid(name: &str, what: &str) -> String {
-    derived_uid(&format!("beamsight {} demo {name} {what}", env!("CARGO_PKG_VERSION")))
+    derived_uid(&format!(
+        "beamsight {} demo {name} {what}",
+        env!("CARGO_PKG_VERSION")
+    ))
 }
 
 /// A phantom before it becomes a case.
@@ -105,10 +121,16 @@ struct Roi {
 
 impl Phantom {
     fn into_case(self, name: &str, plan: Plan) -> Case {
-        let uid =
-            |what: &str| derived_uid(&format!("beamsight {} demo {name} {what}", env!("CARGO_PKG_VERSION")));
+        let uid = |what: &str| {
+            derived_uid(&format!(
+                "beamsight {} demo {name} {what}",
+                env!("CARGO_PKG_VERSION")
+            ))
+        };
         let grid = Arc::clone(self.hu.grid());
-        let plane_uids: Vec<String> = (0..grid.size()[2]).map(|k| uid(&format!("plane {k}"))).collect();
+        let plane_uids: Vec<String> = (0..grid.size()[2])
+            .map(|k| uid(&format!("plane {k}")))
+            .collect();
         let structures = self
             .rois
             .par_iter()
@@ -164,11 +186,16 @@ fn contours(roi: &Roi, grid: &Grid, plane_uids: &[String]) -> Vec<Contour> {
     let planes = grid.planes_mm().iter().zip(plane_uids);
     planes
         .flat_map(|(offset, uid)| {
-            outline::outlines(&roi.solid, z0 + offset, roi.step_mm).into_iter().map(|points_mm| Contour {
-                // A file holds 16 characters a number; a hundredth of a mm is far below any voxel here.
-                points_mm: points_mm.iter().map(|p| (p * 100.0).round() / 100.0).collect(),
-                image_uid: Some(uid.clone()),
-            })
+            outline::outlines(&roi.solid, z0 + offset, roi.step_mm)
+                .into_iter()
+                .map(|points_mm| Contour {
+                    // A file holds 16 characters a number; a hundredth of a mm is far below any voxel here.
+                    points_mm: points_mm
+                        .iter()
+                        .map(|p| (p * 100.0).round() / 100.0)
+                        .collect(),
+                    image_uid: Some(uid.clone()),
+                })
         })
         .collect()
 }
@@ -185,10 +212,18 @@ const AIR_HU: f32 = -1000.0;
 
 impl Canvas {
     fn new(size: [usize; 3], spacing_mm: DVec3) -> Result<Self, GridError> {
-        let span = DVec3::new(size[0] as f64 - 1.0, size[1] as f64 - 1.0, size[2] as f64 - 1.0) * spacing_mm;
+        let span = DVec3::new(
+            size[0] as f64 - 1.0,
+            size[1] as f64 - 1.0,
+            size[2] as f64 - 1.0,
+        ) * spacing_mm;
         let grid = Grid::axis_aligned(-span / 2.0, spacing_mm, size)?;
         let hu = vec![AIR_HU; grid.len()];
-        Ok(Self { grid: Arc::new(grid), hu, edge_mm: spacing_mm.x / 2.0 })
+        Ok(Self {
+            grid: Arc::new(grid),
+            hu,
+            edge_mm: spacing_mm.x / 2.0,
+        })
     }
 
     /// Fills a solid with a value that may depend on the position and its signed distance to the surface (mm,
@@ -200,28 +235,38 @@ impl Canvas {
         let range = |low: f64, high: f64, n: usize| {
             low.max(0.0) as usize..(high.max(-1.0) + 1.0).min(n as f64) as usize
         };
-        let (is, js, ks) = (range(low.x, high.x, nx), range(low.y, high.y, ny), range(low.z, high.z, nz));
+        let (is, js, ks) = (
+            range(low.x, high.x, nx),
+            range(low.y, high.y, ny),
+            range(low.z, high.z, nz),
+        );
         let (grid, edge) = (&self.grid, self.edge_mm);
-        self.hu.par_chunks_mut(nx * ny).enumerate().filter(|(k, _)| ks.contains(k)).for_each(|(k, plane)| {
-            let first = grid.centre_mm(0, 0, k);
-            let [dx, dy] = grid.spacing_xy_mm();
-            for j in js.clone() {
-                for i in is.clone() {
-                    let p = first + DVec3::new(i as f64 * dx, j as f64 * dy, 0.0);
-                    let distance = solid.distance_mm(p);
-                    let share = 0.5 - distance / (2.0 * edge);
-                    if share > 0.0 {
-                        let hu = &mut plane[j * nx + i];
-                        *hu += (value(p, distance) - *hu) * share.min(1.0) as f32;
+        self.hu
+            .par_chunks_mut(nx * ny)
+            .enumerate()
+            .filter(|(k, _)| ks.contains(k))
+            .for_each(|(k, plane)| {
+                let first = grid.centre_mm(0, 0, k);
+                let [dx, dy] = grid.spacing_xy_mm();
+                for j in js.clone() {
+                    for i in is.clone() {
+                        let p = first + DVec3::new(i as f64 * dx, j as f64 * dy, 0.0);
+                        let distance = solid.distance_mm(p);
+                        let share = 0.5 - distance / (2.0 * edge);
+                        if share > 0.0 {
+                            let hu = &mut plane[j * nx + i];
+                            *hu += (value(p, distance) - *hu) * share.min(1.0) as f32;
+                        }
                     }
                 }
-            }
-        });
+            });
     }
 
     /// The finished image: whole Hounsfield units in the 12-bit range of a scanner.
     fn finish(mut self) -> Volume<f32> {
-        self.hu.par_iter_mut().for_each(|v| *v = v.round().clamp(-1024.0, 3071.0));
+        self.hu
+            .par_iter_mut()
+            .for_each(|v| *v = v.round().clamp(-1024.0, 3071.0));
         Volume::new(self.grid, self.hu)
     }
 }

@@ -20,24 +20,35 @@ fn gaussian(seed: u64) -> f32 {
 
 /// Adds noise to planes of `nx` by `ny` values: standard deviation `sigma(value)`, grain about two voxels
 /// wide, like that of a reconstruction filter.
-pub fn add_noise(hu: &mut [f32], [nx, ny]: [usize; 2], seed: u64, sigma: impl Fn(f32) -> f32 + Sync) {
+pub fn add_noise(
+    hu: &mut [f32],
+    [nx, ny]: [usize; 2],
+    seed: u64,
+    sigma: impl Fn(f32) -> f32 + Sync,
+) {
     // Weights 1-2-1 in both directions reduce the standard deviation to 6/16.
     const NORM: f32 = 16.0 / 6.0;
-    hu.par_chunks_mut(nx * ny).enumerate().for_each(|(k, plane)| {
-        let white: Vec<f32> = (0..nx * ny).map(|n| gaussian(mix(seed) ^ (k * nx * ny + n) as u64)).collect();
-        let across: Vec<f32> = (0..nx * ny)
-            .map(|n| {
-                let i = n % nx;
-                let at = |d: isize| white[n - i + (i as isize + d).rem_euclid(nx as isize) as usize];
-                0.25 * at(-1) + 0.5 * at(0) + 0.25 * at(1)
-            })
-            .collect();
-        for (n, value) in plane.iter_mut().enumerate() {
-            let (i, j) = (n % nx, n / nx);
-            let at = |d: isize| across[(j as isize + d).rem_euclid(ny as isize) as usize * nx + i];
-            *value += (0.25 * at(-1) + 0.5 * at(0) + 0.25 * at(1)) * NORM * sigma(*value);
-        }
-    });
+    hu.par_chunks_mut(nx * ny)
+        .enumerate()
+        .for_each(|(k, plane)| {
+            let white: Vec<f32> = (0..nx * ny)
+                .map(|n| gaussian(mix(seed) ^ (k * nx * ny + n) as u64))
+                .collect();
+            let across: Vec<f32> = (0..nx * ny)
+                .map(|n| {
+                    let i = n % nx;
+                    let at =
+                        |d: isize| white[n - i + (i as isize + d).rem_euclid(nx as isize) as usize];
+                    0.25 * at(-1) + 0.5 * at(0) + 0.25 * at(1)
+                })
+                .collect();
+            for (n, value) in plane.iter_mut().enumerate() {
+                let (i, j) = (n % nx, n / nx);
+                let at =
+                    |d: isize| across[(j as isize + d).rem_euclid(ny as isize) as usize * nx + i];
+                *value += (0.25 * at(-1) + 0.5 * at(0) + 0.25 * at(1)) * NORM * sigma(*value);
+            }
+        });
 }
 
 /// Smooth texture between -1 and 1 with grains of `size_mm`: interpolated values of lattice points.

@@ -15,7 +15,9 @@ pub fn outlines(solid: &Solid, z_mm: f64, step_mm: f64) -> Vec<Vec<DVec3>> {
     let high = solid.high_mm + 2.0 * step_mm;
     let nx = ((high.x - low.x) / step_mm).ceil() as usize + 1;
     let ny = ((high.y - low.y) / step_mm).ceil() as usize + 1;
-    let at = |i: usize, j: usize| DVec3::new(low.x + i as f64 * step_mm, low.y + j as f64 * step_mm, z_mm);
+    let at = |i: usize, j: usize| {
+        DVec3::new(low.x + i as f64 * step_mm, low.y + j as f64 * step_mm, z_mm)
+    };
     let mut distance = Vec::with_capacity(nx * ny);
     for j in 0..ny {
         // A value of exactly 0 would put one crossing on two edges at once.
@@ -35,8 +37,8 @@ pub fn outlines(solid: &Solid, z_mm: f64, step_mm: f64) -> Vec<Vec<DVec3>> {
     let mut next = HashMap::new();
     for j in 0..ny - 1 {
         for i in 0..nx - 1 {
-            let inside =
-                [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)].map(|(i, j)| distance[j * nx + i] < 0.0);
+            let inside = [(i, j), (i + 1, j), (i + 1, j + 1), (i, j + 1)]
+                .map(|(i, j)| distance[j * nx + i] < 0.0);
             for (from, to) in segments(i, j, inside) {
                 next.insert(from, to);
             }
@@ -70,7 +72,12 @@ enum Edge {
 /// cell from the one at `(i, j)`. Opposite inside corners are kept apart.
 fn segments(i: usize, j: usize, inside: [bool; 4]) -> Vec<(Edge, Edge)> {
     // Edge n lies between corners n and n + 1.
-    let edges = [Edge::Across(i, j), Edge::Down(i + 1, j), Edge::Across(i, j + 1), Edge::Down(i, j)];
+    let edges = [
+        Edge::Across(i, j),
+        Edge::Down(i + 1, j),
+        Edge::Across(i, j + 1),
+        Edge::Down(i, j),
+    ];
     // Round the cell, the outline leaves where the inside ends and enters where it begins; each run of inside
     // corners is cut off by one piece.
     (0..4)
@@ -91,10 +98,14 @@ mod tests {
 
     #[test]
     fn a_ring_has_two_outlines_of_the_right_area() {
-        let ring = Solid::new(DVec3::new(-40.0, -40.0, -5.0), DVec3::new(40.0, 40.0, 5.0), |p| {
-            let r = p.x.hypot(p.y);
-            (r - 37.0).max(15.0 - r)
-        });
+        let ring = Solid::new(
+            DVec3::new(-40.0, -40.0, -5.0),
+            DVec3::new(40.0, 40.0, 5.0),
+            |p| {
+                let r = p.x.hypot(p.y);
+                (r - 37.0).max(15.0 - r)
+            },
+        );
         let mut areas: Vec<f64> = outlines(&ring, 1.0, 2.0).iter().map(|c| area(c)).collect();
         areas.sort_by(f64::total_cmp);
         let circle = |r: f64| std::f64::consts::PI * r * r;
@@ -109,19 +120,28 @@ mod tests {
     fn discs_that_nearly_touch_keep_their_area() {
         for gap in [-0.05, 0.0, 0.05, 0.3] {
             let d = (4.0 + gap) / 2f64.sqrt();
-            let two = Solid::new(DVec3::new(-9.0, -9.0, 0.0), DVec3::new(9.0, 9.0, 1.0), move |p| {
-                let disc = |c: f64| (p.x - c).hypot(p.y - c) - 4.0;
-                disc(d).min(disc(-d))
-            });
+            let two = Solid::new(
+                DVec3::new(-9.0, -9.0, 0.0),
+                DVec3::new(9.0, 9.0, 1.0),
+                move |p| {
+                    let disc = |c: f64| (p.x - c).hypot(p.y - c) - 4.0;
+                    disc(d).min(disc(-d))
+                },
+            );
             let area: f64 = outlines(&two, 0.5, 1.0).iter().map(|c| area(c)).sum();
             let want = 2.0 * std::f64::consts::PI * 16.0;
-            assert!((area / want - 1.0).abs() < 0.03, "gap {gap}: {area} for {want}");
+            assert!(
+                (area / want - 1.0).abs() < 0.03,
+                "gap {gap}: {area} for {want}"
+            );
         }
     }
 
     fn area(c: &[DVec3]) -> f64 {
-        let twice: f64 =
-            (0..c.len()).map(|n| (c[n], c[(n + 1) % c.len()])).map(|(a, b)| a.x * b.y - b.x * a.y).sum();
+        let twice: f64 = (0..c.len())
+            .map(|n| (c[n], c[(n + 1) % c.len()]))
+            .map(|(a, b)| a.x * b.y - b.x * a.y)
+            .sum();
         (twice / 2.0).abs()
     }
 }

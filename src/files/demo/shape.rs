@@ -17,7 +17,11 @@ impl Solid {
         high_mm: DVec3,
         distance: impl Fn(DVec3) -> f64 + Send + Sync + 'static,
     ) -> Self {
-        Self { low_mm, high_mm, distance: Box::new(distance) }
+        Self {
+            low_mm,
+            high_mm,
+            distance: Box::new(distance),
+        }
     }
 
     pub fn distance_mm(&self, p: DVec3) -> f64 {
@@ -30,7 +34,9 @@ impl Solid {
     }
 
     pub fn ellipsoid(centre: DVec3, radii: DVec3) -> Self {
-        Self::new(centre - radii, centre + radii, move |p| ellipsoid(p - centre, radii))
+        Self::new(centre - radii, centre + radii, move |p| {
+            ellipsoid(p - centre, radii)
+        })
     }
 
     /// An upright cylinder (axis along z) from `z[0]` to `z[1]`.
@@ -52,7 +58,10 @@ impl Solid {
         }
         let points = points.to_vec();
         Self::new(low, high, move |p| {
-            points.windows(2).map(|w| capsule(p, w[0], w[1])).fold(f64::INFINITY, f64::min)
+            points
+                .windows(2)
+                .map(|w| capsule(p, w[0], w[1]))
+                .fold(f64::INFINITY, f64::min)
         })
     }
 }
@@ -68,7 +77,11 @@ pub fn cuboid(p: DVec3, half: DVec3) -> f64 {
 pub fn ellipsoid(p: DVec3, radii: DVec3) -> f64 {
     let k = (p / radii).length();
     let slope = (p / (radii * radii)).length();
-    if slope < 1e-12 { -radii.min_element() } else { k * (k - 1.0) / slope }
+    if slope < 1e-12 {
+        -radii.min_element()
+    } else {
+        k * (k - 1.0) / slope
+    }
 }
 
 /// Distance in a plane to an ellipse of power `n` (2: an ellipse; more: squarer), centred on the origin.
@@ -118,13 +131,20 @@ mod tests {
             (DVec3::new(0.0, 19.0, 0.0), -1.0),
             (DVec3::new(0.0, 0.0, 50.5), 0.5),
         ] {
-            assert!((ellipsoid(p, r) - want).abs() < 0.06, "{p}: {}", ellipsoid(p, r));
+            assert!(
+                (ellipsoid(p, r) - want).abs() < 0.06,
+                "{p}: {}",
+                ellipsoid(p, r)
+            );
         }
         assert!((superellipse(0.0, 101.0, [150.0, 100.0], 2.6) - 1.0).abs() < 1e-9);
         // A power of 2 is an ellipse; on its 45 degree direction the surface is at r / sqrt(2) each.
         let on = superellipse(30.0 / 2f64.sqrt(), 20.0 / 2f64.sqrt(), [30.0, 20.0], 2.0);
         assert!(on.abs() < 1e-9, "{on}");
-        assert_eq!(cuboid(DVec3::new(13.0, 4.0, 0.0), DVec3::new(10.0, 0.0, 5.0)), 5.0);
+        assert_eq!(
+            cuboid(DVec3::new(13.0, 4.0, 0.0), DVec3::new(10.0, 0.0, 5.0)),
+            5.0
+        );
         let tube = Solid::tube(&[(DVec3::ZERO, 2.0), (DVec3::new(0.0, 0.0, 10.0), 4.0)]);
         assert!((tube.distance_mm(DVec3::new(5.0, 0.0, 5.0)) - 2.0).abs() < 1e-12);
         assert_eq!(tube.high_mm, DVec3::new(4.0, 4.0, 14.0));

@@ -21,12 +21,22 @@ pub fn phantom() -> Result<Phantom, GridError> {
             DVec3::new(150.0, depth[1] - 150.0, 150.0),
         ))
     };
-    let (body, bone, lung) = (layer([0.0, 300.0]), layer([50.0, 70.0]), layer([100.0, 200.0]));
+    let (body, bone, lung) = (
+        layer([0.0, 300.0]),
+        layer([50.0, 70.0]),
+        layer([100.0, 200.0]),
+    );
     canvas.paint(&body, |_, _| 0.0);
     canvas.paint(&bone, |_, _| BONE_HU);
     canvas.paint(&lung, |_, _| LUNG_HU);
     let target = Arc::new(Solid::ellipsoid(ISOCENTRE_MM, DVec3::splat(20.0)));
-    let roi = |name, kind, colour, step_mm, solid| Roi { name, kind, colour, step_mm, solid };
+    let roi = |name, kind, colour, step_mm, solid| Roi {
+        name,
+        kind,
+        colour,
+        step_mm,
+        solid,
+    };
     Ok(Phantom {
         hu: canvas.finish(),
         description: "Water, bone and lung slabs",
@@ -43,6 +53,13 @@ pub fn phantom() -> Result<Phantom, GridError> {
 pub fn plan() -> Plan {
     let mut plan = Plan::new("10x10 AP", "generic-6mv");
     plan.prescription_gy = Some(2.0);
-    plan.beams = vec![Beam::fixed("AP", 1, 0.0, ISOCENTRE_MM, Jaws::symmetric(100.0, 100.0), 250.0)];
+    plan.beams = vec![Beam::fixed(
+        "AP",
+        1,
+        0.0,
+        ISOCENTRE_MM,
+        Jaws::symmetric(100.0, 100.0),
+        250.0,
+    )];
     plan
 }

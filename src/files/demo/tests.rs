@@ -6,7 +6,10 @@ static THORAX: LazyLock<Case> = LazyLock::new(|| build("thorax").unwrap());
 
 fn volume_cm3(case: &Case, name: &str) -> f64 {
     let ct = case.ct.as_ref().unwrap();
-    let structure = case.structures.by_name(name).unwrap_or_else(|| panic!("{name}"));
+    let structure = case
+        .structures
+        .by_name(name)
+        .unwrap_or_else(|| panic!("{name}"));
     let thickness = ct.hu.grid().even_plane_spacing_mm().unwrap();
     let area: f64 = structure
         .contours
@@ -23,26 +26,54 @@ fn volume_cm3(case: &Case, name: &str) -> f64 {
 }
 
 fn hu_at(case: &Case, p: [f64; 3]) -> f32 {
-    case.ct.as_ref().unwrap().hu.nearest(DVec3::from(p)).unwrap()
+    case.ct
+        .as_ref()
+        .unwrap()
+        .hu
+        .nearest(DVec3::from(p))
+        .unwrap()
 }
 
 #[test]
 fn every_demo_is_whole() {
     for (name, _) in DEMOS {
-        let case = if name == "thorax" { THORAX.clone() } else { build(name).unwrap() };
+        let case = if name == "thorax" {
+            THORAX.clone()
+        } else {
+            build(name).unwrap()
+        };
         let ct = case.ct.as_ref().unwrap();
         assert_eq!(ct.plane_uids.len(), ct.hu.grid().size()[2]);
-        assert!(ct.hu.data().iter().all(|v| v.fract() == 0.0 && (-1024.0..=3071.0).contains(v)));
+        assert!(
+            ct.hu
+                .data()
+                .iter()
+                .all(|v| v.fract() == 0.0 && (-1024.0..=3071.0).contains(v))
+        );
         for structure in &case.structures.structures {
-            assert!(!structure.contours.is_empty(), "{name}: {} is empty", structure.name);
+            assert!(
+                !structure.contours.is_empty(),
+                "{name}: {} is empty",
+                structure.name
+            );
             let largest = structure.contours.iter().map(|c| c.points_mm.len()).max();
-            assert!(largest >= Some(24), "{name}: {} is too coarse", structure.name);
+            assert!(
+                largest >= Some(24),
+                "{name}: {} is too coarse",
+                structure.name
+            );
         }
         let plan = &case.plans[0];
-        let target = plan.normalisation.as_ref().and_then(|n| n.structure()).map_or("PTV", |(name, _)| name);
+        let target = plan
+            .normalisation
+            .as_ref()
+            .and_then(|n| n.structure())
+            .map_or("PTV", |(name, _)| name);
         assert!(case.structures.by_name(target).is_some());
         assert!(
-            plan.beams.iter().all(|b| b.mu > 0.0 && b.control_points.last().unwrap().meterset_weight == 1.0)
+            plan.beams
+                .iter()
+                .all(|b| b.mu > 0.0 && b.control_points.last().unwrap().meterset_weight == 1.0)
         );
     }
     assert_eq!(build("nose").unwrap_err(), UnknownDemo("nose".to_owned()));
@@ -51,7 +82,15 @@ fn every_demo_is_whole() {
 #[test]
 fn the_water_cube_is_30_cm() {
     let case = build("water").unwrap();
-    let water = case.ct.as_ref().unwrap().hu.data().iter().filter(|v| **v == 0.0).count();
+    let water = case
+        .ct
+        .as_ref()
+        .unwrap()
+        .hu
+        .data()
+        .iter()
+        .filter(|v| **v == 0.0)
+        .count();
     assert_eq!(water as f64 * 2.5f64.powi(3), 300f64.powi(3));
     assert!((volume_cm3(&case, "BODY") / 27_000.0 - 1.0).abs() < 1e-3);
     assert!((volume_cm3(&case, "PTV") / 33.51 - 1.0).abs() < 0.01);
@@ -60,8 +99,10 @@ fn the_water_cube_is_30_cm() {
 #[test]
 fn the_slab_phantom_has_its_layers() {
     let case = build("slab").unwrap();
-    let layers: Vec<f32> =
-        [25.0, 60.0, 85.0, 150.0, 250.0].iter().map(|d| hu_at(&case, [0.0, d - 150.0, 0.0])).collect();
+    let layers: Vec<f32> = [25.0, 60.0, 85.0, 150.0, 250.0]
+        .iter()
+        .map(|d| hu_at(&case, [0.0, d - 150.0, 0.0]))
+        .collect();
     assert_eq!(layers, [0.0, 1000.0, 0.0, -750.0, 0.0]);
 }
 
@@ -70,9 +111,14 @@ fn the_slab_phantom_has_its_layers() {
 fn tg119_has_the_volumes_of_its_dimensions() {
     let case = build("tg119").unwrap();
     let core = std::f64::consts::PI * 100.0 * 100.0 / 1000.0;
-    let target = 240.0 / 360.0 * std::f64::consts::PI * (37.0f64.powi(2) - 15.0f64.powi(2)) * 80.0 / 1000.0;
+    let target =
+        240.0 / 360.0 * std::f64::consts::PI * (37.0f64.powi(2) - 15.0f64.powi(2)) * 80.0 / 1000.0;
     assert!((volume_cm3(&case, "Core") / core - 1.0).abs() < 0.01);
-    assert!((volume_cm3(&case, "PTV") / target - 1.0).abs() < 0.01, "{} {target}", volume_cm3(&case, "PTV"));
+    assert!(
+        (volume_cm3(&case, "PTV") / target - 1.0).abs() < 0.01,
+        "{} {target}",
+        volume_cm3(&case, "PTV")
+    );
 }
 
 /// Organ sizes within the range of adults, and the expected organ at each probe position.
@@ -92,8 +138,13 @@ fn the_thorax_is_a_plausible_chest() {
     }
     let mean = |p: [f64; 3]| {
         let ct = case.ct.as_ref().unwrap();
-        let [i, j, k] =
-            ct.hu.grid().voxel_from_patient(DVec3::from(p)).round().to_array().map(|v| v as usize);
+        let [i, j, k] = ct
+            .hu
+            .grid()
+            .voxel_from_patient(DVec3::from(p))
+            .round()
+            .to_array()
+            .map(|v| v as usize);
         let near = (0..27).map(|n| ct.hu.at(i + n % 3 - 1, j + n / 3 % 3 - 1, k + n / 9 - 1));
         near.sum::<f32>() / 27.0
     };
@@ -110,6 +161,9 @@ fn the_thorax_is_a_plausible_chest() {
         assert!((low..high).contains(&hu), "{place:?}: {hu} HU");
     }
     let again = build("thorax").unwrap();
-    assert_eq!(again.ct.as_ref().unwrap().hu.data(), case.ct.as_ref().unwrap().hu.data());
+    assert_eq!(
+        again.ct.as_ref().unwrap().hu.data(),
+        case.ct.as_ref().unwrap().hu.data()
+    );
     assert_eq!(again.structures, case.structures);
 }

@@ -21,15 +21,25 @@ const OPENING_DEG: f64 = 120.0;
 /// 180 x 140 x 80 voxels of 2 x 2 x 2.5 mm, the core on the z axis.
 pub fn phantom() -> Result<Phantom, GridError> {
     let mut canvas = Canvas::new([180, 140, 80], DVec3::new(2.0, 2.0, 2.5))?;
-    let body = Solid::new(DVec3::new(-160.0, -120.0, -101.0), DVec3::new(160.0, 120.0, 101.0), |p| {
-        superellipse(p.x, p.y, [160.0, 120.0], 2.6)
-    });
+    let body = Solid::new(
+        DVec3::new(-160.0, -120.0, -101.0),
+        DVec3::new(160.0, 120.0, 101.0),
+        |p| superellipse(p.x, p.y, [160.0, 120.0], 2.6),
+    );
     let core = Solid::cylinder([0.0, 0.0], 10.0, [-50.0, 50.0]);
-    let target =
-        Solid::new(DVec3::new(-OUTER_MM, -OUTER_MM, -40.0), DVec3::new(OUTER_MM, OUTER_MM, 40.0), c_shape);
+    let target = Solid::new(
+        DVec3::new(-OUTER_MM, -OUTER_MM, -40.0),
+        DVec3::new(OUTER_MM, OUTER_MM, 40.0),
+        c_shape,
+    );
     canvas.paint(&body, |_, _| 0.0);
-    let roi =
-        |name, kind, colour, step_mm, solid| Roi { name, kind, colour, step_mm, solid: Arc::new(solid) };
+    let roi = |name, kind, colour, step_mm, solid| Roi {
+        name,
+        kind,
+        colour,
+        step_mm,
+        solid: Arc::new(solid),
+    };
     Ok(Phantom {
         hu: canvas.finish(),
         description: "AAPM TG-119 C-shape",
@@ -47,7 +57,10 @@ fn c_shape(p: DVec3) -> f64 {
     // The opening is a wedge about +y (the back): beyond its faces, which pass through the axis.
     let half = (OPENING_DEG / 2.0).to_radians();
     let wedge = p.y * half.sin() - p.x.abs() * half.cos();
-    (r - OUTER_MM).max(INNER_MM - r).max(wedge).max(slab(p.z, [-40.0, 40.0]))
+    (r - OUTER_MM)
+        .max(INNER_MM - r)
+        .max(wedge)
+        .max(slab(p.z, [-40.0, 40.0]))
 }
 
 /// Nine equal fields 40 degrees apart, each of two segments that spare the core to either side: a starting
@@ -57,13 +70,18 @@ pub fn plan() -> Plan {
     plan.prescription_gy = Some(50.0);
     plan.fractions = 25;
     plan.normalisation = Some(Normalisation::to_named("PTV", 95.0, 50.0));
-    plan.beams = (0..9u32).map(|n| field(n + 1, f64::from(n) * 40.0)).collect();
+    plan.beams = (0..9u32)
+        .map(|n| field(n + 1, f64::from(n) * 40.0))
+        .collect();
     plan
 }
 
 fn field(number: u32, gantry_deg: f64) -> Beam {
     let boundaries_mm = millennium_120();
-    let jaws = Jaws { x: [-42.0, 42.0], y: [-45.0, 45.0] };
+    let jaws = Jaws {
+        x: [-42.0, 42.0],
+        y: [-45.0, 45.0],
+    };
     // One segment on either side of the core (radius 10 mm, 2 mm of margin), then the other.
     let segment = |open: [f64; 2], meterset_weight: f64| ControlPoint {
         meterset_weight,
@@ -73,15 +91,35 @@ fn field(number: u32, gantry_deg: f64) -> Beam {
         jaws,
         leaves_mm: boundaries_mm
             .windows(2)
-            .map(|s| if s[1] > -45.0 && s[0] < 45.0 { open } else { [-52.0, -52.0] })
+            .map(|s| {
+                if s[1] > -45.0 && s[0] < 45.0 {
+                    open
+                } else {
+                    [-52.0, -52.0]
+                }
+            })
             .collect(),
     };
     let (left, right) = ([-41.0, -12.0], [12.0, 41.0]);
-    let control_points =
-        vec![segment(left, 0.0), segment(left, 0.5), segment(right, 0.5), segment(right, 1.0)];
+    let control_points = vec![
+        segment(left, 0.0),
+        segment(left, 0.5),
+        segment(right, 0.5),
+        segment(right, 1.0),
+    ];
     Beam {
-        mlc: Some(Mlc { axis: MlcAxis::X, boundaries_mm: boundaries_mm.clone() }),
+        mlc: Some(Mlc {
+            axis: MlcAxis::X,
+            boundaries_mm: boundaries_mm.clone(),
+        }),
         control_points,
-        ..Beam::fixed(&format!("G{gantry_deg:03}"), number, gantry_deg, DVec3::ZERO, jaws, 60.0)
+        ..Beam::fixed(
+            &format!("G{gantry_deg:03}"),
+            number,
+            gantry_deg,
+            DVec3::ZERO,
+            jaws,
+            60.0,
+        )
     }
 }

@@ -36,8 +36,13 @@ pub fn phantom() -> Result<Phantom, GridError> {
         }
     });
 
-    let roi =
-        |name, kind, colour, step_mm, solid| Roi { name, kind, colour, step_mm, solid: Arc::new(solid) };
+    let roi = |name, kind, colour, step_mm, solid| Roi {
+        name,
+        kind,
+        colour,
+        step_mm,
+        solid: Arc::new(solid),
+    };
     use StructureKind::{External, Gtv, Organ, Ptv};
     Ok(Phantom {
         hu: canvas.finish(),
@@ -63,12 +68,24 @@ pub fn plan() -> Plan {
     plan.fractions = 30;
     plan.normalisation = Some(Normalisation::to_named("PTV", 95.0, 57.0));
     let radius = a::TUMOUR_RADII_MM.max_element() + a::PTV_MARGIN_MM;
-    let fields = [("G180", 180.0), ("G220", 220.0), ("G265", 265.0), ("G310", 310.0), ("G000", 0.0)];
+    let fields = [
+        ("G180", 180.0),
+        ("G220", 220.0),
+        ("G265", 265.0),
+        ("G310", 310.0),
+        ("G000", 0.0),
+    ];
     plan.beams = fields
         .into_iter()
         .zip(1..)
         .map(|((name, gantry_deg), number)| {
-            round_beam((name, number), gantry_deg, (a::TUMOUR_MM, radius, 6.0), a::TUMOUR_MM, 60.0)
+            round_beam(
+                (name, number),
+                gantry_deg,
+                (a::TUMOUR_MM, radius, 6.0),
+                a::TUMOUR_MM,
+                60.0,
+            )
         })
         .collect();
     plan

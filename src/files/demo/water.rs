@@ -26,7 +26,13 @@ pub fn phantom() -> Result<Phantom, GridError> {
                 step_mm: 5.0,
                 solid: cube,
             },
-            Roi { name: "PTV", kind: StructureKind::Ptv, colour: [255, 82, 82], step_mm: 1.0, solid: target },
+            Roi {
+                name: "PTV",
+                kind: StructureKind::Ptv,
+                colour: [255, 82, 82],
+                step_mm: 1.0,
+                solid: target,
+            },
         ],
     })
 }
@@ -35,6 +41,13 @@ pub fn phantom() -> Result<Phantom, GridError> {
 pub fn plan() -> Plan {
     let mut plan = Plan::new("10x10 AP", "generic-6mv");
     plan.prescription_gy = Some(2.0);
-    plan.beams = vec![Beam::fixed("AP", 1, 0.0, ISOCENTRE_MM, Jaws::symmetric(100.0, 100.0), 250.0)];
+    plan.beams = vec![Beam::fixed(
+        "AP",
+        1,
+        0.0,
+        ISOCENTRE_MM,
+        Jaws::symmetric(100.0, 100.0),
+        250.0,
+    )];
     plan
 }

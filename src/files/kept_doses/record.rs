@@ -65,15 +65,34 @@ impl Header {
     }
 
     fn grid(&self) -> Option<Grid> {
-        let Self { origin_mm, row, column, spacing_xy_mm, size_xy, planes_mm, .. } = self;
-        Grid::new(*origin_mm, *row, *column, *spacing_xy_mm, *size_xy, planes_mm).ok()
+        let Self {
+            origin_mm,
+            row,
+            column,
+            spacing_xy_mm,
+            size_xy,
+            planes_mm,
+            ..
+        } = self;
+        Grid::new(
+            *origin_mm,
+            *row,
+            *column,
+            *spacing_xy_mm,
+            *size_xy,
+            planes_mm,
+        )
+        .ok()
     }
 
     /// Bytes of the values in memory; `None` for more than are kept.
     pub fn unpacked_bytes(&self) -> Option<u64> {
         let [nx, ny] = self.size_xy;
         let voxels = nx.checked_mul(ny)?.checked_mul(self.planes_mm.len())?;
-        u64::try_from(voxels).ok()?.checked_mul(4).filter(|bytes| *bytes <= KEPT_DOSES_BYTES)
+        u64::try_from(voxels)
+            .ok()?
+            .checked_mul(4)
+            .filter(|bytes| *bytes <= KEPT_DOSES_BYTES)
     }
 
     fn dose(self, packed: &[u8]) -> Option<Dose> {
@@ -101,7 +120,12 @@ fn packed(values: &[f32]) -> io::Result<Vec<u8>> {
     let (mut planes, mut before) = (vec![0; 4 * n], 0);
     for (i, value) in values.iter().enumerate() {
         let bits = value.to_bits();
-        for (k, byte) in bits.wrapping_sub(before).to_le_bytes().into_iter().enumerate() {
+        for (k, byte) in bits
+            .wrapping_sub(before)
+            .to_le_bytes()
+            .into_iter()
+            .enumerate()
+        {
             planes[k * n + i] = byte;
         }
         before = bits;
@@ -114,7 +138,10 @@ fn packed(values: &[f32]) -> io::Result<Vec<u8>> {
 /// `None` where other than `n` values come out.
 fn unpacked(bytes: &[u8], n: usize) -> Option<Vec<f32>> {
     let mut planes = Vec::new();
-    ZlibDecoder::new(bytes).take(4 * n as u64 + 1).read_to_end(&mut planes).ok()?;
+    ZlibDecoder::new(bytes)
+        .take(4 * n as u64 + 1)
+        .read_to_end(&mut planes)
+        .ok()?;
     if planes.len() != 4 * n {
         return None;
     }
@@ -127,7 +154,11 @@ fn unpacked(bytes: &[u8], n: usize) -> Option<Vec<f32>> {
 }
 
 /// The record of a dose; `None` for a grid that a file does not give back to the bit.
-pub(super) fn record_of(of: BeamPlace, inputs: &InputDigests, dose: &Dose) -> io::Result<Option<Vec<u8>>> {
+pub(super) fn record_of(
+    of: BeamPlace,
+    inputs: &InputDigests,
+    dose: &Dose,
+) -> io::Result<Option<Vec<u8>>> {
     let header = Header::new(of, inputs, dose);
     if header.grid().as_ref() != Some(&**dose.gy.grid()) {
         return Ok(None);
@@ -161,11 +192,19 @@ impl Records {
         let (file, length) = open(path)?;
         let mut file = BufReader::new(file);
         let mut first = Vec::new();
-        file.by_ref().take(MAGIC.len() as u64).read_to_end(&mut first)?;
+        file.by_ref()
+            .take(MAGIC.len() as u64)
+            .read_to_end(&mut first)?;
         if first != MAGIC {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "it is no file of kept doses"));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "it is no file of kept doses",
+            ));
         }
-        Ok(Self { file, left: length.saturating_sub(MAGIC.len() as u64) })
+        Ok(Self {
+            file,
+            left: length.saturating_sub(MAGIC.len() as u64),
+        })
     }
 
     /// The next record; its values are read or skipped before the one after it.
@@ -175,7 +214,10 @@ impl Records {
     pub fn next(&mut self) -> io::Result<Option<Record>> {
         let damaged = || io::Error::new(io::ErrorKind::InvalidData, "a record of it is damaged");
         let mut line = Vec::new();
-        self.file.by_ref().take(LINE_BYTES).read_until(b'\n', &mut line)?;
+        self.file
+            .by_ref()
+            .take(LINE_BYTES)
+            .read_until(b'\n', &mut line)?;
         if line.is_empty() {
             return Ok(None);
         }
@@ -184,22 +226,35 @@ impl Records {
         let (Some(Ok(header)), Some(Ok(values))) = (lengths.next(), lengths.next()) else {
             return Err(damaged());
         };
-        let used = (line.len() as u64).checked_add(header).and_then(|sum| sum.checked_add(values));
-        self.left = used.and_then(|used| self.left.checked_sub(used)).ok_or_else(damaged)?;
+        let used = (line.len() as u64)
+            .checked_add(header)
+            .and_then(|sum| sum.checked_add(values));
+        self.left = used
+            .and_then(|used| self.left.checked_sub(used))
+            .ok_or_else(damaged)?;
         if header > HEADER_BYTES {
             return Err(damaged());
         }
         let mut header_bytes = Vec::new();
-        self.file.by_ref().take(header).read_to_end(&mut header_bytes)?;
+        self.file
+            .by_ref()
+            .take(header)
+            .read_to_end(&mut header_bytes)?;
         let header = serde_json::from_slice(&header_bytes).map_err(|_| damaged())?;
-        Ok(Some(Record { line, header_bytes, header, values }))
+        Ok(Some(Record {
+            line,
+            header_bytes,
+            header,
+            values,
+        }))
     }
 
     /// # Errors
     /// Errors of the file system.
     pub fn skip(&mut self, record: &Record) -> io::Result<()> {
         // A file has fewer bytes.
-        self.file.seek_relative(i64::try_from(record.values).unwrap_or(i64::MAX))
+        self.file
+            .seek_relative(i64::try_from(record.values).unwrap_or(i64::MAX))
     }
 
     /// Whether a record is as it was written; its values are passed.
@@ -216,8 +271,12 @@ impl Records {
     /// # Errors
     /// Errors of the file system.
     pub fn bytes(&mut self, record: &Record) -> io::Result<Option<Vec<u8>>> {
-        let Some(values) = self.values(record)? else { return Ok(None) };
-        Ok(Some([record.line.as_bytes(), &record.header_bytes, &values].concat()))
+        let Some(values) = self.values(record)? else {
+            return Ok(None);
+        };
+        Ok(Some(
+            [record.line.as_bytes(), &record.header_bytes, &values].concat(),
+        ))
     }
 
     /// The dose of a record; `None` where it is not as it was written.
@@ -225,12 +284,17 @@ impl Records {
     /// # Errors
     /// Errors of the file system.
     pub fn dose(&mut self, record: Record) -> io::Result<Option<Dose>> {
-        Ok(self.values(&record)?.and_then(|values| record.header.dose(&values)))
+        Ok(self
+            .values(&record)?
+            .and_then(|values| record.header.dose(&values)))
     }
 
     fn values(&mut self, record: &Record) -> io::Result<Option<Vec<u8>>> {
         let mut values = Vec::new();
-        self.file.by_ref().take(record.values.min(KEPT_DOSES_BYTES)).read_to_end(&mut values)?;
+        self.file
+            .by_ref()
+            .take(record.values.min(KEPT_DOSES_BYTES))
+            .read_to_end(&mut values)?;
         let digest = content_digest_of(&mut record.header_bytes.chain(&values[..]))?;
         Ok(record.is_of(&digest).then_some(values))
     }

@@ -21,7 +21,14 @@ fn dose(factor: f32) -> Dose {
     let origin = DVec3::new(0.1, -7.7, 1e-3);
     let grid = Grid::new(origin, row, column, [2.5, 1.1], [6, 5], &planes).unwrap();
     let mut values: Vec<f32> = (0..90).map(|n| (n as f32).sqrt() * factor).collect();
-    values[..6].copy_from_slice(&[-0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 1e-42, f32::MAX]);
+    values[..6].copy_from_slice(&[
+        -0.0,
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        1e-42,
+        f32::MAX,
+    ]);
     let receipt = Receipt {
         digest: "d".to_owned(),
         phases_ms: vec![("transport".to_owned(), 0.1 + 0.2)],
@@ -40,12 +47,24 @@ fn dose(factor: f32) -> Dose {
 }
 
 fn inputs(beam: &str) -> InputDigests {
-    let [program, images, patient, machine, settings] = ["p", "i", "b", "m", "s"].map(str::to_owned);
-    InputDigests { program, images, patient, machine, settings, beam: beam.to_owned() }
+    let [program, images, patient, machine, settings] =
+        ["p", "i", "b", "m", "s"].map(str::to_owned);
+    InputDigests {
+        program,
+        images,
+        patient,
+        machine,
+        settings,
+        beam: beam.to_owned(),
+    }
 }
 
 fn to_keep(beam: u32, name: &str, dose: Option<Dose>) -> DoseToKeep {
-    DoseToKeep { of: BeamPlace { plan: 0, beam }, inputs: inputs(name), dose: dose.map(Arc::new) }
+    DoseToKeep {
+        of: BeamPlace { plan: 0, beam },
+        inputs: inputs(name),
+        dose: dose.map(Arc::new),
+    }
 }
 
 fn bits(dose: &Dose) -> Vec<u32> {
@@ -55,14 +74,18 @@ fn bits(dose: &Dose) -> Vec<u32> {
 fn assert_same(a: &Dose, b: &Dose) {
     assert_eq!((a.gy.grid(), bits(a)), (b.gy.grid(), bits(b)));
     assert_eq!((a.status_text(), &a.label), (b.status_text(), &b.label));
-    assert_eq!((&a.receipt, &a.frame_of_reference_uid), (&b.receipt, &b.frame_of_reference_uid));
+    assert_eq!(
+        (&a.receipt, &a.frame_of_reference_uid),
+        (&b.receipt, &b.frame_of_reference_uid)
+    );
 }
 
 #[test]
 fn a_dose_of_unsaved_work_comes_back_whole_or_not_at_all() {
     let folder = folder("unsaved");
     let kept = KeptDoses::of_unsaved(&folder.join("work.json"));
-    let [one, other] = [("one", 0.1), ("other", 0.2)].map(|(name, f)| to_keep(1, name, Some(dose(f))));
+    let [one, other] =
+        [("one", 0.1), ("other", 0.2)].map(|(name, f)| to_keep(1, name, Some(dose(f))));
     kept.write(&one).unwrap();
     kept.write(&other).unwrap();
     assert_same(&kept.read(&inputs("one")).unwrap(), &dose(0.1));
@@ -73,7 +96,12 @@ fn a_dose_of_unsaved_work_comes_back_whole_or_not_at_all() {
     let [path, from] = [&one, &other].map(|kept_dose| dose_file(kept.path(), &kept_dose.inputs));
     fs::copy(from, &path).unwrap();
     assert!(kept.read(&inputs("one")).is_none() && kept.read(&inputs("other")).is_some());
-    let mut found: Vec<bool> = kept.survey().doses.iter().map(|dose| dose.is_whole).collect();
+    let mut found: Vec<bool> = kept
+        .survey()
+        .doses
+        .iter()
+        .map(|dose| dose.is_whole)
+        .collect();
     found.sort();
     assert_eq!(found, [false, true], "one that is not found counts as none");
     kept.keep_only(std::slice::from_ref(&other));
@@ -93,7 +121,11 @@ fn no_changed_byte_gives_another_dose() {
     let kept = KeptDoses::of_session(&session);
     let whole = fs::read(kept.path()).unwrap();
     let survey = kept.survey();
-    assert!(!survey.is_damaged && survey.doses.len() == 2 && survey.doses.iter().all(|dose| dose.is_whole));
+    assert!(
+        !survey.is_damaged
+            && survey.doses.len() == 2
+            && survey.doses.iter().all(|dose| dose.is_whole)
+    );
     let check = |bytes: &[u8]| {
         fs::write(kept.path(), bytes).unwrap();
         let read = ["one", "other"].map(|name| kept.read(&inputs(name)));
@@ -103,7 +135,8 @@ fn no_changed_byte_gives_another_dose() {
             }
         }
         let survey = kept.survey();
-        let is_seen = survey.is_damaged || survey.doses.iter().filter(|dose| dose.is_whole).count() < 2;
+        let is_seen =
+            survey.is_damaged || survey.doses.iter().filter(|dose| dose.is_whole).count() < 2;
         (read.iter().flatten().count(), is_seen)
     };
     assert_eq!(check(&whole), (2, false));
@@ -125,21 +158,36 @@ fn doses_of_a_session_are_written_once_copied_and_bounded() {
     let [a, b] = ["a.json", "b.json"].map(|name| folder.join(name));
     let one = to_keep(1, "one", Some(dose(0.1)));
     // The beam of a copied plan has the same dose.
-    let copy = DoseToKeep { of: BeamPlace { plan: 1, beam: 1 }, ..one.clone() };
-    assert_eq!(write_beside(&a, &[one.clone(), copy.clone()], &[]).unwrap(), [one.of, copy.of]);
+    let copy = DoseToKeep {
+        of: BeamPlace { plan: 1, beam: 1 },
+        ..one.clone()
+    };
+    assert_eq!(
+        write_beside(&a, &[one.clone(), copy.clone()], &[]).unwrap(),
+        [one.of, copy.of]
+    );
     let of_a = KeptDoses::of_session(&a);
     assert_eq!(of_a.survey().doses.len(), 1);
 
     // Values that are not at hand come from the file of before; what nobody has is not there.
     let without = [to_keep(1, "one", None), to_keep(2, "none", None)];
-    assert_eq!(write_beside(&b, &without, &[b.clone(), a.clone()]).unwrap(), [one.of]);
+    assert_eq!(
+        write_beside(&b, &without, &[b.clone(), a.clone()]).unwrap(),
+        [one.of]
+    );
     let of_b = KeptDoses::of_session(&b);
-    assert_eq!(fs::read(of_a.path()).unwrap(), fs::read(of_b.path()).unwrap());
+    assert_eq!(
+        fs::read(of_a.path()).unwrap(),
+        fs::read(of_b.path()).unwrap()
+    );
     // Under the name of another session the doses answer for themselves.
     fs::rename(of_b.path(), of_a.path()).unwrap();
     assert!(of_a.read(&inputs("one")).is_some() && of_b.read(&inputs("one")).is_none());
 
-    assert_eq!(write_beside(&b, &[to_keep(1, "none", None)], &[a]).unwrap(), []);
+    assert_eq!(
+        write_beside(&b, &[to_keep(1, "none", None)], &[a]).unwrap(),
+        []
+    );
     assert!(!of_b.path().exists(), "no file for no dose");
     // A file of the user's own is nobody's to replace.
     fs::write(of_b.path(), "mine").unwrap();
@@ -156,7 +204,8 @@ fn doses_of_a_session_are_written_once_copied_and_bounded() {
 #[test]
 fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
     const VARIABLE: &str = "BEAMSIGHT_TEST_SAVES_TO";
-    let states = || [("one", 0.1), ("other", 0.2)].map(|(name, f)| [to_keep(1, name, Some(dose(f)))]);
+    let states =
+        || [("one", 0.1), ("other", 0.2)].map(|(name, f)| [to_keep(1, name, Some(dose(f)))]);
     let save = |session: &Path, doses: &[DoseToKeep]| {
         let (case, set) = (Case::default(), StructureSet::default());
         let new = session::Session::new(&case, "demo:slab", &set, serde_json::Value::Null);
@@ -172,21 +221,33 @@ fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
     for round in 0..20 {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command
-            .args(["--exact", "kept_doses::tests::a_kill_in_the_middle_of_a_save_leaves_whole_files"])
+            .args([
+                "--exact",
+                "kept_doses::tests::a_kill_in_the_middle_of_a_save_leaves_whole_files",
+            ])
             .env(VARIABLE, &session);
         command.stderr(Stdio::null()).stdout(Stdio::null());
         let mut child = children::spawn(&mut command).unwrap();
         while !session.exists() {
-            assert!(child.try_wait().unwrap().is_none(), "it saves until it is killed");
+            assert!(
+                child.try_wait().unwrap().is_none(),
+                "it saves until it is killed"
+            );
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_micros(1700 * round));
         child.kill().unwrap();
         child.wait().unwrap();
         let _no_forks = no_forks();
-        assert_eq!(session::read(&session).unwrap().doses, [BeamPlace { plan: 0, beam: 1 }]);
+        assert_eq!(
+            session::read(&session).unwrap().doses,
+            [BeamPlace { plan: 0, beam: 1 }]
+        );
         let kept = KeptDoses::of_session(&session);
-        let (survey, read) = (kept.survey(), ["one", "other"].map(|name| kept.read(&inputs(name))));
+        let (survey, read) = (
+            kept.survey(),
+            ["one", "other"].map(|name| kept.read(&inputs(name))),
+        );
         assert!(!survey.is_damaged && read.iter().flatten().count() == 1);
         read.iter()
             .zip([0.1, 0.2])
@@ -204,10 +265,20 @@ fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
 fn a_made_up_record_is_refused_before_it_takes_memory() {
     let folder = folder("made_up");
     let kept = KeptDoses::of_session(&folder.join("plan.json"));
-    let record = record_of(BeamPlace { plan: 0, beam: 1 }, &inputs("one"), &dose(0.1)).unwrap().unwrap();
-    let [line, rest] = record.splitn(2, |byte| *byte == b'\n').collect::<Vec<_>>().try_into().unwrap();
+    let record = record_of(BeamPlace { plan: 0, beam: 1 }, &inputs("one"), &dose(0.1))
+        .unwrap()
+        .unwrap();
+    let [line, rest] = record
+        .splitn(2, |byte| *byte == b'\n')
+        .collect::<Vec<_>>()
+        .try_into()
+        .unwrap();
     let lengths = std::str::from_utf8(line).unwrap().split(' ').skip(1);
-    let [header, _] = lengths.map(|n| n.parse().unwrap()).collect::<Vec<usize>>().try_into().unwrap();
+    let [header, _] = lengths
+        .map(|n| n.parse().unwrap())
+        .collect::<Vec<usize>>()
+        .try_into()
+        .unwrap();
     let (header, values) = rest.split_at(header);
     let header: serde_json::Value = serde_json::from_slice(header).unwrap();
     let is_read = |member: &str, value: serde_json::Value, values: &[u8]| {
@@ -216,12 +287,23 @@ fn a_made_up_record_is_refused_before_it_takes_memory() {
         let header = serde_json::to_vec(&header).unwrap();
         let digest = content_digest_of(&mut [&header, values].concat().as_slice()).unwrap();
         let line = format!("{digest} {} {}\n", header.len(), values.len());
-        fs::write(kept.path(), [MAGIC, line.as_bytes(), &header, values].concat()).unwrap();
+        fs::write(
+            kept.path(),
+            [MAGIC, line.as_bytes(), &header, values].concat(),
+        )
+        .unwrap();
         kept.survey();
         kept.read(&inputs("one")).is_some()
     };
-    assert!(is_read("label", "another".into(), values), "such a record is read");
-    for size in [serde_json::json!([1u64 << 40, 1u64 << 40]), [1 << 14, 1 << 14].into(), [6, 4].into()] {
+    assert!(
+        is_read("label", "another".into(), values),
+        "such a record is read"
+    );
+    for size in [
+        serde_json::json!([1u64 << 40, 1u64 << 40]),
+        [1 << 14, 1 << 14].into(),
+        [6, 4].into(),
+    ] {
         assert!(!is_read("size_xy", size, values));
     }
     assert!(!is_read("status", "better".into(), values) && !is_read("of", 7.into(), values));
@@ -242,6 +324,9 @@ fn the_first_difference_is_said_in_words() {
     let own = inputs("one");
     assert_eq!(own.difference(&own), None);
     assert_eq!(own.difference(&inputs("other")), Some("of an earlier plan"));
-    let other = InputDigests { images: "j".to_owned(), ..inputs("other") };
+    let other = InputDigests {
+        images: "j".to_owned(),
+        ..inputs("other")
+    };
     assert_eq!(own.difference(&other), Some("of other images"));
 }

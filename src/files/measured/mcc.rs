@@ -4,7 +4,9 @@
 //! `FIELD_CROSSPLANE`, `SSD`, `SCAN_DEPTH` (mm), offsets of scan and field, `WEDGE_ANGLE`. Facts from public readers: pymedphys
 //! (its mephysto module) and files quoted beside others.
 
-use super::{DEPTH_MM, DOSE, Draft, Fault, MeasuredFile, PLACE_MM, SSD_MM, Scan, ScanAxis, field, number};
+use super::{
+    DEPTH_MM, DOSE, Draft, Fault, MeasuredFile, PLACE_MM, SSD_MM, Scan, ScanAxis, field, number,
+};
 use input::beginning;
 
 #[derive(Default)]
@@ -26,8 +28,14 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
             continue;
         }
         if row.starts_with("BEGIN_SCAN") {
-            if let Some(block) = open.replace(Block { draft: Draft::at(line), ..Block::default() }) {
-                return Err(Fault::new(block.draft.line, "the scan that begins here has no END_SCAN"));
+            if let Some(block) = open.replace(Block {
+                draft: Draft::at(line),
+                ..Block::default()
+            }) {
+                return Err(Fault::new(
+                    block.draft.line,
+                    "the scan that begins here has no END_SCAN",
+                ));
             }
             continue;
         }
@@ -41,10 +49,15 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
         } else if block.in_data && !row.is_empty() {
             let mut words = row.split_whitespace();
             let (Some(place), Some(dose)) = (words.next(), words.next()) else {
-                return Err(Fault::new(line, beginning(&format!("'{row}' is not a position and a dose"))));
+                return Err(Fault::new(
+                    line,
+                    beginning(&format!("'{row}' is not a position and a dose")),
+                ));
             };
             let place = number(line, "position", place, PLACE_MM)?;
-            block.draft.add(line, [place, number(line, "dose", dose, DOSE)?])?;
+            block
+                .draft
+                .add(line, [place, number(line, "dose", dose, DOSE)?])?;
         } else if let Some((key, value)) = row.split_once('=') {
             block.set(line, key.trim(), value.trim())?;
         }
@@ -71,12 +84,15 @@ impl Block {
             "SSD" => self.draft.ssd_mm = Some(number(line, key, value, SSD_MM)?),
             "FIELD_INPLANE" => self.inplane_mm = Some(side(key)?),
             "FIELD_CROSSPLANE" => self.crossplane_mm = Some(side(key)?),
-            "MODALITY" if value != "X" && value != "XRAY" => self.draft.refuse("it is of no photon beam"),
+            "MODALITY" if value != "X" && value != "XRAY" => {
+                self.draft.refuse("it is of no photon beam")
+            }
             "SCAN_DIAGONAL" if value != "NOT_DIAGONAL" => self.draft.refuse("it is a diagonal"),
             "SCAN_OFFAXIS_INPLANE" | "SCAN_OFFAXIS_CROSSPLANE"
                 if number(line, key, value, PLACE_MM)?.abs() > 2.0 =>
             {
-                self.draft.refuse("it does not pass through the axis of the beam");
+                self.draft
+                    .refuse("it does not pass through the axis of the beam");
             }
             "COLL_OFFSET_INPLANE" | "COLL_OFFSET_CROSSPLANE"
                 if number(line, key, value, PLACE_MM)? != 0.0 =>
@@ -93,8 +109,16 @@ impl Block {
 
     fn finish(mut self, file: &mut MeasuredFile) -> Result<(), Fault> {
         let profile = |axis| -> Result<Scan, Fault> {
-            let missing = || Fault::new(self.draft.line, "the profile that begins here has no SCAN_DEPTH");
-            Ok(Scan::Profile { axis, depth_mm: self.depth_mm.ok_or_else(missing)? })
+            let missing = || {
+                Fault::new(
+                    self.draft.line,
+                    "the profile that begins here has no SCAN_DEPTH",
+                )
+            };
+            Ok(Scan::Profile {
+                axis,
+                depth_mm: self.depth_mm.ok_or_else(missing)?,
+            })
         };
         let scan = match self.curve.as_deref() {
             None => None,

@@ -31,7 +31,11 @@ pub enum MeasuredError {
         source: std::io::Error,
     },
     #[error("{file}, line {line}: {problem}")]
-    Line { file: String, line: usize, problem: String },
+    Line {
+        file: String,
+        line: usize,
+        problem: String,
+    },
 }
 
 /// A wrong line of a file.
@@ -44,7 +48,10 @@ pub struct Fault {
 
 impl Fault {
     fn new(line: usize, problem: impl Into<String>) -> Self {
-        Self { line, problem: problem.into() }
+        Self {
+            line,
+            problem: problem.into(),
+        }
     }
 }
 
@@ -99,11 +106,18 @@ impl MeasuredCurve {
     /// Kind of curve, field and distance in words: `depth dose 100 x 100 mm, SSD 900`.
     pub fn label(&self) -> String {
         let ([x, y], ssd_mm) = (self.field_mm, self.ssd_mm);
-        let by = if self.edges == FieldEdges::Leaves { " by leaves" } else { "" };
+        let by = if self.edges == FieldEdges::Leaves {
+            " by leaves"
+        } else {
+            ""
+        };
         match self.scan {
             Scan::Depth => format!("depth dose {x} x {y} mm{by}, SSD {ssd_mm}"),
             Scan::Profile { axis, depth_mm } => {
-                format!("profile {} {x} x {y} mm{by}, SSD {ssd_mm}, depth {depth_mm}", axis.word())
+                format!(
+                    "profile {} {x} x {y} mm{by}, SSD {ssd_mm}, depth {depth_mm}",
+                    axis.word()
+                )
             }
         }
     }
@@ -134,7 +148,10 @@ pub fn read_curves(path: &Path) -> Result<MeasuredFile, MeasuredError> {
 /// # Errors
 /// [`Fault`]: the first line that is wrong.
 pub fn curves_of(text: &str) -> Result<MeasuredFile, Fault> {
-    let begins = |marks: &[&str]| text.lines().any(|l| marks.iter().any(|m| l.trim_start().starts_with(m)));
+    let begins = |marks: &[&str]| {
+        text.lines()
+            .any(|l| marks.iter().any(|m| l.trim_start().starts_with(m)))
+    };
     let file = if begins(&["$STOM", "$NUMS"]) {
         w2cad::curves(text)?
     } else if begins(&["BEGIN_SCAN"]) {
@@ -145,12 +162,17 @@ pub fn curves_of(text: &str) -> Result<MeasuredFile, Fault> {
         table::curves(text)?
     };
     if file.curves.is_empty() {
-        let why =
-            if file.remarks.is_empty() { String::new() } else { format!(" ({})", file.remarks.join("; ")) };
+        let why = if file.remarks.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", file.remarks.join("; "))
+        };
         let line = text.lines().count().max(1);
         return Err(Fault::new(
             line,
-            beginning(&format!("the file ends without a curve that can be used{why}")),
+            beginning(&format!(
+                "the file ends without a curve that can be used{why}"
+            )),
         ));
     }
     Ok(file)
@@ -158,13 +180,24 @@ pub fn curves_of(text: &str) -> Result<MeasuredFile, Fault> {
 
 /// The text of a file, with replacement characters where it is no UTF-8 (headers of scanners are Latin-1), and its digest.
 fn read(path: &Path) -> Result<(String, String), MeasuredError> {
-    let fault = |source| MeasuredError::Read { file: path.display().to_string(), source };
+    let fault = |source| MeasuredError::Read {
+        file: path.display().to_string(),
+        source,
+    };
     let (file, _) = input::open(path).map_err(fault)?;
     let mut bytes = Vec::new();
-    file.take(MEASURED_BYTES + 1).read_to_end(&mut bytes).map_err(fault)?;
+    file.take(MEASURED_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(fault)?;
     if bytes.len() as u64 > MEASURED_BYTES {
-        let words = format!("it is longer than the {} MB that are read", MEASURED_BYTES >> 20);
-        return Err(fault(std::io::Error::new(std::io::ErrorKind::InvalidData, words)));
+        let words = format!(
+            "it is longer than the {} MB that are read",
+            MEASURED_BYTES >> 20
+        );
+        return Err(fault(std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            words,
+        )));
     }
     let mut crc = flate2::Crc::new();
     crc.update(&bytes);
@@ -174,18 +207,26 @@ fn read(path: &Path) -> Result<(String, String), MeasuredError> {
 
 fn named(path: &Path, fault: Fault) -> MeasuredError {
     let problem = plain(&beginning(&fault.problem)).into_owned();
-    MeasuredError::Line { file: path.display().to_string(), line: fault.line, problem }
+    MeasuredError::Line {
+        file: path.display().to_string(),
+        line: fault.line,
+        problem,
+    }
 }
 
 /// A finite number in a range; `what` is for the message.
 fn number(line: usize, what: &str, word: &str, [low, high]: [f64; 2]) -> Result<f64, Fault> {
     let word = word.trim();
-    let value: f64 =
-        word.parse().map_err(|_| Fault::new(line, beginning(&format!("{what}: '{word}' is no number"))))?;
+    let value: f64 = word
+        .parse()
+        .map_err(|_| Fault::new(line, beginning(&format!("{what}: '{word}' is no number"))))?;
     if (low..=high).contains(&value) {
         return Ok(value);
     }
-    Err(Fault::new(line, format!("{what}: {value} is not possible; it lies from {low} to {high}")))
+    Err(Fault::new(
+        line,
+        format!("{what}: {value} is not possible; it lies from {low} to {high}"),
+    ))
 }
 
 const FIELD_MM: [f64; 2] = [5.0, 400.0];
@@ -206,7 +247,9 @@ fn field(line: usize, words: &str) -> Result<[f64; 2], Fault> {
         [x, y] => Ok([side(x)?, side(y)?]),
         _ => Err(Fault::new(
             line,
-            beginning(&format!("field size: '{words}' is not two sides in mm, like 100 x 100")),
+            beginning(&format!(
+                "field size: '{words}' is not two sides in mm, like 100 x 100"
+            )),
         )),
     }
 }
@@ -227,7 +270,10 @@ struct Draft {
 
 impl Draft {
     fn at(line: usize) -> Self {
-        Self { line, ..Self::default() }
+        Self {
+            line,
+            ..Self::default()
+        }
     }
 
     fn add(&mut self, line: usize, point: [f64; 2]) -> Result<(), Fault> {
@@ -260,11 +306,21 @@ impl Draft {
             ));
         }
         if let Some(why) = self.refused {
-            file.remarks.push(format!("the curve of line {} is left out: {why}", self.line));
+            file.remarks.push(format!(
+                "the curve of line {} is left out: {why}",
+                self.line
+            ));
             return Ok(());
         }
-        let missing = |what: &str| Fault::new(self.line, format!("the curve that begins here has no {what}"));
-        let scan = self.scan.ok_or_else(|| missing("kind (depth dose or profile)"))?;
+        let missing = |what: &str| {
+            Fault::new(
+                self.line,
+                format!("the curve that begins here has no {what}"),
+            )
+        };
+        let scan = self
+            .scan
+            .ok_or_else(|| missing("kind (depth dose or profile)"))?;
         let field_mm = self.field_mm.ok_or_else(|| missing("field size"))?;
         let ssd_mm = self.ssd_mm.ok_or_else(|| missing("SSD"))?;
         let mut points = self.points;
@@ -277,14 +333,25 @@ impl Draft {
             let found = points.len();
             return Err(Fault::new(
                 self.line,
-                format!("the curve that begins here has {found} points where {LEAST_POINTS} are the least"),
+                format!(
+                    "the curve that begins here has {found} points where {LEAST_POINTS} are the least"
+                ),
             ));
         }
         if points.iter().all(|p| p[1] <= 0.0) {
-            return Err(Fault::new(self.line, "the curve that begins here has no dose above 0"));
+            return Err(Fault::new(
+                self.line,
+                "the curve that begins here has no dose above 0",
+            ));
         }
         let edges = self.edges;
-        file.curves.push(MeasuredCurve { scan, field_mm, edges, ssd_mm, points });
+        file.curves.push(MeasuredCurve {
+            scan,
+            field_mm,
+            edges,
+            ssd_mm,
+            points,
+        });
         Ok(())
     }
 }
@@ -292,13 +359,22 @@ impl Draft {
 /// Whether a curve of so many points may have another.
 fn has_room(line: usize, points: usize) -> Result<(), Fault> {
     let why = || format!("the curve has more than the {MOST_POINTS} points that are read");
-    if points < MOST_POINTS { Ok(()) } else { Err(Fault::new(line, why())) }
+    if points < MOST_POINTS {
+        Ok(())
+    } else {
+        Err(Fault::new(line, why()))
+    }
 }
 
 /// A point in the tank's coordinates: crossline, inline, depth (mm), and the dose there.
 fn point(line: usize, [x, y, depth, dose]: [&str; 4]) -> Result<[f64; 4], Fault> {
     let place = |word| number(line, "position", word, PLACE_MM);
-    Ok([place(x)?, place(y)?, place(depth)?, number(line, "dose", dose, DOSE)?])
+    Ok([
+        place(x)?,
+        place(y)?,
+        place(depth)?,
+        number(line, "dose", dose, DOSE)?,
+    ])
 }
 
 /// The scan that points of three coordinates (crossline, inline, depth; mm) describe, with their positions along it; the reason
@@ -325,13 +401,24 @@ fn scan_of(points: &[[f64; 4]]) -> Result<(Scan, Vec<[f64; 2]>), String> {
     if (0..2).any(|axis| axis != along && !centred(axis)) {
         return Err("it does not pass through the axis of the beam".to_owned());
     }
-    let flip = if along == 2 && points.iter().map(|p| p[2]).sum::<f64>() < 0.0 { -1.0 } else { 1.0 };
+    let flip = if along == 2 && points.iter().map(|p| p[2]).sum::<f64>() < 0.0 {
+        -1.0
+    } else {
+        1.0
+    };
     let scan = match along {
         2 => Scan::Depth,
         axis => Scan::Profile {
-            axis: if axis == 0 { ScanAxis::Crossline } else { ScanAxis::Inline },
+            axis: if axis == 0 {
+                ScanAxis::Crossline
+            } else {
+                ScanAxis::Inline
+            },
             depth_mm: points.first().map_or(0.0, |p| p[2].abs()),
         },
     };
-    Ok((scan, points.iter().map(|p| [flip * p[along], p[3]]).collect()))
+    Ok((
+        scan,
+        points.iter().map(|p| [flip * p[along], p[3]]).collect(),
+    ))
 }

@@ -46,7 +46,10 @@ pub fn output_factors_of(text: &str) -> Result<OutputFactors, Fault> {
     let mut factors: Vec<OutputFactor> = Vec::new();
     for (n, row) in text.lines().enumerate() {
         let (line, row) = (n + 1, row.trim().trim_start_matches('\u{feff}'));
-        if let Some((key, value)) = row.strip_prefix('#').and_then(|comment| comment.split_once(':')) {
+        if let Some((key, value)) = row
+            .strip_prefix('#')
+            .and_then(|comment| comment.split_once(':'))
+        {
             let value = value.trim();
             match key.trim() {
                 "ssd_mm" => ssd_mm = Some(number(line, "ssd_mm", value, SSD_MM)?),
@@ -66,7 +69,9 @@ pub fn output_factors_of(text: &str) -> Result<OutputFactors, Fault> {
         let [x, y, factor] = cells[..] else {
             return Err(Fault::new(
                 line,
-                beginning(&format!("'{row}' is not two sides and a factor, like 100,100,1.0")),
+                beginning(&format!(
+                    "'{row}' is not two sides and a factor, like 100,100,1.0"
+                )),
             ));
         };
         if factors.len() >= MOST_FACTORS {
@@ -76,7 +81,10 @@ pub fn output_factors_of(text: &str) -> Result<OutputFactors, Fault> {
             ));
         }
         let field_mm = field(line, &format!("{x} {y}"))?;
-        factors.push(OutputFactor { field_mm, factor: number(line, "output factor", factor, [0.1, 3.0])? });
+        factors.push(OutputFactor {
+            field_mm,
+            factor: number(line, "output factor", factor, [0.1, 3.0])?,
+        });
     }
     let last = text.lines().count().max(1);
     let missing = |what: &str| Fault::new(last, format!("the file ends without a line '# {what}'"));
@@ -84,10 +92,16 @@ pub fn output_factors_of(text: &str) -> Result<OutputFactors, Fault> {
         return Err(Fault::new(last, "the file ends without an output factor"));
     }
     let reference_mm: [f64; 2] = reference_mm.ok_or_else(|| missing("reference_mm: 100 x 100"))?;
-    if let Some(own) = factors.iter().find(|f| f.field_mm == reference_mm && (f.factor - 1.0).abs() > 1e-3) {
+    if let Some(own) = factors
+        .iter()
+        .find(|f| f.field_mm == reference_mm && (f.factor - 1.0).abs() > 1e-3)
+    {
         return Err(Fault::new(
             last,
-            format!("the reference field has the factor {}, which must be 1", own.factor),
+            format!(
+                "the reference field has the factor {}, which must be 1",
+                own.factor
+            ),
         ));
     }
     Ok(OutputFactors {

@@ -22,13 +22,18 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
             }
             continue;
         }
-        let Some((draft, points)) = &mut open else { continue };
+        let Some((draft, points)) = &mut open else {
+            continue;
+        };
         if let Some(key) = row.strip_prefix('%') {
             set(draft, line, key)?;
         } else if let Some(values) = row.strip_prefix('=') {
             let words: Vec<&str> = values.split_whitespace().collect();
             let [inline, crossline, depth, dose, ..] = words[..] else {
-                return Err(Fault::new(line, beginning(&format!("'{row}' is not a point = x y z dose"))));
+                return Err(Fault::new(
+                    line,
+                    beginning(&format!("'{row}' is not a point = x y z dose")),
+                ));
             };
             has_room(line, points.len())?;
             points.push(point(line, [crossline, inline, depth, dose])?);
@@ -41,15 +46,22 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
         ));
     }
     if !file.curves.is_empty() {
-        file.remarks
-            .push("x of the file was taken for inline (gun-target), y for crossline (A-B)".to_owned());
+        file.remarks.push(
+            "x of the file was taken for inline (gun-target), y for crossline (A-B)".to_owned(),
+        );
     }
     Ok(file)
 }
 
 fn set(draft: &mut Draft, line: usize, row: &str) -> Result<(), Fault> {
     let (key, value) = row.split_once(char::is_whitespace).unwrap_or((row, ""));
-    let first = |count| value.split_whitespace().take(count).collect::<Vec<_>>().join(" ");
+    let first = |count| {
+        value
+            .split_whitespace()
+            .take(count)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     match key {
         "FSZ" => {
             let sides = field(line, &first(2))?;
@@ -60,7 +72,9 @@ fn set(draft: &mut Draft, line: usize, row: &str) -> Result<(), Fault> {
         }
         "SSD" => draft.ssd_mm = Some(number(line, "%SSD", &first(1), SSD_MM)?),
         "BMT" if first(1) != "PHO" => draft.refuse("it is of no photon beam"),
-        "WEG" if number(line, "%WEG", &first(1), [-90.0, 90.0])? != 0.0 => draft.refuse("it is of a wedge"),
+        "WEG" if number(line, "%WEG", &first(1), [-90.0, 90.0])? != 0.0 => {
+            draft.refuse("it is of a wedge")
+        }
         _ => {}
     }
     Ok(())

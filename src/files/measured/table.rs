@@ -1,7 +1,8 @@
 //! The table of `assets/guide/machine.md`: lines `# key: value`, then rows `position,dose`.
 
 use super::{
-    DEPTH_MM, DOSE, Draft, Fault, FieldEdges, MeasuredFile, PLACE_MM, SSD_MM, Scan, ScanAxis, field, number,
+    DEPTH_MM, DOSE, Draft, Fault, FieldEdges, MeasuredFile, PLACE_MM, SSD_MM, Scan, ScanAxis,
+    field, number,
 };
 use input::beginning;
 
@@ -39,10 +40,18 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
         let [place, dose] = cells[..] else {
             return Err(Fault::new(
                 line,
-                beginning(&format!("'{row}' is not a position and a dose, like 100.0,66.8")),
+                beginning(&format!(
+                    "'{row}' is not a position and a dose, like 100.0,66.8"
+                )),
             ));
         };
-        draft.add(line, [number(line, "position", place, PLACE_MM)?, number(line, "dose", dose, DOSE)?])?;
+        draft.add(
+            line,
+            [
+                number(line, "position", place, PLACE_MM)?,
+                number(line, "dose", dose, DOSE)?,
+            ],
+        )?;
     }
     if any || !draft.points.is_empty() {
         finish(draft, header, &mut file)?;
@@ -51,7 +60,13 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
 }
 
 /// Whether the key is one of a curve.
-fn set(draft: &mut Draft, header: &mut Header, line: usize, key: &str, value: &str) -> Result<bool, Fault> {
+fn set(
+    draft: &mut Draft,
+    header: &mut Header,
+    line: usize,
+    key: &str,
+    value: &str,
+) -> Result<bool, Fault> {
     match key {
         "curve" => {
             header.profile = Some(match value {
@@ -84,7 +99,12 @@ fn set(draft: &mut Draft, header: &mut Header, line: usize, key: &str, value: &s
             header.axis = Some(match value {
                 "x" => ScanAxis::Crossline,
                 "y" => ScanAxis::Inline,
-                _ => return Err(Fault::new(line, beginning(&format!("axis: '{value}' is neither x nor y")))),
+                _ => {
+                    return Err(Fault::new(
+                        line,
+                        beginning(&format!("axis: '{value}' is neither x nor y")),
+                    ));
+                }
             });
         }
         _ => return Ok(false),
@@ -93,8 +113,12 @@ fn set(draft: &mut Draft, header: &mut Header, line: usize, key: &str, value: &s
 }
 
 fn finish(mut draft: Draft, header: Header, file: &mut MeasuredFile) -> Result<(), Fault> {
-    let missing =
-        |what: &str| Fault::new(draft.line, format!("the profile that begins here has no line '# {what}'"));
+    let missing = |what: &str| {
+        Fault::new(
+            draft.line,
+            format!("the profile that begins here has no line '# {what}'"),
+        )
+    };
     draft.scan = match header.profile {
         None => None,
         Some(false) => Some(Scan::Depth),

@@ -19,11 +19,16 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
                 measurement.finish(line, &mut file)?;
             }
             if row.starts_with("$STOM") {
-                open = Some(Measurement { draft: Draft::at(line), ..Measurement::default() });
+                open = Some(Measurement {
+                    draft: Draft::at(line),
+                    ..Measurement::default()
+                });
             }
             continue;
         }
-        let Some(measurement) = &mut open else { continue };
+        let Some(measurement) = &mut open else {
+            continue;
+        };
         if let Some(key) = row.strip_prefix('%') {
             measurement.set(line, key)?;
         } else if row.starts_with('<') {
@@ -55,7 +60,9 @@ impl Measurement {
             "FLSZ" => self.draft.field_mm = Some(field(line, value)?),
             "SSD" => self.draft.ssd_mm = Some(number(line, "%SSD", value, SSD_MM)?),
             "DPTH" => self.depth_mm = Some(number(line, "%DPTH", value, DEPTH_MM)?),
-            "PNTS" => self.count = Some(number(line, "%PNTS", value, [0.0, MOST_POINTS as f64])? as usize),
+            "PNTS" => {
+                self.count = Some(number(line, "%PNTS", value, [0.0, MOST_POINTS as f64])? as usize)
+            }
             "BMTY" if value != "PHO" => self.draft.refuse("it is of no photon beam"),
             "TYPE" if !matches!(value, "OPD" | "OPP") => {
                 self.draft.refuse(&beginning(&format!(
@@ -73,7 +80,10 @@ impl Measurement {
             .filter(|w| !w.is_empty())
             .collect();
         let [x, y, z, dose] = words[..] else {
-            return Err(Fault::new(line, beginning(&format!("'{row}' is not a point < x y z dose >"))));
+            return Err(Fault::new(
+                line,
+                beginning(&format!("'{row}' is not a point < x y z dose >")),
+            ));
         };
         has_room(line, self.points.len())?;
         self.points.push(point(line, [x, y, z, dose])?);
@@ -89,7 +99,8 @@ impl Measurement {
             ));
         }
         self.draft.take_scan(&self.points);
-        if let (Some(Scan::Profile { depth_mm, .. }), Some(stated_mm)) = (&mut self.draft.scan, self.depth_mm)
+        if let (Some(Scan::Profile { depth_mm, .. }), Some(stated_mm)) =
+            (&mut self.draft.scan, self.depth_mm)
         {
             *depth_mm = stated_mm;
         }

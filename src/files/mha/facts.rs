@@ -27,7 +27,9 @@ impl Quantity {
             Self::DoseDeviation => ["standard deviation of the absorbed dose", "Gy"],
             Self::Gamma => ["gamma index", "1"],
             Self::RadiologicalDepth => ["radiological depth", "mm of water"],
-            Self::AttenuationIntegral => ["line integral of the linear attenuation coefficient", "1"],
+            Self::AttenuationIntegral => {
+                ["line integral of the linear attenuation coefficient", "1"]
+            }
             Self::Transmission => ["transmission", "1"],
         }
     }
@@ -74,18 +76,31 @@ impl Facts {
     }
 
     pub fn patient(&self) -> PatientInfo {
-        PatientInfo { name: self.patient_name.clone(), id: self.patient_id.clone(), ..PatientInfo::default() }
+        PatientInfo {
+            name: self.patient_name.clone(),
+            id: self.patient_id.clone(),
+            ..PatientInfo::default()
+        }
     }
 
     /// The quantity that is stated where it is another one; nothing stated is no contradiction.
     pub fn contradicts(&self, wanted: Quantity) -> Option<String> {
         let [name, unit] = wanted.words();
-        let is = |stated: &str, wanted: &str| stated.is_empty() || stated.eq_ignore_ascii_case(wanted);
+        let is =
+            |stated: &str, wanted: &str| stated.is_empty() || stated.eq_ignore_ascii_case(wanted);
         if is(&self.quantity, name) && is(&self.unit, unit) {
             return None;
         }
-        let quantity = if self.quantity.is_empty() { "a quantity" } else { &self.quantity };
-        Some(if self.unit.is_empty() { quantity.to_owned() } else { format!("{quantity} in {}", self.unit) })
+        let quantity = if self.quantity.is_empty() {
+            "a quantity"
+        } else {
+            &self.quantity
+        };
+        Some(if self.unit.is_empty() {
+            quantity.to_owned()
+        } else {
+            format!("{quantity} in {}", self.unit)
+        })
     }
 
     /// The keys of the header, each with its value.
@@ -121,11 +136,19 @@ impl Facts {
             value.truncate(value.floor_char_boundary(LONGEST_VALUE));
             (key, value.trim().to_owned())
         };
-        facts.keys().map(in_header).into_iter().filter(|(_, value)| !value.is_empty()).collect()
+        facts
+            .keys()
+            .map(in_header)
+            .into_iter()
+            .filter(|(_, value)| !value.is_empty())
+            .collect()
     }
 
     /// The lines of the header.
     pub(super) fn lines(&self) -> String {
-        self.stated().iter().map(|(key, value)| format!("{key} = {value}\n")).collect()
+        self.stated()
+            .iter()
+            .map(|(key, value)| format!("{key} = {value}\n"))
+            .collect()
     }
 }

@@ -37,7 +37,10 @@ fn read_bytes(name: &str, header: &str, data: &[u8]) -> Result<Volume<f32>, Stri
     std::fs::write(&path, [header.as_bytes(), data].concat()).unwrap();
     let result = read(&path).map_err(|e| e.to_string());
     if let Err(message) = &result {
-        assert!(message.contains(&format!("{name}.mha")), "the file is not named: {message}");
+        assert!(
+            message.contains(&format!("{name}.mha")),
+            "the file is not named: {message}"
+        );
     }
     std::fs::remove_dir_all(own).unwrap();
     result
@@ -58,12 +61,20 @@ fn a_volume_comes_back_as_it_was() {
         &[0.0, 2.5, 5.0],
     )
     .unwrap();
-    let volume = Volume::new(Arc::new(grid), (0..60).map(|n| n as f32 * 0.1 - 3.0).collect());
+    let volume = Volume::new(
+        Arc::new(grid),
+        (0..60).map(|n| n as f32 * 0.1 - 3.0).collect(),
+    );
     let path = folder("whole").join("a.mha");
     write(&path, &volume).unwrap();
     let back = read(&path).unwrap();
     assert_eq!(back.data(), volume.data());
-    for (a, b) in back.grid().corners_mm().iter().zip(volume.grid().corners_mm()) {
+    for (a, b) in back
+        .grid()
+        .corners_mm()
+        .iter()
+        .zip(volume.grid().corners_mm())
+    {
         assert!((*a - b).length() < 1e-9);
     }
     let left: Vec<_> = std::fs::read_dir(folder("whole")).unwrap().collect();
@@ -73,7 +84,15 @@ fn a_volume_comes_back_as_it_was() {
 
 #[test]
 fn uneven_planes_are_refused_not_flattened() {
-    let grid = Grid::new(DVec3::ZERO, DVec3::X, DVec3::Y, [1.0, 1.0], [1, 1], &[0.0, 1.0, 3.0]).unwrap();
+    let grid = Grid::new(
+        DVec3::ZERO,
+        DVec3::X,
+        DVec3::Y,
+        [1.0, 1.0],
+        [1, 1],
+        &[0.0, 1.0, 3.0],
+    )
+    .unwrap();
     let path = folder("uneven").join("a.mha");
     let error = write(&path, &Volume::new(Arc::new(grid), vec![0.0; 3])).unwrap_err();
     assert!(error.to_string().contains("uneven") && !path.exists());
@@ -84,8 +103,13 @@ fn element_types_and_byte_orders() {
     let v = read_bytes("short", &header(&[]), &shorts()).unwrap();
     assert_eq!((v.data()[0], v.data()[11]), (-1000.0, -989.0));
     assert_eq!(v.grid().centre_mm(1, 2, 1), DVec3::new(0.5, 2.0, 0.0));
-    let big: Vec<u8> = (0..12).flat_map(|n| (1.5f64 * f64::from(n)).to_be_bytes()).collect();
-    let h = header(&[("ElementType", "MET_DOUBLE"), ("BinaryDataByteOrderMSB", "True")]);
+    let big: Vec<u8> = (0..12)
+        .flat_map(|n| (1.5f64 * f64::from(n)).to_be_bytes())
+        .collect();
+    let h = header(&[
+        ("ElementType", "MET_DOUBLE"),
+        ("BinaryDataByteOrderMSB", "True"),
+    ]);
     assert_eq!(read_bytes("double", &h, &big).unwrap().data()[5], 7.5);
     for (kind, bytes) in [
         ("MET_UCHAR", 200u32.to_le_bytes()[..1].to_vec()),
@@ -108,7 +132,12 @@ fn element_types_and_byte_orders() {
 fn compressed_two_dimensional_and_left_handed() {
     let mut zip = ZlibEncoder::new(Vec::new(), Compression::default());
     zip.write_all(&shorts()).unwrap();
-    let v = read_bytes("zlib", &header(&[("CompressedData", "True")]), &zip.finish().unwrap()).unwrap();
+    let v = read_bytes(
+        "zlib",
+        &header(&[("CompressedData", "True")]),
+        &zip.finish().unwrap(),
+    )
+    .unwrap();
     assert_eq!(v.data()[11], -989.0);
 
     let flat = [
@@ -122,7 +151,12 @@ fn compressed_two_dimensional_and_left_handed() {
     assert_eq!(v.grid().centre_mm(2, 1, 0), DVec3::new(3.0, 8.0, 0.0));
 
     // The third axis points down: the file's first plane is the highest.
-    let v = read_bytes("left", &header(&[("TransformMatrix", "1 0 0 0 1 0 0 0 -1")]), &shorts()).unwrap();
+    let v = read_bytes(
+        "left",
+        &header(&[("TransformMatrix", "1 0 0 0 1 0 0 0 -1")]),
+        &shorts(),
+    )
+    .unwrap();
     assert_eq!(v.nearest(DVec3::new(-1.0, -2.0, -3.0)), Some(-1000.0));
     assert_eq!(v.nearest(DVec3::new(-1.0, -2.0, -6.0)), Some(-994.0));
 }
@@ -131,28 +165,88 @@ fn compressed_two_dimensional_and_left_handed() {
 fn mistakes_are_refused_with_their_reason() {
     let huge = header(&[("DimSize", "1000000 1000000 1000000")]);
     for (name, h, data, words) in [
-        ("nan", header(&[("ElementSpacing", "1 nan 3")]), shorts(), "NaN"),
-        ("zero", header(&[("ElementSpacing", "1 2 0")]), shorts(), "not a positive number"),
-        ("short", header(&[]), shorts()[..20].to_vec(), "promises 24 bytes of voxels, the file holds 20"),
-        ("huge", huge.clone(), shorts(), "promises 2000000000000000000 bytes"),
+        (
+            "nan",
+            header(&[("ElementSpacing", "1 nan 3")]),
+            shorts(),
+            "NaN",
+        ),
+        (
+            "zero",
+            header(&[("ElementSpacing", "1 2 0")]),
+            shorts(),
+            "not a positive number",
+        ),
+        (
+            "short",
+            header(&[]),
+            shorts()[..20].to_vec(),
+            "promises 24 bytes of voxels, the file holds 20",
+        ),
+        (
+            "huge",
+            huge.clone(),
+            shorts(),
+            "promises 2000000000000000000 bytes",
+        ),
         (
             "bomb",
             huge.replace("ElementDataFile", "CompressedData = True\nElementDataFile"),
             shorts(),
             "promises",
         ),
-        ("list", header(&[]).replace("LOCAL", "LIST"), shorts(), "another file"),
-        ("type", header(&[("ElementType", "MET_RGB")]), shorts(), "MET_RGB"),
-        ("size", header(&[("DimSize", "2 3")]), shorts(), "should be 3 numbers"),
-        ("shear", header(&[("TransformMatrix", "1 0 0 0 1 0 0.6 0 0.8")]), shorts(), "not square"),
-        ("photo", "\u{fffd}JFIF\n".to_owned(), shorts(), "does not begin"),
-        ("ends", "NDims = 3\n".to_owned(), Vec::new(), "without an ElementDataFile"),
+        (
+            "list",
+            header(&[]).replace("LOCAL", "LIST"),
+            shorts(),
+            "another file",
+        ),
+        (
+            "type",
+            header(&[("ElementType", "MET_RGB")]),
+            shorts(),
+            "MET_RGB",
+        ),
+        (
+            "size",
+            header(&[("DimSize", "2 3")]),
+            shorts(),
+            "should be 3 numbers",
+        ),
+        (
+            "shear",
+            header(&[("TransformMatrix", "1 0 0 0 1 0 0.6 0 0.8")]),
+            shorts(),
+            "not square",
+        ),
+        (
+            "photo",
+            "\u{fffd}JFIF\n".to_owned(),
+            shorts(),
+            "does not begin",
+        ),
+        (
+            "ends",
+            "NDims = 3\n".to_owned(),
+            Vec::new(),
+            "without an ElementDataFile",
+        ),
     ] {
         let message = read_bytes(name, &h, &data).unwrap_err();
         assert!(message.contains(words), "{name}: {message}");
     }
     let not_a_number: Vec<u8> = f32::NAN.to_le_bytes().repeat(12);
-    let message = read_bytes("voxel", &header(&[("ElementType", "MET_FLOAT")]), &not_a_number).unwrap_err();
+    let message = read_bytes(
+        "voxel",
+        &header(&[("ElementType", "MET_FLOAT")]),
+        &not_a_number,
+    )
+    .unwrap_err();
     assert!(message.contains("voxel 0 is NaN"), "{message}");
-    assert!(read(Path::new("/nowhere/a.mha")).unwrap_err().to_string().contains("/nowhere/a.mha"));
+    assert!(
+        read(Path::new("/nowhere/a.mha"))
+            .unwrap_err()
+            .to_string()
+            .contains("/nowhere/a.mha")
+    );
 }

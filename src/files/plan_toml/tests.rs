@@ -20,7 +20,10 @@ fn plan(text: &str) -> Result<Plan, String> {
 #[test]
 fn the_plan_of_the_manual_reads() {
     let p = plan(AP).unwrap();
-    assert_eq!((p.fractions, p.prescription_gy, p.mu()), (1, Some(60.0), 100.0));
+    assert_eq!(
+        (p.fractions, p.prescription_gy, p.mu()),
+        (1, Some(60.0), 100.0)
+    );
     let b = &p.beams[0];
     assert_eq!(b.isocentre_mm, DVec3::new(0.0, -50.0, 0.5));
     assert_eq!((b.control_points[0].gantry_deg, b.number), (330.0, 1));
@@ -46,17 +49,37 @@ fn objectives_come_back_and_those_that_cannot_be_are_refused() {
     want.objectives.smoothness = 0.1 + 0.2;
     want.objectives.fall_off.far_percent = 30.0;
     for (structure, dose_gy) in [("PTV", 60.0), ("a \"b\"", 50.5)] {
-        let uniform = UniformDose { structure: structure.to_owned(), number: None, dose_gy, weight: 2.0 };
+        let uniform = UniformDose {
+            structure: structure.to_owned(),
+            number: None,
+            dose_gy,
+            weight: 2.0,
+        };
         want.objectives.uniform.push(uniform);
     }
     let text = to_text(&want).unwrap();
     assert_eq!(plan(&text).unwrap(), want);
-    assert!(!to_text(&plan(AP).unwrap()).unwrap().contains("objectives"), "the usual ones are not written");
+    assert!(
+        !to_text(&plan(AP).unwrap()).unwrap().contains("objectives"),
+        "the usual ones are not written"
+    );
     for (from, to, word) in [
-        ("far_percent = 30.0", "far_percent = nan", "objectives.fall_off.far_percent"),
+        (
+            "far_percent = 30.0",
+            "far_percent = nan",
+            "objectives.fall_off.far_percent",
+        ),
         ("far_percent = 30.0", "far_percent = 30.0, near = 1", "near"),
-        ("weight = 0.1", "weight = -0.1", "objectives.fall_off.weight"),
-        ("dose_gy = 60.0", "dose_gy = inf", "objectives.uniform.dose_gy"),
+        (
+            "weight = 0.1",
+            "weight = -0.1",
+            "objectives.fall_off.weight",
+        ),
+        (
+            "dose_gy = 60.0",
+            "dose_gy = inf",
+            "objectives.uniform.dose_gy",
+        ),
         ("dose_gy = 60.0", "gy = 60.0", "gy"),
     ] {
         let why = plan(&text.replacen(from, to, 1)).unwrap_err();
@@ -77,8 +100,9 @@ fn fluence_maps_come_back_to_the_last_bit() {
         values,
     });
     assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
-    want.beams[0].fluence_limits =
-        [(0, 0.0), (4, 0.1 + 0.2)].map(|(beamlet, mu)| FluenceLimit { beamlet, mu }).to_vec();
+    want.beams[0].fluence_limits = [(0, 0.0), (4, 0.1 + 0.2)]
+        .map(|(beamlet, mu)| FluenceLimit { beamlet, mu })
+        .to_vec();
     assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
     let text = to_text(&want).unwrap();
     for (from, to, word) in [
@@ -97,17 +121,28 @@ fn fluence_maps_come_back_to_the_last_bit() {
 #[test]
 fn every_normalisation_comes_back_as_it_was() {
     let mut want = plan(AP).unwrap();
-    for at in [NormalisedAt::Point(DVec3::new(1.5, -2.0, 3.25)), NormalisedAt::Maximum] {
+    for at in [
+        NormalisedAt::Point(DVec3::new(1.5, -2.0, 3.25)),
+        NormalisedAt::Maximum,
+    ] {
         for dose in [NormalisedDose::Gy(57.5), NormalisedDose::Percent(95.0)] {
-            want.normalisation = Some(Normalisation { at: at.clone(), dose });
+            want.normalisation = Some(Normalisation {
+                at: at.clone(),
+                dose,
+            });
             assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
         }
     }
-    let with = |line: &str| plan(&AP.replace("prescription_gy", &format!("{line}\nprescription_gy")));
+    let with =
+        |line: &str| plan(&AP.replace("prescription_gy", &format!("{line}\nprescription_gy")));
     let why = with("normalisation = { maximum = true, dose_gy = 0.0 }").unwrap_err();
     assert!(why.contains("normalisation.dose_gy = 0 must be"), "{why}");
-    let why = with("normalisation = { maximum = true, point_mm = [0, 0, 0], dose_gy = 1.0 }").unwrap_err();
-    assert!(why.contains("one of: structure with volume_percent"), "{why}");
+    let why = with("normalisation = { maximum = true, point_mm = [0, 0, 0], dose_gy = 1.0 }")
+        .unwrap_err();
+    assert!(
+        why.contains("one of: structure with volume_percent"),
+        "{why}"
+    );
 }
 
 #[test]
@@ -119,12 +154,20 @@ fn control_points_inherit_what_they_do_not_say() {
          [[beam.control_point]]\nmeterset_weight = 1\nleaves_mm = [[0, 5], [0, 6]]\n"
     );
     let points = plan(&text).unwrap().beams[0].control_points.clone();
-    assert_eq!(points.iter().map(|p| p.gantry_deg).collect::<Vec<_>>(), [330.0, 10.0, 10.0]);
+    assert_eq!(
+        points.iter().map(|p| p.gantry_deg).collect::<Vec<_>>(),
+        [330.0, 10.0, 10.0]
+    );
     assert_eq!(points[1].leaves_mm, [[-5.0, 5.0], [-6.0, 6.0]]);
     assert_eq!(points[2].leaves_mm, [[0.0, 5.0], [0.0, 6.0]]);
     // 20 mm in m.
-    let e = plan(&text.replace("[-10, 0, 10]", "[-0.01, 0, 0.01]")).unwrap_err().to_string();
-    assert!(e.contains("boundaries_mm of its mlc") && e.contains("leaf pair 1 is 0.010 mm wide"), "{e}");
+    let e = plan(&text.replace("[-10, 0, 10]", "[-0.01, 0, 0.01]"))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        e.contains("boundaries_mm of its mlc") && e.contains("leaf pair 1 is 0.010 mm wide"),
+        "{e}"
+    );
 }
 
 /// Each mistake is refused with its line and a helpful word.
@@ -133,23 +176,63 @@ fn mistakes_are_named() {
     for (from, to, words) in [
         ("mu = 100", "mu = -1", "line 6: beam \"AP\": mu = -1"),
         ("mu = 100", "mu = nan", "mu = NaN"),
-        ("mu = 100", "monitor_units = 100", "unknown field `monitor_units`"),
+        (
+            "mu = 100",
+            "monitor_units = 100",
+            "unknown field `monitor_units`",
+        ),
         ("mu = 100", "", "missing field `mu`"),
-        ("gantry_deg = -30", "gantry_deg = inf", "gantry_deg = inf must be from -360 to 360"),
-        ("gantry_deg = -30", "gantry_deg = 725", "gantry_deg = 725 must be"),
+        (
+            "gantry_deg = -30",
+            "gantry_deg = inf",
+            "gantry_deg = inf must be from -360 to 360",
+        ),
+        (
+            "gantry_deg = -30",
+            "gantry_deg = 725",
+            "gantry_deg = 725 must be",
+        ),
         ("gantry_deg = -30", "gantry_deg = \"up\"", "line 8"),
-        ("x = [-50.0, 50.0]", "x = [50.0, -50.0]", "the x jaws at [50, -50] mm are crossed"),
-        ("x = [-50.0, 50.0]", "x = [-500.0, 50.0]", "jaws_mm.x = -500 must be from -400 to 400"),
+        (
+            "x = [-50.0, 50.0]",
+            "x = [50.0, -50.0]",
+            "the x jaws at [50, -50] mm are crossed",
+        ),
+        (
+            "x = [-50.0, 50.0]",
+            "x = [-500.0, 50.0]",
+            "jaws_mm.x = -500 must be from -400 to 400",
+        ),
         ("isocentre_mm = [0, -50, 0.5]", "", "no isocentre"),
-        ("isocentre_mm = [0, -50, 0.5]", "isocentre_mm = [0, nan, 0.5]", "isocentre_mm = NaN must be"),
-        ("prescription_gy = 60.0", "prescription_gy = 0.0", "prescription_gy = 0 must be"),
+        (
+            "isocentre_mm = [0, -50, 0.5]",
+            "isocentre_mm = [0, nan, 0.5]",
+            "isocentre_mm = NaN must be",
+        ),
+        (
+            "prescription_gy = 60.0",
+            "prescription_gy = 0.0",
+            "prescription_gy = 0 must be",
+        ),
         ("prescription_gy = 60.0", "fractions = 0", "fractions = 0"),
-        ("prescription_gy = 60.0", "position = \"standing\"", "unknown variant"),
+        (
+            "prescription_gy = 60.0",
+            "position = \"standing\"",
+            "unknown variant",
+        ),
         ("mu = 100", "mu = 100\nleaves_mm = [[-1, 1]]", "no mlc"),
         ("mu = 100", "mu = 1e308", "must be from 0 to 1000000000"),
-        ("x = [-50.0, 50.0]", "x = [-50.0, 0.0, 50.0]", "invalid length 3"),
+        (
+            "x = [-50.0, 50.0]",
+            "x = [-50.0, 0.0, 50.0]",
+            "invalid length 3",
+        ),
         ("[0, -50, 0.5]", "[0, -50, 0.5, 1]", "invalid length 4"),
-        ("y = [-50.0, 50.0]", "y = [-50.0, 50.0], z = 1", "unknown field `z`"),
+        (
+            "y = [-50.0, 50.0]",
+            "y = [-50.0, 50.0], z = 1",
+            "unknown field `z`",
+        ),
         (
             "mu = 100",
             "mu = 100\nmlc = { axis = \"x\", boundaries_mm = [-1, 1], tongue = 1 }",
@@ -160,7 +243,10 @@ fn mistakes_are_named() {
         let text = AP.replace(from, to);
         assert_ne!(text, AP);
         let message = plan(&text).unwrap_err();
-        assert!(message.contains(words) && message.contains("p.toml"), "'{to}' gives: {message}");
+        assert!(
+            message.contains(words) && message.contains("p.toml"),
+            "'{to}' gives: {message}"
+        );
     }
 }
 

@@ -90,14 +90,20 @@ pub fn turn_fault(from: &ControlPoint, to: &ControlPoint, stated: Directions) ->
 pub fn to_state(points: &[ControlPoint]) -> Vec<String> {
     let mut lines = vec![String::new(); points.len()];
     for axis in RotationAxis::ALL {
-        let angles: Vec<f64> = points.iter().map(|point| wrapped_deg(axis.angle_deg(point))).collect();
+        let angles: Vec<f64> = points
+            .iter()
+            .map(|point| wrapped_deg(axis.angle_deg(point)))
+            .collect();
         if !angles.windows(2).any(|pair| is_unclear(pair[0], pair[1])) {
             continue;
         }
         let mut last = None;
         for (line, pair) in lines.iter_mut().zip(angles.windows(2)) {
             let turn = turn_deg(pair[0], pair[1]);
-            let Some(direction) = axis.direction(turn).filter(|_| turn.abs() > SAME_DEG).map(Direction::from)
+            let Some(direction) = axis
+                .direction(turn)
+                .filter(|_| turn.abs() > SAME_DEG)
+                .map(Direction::from)
             else {
                 continue;
             };
@@ -132,9 +138,17 @@ mod tests {
         for from in (0..360).step_by(30) {
             for to in (0..360).step_by(15) {
                 let fault = |stated| {
-                    turn_fault(&at(f64::from(from), 0.0), &at(f64::from(to), 1.0), [stated, None, None])
+                    turn_fault(
+                        &at(f64::from(from), 0.0),
+                        &at(f64::from(to), 1.0),
+                        [stated, None, None],
+                    )
                 };
-                let swept = |step: i32| (0..360).find(|n| (from + step * n).rem_euclid(360) == to).unwrap();
+                let swept = |step: i32| {
+                    (0..360)
+                        .find(|n| (from + step * n).rem_euclid(360) == to)
+                        .unwrap()
+                };
                 for (direction, step) in [(Direction::Cw, 1), (Direction::Cc, -1)] {
                     let refused = fault(Some(direction)).is_some();
                     assert_eq!(refused, swept(step) >= 180, "{from} {to} {direction:?}");
@@ -160,20 +174,33 @@ mod tests {
         );
         for long in [[None, cw, cc], [None, cc, cw]] {
             assert!(
-                turn_fault(&start, &risen, long).is_some_and(|why| why.contains("half a circle or more"))
+                turn_fault(&start, &risen, long)
+                    .is_some_and(|why| why.contains("half a circle or more"))
             );
         }
-        let whole = turn_fault(&at(0.0, 0.0), &at(360.0, 1.0), [Some(Direction::Cw), None, None]);
+        let whole = turn_fault(
+            &at(0.0, 0.0),
+            &at(360.0, 1.0),
+            [Some(Direction::Cw), None, None],
+        );
         assert!(whole.unwrap().contains("half a circle or more"));
-        assert_eq!(turn_fault(&at(0.0, 0.5), &at(200.0, 0.5), [None; 3]), None, "nothing is delivered");
+        assert_eq!(
+            turn_fault(&at(0.0, 0.5), &at(200.0, 0.5), [None; 3]),
+            None,
+            "nothing is delivered"
+        );
     }
 
     #[test]
     fn directions_are_stated_where_numbers_do_not_tell_them() {
-        let lines =
-            |degrees: &[f64]| to_state(&degrees.iter().map(|deg| at(*deg, 0.0)).collect::<Vec<_>>()).concat();
+        let lines = |degrees: &[f64]| {
+            to_state(&degrees.iter().map(|deg| at(*deg, 0.0)).collect::<Vec<_>>()).concat()
+        };
         assert_eq!(lines(&[10.0, 100.0, 50.0]), "");
         assert_eq!(lines(&[350.0, 358.0, 4.0]), "gantry_direction = \"cw\"\n");
-        assert_eq!(lines(&[4.0, 4.0, 350.0, 2.0]), "gantry_direction = \"cc\"\ngantry_direction = \"cw\"\n");
+        assert_eq!(
+            lines(&[4.0, 4.0, 350.0, 2.0]),
+            "gantry_direction = \"cc\"\ngantry_direction = \"cw\"\n"
+        );
     }
 }

@@ -41,8 +41,12 @@ pub(super) struct StructureFacts {
 
 impl MadeFor {
     pub fn new(case: &Case, loaded: &StructureSet) -> Self {
-        let all = case.plans.iter().flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam)));
-        let machines = all.filter_map(|machine| Some((machine.to_owned(), digest_of_machine(machine)?)));
+        let all = case
+            .plans
+            .iter()
+            .flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam)));
+        let machines =
+            all.filter_map(|machine| Some((machine.to_owned(), digest_of_machine(machine)?)));
         Self {
             patient: case.patient.clone(),
             frame_of_reference_uid: frame_of(case),
@@ -58,7 +62,11 @@ impl MadeFor {
     pub fn other_patient(&self, case: &Case) -> Option<String> {
         let is_other = self.patient.is_same(&case.patient) == Some(false);
         is_other.then(|| {
-            format!("was saved for {} and its case is of {} now", named(&self.patient), named(&case.patient))
+            format!(
+                "was saved for {} and its case is of {} now",
+                named(&self.patient),
+                named(&case.patient)
+            )
         })
     }
 
@@ -75,7 +83,9 @@ impl MadeFor {
             !a.is_empty() && !b.is_empty() && a != b
         };
         let (what, then, now) = members.into_iter().find(differs)?;
-        Some(format!("the patient's {what} was '{then}' when it was saved and is '{now}' now"))
+        Some(format!(
+            "the patient's {what} was '{then}' when it was saved and is '{now}' now"
+        ))
     }
 
     /// Difference of the images from those that the session was saved with, in a few words.
@@ -89,13 +99,21 @@ impl MadeFor {
     }
 
     /// How the structures of the files differ from those that the session was saved with, a few words for each.
-    pub fn structures_differ(&self, loaded: &StructureSet, numbers_then: &[Option<u32>]) -> Vec<String> {
+    pub fn structures_differ(
+        &self,
+        loaded: &StructureSet,
+        numbers_then: &[Option<u32>],
+    ) -> Vec<String> {
         let mut words = Vec::new();
-        if self.structure_set_uid.is_some() && loaded.uid.is_some() && self.structure_set_uid != loaded.uid {
+        if self.structure_set_uid.is_some()
+            && loaded.uid.is_some()
+            && self.structure_set_uid != loaded.uid
+        {
             words.push("it was exported anew".to_owned());
         }
         for (structure, then) in loaded.structures.iter().zip(numbers_then) {
-            let facts = { self.structures_of_files.iter() }.find(|facts| Some(facts.number) == *then);
+            let facts =
+                { self.structures_of_files.iter() }.find(|facts| Some(facts.number) == *then);
             let now = StructureFacts::new(structure);
             let name = &structure.name;
             match facts {
@@ -127,10 +145,16 @@ impl MadeFor {
     /// The first input of a plan's dose that is not as it was, in a few words; the case has the structures of the session.
     pub fn other_in_dose(&self, plan: &Plan, case: &Case) -> Option<String> {
         let set = &case.structures;
-        let in_dose = set.structures.iter().filter(|s| plan.is_dose_made_with(s, set));
+        let in_dose = set
+            .structures
+            .iter()
+            .filter(|s| plan.is_dose_made_with(s, set));
         for structure in in_dose {
             let now = StructureFacts::new(structure);
-            if !self.structures.iter().any(|then| (then.number, &then.in_dose) == (now.number, &now.in_dose))
+            if !self
+                .structures
+                .iter()
+                .any(|then| (then.number, &then.in_dose) == (now.number, &now.in_dose))
             {
                 return Some(format!("the structure '{}' is another one", structure.name));
             }
@@ -140,13 +164,20 @@ impl MadeFor {
         let was_in_dose = |then: &&StructureFacts| {
             then.in_dose.starts_with(EVERY_DOSE) || { plan.normalisation.iter() }
                 .filter_map(|to| to.structure())
-                .any(|(name, number)| number.map_or(name == then.name, |number| number == then.number))
+                .any(|(name, number)| {
+                    number.map_or(name == then.name, |number| number == then.number)
+                })
         };
         if let Some(gone) = self.structures.iter().filter(is_gone).find(was_in_dose) {
             return Some(format!("the structure '{}' is gone", gone.name));
         }
-        let is_other = |machine: &&str| self.machines.get(*machine) != digest_of_machine(machine).as_ref();
-        let machine = plan.beams.iter().map(|beam| plan.machine_of(beam)).find(|machine| is_other(machine));
+        let is_other =
+            |machine: &&str| self.machines.get(*machine) != digest_of_machine(machine).as_ref();
+        let machine = plan
+            .beams
+            .iter()
+            .map(|beam| plan.machine_of(beam))
+            .find(|machine| is_other(machine));
         machine.map(|machine| format!("the file of the machine '{machine}' is another one"))
     }
 }
@@ -157,11 +188,29 @@ const EVERY_DOSE: &str = "all ";
 impl StructureFacts {
     fn new(structure: &Structure) -> Self {
         let contours = digest_of_contours(&structure.contours);
-        let Structure { number, name, kind, density, .. } = structure;
+        let Structure {
+            number,
+            name,
+            kind,
+            density,
+            ..
+        } = structure;
         let none = (Plan::new("", ""), StructureSet::default());
-        let every = if none.0.is_dose_made_with(structure, &none.1) { EVERY_DOSE } else { "" };
-        let in_dose = format!("{every}{}", digest_of(format!("{kind:?} {density:?} {contours}").as_bytes()));
-        Self { number: *number, name: name.clone(), contours, in_dose }
+        let every = if none.0.is_dose_made_with(structure, &none.1) {
+            EVERY_DOSE
+        } else {
+            ""
+        };
+        let in_dose = format!(
+            "{every}{}",
+            digest_of(format!("{kind:?} {density:?} {contours}").as_bytes())
+        );
+        Self {
+            number: *number,
+            name: name.clone(),
+            contours,
+            in_dose,
+        }
     }
 }
 
@@ -172,7 +221,9 @@ fn facts_of(set: &StructureSet) -> Vec<StructureFacts> {
 /// The frame of reference that the files state; one made up for other images hangs on how their path is written.
 fn frame_of(case: &Case) -> String {
     let stated = case.ct.as_ref().filter(|ct| !ct.plane_uids.is_empty());
-    stated.map(|ct| ct.frame_of_reference_uid.trim().to_owned()).unwrap_or_default()
+    stated
+        .map(|ct| ct.frame_of_reference_uid.trim().to_owned())
+        .unwrap_or_default()
 }
 
 fn digest_of_machine(machine: &str) -> Option<String> {
@@ -222,7 +273,10 @@ pub fn digest_of_ct(ct: &Ct) -> Option<String> {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     let values = match last.as_ref().filter(|(id, _)| *id == ct.hu.id()) {
         Some((_, digest)) => digest.clone(),
-        None => content_digest_of(&mut Cursor::new(bytemuck::cast_slice::<f32, u8>(ct.hu.data()))).ok()?,
+        None => content_digest_of(&mut Cursor::new(bytemuck::cast_slice::<f32, u8>(
+            ct.hu.data(),
+        )))
+        .ok()?,
     };
     *last = Some((ct.hu.id(), values.clone()));
     drop(last);
@@ -247,8 +301,12 @@ fn digest_of_contours(contours: &Contours) -> String {
         known.clear();
     }
     // Digests of contours rather than one of all: their points lie in lists of their own.
-    let of_points = |points: &[glam::DVec3]| digest_of(bytemuck::cast_slice::<glam::DVec3, u8>(points));
-    let digests: Vec<String> = contours.iter().map(|contour| of_points(&contour.points_mm)).collect();
+    let of_points =
+        |points: &[glam::DVec3]| digest_of(bytemuck::cast_slice::<glam::DVec3, u8>(points));
+    let digests: Vec<String> = contours
+        .iter()
+        .map(|contour| of_points(&contour.points_mm))
+        .collect();
     let digest = digest_of(digests.join(" ").as_bytes());
     known.insert(contours.id(), digest.clone());
     digest

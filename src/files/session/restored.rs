@@ -23,12 +23,20 @@ impl Session {
     /// made of something else have no record of review.
     pub fn restore(&self, case: &mut Case) {
         let loaded = Arc::clone(&case.structures);
-        let Restored { structures, by_number } = self.restored(&loaded);
+        let Restored {
+            structures,
+            by_number,
+        } = self.restored(&loaded);
         Arc::make_mut(&mut case.structures).structures = structures;
-        let plans = self.plans.iter().map(|plan| with_names_of(plan, &case.structures));
+        let plans = self
+            .plans
+            .iter()
+            .map(|plan| with_names_of(plan, &case.structures));
         case.plans = plans.map(Arc::new).collect();
-        let goals =
-            self.goals.as_ref().map(|goals| goals.iter().map(|goal| named_goal(goal, &case.structures)));
+        let goals = self
+            .goals
+            .as_ref()
+            .map(|goals| goals.iter().map(|goal| named_goal(goal, &case.structures)));
         case.goals = goals.map(Iterator::collect);
         // A structure set that has changed since may have a new structure of the same name.
         Arc::make_mut(&mut case.structures).tell_apart();
@@ -36,7 +44,10 @@ impl Session {
             Some(made_for) => self.differences(made_for, &loaded, case),
             None => self.what_is_not_said(&by_number, case),
         };
-        case.remarks.extend(own.into_iter().map(|message| Remark::warning(message, Vec::new())));
+        case.remarks.extend(
+            own.into_iter()
+                .map(|message| Remark::warning(message, Vec::new())),
+        );
     }
 
     /// The structures of the files with the session's changes.
@@ -46,7 +57,12 @@ impl Session {
         let mut set: Vec<Structure> = Vec::new();
         // Numbers that plans and views of the session may refer to.
         let mut taken: BTreeSet<u32> = self.structures.iter().map(|s| s.number).collect();
-        taken.extend(self.made_for.iter().flat_map(|of| &of.structures_of_files).map(|facts| facts.number));
+        taken.extend(
+            self.made_for
+                .iter()
+                .flat_map(|of| &of.structures_of_files)
+                .map(|facts| facts.number),
+        );
         taken.extend(loaded.structures.iter().map(|s| s.number));
         let mut free = taken.last().map_or(1, |last| last.saturating_add(1));
         for (structure, then) in loaded.structures.iter().zip(&numbers) {
@@ -57,10 +73,16 @@ impl Session {
                         by_number.push(format!("'{}' ({number}) is removed", structure.name));
                     }
                 }
-                Some(number) => set.push(Structure { number: *number, ..structure.clone() }),
+                Some(number) => set.push(Structure {
+                    number: *number,
+                    ..structure.clone()
+                }),
                 // A new one whose number another had.
                 None if self.had_number(structure.number) => {
-                    set.push(Structure { number: free, ..structure.clone() });
+                    set.push(Structure {
+                        number: free,
+                        ..structure.clone()
+                    });
                     free = free.saturating_add(1);
                 }
                 None => set.push(structure.clone()),
@@ -72,14 +94,20 @@ impl Session {
                 Some(there) => {
                     if there.name != saved.name {
                         let Structure { name, number, .. } = &*there;
-                        by_number.push(format!("'{}' stands in place of '{name}' ({number})", saved.name));
+                        by_number.push(format!(
+                            "'{}' stands in place of '{name}' ({number})",
+                            saved.name
+                        ));
                     }
                     *there = saved.clone();
                 }
                 None => set.push(saved.clone()),
             }
         }
-        Restored { structures: set, by_number }
+        Restored {
+            structures: set,
+            by_number,
+        }
     }
 
     /// Numbers that structures of the files had when the session was saved; sessions of earlier versions know nothing but numbers.
@@ -93,16 +121,24 @@ impl Session {
     /// Whether a structure had the number when the session was saved.
     fn had_number(&self, number: u32) -> bool {
         let of_files = self.made_for.iter().flat_map(|of| &of.structures_of_files);
-        self.structures.iter().any(|s| s.number == number) || of_files.map(|f| f.number).any(|n| n == number)
+        self.structures.iter().any(|s| s.number == number)
+            || of_files.map(|f| f.number).any(|n| n == number)
     }
 
     /// Differences from what the session was saved with, a sentence each. Takes the record from plans whose dose is made of something else.
-    fn differences(&self, made_for: &MadeFor, loaded: &StructureSet, case: &mut Case) -> Vec<String> {
+    fn differences(
+        &self,
+        made_for: &MadeFor,
+        loaded: &StructureSet,
+        case: &mut Case,
+    ) -> Vec<String> {
         let images = made_for.images_differ(case);
         let all: Vec<Option<String>> = { case.plans.iter() }
             .map(|plan| match images {
                 Some(why) => Some(why.to_owned()),
-                None => made_for.patient_differs(case).or_else(|| made_for.other_in_dose(plan, case)),
+                None => made_for
+                    .patient_differs(case)
+                    .or_else(|| made_for.other_in_dose(plan, case)),
             })
             .collect();
         for (plan, why) in case.plans.iter_mut().zip(&all) {
@@ -119,8 +155,14 @@ impl Session {
             )
         });
         let images = images.map(|why| format!("the session: {why}{}", self.series_words(case)));
-        let patient = made_for.patient_differs(case).map(|why| format!("the session: {why}"));
-        images.into_iter().chain(patient).chain(structures).collect()
+        let patient = made_for
+            .patient_differs(case)
+            .map(|why| format!("the session: {why}"));
+        images
+            .into_iter()
+            .chain(patient)
+            .chain(structures)
+            .collect()
     }
 
     /// Questions that a session of an earlier version leaves open, a sentence each. Takes the records where its images are gone.
@@ -128,7 +170,10 @@ impl Session {
         let mut said = Vec::new();
         let is_gone = !self.series_words(case).is_empty();
         if is_gone {
-            said.push(format!("the session: its images are not there{}", self.series_words(case)));
+            said.push(format!(
+                "the session: its images are not there{}",
+                self.series_words(case)
+            ));
         }
         for plan in &mut case.plans {
             let plan = Arc::make_mut(plan);
@@ -161,7 +206,10 @@ impl Session {
         let now = case.ct.as_ref().filter(|ct| !ct.plane_uids.is_empty());
         match (&self.series_uid, now) {
             (Some(then), Some(now)) if now.series_uid != *then => {
-                format!(" (series {then}; it is opened with series {})", now.series_uid)
+                format!(
+                    " (series {then}; it is opened with series {})",
+                    now.series_uid
+                )
             }
             (Some(then), None) if case.ct.is_none() => {
                 format!(" (series {then}; it is opened without images)")
@@ -177,7 +225,8 @@ const OF_OPENING: &str = "on opening: ";
 /// Takes remarks of an earlier opening from a plan that is saved.
 pub(super) fn without_remarks_of_opening(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
-    plan.remarks.retain(|remark| !remark.message.starts_with(OF_OPENING));
+    plan.remarks
+        .retain(|remark| !remark.message.starts_with(OF_OPENING));
     plan
 }
 
@@ -187,9 +236,15 @@ pub(super) fn drop_record(plan: &mut Plan, why: &str) {
     plan.approval = None;
     let message = match words {
         Some(words) => {
-            format!("{OF_OPENING}the plan '{}' was {words}, and {why}: it is unapproved", plan.name)
+            format!(
+                "{OF_OPENING}the plan '{}' was {words}, and {why}: it is unapproved",
+                plan.name
+            )
         }
-        None => format!("{OF_OPENING}the plan '{}' was saved with something else: {why}", plan.name),
+        None => format!(
+            "{OF_OPENING}the plan '{}' was saved with something else: {why}",
+            plan.name
+        ),
     };
     plan.remarks.push(Remark::warning(message, Vec::new()));
 }
@@ -197,7 +252,9 @@ pub(super) fn drop_record(plan: &mut Plan, why: &str) {
 /// The number that leads to a structure of this name; a number that leads to another does not count.
 fn number_of_name(number: Option<u32>, name: &str, set: &StructureSet) -> Option<u32> {
     let is_named = |number: &u32| {
-        let named = set.by_number(*number).map(|structure| structure.name.trim());
+        let named = set
+            .by_number(*number)
+            .map(|structure| structure.name.trim());
         named.is_none_or(|named| named.eq_ignore_ascii_case(name.trim()))
     };
     number.filter(is_named)
@@ -207,7 +264,9 @@ fn number_of_name(number: Option<u32>, name: &str, set: &StructureSet) -> Option
 fn with_names_of(plan: &Plan, set: &StructureSet) -> Plan {
     let mut plan = plan.clone();
     if let Some(to) = &mut plan.normalisation
-        && let Some((name, number)) = to.structure().map(|(name, number)| (name.to_owned(), number))
+        && let Some((name, number)) = to
+            .structure()
+            .map(|(name, number)| (name.to_owned(), number))
     {
         *to = to.of_structure(&name, number_of_name(number, &name, set));
     }
@@ -234,13 +293,24 @@ mod tests {
 
     /// A triangle on one plane.
     fn structure(name: &str, number: u32, x_mm: f64) -> Structure {
-        let corners = [[0.0, 0.0], [9.0, 0.0], [9.0, 9.0]].map(|[x, y]| DVec3::new(x_mm + x, y, 3.0));
-        let contours = vec![Contour { points_mm: corners.to_vec(), image_uid: None }].into();
-        Structure { contours, ..Structure::new(name, number, StructureKind::Organ) }
+        let corners =
+            [[0.0, 0.0], [9.0, 0.0], [9.0, 9.0]].map(|[x, y]| DVec3::new(x_mm + x, y, 3.0));
+        let contours = vec![Contour {
+            points_mm: corners.to_vec(),
+            image_uid: None,
+        }]
+        .into();
+        Structure {
+            contours,
+            ..Structure::new(name, number, StructureKind::Organ)
+        }
     }
 
     fn set(structures: Vec<Structure>) -> StructureSet {
-        StructureSet { structures, ..StructureSet::default() }
+        StructureSet {
+            structures,
+            ..StructureSet::default()
+        }
     }
 
     /// As a file has it.
@@ -249,14 +319,24 @@ mod tests {
     }
 
     fn named(case: &Case) -> Vec<(&str, u32)> {
-        case.structures.structures.iter().map(|s| (&*s.name, s.number)).collect()
+        case.structures
+            .structures
+            .iter()
+            .map(|s| (&*s.name, s.number))
+            .collect()
     }
 
     #[test]
     fn structures_are_known_again_where_their_numbers_are_others() {
-        let loaded =
-            set(vec![structure("PTV", 1, 0.0), structure("Ring", 2, 20.0), structure("Cord", 3, 40.0)]);
-        let mut case = Case { structures: Arc::new(loaded.clone()), ..Case::default() };
+        let loaded = set(vec![
+            structure("PTV", 1, 0.0),
+            structure("Ring", 2, 20.0),
+            structure("Cord", 3, 40.0),
+        ]);
+        let mut case = Case {
+            structures: Arc::new(loaded.clone()),
+            ..Case::default()
+        };
         let own = Arc::make_mut(&mut case.structures);
         own.structures.remove(1);
         own.structures[0].colour = Rgb([1, 2, 3]);
@@ -271,24 +351,35 @@ mod tests {
             structure("Opti", 3, 70.0),
             structure("Kidney", 4, 80.0),
         ]);
-        let mut opened = Case { structures: Arc::new(anew), ..Case::default() };
+        let mut opened = Case {
+            structures: Arc::new(anew),
+            ..Case::default()
+        };
         session.restore(&mut opened);
         opened.bind_references();
         let there = named(&opened);
         assert_eq!(there[..2], [("PTV", 1), ("Cord", 3)]);
         assert!(there.contains(&("Ball", 4)), "{there:?}");
-        let numbers: std::collections::BTreeSet<u32> = there.iter().map(|(_, number)| *number).collect();
+        let numbers: std::collections::BTreeSet<u32> =
+            there.iter().map(|(_, number)| *number).collect();
         assert_eq!((there.len(), numbers.len()), (5, 5), "{there:?}");
         assert_eq!(opened.structures.structures[0].colour, Rgb([1, 2, 3]));
         assert_eq!(opened.goals.unwrap()[0].number, Some(3));
         let said = &opened.remarks.last().expect("a remark").message;
-        for words in
-            ["'Opti' is new", "'Kidney' is new", "'Ring' is gone", "'PTV' has other contours", "number 2"]
-        {
+        for words in [
+            "'Opti' is new",
+            "'Kidney' is new",
+            "'Ring' is gone",
+            "'PTV' has other contours",
+            "number 2",
+        ] {
             assert!(said.contains(words), "{words}: {said}");
         }
         // Nothing is said where nothing differs.
-        let mut same = Case { structures: Arc::new(loaded), ..Case::default() };
+        let mut same = Case {
+            structures: Arc::new(loaded),
+            ..Case::default()
+        };
         session.restore(&mut same);
         assert_eq!(same.remarks, []);
         assert_eq!(named(&same), [("PTV", 1), ("Cord", 3), ("Ball", 4)]);
@@ -299,7 +390,10 @@ mod tests {
 
     fn structure_named<'a>(case: &'a mut Case, name: &str) -> &'a mut Structure {
         let set = Arc::make_mut(&mut case.structures);
-        set.structures.iter_mut().find(|s| s.name == name).expect("a structure")
+        set.structures
+            .iter_mut()
+            .find(|s| s.name == name)
+            .expect("a structure")
     }
 
     fn move_structure(case: &mut Case, name: &str) {
@@ -322,42 +416,83 @@ mod tests {
         ("nothing", |_| {}, false),
         ("target", |c| move_structure(c, "PTV"), true),
         ("body", |c| move_structure(c, "BODY"), true),
-        ("density", |c| structure_named(c, "BODY").kind = StructureKind::Bolus, true),
+        (
+            "density",
+            |c| structure_named(c, "BODY").kind = StructureKind::Bolus,
+            true,
+        ),
         ("organ", |c| move_structure(c, "Core"), false),
         ("images", change_voxel, true),
         ("frame", change_frame, true),
-        ("name of the patient", |c| c.patient.name = "Roe^Richard".to_owned(), true),
+        (
+            "name of the patient",
+            |c| c.patient.name = "Roe^Richard".to_owned(),
+            true,
+        ),
     ];
 
     #[test]
     fn an_approval_covers_all_that_the_dose_is_made_of() {
         let mut case = demo::build("tg119").unwrap();
-        let names: Vec<String> = case.structures.structures.iter().map(|s| s.name.clone()).collect();
+        let names: Vec<String> = case
+            .structures
+            .structures
+            .iter()
+            .map(|s| s.name.clone())
+            .collect();
         let (by, at) = ("Planner".to_owned(), "2026-11-26 21:43:03 UTC".to_owned());
         let plan = Arc::make_mut(&mut case.plans[0]);
         plan.normalisation = Some(Normalisation::to_named("PTV", 95.0, 50.0));
-        plan.approval = Some(Approval { stage: Stage::Approved, by, at, reason: String::new() });
+        plan.approval = Some(Approval {
+            stage: Stage::Approved,
+            by,
+            at,
+            reason: String::new(),
+        });
         case.bind_references();
         let session = written(&Session::new(&case, "x", &case.structures, Value::Null));
         for (what, change, is_in_dose) in CHANGES {
-            let mut opened = Case { plans: Vec::new(), ..case.clone() };
+            let mut opened = Case {
+                plans: Vec::new(),
+                ..case.clone()
+            };
             change(&mut opened);
             session.restore(&mut opened);
-            assert_eq!(opened.plans[0].is_approved(), !is_in_dose, "{what}, of {names:?}");
+            assert_eq!(
+                opened.plans[0].is_approved(),
+                !is_in_dose,
+                "{what}, of {names:?}"
+            );
             assert_eq!(opened.plans[0].remarks.is_empty(), !is_in_dose, "{what}");
-            assert_eq!(opened.remarks.is_empty(), what == "nothing", "{what}: {:?}", opened.remarks);
+            assert_eq!(
+                opened.remarks.is_empty(),
+                what == "nothing",
+                "{what}: {:?}",
+                opened.remarks
+            );
         }
     }
 
     #[test]
     fn a_session_is_of_its_patient() {
         let of = |id: &str, name: &str| Case {
-            patient: PatientInfo { id: id.to_owned(), name: name.to_owned(), ..PatientInfo::default() },
+            patient: PatientInfo {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                ..PatientInfo::default()
+            },
             ..Case::default()
         };
-        let session = Session::new(&of("P1", "Doe^Jane"), "x", &StructureSet::default(), Value::Null);
+        let session = Session::new(
+            &of("P1", "Doe^Jane"),
+            "x",
+            &StructureSet::default(),
+            Value::Null,
+        );
         assert_eq!(session.other_patient(&of("P1", "Doe^Jane")), None);
-        let why = session.other_patient(&of("P2", "Doe^Jane")).expect("another");
+        let why = session
+            .other_patient(&of("P2", "Doe^Jane"))
+            .expect("another");
         assert!(why.contains("(P1)") && why.contains("(P2)"), "{why}");
     }
 }

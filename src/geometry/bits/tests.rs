@@ -5,7 +5,9 @@ impl BitPlane {
     /// Rows of letters, `#` set.
     pub fn drawn(rows: &[&str]) -> Self {
         let pixels: Vec<char> = rows.iter().flat_map(|row| row.chars()).collect();
-        Self::from_values(&pixels, [rows[0].len(), rows.len()], |&letter| letter == '#')
+        Self::from_values(&pixels, [rows[0].len(), rows.len()], |&letter| {
+            letter == '#'
+        })
     }
 }
 
@@ -14,7 +16,10 @@ fn pixels() -> impl Strategy<Value = (usize, Vec<bool>)> {
     (1_usize..200, 1_usize..9).prop_flat_map(|(width, height)| {
         let runs = prop::collection::vec((any::<bool>(), 1_usize..90), 1..40);
         (Just(width), runs).prop_map(move |(width, runs)| {
-            let pixels = runs.iter().cycle().flat_map(|&(set, count)| std::iter::repeat_n(set, count));
+            let pixels = runs
+                .iter()
+                .cycle()
+                .flat_map(|&(set, count)| std::iter::repeat_n(set, count));
             (width, pixels.take(width * height).collect())
         })
     })
@@ -23,10 +28,15 @@ fn pixels() -> impl Strategy<Value = (usize, Vec<bool>)> {
 /// Whether all (any) pixels of the rectangle round a pixel are set, of those within the plane.
 fn round(pixels: &[bool], width: usize, reach: [usize; 2], n: usize, all: bool) -> bool {
     let [x, y] = [n % width, n / width];
-    let near =
-        |(m, _): &(usize, &bool)| (m % width).abs_diff(x) <= reach[0] && (m / width).abs_diff(y) <= reach[1];
+    let near = |(m, _): &(usize, &bool)| {
+        (m % width).abs_diff(x) <= reach[0] && (m / width).abs_diff(y) <= reach[1]
+    };
     let mut near = pixels.iter().enumerate().filter(near).map(|(_, set)| *set);
-    if all { near.all(|set| set) } else { near.any(|set| set) }
+    if all {
+        near.all(|set| set)
+    } else {
+        near.any(|set| set)
+    }
 }
 
 proptest! {

@@ -10,9 +10,15 @@ const SEMI_Y: f64 = 60.0;
 /// touches, and a small rod beside it.
 fn phantom() -> Volume<f32> {
     let planes: Vec<f64> = (0..8).map(|k| 3.0 * f64::from(k)).collect();
-    let grid =
-        Grid::new(DVec3::new(-150.0, -120.0, 40.0), DVec3::X, DVec3::Y, [1.5, 1.5], [201, 161], &planes)
-            .expect("a valid grid");
+    let grid = Grid::new(
+        DVec3::new(-150.0, -120.0, 40.0),
+        DVec3::X,
+        DVec3::Y,
+        [1.5, 1.5],
+        [201, 161],
+        &planes,
+    )
+    .expect("a valid grid");
     let mut data = Vec::new();
     for k in 0..8 {
         for j in 0..161 {
@@ -25,7 +31,11 @@ fn phantom() -> Volume<f32> {
                 let couch_box = |m: f64| p.x.abs() < 130.0 - m && (p.y - 78.0).abs() < 20.0 - m;
                 let couch = couch_box(0.0) && !couch_box(4.0);
                 let rod = (p.x + 120.0).powi(2) + (p.y + 80.0).powi(2) < 64.0;
-                let body = if lung { -800.0 } else { (-500.0 + 250.0 * inwards).clamp(-1000.0, 0.0) };
+                let body = if lung {
+                    -800.0
+                } else {
+                    (-500.0 + 250.0 * inwards).clamp(-1000.0, 0.0)
+                };
                 data.push(if couch || rod { body.max(-100.0) } else { body } as f32);
             }
         }
@@ -36,7 +46,8 @@ fn phantom() -> Volume<f32> {
 #[test]
 fn the_body_is_outlined_without_couch_and_with_its_lungs() {
     let hu = phantom();
-    let BodyOutline { contours, left_out } = body_contours(&hu, -500.0, &|_| true).expect("not stopped");
+    let BodyOutline { contours, left_out } =
+        body_contours(&hu, -500.0, &|_| true).expect("not stopped");
     assert_eq!(contours.len(), 8, "one a plane");
     let sides: Vec<&str> = left_out.iter().map(|part| part.side).collect();
     assert_eq!(sides, ["posterior", "anterior"], "couch and rod");
@@ -45,7 +56,11 @@ fn the_body_is_outlined_without_couch_and_with_its_lungs() {
     let want = PI * SEMI_X * SEMI_Y * 24.0 / 1000.0;
     // A little more: the part of the couch under the body belongs to the outline.
     let off = mask.volume_cm3() / want - 1.0;
-    assert!((0.0..0.012).contains(&off), "{} for {want}", mask.volume_cm3());
+    assert!(
+        (0.0..0.012).contains(&off),
+        "{} for {want}",
+        mask.volume_cm3()
+    );
     // Away from the couch the skin is where the interpolated threshold says, to a tenth of a voxel.
     for p in contours[3].iter().filter(|p| p.y < 40.0) {
         let ellipse = ((p.x / SEMI_X).powi(2) + (p.y / SEMI_Y).powi(2)).sqrt();
@@ -56,7 +71,10 @@ fn the_body_is_outlined_without_couch_and_with_its_lungs() {
 #[test]
 fn nothing_dense_has_no_outline_and_a_stop_is_heeded() {
     let hu = phantom();
-    assert_eq!(body_contours(&hu, 3000.0, &|_| true), Some(BodyOutline::default()));
+    assert_eq!(
+        body_contours(&hu, 3000.0, &|_| true),
+        Some(BodyOutline::default())
+    );
     assert_eq!(body_contours(&hu, -500.0, &|_| false), None);
 }
 
@@ -73,8 +91,15 @@ const FOAM: f32 = -950.0;
 fn painted(paints: &[Paint]) -> Volume<f32> {
     let planes: Vec<f64> = (0..40).map(|k| 3.0 * f64::from(k)).collect();
     let first = DVec3::new(-148.75, -148.75, -58.5);
-    let grid = Grid::new(first, DVec3::X, DVec3::Y, [2.5, 2.5], [120, 120], &planes).expect("a valid grid");
-    let at = |p: DVec3| paints.iter().rev().find_map(|paint| paint(p)).unwrap_or(AIR_HU);
+    let grid = Grid::new(first, DVec3::X, DVec3::Y, [2.5, 2.5], [120, 120], &planes)
+        .expect("a valid grid");
+    let at = |p: DVec3| {
+        paints
+            .iter()
+            .rev()
+            .find_map(|paint| paint(p))
+            .unwrap_or(AIR_HU)
+    };
     let mut data = Vec::with_capacity(grid.len());
     for n in 0..grid.len() {
         let centre = grid.centre_mm(n % 120, n / 120 % 120, n / 14_400);
@@ -90,7 +115,9 @@ fn painted(paints: &[Paint]) -> Volume<f32> {
 fn cuboid(low: [f64; 3], high: [f64; 3], hu: f32) -> Paint {
     Box::new(move |p| {
         let p = p.to_array();
-        (0..3).all(|a| low[a] <= p[a] && p[a] < high[a]).then_some(hu)
+        (0..3)
+            .all(|a| low[a] <= p[a] && p[a] < high[a])
+            .then_some(hu)
     })
 }
 
@@ -115,18 +142,27 @@ fn couch(depth_and_aside: impl Fn(DVec3) -> [f64; 2] + 'static, filling: f32) ->
 
 /// The outline's mask, and the parts left out.
 fn found(hu: &Volume<f32>) -> (Mask, Vec<LeftOut>) {
-    let BodyOutline { contours, left_out } = body_contours(hu, -350.0, &|_| true).expect("not stopped");
+    let BodyOutline { contours, left_out } =
+        body_contours(hu, -350.0, &|_| true).expect("not stopped");
     let slices: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
-    (Mask::from_contours(hu.grid(), &slices, &|_| true).expect("a mask"), left_out)
+    (
+        Mask::from_contours(hu.grid(), &slices, &|_| true).expect("a mask"),
+        left_out,
+    )
 }
 
 /// The share of the paint's voxels (by their centres) that the mask holds.
 fn share_in(mask: &Mask, paint: &Paint) -> f64 {
     let grid = mask.grid();
     let centres = (0..grid.len()).map(|n| [n % 120, n / 120 % 120, n / 14_400]);
-    let of: Vec<_> = centres.filter(|&[i, j, k]| paint(grid.centre_mm(i, j, k)).is_some()).collect();
+    let of: Vec<_> = centres
+        .filter(|&[i, j, k]| paint(grid.centre_mm(i, j, k)).is_some())
+        .collect();
     assert!(!of.is_empty());
-    of.iter().filter(|&&[i, j, k]| mask.coverage_at(i, j, k) >= 0.5).count() as f64 / of.len() as f64
+    of.iter()
+        .filter(|&&[i, j, k]| mask.coverage_at(i, j, k) >= 0.5)
+        .count() as f64
+        / of.len() as f64
 }
 
 /// Slabs across an axis: water, aluminium, lung, water.
@@ -154,7 +190,10 @@ fn layers_of_a_stack_belong_to_it_the_light_ones_too() {
             let (mask, left_out) = found(&painted(&slabs));
             for (n, slab) in slabs.iter().enumerate() {
                 let share = share_in(&mask, slab);
-                assert!(share > 0.999, "axis {axis}, {half_width} mm, slab {n}: {share}");
+                assert!(
+                    share > 0.999,
+                    "axis {axis}, {half_width} mm, slab {n}: {share}"
+                );
             }
             assert_eq!(left_out, []);
         }
@@ -176,9 +215,17 @@ fn a_stack_with_a_thin_first_slab_and_slits_of_air_is_whole_and_its_couch_is_not
         all.extend(slabs);
         let (mask, left_out) = found(&painted(&all));
         for (n, slab) in all[1..].iter().enumerate() {
-            assert!(share_in(&mask, slab) > 0.99, "slab {n}: {}", share_in(&mask, slab));
+            assert!(
+                share_in(&mask, slab) > 0.99,
+                "slab {n}: {}",
+                share_in(&mask, slab)
+            );
         }
-        assert!(share_in(&mask, &below()) < 0.1, "{}", share_in(&mask, &below()));
+        assert!(
+            share_in(&mask, &below()) < 0.1,
+            "{}",
+            share_in(&mask, &below())
+        );
         assert_eq!(left_out[0].side, "posterior");
         // The shell over all planes, less two voxels under the slabs and beside them, which the body's outline blurs into.
         let shell = (280.0 * 50.0 - 270.0 * 40.0 - 185.0 * 5.0) * 120.0 / 1000.0;
@@ -220,7 +267,10 @@ fn arms_legs_a_head_and_a_bolus_off_the_skin_belong_to_the_patient() {
     assert!(share_in(&mask, &gap) < 0.1, "the air between arm and trunk");
     assert_eq!(share_in(&mask, &rod), 0.0);
     assert_eq!(left_out.len(), 1, "{left_out:?}");
-    assert!((left_out[0].volume_cm3 / (PI * 36.0 * 0.12) - 1.0).abs() < 0.2, "{left_out:?}");
+    assert!(
+        (left_out[0].volume_cm3 / (PI * 36.0 * 0.12) - 1.0).abs() < 0.2,
+        "{left_out:?}"
+    );
 }
 
 #[test]
@@ -231,11 +281,23 @@ fn couches_stay_out_however_they_lie() {
         ("hollow", || couch(|p| [p.y - 70.0, p.x], AIR_HU)),
         ("touching", || couch(|p| [p.y - 58.0, p.x], FOAM)),
         ("above", || couch(|p| [-p.y - 62.0, p.x], FOAM)),
-        ("curved", || couch(|p| [p.y - 75.0 + 0.002 * p.x * p.x, p.x], AIR_HU)),
-        ("thin", || Box::new(|p| ((66.0..70.0).contains(&p.y) && p.x.abs() < 140.0).then_some(50.0))),
+        ("curved", || {
+            couch(|p| [p.y - 75.0 + 0.002 * p.x * p.x, p.x], AIR_HU)
+        }),
+        ("thin", || {
+            Box::new(|p| ((66.0..70.0).contains(&p.y) && p.x.abs() < 140.0).then_some(50.0))
+        }),
     ];
-    let tilted = || couch(move |p| [p.y * cos + p.x * sin - 76.0, p.x * cos - p.y * sin], FOAM);
-    let couches = shapes.iter().map(|(name, make)| (*name, make())).chain([("tilted", tilted())]);
+    let tilted = || {
+        couch(
+            move |p| [p.y * cos + p.x * sin - 76.0, p.x * cos - p.y * sin],
+            FOAM,
+        )
+    };
+    let couches = shapes
+        .iter()
+        .map(|(name, make)| (*name, make()))
+        .chain([("tilted", tilted())]);
     for (name, under) in couches {
         let patient = || cylinder(0.0, 0.0, [95.0, 60.0], ALL_Z, WATER);
         let hu = painted(&[under, patient()]);

@@ -65,7 +65,10 @@ impl Mask {
         if let Some((_, shares)) = kept().iter().find(|(known, _)| *known == division) {
             return Arc::clone(shares);
         }
-        let planes = (0..self.size[2]).into_par_iter().map(|z| self.shares_of_plane(z, &division)).collect();
+        let planes = (0..self.size[2])
+            .into_par_iter()
+            .map(|z| self.shares_of_plane(z, &division))
+            .collect();
         let shares = Arc::new(PartShares { planes });
         let mut kept = kept();
         if kept.len() == KEPT {
@@ -79,7 +82,10 @@ impl Mask {
         let (mut shares, mut rows) = (Vec::new(), vec![0]);
         for y in 0..self.size[1] {
             let (first, coverage) = self.covered_row(y, z);
-            for (x, _) in (first..).zip(coverage).filter(|(_, c)| (1..255).contains(*c)) {
+            for (x, _) in (first..)
+                .zip(coverage)
+                .filter(|(_, c)| (1..255).contains(*c))
+            {
                 self.add_shares([x, y, z], [division.along, division.across[z]], &mut shares);
             }
             rows.push(shares.len());
@@ -93,7 +99,8 @@ impl Mask {
         let count = along * along * across;
         let inside = f32::from(self.value(voxel)) / 255.0 * count as f32;
         let first = shares.len();
-        let parts: [f32; MOST_PARTS] = std::array::from_fn(|part| middle_of_part(part, along) as f32);
+        let parts: [f32; MOST_PARTS] =
+            std::array::from_fn(|part| middle_of_part(part, along) as f32);
         for z in (0..across).map(|part| middle_of_part(part, across) as f32) {
             for y in &parts[..along] {
                 let depth = |x: &f32| gradient[0] * x + gradient[1] * y + gradient[2] * z;
@@ -127,7 +134,10 @@ impl Mask {
             if (0..3).any(|a| place[a] >= self.size[a]) {
                 continue;
             }
-            let weight = step.map(|s| if s == 1 { 2.0 } else { 1.0 }).iter().product::<f32>();
+            let weight = step
+                .map(|s| if s == 1 { 2.0 } else { 1.0 })
+                .iter()
+                .product::<f32>();
             let covered = weight * f32::from(self.value(place));
             (0..3).for_each(|a| gradient[a] += covered * (step[a] as f32 - 1.0));
         }

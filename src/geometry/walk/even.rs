@@ -30,7 +30,11 @@ const SLOWEST: f32 = 1e-9;
 /// How fast planes are crossed, voxels per cm: never so slowly that its inverse is not a number.
 #[inline(always)]
 fn crossing(direction: f32) -> f32 {
-    if direction.abs() < SLOWEST { SLOWEST } else { direction }
+    if direction.abs() < SLOWEST {
+        SLOWEST
+    } else {
+        direction
+    }
 }
 
 impl EvenWalk {
@@ -92,7 +96,9 @@ impl EvenWalk {
         let passed = (self.voxel, crossing - self.at);
         self.at = crossing;
         let crossed = self.next.cmple(Vec3A::splat(crossing));
-        self.voxel = self.voxel.wrapping_add(self.strides[(crossed.bitmask() & 7) as usize]);
+        self.voxel = self
+            .voxel
+            .wrapping_add(self.strides[(crossed.bitmask() & 7) as usize]);
         self.next = Vec3A::select(crossed, self.after, self.next);
         self.beyond += Vec3A::select(crossed, self.step, Vec3A::ZERO);
         self.after = (self.beyond - self.from) * self.inverse;
@@ -172,7 +178,10 @@ mod tests {
         let passed: Vec<_> = std::iter::from_fn(|| back.step()).collect();
         assert_eq!(passed, [(27, 0.5), (26, 0.5), (25, 0.5), (24, 0.5)]);
         assert_eq!(within([4, 4, 4], [-1.0, 5.0, 0.0], [1.0, 0.0, 0.0]), None);
-        assert_eq!(within([4, 4, 4], [-1.0, 3.0, 0.5], [1.0, 0.0, 0.0]), Some([1.0, 5.0]));
+        assert_eq!(
+            within([4, 4, 4], [-1.0, 3.0, 0.5], [1.0, 0.0, 0.0]),
+            Some([1.0, 5.0])
+        );
         assert_eq!(within([4, 4, 4], [-1.0, 3.0, 0.5], [-1.0, 0.0, 0.0]), None);
     }
 }

@@ -33,11 +33,18 @@ impl LatticeWalk {
         let per_slab = [speed[0], speed[1]].map(|s| s / speed[2].abs());
         let mut segments = Vec::with_capacity(3 * slabs);
         for step in 0..slabs {
-            let slab = if speed[2] > 0.0 { step } else { slabs - 1 - step };
+            let slab = if speed[2] > 0.0 {
+                step
+            } else {
+                slabs - 1 - step
+            };
             let entry = [0, 1].map(|i| start[i] + per_slab[i] * step as f64);
             walk_slab(slab, entry, per_slab, slab_path_cm, &mut segments);
         }
-        Self { segments, slab_path_cm }
+        Self {
+            segments,
+            slab_path_cm,
+        }
     }
 
     /// Least and greatest shift along the block's first or second axis.
@@ -48,7 +55,13 @@ impl LatticeWalk {
 }
 
 /// Up to three segments: cut where the line leaves its voxel sideways.
-fn walk_slab(slab: usize, entry: [f64; 2], per_slab: [f64; 2], path_cm: f64, segments: &mut Vec<Segment>) {
+fn walk_slab(
+    slab: usize,
+    entry: [f64; 2],
+    per_slab: [f64; 2],
+    path_cm: f64,
+    segments: &mut Vec<Segment>,
+) {
     let mut voxel = entry.map(|e| e.floor() as i32);
     // Part of the slab after which the side is reached; none within the slab where it is 1 or more.
     let reach = [0, 1].map(|i| {
@@ -65,7 +78,11 @@ fn walk_slab(slab: usize, entry: [f64; 2], per_slab: [f64; 2], path_cm: f64, seg
     let mut at = 0.0;
     let mut segment = |from: f64, to: f64, shift: [i32; 2]| {
         if to > from {
-            segments.push(Segment { slab, shift, length_cm: ((to - from) * path_cm) as f32 });
+            segments.push(Segment {
+                slab,
+                shift,
+                length_cm: ((to - from) * path_cm) as f32,
+            });
         }
     };
     for axis in order {

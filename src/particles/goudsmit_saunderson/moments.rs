@@ -28,7 +28,10 @@ impl Moments {
                 *moment += weight * deficit;
             }
         }
-        Self { by_degree_cm2_g, total_cm2_g }
+        Self {
+            by_degree_cm2_g,
+            total_cm2_g,
+        }
     }
 
     /// First transport cross section kappa, cm2/g.
@@ -63,7 +66,8 @@ pub(super) fn legendre_deficits(x: f64, degree: usize, deficits: &mut Vec<f64>) 
     for l in 1..degree {
         let order = l as f64;
         let combination = deficits[l] + x * (1.0 - deficits[l]);
-        deficits.push(((2.0 * order + 1.0) * combination - order * deficits[l - 1]) / (order + 1.0));
+        deficits
+            .push(((2.0 * order + 1.0) * combination - order * deficits[l - 1]) / (order + 1.0));
     }
 }
 
@@ -101,11 +105,22 @@ mod tests {
     fn moments_rise_to_the_total_cross_section() {
         let medium = Medium::of(Material::Water);
         for energy_mev in [0.02, 1.0, 20.0] {
-            let moments = Moments::new(&SingleScattering::new(&medium, Charge::Electron, energy_mev, 0.2));
+            let moments = Moments::new(&SingleScattering::new(
+                &medium,
+                Charge::Electron,
+                energy_mev,
+                0.2,
+            ));
             let values = moments.by_degree_cm2_g();
-            assert!(values.windows(2).take(50).all(|pair| pair[0] < pair[1]), "{energy_mev} MeV");
+            assert!(
+                values.windows(2).take(50).all(|pair| pair[0] < pair[1]),
+                "{energy_mev} MeV"
+            );
             let last = values[values.len() - 1] / moments.total_cm2_g();
-            assert!(last < 1.0 + 1e-6 && (energy_mev > 0.1 || last > 0.999), "{energy_mev} MeV: {last}");
+            assert!(
+                last < 1.0 + 1e-6 && (energy_mev > 0.1 || last > 0.999),
+                "{energy_mev} MeV: {last}"
+            );
         }
     }
 }

@@ -41,7 +41,11 @@ pub struct UnfittedMean {
 
 impl fmt::Display for UnfittedMean {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no table for a path of {} has the mean {} of 1 - cos", self.path, self.mean_one_minus_cos)
+        write!(
+            f,
+            "no table for a path of {} has the mean {} of 1 - cos",
+            self.path, self.mean_one_minus_cos
+        )
     }
 }
 
@@ -61,22 +65,33 @@ impl Quantiles {
     fn fitted(distribution: &Distribution, path: f64) -> Result<Self, UnfittedMean> {
         let one_minus_cos = distribution.quantiles();
         let mean_one_minus_cos = -(-path).exp_m1();
-        let mean = |bend: f64| Self::through(&one_minus_cos, bend).mean(|one_minus_cos| one_minus_cos);
+        let mean =
+            |bend: f64| Self::through(&one_minus_cos, bend).mean(|one_minus_cos| one_minus_cos);
         // A greater bend draws the curve between nodes towards small angles.
         let [mut low, mut high] = BENDS.map(f64::ln);
         if mean(high.exp_m1()) > mean_one_minus_cos || mean(low.exp_m1()) < mean_one_minus_cos {
-            return Err(UnfittedMean { path, mean_one_minus_cos });
+            return Err(UnfittedMean {
+                path,
+                mean_one_minus_cos,
+            });
         }
         for _ in 0..BISECTIONS {
             let middle = 0.5 * (low + high);
-            if mean(middle.exp_m1()) > mean_one_minus_cos { low = middle } else { high = middle }
+            if mean(middle.exp_m1()) > mean_one_minus_cos {
+                low = middle
+            } else {
+                high = middle
+            }
         }
         Ok(Self::through(&one_minus_cos, (0.5 * (low + high)).exp_m1()))
     }
 
     /// The table whose nodes are exact, for a bend.
     fn through(one_minus_cos: &[f64], bend: f64) -> Self {
-        let v = one_minus_cos.iter().map(|x| x * (1.0 + bend) / (2.0 + bend * x)).collect();
+        let v = one_minus_cos
+            .iter()
+            .map(|x| x * (1.0 + bend) / (2.0 + bend * x))
+            .collect();
         Self { bend, v }
     }
 
@@ -133,22 +148,37 @@ impl Series {
             .map(|degree| moments.mean_legendre(degree, path) - unscattered)
             .take_while(|term| term.abs() > LEAST_TERM)
             .collect();
-        Self { unscattered, scattered }
+        Self {
+            unscattered,
+            scattered,
+        }
     }
 
     /// Probability of deflections beyond 1 - cos, from the differences P_{l-1} - P_{l+1}: the integral of (2l + 1) P_l from
     /// cos to 1.
     fn probability_beyond(&self, differences: &[f64]) -> f64 {
-        let sum: f64 =
-            self.scattered.iter().zip(differences).map(|(term, difference)| term * difference).sum();
+        let sum: f64 = self
+            .scattered
+            .iter()
+            .zip(differences)
+            .map(|(term, difference)| term * difference)
+            .sum();
         1.0 - self.unscattered - 0.5 * sum
     }
 }
 
 impl Distribution {
     fn for_paths(moments: &Moments, paths: &[f64]) -> Vec<Self> {
-        let series: Vec<Series> = paths.iter().map(|&path| Series::new(moments, path)).collect();
-        let terms = series.iter().map(|series| series.scattered.len()).max().unwrap_or(0).max(2);
+        let series: Vec<Series> = paths
+            .iter()
+            .map(|&path| Series::new(moments, path))
+            .collect();
+        let terms = series
+            .iter()
+            .map(|series| series.scattered.len())
+            .max()
+            .unwrap_or(0)
+            .max(2);
         let mut distributions: Vec<Self> = series
             .iter()
             .map(|series| Self {
@@ -158,7 +188,9 @@ impl Distribution {
             .collect();
         let (mut deficits, mut differences) = (Vec::new(), Vec::new());
         // Half the angle in even steps of its logarithm, to where the sine is 1.
-        for half_angle in geometric_panels(LEAST_HALF_ANGLE, std::f64::consts::FRAC_PI_2, PLACE_RATIO) {
+        for half_angle in
+            geometric_panels(LEAST_HALF_ANGLE, std::f64::consts::FRAC_PI_2, PLACE_RATIO)
+        {
             let one_minus_cos = 2.0 * half_angle.sin().powi(2);
             legendre_deficits(one_minus_cos, terms, &mut deficits);
             differences.clear();
@@ -175,7 +207,8 @@ impl Distribution {
     fn push(&mut self, one_minus_cos: f64, probability_beyond: f64) {
         let previous = self.probability_beyond[self.probability_beyond.len() - 1];
         self.one_minus_cos.push(one_minus_cos);
-        self.probability_beyond.push(probability_beyond.min(previous).max(0.0));
+        self.probability_beyond
+            .push(probability_beyond.min(previous).max(0.0));
     }
 
     /// 1 - cos at the nodes of the table.
@@ -197,10 +230,16 @@ impl Distribution {
         if probability <= 0.0 {
             return 2.0;
         }
-        let upper = self.probability_beyond.partition_point(|&node| node > probability).clamp(1, last);
+        let upper = self
+            .probability_beyond
+            .partition_point(|&node| node > probability)
+            .clamp(1, last);
         let step = self.probability_beyond[upper - 1] - self.probability_beyond[upper];
-        let fraction =
-            if step > 0.0 { (self.probability_beyond[upper - 1] - probability) / step } else { 1.0 };
+        let fraction = if step > 0.0 {
+            (self.probability_beyond[upper - 1] - probability) / step
+        } else {
+            1.0
+        };
         let (low, high) = (self.one_minus_cos[upper - 1], self.one_minus_cos[upper]);
         low + fraction.min(1.0) * (high - low)
     }

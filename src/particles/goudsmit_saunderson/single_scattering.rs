@@ -29,11 +29,15 @@ impl SingleScattering {
             .iter()
             .map(|element| Nucleus::new(element.atomic_number, charge, energy_mev))
             .collect();
-        let least_screening = nuclei.iter().map(Nucleus::eta).fold(f64::INFINITY, f64::min);
+        let least_screening = nuclei
+            .iter()
+            .map(Nucleus::eta)
+            .fold(f64::INFINITY, f64::min);
         let greatest_transfer_mev = cut_mev.min(charge.maximum_transfer_mev(energy_mev));
         let greatest_one_minus_cos = primary_one_minus_cos(energy_mev, greatest_transfer_mev);
         let nodes = nodes_with_edge(least_screening, greatest_one_minus_cos);
-        let hard_cm2 = hard_moment_cm2_g(medium, charge, energy_mev, cut_mev) / medium.electrons_per_g();
+        let hard_cm2 =
+            hard_moment_cm2_g(medium, charge, energy_mev, cut_mev) / medium.electrons_per_g();
 
         let mut weights_cm2_g = vec![0.0; nodes.len()];
         for (element, nucleus) in medium.constituents.iter().zip(&nuclei) {
@@ -48,11 +52,16 @@ impl SingleScattering {
             let target_moment_cm2 = nuclear_moment / element.z().powi(2) - hard_cm2;
             let electron_scale = target_moment_cm2.max(0.0) / first_moment(&nodes, soft);
             for (weight, node) in weights_cm2_g.iter_mut().zip(&nodes) {
-                let atom = nucleus.differential_cm2_sr(node) + element.z() * electron_scale * soft(node);
+                let atom =
+                    nucleus.differential_cm2_sr(node) + element.z() * electron_scale * soft(node);
                 *weight += element.atoms_per_g() * node.solid_angle * atom;
             }
         }
-        Self { nodes, weights_cm2_g, least_screening }
+        Self {
+            nodes,
+            weights_cm2_g,
+            least_screening,
+        }
     }
 
     pub fn nodes(&self) -> impl Iterator<Item = (&AngleNode, f64)> {
@@ -65,7 +74,10 @@ impl SingleScattering {
 
     /// Cross section of deflections beyond an angle, cm2/g.
     pub fn beyond_cm2_g(&self, one_minus_cos: f64) -> f64 {
-        self.nodes().filter(|(node, _)| node.one_minus_cos > one_minus_cos).map(|(_, weight)| weight).sum()
+        self.nodes()
+            .filter(|(node, _)| node.one_minus_cos > one_minus_cos)
+            .map(|(_, weight)| weight)
+            .sum()
     }
 }
 
@@ -78,7 +90,10 @@ fn nodes_with_edge(eta: f64, edge_one_minus_cos: f64) -> Vec<AngleNode> {
 }
 
 fn first_moment(nodes: &[AngleNode], differential_cm2_sr: impl Fn(&AngleNode) -> f64) -> f64 {
-    nodes.iter().map(|node| node.solid_angle * node.one_minus_cos * differential_cm2_sr(node)).sum()
+    nodes
+        .iter()
+        .map(|node| node.solid_angle * node.one_minus_cos * differential_cm2_sr(node))
+        .sum()
 }
 
 /// First moment of the primary's deflection in hard collisions, cm2/g.
@@ -87,10 +102,13 @@ fn hard_moment_cm2_g(medium: &Medium, charge: Charge, energy_mev: f64, cut_mev: 
     if cut_mev >= greatest_mev {
         return 0.0;
     }
-    integrate(&geometric_panels(cut_mev, greatest_mev, 1.5), |transfer_mev| {
-        let differential = differential_cm2_mev_g(medium, charge, energy_mev, transfer_mev);
-        differential * primary_one_minus_cos(energy_mev, transfer_mev)
-    })
+    integrate(
+        &geometric_panels(cut_mev, greatest_mev, 1.5),
+        |transfer_mev| {
+            let differential = differential_cm2_mev_g(medium, charge, energy_mev, transfer_mev);
+            differential * primary_one_minus_cos(energy_mev, transfer_mev)
+        },
+    )
 }
 
 #[cfg(test)]
@@ -111,7 +129,9 @@ mod tests {
                     .iter()
                     .map(|element| {
                         let nucleus = Nucleus::new(element.atomic_number, charge, energy_mev);
-                        element.atoms_per_g() * nucleus.transport_cm2()[0] * (1.0 + 1.0 / element.z())
+                        element.atoms_per_g()
+                            * nucleus.transport_cm2()[0]
+                            * (1.0 + 1.0 / element.z())
                     })
                     .sum();
                 for cut_mev in [0.1, 0.2] {

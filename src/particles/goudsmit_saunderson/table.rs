@@ -33,7 +33,12 @@ impl AngleGrid {
     }
 
     fn energy_mev(&self, index: usize) -> f64 {
-        geometric_node(self.least_energy_mev, self.greatest_energy_mev, index, self.energies)
+        geometric_node(
+            self.least_energy_mev,
+            self.greatest_energy_mev,
+            index,
+            self.energies,
+        )
     }
 
     fn path(&self, index: usize) -> f64 {
@@ -75,7 +80,8 @@ impl AngleTable {
         let mut quantiles = Vec::with_capacity(grid.energies * grid.paths);
         let paths: Vec<f64> = (0..grid.paths).map(|index| grid.path(index)).collect();
         for energy in 0..grid.energies {
-            let scattering = SingleScattering::new(medium, charge, grid.energy_mev(energy), grid.cut_mev);
+            let scattering =
+                SingleScattering::new(medium, charge, grid.energy_mev(energy), grid.cut_mev);
             let moments = Moments::new(&scattering);
             quantiles.extend(Quantiles::for_paths(&moments, &paths)?);
         }
@@ -88,15 +94,21 @@ impl AngleTable {
 
     /// 1 - cos after a path.
     pub fn one_minus_cos(&self, energy_mev: f64, path: f64, draws: AngleDraws) -> f64 {
-        let tabulated = self.drawn_quantiles(energy_mev, path, draws).one_minus_cos(draws.angle);
+        let tabulated = self
+            .drawn_quantiles(energy_mev, path, draws)
+            .one_minus_cos(draws.angle);
         tabulated * (path / self.grid.least_path).min(1.0)
     }
 
     /// Nodes in ln T and in K by lot, K linearly, which keeps the mean to second order.
     fn drawn_quantiles(&self, energy_mev: f64, path: f64, draws: AngleDraws) -> &Quantiles {
         let grid = &self.grid;
-        let (low_energy, energy_fraction) =
-            geometric_place(grid.least_energy_mev, grid.greatest_energy_mev, energy_mev, grid.energies);
+        let (low_energy, energy_fraction) = geometric_place(
+            grid.least_energy_mev,
+            grid.greatest_energy_mev,
+            energy_mev,
+            grid.energies,
+        );
         let energy = low_energy + usize::from(draws.energy < energy_fraction);
         let path = path.clamp(grid.least_path, grid.greatest_path);
         let (low_path, _) = geometric_place(grid.least_path, grid.greatest_path, path, grid.paths);
@@ -117,7 +129,11 @@ mod tests {
     /// an eighth of the step's square.
     #[test]
     fn draws_keep_the_mean_deflection_between_nodes() {
-        let grid = AngleGrid { energies: 4, least_energy_mev: 0.2, ..AngleGrid::for_cut(0.2) };
+        let grid = AngleGrid {
+            energies: 4,
+            least_energy_mev: 0.2,
+            ..AngleGrid::for_cut(0.2)
+        };
         let table = AngleTable::new(&Medium::of(Material::Water), Charge::Electron, grid).unwrap();
         assert_eq!(table.quantiles().len(), 112);
         for path in [2e-3, 0.031, 0.3, 1.9] {
@@ -125,8 +141,14 @@ mod tests {
             let uniform = |index: i32| (f64::from(index) + 0.5) / f64::from(steps);
             let mut sum = 0.0;
             for (energy, path_draw) in (0..steps).flat_map(|e| (0..steps).map(move |p| (e, p))) {
-                let draws = AngleDraws { energy: uniform(energy), path: uniform(path_draw), angle: 0.0 };
-                sum += table.drawn_quantiles(0.7, path, draws).mean(|one_minus_cos| one_minus_cos);
+                let draws = AngleDraws {
+                    energy: uniform(energy),
+                    path: uniform(path_draw),
+                    angle: 0.0,
+                };
+                sum += table
+                    .drawn_quantiles(0.7, path, draws)
+                    .mean(|one_minus_cos| one_minus_cos);
             }
             let mean = sum / f64::from(steps * steps);
             assert_relative(mean, -(-path).exp_m1(), 0.005, &format!("K {path}"));
@@ -136,22 +158,46 @@ mod tests {
     /// Both ends of the energies and the middle: a bend exists for each mean.
     #[test]
     fn every_material_has_a_table_over_the_whole_grid() {
-        let grid = AngleGrid { energies: 3, paths: 7, ..AngleGrid::for_cut(0.2) };
+        let grid = AngleGrid {
+            energies: 3,
+            paths: 7,
+            ..AngleGrid::for_cut(0.2)
+        };
         for material in Material::ALL {
             for charge in Charge::BOTH {
                 let table = AngleTable::new(&Medium::of(material), charge, grid);
-                let table = table.unwrap_or_else(|error| panic!("{} {charge:?}: {error}", material.name()));
-                assert!(table.quantiles().iter().all(|q| q.bend() > -1.0 && q.bend().is_finite()));
+                let table =
+                    table.unwrap_or_else(|error| panic!("{} {charge:?}: {error}", material.name()));
+                assert!(
+                    table
+                        .quantiles()
+                        .iter()
+                        .all(|q| q.bend() > -1.0 && q.bend().is_finite())
+                );
             }
         }
     }
 
     #[test]
     fn deflections_of_shorter_paths_scale() {
-        let grid = AngleGrid { energies: 2, paths: 2, least_energy_mev: 0.2, ..AngleGrid::for_cut(0.2) };
+        let grid = AngleGrid {
+            energies: 2,
+            paths: 2,
+            least_energy_mev: 0.2,
+            ..AngleGrid::for_cut(0.2)
+        };
         let table = AngleTable::new(&Medium::of(Material::Water), Charge::Electron, grid).unwrap();
-        let draws = AngleDraws { energy: 0.5, path: 0.5, angle: 0.9 };
+        let draws = AngleDraws {
+            energy: 0.5,
+            path: 0.5,
+            angle: 0.9,
+        };
         let shortest = table.one_minus_cos(0.3, 2e-3, draws);
-        assert_relative(table.one_minus_cos(0.3, 5e-4, draws), shortest / 4.0, 1e-12, "K 0.0005");
+        assert_relative(
+            table.one_minus_cos(0.3, 5e-4, draws),
+            shortest / 4.0,
+            1e-12,
+            "K 0.0005",
+        );
     }
 }

@@ -19,7 +19,13 @@ impl Coefficients {
         let y = 1.0 / (gamma + 1.0);
         let z = 1.0 - 2.0 * y;
         let b4 = z.powi(3);
-        Self { beta2, b1: 2.0 - y * y, b2: z * (3.0 + y * y), b3: b4 + z * z, b4 }
+        Self {
+            beta2,
+            b1: 2.0 - y * y,
+            b2: z * (3.0 + y * y),
+            b3: b4 + z * z,
+            b4,
+        }
     }
 }
 
@@ -33,7 +39,13 @@ pub fn differential_cm2_mev_g(medium: &Medium, energy_mev: f64, transfer_mev: f6
     if share > 1.0 {
         return 0.0;
     }
-    let Coefficients { beta2, b1, b2, b3, b4 } = Coefficients::of(energy_mev);
+    let Coefficients {
+        beta2,
+        b1,
+        b2,
+        b3,
+        b4,
+    } = Coefficients::of(energy_mev);
     let shape = 1.0 / (beta2 * share * share) - b1 / share + b2 - share * (b3 - share * b4);
     scale_cm2_g(medium, energy_mev) / energy_mev * shape
 }
@@ -44,8 +56,15 @@ pub fn cross_section_cm2_g(medium: &Medium, energy_mev: f64, cut_mev: f64) -> f6
     if cut >= 1.0 {
         return 0.0;
     }
-    let Coefficients { beta2, b1, b2, b3, b4 } = Coefficients::of(energy_mev);
-    let shape = (1.0 / cut - 1.0) / beta2 + b1 * cut.ln() + b2 * (1.0 - cut) - b3 * (1.0 - cut * cut) / 2.0
+    let Coefficients {
+        beta2,
+        b1,
+        b2,
+        b3,
+        b4,
+    } = Coefficients::of(energy_mev);
+    let shape = (1.0 / cut - 1.0) / beta2 + b1 * cut.ln() + b2 * (1.0 - cut)
+        - b3 * (1.0 - cut * cut) / 2.0
         + b4 * (1.0 - cut.powi(3)) / 3.0;
     scale_cm2_g(medium, energy_mev) * shape
 }
@@ -58,7 +77,13 @@ pub fn candidate_share(energy_mev: f64, cut_mev: f64, uniform: f64) -> f64 {
 
 /// Probability that a candidate is taken.
 pub fn acceptance(energy_mev: f64, share: f64) -> f64 {
-    let Coefficients { beta2, b1, b2, b3, b4 } = Coefficients::of(energy_mev);
+    let Coefficients {
+        beta2,
+        b1,
+        b2,
+        b3,
+        b4,
+    } = Coefficients::of(energy_mev);
     1.0 - beta2 * share * (b1 - share * (b2 - share * (b3 - share * b4)))
 }
 
@@ -73,9 +98,15 @@ mod tests {
     fn the_cross_section_is_the_integral_of_the_differential_one() {
         let medium = Medium::of(Material::Water);
         for energy_mev in [0.3, 2.0, 15.0] {
-            let differential = |transfer_mev| differential_cm2_mev_g(&medium, energy_mev, transfer_mev);
+            let differential =
+                |transfer_mev| differential_cm2_mev_g(&medium, energy_mev, transfer_mev);
             let integral = integrate(&geometric_panels(0.2, energy_mev, 1.5), differential);
-            assert_relative(cross_section_cm2_g(&medium, energy_mev, 0.2), integral, 1e-9, "Bhabha");
+            assert_relative(
+                cross_section_cm2_g(&medium, energy_mev, 0.2),
+                integral,
+                1e-9,
+                "Bhabha",
+            );
         }
     }
 
@@ -86,7 +117,12 @@ mod tests {
         for energy_mev in [0.3, 2.0, 15.0] {
             let reference = ratio_to_sampled(&medium, energy_mev, 0.0);
             for uniform in [0.2, 0.5, 0.9, 0.9999] {
-                assert_relative(ratio_to_sampled(&medium, energy_mev, uniform), reference, 1e-9, "Bhabha");
+                assert_relative(
+                    ratio_to_sampled(&medium, energy_mev, uniform),
+                    reference,
+                    1e-9,
+                    "Bhabha",
+                );
             }
         }
     }

@@ -14,7 +14,12 @@ const SCAN_STEPS: usize = 20_000;
 const SCAN_SPAN: f64 = 1e3;
 
 /// Cross section of knock-on electrons per transferred energy, cm2/(MeV g).
-pub fn differential_cm2_mev_g(medium: &Medium, charge: Charge, energy_mev: f64, transfer_mev: f64) -> f64 {
+pub fn differential_cm2_mev_g(
+    medium: &Medium,
+    charge: Charge,
+    energy_mev: f64,
+    transfer_mev: f64,
+) -> f64 {
     match charge {
         Charge::Electron => moller::differential_cm2_mev_g(medium, energy_mev, transfer_mev),
         Charge::Positron => bhabha::differential_cm2_mev_g(medium, energy_mev, transfer_mev),
@@ -57,11 +62,17 @@ mod tests {
                 let greatest = greatest_cross_section_cm2_g(&medium, charge, cut_mev);
                 for energy_mev in [0.21, 0.4, 0.5, 0.7, 1.0, 2.0, 5.0, 10.0, 30.0] {
                     let value = cross_section_cm2_g(&medium, charge, energy_mev, cut_mev);
-                    assert!(value <= greatest * (1.0 + 1e-6), "{charge:?} {energy_mev} MeV: {value}");
+                    assert!(
+                        value <= greatest * (1.0 + 1e-6),
+                        "{charge:?} {energy_mev} MeV: {value}"
+                    );
                 }
                 let limit = cross_section_cm2_g(&medium, charge, 1e4, cut_mev);
                 let expected = high_energy_limit_cm2_g(&medium, cut_mev);
-                assert!((limit / expected - 1.0).abs() < 1e-3, "{charge:?}: {limit} and {expected}");
+                assert!(
+                    (limit / expected - 1.0).abs() < 1e-3,
+                    "{charge:?}: {limit} and {expected}"
+                );
             }
         }
     }

@@ -37,7 +37,11 @@ pub fn differential_cm2_mev_g(medium: &Medium, energy_mev: f64, transfer_mev: f6
     if share > 0.5 {
         return 0.0;
     }
-    let Coefficients { scale_cm2_g, exchange, interference } = Coefficients::of(medium, energy_mev);
+    let Coefficients {
+        scale_cm2_g,
+        exchange,
+        interference,
+    } = Coefficients::of(medium, energy_mev);
     let remainder = 1.0 - share;
     let shape = share.powi(-2) + exchange + remainder.powi(-2) - interference / (share * remainder);
     scale_cm2_g / energy_mev * shape
@@ -49,10 +53,16 @@ pub fn cross_section_cm2_g(medium: &Medium, energy_mev: f64, cut_mev: f64) -> f6
     if cut >= 0.5 {
         return 0.0;
     }
-    let Coefficients { scale_cm2_g, exchange, interference } = Coefficients::of(medium, energy_mev);
+    let Coefficients {
+        scale_cm2_g,
+        exchange,
+        interference,
+    } = Coefficients::of(medium, energy_mev);
     let remainder = 1.0 - cut;
     scale_cm2_g
-        * (exchange * (0.5 - cut) + 1.0 / cut - 1.0 / remainder - interference * (remainder / cut).ln())
+        * (exchange * (0.5 - cut) + 1.0 / cut
+            - 1.0 / remainder
+            - interference * (remainder / cut).ln())
 }
 
 /// Share of the energy in a draw from 1/k^2 above the cut, `uniform` in [0, 1].
@@ -82,9 +92,15 @@ mod tests {
     fn the_cross_section_is_the_integral_of_the_differential_one() {
         let medium = Medium::of(Material::Muscle);
         for energy_mev in [0.5, 2.0, 15.0] {
-            let differential = |transfer_mev| differential_cm2_mev_g(&medium, energy_mev, transfer_mev);
+            let differential =
+                |transfer_mev| differential_cm2_mev_g(&medium, energy_mev, transfer_mev);
             let integral = integrate(&geometric_panels(0.2, energy_mev / 2.0, 1.5), differential);
-            assert_relative(cross_section_cm2_g(&medium, energy_mev, 0.2), integral, 1e-9, "Moller");
+            assert_relative(
+                cross_section_cm2_g(&medium, energy_mev, 0.2),
+                integral,
+                1e-9,
+                "Moller",
+            );
         }
         assert_eq!(cross_section_cm2_g(&medium, 0.39, 0.2), 0.0);
     }
@@ -96,7 +112,12 @@ mod tests {
         for energy_mev in [0.5, 2.0, 15.0] {
             let reference = ratio_to_sampled(&medium, energy_mev, 0.0);
             for uniform in [0.2, 0.5, 0.9, 0.9999] {
-                assert_relative(ratio_to_sampled(&medium, energy_mev, uniform), reference, 1e-12, "Moller");
+                assert_relative(
+                    ratio_to_sampled(&medium, energy_mev, uniform),
+                    reference,
+                    1e-12,
+                    "Moller",
+                );
             }
         }
     }
@@ -111,9 +132,11 @@ mod tests {
 
     #[test]
     fn both_electrons_carry_the_momentum_of_the_first() {
-        let momentum = |energy_mev: f64| (energy_mev * (energy_mev + 2.0 * ELECTRON_MASS_MEV)).sqrt();
+        let momentum =
+            |energy_mev: f64| (energy_mev * (energy_mev + 2.0 * ELECTRON_MASS_MEV)).sqrt();
         for (energy_mev, transfer_mev) in [(1.0, 0.3), (6.0, 0.2), (6.0, 3.0)] {
-            let (primary, secondary) = (momentum(energy_mev - transfer_mev), momentum(transfer_mev));
+            let (primary, secondary) =
+                (momentum(energy_mev - transfer_mev), momentum(transfer_mev));
             let (primary_cos, secondary_cos) = (
                 primary_cos2(energy_mev, transfer_mev).sqrt(),
                 secondary_cos2(energy_mev, transfer_mev).sqrt(),

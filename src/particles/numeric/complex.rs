@@ -12,7 +12,10 @@ impl Complex {
     pub const I: Self = Self { re: 0.0, im: 1.0 };
 
     pub fn from_phase(phase: f64) -> Self {
-        Self { re: phase.cos(), im: phase.sin() }
+        Self {
+            re: phase.cos(),
+            im: phase.sin(),
+        }
     }
 
     pub fn norm2(self) -> f64 {
@@ -21,7 +24,10 @@ impl Complex {
 
     pub fn inverse(self) -> Self {
         let norm2 = self.norm2();
-        Self { re: self.re / norm2, im: -self.im / norm2 }
+        Self {
+            re: self.re / norm2,
+            im: -self.im / norm2,
+        }
     }
 
     /// Argument of Gamma(re + i im), continuous along im, for re > 0: Stirling's series after recurrence to a real part
@@ -41,7 +47,8 @@ impl Complex {
         let cubed = inverse * inverse2;
         let fifth = cubed * inverse2;
         let seventh = fifth * inverse2;
-        argument + (z.re - 0.5) * phase + z.im * ln_modulus - z.im + inverse.im / 12.0 - cubed.im / 360.0
+        argument + (z.re - 0.5) * phase + z.im * ln_modulus - z.im + inverse.im / 12.0
+            - cubed.im / 360.0
             + fifth.im / 1260.0
             - seventh.im / 1680.0
     }
@@ -50,28 +57,40 @@ impl Complex {
 impl Add for Complex {
     type Output = Self;
     fn add(self, other: Self) -> Self {
-        Self { re: self.re + other.re, im: self.im + other.im }
+        Self {
+            re: self.re + other.re,
+            im: self.im + other.im,
+        }
     }
 }
 
 impl Sub for Complex {
     type Output = Self;
     fn sub(self, other: Self) -> Self {
-        Self { re: self.re - other.re, im: self.im - other.im }
+        Self {
+            re: self.re - other.re,
+            im: self.im - other.im,
+        }
     }
 }
 
 impl Mul for Complex {
     type Output = Self;
     fn mul(self, other: Self) -> Self {
-        Self { re: self.re * other.re - self.im * other.im, im: self.re * other.im + self.im * other.re }
+        Self {
+            re: self.re * other.re - self.im * other.im,
+            im: self.re * other.im + self.im * other.re,
+        }
     }
 }
 
 impl Mul<f64> for Complex {
     type Output = Self;
     fn mul(self, factor: f64) -> Self {
-        Self { re: self.re * factor, im: self.im * factor }
+        Self {
+            re: self.re * factor,
+            im: self.im * factor,
+        }
     }
 }
 

@@ -13,8 +13,9 @@ impl Cubic {
     /// threshold, where a spline would ring.
     pub fn monotone(x: Vec<f64>, value: Vec<f64>) -> Self {
         let count = x.len();
-        let secants: Vec<f64> =
-            (0..count - 1).map(|i| (value[i + 1] - value[i]) / (x[i + 1] - x[i])).collect();
+        let secants: Vec<f64> = (0..count - 1)
+            .map(|i| (value[i + 1] - value[i]) / (x[i + 1] - x[i]))
+            .collect();
         let slope = (0..count)
             .map(|i| match i {
                 0 => secants[0],
@@ -23,7 +24,8 @@ impl Cubic {
                 i => {
                     let (left, right) = (x[i] - x[i - 1], x[i + 1] - x[i]);
                     let (weight_left, weight_right) = (left + 2.0 * right, 2.0 * left + right);
-                    (weight_left + weight_right) / (weight_left / secants[i - 1] + weight_right / secants[i])
+                    (weight_left + weight_right)
+                        / (weight_left / secants[i - 1] + weight_right / secants[i])
                 }
             })
             .collect();
@@ -37,16 +39,23 @@ impl Cubic {
             return Self::monotone(x, value);
         }
         let step: Vec<f64> = x.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        let secant: Vec<f64> = (0..count - 1).map(|i| (value[i + 1] - value[i]) / step[i]).collect();
+        let secant: Vec<f64> = (0..count - 1)
+            .map(|i| (value[i + 1] - value[i]) / step[i])
+            .collect();
         let mut slope = vec![0.0; count];
         slope[0] = parabola_slope(step[0], step[1], secant[0], secant[1]);
-        slope[count - 1] =
-            parabola_slope(step[count - 2], step[count - 3], secant[count - 2], secant[count - 3]);
+        slope[count - 1] = parabola_slope(
+            step[count - 2],
+            step[count - 3],
+            secant[count - 2],
+            secant[count - 3],
+        );
         // Thomas' algorithm for the slopes inside.
         let mut ratio = vec![0.0; count];
         for i in 1..count - 1 {
             let diagonal = 2.0 * (step[i - 1] + step[i]) - step[i] * ratio[i - 1];
-            let source = 3.0 * (step[i] * secant[i - 1] + step[i - 1] * secant[i]) - step[i] * slope[i - 1];
+            let source =
+                3.0 * (step[i] * secant[i - 1] + step[i - 1] * secant[i]) - step[i] * slope[i - 1];
             ratio[i] = step[i - 1] / diagonal;
             slope[i] = source / diagonal;
         }

@@ -20,9 +20,8 @@ impl Electrons<'_> {
     fn scattering_function(self, photon_mev: f64, one_minus_cos: f64) -> f64 {
         match self {
             Self::Free => 1.0,
-            Self::Bound(functions) => {
-                functions.incoherent_per_electron(momentum_transfer_per_angstrom(photon_mev, one_minus_cos))
-            }
+            Self::Bound(functions) => functions
+                .incoherent_per_electron(momentum_transfer_per_angstrom(photon_mev, one_minus_cos)),
         }
     }
 }
@@ -68,21 +67,33 @@ pub fn quantiles(electrons: Electrons, photon_mev: f64, count: usize) -> Vec<f64
     let mut cumulative = vec![0.0];
     let mut sum = 0.0;
     for step in 0..STEPS {
-        let edges = [step as f64 / STEPS as f64, (step as f64 + 1.0) / STEPS as f64];
+        let edges = [
+            step as f64 / STEPS as f64,
+            (step as f64 + 1.0) / STEPS as f64,
+        ];
         // Simpson's rule.
-        sum += (density(edges[0]) + 4.0 * density(0.5 * (edges[0] + edges[1])) + density(edges[1])).max(0.0);
+        sum += (density(edges[0]) + 4.0 * density(0.5 * (edges[0] + edges[1])) + density(edges[1]))
+            .max(0.0);
         cumulative.push(sum);
     }
-    (0..count).map(|index| quantile(&cumulative, index as f64 / (count as f64 - 1.0))).collect()
+    (0..count)
+        .map(|index| quantile(&cumulative, index as f64 / (count as f64 - 1.0)))
+        .collect()
 }
 
 /// Place in [0, 1] at which a cumulative sum over even steps reaches a share of its last value.
 fn quantile(cumulative: &[f64], share: f64) -> f64 {
     let steps = cumulative.len() - 1;
     let target = share * cumulative[steps];
-    let upper = cumulative.partition_point(|&sum| sum < target).clamp(1, steps);
+    let upper = cumulative
+        .partition_point(|&sum| sum < target)
+        .clamp(1, steps);
     let step = cumulative[upper] - cumulative[upper - 1];
-    let fraction = if step > 0.0 { (target - cumulative[upper - 1]) / step } else { 0.0 };
+    let fraction = if step > 0.0 {
+        (target - cumulative[upper - 1]) / step
+    } else {
+        0.0
+    };
     (upper as f64 - 1.0 + fraction) / steps as f64
 }
 
@@ -112,7 +123,12 @@ impl QuantileTable {
                 quantiles(electrons, photon_mev, grid.probabilities)
             })
             .collect();
-        Self { least_mev: grid.least_mev, rows_per_octave, probabilities: grid.probabilities, y }
+        Self {
+            least_mev: grid.least_mev,
+            rows_per_octave,
+            probabilities: grid.probabilities,
+            y,
+        }
     }
 
     pub fn values(&self) -> &[f64] {
@@ -126,7 +142,8 @@ impl QuantileTable {
         let place = place.clamp(0.0, rows as f64 - 1.0);
         let row = (place as usize).min(rows - 2);
         let fraction = place - row as f64;
-        let y = (1.0 - fraction) * self.in_row(row, uniform) + fraction * self.in_row(row + 1, uniform);
+        let y =
+            (1.0 - fraction) * self.in_row(row, uniform) + fraction * self.in_row(row + 1, uniform);
         minimum_share(photon_mev).powf(y)
     }
 

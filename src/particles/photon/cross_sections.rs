@@ -73,9 +73,17 @@ impl AboveThreshold {
         let (ln_energy, ln_value) = rows
             .iter()
             .filter(|row| row[column] > 0.0)
-            .map(|row| (row[0].ln(), (row[column] / phase_space(row[0], threshold_mev)).ln()))
+            .map(|row| {
+                (
+                    row[0].ln(),
+                    (row[column] / phase_space(row[0], threshold_mev)).ln(),
+                )
+            })
             .unzip();
-        Self { threshold_mev, ln_reduced: Cubic::spline(ln_energy, ln_value) }
+        Self {
+            threshold_mev,
+            ln_reduced: Cubic::spline(ln_energy, ln_value),
+        }
     }
 
     fn at(&self, photon_mev: f64) -> f64 {
@@ -92,7 +100,11 @@ fn phase_space(photon_mev: f64, threshold_mev: f64) -> f64 {
 
 macro_rules! attenuation_table {
     ($name:literal) => {
-        include_str!(concat!("../../../assets/attenuation/", $name, "_partial.csv"))
+        include_str!(concat!(
+            "../../../assets/attenuation/",
+            $name,
+            "_partial.csv"
+        ))
     };
 }
 
@@ -104,10 +116,14 @@ fn partial_table(material: Material) -> &'static str {
         Material::Adipose => attenuation_table!("adipose"),
         Material::Water => attenuation_table!("water"),
         Material::Muscle => attenuation_table!("muscle"),
-        Material::Spongiosa => include_str!("../../../assets/physics/particles/spongiosa_partial.csv"),
+        Material::Spongiosa => {
+            include_str!("../../../assets/physics/particles/spongiosa_partial.csv")
+        }
         Material::CorticalBone => attenuation_table!("cortical_bone"),
         Material::Aluminium => attenuation_table!("aluminium"),
-        Material::Titanium => include_str!("../../../assets/physics/particles/titanium_partial.csv"),
+        Material::Titanium => {
+            include_str!("../../../assets/physics/particles/titanium_partial.csv")
+        }
     }
 }
 
@@ -134,7 +150,9 @@ mod tests {
     #[test]
     fn processes_sum_to_the_totals_of_xcom() {
         for material in Material::ALL {
-            let Some(rows) = shared_rows(&format!("{}.csv", shared_name(material))) else { return };
+            let Some(rows) = shared_rows(&format!("{}.csv", shared_name(material))) else {
+                return;
+            };
             let cross_sections = CrossSections::of(material);
             for (index, row) in rows.iter().enumerate() {
                 // At an absorption edge the energy stands twice; the upper value holds.
@@ -142,7 +160,12 @@ mod tests {
                     continue;
                 }
                 let total = cross_sections.at(row[0]).total_cm2_g();
-                assert_relative(total, row[6], 2e-5, &format!("{} at {} MeV", material.name(), row[0]));
+                assert_relative(
+                    total,
+                    row[6],
+                    2e-5,
+                    &format!("{} at {} MeV", material.name(), row[0]),
+                );
             }
         }
     }

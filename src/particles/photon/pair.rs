@@ -78,7 +78,8 @@ fn low_energy_correction(kappa: f64) -> f64 {
         + 11.18 * a2
         + root
             * (8.523 + 73.26 * a - 44.41 * a2
-                + root * (-13.52 - 121.1 * a + 96.41 * a2 + root * (8.946 + 62.05 * a - 63.41 * a2))))
+                + root
+                    * (-13.52 - 121.1 * a + 96.41 * a2 + root * (8.946 + 62.05 * a - 63.41 * a2))))
 }
 
 /// Cosine between the photon and a particle of the pair: leading term of Sauter, Ann. Phys. 9, 217 (1931), drawn with
@@ -107,13 +108,21 @@ mod tests {
             let shares = EnergyShares::new(photon_mev).unwrap();
             let place = |index: i32| shares.candidate_share(f64::from(index) / 200.0);
             let panels: Vec<f64> = (0..=200).map(place).collect();
-            let moment = |share: f64| (share * photon_mev - ELECTRON_MASS_MEV) * shares.density(share);
-            let mean_mev = integrate(&panels, moment) / integrate(&panels, |share| shares.density(share));
+            let moment =
+                |share: f64| (share * photon_mev - ELECTRON_MASS_MEV) * shares.density(share);
+            let mean_mev =
+                integrate(&panels, moment) / integrate(&panels, |share| shares.density(share));
             let half_mev = (photon_mev - 2.0 * ELECTRON_MASS_MEV) / 2.0;
-            assert!((mean_mev / half_mev - 1.0).abs() < 1e-9, "{photon_mev} MeV: {mean_mev}");
+            assert!(
+                (mean_mev / half_mev - 1.0).abs() < 1e-9,
+                "{photon_mev} MeV: {mean_mev}"
+            );
             for &share in &panels[1..200] {
                 let difference = shares.density(share) - shares.density(1.0 - share);
-                assert!(difference.abs() < 1e-9, "{photon_mev} MeV at {share}: {difference}");
+                assert!(
+                    difference.abs() < 1e-9,
+                    "{photon_mev} MeV at {share}: {difference}"
+                );
             }
         }
         assert!(EnergyShares::new(1.0).is_none());
@@ -125,7 +134,10 @@ mod tests {
             let shares = EnergyShares::new(photon_mev).unwrap();
             for index in 0..=1000 {
                 let accepted = shares.acceptance(shares.candidate_share(f64::from(index) / 1000.0));
-                assert!((0.0..=1.0).contains(&accepted), "{photon_mev} MeV, {index}: {accepted}");
+                assert!(
+                    (0.0..=1.0).contains(&accepted),
+                    "{photon_mev} MeV, {index}: {accepted}"
+                );
             }
         }
     }
@@ -136,9 +148,16 @@ mod tests {
     fn the_integral_of_the_density_is_the_nuclear_column_of_xcom() {
         let scale_cm2_g = born_scale_cm2_g() * 1.0093 * 2.0 / 3.0;
         let cross_sections = CrossSections::of(Material::Water);
-        for (photon_mev, tolerance) in [(2.0, 0.05), (3.0, 0.02), (6.0, 0.02), (15.0, 0.01), (20.0, 0.01)] {
+        for (photon_mev, tolerance) in [
+            (2.0, 0.05),
+            (3.0, 0.02),
+            (6.0, 0.02),
+            (15.0, 0.01),
+            (20.0, 0.01),
+        ] {
             let shares = EnergyShares::new(photon_mev).unwrap();
-            let value = scale_cm2_g * integrate(&even_panels(&shares), |share| shares.density(share));
+            let value =
+                scale_cm2_g * integrate(&even_panels(&shares), |share| shares.density(share));
             let xcom = cross_sections.at(photon_mev).pair_cm2_g;
             assert_relative(value, xcom, tolerance, &format!("{photon_mev} MeV"));
         }
@@ -149,7 +168,13 @@ mod tests {
     #[test]
     fn shares_spread_as_in_the_born_approximation() {
         let cross_sections = CrossSections::of(Material::Water);
-        for (photon_mev, tolerance) in [(1.5, 0.08), (2.0, 0.05), (3.0, 0.02), (6.0, 0.005), (15.0, 0.005)] {
+        for (photon_mev, tolerance) in [
+            (1.5, 0.08),
+            (2.0, 0.05),
+            (3.0, 0.02),
+            (6.0, 0.005),
+            (15.0, 0.005),
+        ] {
             let shares = EnergyShares::new(photon_mev).unwrap();
             let panels = even_panels(&shares);
             let kappa = photon_mev / ELECTRON_MASS_MEV;
@@ -158,12 +183,19 @@ mod tests {
             let xcom = cross_sections.at(photon_mev).pair_cm2_g;
             assert_relative(total_cm2_g, xcom, 0.015, &format!("Born, {photon_mev} MeV"));
             let spread = mean_asymmetry(&panels, |share| shares.density(share));
-            assert_relative(spread, mean_asymmetry(&panels, born), tolerance, &format!("{photon_mev} MeV"));
+            assert_relative(
+                spread,
+                mean_asymmetry(&panels, born),
+                tolerance,
+                &format!("{photon_mev} MeV"),
+            );
         }
     }
 
     fn even_panels(shares: &EnergyShares) -> Vec<f64> {
-        (0..=100).map(|index| shares.candidate_share(f64::from(index) / 100.0)).collect()
+        (0..=100)
+            .map(|index| shares.candidate_share(f64::from(index) / 100.0))
+            .collect()
     }
 
     fn mean_asymmetry(panels: &[f64], density: impl Fn(f64) -> f64) -> f64 {
@@ -173,7 +205,11 @@ mod tests {
     /// re^2 alpha Z^2 of the atoms in a gram of water.
     fn born_scale_cm2_g() -> f64 {
         let water = Medium::of(Material::Water);
-        let squares_per_g: f64 = water.constituents.iter().map(|c| c.atoms_per_g() * c.z() * c.z()).sum();
+        let squares_per_g: f64 = water
+            .constituents
+            .iter()
+            .map(|c| c.atoms_per_g() * c.z() * c.z())
+            .sum();
         ELECTRON_RADIUS_CM.powi(2) * FINE_STRUCTURE * squares_per_g
     }
 
@@ -207,11 +243,13 @@ mod tests {
         let beta = Kinematics::of(2.0).beta2.sqrt();
         let density = |cos: f64| (1.0 - beta * cos).powi(-2);
         let panels = |greatest: f64| -> Vec<f64> {
-            (0..=400).map(|i| -1.0 + (greatest + 1.0) * f64::from(i) / 400.0).collect()
+            (0..=400)
+                .map(|i| -1.0 + (greatest + 1.0) * f64::from(i) / 400.0)
+                .collect()
         };
         for uniform in [0.1, 0.5, 0.9] {
-            let share =
-                integrate(&panels(particle_cos(2.0, uniform)), density) / integrate(&panels(1.0), density);
+            let share = integrate(&panels(particle_cos(2.0, uniform)), density)
+                / integrate(&panels(1.0), density);
             assert!((share - uniform).abs() < 1e-9, "{share}");
         }
     }

@@ -12,7 +12,10 @@ impl Terms {
     fn of(energy_mev: f64) -> Self {
         let Kinematics { gamma, beta2, .. } = Kinematics::of(energy_mev);
         let beta = beta2.sqrt();
-        Self { a: 1.0 / beta - 1.0, b: 0.5 * beta * gamma * (gamma - 1.0) * (gamma - 2.0) }
+        Self {
+            a: 1.0 / beta - 1.0,
+            b: 0.5 * beta * gamma * (gamma - 1.0) * (gamma - 2.0),
+        }
     }
 
     fn g(&self, one_minus_cos: f64) -> f64 {
@@ -56,7 +59,10 @@ mod tests {
             };
             for uniform in [0.05, 0.5, 0.95, 1.0] {
                 let share = share_below(candidate(energy_mev, uniform)) / share_below(2.0);
-                assert!((share - uniform).abs() < 1e-9, "{energy_mev} MeV: {share} for {uniform}");
+                assert!(
+                    (share - uniform).abs() < 1e-9,
+                    "{energy_mev} MeV: {share} for {uniform}"
+                );
             }
         }
     }
@@ -71,12 +77,16 @@ mod tests {
             let published = |nu: f64| {
                 let cos = 1.0 - nu;
                 let slow = 1.0 - beta * cos;
-                (1.0 - cos * cos) / slow.powi(4) * (1.0 + 0.5 * gamma * (gamma - 1.0) * (gamma - 2.0) * slow)
+                (1.0 - cos * cos) / slow.powi(4)
+                    * (1.0 + 0.5 * gamma * (gamma - 1.0) * (gamma - 2.0) * slow)
             };
             let scale = density(energy_mev, 0.5) / published(0.5);
             for nu in [0.001, 0.1, 1.0, 1.9] {
                 let ratio = density(energy_mev, nu) / (scale * published(nu));
-                assert!((ratio - 1.0).abs() < 1e-12, "{energy_mev} MeV, {nu}: {ratio}");
+                assert!(
+                    (ratio - 1.0).abs() < 1e-12,
+                    "{energy_mev} MeV, {nu}: {ratio}"
+                );
                 assert!((0.0..=1.0).contains(&acceptance(energy_mev, nu)));
             }
         }

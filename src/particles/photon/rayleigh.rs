@@ -63,7 +63,11 @@ fn interpolate(nodes: &[f64], values: &[f64], place: f64) -> f64 {
     let last = nodes.len() - 1;
     let upper = nodes.partition_point(|&node| node <= place).clamp(1, last);
     let step = nodes[upper] - nodes[upper - 1];
-    let fraction = if step > 0.0 { ((place - nodes[upper - 1]) / step).clamp(0.0, 1.0) } else { 0.0 };
+    let fraction = if step > 0.0 {
+        ((place - nodes[upper - 1]) / step).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
     values[upper - 1] + fraction * (values[upper] - values[upper - 1])
 }
 
@@ -78,13 +82,23 @@ mod tests {
     /// XCOM's coherent column was made with form factors of Hubbell and Overbo, within a percent of these.
     #[test]
     fn form_factors_give_the_coherent_column_of_xcom() {
-        for material in [Material::Water, Material::CorticalBone, Material::Aluminium, Material::Titanium] {
+        for material in [
+            Material::Water,
+            Material::CorticalBone,
+            Material::Aluminium,
+            Material::Titanium,
+        ] {
             let functions = ScatteringFunctions::of(&Medium::of(material));
             let cross_sections = CrossSections::of(material);
             for photon_mev in [0.01, 0.03, 0.1, 0.5, 2.0] {
                 let xcom = cross_sections.at(photon_mev).rayleigh_cm2_g;
                 let value = cross_section_cm2_g(&functions, photon_mev);
-                assert_relative(value, xcom, 0.01, &format!("{} at {photon_mev} MeV", material.name()));
+                assert_relative(
+                    value,
+                    xcom,
+                    0.01,
+                    &format!("{} at {photon_mev} MeV", material.name()),
+                );
             }
         }
     }
@@ -96,15 +110,20 @@ mod tests {
         let cumulative = CumulativeFormFactor::new(&functions, 8);
         for photon_mev in [0.02, 0.1, 1.0] {
             let density = |one_minus_cos: f64| {
-                functions.form_factor2_per_g(momentum_transfer_per_angstrom(photon_mev, one_minus_cos))
+                functions
+                    .form_factor2_per_g(momentum_transfer_per_angstrom(photon_mev, one_minus_cos))
             };
             let integral = |greatest: f64| {
-                integrate(&[0.0, 1e-9], density) + integrate(&geometric_panels(1e-9, greatest, 1.3), density)
+                integrate(&[0.0, 1e-9], density)
+                    + integrate(&geometric_panels(1e-9, greatest, 1.3), density)
             };
             for uniform in [0.1, 0.5, 0.9, 0.99] {
                 let candidate = cumulative.one_minus_cos(photon_mev, uniform);
                 let share = integral(candidate) / integral(2.0);
-                assert!((share - uniform).abs() < 5e-3, "{photon_mev} MeV: {share} for {uniform}");
+                assert!(
+                    (share - uniform).abs() < 5e-3,
+                    "{photon_mev} MeV: {share} for {uniform}"
+                );
             }
         }
     }

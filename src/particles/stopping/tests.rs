@@ -7,7 +7,10 @@ use physics::Material;
 #[test]
 fn stopping_powers_and_ranges_are_those_of_the_tables() {
     for material in Material::ALL {
-        let Some(rows) = shared_rows(&format!("electrons/stopping_{}.csv", electron_name(material))) else {
+        let Some(rows) = shared_rows(&format!(
+            "electrons/stopping_{}.csv",
+            electron_name(material)
+        )) else {
             return;
         };
         let medium = Medium::of(material);
@@ -17,10 +20,25 @@ fn stopping_powers_and_ranges_are_those_of_the_tables() {
             let values = Charge::BOTH.map(|charge| Quantities::at(&bremsstrahlung, charge, row[0]));
             let tables = [[row[1], row[2], row[4]], [row[7], row[8], row[9]]];
             for (value, table) in values.iter().zip(tables) {
-                assert_relative(value.collision, table[0], 1e-4, &format!("collision, {place}"));
-                assert_relative(value.radiative, table[1], 3e-3, &format!("radiative, {place}"));
+                assert_relative(
+                    value.collision,
+                    table[0],
+                    1e-4,
+                    &format!("collision, {place}"),
+                );
+                assert_relative(
+                    value.radiative,
+                    table[1],
+                    3e-3,
+                    &format!("radiative, {place}"),
+                );
                 let tolerance = if row[0] < 0.05 { 0.01 } else { 1e-3 };
-                assert_relative(value.range_g_cm2, table[2], tolerance, &format!("range, {place}"));
+                assert_relative(
+                    value.range_g_cm2,
+                    table[2],
+                    tolerance,
+                    &format!("range, {place}"),
+                );
             }
         }
     }
@@ -29,17 +47,36 @@ fn stopping_powers_and_ranges_are_those_of_the_tables() {
 /// ESTAR: a standard reference, from its own binding energies and integration.
 #[test]
 fn stopping_powers_and_ranges_are_those_of_estar() {
-    let Some(text) = shared_text("electrons/estar_check.csv") else { return };
+    let Some(text) = shared_text("electrons/estar_check.csv") else {
+        return;
+    };
     let mut compared = 0;
     for line in text.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
-        let Some(material) = Material::from_name(fields[0]) else { continue };
+        let Some(material) = Material::from_name(fields[0]) else {
+            continue;
+        };
         let number = |index: usize| fields[index].parse::<f64>().unwrap();
         let bremsstrahlung = Bremsstrahlung::of(Medium::of(material));
         let value = Quantities::at(&bremsstrahlung, Charge::Electron, number(1));
-        assert_relative(value.collision, number(2), 7e-4, &format!("collision, {line}"));
-        assert_relative(value.radiative, number(3), 9.3e-3, &format!("radiative, {line}"));
-        assert_relative(value.range_g_cm2, number(5), 2.6e-3, &format!("range, {line}"));
+        assert_relative(
+            value.collision,
+            number(2),
+            7e-4,
+            &format!("collision, {line}"),
+        );
+        assert_relative(
+            value.radiative,
+            number(3),
+            9.3e-3,
+            &format!("radiative, {line}"),
+        );
+        assert_relative(
+            value.range_g_cm2,
+            number(5),
+            2.6e-3,
+            &format!("range, {line}"),
+        );
         compared += 1;
     }
     assert_eq!(compared, 32);
@@ -55,7 +92,9 @@ impl Quantities {
     fn at(bremsstrahlung: &Bremsstrahlung, charge: Charge, energy_mev: f64) -> Self {
         Self {
             collision: collision_mev_cm2_g(bremsstrahlung.medium(), charge, energy_mev),
-            radiative: bremsstrahlung.spectrum(charge, energy_mev).radiative_mev_cm2_g(),
+            radiative: bremsstrahlung
+                .spectrum(charge, energy_mev)
+                .radiative_mev_cm2_g(),
             range_g_cm2: csda_range_g_cm2(bremsstrahlung, charge, energy_mev),
         }
     }
@@ -72,9 +111,15 @@ fn restricted_losses_and_hard_moller_losses_sum_to_the_unrestricted() {
                     transfer_mev * moller::differential_cm2_mev_g(&medium, energy_mev, transfer_mev)
                 };
                 let hard = integrate(&geometric_panels(cut_mev, energy_mev / 2.0, 1.5), loss);
-                let soft = restricted_collision_mev_cm2_g(&medium, Charge::Electron, energy_mev, cut_mev);
+                let soft =
+                    restricted_collision_mev_cm2_g(&medium, Charge::Electron, energy_mev, cut_mev);
                 let total = collision_mev_cm2_g(&medium, Charge::Electron, energy_mev);
-                assert_relative(soft + hard, total, 1e-9, &format!("{energy_mev} MeV, cut {cut_mev}"));
+                assert_relative(
+                    soft + hard,
+                    total,
+                    1e-9,
+                    &format!("{energy_mev} MeV, cut {cut_mev}"),
+                );
             }
         }
     }
@@ -85,7 +130,8 @@ fn restricted_losses_and_hard_bhabha_losses_sum_to_the_unrestricted() {
     let medium = Medium::of(Material::Water);
     for energy_mev in [1.0, 3.0, 6.0] {
         let loss = |transfer_mev: f64| {
-            transfer_mev * crate::hard::bhabha::differential_cm2_mev_g(&medium, energy_mev, transfer_mev)
+            transfer_mev
+                * crate::hard::bhabha::differential_cm2_mev_g(&medium, energy_mev, transfer_mev)
         };
         let hard = integrate(&geometric_panels(0.2, energy_mev, 1.5), loss);
         let soft = restricted_collision_mev_cm2_g(&medium, Charge::Positron, energy_mev, 0.2);
@@ -101,6 +147,11 @@ fn restricted_and_unrestricted_meet_at_the_greatest_transfer() {
     for charge in Charge::BOTH {
         let cut_mev = charge.maximum_transfer_mev(2.0) * (1.0 - 1e-9);
         let restricted = restricted_collision_mev_cm2_g(&medium, charge, 2.0, cut_mev);
-        assert_relative(restricted, collision_mev_cm2_g(&medium, charge, 2.0), 1e-7, &format!("{charge:?}"));
+        assert_relative(
+            restricted,
+            collision_mev_cm2_g(&medium, charge, 2.0),
+            1e-7,
+            &format!("{charge:?}"),
+        );
     }
 }

@@ -51,28 +51,48 @@ pub(super) struct Line {
 pub type Shares = Vec<(usize, f64)>;
 
 impl Line {
-    fn new(optics: &Optics, edges: [Edge; 2], axis: usize, sides_mm: Vec<[f64; 2]>, leaf_mm: f64) -> Self {
-        let [leaf, jaw] =
-            [leaf_mm, optics.jaw_distance_mm[axis]].map(|mm| optics.edge_sigma(axis, mm, optics.sad_mm));
+    fn new(
+        optics: &Optics,
+        edges: [Edge; 2],
+        axis: usize,
+        sides_mm: Vec<[f64; 2]>,
+        leaf_mm: f64,
+    ) -> Self {
+        let [leaf, jaw] = [leaf_mm, optics.jaw_distance_mm[axis]]
+            .map(|mm| optics.edge_sigma(axis, mm, optics.sad_mm));
         let more = (jaw * jaw - leaf * leaf).max(0.0).sqrt();
         let margin = 6.0 * leaf.max(jaw) + 4.0 * PIXEL_MM;
         let raster = |margin_mm: f64, step_mm: f64| {
-            let ends = [edges[0].middle_mm - margin_mm, edges[1].middle_mm + margin_mm];
+            let ends = [
+                edges[0].middle_mm - margin_mm,
+                edges[1].middle_mm + margin_mm,
+            ];
             Raster::over(ends, [0.0, step_mm], step_mm)
         };
-        let (fine, coarse) = (raster(margin, PIXEL_MM), raster(COARSE_MARGIN_MM, COARSE_MM));
+        let (fine, coarse) = (
+            raster(margin, PIXEL_MM),
+            raster(COARSE_MARGIN_MM, COARSE_MM),
+        );
         // One span behind the jaws, blurred; the spans are drawn as those of a map are.
         let pictures = |jaws: &[f32], r: &Raster, sigma_mm: f64| -> Vec<MeanMap> {
             let picture = |pixels: Vec<(usize, f64)>| {
                 let mut image = vec![0.0_f32; r.size[0]];
-                pixels.into_iter().for_each(|(n, part)| image[n] = part as f32 * jaws[n]);
+                pixels
+                    .into_iter()
+                    .for_each(|(n, part)| image[n] = part as f32 * jaws[n]);
                 MeanMap::new(*r, &blur(image, [sigma_mm, 0.0], r))
             };
             shares(&sides_mm, r, 0).into_iter().map(picture).collect()
         };
-        let focal = pictures(&jaw_transmission(edges, more, optics.jaw_transmission, 0, &fine), &fine, leaf);
+        let focal = pictures(
+            &jaw_transmission(edges, more, optics.jaw_transmission, 0, &fine),
+            &fine,
+            leaf,
+        );
         let open = jaw_transmission(edges, 0.0, 0.0, 0, &coarse);
-        let electrons = optics.electrons.map_or_else(Vec::new, |e| pictures(&open, &coarse, e.sigma_mm));
+        let electrons = optics
+            .electrons
+            .map_or_else(Vec::new, |e| pictures(&open, &coarse, e.sigma_mm));
         Self {
             jaws_mm: edges.map(|edge| edge.middle_mm),
             jaw_distance_mm: optics.jaw_distance_mm[axis],
@@ -87,8 +107,14 @@ impl Line {
     /// Spans that shine on a width round a place.
     fn near(&self, at_mm: f64, width_mm: f64) -> Range<usize> {
         let reach = self.blur_mm + 0.5 * width_mm;
-        let first = self.sides_mm.partition_point(|side| side[1] < at_mm - reach);
-        first..self.sides_mm.partition_point(|side| side[0] <= at_mm + reach).max(first)
+        let first = self
+            .sides_mm
+            .partition_point(|side| side[1] < at_mm - reach);
+        first
+            ..self
+                .sides_mm
+                .partition_point(|side| side[0] <= at_mm + reach)
+                .max(first)
     }
 
     fn focal_shares(&self, at_mm: f64, width_mm: f64, shares: &mut Shares) {
@@ -116,21 +142,42 @@ impl BeamletFluence {
         check(beam)?;
         let all = openings(&exposure.segments);
         let Some(opening) = all.first() else {
-            return Err(FluenceError::Nothing { beam: beam.name.clone() });
+            return Err(FluenceError::Nothing {
+                beam: beam.name.clone(),
+            });
         };
         let Some(leaves) = &machine.leaves else {
-            return Err(FluenceError::NoLeaves { beam: beam.name.clone(), machine: machine.name.clone() });
+            return Err(FluenceError::NoLeaves {
+                beam: beam.name.clone(),
+                machine: machine.name.clone(),
+            });
         };
         let optics = Optics::new(machine);
         let [scale, electron_scale] = optics.scales(machine);
         let along_y = map.axis == MlcAxis::Y;
-        let edges = if along_y { [opening.y, opening.x] } else { [opening.x, opening.y] };
+        let edges = if along_y {
+            [opening.y, opening.x]
+        } else {
+            [opening.x, opening.y]
+        };
         let axes = if along_y { [1, 0] } else { [0, 1] };
         let columns = (0..map.columns).map(|n| map.sides_mm(n)[0]).collect();
-        let rows = map.rows_mm.windows(2).map(|side| [side[0], side[1]]).collect();
-        let line = |n: usize, sides| Line::new(&optics, edges[n], axes[n], sides, leaves.distance_mm);
+        let rows = map
+            .rows_mm
+            .windows(2)
+            .map(|side| [side[0], side[1]])
+            .collect();
+        let line =
+            |n: usize, sides| Line::new(&optics, edges[n], axes[n], sides, leaves.distance_mm);
         let lines = [line(0, columns), line(1, rows)];
-        Ok(Self { along_y, leaf_distance_mm: leaves.distance_mm, lines, scale, electron_scale, optics })
+        Ok(Self {
+            along_y,
+            leaf_distance_mm: leaves.distance_mm,
+            lines,
+            scale,
+            electron_scale,
+            optics,
+        })
     }
 
     fn uv(&self, [x, y]: [f64; 2]) -> [f64; 2] {
@@ -146,10 +193,18 @@ impl BeamletFluence {
         footprint_mm: f64,
         shares: &mut [Shares; 2],
     ) -> f64 {
-        let widths =
-            self.optics.widths_behind_leaves(self.along_y, self.leaf_distance_mm, distance_mm, footprint_mm);
+        let widths = self.optics.widths_behind_leaves(
+            self.along_y,
+            self.leaf_distance_mm,
+            distance_mm,
+            footprint_mm,
+        );
         let uv = self.uv(at_mm);
-        let of_axes = self.lines.iter().zip(shares).zip(uv.into_iter().zip(widths));
+        let of_axes = self
+            .lines
+            .iter()
+            .zip(shares)
+            .zip(uv.into_iter().zip(widths));
         for ((line, shares), (at, width)) in of_axes.rev() {
             line.focal_shares(at, width, shares);
             if shares.is_empty() {
@@ -160,7 +215,12 @@ impl BeamletFluence {
     }
 
     /// Extra-focal fluence in the same way: that of an unobstructed source, and what is seen of it through each column and row.
-    pub fn extra_focal_at(&self, at_mm: [f64; 2], distance_mm: f64, shares: &mut [Vec<f64>; 2]) -> f64 {
+    pub fn extra_focal_at(
+        &self,
+        at_mm: [f64; 2],
+        distance_mm: f64,
+        shares: &mut [Vec<f64>; 2],
+    ) -> f64 {
         let Some(source) = &self.optics.extra_focal else {
             shares.iter_mut().for_each(Vec::clear);
             return 0.0;
@@ -169,8 +229,13 @@ impl BeamletFluence {
         for (axis, (line, shares)) in self.lines.iter().zip(shares).enumerate() {
             let point = uv[axis] * distance_mm / self.optics.sad_mm;
             let on = |mm: f64, plane_mm: f64| {
-                on_source(source, point, distance_mm, mm * plane_mm / self.optics.sad_mm, plane_mm)
-                    / source.sigma_mm
+                on_source(
+                    source,
+                    point,
+                    distance_mm,
+                    mm * plane_mm / self.optics.sad_mm,
+                    plane_mm,
+                ) / source.sigma_mm
             };
             let [low, high] = line.jaws_mm.map(|mm| on(mm, line.jaw_distance_mm));
             // Part of the source below a side of a span, and of that what the jaws leave open.
@@ -178,14 +243,22 @@ impl BeamletFluence {
                 let at = on(side_mm, self.leaf_distance_mm);
                 let whole = cumulative(at);
                 let within = at.clamp(low, high.max(low));
-                [whole, if within == at { whole } else { cumulative(within) }]
+                [
+                    whole,
+                    if within == at {
+                        whole
+                    } else {
+                        cumulative(within)
+                    },
+                ]
             };
             shares.clear();
             let mut before: Option<(f64, [f64; 2])> = None;
             for side in &line.sides_mm {
                 // Spans lie beside each other: the low side is the high one of the last.
-                let first =
-                    before.filter(|(mm, _)| *mm == side[0]).map_or_else(|| below(side[0]), |(_, at)| at);
+                let first = before
+                    .filter(|(mm, _)| *mm == side[0])
+                    .map_or_else(|| below(side[0]), |(_, at)| at);
                 let last = below(side[1]);
                 let [whole, within] = [0, 1].map(|n| (last[n] - first[n]).max(0.0));
                 shares.push(line.jaw_transmission * whole + (1.0 - line.jaw_transmission) * within);
@@ -200,7 +273,11 @@ impl BeamletFluence {
         let uv = self.uv(at_mm);
         for (axis, (line, shares)) in self.lines.iter().zip(shares).enumerate() {
             shares.clear();
-            shares.extend(line.electrons.iter().map(|map| map.mean([uv[axis], 0.0], [COARSE_MM, 0.0])));
+            shares.extend(
+                line.electrons
+                    .iter()
+                    .map(|map| map.mean([uv[axis], 0.0], [COARSE_MM, 0.0])),
+            );
         }
         self.electron_scale
     }
@@ -225,7 +302,9 @@ impl Optics {
     pub(super) fn scales(&self, machine: &Machine) -> [f64; 2] {
         let reference = machine.reference_opening();
         let [focal, scattered] = self.open(&[reference], [0.0, 0.0], self.sad_mm, 0.0);
-        let electrons = self.electrons(&[reference], [0.0, 0.0]).max(f64::MIN_POSITIVE);
+        let electrons = self
+            .electrons(&[reference], [0.0, 0.0])
+            .max(f64::MIN_POSITIVE);
         [1.0 / (focal + scattered), 1.0 / electrons]
     }
 }
@@ -247,7 +326,10 @@ mod tests {
     fn beamlets_of_profiles_are_those_of_pictures() {
         let machine = Arc::unwrap_or_clone(Machine::resolve("generic-6mv").expect("shipped"));
         for axis in [MlcAxis::X, MlcAxis::Y] {
-            let jaws = Jaws { x: [-22.0, 31.0], y: [-25.0, 12.0] };
+            let jaws = Jaws {
+                x: [-22.0, 31.0],
+                y: [-25.0, 12.0],
+            };
             let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0);
             let rows_mm = vec![-25.0, -15.0, -5.0, 0.0, 10.0];
             let mut map = FluenceMap {
@@ -270,19 +352,29 @@ mod tests {
                 beam.fluence = Some(map.clone());
                 let one = fluence_of(&machine, &beam);
                 let alone = one.extra_focal_alone();
-                let points = (0..36).map(|n| [(n % 6) as f64 * 14.0 - 35.7, (n / 6) as f64 * 14.0 - 36.2]);
+                let points =
+                    (0..36).map(|n| [(n % 6) as f64 * 14.0 - 35.7, (n / 6) as f64 * 14.0 - 36.2]);
                 for at in points {
                     for distance_mm in [900.0, 1000.0, 1150.0] {
                         let [row, column] = [beamlet / 4, beamlet % 4];
                         let mut shares = [Shares::new(), Shares::new()];
                         let open = all.focal_at(at, distance_mm, 2.5, &mut shares);
                         let of = |shares: &Shares, n: usize| {
-                            shares.iter().find(|(at, _)| *at == n).map_or(0.0, |(_, share)| *share)
+                            shares
+                                .iter()
+                                .find(|(at, _)| *at == n)
+                                .map_or(0.0, |(_, share)| *share)
                         };
                         let got = open * of(&shares[0], column) * of(&shares[1], row);
                         let [want, scattered] = one.sources_at(at[0], at[1], distance_mm, 2.5);
-                        assert!((got - want).abs() < 2e-5, "{axis:?} {beamlet} {at:?}: {got} for {want}");
-                        assert_eq!(alone.sources_at(at[0], at[1], distance_mm, 2.5), [0.0, scattered]);
+                        assert!(
+                            (got - want).abs() < 2e-5,
+                            "{axis:?} {beamlet} {at:?}: {got} for {want}"
+                        );
+                        assert_eq!(
+                            alone.sources_at(at[0], at[1], distance_mm, 2.5),
+                            [0.0, scattered]
+                        );
                         let mut seen = [Vec::new(), Vec::new()];
                         let whole = all.extra_focal_at(at, distance_mm, &mut seen);
                         let got = whole * seen[0][column] * seen[1][row];
@@ -293,10 +385,15 @@ mod tests {
                         );
                         let sum = whole * seen[0].iter().sum::<f64>() * seen[1].iter().sum::<f64>();
                         let want = sums.sources_at(at[0], at[1], distance_mm, 2.5)[1];
-                        assert!((sum - want).abs() < 1e-3, "{axis:?} {at:?}: {sum} for {want}");
+                        assert!(
+                            (sum - want).abs() < 1e-3,
+                            "{axis:?} {at:?}: {sum} for {want}"
+                        );
                         let whole = all.electrons_at(at, &mut seen);
-                        let (got, want) =
-                            (whole * seen[0][column] * seen[1][row], one.electrons_at(at[0], at[1]));
+                        let (got, want) = (
+                            whole * seen[0][column] * seen[1][row],
+                            one.electrons_at(at[0], at[1]),
+                        );
                         assert!(
                             (got - want).abs() < 1e-4 * whole,
                             "{axis:?} {beamlet} {at:?}: {got} for {want}"

@@ -5,19 +5,30 @@ use case::FluenceMap;
 
 /// The mean of the map over each pixel; 0 beside it. The picture is linear in the values of the map, so that doses of beamlets add up.
 pub(super) fn map_picture(map: &FluenceMap, r: &Raster) -> Vec<f32> {
-    let columns: Vec<[f64; 2]> = (0..map.columns).map(|column| map.sides_mm(column)[0]).collect();
-    let rows: Vec<[f64; 2]> = map.rows_mm.windows(2).map(|side| [side[0], side[1]]).collect();
+    let columns: Vec<[f64; 2]> = (0..map.columns)
+        .map(|column| map.sides_mm(column)[0])
+        .collect();
+    let rows: Vec<[f64; 2]> = map
+        .rows_mm
+        .windows(2)
+        .map(|side| [side[0], side[1]])
+        .collect();
     let along_u = shares(&columns, r, 0);
     let mut image = vec![0.0_f32; r.len()];
     for (row, pixels) in shares(&rows, r, 1).into_iter().enumerate() {
         let values = &map.values[row * map.columns..(row + 1) * map.columns];
         let mut line = vec![0.0_f64; r.size[0]];
         for (value, pixels) in values.iter().zip(&along_u) {
-            pixels.iter().for_each(|(i, share)| line[*i] += f64::from(*value) * share);
+            pixels
+                .iter()
+                .for_each(|(i, share)| line[*i] += f64::from(*value) * share);
         }
         for (j, share) in pixels {
             let pixels = &mut image[j * r.size[0]..(j + 1) * r.size[0]];
-            pixels.iter_mut().zip(&line).for_each(|(pixel, value)| *pixel += (share * value) as f32);
+            pixels
+                .iter_mut()
+                .zip(&line)
+                .for_each(|(pixel, value)| *pixel += (share * value) as f32);
         }
     }
     image
@@ -30,7 +41,9 @@ pub(super) fn shares(spans: &[[f64; 2]], r: &Raster, axis: usize) -> Vec<Vec<(us
         let edge = |mm: f64| (r.index(axis, mm) + 0.5).clamp(0.0, r.size[axis] as f64);
         let (low, high) = (edge(*low), edge(*high));
         let part = |i: usize| (high.min(i as f64 + 1.0) - low.max(i as f64)).max(0.0);
-        (low as usize..high.ceil() as usize).map(|i| (i, part(i))).collect()
+        (low as usize..high.ceil() as usize)
+            .map(|i| (i, part(i)))
+            .collect()
     };
     spans.iter().map(pixels).collect()
 }

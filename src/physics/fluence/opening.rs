@@ -26,7 +26,11 @@ pub(super) struct Opening {
 
 impl Opening {
     pub fn still(x: [f64; 2], y: [f64; 2]) -> Self {
-        Self { x: x.map(Edge::still), y: y.map(Edge::still), weight: 1.0 }
+        Self {
+            x: x.map(Edge::still),
+            y: y.map(Edge::still),
+            weight: 1.0,
+        }
     }
 
     pub fn edges(&self) -> impl Iterator<Item = Edge> {
@@ -37,7 +41,11 @@ impl Opening {
     pub fn stops(&self, along_y: bool, step_mm: f64) -> impl Iterator<Item = [[f64; 2]; 2]> {
         let farthest = self.edges().map(|e| e.travel_mm.abs()).fold(0.0, f64::max);
         let count = (farthest / step_mm).ceil().max(1.0) as usize;
-        let edges = if along_y { [self.y, self.x] } else { [self.x, self.y] };
+        let edges = if along_y {
+            [self.y, self.x]
+        } else {
+            [self.x, self.y]
+        };
         (0..count).map(move |n| {
             let part = (n as f64 + 0.5) / count as f64;
             edges.map(|pair| pair.map(|edge| edge.at(part)))
@@ -69,7 +77,12 @@ pub(super) fn parts<'a>(segments: &[Segment<'a>], has_leaves: bool) -> Vec<Segme
 fn second_way(s: &Segment<'_>, has_leaves: bool) -> f64 {
     let longest = |edges: [Edge; 2]| edges[0].travel_mm.abs().max(edges[1].travel_mm.abs());
     let (x, y) = jaws_of(s);
-    let pairs = s.from.leaves_mm.iter().zip(&s.to.leaves_mm).filter(|_| has_leaves);
+    let pairs = s
+        .from
+        .leaves_mm
+        .iter()
+        .zip(&s.to.leaves_mm)
+        .filter(|_| has_leaves);
     let tips = pairs.flat_map(|(a, b)| [0, 1].map(|bank| (b[bank] - a[bank]).abs()));
     let leaves = tips.fold(0.0, f64::max) * (s.span[1] - s.span[0]);
     let mut ways = [longest(x), longest(y), leaves];
@@ -85,7 +98,11 @@ pub(super) fn openings(segments: &[Segment<'_>]) -> Vec<Opening> {
         let (x, y) = jaws_of(s);
         match out.iter_mut().find(|o| o.x == x && o.y == y) {
             Some(o) => o.weight += s.weight,
-            None => out.push(Opening { x, y, weight: s.weight }),
+            None => out.push(Opening {
+                x,
+                y,
+                weight: s.weight,
+            }),
         }
     }
     out
@@ -110,16 +127,31 @@ pub(super) fn motion_of(s: &Segment<'_>, leaves: &Leaves) -> Motion {
         let planned = pairs.map(|(a, b)| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])]);
         planned.map(|tips| leaves.standing_tips_mm(tips)).collect()
     };
-    Motion { from: tips(s.span[0]), to: tips(s.span[1]), weight: s.weight }
+    Motion {
+        from: tips(s.span[0]),
+        to: tips(s.span[1]),
+        weight: s.weight,
+    }
 }
 
 /// A raster over all openings and a margin; axes u and v.
-pub(super) fn raster_over(openings: &[Opening], along_y: bool, margin_mm: f64, step_mm: f64) -> Raster {
+pub(super) fn raster_over(
+    openings: &[Opening],
+    along_y: bool,
+    margin_mm: f64,
+    step_mm: f64,
+) -> Raster {
     let hull = |pick: fn(&Opening) -> [Edge; 2]| {
         let ends = openings.iter().flat_map(pick).flat_map(Edge::ends);
-        ends.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| [low.min(v), high.max(v)])
+        ends.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| {
+            [low.min(v), high.max(v)]
+        })
     };
     let widen = |r: [f64; 2]| [r[0] - margin_mm, r[1] + margin_mm];
     let (x, y) = (widen(hull(|o| o.x)), widen(hull(|o| o.y)));
-    if along_y { Raster::over(y, x, step_mm) } else { Raster::over(x, y, step_mm) }
+    if along_y {
+        Raster::over(y, x, step_mm)
+    } else {
+        Raster::over(x, y, step_mm)
+    }
 }

@@ -81,7 +81,10 @@ impl Line {
             blur_mm: self.blur_mm,
             sides_mm: &self.sides_mm,
             // A profile is a picture of one row, whose table of sums begins with a row of zeros.
-            sums: profiles.iter().map(|map| &map.sums()[pixels + 1..]).collect(),
+            sums: profiles
+                .iter()
+                .map(|map| &map.sums()[pixels + 1..])
+                .collect(),
         }
     }
 }
@@ -97,7 +100,11 @@ impl BeamletFluence {
         [0, 1].map(|axis| {
             let line = &self.lines[axis];
             let electrons = line.tables(&line.electrons);
-            WideTables { electrons, jaws_mm: line.jaws_mm, jaw_distance_mm: line.jaw_distance_mm }
+            WideTables {
+                electrons,
+                jaws_mm: line.jaws_mm,
+                jaw_distance_mm: line.jaw_distance_mm,
+            }
         })
     }
 
@@ -119,17 +126,32 @@ impl Fluence {
             let (first_mm, step_mm, size) = sums(&t.focal);
             let electrons = t.electrons.as_ref().map(|map| {
                 let (first_mm, step_mm, size) = sums(map);
-                Picture { first_mm, step_mm, size, parts: vec![map.sums()] }
+                Picture {
+                    first_mm,
+                    step_mm,
+                    size,
+                    parts: vec![map.sums()],
+                }
             });
             let scattered = t.scattered.as_ref().map(|map| {
                 let raster = map.raster();
                 let parts = map.planes().iter().map(Vec::as_slice).collect();
-                Picture { first_mm: raster.first_mm, step_mm: raster.step_mm, size: raster.size, parts }
+                Picture {
+                    first_mm: raster.first_mm,
+                    step_mm: raster.step_mm,
+                    size: raster.size,
+                    parts,
+                }
             });
             LeafTables {
                 along_y: t.along_y,
                 distance_mm: t.leaf_distance_mm,
-                focal: Picture { first_mm, step_mm, size, parts: vec![t.focal.sums()] },
+                focal: Picture {
+                    first_mm,
+                    step_mm,
+                    size,
+                    parts: vec![t.focal.sums()],
+                },
                 scattered,
                 electrons,
             }

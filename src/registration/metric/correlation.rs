@@ -57,7 +57,12 @@ impl Correlation {
         if groups.is_empty() {
             return Err(MetricError::Flat);
         }
-        let features = Features { plus, minus, fixed, groups };
+        let features = Features {
+            plus,
+            minus,
+            fixed,
+            groups,
+        };
         let counts = (0..features.groups.len()).map(|g| features.count(g));
         let sum: f64 = counts.clone().sum();
         let weights = counts.map(|n| n / sum).collect();
@@ -70,20 +75,26 @@ impl Correlation {
 
     /// The correlation with a DRR; `None` where the DRR is flat in every group.
     pub fn value(&self, drr: &[f32]) -> Option<f64> {
-        let sums: Vec<Sums> = (0..self.weights.len()).map(|g| self.features.sums(g, drr)).collect();
+        let sums: Vec<Sums> = (0..self.weights.len())
+            .map(|g| self.features.sums(g, drr))
+            .collect();
         self.value_of(&sums)
     }
 
     /// The correlation with its gradient, from a DRR and its derivatives by each number of the pose.
     pub fn at_pose(&self, drr: &[f32], derivatives: &[&[f32]; AXES]) -> Option<CorrelationAtPose> {
-        let sums: Vec<Sums> =
-            (0..self.weights.len()).map(|g| self.features.products(g, drr, derivatives)).collect();
+        let sums: Vec<Sums> = (0..self.weights.len())
+            .map(|g| self.features.products(g, drr, derivatives))
+            .collect();
         self.at_pose_of(&sums)
     }
 
     /// As [`Correlation::value`], from the sums of each group.
     pub fn value_of(&self, sums: &[Sums]) -> Option<f64> {
-        let parts = sums.iter().zip(&self.weights).filter_map(|(s, w)| s.correlation().map(|c| c * w));
+        let parts = sums
+            .iter()
+            .zip(&self.weights)
+            .filter_map(|(s, w)| s.correlation().map(|c| c * w));
         parts.fold(None, |sum, part| Some(sum.unwrap_or(0.0) + part))
     }
 
@@ -117,9 +128,13 @@ impl Differences {
     }
 
     fn grouped(self, fixed: &[f32], second: usize) -> Result<Correlation, MetricError> {
-        let patches: Vec<usize> = [vec![0; self.across.len()], vec![second; self.down.len()]].concat();
+        let patches: Vec<usize> =
+            [vec![0; self.across.len()], vec![second; self.down.len()]].concat();
         let pairs = [self.across, self.down].concat();
-        let values = pairs.iter().map(|p| fixed[p[0] as usize] - fixed[p[1] as usize]).collect();
+        let values = pairs
+            .iter()
+            .map(|p| fixed[p[0] as usize] - fixed[p[1] as usize])
+            .collect();
         let (plus, minus) = pairs.into_iter().map(|[plus, minus]| (plus, minus)).unzip();
         Correlation::new(plus, minus, values, &patches)
     }
@@ -136,20 +151,41 @@ pub fn differences(
     let inner = |n: usize| {
         let (i, j) = (n % columns, n / columns);
         let inside = i > 0 && j > 0 && i + 1 < columns && j + 1 < rows;
-        inside && [n - 1, n + 1, n - columns, n + columns].into_iter().all(&counts)
+        inside
+            && [n - 1, n + 1, n - columns, n + columns]
+                .into_iter()
+                .all(&counts)
     };
-    let places: Vec<u32> = (0..columns * rows).filter(|&n| inner(n)).map(|n| n as u32).collect();
-    let sample = Sample { share: if sample.share < 1.0 { 0.25 * sample.share } else { 1.0 }, ..sample };
+    let places: Vec<u32> = (0..columns * rows)
+        .filter(|&n| inner(n))
+        .map(|n| n as u32)
+        .collect();
+    let sample = Sample {
+        share: if sample.share < 1.0 {
+            0.25 * sample.share
+        } else {
+            1.0
+        },
+        ..sample
+    };
     let places = chosen(places, sample);
     let columns = columns as u32;
-    let mut pixels: Vec<u32> =
-        places.iter().flat_map(|&n| [n - 1, n + 1, n - columns, n + columns]).collect();
+    let mut pixels: Vec<u32> = places
+        .iter()
+        .flat_map(|&n| [n - 1, n + 1, n - columns, n + columns])
+        .collect();
     pixels.sort_unstable();
     pixels.dedup();
     // Every requested pixel is in the list.
     let place = |n: u32| pixels.partition_point(|&p| p < n) as u32;
-    let across = places.iter().map(|&n| [place(n + 1), place(n - 1)]).collect();
-    let down = places.iter().map(|&n| [place(n + columns), place(n - columns)]).collect();
+    let across = places
+        .iter()
+        .map(|&n| [place(n + 1), place(n - 1)])
+        .collect();
+    let down = places
+        .iter()
+        .map(|&n| [place(n + columns), place(n - columns)])
+        .collect();
     (pixels, Differences { across, down })
 }
 
@@ -157,5 +193,12 @@ pub fn differences(
 fn moments(values: &[f32]) -> (f64, f64) {
     let n = values.len().max(1) as f64;
     let mean = values.iter().map(|v| f64::from(*v)).sum::<f64>() / n;
-    (mean, values.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / n)
+    (
+        mean,
+        values
+            .iter()
+            .map(|v| (f64::from(*v) - mean).powi(2))
+            .sum::<f64>()
+            / n,
+    )
 }

@@ -107,10 +107,13 @@ impl FromStr for Metric {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|m| m.word() == word).ok_or_else(|| {
-            let words: Vec<&str> = Self::ALL.iter().map(|m| m.word()).collect();
-            format!("it is {}", words.join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|m| m.word() == word)
+            .ok_or_else(|| {
+                let words: Vec<&str> = Self::ALL.iter().map(|m| m.word()).collect();
+                format!("it is {}", words.join(", "))
+            })
     }
 }
 
@@ -143,7 +146,10 @@ pub struct Sample {
 }
 
 impl Sample {
-    pub const ALL: Self = Self { share: 1.0, seed: 0 };
+    pub const ALL: Self = Self {
+        share: 1.0,
+        seed: 0,
+    };
 }
 
 /// The X-ray's part of a metric, computed once for many DRRs.
@@ -172,7 +178,10 @@ impl Similarity {
         let (pixels, features) = if metric.looks_at_differences() {
             correlation::differences(picture.size, counts, sample)
         } else {
-            let all: Vec<u32> = (0..picture.values.len()).filter(|&n| counts(n)).map(|n| n as u32).collect();
+            let all: Vec<u32> = (0..picture.values.len())
+                .filter(|&n| counts(n))
+                .map(|n| n as u32)
+                .collect();
             (chosen(all, sample), correlation::Differences::default())
         };
         if pixels.is_empty() {
@@ -247,8 +256,14 @@ fn chosen(all: Vec<u32>, sample: Sample) -> Vec<u32> {
     if sample.share >= 1.0 {
         return all;
     }
-    let count = ((all.len() as f64 * sample.share).round() as usize).max(1).min(all.len());
-    Random::new(sample.seed).choose(count, all.len()).into_iter().map(|n| all[n]).collect()
+    let count = ((all.len() as f64 * sample.share).round() as usize)
+        .max(1)
+        .min(all.len());
+    Random::new(sample.seed)
+        .choose(count, all.len())
+        .into_iter()
+        .map(|n| all[n])
+        .collect()
 }
 
 #[cfg(test)]

@@ -4,22 +4,41 @@ const SIZE: [usize; 2] = [24, 18];
 
 fn noise(seed: u64) -> Vec<f32> {
     let mut random = Random::new(seed);
-    (0..SIZE[0] * SIZE[1]).map(|_| random.normal() as f32).collect()
+    (0..SIZE[0] * SIZE[1])
+        .map(|_| random.normal() as f32)
+        .collect()
 }
 
 /// A smooth picture with some grain.
 fn picture(seed: u64) -> Vec<f32> {
     let at = |n: usize| ((n % SIZE[0]) as f32 * 0.4).sin() + ((n / SIZE[0]) as f32 * 0.3).cos();
-    noise(seed).iter().enumerate().map(|(n, v)| 3.0 + at(n) + 0.2 * v).collect()
+    noise(seed)
+        .iter()
+        .enumerate()
+        .map(|(n, v)| 3.0 + at(n) + 0.2 * v)
+        .collect()
 }
 
 fn similarity(metric: Metric, fixed: &[f32]) -> Similarity {
     let mask = vec![true; fixed.len()];
-    Similarity::new(metric, Picture { size: SIZE, values: fixed, mask: &mask }, Sample::ALL).unwrap()
+    Similarity::new(
+        metric,
+        Picture {
+            size: SIZE,
+            values: fixed,
+            mask: &mask,
+        },
+        Sample::ALL,
+    )
+    .unwrap()
 }
 
 fn taken(similarity: &Similarity, picture: &[f32]) -> Vec<f32> {
-    similarity.pixels().iter().map(|&n| picture[n as usize]).collect()
+    similarity
+        .pixels()
+        .iter()
+        .map(|&n| picture[n as usize])
+        .collect()
 }
 
 fn value(metric: Metric, fixed: &[f32], drr: &[f32]) -> f64 {
@@ -49,7 +68,10 @@ fn correlations_are_those_of_their_definitions() {
             let (i, j) = (n % SIZE[0], n / SIZE[0]);
             i > 0 && j > 0 && i + 1 < SIZE[0] && j + 1 < SIZE[1]
         };
-        (0..p.len()).filter(inner).map(|n| f64::from(p[n + step]) - f64::from(p[n - step])).collect()
+        (0..p.len())
+            .filter(inner)
+            .map(|n| f64::from(p[n + step]) - f64::from(p[n - step]))
+            .collect()
     };
     let (ax, bx) = (difference(&a, 1), difference(&b, 1));
     let (ay, by) = (difference(&a, SIZE[0]), difference(&b, SIZE[0]));
@@ -62,7 +84,9 @@ fn correlations_are_those_of_their_definitions() {
     for patch in 0..36 {
         let (i0, j0) = (patch % 6 * 4, patch / 6 * 3);
         let part = |p: &[f32]| -> Vec<f64> {
-            (0..12).map(|n| f64::from(p[(j0 + n / 4) * SIZE[0] + i0 + n % 4])).collect()
+            (0..12)
+                .map(|n| f64::from(p[(j0 + n / 4) * SIZE[0] + i0 + n % 4]))
+                .collect()
         };
         sum += pearson(&part(&a), &part(&b)) / 36.0;
     }
@@ -74,7 +98,10 @@ fn a_picture_is_most_like_itself() {
     let a = picture(1);
     for metric in Metric::ALL {
         let own = value(metric, &a, &a);
-        assert!(own > 1.5 * value(metric, &a, &noise(2)).max(0.0), "{metric}: {own}");
+        assert!(
+            own > 1.5 * value(metric, &a, &noise(2)).max(0.0),
+            "{metric}: {own}"
+        );
         if metric != Metric::MutualInformation {
             assert!((own - 1.0).abs() < 1e-5, "{metric}: {own}");
         }
@@ -87,7 +114,10 @@ fn gain_and_offset_change_nothing() {
     let other: Vec<f32> = b.iter().map(|v| 7.5 * v - 20.0).collect();
     for metric in Metric::ALL {
         let (before, after) = (value(metric, &a, &b), value(metric, &a, &other));
-        assert!((before - after).abs() < 2e-4 * before.abs().max(0.1), "{metric}: {before} became {after}");
+        assert!(
+            (before - after).abs() < 2e-4 * before.abs().max(0.1),
+            "{metric}: {before} became {after}"
+        );
     }
     // The local metric also ignores an offset of each patch.
     let stepped: Vec<f32> = b
@@ -95,7 +125,10 @@ fn gain_and_offset_change_nothing() {
         .enumerate()
         .map(|(n, v)| v + (n % SIZE[0] / 4) as f32 - 2.0 * (n / SIZE[0] / 3) as f32)
         .collect();
-    let (before, after) = (value(Metric::LocalNcc, &a, &b), value(Metric::LocalNcc, &a, &stepped));
+    let (before, after) = (
+        value(Metric::LocalNcc, &a, &b),
+        value(Metric::LocalNcc, &a, &stepped),
+    );
     assert!((before - after).abs() < 1e-4, "{before} became {after}");
     assert!((value(Metric::Ncc, &a, &b) - value(Metric::Ncc, &a, &stepped)).abs() > 0.1);
 }
@@ -104,7 +137,10 @@ fn gain_and_offset_change_nothing() {
 fn rank_correlation_is_blind_to_rising_maps_and_counts_ties() {
     let (a, b) = (picture(1), picture(2));
     let other: Vec<f32> = b.iter().map(|v| v.exp()).collect();
-    let both = [value(Metric::RankCorrelation, &a, &b), value(Metric::RankCorrelation, &a, &other)];
+    let both = [
+        value(Metric::RankCorrelation, &a, &b),
+        value(Metric::RankCorrelation, &a, &other),
+    ];
     assert_eq!(both[0], both[1]);
     let falling: Vec<f32> = a.iter().map(|v| (-v).exp()).collect();
     assert!((value(Metric::RankCorrelation, &a, &falling) + 1.0).abs() < 1e-5);
@@ -138,12 +174,33 @@ fn what_has_one_value_is_undefined() {
     for metric in Metric::ALL {
         let flat = vec![2.5; a.len()];
         let likeness_of = |values: &[f32], mask: &[bool]| {
-            Similarity::new(metric, Picture { size: SIZE, values, mask }, Sample::ALL).map(|_| ())
+            Similarity::new(
+                metric,
+                Picture {
+                    size: SIZE,
+                    values,
+                    mask,
+                },
+                Sample::ALL,
+            )
+            .map(|_| ())
         };
-        assert_eq!(likeness_of(&flat, &mask), Err(MetricError::Flat), "{metric}");
-        assert_eq!(likeness_of(&a, &vec![false; a.len()]), Err(MetricError::NoPixels), "{metric}");
+        assert_eq!(
+            likeness_of(&flat, &mask),
+            Err(MetricError::Flat),
+            "{metric}"
+        );
+        assert_eq!(
+            likeness_of(&a, &vec![false; a.len()]),
+            Err(MetricError::NoPixels),
+            "{metric}"
+        );
         let similarity = similarity(metric, &a);
-        assert_eq!(similarity.value(&taken(&similarity, &flat)), None, "{metric}");
+        assert_eq!(
+            similarity.value(&taken(&similarity, &flat)),
+            None,
+            "{metric}"
+        );
     }
 }
 
@@ -153,12 +210,31 @@ fn only_pixels_of_the_mask_and_the_sample_count() {
     let mut b = picture(2);
     let mask: Vec<bool> = (0..a.len()).map(|n| n % SIZE[0] < 12).collect();
     for metric in Metric::ALL {
-        let picture = Picture { size: SIZE, values: &a, mask: &mask };
+        let picture = Picture {
+            size: SIZE,
+            values: &a,
+            mask: &mask,
+        };
         let similarity = Similarity::new(metric, picture, Sample::ALL).unwrap();
         let before = similarity.value(&taken(&similarity, &b));
-        b.iter_mut().enumerate().filter(|(n, _)| !mask[*n]).for_each(|(_, v)| *v = 1e3);
-        assert_eq!(before, similarity.value(&taken(&similarity, &b)), "{metric}");
-        let part = Similarity::new(metric, picture, Sample { share: 0.5, seed: 1 }).unwrap();
+        b.iter_mut()
+            .enumerate()
+            .filter(|(n, _)| !mask[*n])
+            .for_each(|(_, v)| *v = 1e3);
+        assert_eq!(
+            before,
+            similarity.value(&taken(&similarity, &b)),
+            "{metric}"
+        );
+        let part = Similarity::new(
+            metric,
+            picture,
+            Sample {
+                share: 0.5,
+                seed: 1,
+            },
+        )
+        .unwrap();
         let share = part.pixels().len() as f64 / mask.iter().filter(|m| **m).count() as f64;
         assert!((0.3..0.55).contains(&share), "{metric}: {share}");
         assert!(part.pixels().iter().all(|&n| mask[n as usize]), "{metric}");
@@ -175,8 +251,17 @@ fn slopes_are_those_of_finite_differences() {
         let similarity = similarity(metric, &fixed);
         let correlation = similarity.correlation().unwrap();
         let at = |steps: [f64; 6]| -> Vec<f32> {
-            let moved = |n: usize| drr[n] + (0..6).map(|a| steps[a] * f64::from(ways[a][n])).sum::<f64>();
-            similarity.pixels().iter().map(|&n| moved(n as usize) as f32).collect()
+            let moved = |n: usize| {
+                drr[n]
+                    + (0..6)
+                        .map(|a| steps[a] * f64::from(ways[a][n]))
+                        .sum::<f64>()
+            };
+            similarity
+                .pixels()
+                .iter()
+                .map(|&n| moved(n as usize) as f32)
+                .collect()
         };
         let derivatives: Vec<Vec<f32>> = ways.iter().map(|w| taken(&similarity, w)).collect();
         let slices = std::array::from_fn(|a| derivatives[a].as_slice());
@@ -195,13 +280,22 @@ fn slopes_are_those_of_finite_differences() {
             );
         }
         // At a perfect match the Gauss-Newton matrix is the full curvature: -d2(value).
-        let own = correlation.at_pose(&taken(&similarity, &fixed), &slices).unwrap();
+        let own = correlation
+            .at_pose(&taken(&similarity, &fixed), &slices)
+            .unwrap();
         let along = |step: f64| {
-            let moved: Vec<f32> = fixed.iter().zip(&ways[0]).map(|(f, w)| f + step as f32 * w).collect();
+            let moved: Vec<f32> = fixed
+                .iter()
+                .zip(&ways[0])
+                .map(|(f, w)| f + step as f32 * w)
+                .collect();
             similarity.value(&taken(&similarity, &moved)).unwrap()
         };
         let curvature = (along(0.05) - 2.0 * along(0.0) + along(-0.05)) / 0.05f64.powi(2);
         let matrix = own.matrix[0][0];
-        assert!((matrix + curvature).abs() < 0.05 * matrix, "{metric}: {matrix} {curvature}");
+        assert!(
+            (matrix + curvature).abs() < 0.05 * matrix,
+            "{metric}: {matrix} {curvature}"
+        );
     }
 }

@@ -63,7 +63,8 @@ impl Rates {
             d_sigma: 1.0 + 2.0 * (((mu_eff - 1.0) / (n + 1.0)).sqrt() - 1.0).max(0.0) + c_sigma,
             c_c: (4.0 + mu_eff / n) / (n + 4.0 + 2.0 * mu_eff / n),
             c_1,
-            c_mu: (1.0 - c_1).min(2.0 * (mu_eff - 2.0 + 1.0 / mu_eff) / ((n + 2.0).powi(2) + mu_eff)),
+            c_mu: (1.0 - c_1)
+                .min(2.0 * (mu_eff - 2.0 + 1.0 / mu_eff) / ((n + 2.0).powi(2) + mu_eff)),
             chi: n.sqrt() * (1.0 - 1.0 / (4.0 * n) + 1.0 / (21.0 * n * n)),
         }
     }
@@ -73,14 +74,19 @@ impl CmaEs {
     /// A search from `start`, one number for each of `ranges`.
     pub fn new(start: &[f64], ranges: &[Range], settings: CmaSettings) -> Self {
         let n = start.len();
-        let population = settings.population.unwrap_or(4 + (3.0 * (n.max(1) as f64).ln()) as usize).max(4);
+        let population = settings
+            .population
+            .unwrap_or(4 + (3.0 * (n.max(1) as f64).ln()) as usize)
+            .max(4);
         let parents = population / 2;
-        let raw: Vec<f64> =
-            (1..=parents).map(|i| ((population as f64 + 1.0) / 2.0).ln() - (i as f64).ln()).collect();
+        let raw: Vec<f64> = (1..=parents)
+            .map(|i| ((population as f64 + 1.0) / 2.0).ln() - (i as f64).ln())
+            .collect();
         let sum: f64 = raw.iter().sum();
         let weights: Vec<f64> = raw.iter().map(|w| w / sum).collect();
-        let unit: Vec<Vec<f64>> =
-            (0..n).map(|r| (0..n).map(|c| f64::from(u8::from(r == c))).collect()).collect();
+        let unit: Vec<Vec<f64>> = (0..n)
+            .map(|r| (0..n).map(|c| f64::from(u8::from(r == c))).collect())
+            .collect();
         Self {
             settings,
             ranges: ranges.to_vec(),
@@ -120,15 +126,29 @@ impl CmaEs {
         let n = self.mean.len();
         let mut point = Vec::new();
         for _ in 0..TRIES {
-            let z: Vec<f64> = self.lengths.iter().map(|l| l * self.random.normal()).collect();
-            point = (0..n)
-                .map(|i| self.mean[i] + self.sigma * (0..n).map(|k| self.axes[i][k] * z[k]).sum::<f64>())
+            let z: Vec<f64> = self
+                .lengths
+                .iter()
+                .map(|l| l * self.random.normal())
                 .collect();
-            if point.iter().zip(&self.ranges).all(|(x, r)| *x >= r.low && *x <= r.high) {
+            point = (0..n)
+                .map(|i| {
+                    self.mean[i] + self.sigma * (0..n).map(|k| self.axes[i][k] * z[k]).sum::<f64>()
+                })
+                .collect();
+            if point
+                .iter()
+                .zip(&self.ranges)
+                .all(|(x, r)| *x >= r.low && *x <= r.high)
+            {
                 break;
             }
         }
-        point.iter().zip(&self.ranges).map(|(x, r)| r.clamp(*x)).collect()
+        point
+            .iter()
+            .zip(&self.ranges)
+            .map(|(x, r)| r.clamp(*x))
+            .collect()
     }
 
     /// Receives the values of the last generation, in its order; NaN counts as the worst.
@@ -139,9 +159,14 @@ impl CmaEs {
             .zip(0..self.asked.len())
             .collect();
         order.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let Some(&(value, first)) = order.first() else { return };
+        let Some(&(value, first)) = order.first() else {
+            return;
+        };
         if self.best.as_ref().is_none_or(|b| value < b.value) {
-            self.best = Some(Best { point: self.asked[first].clone(), value });
+            self.best = Some(Best {
+                point: self.asked[first].clone(),
+                value,
+            });
         }
         self.generation += 1;
         let n = self.mean.len();
@@ -149,10 +174,15 @@ impl CmaEs {
         let steps: Vec<Vec<f64>> = order
             .iter()
             .take(self.weights.len())
-            .map(|&(_, p)| (0..n).map(|i| (self.asked[p][i] - self.mean[i]) / self.sigma).collect())
+            .map(|&(_, p)| {
+                (0..n)
+                    .map(|i| (self.asked[p][i] - self.mean[i]) / self.sigma)
+                    .collect()
+            })
             .collect();
-        let step: Vec<f64> =
-            (0..n).map(|i| self.weights.iter().zip(&steps).map(|(w, s)| w * s[i]).sum()).collect();
+        let step: Vec<f64> = (0..n)
+            .map(|i| self.weights.iter().zip(&steps).map(|(w, s)| w * s[i]).sum())
+            .collect();
         for i in 0..n {
             self.mean[i] = self.ranges[i].clamp(self.mean[i] + self.sigma * step[i]);
         }
@@ -161,10 +191,20 @@ impl CmaEs {
 
     fn adapt(&mut self, step: &[f64], steps: &[Vec<f64>]) {
         let n = step.len();
-        let Rates { mu_eff, c_sigma, d_sigma, c_c, c_1, c_mu, chi } = self.rates;
+        let Rates {
+            mu_eff,
+            c_sigma,
+            d_sigma,
+            c_c,
+            c_1,
+            c_mu,
+            chi,
+        } = self.rates;
         // C^(-1/2) times the step.
         let along: Vec<f64> = (0..n)
-            .map(|k| (0..n).map(|i| self.axes[i][k] * step[i]).sum::<f64>() / self.lengths[k].max(1e-300))
+            .map(|k| {
+                (0..n).map(|i| self.axes[i][k] * step[i]).sum::<f64>() / self.lengths[k].max(1e-300)
+            })
             .collect();
         let gain = (c_sigma * (2.0 - c_sigma) * mu_eff).sqrt();
         for i in 0..n {
@@ -173,7 +213,9 @@ impl CmaEs {
         }
         let length = self.path_sigma.iter().map(|p| p * p).sum::<f64>().sqrt();
         let expected = (1.0 - (1.0 - c_sigma).powi(2 * self.generation as i32)).sqrt();
-        let h = f64::from(u8::from(length / expected < (1.4 + 2.0 / (n as f64 + 1.0)) * chi));
+        let h = f64::from(u8::from(
+            length / expected < (1.4 + 2.0 / (n as f64 + 1.0)) * chi,
+        ));
         let gain = h * (c_c * (2.0 - c_c) * mu_eff).sqrt();
         for i in 0..n {
             self.path_c[i] = (1.0 - c_c) * self.path_c[i] + gain * step[i];
@@ -181,9 +223,15 @@ impl CmaEs {
         let kept = 1.0 + (1.0 - h) * c_1 * c_c * (2.0 - c_c) - c_1 - c_mu;
         for i in 0..n {
             for j in 0..n {
-                let rank_mu: f64 = self.weights.iter().zip(steps).map(|(w, s)| w * s[i] * s[j]).sum();
-                self.covariance[i][j] =
-                    kept * self.covariance[i][j] + c_1 * self.path_c[i] * self.path_c[j] + c_mu * rank_mu;
+                let rank_mu: f64 = self
+                    .weights
+                    .iter()
+                    .zip(steps)
+                    .map(|(w, s)| w * s[i] * s[j])
+                    .sum();
+                self.covariance[i][j] = kept * self.covariance[i][j]
+                    + c_1 * self.path_c[i] * self.path_c[j]
+                    + c_mu * rank_mu;
             }
         }
         self.sigma *= ((c_sigma / d_sigma) * (length / chi - 1.0)).exp().min(2.0);

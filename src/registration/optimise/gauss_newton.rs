@@ -34,7 +34,9 @@ pub fn refine<E>(
     mut model: impl FnMut(&[f64]) -> Result<Option<Quadratic>, E>,
 ) -> Result<Option<Best>, E> {
     let mut at: Vec<f64> = start.iter().zip(ranges).map(|(x, r)| r.clamp(*x)).collect();
-    let Some(mut here) = model(&at)? else { return Ok(None) };
+    let Some(mut here) = model(&at)? else {
+        return Ok(None);
+    };
     let mut damping = 1e-3;
     for _ in 0..settings.steps {
         let step = step(&at, &here, ranges, damping, settings.longest);
@@ -42,7 +44,12 @@ pub fn refine<E>(
         if far == 0.0 {
             break;
         }
-        let next: Vec<f64> = at.iter().zip(&step).zip(ranges).map(|((x, s), r)| r.clamp(x + s)).collect();
+        let next: Vec<f64> = at
+            .iter()
+            .zip(&step)
+            .zip(ranges)
+            .map(|((x, s), r)| r.clamp(x + s))
+            .collect();
         match model(&next)? {
             Some(there) if there.value <= here.value => {
                 (at, here) = (next, there);
@@ -59,7 +66,10 @@ pub fn refine<E>(
             }
         }
     }
-    Ok(Some(Best { point: at, value: here.value }))
+    Ok(Some(Best {
+        point: at,
+        value: here.value,
+    }))
 }
 
 /// The damped step; numbers at a bound do not leave their range.
@@ -75,11 +85,17 @@ fn step(at: &[f64], here: &Quadratic, ranges: &[Range], damping: f64, longest: f
     let mut out = vec![0.0; n];
     for _ in 0..12 {
         let entry = |i: usize, j: usize| {
-            let own = if i == j { damping * (here.matrix[i][i] + 1e-3 * mean) } else { 0.0 };
+            let own = if i == j {
+                damping * (here.matrix[i][i] + 1e-3 * mean)
+            } else {
+                0.0
+            };
             here.matrix[i][j] + own
         };
-        let matrix: Vec<Vec<f64>> =
-            free.iter().map(|&i| free.iter().map(|&j| entry(i, j)).collect()).collect();
+        let matrix: Vec<Vec<f64>> = free
+            .iter()
+            .map(|&i| free.iter().map(|&j| entry(i, j)).collect())
+            .collect();
         let right: Vec<f64> = free.iter().map(|&i| -here.gradient[i]).collect();
         if let Some(x) = solve(&matrix, &right) {
             let far = x.iter().fold(0.0f64, |m, s| m.max(s.abs()));

@@ -35,10 +35,14 @@ pub fn eigen(a: &[Vec<f64>]) -> (Vec<f64>, Vec<Vec<f64>>) {
     const SWEEPS: usize = 30;
     let n = a.len();
     let mut a = a.to_vec();
-    let mut v: Vec<Vec<f64>> =
-        (0..n).map(|r| (0..n).map(|c| f64::from(u8::from(r == c))).collect()).collect();
+    let mut v: Vec<Vec<f64>> = (0..n)
+        .map(|r| (0..n).map(|c| f64::from(u8::from(r == c))).collect())
+        .collect();
     for _ in 0..SWEEPS {
-        let off: f64 = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a[i][j] * a[i][j]).sum();
+        let off: f64 = (0..n)
+            .flat_map(|i| (0..i).map(move |j| (i, j)))
+            .map(|(i, j)| a[i][j] * a[i][j])
+            .sum();
         let diagonal: f64 = (0..n).map(|i| a[i][i] * a[i][i]).sum();
         if off <= 1e-28 * diagonal {
             break;
@@ -82,7 +86,11 @@ mod tests {
 
     #[test]
     fn decompositions_give_the_matrix_back() {
-        let a = vec![vec![4.0, 1.0, -0.5], vec![1.0, 3.0, 0.7], vec![-0.5, 0.7, 2.0]];
+        let a = vec![
+            vec![4.0, 1.0, -0.5],
+            vec![1.0, 3.0, 0.7],
+            vec![-0.5, 0.7, 2.0],
+        ];
         let x = solve(&a, &[1.0, -2.0, 3.0]).unwrap();
         for (row, want) in a.iter().zip([1.0, -2.0, 3.0]) {
             let got: f64 = row.iter().zip(&x).map(|(a, x)| a * x).sum();
@@ -91,7 +99,9 @@ mod tests {
         let (values, vectors) = eigen(&a);
         for i in 0..3 {
             for j in 0..3 {
-                let back: f64 = (0..3).map(|k| vectors[i][k] * values[k] * vectors[j][k]).sum();
+                let back: f64 = (0..3)
+                    .map(|k| vectors[i][k] * values[k] * vectors[j][k])
+                    .sum();
                 assert!((back - a[i][j]).abs() < 1e-12);
             }
         }

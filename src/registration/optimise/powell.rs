@@ -3,8 +3,8 @@
 
 use super::{Best, Range};
 use basin::{
-    Bobyqa, BoxBounds, ConstraintDescription, ConstraintSet, ConstraintSolveError, Constraints, CostFunction,
-    Executor, PointState,
+    Bobyqa, BoxBounds, ConstraintDescription, ConstraintSet, ConstraintSolveError, Constraints,
+    CostFunction, Executor, PointState,
 };
 use std::cell::RefCell;
 
@@ -78,10 +78,18 @@ pub fn powell<E>(
 ) -> Result<Best, E> {
     let start: Vec<f64> = start.iter().zip(ranges).map(|(x, r)| r.clamp(*x)).collect();
     let first = value(&start)?;
-    let (first, greatest) = if first.is_finite() { (first, first) } else { (f64::INFINITY, 0.0) };
-    let best = Best { point: start.clone(), value: first };
-    let free: Vec<usize> =
-        (0..ranges.len()).filter(|&n| ranges[n].high - ranges[n].low > settings.tolerance).collect();
+    let (first, greatest) = if first.is_finite() {
+        (first, first)
+    } else {
+        (f64::INFINITY, 0.0)
+    };
+    let best = Best {
+        point: start.clone(),
+        value: first,
+    };
+    let free: Vec<usize> = (0..ranges.len())
+        .filter(|&n| ranges[n].high - ranges[n].low > settings.tolerance)
+        .collect();
     if free.is_empty() {
         return Ok(best);
     }
@@ -93,9 +101,13 @@ pub fn powell<E>(
         high: free.iter().map(|&axis| ranges[axis].high).collect(),
         seen: RefCell::new(Seen { best, greatest }),
     };
-    let solver = Bobyqa::new().with_initial_radius(settings.step).with_final_radius(settings.tolerance);
+    let solver = Bobyqa::new()
+        .with_initial_radius(settings.step)
+        .with_final_radius(settings.tolerance);
     let state = PointState::new(free.iter().map(|&axis| start[axis]).collect::<Vec<_>>());
-    let run = Executor::new(&problem, solver, state).max_cost_evals(settings.values).run();
+    let run = Executor::new(&problem, solver, state)
+        .max_cost_evals(settings.values)
+        .run();
     match run {
         Err(ConstraintSolveError::Evaluation(error)) => Err(error),
         _ => Ok(problem.seen.into_inner().best),

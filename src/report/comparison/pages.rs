@@ -4,7 +4,8 @@ use super::{CriterionFacts, Report};
 use crate::DoseFacts;
 use crate::pdf::{self, Type};
 use crate::pen::{
-    BLUE, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, in_tenths, letters, levels,
+    BLUE, INK, LEFT, PLAIN, Pen, RED, RIGHT, SMALL, STRONG, WEAK, curves, cut, in_tenths, letters,
+    levels,
 };
 use crate::picture::Subject;
 use analysis::{Side, decimals, difference_colour, digits_apart, gamma_colour, rate_text};
@@ -20,13 +21,24 @@ const MOST_CLUSTERS: usize = 12;
 /// The bytes of the file.
 pub fn draw(report: &Report) -> Vec<u8> {
     let unsure = report.doses.iter().any(DoseFacts::is_limited);
-    let text = format!("{}, {} and {}", report.patient, report.doses[0].label, report.doses[1].label);
-    let text = if unsure { format!("{text}. {UNSURE}") } else { text };
+    let text = format!(
+        "{}, {} and {}",
+        report.patient, report.doses[0].label, report.doses[1].label
+    );
+    let text = if unsure {
+        format!("{text}. {UNSURE}")
+    } else {
+        text
+    };
     let mut pen = Pen::new("Comparison of two doses", text);
     head(&mut pen, report);
     gamma(&mut pen, report);
     pictures(&mut pen, report);
-    curves(&mut pen, "Dose-volume histograms: A solid, B dashed", &report.curves);
+    curves(
+        &mut pen,
+        "Dose-volume histograms: A solid, B dashed",
+        &report.curves,
+    );
     structures(&mut pen, report);
     goals(&mut pen, report);
     clusters(&mut pen, report);
@@ -36,19 +48,42 @@ pub fn draw(report: &Report) -> Vec<u8> {
 
 fn head(pen: &mut Pen, report: &Report) {
     pen.title("Comparison of two doses");
-    pen.fact("Patient", &format!("{}   {}", report.patient, report.patient_id));
+    pen.fact(
+        "Patient",
+        &format!("{}   {}", report.patient, report.patient_id),
+    );
     pen.fact("Case", &report.case);
-    pen.fact("Written", &format!("{} by {}", report.written, report.program));
+    pen.fact(
+        "Written",
+        &format!("{} by {}", report.written, report.program),
+    );
     for (side, dose) in Side::BOTH.into_iter().zip(&report.doses) {
-        let text = format!("{}, {}, maximum {:.2} Gy", dose.label, dose.status_text(), dose.max_gy);
+        let text = format!(
+            "{}, {}, maximum {:.2} Gy",
+            dose.label,
+            dose.status_text(),
+            dose.max_gy
+        );
         pen.fact(&format!("Dose {}", side.name()), &text);
     }
     let unsure = report.doses.iter().any(DoseFacts::is_limited);
     if unsure {
-        pen.line(UNSURE, Type { colour: RED, ..STRONG });
+        pen.line(
+            UNSURE,
+            Type {
+                colour: RED,
+                ..STRONG
+            },
+        );
     }
     if let Some(note) = &report.note {
-        pen.line(note, Type { colour: RED, ..PLAIN });
+        pen.line(
+            note,
+            Type {
+                colour: RED,
+                ..PLAIN
+            },
+        );
     }
     if let Some((gy, name)) = report.reference {
         pen.fact("100 % is", &format!("{gy:.2} Gy ({name})"));
@@ -59,26 +94,56 @@ fn gamma(pen: &mut Pen, report: &Report) {
     pen.heading("Gamma");
     let Some(gamma) = &report.gamma else {
         let why = report.no_gamma.as_deref().unwrap_or("not computed");
-        pen.line(&format!("No gamma: {why}"), Type { colour: RED, ..PLAIN });
+        pen.line(
+            &format!("No gamma: {why}"),
+            Type {
+                colour: RED,
+                ..PLAIN
+            },
+        );
         return;
     };
     let kind = if gamma.local { "local" } else { "global" };
     for (n, criterion) in gamma.criteria.iter().enumerate() {
-        let CriterionFacts { dose_percent, dta_mm, points, pass_rate_percent, not_judged_words, .. } =
-            criterion;
+        let CriterionFacts {
+            dose_percent,
+            dta_mm,
+            points,
+            pass_rate_percent,
+            not_judged_words,
+            ..
+        } = criterion;
         let size = if n == 0 { 13.0 } else { 9.5 };
         pen.y += if n == 0 { 6.0 } else { 1.0 };
         let rate = rate_text(*pass_rate_percent);
-        let text =
-            format!("{rate} of the points judged have gamma <= 1 at {dose_percent} %/{dta_mm} mm {kind}");
-        pen.line(&text, Type { size, bold: true, colour: INK });
+        let text = format!(
+            "{rate} of the points judged have gamma <= 1 at {dose_percent} %/{dta_mm} mm {kind}"
+        );
+        pen.line(
+            &text,
+            Type {
+                size,
+                bold: true,
+                colour: INK,
+            },
+        );
         if n == 0 {
             if !not_judged_words.is_empty() {
-                pen.line(not_judged_words, Type { colour: RED, ..STRONG });
+                pen.line(
+                    not_judged_words,
+                    Type {
+                        colour: RED,
+                        ..STRONG
+                    },
+                );
             }
             pen.line(&gamma.verdict, PLAIN);
             pen.fact("Points", &format!("{points} judged"));
-            let more = if gamma.beyond_max_gamma > 0 { "more than " } else { "" };
+            let more = if gamma.beyond_max_gamma > 0 {
+                "more than "
+            } else {
+                ""
+            };
             pen.fact(
                 "Mean, maximum",
                 &format!(
@@ -89,11 +154,20 @@ fn gamma(pen: &mut Pen, report: &Report) {
         }
     }
     let g = gamma;
-    pen.fact("Direction", &format!("reference {}, evaluated {}", g.reference, g.evaluated));
-    pen.fact("Normalisation", &format!("{:.2} Gy ({})", g.normalisation_gy, g.normalisation));
+    pen.fact(
+        "Direction",
+        &format!("reference {}, evaluated {}", g.reference, g.evaluated),
+    );
+    pen.fact(
+        "Normalisation",
+        &format!("{:.2} Gy ({})", g.normalisation_gy, g.normalisation),
+    );
     pen.fact(
         "Threshold",
-        &format!("{} % of it, {:.2} Gy of the reference", g.threshold_percent, g.threshold_gy),
+        &format!(
+            "{} % of it, {:.2} Gy of the reference",
+            g.threshold_percent, g.threshold_gy
+        ),
     );
     pen.fact("Interpolation", g.interpolation);
 }
@@ -115,30 +189,62 @@ fn pictures(pen: &mut Pen, report: &Report) {
     let [a, b] = &report.doses;
     let d = &pictures.difference;
     let subjects = [
-        (Subject::Dose(Side::A), format!("A: {}, {} (lines solid)", a.label, a.status_text())),
-        (Subject::Dose(Side::B), format!("B: {}, {} (lines dashed)", b.label, b.status_text())),
-        (Subject::Difference, format!("B - A in {}, nothing up to {:.2}", d.unit.name(), d.dead_band)),
-        (Subject::Gamma, "Gamma: white is 1, failing voxels outlined".to_owned()),
+        (
+            Subject::Dose(Side::A),
+            format!("A: {}, {} (lines solid)", a.label, a.status_text()),
+        ),
+        (
+            Subject::Dose(Side::B),
+            format!("B: {}, {} (lines dashed)", b.label, b.status_text()),
+        ),
+        (
+            Subject::Difference,
+            format!(
+                "B - A in {}, nothing up to {:.2}",
+                d.unit.name(),
+                d.dead_band
+            ),
+        ),
+        (
+            Subject::Gamma,
+            "Gamma: white is 1, failing voxels outlined".to_owned(),
+        ),
     ];
     let top = pen.y + 8.0;
     for (n, (subject, caption)) in subjects.into_iter().enumerate() {
         let x = LEFT + (n % 2) as f32 * (size[0] + gap);
         let y = top + (n / 2) as f32 * (size[1] + 30.0);
         let image = pictures.draw(subject, size.map(|s| (s * FINENESS) as u32));
-        pen.document.text(x, y + 7.0, &cut(&caption, SMALL, size[0]), SMALL);
+        pen.document
+            .text(x, y + 7.0, &cut(&caption, SMALL, size[0]), SMALL);
         pen.document.image([x, y + 11.0], size, image);
         let under = y + 11.0 + size[1] + 3.0;
         letters(pen, [x, y + 11.0], size, pictures.plane);
         match subject {
             Subject::Difference => {
-                let marks = d.marks().map(|v| (v, if v == 0.0 { "0".to_owned() } else { format!("{v:+}") }));
+                let marks = d.marks().map(|v| {
+                    (
+                        v,
+                        if v == 0.0 {
+                            "0".to_owned()
+                        } else {
+                            format!("{v:+}")
+                        },
+                    )
+                });
                 let colour = |v: f64| (v.abs() > d.dead_band).then(|| difference_colour(v / d.end));
                 scale(pen, [x, under], size[0], [-d.end, d.end], &marks, colour);
             }
             Subject::Gamma => {
                 let end = pictures.gamma_end;
-                let marks = [(0.0, "0".to_owned()), (1.0, "1".to_owned()), (end, format!("{end} and more"))];
-                scale(pen, [x, under], size[0], [0.0, end], &marks, |v| Some(gamma_colour(v, end)));
+                let marks = [
+                    (0.0, "0".to_owned()),
+                    (1.0, "1".to_owned()),
+                    (end, format!("{end} and more")),
+                ];
+                scale(pen, [x, under], size[0], [0.0, end], &marks, |v| {
+                    Some(gamma_colour(v, end))
+                });
             }
             // One legend for both.
             Subject::Dose(Side::A) => levels(pen, [x, under + 8.0], pictures),
@@ -163,12 +269,14 @@ fn scale(
         let v = low + (high - low) * (n as f64 + 0.5) / STEPS as f64;
         let Rgb(colour) = colour(v).unwrap_or(Rgb([120, 124, 130]));
         // A little wider than its step, so that there are no gaps.
-        pen.document.fill([x + n as f32 * step, y], [step + 0.3, 5.0], colour);
+        pen.document
+            .fill([x + n as f32 * step, y], [step + 0.3, 5.0], colour);
     }
     for (value, mark) in marks {
         let share = ((value - low) / (high - low)) as f32;
         let shift = pdf::width(mark, SMALL) * share;
-        pen.document.text(x + width * share - shift, y + 13.0, mark, SMALL);
+        pen.document
+            .text(x + width * share - shift, y + 13.0, mark, SMALL);
     }
 }
 
@@ -179,7 +287,10 @@ fn structures(pen: &mut Pen, report: &Report) {
         return;
     }
     // A name, then A, B and B - A for each metric, then gamma.
-    let shown = report.structures.first().map_or(0, |s| s.metrics.len().min(4));
+    let shown = report
+        .structures
+        .first()
+        .map_or(0, |s| s.metrics.len().min(4));
     let mut ends = vec![LEFT + 82.0];
     for metric in 0..shown {
         for column in 0..3 {
@@ -189,7 +300,12 @@ fn structures(pen: &mut Pen, report: &Report) {
     ends.push(RIGHT);
     let weak = |t: &str| (t.to_owned(), SMALL);
     let mut heading = vec![weak("")];
-    for metric in report.structures.iter().take(1).flat_map(|s| s.metrics.iter().take(shown)) {
+    for metric in report
+        .structures
+        .iter()
+        .take(1)
+        .flat_map(|s| s.metrics.iter().take(shown))
+    {
         heading.extend([
             weak(&format!("{} A", metric.metric)),
             weak("B"),
@@ -210,7 +326,14 @@ fn structures(pen: &mut Pen, report: &Report) {
                 _ => WEAK,
             };
             let text = m.b_minus_a.map_or("-".to_owned(), |v| format!("{v:+.2}"));
-            cells.push((text, Type { colour, bold: true, ..number }));
+            cells.push((
+                text,
+                Type {
+                    colour,
+                    bold: true,
+                    ..number
+                },
+            ));
         }
         let mut rate = s.gamma_pass_rate_percent.map_or("-".to_owned(), |rate| {
             let digits = digits_apart(rate, &[100.0], 1);
@@ -224,7 +347,10 @@ fn structures(pen: &mut Pen, report: &Report) {
     }
     for s in &report.structures {
         if let Some(n) = s.gamma_not_judged.filter(|n| *n > 0) {
-            pen.line(&format!("* {}: gamma of {n} more points NOT judged", s.name), SMALL);
+            pen.line(
+                &format!("* {}: gamma of {n} more points NOT judged", s.name),
+                SMALL,
+            );
         }
         for remark in &s.remarks {
             pen.line(&format!("{}, {remark}", s.name), SMALL);
@@ -238,21 +364,48 @@ fn goals(pen: &mut Pen, report: &Report) {
     }
     pen.heading("Clinical goals");
     let ends = [LEFT + 180.0, LEFT + 345.0, RIGHT];
-    pen.row(&[("".to_owned(), SMALL), ("A".to_owned(), SMALL), ("B".to_owned(), SMALL)], &ends);
+    pen.row(
+        &[
+            ("".to_owned(), SMALL),
+            ("A".to_owned(), SMALL),
+            ("B".to_owned(), SMALL),
+        ],
+        &ends,
+    );
     for goal in &report.goals {
         let cell = |side: usize| match goal.doses[side] {
-            Some((v, Some(true))) => (format!("{v:.2} {}: {}", goal.unit, goal.verdicts[side]), PLAIN),
+            Some((v, Some(true))) => (
+                format!("{v:.2} {}: {}", goal.unit, goal.verdicts[side]),
+                PLAIN,
+            ),
             Some((v, met)) => {
                 let not = if met.is_some() { "NOT met, " } else { "" };
                 let text = format!("{v:.2} {}: {not}{}", goal.unit, goal.verdicts[side]);
-                (text, Type { colour: RED, size: 7.5, ..STRONG })
+                (
+                    text,
+                    Type {
+                        colour: RED,
+                        size: 7.5,
+                        ..STRONG
+                    },
+                )
             }
-            None => (goal.verdicts[side].clone(), Type { colour: RED, size: 7.5, ..STRONG }),
+            None => (
+                goal.verdicts[side].clone(),
+                Type {
+                    colour: RED,
+                    size: 7.5,
+                    ..STRONG
+                },
+            ),
         };
         pen.row(&[(goal.goal.clone(), PLAIN), cell(0), cell(1)], &ends);
     }
     if let Some((gy, name)) = report.goals_percent_of {
-        pen.line(&format!("Goals in percent are of {gy:.2} Gy ({name})."), SMALL);
+        pen.line(
+            &format!("Goals in percent are of {gy:.2} Gy ({name})."),
+            SMALL,
+        );
     }
 }
 
@@ -260,7 +413,10 @@ fn clusters(pen: &mut Pen, report: &Report) {
     if report.gamma.is_none() {
         return;
     }
-    pen.heading(&format!("Where gamma fails: {} places, the worst first", report.clusters.len()));
+    pen.heading(&format!(
+        "Where gamma fails: {} places, the worst first",
+        report.clusters.len()
+    ));
     let ends = [LEFT + 190.0, LEFT + 260.0, LEFT + 330.0, RIGHT];
     let heading = ["", "cm³", "largest gamma", "worst at x, y, z mm"];
     pen.row(&heading.map(|h| (h.to_owned(), SMALL)), &ends);
@@ -289,7 +445,15 @@ fn provenance(pen: &mut Pen, report: &Report) {
     if let Some(gamma) = &report.gamma {
         let receipt = &gamma.receipt;
         pen.line("Gamma", STRONG);
-        pen.fact("From", &format!("{} on {}, {:.0} ms", receipt.job, receipt.device, receipt.total_ms()));
+        pen.fact(
+            "From",
+            &format!(
+                "{} on {}, {:.0} ms",
+                receipt.job,
+                receipt.device,
+                receipt.total_ms()
+            ),
+        );
         pen.fact("Digest of the inputs", &receipt.digest);
         for warning in &receipt.warnings {
             pen.fact("Warning", warning);

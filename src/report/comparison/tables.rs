@@ -9,30 +9,76 @@ use files::csv_cell;
 /// # Errors
 /// Never for the contents of a report; the text is the writer's error.
 pub fn json(report: &Report) -> Result<String, String> {
-    serde_json::to_string_pretty(report).map(|text| text + "\n").map_err(|e| e.to_string())
+    serde_json::to_string_pretty(report)
+        .map(|text| text + "\n")
+        .map_err(|e| e.to_string())
 }
 
 /// One table with columns quantity, structure, unit, A, B, B - A.
 pub fn csv(report: &Report) -> String {
     let mut lines = vec!["what,structure,unit,A,B,B-A".to_owned()];
     let mut line = |cells: [String; 6]| {
-        lines.push(cells.iter().map(|c| csv_cell(c)).collect::<Vec<_>>().join(","));
+        lines.push(
+            cells
+                .iter()
+                .map(|c| csv_cell(c))
+                .collect::<Vec<_>>()
+                .join(","),
+        );
     };
     let [a, b] = &report.doses;
     let none = String::new;
-    line(["case".into(), none(), none(), report.case.clone(), none(), none()]);
-    line(["written by".into(), none(), none(), report.program.clone(), report.written.clone(), none()]);
-    line(["dose".into(), none(), none(), a.label.clone(), b.label.clone(), none()]);
-    line(["status".into(), none(), none(), a.status_text(), b.status_text(), none()]);
+    line([
+        "case".into(),
+        none(),
+        none(),
+        report.case.clone(),
+        none(),
+        none(),
+    ]);
+    line([
+        "written by".into(),
+        none(),
+        none(),
+        report.program.clone(),
+        report.written.clone(),
+        none(),
+    ]);
+    line([
+        "dose".into(),
+        none(),
+        none(),
+        a.label.clone(),
+        b.label.clone(),
+        none(),
+    ]);
+    line([
+        "status".into(),
+        none(),
+        none(),
+        a.status_text(),
+        b.status_text(),
+        none(),
+    ]);
     if report.doses.iter().any(|dose| !dose.remarks.is_empty()) {
         let [of_a, of_b] = [a, b].map(|dose| dose.remarks.join("; "));
         line(["remarks".into(), none(), none(), of_a, of_b, none()]);
     }
     let receipt = |d: &DoseFacts| {
-        let text = d.receipt.as_ref().map(|r| format!("{} on {}, inputs {}", r.job, r.device, r.digest));
+        let text = d
+            .receipt
+            .as_ref()
+            .map(|r| format!("{} on {}, inputs {}", r.job, r.device, r.digest));
         text.unwrap_or_else(|| "from a file".to_owned())
     };
-    line(["provenance".into(), none(), none(), receipt(a), receipt(b), none()]);
+    line([
+        "provenance".into(),
+        none(),
+        none(),
+        receipt(a),
+        receipt(b),
+        none(),
+    ]);
     line([
         "maximum".into(),
         none(),
@@ -42,7 +88,14 @@ pub fn csv(report: &Report) -> String {
         number(b.max_gy - a.max_gy),
     ]);
     if let Some((gy, name)) = report.reference {
-        line([format!("100 % ({name})"), none(), "Gy".into(), number(gy), number(gy), none()]);
+        line([
+            format!("100 % ({name})"),
+            none(),
+            "Gy".into(),
+            number(gy),
+            number(gy),
+            none(),
+        ]);
     }
     if let Some(gamma) = &report.gamma {
         let kind = if gamma.local { "local" } else { "global" };
@@ -56,8 +109,22 @@ pub fn csv(report: &Report) -> String {
                 gamma.normalisation_gy,
                 gamma.normalisation
             );
-            line([what, none(), "%".into(), number(c.pass_rate_percent), none(), none()]);
-            line(["gamma points judged".into(), none(), none(), c.points.to_string(), none(), none()]);
+            line([
+                what,
+                none(),
+                "%".into(),
+                number(c.pass_rate_percent),
+                none(),
+                none(),
+            ]);
+            line([
+                "gamma points judged".into(),
+                none(),
+                none(),
+                c.points.to_string(),
+                none(),
+                none(),
+            ]);
             line([
                 "gamma points NOT judged".into(),
                 none(),
@@ -67,7 +134,14 @@ pub fn csv(report: &Report) -> String {
                 none(),
             ]);
         }
-        line(["gamma verdict".into(), none(), none(), gamma.verdict.clone(), none(), none()]);
+        line([
+            "gamma verdict".into(),
+            none(),
+            none(),
+            gamma.verdict.clone(),
+            none(),
+            none(),
+        ]);
     }
     for s in &report.structures {
         for m in &s.metrics {
@@ -82,18 +156,41 @@ pub fn csv(report: &Report) -> String {
             ]);
         }
         if let Some(rate) = s.gamma_pass_rate_percent {
-            line(["gamma <= 1".into(), s.name.clone(), "%".into(), number(rate), none(), none()]);
+            line([
+                "gamma <= 1".into(),
+                s.name.clone(),
+                "%".into(),
+                number(rate),
+                none(),
+                none(),
+            ]);
             let missing = s.gamma_not_judged.unwrap_or_default().to_string();
-            line(["gamma points NOT judged".into(), s.name.clone(), none(), missing, none(), none()]);
+            line([
+                "gamma points NOT judged".into(),
+                s.name.clone(),
+                none(),
+                missing,
+                none(),
+                none(),
+            ]);
         }
     }
     for goal in &report.goals {
         let [a, b] = [0, 1].map(|side| match goal.doses[side] {
-            Some((value, Some(met))) => format!("{} {}", number(value), if met { "met" } else { "not met" }),
+            Some((value, Some(met))) => {
+                format!("{} {}", number(value), if met { "met" } else { "not met" })
+            }
             Some((value, None)) => format!("{} {}", number(value), goal.verdicts[side]),
             None => goal.verdicts[side].clone(),
         });
-        line([format!("goal {}", goal.goal), none(), goal.unit.into(), a, b, none()]);
+        line([
+            format!("goal {}", goal.goal),
+            none(),
+            goal.unit.into(),
+            a,
+            b,
+            none(),
+        ]);
     }
     lines.join("\r\n") + "\r\n"
 }

@@ -20,16 +20,19 @@ pub struct Face {
 }
 
 /// The face; `None` where its file lacks a table, which a test rules out.
-pub static FACE: LazyLock<Option<Face>> = LazyLock::new(|| Face::parse(epaint_default_fonts::UBUNTU_LIGHT));
+pub static FACE: LazyLock<Option<Face>> =
+    LazyLock::new(|| Face::parse(epaint_default_fonts::UBUNTU_LIGHT));
 
 impl Face {
     fn parse(data: &'static [u8]) -> Option<Self> {
-        let [head, hhea, hmtx, cmap] = [b"head", b"hhea", b"hmtx", b"cmap"].map(|name| table(data, name));
+        let [head, hhea, hmtx, cmap] =
+            [b"head", b"hhea", b"hmtx", b"cmap"].map(|name| table(data, name));
         let cmap = cmap?;
         let records = (0..usize::from(u16_at(data, cmap + 2)?)).map(|n| cmap + 4 + 8 * n);
         // Unicode's basic plane, as Windows has it.
-        let record =
-            records.into_iter().find(|at| u16_at(data, *at) == Some(3) && u16_at(data, at + 2) == Some(1))?;
+        let record = records
+            .into_iter()
+            .find(|at| u16_at(data, *at) == Some(3) && u16_at(data, at + 2) == Some(1))?;
         let map = cmap + u32_at(data, record + 4)?;
         (u16_at(data, map) == Some(4)).then_some(())?;
         Some(Self {
@@ -47,10 +50,12 @@ impl Face {
         let (data, map) = (self.data, self.cmap);
         let double = usize::from(u16_at(data, map + 6)?);
         let ends = map + 14;
-        let segment =
-            (0..double).step_by(2).find(|n| u16_at(data, ends + n).is_some_and(|end| end >= letter))?;
+        let segment = (0..double)
+            .step_by(2)
+            .find(|n| u16_at(data, ends + n).is_some_and(|end| end >= letter))?;
         let starts = ends + double + 2;
-        let [start, delta, offset] = [0, 1, 2].map(|column| u16_at(data, starts + column * double + segment));
+        let [start, delta, offset] =
+            [0, 1, 2].map(|column| u16_at(data, starts + column * double + segment));
         let (start, delta, offset) = (start?, delta?, usize::from(offset?));
         if letter < start {
             return None;
@@ -77,16 +82,25 @@ impl Face {
 
     /// Writes the font with the widths and the letters of the glyphs in use, as five objects from `first` on.
     pub fn embed(&self, pdf: &mut Pdf, first: Ref, used: &BTreeMap<u16, char>) {
-        let [font, cid, descriptor, file, cmap] = [0, 1, 2, 3, 4].map(|n| Ref::new(first.get() + n));
+        let [font, cid, descriptor, file, cmap] =
+            [0, 1, 2, 3, 4].map(|n| Ref::new(first.get() + n));
         let name = Name(b"Ubuntu-Light");
-        let system = SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
+        let system = SystemInfo {
+            registry: Str(b"Adobe"),
+            ordering: Str(b"Identity"),
+            supplement: 0,
+        };
         pdf.type0_font(font)
             .base_font(name)
             .encoding_predefined(Name(b"Identity-H"))
             .descendant_font(cid)
             .to_unicode(cmap);
         let mut of_glyphs = pdf.cid_font(cid);
-        of_glyphs.subtype(CidFontType::Type2).base_font(name).system_info(system).font_descriptor(descriptor);
+        of_glyphs
+            .subtype(CidFontType::Type2)
+            .base_font(name)
+            .system_info(system)
+            .font_descriptor(descriptor);
         of_glyphs.cid_to_gid_map_predefined(Name(b"Identity"));
         let mut widths = of_glyphs.widths();
         used.keys().for_each(|glyph| {
@@ -110,9 +124,12 @@ impl Face {
         let _ = encoder.write_all(self.data);
         let bytes = encoder.finish().unwrap_or_default();
         let length = self.data.len() as i32;
-        pdf.stream(file, &bytes).filter(Filter::FlateDecode).pair(Name(b"Length1"), length);
+        pdf.stream(file, &bytes)
+            .filter(Filter::FlateDecode)
+            .pair(Name(b"Length1"), length);
         let mut letters = UnicodeCmap::new(Name(b"Letters"), system);
-        used.iter().for_each(|(glyph, letter)| letters.pair(*glyph, *letter));
+        used.iter()
+            .for_each(|(glyph, letter)| letters.pair(*glyph, *letter));
         pdf.cmap(cmap, &letters.finish());
     }
 }
@@ -120,12 +137,16 @@ impl Face {
 /// Offset of a table.
 fn table(data: &[u8], name: &[u8; 4]) -> Option<usize> {
     let count = usize::from(u16_at(data, 4)?);
-    let record = (0..count).map(|n| 12 + 16 * n).find(|at| data.get(*at..at + 4) == Some(name))?;
+    let record = (0..count)
+        .map(|n| 12 + 16 * n)
+        .find(|at| data.get(*at..at + 4) == Some(name))?;
     u32_at(data, record + 8)
 }
 
 fn u16_at(data: &[u8], at: usize) -> Option<u16> {
-    data.get(at..at + 2).and_then(|bytes| bytes.try_into().ok()).map(u16::from_be_bytes)
+    data.get(at..at + 2)
+        .and_then(|bytes| bytes.try_into().ok())
+        .map(u16::from_be_bytes)
 }
 
 fn u32_at(data: &[u8], at: usize) -> Option<usize> {
@@ -154,7 +175,11 @@ mod tests {
         ];
         for (letter, glyph, advance) in read {
             assert_eq!(face.glyph(letter), Some(glyph), "{letter}");
-            assert!((face.advance(glyph) - advance).abs() < 0.51, "{letter}: {}", face.advance(glyph));
+            assert!(
+                (face.advance(glyph) - advance).abs() < 0.51,
+                "{letter}: {}",
+                face.advance(glyph)
+            );
         }
         for letter in ['山', '홍', 'ก', 'ش', '\u{1F600}'] {
             assert_eq!(face.glyph(letter), None);

@@ -40,7 +40,11 @@ struct Seen<'a> {
 
 /// The maps of the beams, and their apertures on the way through their control points, seen from the source.
 pub(super) fn apertures(pen: &mut Pen, report: &PlanReport) {
-    let pictures: Vec<Seen<'_>> = report.beams.iter().flat_map(|beam| pictures_of(report, beam)).collect();
+    let pictures: Vec<Seen<'_>> = report
+        .beams
+        .iter()
+        .flat_map(|beam| pictures_of(report, beam))
+        .collect();
     if pictures.is_empty() {
         return;
     }
@@ -53,11 +57,21 @@ pub(super) fn apertures(pen: &mut Pen, report: &PlanReport) {
     });
     let mut rims = Rims::default();
     for row in pictures.chunks(ACROSS) {
-        let below = if row.iter().any(|seen| seen.map.is_some()) { MAP_LINES } else { 0.0 };
+        let below = if row.iter().any(|seen| seen.map.is_some()) {
+            MAP_LINES
+        } else {
+            0.0
+        };
         pen.room(side + below + CAPTION + 8.0);
         let top = pen.y + CAPTION;
         for (n, seen) in row.iter().enumerate() {
-            draw(pen, seen, rims.of(seen, &report.outlines), [LEFT + n as f32 * (side + GAP), top], side);
+            draw(
+                pen,
+                seen,
+                rims.of(seen, &report.outlines),
+                [LEFT + n as f32 * (side + GAP), top],
+                side,
+            );
         }
         pen.y = top + side + below + 6.0;
     }
@@ -69,21 +83,41 @@ pub(super) fn apertures(pen: &mut Pen, report: &PlanReport) {
         pen.line(&text, SMALL);
     }
     if !report.outlines.is_empty() {
-        pen.line("Outlines: the structures on show, in the colours of their histograms.", SMALL);
+        pen.line(
+            "Outlines: the structures on show, in the colours of their histograms.",
+            SMALL,
+        );
     }
 }
 
 /// The map of a beam and its apertures; of a map without leaves the jaws round it.
 fn pictures_of<'a>(report: &PlanReport, beam: &'a BeamFacts) -> Vec<Seen<'a>> {
-    let start = report.fields.iter().find(|field| field.name == beam.name).map(|field| field.frame);
+    let start = report
+        .fields
+        .iter()
+        .find(|field| field.name == beam.name)
+        .map(|field| field.frame);
     let isocentre_mm = DVec3::from_array(beam.isocentre_mm);
     let position = report.plan.position;
     let frame_at = |point: &ControlPoint| {
         let angles = (point.gantry_deg, point.collimator_deg, point.couch_deg);
-        start.map(|start| BeamFrame::new(position, angles.0, angles.1, angles.2, isocentre_mm, start.sad_mm))
+        start.map(|start| {
+            BeamFrame::new(
+                position,
+                angles.0,
+                angles.1,
+                angles.2,
+                isocentre_mm,
+                start.sad_mm,
+            )
+        })
     };
     let reach = |point: &ControlPoint| {
-        [point.jaws.x, point.jaws.y].into_iter().flatten().map(f64::abs).fold(20.0, f64::max)
+        [point.jaws.x, point.jaws.y]
+            .into_iter()
+            .flatten()
+            .map(f64::abs)
+            .fold(20.0, f64::max)
     };
     let points = beam.apertures.iter().map(|aperture| &aperture.point);
     let widest = points.map(reach).fold(reach(&beam.start), f64::max) + 15.0;
@@ -95,18 +129,30 @@ fn pictures_of<'a>(report: &PlanReport, beam: &'a BeamFacts) -> Vec<Seen<'a>> {
         widest,
         frame: frame_at(point),
     };
-    let map =
-        beam.map.as_ref().map(|map| seen(Some(map), &beam.start, format!("{}: fluence map", beam.name)));
-    let has_apertures = beam.map.as_ref().is_none_or(|map| map.has_leaves);
-    let apertures = beam.apertures.iter().filter(|_| has_apertures).map(|aperture| {
-        let caption = match beam.control_points {
-            1 => beam.name.clone(),
-            count => {
-                format!("{}: {} of {count}, {:.0} %", beam.name, aperture.number, aperture.delivered_percent)
-            }
-        };
-        seen(None, &aperture.point, caption)
+    let map = beam.map.as_ref().map(|map| {
+        seen(
+            Some(map),
+            &beam.start,
+            format!("{}: fluence map", beam.name),
+        )
     });
+    let has_apertures = beam.map.as_ref().is_none_or(|map| map.has_leaves);
+    let apertures = beam
+        .apertures
+        .iter()
+        .filter(|_| has_apertures)
+        .map(|aperture| {
+            let caption = match beam.control_points {
+                1 => beam.name.clone(),
+                count => {
+                    format!(
+                        "{}: {} of {count}, {:.0} %",
+                        beam.name, aperture.number, aperture.delivered_percent
+                    )
+                }
+            };
+            seen(None, &aperture.point, caption)
+        });
     map.into_iter().chain(apertures).collect()
 }
 
@@ -123,27 +169,44 @@ impl Rims {
         let Some(frame) = seen.frame else { return &[] };
         if self.of != Some((frame, seen.widest)) {
             self.of = Some((frame, seen.widest));
-            self.pixels = outlines.iter().flat_map(|outline| rim(outline, &frame, seen.widest)).collect();
+            self.pixels = outlines
+                .iter()
+                .flat_map(|outline| rim(outline, &frame, seen.widest))
+                .collect();
         }
         &self.pixels
     }
 }
 
-fn draw(pen: &mut Pen, seen: &Seen<'_>, rims: &[(usize, [u8; 3])], [left, top]: [f32; 2], side: f32) {
-    let Seen { beam, point, widest, .. } = seen;
+fn draw(
+    pen: &mut Pen,
+    seen: &Seen<'_>,
+    rims: &[(usize, [u8; 3])],
+    [left, top]: [f32; 2],
+    side: f32,
+) {
+    let Seen {
+        beam,
+        point,
+        widest,
+        ..
+    } = seen;
     let widest = *widest;
     // Device x to the right and y up, as the beam's-eye view has them.
     let at = |[x, y]: [f64; 2]| {
         let share = |mm: f64| ((mm.clamp(-widest, widest) / widest) as f32 + 1.0) * 0.5 * side;
         [left + share(x), top + side - share(y)]
     };
-    pen.document.text(left, top - 3.0, &cut(&seen.caption, SMALL, side), SMALL);
+    pen.document
+        .text(left, top - 3.0, &cut(&seen.caption, SMALL, side), SMALL);
     let frame = |pen: &mut Pen, [x0, x1]: [f64; 2], [y0, y1]: [f64; 2], width, colour| {
         let corners = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]].map(at);
         pen.document.path(&corners, width, colour, false);
     };
     if seen.map.is_some() || !rims.is_empty() {
-        let mut image = seen.map.map_or_else(blank, |map| picture(&map.fluence, widest));
+        let mut image = seen
+            .map
+            .map_or_else(blank, |map| picture(&map.fluence, widest));
         for (pixel, colour) in rims {
             image.rgb[3 * pixel..3 * pixel + 3].copy_from_slice(colour);
         }
@@ -153,8 +216,10 @@ fn draw(pen: &mut Pen, seen: &Seen<'_>, rims: &[(usize, [u8; 3])], [left, top]: 
         scale(pen, map, [left, top + side], side);
     }
     frame(pen, [-widest, widest], [-widest, widest], 0.4, HAIR);
-    pen.document.path(&[at([-widest, 0.0]), at([widest, 0.0])], 0.3, HAIR, true);
-    pen.document.path(&[at([0.0, -widest]), at([0.0, widest])], 0.3, HAIR, true);
+    pen.document
+        .path(&[at([-widest, 0.0]), at([widest, 0.0])], 0.3, HAIR, true);
+    pen.document
+        .path(&[at([0.0, -widest]), at([0.0, widest])], 0.3, HAIR, true);
     if let Some(mlc) = beam.mlc.as_ref().filter(|_| seen.map.is_none()) {
         for bank in 0..2 {
             let mut edge: Vec<[f32; 2]> = Vec::new();
@@ -171,11 +236,20 @@ fn draw(pen: &mut Pen, seen: &Seen<'_>, rims: &[(usize, [u8; 3])], [left, top]: 
     }
     frame(pen, point.jaws.x, point.jaws.y, 1.2, INK);
     let size = format!("{:.0} mm", 2.0 * widest);
-    pen.document.text_right(left + side - 2.0, top + side - 3.0, &size, Type { size: 6.5, ..SMALL });
+    pen.document.text_right(
+        left + side - 2.0,
+        top + side - 3.0,
+        &size,
+        Type { size: 6.5, ..SMALL },
+    );
 }
 
 fn blank() -> Image {
-    Image { width: MAP_PX, height: MAP_PX, rgb: vec![255; (3 * MAP_PX * MAP_PX) as usize] }
+    Image {
+        width: MAP_PX,
+        height: MAP_PX,
+        rgb: vec![255; (3 * MAP_PX * MAP_PX) as usize],
+    }
 }
 
 /// The map on paper: `widest` mm from the axis to each side, x to the right and y up. Beamlets without fluence stay white.
@@ -193,20 +267,34 @@ fn picture(map: &FluenceMap, widest: f64) -> Image {
             rgb.extend(colour);
         }
     }
-    Image { width: MAP_PX, height: MAP_PX, rgb }
+    Image {
+        width: MAP_PX,
+        height: MAP_PX,
+        rgb,
+    }
 }
 
 /// Pixels of the rim of a structure's shadow, with its colour.
 fn rim(outline: &Outline, frame: &BeamFrame, widest: f64) -> Vec<(usize, [u8; 3])> {
     let side = MAP_PX as usize;
-    let shadow = outline.hull.shadow(frame, ShadowFrame { half_mm: widest, pixels: side });
+    let shadow = outline.hull.shadow(
+        frame,
+        ShadowFrame {
+            half_mm: widest,
+            pixels: side,
+        },
+    );
     let Rgb(colour) = outline.colour;
     // Pale colours are invisible on paper.
     let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
-    let inner = (RIM..side - RIM).flat_map(|row| (RIM..side - RIM).map(move |column| row * side + column));
+    let inner =
+        (RIM..side - RIM).flat_map(|row| (RIM..side - RIM).map(move |column| row * side + column));
     let is_outside = |pixel: usize| !shadow[pixel];
     let is_rim = |at: &usize| {
-        shadow[*at] && [at + RIM, at - RIM, at + RIM * side, at - RIM * side].into_iter().any(is_outside)
+        shadow[*at]
+            && [at + RIM, at - RIM, at + RIM * side, at - RIM * side]
+                .into_iter()
+                .any(is_outside)
     };
     inner.filter(is_rim).map(|pixel| (pixel, colour)).collect()
 }
@@ -216,13 +304,24 @@ fn scale(pen: &mut Pen, map: &BeamMap, [left, top]: [f32; 2], side: f32) {
     let (width, step) = (0.4 * side, 0.4 * side / f32::from(BAR_STEPS));
     for n in 0..BAR_STEPS {
         let Rgb(colour) = fluence_colour((f64::from(n) + 0.5) / f64::from(BAR_STEPS));
-        pen.document.fill([left + step * f32::from(n), top + 4.0], [step + 0.6, 5.0], colour);
+        pen.document.fill(
+            [left + step * f32::from(n), top + 4.0],
+            [step + 0.6, 5.0],
+            colour,
+        );
     }
     let words = format!("0 to {:.1} MU", map.mu * f64::from(map.fluence.greatest()));
-    pen.document.text(left + width + 5.0, top + 9.0, &words, SMALL);
+    pen.document
+        .text(left + width + 5.0, top + 9.0, &words, SMALL);
     let (words, how) = match map.has_leaves {
         true => ("the leaves were cut from it", SMALL),
-        false => ("fluence, not deliverable", Type { colour: RED, ..SMALL }),
+        false => (
+            "fluence, not deliverable",
+            Type {
+                colour: RED,
+                ..SMALL
+            },
+        ),
     };
     pen.document.text(left, top + 18.0, words, how);
 }

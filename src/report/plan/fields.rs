@@ -45,11 +45,13 @@ impl FieldFacts {
         let beam = plan.beams.get(index)?;
         let start = beam.start()?;
         let mv = beam.energy_mv.or(machine_mv.map(|(mv, _)| mv));
-        let unflattened = beam.unflattened || machine_mv.is_some_and(|(_, unflattened)| unflattened);
+        let unflattened =
+            beam.unflattened || machine_mv.is_some_and(|(_, unflattened)| unflattened);
         Some(Self {
             name: beam.name.clone(),
-            energy: mv
-                .map_or(String::new(), |mv| format!("{mv} MV{}", if unflattened { " FFF" } else { "" })),
+            energy: mv.map_or(String::new(), |mv| {
+                format!("{mv} MV{}", if unflattened { " FFF" } else { "" })
+            }),
             technique: technique(beam),
             weight_percent: plan.weight_percent(index),
             sides_mm: start.jaws.sides_mm(),
@@ -64,7 +66,8 @@ impl FieldFacts {
 fn technique(beam: &Beam) -> &'static str {
     let points = &beam.control_points;
     let any = |moves: fn(&[case::ControlPoint]) -> bool| points.windows(2).any(moves);
-    let is_arc = any(|w| w[0].gantry_deg != w[1].gantry_deg && w[1].meterset_weight > w[0].meterset_weight);
+    let is_arc =
+        any(|w| w[0].gantry_deg != w[1].gantry_deg && w[1].meterset_weight > w[0].meterset_weight);
     let leaves_move = any(|w| w[0].leaves_mm != w[1].leaves_mm || w[0].jaws != w[1].jaws);
     let while_on = any(|w| {
         (w[0].leaves_mm != w[1].leaves_mm || w[0].jaws != w[1].jaws)
@@ -106,14 +109,25 @@ pub(super) fn fields(pen: &mut Pen, report: &PlanReport) {
     for field in &report.fields {
         let [x, y] = field.sides_mm;
         let ray = field.ray.flatten();
-        let mm = |of: fn(&CentralRay) -> f64| ray.as_ref().map_or_else(dash, |ray| format!("{:.1}", of(ray)));
+        let mm = |of: fn(&CentralRay) -> f64| {
+            ray.as_ref()
+                .map_or_else(dash, |ray| format!("{:.1}", of(ray)))
+        };
         let cells = [
             field.name.clone(),
-            if field.energy.is_empty() { dash() } else { field.energy.clone() },
+            if field.energy.is_empty() {
+                dash()
+            } else {
+                field.energy.clone()
+            },
             field.technique.to_owned(),
-            field.weight_percent.map_or_else(dash, |percent| format!("{percent:.1} %")),
+            field
+                .weight_percent
+                .map_or_else(dash, |percent| format!("{percent:.1} %")),
             format!("{x:.0} x {y:.0}"),
-            field.equivalent_square_mm.map_or_else(dash, |mm| format!("{mm:.1}")),
+            field
+                .equivalent_square_mm
+                .map_or_else(dash, |mm| format!("{mm:.1}")),
             mm(|ray| ray.ssd_mm),
             mm(|ray| ray.depth_mm),
             mm(|ray| ray.water_mm),
@@ -130,7 +144,13 @@ pub(super) fn fields(pen: &mut Pen, report: &PlanReport) {
             Some(Some(ray)) if ray.depth_mm < 0.0 => "its isocentre lies in front of the surface",
             Some(Some(_)) => continue,
         };
-        pen.line(&format!("{}: {why}.", field.name), Type { colour: RED, ..SMALL });
+        pen.line(
+            &format!("{}: {why}.", field.name),
+            Type {
+                colour: RED,
+                ..SMALL
+            },
+        );
     }
 }
 
@@ -142,9 +162,19 @@ mod tests {
 
     #[test]
     fn the_technique_is_what_moves_while_the_beam_is_on() {
-        let mut beam = Beam::fixed("A", 1, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 50.0), 100.0);
+        let mut beam = Beam::fixed(
+            "A",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(100.0, 50.0),
+            100.0,
+        );
         assert_eq!(technique(&beam), "static, jaws");
-        let start = ControlPoint { meterset_weight: 0.0, ..beam.control_points[0].clone() };
+        let start = ControlPoint {
+            meterset_weight: 0.0,
+            ..beam.control_points[0].clone()
+        };
         let with = |leaf: f64, gantry_deg: f64, meterset_weight: f64| ControlPoint {
             leaves_mm: vec![[-leaf, leaf]],
             gantry_deg,
@@ -152,16 +182,34 @@ mod tests {
             ..start.clone()
         };
         for (points, want) in [
-            (vec![with(9.0, 0.0, 0.0), with(9.0, 0.0, 1.0)], "static, jaws"),
-            (vec![with(9.0, 0.0, 0.0), with(5.0, 0.0, 1.0)], "sliding window"),
             (
-                vec![with(9.0, 0.0, 0.0), with(9.0, 0.0, 0.5), with(5.0, 0.0, 0.5), with(5.0, 0.0, 1.0)],
+                vec![with(9.0, 0.0, 0.0), with(9.0, 0.0, 1.0)],
+                "static, jaws",
+            ),
+            (
+                vec![with(9.0, 0.0, 0.0), with(5.0, 0.0, 1.0)],
+                "sliding window",
+            ),
+            (
+                vec![
+                    with(9.0, 0.0, 0.0),
+                    with(9.0, 0.0, 0.5),
+                    with(5.0, 0.0, 0.5),
+                    with(5.0, 0.0, 1.0),
+                ],
                 "step and shoot",
             ),
             (vec![with(9.0, 0.0, 0.0), with(9.0, 90.0, 1.0)], "arc"),
             (vec![with(9.0, 0.0, 0.0), with(5.0, 90.0, 1.0)], "VMAT"),
             // A gantry that turns while the beam is off delivers no arc.
-            (vec![with(9.0, 0.0, 0.0), with(9.0, 0.0, 1.0), with(9.0, 90.0, 1.0)], "static, jaws"),
+            (
+                vec![
+                    with(9.0, 0.0, 0.0),
+                    with(9.0, 0.0, 1.0),
+                    with(9.0, 90.0, 1.0),
+                ],
+                "static, jaws",
+            ),
         ] {
             beam.control_points = points;
             assert_eq!(technique(&beam), want, "{:?}", beam.control_points.len());
@@ -172,15 +220,34 @@ mod tests {
     fn energy_weight_and_size_are_those_of_the_beam() {
         let mut plan = Plan::new("P", "generic-6mv");
         for (n, mu) in [(1, 30.0), (2, 90.0)] {
-            plan.beams.push(Beam::fixed("A", n, 0.0, DVec3::ZERO, Jaws::symmetric(100.0, 50.0), mu));
+            plan.beams.push(Beam::fixed(
+                "A",
+                n,
+                0.0,
+                DVec3::ZERO,
+                Jaws::symmetric(100.0, 50.0),
+                mu,
+            ));
         }
         let facts = FieldFacts::new(&plan, 0, 1000.0, Some((6.0, true)), None).unwrap();
-        assert_eq!((facts.energy.as_str(), facts.weight_percent), ("6 MV FFF", Some(25.0)));
+        assert_eq!(
+            (facts.energy.as_str(), facts.weight_percent),
+            ("6 MV FFF", Some(25.0))
+        );
         // 4 A / P of 100 x 50: 4 * 5000 / 300.
         assert_eq!(facts.sides_mm, [100.0, 50.0]);
-        assert!(facts.equivalent_square_mm.is_some_and(|mm| (mm - 200.0 / 3.0).abs() < 1e-9));
+        assert!(
+            facts
+                .equivalent_square_mm
+                .is_some_and(|mm| (mm - 200.0 / 3.0).abs() < 1e-9)
+        );
         plan.beams[0].energy_mv = Some(10.0);
-        assert_eq!(FieldFacts::new(&plan, 0, 1000.0, None, None).unwrap().energy, "10 MV");
+        assert_eq!(
+            FieldFacts::new(&plan, 0, 1000.0, None, None)
+                .unwrap()
+                .energy,
+            "10 MV"
+        );
         assert!(FieldFacts::new(&plan, 2, 1000.0, None, None).is_none());
     }
 }

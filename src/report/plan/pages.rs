@@ -37,32 +37,56 @@ pub fn draw(report: &PlanReport) -> Vec<u8> {
 /// The line at the top of every page.
 fn stamp(report: &PlanReport) -> String {
     let patient = [report.patient.as_str(), &report.patient_id].map(str::trim);
-    let patient: Vec<&str> = patient.into_iter().filter(|text| !text.is_empty()).collect();
+    let patient: Vec<&str> = patient
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect();
     let plan = format!("{}, plan {}", patient.join(" "), report.plan.name);
-    report.reservation.as_ref().map_or(plan.clone(), |why| format!("{plan}. {why}"))
+    report
+        .reservation
+        .as_ref()
+        .map_or(plan.clone(), |why| format!("{plan}. {why}"))
 }
 
 fn head(pen: &mut Pen, report: &PlanReport) {
     pen.title(&format!("Treatment plan {}", report.plan.name));
-    pen.fact("Patient", &format!("{}   {}", report.patient, report.patient_id));
+    pen.fact(
+        "Patient",
+        &format!("{}   {}", report.patient, report.patient_id),
+    );
     pen.fact("Case", &report.case);
-    pen.fact("Written", &format!("{} by {}", report.written, report.program));
+    pen.fact(
+        "Written",
+        &format!("{} by {}", report.written, report.program),
+    );
     let plan = &report.plan;
-    let fractions = if plan.fractions == 1 { "fraction" } else { "fractions" };
-    let prescribed = plan
-        .prescription_gy
-        .map_or("none".to_owned(), |gy| format!("{gy:.2} Gy in {} {fractions}", plan.fractions));
+    let fractions = if plan.fractions == 1 {
+        "fraction"
+    } else {
+        "fractions"
+    };
+    let prescribed = plan.prescription_gy.map_or("none".to_owned(), |gy| {
+        format!("{gy:.2} Gy in {} {fractions}", plan.fractions)
+    });
     pen.fact("Prescription", &prescribed);
-    pen.fact("Approval", &format!("{}. {NO_RELEASE}", plan.approval_words()));
+    pen.fact(
+        "Approval",
+        &format!("{}. {NO_RELEASE}", plan.approval_words()),
+    );
     if let Some(n) = &plan.normalisation {
         let factor = report
             .factor_words
             .as_ref()
-            .map_or("not known".to_owned(), |factor| format!("monitor units times {factor}"));
+            .map_or("not known".to_owned(), |factor| {
+                format!("monitor units times {factor}")
+            });
         let text = format!("{n}: {factor}");
         pen.fact("Normalisation", &text);
     }
-    pen.fact("Machine, position", &format!("{}, {}", plan.machine, plan.position));
+    pen.fact(
+        "Machine, position",
+        &format!("{}, {}", plan.machine, plan.position),
+    );
     for words in &report.densities {
         pen.fact("Density", words);
     }
@@ -70,7 +94,12 @@ fn head(pen: &mut Pen, report: &PlanReport) {
         Some(dose) => {
             pen.fact(
                 "Dose",
-                &format!("{}, {}, maximum {:.2} Gy", dose.label, dose.status_text(), dose.max_gy),
+                &format!(
+                    "{}, {}, maximum {:.2} Gy",
+                    dose.label,
+                    dose.status_text(),
+                    dose.max_gy
+                ),
             );
         }
         None => pen.fact("Dose", "none"),
@@ -79,7 +108,13 @@ fn head(pen: &mut Pen, report: &PlanReport) {
         pen.fact("Isodoses", &format!("100 % is {gy:.2} Gy ({name})"));
     }
     if let Some(why) = &report.reservation {
-        pen.line(why, Type { colour: RED, ..STRONG });
+        pen.line(
+            why,
+            Type {
+                colour: RED,
+                ..STRONG
+            },
+        );
     }
 }
 
@@ -88,10 +123,26 @@ fn goals(pen: &mut Pen, report: &PlanReport) {
         return;
     }
     pen.heading(&format!("Clinical goals: {}", report.met()));
-    let ends = [LEFT + 230.0, LEFT + 270.0, LEFT + 335.0, LEFT + 395.0, RIGHT];
-    pen.row(&["", "priority", "value", "", "to the limit"].map(|h| (h.to_owned(), SMALL)), &ends);
+    let ends = [
+        LEFT + 230.0,
+        LEFT + 270.0,
+        LEFT + 335.0,
+        LEFT + 395.0,
+        RIGHT,
+    ];
+    pen.row(
+        &["", "priority", "value", "", "to the limit"].map(|h| (h.to_owned(), SMALL)),
+        &ends,
+    );
     for row in &report.goals {
-        let how = if row.is_met() { PLAIN } else { Type { colour: RED, ..STRONG } };
+        let how = if row.is_met() {
+            PLAIN
+        } else {
+            Type {
+                colour: RED,
+                ..STRONG
+            }
+        };
         let unit = row.goal.unit().symbol();
         let (value, verdict, distance) = match &row.answer {
             Ok(outcome) => {
@@ -125,10 +176,16 @@ fn goals(pen: &mut Pen, report: &PlanReport) {
             Ok(_) => continue,
             Err(why) => why.to_string(),
         };
-        pen.line(&format!("{}: undecided, {why}", row.goal.short_text()), SMALL);
+        pen.line(
+            &format!("{}: undecided, {why}", row.goal.short_text()),
+            SMALL,
+        );
     }
     if let Some((gy, name)) = report.goals_percent_of {
-        pen.line(&format!("Goals in percent are of {gy:.2} Gy ({name})."), SMALL);
+        pen.line(
+            &format!("Goals in percent are of {gy:.2} Gy ({name})."),
+            SMALL,
+        );
     }
 }
 
@@ -144,7 +201,17 @@ fn beams(pen: &mut Pen, report: &PlanReport) {
         ends.push(ends[ends.len() - 1] + width);
     }
     ends.push(RIGHT);
-    let words = ["", "machine", "gantry", "coll.", "couch", "X mm", "Y mm", "MU", "isocentre mm"];
+    let words = [
+        "",
+        "machine",
+        "gantry",
+        "coll.",
+        "couch",
+        "X mm",
+        "Y mm",
+        "MU",
+        "isocentre mm",
+    ];
     pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
     let small = Type { size: 7.5, ..PLAIN };
     for beam in &report.beams {
@@ -169,24 +236,53 @@ fn beams(pen: &mut Pen, report: &PlanReport) {
     pen.line("Angles in degrees, IEC 61217. Jaws at the isocentre plane. Isocentre: patient LPS. MU in one fraction.", SMALL);
     if report.beams.iter().any(|beam| !beam.is_normalised) {
         let text = "The monitor units are those before normalisation: its factor is not known.";
-        pen.line(text, Type { colour: RED, ..PLAIN });
+        pen.line(
+            text,
+            Type {
+                colour: RED,
+                ..PLAIN
+            },
+        );
     }
     for beam in &report.beams {
         if let Some(why) = &beam.left_out {
-            pen.line(&format!("{} is not in the dose: {why}", beam.name), Type { colour: RED, ..PLAIN });
+            pen.line(
+                &format!("{} is not in the dose: {why}", beam.name),
+                Type {
+                    colour: RED,
+                    ..PLAIN
+                },
+            );
         }
     }
 }
 
 /// Delivery by leaves: a row for each beam, and one for the plan.
 fn delivery(pen: &mut Pen, report: &PlanReport) {
-    let Some(PlanDelivery { figures, mu_per_gy, remark }) = &report.delivery else { return };
+    let Some(PlanDelivery {
+        figures,
+        mu_per_gy,
+        remark,
+    }) = &report.delivery
+    else {
+        return;
+    };
     pen.heading("Delivery by leaves");
     let small = Type { size: 7.5, ..PLAIN };
     let name = 128.0;
     let column = (RIGHT - LEFT - name) / 6.0;
-    let ends: Vec<f32> = (0_u8..7).map(|n| LEFT + name + column * f32::from(n)).collect();
-    let words = ["", "MU", "beam on s", "complexity", "mean gap mm", "apertures", "smallest cm²"];
+    let ends: Vec<f32> = (0_u8..7)
+        .map(|n| LEFT + name + column * f32::from(n))
+        .collect();
+    let words = [
+        "",
+        "MU",
+        "beam on s",
+        "complexity",
+        "mean gap mm",
+        "apertures",
+        "smallest cm²",
+    ];
     pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
     let mut row = |name: String, f: &DeliveryFigures| {
         let cells = [
@@ -206,18 +302,33 @@ fn delivery(pen: &mut Pen, report: &PlanReport) {
         }
     }
     row("Plan".to_owned(), figures);
-    let per_gy = mu_per_gy.map_or_else(String::new, |mu| format!("{mu:.0} MU for each gray prescribed. "));
+    let per_gy = mu_per_gy.map_or_else(String::new, |mu| {
+        format!("{mu:.0} MU for each gray prescribed. ")
+    });
     let words = "Complexity: modulation complexity score (McNiven et al., Med. Phys. 37, 505 (2010)), 1 for one open rectangle. Means by MU.";
     pen.line(&format!("{per_gy}{words}"), SMALL);
     if let Some(remark) = remark {
-        pen.line(remark, Type { colour: RED, ..PLAIN });
+        pen.line(
+            remark,
+            Type {
+                colour: RED,
+                ..PLAIN
+            },
+        );
     }
 }
 
 /// The three planes through each isocentre.
 fn pictures(pen: &mut Pen, report: &PlanReport) {
     for place in &report.planes {
-        planes(pen, &Pictures { crosshair_mm: place.at_mm, ..report.pictures.clone() }, &place.words);
+        planes(
+            pen,
+            &Pictures {
+                crosshair_mm: place.at_mm,
+                ..report.pictures.clone()
+            },
+            &place.words,
+        );
     }
 }
 
@@ -225,7 +336,14 @@ fn planes(pen: &mut Pen, pictures: &Pictures, through: &str) {
     let gap = 8.0;
     let size = [(RIGHT - LEFT - 2.0 * gap) / 3.0, 150.0];
     pen.room(size[1] + 70.0);
-    pen.heading(&cut(&format!("Planes through {through}"), Type { size: 11.0, ..STRONG }, RIGHT - LEFT));
+    pen.heading(&cut(
+        &format!("Planes through {through}"),
+        Type {
+            size: 11.0,
+            ..STRONG
+        },
+        RIGHT - LEFT,
+    ));
     let top = pen.y + 8.0;
     for (n, plane) in AnatomicalPlane::ALL.into_iter().enumerate() {
         let x = LEFT + n as f32 * (size[0] + gap);
@@ -238,7 +356,8 @@ fn planes(pen: &mut Pen, pictures: &Pictures, through: &str) {
             decimals(pictures.crosshair_mm[axis], 1)
         );
         let image = pictures.draw(Subject::Dose(Side::A), size.map(|s| (s * FINENESS) as u32));
-        pen.document.text(x, top + 7.0, &cut(&caption, SMALL, size[0]), SMALL);
+        pen.document
+            .text(x, top + 7.0, &cut(&caption, SMALL, size[0]), SMALL);
         pen.document.image([x, top + 11.0], size, image);
         letters(pen, [x, top + 11.0], size, plane);
     }
@@ -254,7 +373,8 @@ fn room(pen: &mut Pen, report: &PlanReport) {
     pen.room(size[1] + 50.0);
     pen.heading("Room");
     let top = pen.y + 8.0;
-    pen.document.image([LEFT, top], size, crate::room::draw(&room.look));
+    pen.document
+        .image([LEFT, top], size, crate::room::draw(&room.look));
     pen.y = top + size[1];
     pen.line(&room.words, SMALL);
 }
@@ -271,21 +391,37 @@ fn structures(pen: &mut Pen, report: &PlanReport) {
     heading.extend(Metric::REPORTED.map(|m| (format!("{m} {}", m.unit().symbol()), SMALL)));
     pen.row(&heading, &ends);
     for of in &report.structures {
-        let mut cells = vec![(of.name.clone(), PLAIN), (format!("{:.2}", of.volume_cm3), PLAIN)];
-        cells.extend(of.values.iter().map(|v| (v.map_or("-".to_owned(), |v| format!("{v:.2}")), PLAIN)));
+        let mut cells = vec![
+            (of.name.clone(), PLAIN),
+            (format!("{:.2}", of.volume_cm3), PLAIN),
+        ];
+        cells.extend(
+            of.values
+                .iter()
+                .map(|v| (v.map_or("-".to_owned(), |v| format!("{v:.2}")), PLAIN)),
+        );
         pen.row(&cells, &ends);
     }
     for of in &report.structures {
         for remark in &of.remarks {
-            pen.line(&format!("{}: {remark}", of.name), Type { colour: WEAK, ..SMALL });
+            pen.line(
+                &format!("{}: {remark}", of.name),
+                Type {
+                    colour: WEAK,
+                    ..SMALL
+                },
+            );
         }
     }
     other_volumes(pen, report);
 }
 
 fn other_volumes(pen: &mut Pen, report: &PlanReport) {
-    let words: Vec<String> =
-        report.other_volumes.iter().map(|(name, cm3)| format!("{name} {cm3:.2} cm³")).collect();
+    let words: Vec<String> = report
+        .other_volumes
+        .iter()
+        .map(|(name, cm3)| format!("{name} {cm3:.2} cm³"))
+        .collect();
     if !words.is_empty() {
         pen.line(&format!("Not on show: {}.", words.join(", ")), SMALL);
     }

@@ -19,7 +19,11 @@ impl PartialEq for Leaf {
 }
 
 fn leaf(number: u32) -> Leaf {
-    Leaf { number, made: Arc::default(), fails: false }
+    Leaf {
+        number,
+        made: Arc::default(),
+        fails: false,
+    }
 }
 
 impl Query for Leaf {
@@ -63,33 +67,57 @@ fn what_is_equal_is_made_once_and_a_preview_gives_way_to_the_full_answer() {
     let graph = Graph::default();
     let (a, b) = (leaf(100), leaf(20));
     let sum = Sum(vec![a.clone(), b.clone(), a.clone()]);
-    assert_eq!(ask(&graph, &sum, Grade::Preview).unwrap(), (22, Grade::Preview));
-    assert_eq!(ask(&graph, &sum, Grade::Preview).unwrap(), (22, Grade::Preview));
+    assert_eq!(
+        ask(&graph, &sum, Grade::Preview).unwrap(),
+        (22, Grade::Preview)
+    );
+    assert_eq!(
+        ask(&graph, &sum, Grade::Preview).unwrap(),
+        (22, Grade::Preview)
+    );
     assert_eq!(a.made.load(Ordering::SeqCst), 1);
     assert_eq!(ask(&graph, &sum, Grade::Full).unwrap(), (220, Grade::Full));
-    assert_eq!((a.made.load(Ordering::SeqCst), b.made.load(Ordering::SeqCst)), (2, 2));
+    assert_eq!(
+        (a.made.load(Ordering::SeqCst), b.made.load(Ordering::SeqCst)),
+        (2, 2)
+    );
     // The full leaves are cached: another sum of them is no preview although only one was requested.
     let other = Sum(vec![b.clone()]);
-    assert_eq!(ask(&graph, &other, Grade::Preview).unwrap(), (20, Grade::Full));
+    assert_eq!(
+        ask(&graph, &other, Grade::Preview).unwrap(),
+        (20, Grade::Full)
+    );
     // Unused answers are dropped.
     graph.retain(|leaf: &Leaf| leaf.number == 20);
     graph.retain(|_: &Sum| false);
     assert_eq!(ask(&graph, &sum, Grade::Full).unwrap(), (220, Grade::Full));
-    assert_eq!((a.made.load(Ordering::SeqCst), b.made.load(Ordering::SeqCst)), (3, 2));
+    assert_eq!(
+        (a.made.load(Ordering::SeqCst), b.made.load(Ordering::SeqCst)),
+        (3, 2)
+    );
 }
 
 #[test]
 fn a_failure_is_told_by_all_that_hangs_on_it_until_it_is_forgotten() {
     let graph = Graph::default();
-    let bad = Leaf { fails: true, ..leaf(7) };
+    let bad = Leaf {
+        fails: true,
+        ..leaf(7)
+    };
     for _ in 0..2 {
         let failed = ask(&graph, &Sum(vec![bad.clone()]), Grade::Full);
         assert!(matches!(failed, Err(Failure::Below(why)) if why == "no leaf"));
     }
-    assert!(matches!(ask(&graph, &bad, Grade::Full), Err(Failure::Here(_))));
+    assert!(matches!(
+        ask(&graph, &bad, Grade::Full),
+        Err(Failure::Here(_))
+    ));
     assert_eq!(bad.made.load(Ordering::SeqCst), 1);
     graph.forget_failures();
-    assert_eq!(ask(&graph, &Sum(vec![leaf(7)]), Grade::Full).unwrap(), (7, Grade::Full));
+    assert_eq!(
+        ask(&graph, &Sum(vec![leaf(7)]), Grade::Full).unwrap(),
+        (7, Grade::Full)
+    );
 }
 
 #[test]
@@ -97,11 +125,20 @@ fn nothing_makes_what_the_user_has_cancelled() {
     let graph = Graph::default();
     let cancelled = leaf(30);
     graph.cancel_by_user(&cancelled);
-    assert!(matches!(ask(&graph, &Sum(vec![cancelled.clone()]), Grade::Full), Err(Failure::CancelledByUser)));
+    assert!(matches!(
+        ask(&graph, &Sum(vec![cancelled.clone()]), Grade::Full),
+        Err(Failure::CancelledByUser)
+    ));
     assert_eq!(cancelled.made.load(Ordering::SeqCst), 0);
-    assert_eq!(ask(&graph, &Sum(vec![cancelled.clone()]), Grade::Preview).unwrap(), (3, Grade::Preview));
+    assert_eq!(
+        ask(&graph, &Sum(vec![cancelled.clone()]), Grade::Preview).unwrap(),
+        (3, Grade::Preview)
+    );
     graph.forget_failures();
-    assert_eq!(ask(&graph, &cancelled, Grade::Full).unwrap(), (30, Grade::Full));
+    assert_eq!(
+        ask(&graph, &cancelled, Grade::Full).unwrap(),
+        (30, Grade::Full)
+    );
 }
 
 /// Blocks until it is released or cancelled; panics on request.
@@ -131,7 +168,12 @@ impl Query for Gated {
         inputs.publish(self, 1);
         loop {
             inputs.control().check()?;
-            match self.go.lock().unwrap_or_else(PoisonError::into_inner).try_recv() {
+            match self
+                .go
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .try_recv()
+            {
                 Ok(true) => return Ok(2),
                 Ok(false) => panic!("told to"),
                 Err(_) => std::thread::yield_now(),
@@ -143,7 +185,14 @@ impl Query for Gated {
 fn gated() -> (Gated, mpsc::Receiver<()>, mpsc::Sender<bool>) {
     let (begun, begins) = mpsc::channel();
     let (let_go, go) = mpsc::channel();
-    (Gated { begun, go: Arc::new(Mutex::new(go)) }, begins, let_go)
+    (
+        Gated {
+            begun,
+            go: Arc::new(Mutex::new(go)),
+        },
+        begins,
+        let_go,
+    )
 }
 
 #[test]
@@ -176,7 +225,11 @@ fn who_waits_for_another_thread_can_be_cancelled_and_so_can_who_makes_it() {
         assert!(matches!(first.join().unwrap(), Err(Failure::Cancelled(_))));
     });
     let_go.send(true).unwrap();
-    assert_eq!(ask(&graph, &query, Grade::Full).unwrap().0, 2, "it is made anew");
+    assert_eq!(
+        ask(&graph, &query, Grade::Full).unwrap().0,
+        2,
+        "it is made anew"
+    );
 }
 
 #[test]
@@ -184,7 +237,14 @@ fn an_answer_that_panics_leaves_nobody_waiting() {
     let (query, _begins, let_go) = gated();
     let graph = Graph::default();
     let_go.send(false).unwrap();
-    std::thread::scope(|scope| assert!(scope.spawn(|| ask(&graph, &query, Grade::Full)).join().is_err()));
+    std::thread::scope(|scope| {
+        assert!(
+            scope
+                .spawn(|| ask(&graph, &query, Grade::Full))
+                .join()
+                .is_err()
+        )
+    });
     let_go.send(true).unwrap();
     assert_eq!(ask(&graph, &query, Grade::Full).unwrap().0, 2);
 }
@@ -214,16 +274,24 @@ fn answers_on_the_way_reach_who_asked_and_what_hangs_on_them() {
     let (query, begins, let_go) = gated();
     let (graph, published) = (Graph::default(), Mutex::new(Vec::new()));
     let after = Tenfold(query.clone());
-    assert_eq!(ask(&graph, &after, Grade::Preview).unwrap(), (0, Grade::Preview));
+    assert_eq!(
+        ask(&graph, &after, Grade::Preview).unwrap(),
+        (0, Grade::Preview)
+    );
     std::thread::scope(|scope| {
         let first = scope.spawn(|| {
-            graph.answer(&query, Grade::Full, &JobControl::new(), &mut |n| published.lock().unwrap().push(*n))
+            graph.answer(&query, Grade::Full, &JobControl::new(), &mut |n| {
+                published.lock().unwrap().push(*n)
+            })
         });
         begins.recv().unwrap();
         while published.lock().unwrap().is_empty() {
             std::thread::yield_now();
         }
-        assert_eq!(ask(&graph, &after, Grade::Preview).unwrap(), (10, Grade::Preview));
+        assert_eq!(
+            ask(&graph, &after, Grade::Preview).unwrap(),
+            (10, Grade::Preview)
+        );
         let_go.send(true).unwrap();
         assert_eq!(first.join().unwrap().unwrap(), (2, Grade::Full));
     });
@@ -235,7 +303,13 @@ fn answers_on_the_way_reach_who_asked_and_what_hangs_on_them() {
 fn ready(graph: &Graph, leaf: &Leaf) -> (Option<u32>, bool) {
     let (control, previewed) = (JobControl::new(), Cell::new(false));
     let grade = Grade::Preview;
-    let access = Access { graph, grade, control: &control, previewed: &previewed, partial: None };
+    let access = Access {
+        graph,
+        grade,
+        control: &control,
+        previewed: &previewed,
+        partial: None,
+    };
     (access.ready(leaf), previewed.get())
 }
 
@@ -246,7 +320,11 @@ fn only_full_answers_are_ready() {
 
     assert_eq!(ready(&graph, &query), (None, false));
     ask(&graph, &query, Grade::Preview).unwrap();
-    assert_eq!(ready(&graph, &query), (None, false), "a preview is not an answer that stays");
+    assert_eq!(
+        ready(&graph, &query),
+        (None, false),
+        "a preview is not an answer that stays"
+    );
     ask(&graph, &query, Grade::Full).unwrap();
     assert_eq!(ready(&graph, &query), (Some(70), false));
     assert_eq!(query.made.load(Ordering::SeqCst), 2);

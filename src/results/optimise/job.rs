@@ -47,12 +47,19 @@ pub fn optimise_plan(
     control: &JobControl,
     tell: &mut dyn FnMut(Progress),
 ) -> Result<OptimisedPlan, Failure> {
-    let OptimiseJob { case, plan, goals, settings, .. } = *job;
+    let OptimiseJob {
+        case,
+        plan,
+        goals,
+        settings,
+        ..
+    } = *job;
     if let Some(fault) = plan.fault() {
         return Err(Failure::Here(fault.to_string()));
     }
     let plan = &plan.uncut();
-    let densities = Densities::new(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
+    let densities =
+        Densities::new(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
     if !plan.beams.iter().any(analysis::is_computed) {
         return Err(Failure::Here(no_beams(plan)));
     }
@@ -76,10 +83,20 @@ pub fn optimise_plan(
         windows: Vec::new(),
         device: settings.device.resolve().map_err(Failure::here)?,
     };
-    let answer = optimise(&inputs, request.objectives(), request.reference_gy, control, tell)
-        .map_err(Failure::here)?;
+    let answer = optimise(
+        &inputs,
+        request.objectives(),
+        request.reference_gy,
+        control,
+        tell,
+    )
+    .map_err(Failure::here)?;
     let outside = request.outside_targets(body);
     let judged = { goals.iter().zip(request.by_goal) }
         .filter_map(|(goal, objectives)| Some((goal.clone(), objectives.err()?)));
-    Ok(OptimisedPlan { answer, only_judged: judged.collect(), outside })
+    Ok(OptimisedPlan {
+        answer,
+        only_judged: judged.collect(),
+        outside,
+    })
 }

@@ -58,13 +58,24 @@ pub fn cut_into_leaves(
     control.check()?;
     let cut = cut.map_err(Failure::here)?;
     let live = live.lock().unwrap_or_else(PoisonError::into_inner);
-    let refined = live.as_ref().and_then(|live| live.refined(&plan, &cut.plan, control)).transpose()?;
+    let refined = live
+        .as_ref()
+        .and_then(|live| live.refined(&plan, &cut.plan, control))
+        .transpose()?;
     control.check()?;
     let are_refined = refined.is_some();
     let delivered = refined.map_or(cut.plan, |leaves| leaves.plan);
     let remarks = OptimiseRemark::of_plan(&delivered);
-    let of_map = delivered.beams.into_iter().zip(&plan.beams).filter(|(_, map)| map.fluence.is_some());
-    Ok(Leaves { beams: of_map.map(|(leaves, _)| leaves).collect(), are_refined, remarks })
+    let of_map = delivered
+        .beams
+        .into_iter()
+        .zip(&plan.beams)
+        .filter(|(_, map)| map.fluence.is_some());
+    Ok(Leaves {
+        beams: of_map.map(|(leaves, _)| leaves).collect(),
+        are_refined,
+        remarks,
+    })
 }
 
 /// Leaves of a plan with arcs, from its goals to the refined leaves in one go: fluence maps of arcs belong to sectors, which no plan holds.
@@ -101,21 +112,37 @@ pub fn leaves_of_arcs(
         Progress::Iteration { .. } | Progress::TrueDose { .. } => {}
     })?;
     control.check()?;
-    let leaves = optimised.answer.leaves.ok_or_else(|| Failure::here("the arcs have no leaves"))?;
+    let leaves = optimised
+        .answer
+        .leaves
+        .ok_or_else(|| Failure::here("the arcs have no leaves"))?;
     let beams = leaves.plan.beams.into_iter().filter(is_computed);
-    Ok(Leaves { beams: beams.collect(), are_refined: true, remarks: optimised.answer.remarks })
+    Ok(Leaves {
+        beams: beams.collect(),
+        are_refined: true,
+        remarks: optimised.answer.remarks,
+    })
 }
 
 /// Factor of the plan's normalisation on all monitor units.
-fn factor(job: &LeavesJob, plan: &Arc<Plan>, graph: &Graph, control: &JobControl) -> Result<f64, Failure> {
+fn factor(
+    job: &LeavesJob,
+    plan: &Arc<Plan>,
+    graph: &Graph,
+    control: &JobControl,
+) -> Result<f64, Failure> {
     if plan.normalisation.is_none() {
         return Ok(1.0);
     }
     let LeavesJob { case, settings, .. } = job;
-    let densities = Densities::new(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
+    let densities =
+        Densities::new(case, settings).ok_or_else(|| Failure::here("the case has no CT"))?;
     let computed = plan.beams.iter().filter(|beam| is_computed(beam));
-    let beams: Vec<DoseOfBeam> =
-        computed.map(|beam| DoseOfBeam::new(&densities, plan, beam, settings, None)).collect();
+    let beams: Vec<DoseOfBeam> = computed
+        .map(|beam| DoseOfBeam::new(&densities, plan, beam, settings, None))
+        .collect();
     let dose = DoseOfPlan::of_plan(case, plan, None, &beams, None, None);
-    Ok(graph.full(&dose.ok_or_else(|| Failure::Here(no_beams(plan)))?, control)?.factor)
+    Ok(graph
+        .full(&dose.ok_or_else(|| Failure::Here(no_beams(plan)))?, control)?
+        .factor)
 }

@@ -96,13 +96,17 @@ impl LiveOptimiser {
         publish: &mut Publish<'_>,
     ) -> Result<Step, Failure> {
         match place {
-            Some(live) if live.query.has_rows_of(query) => live.take_goals(query, run, graph, control)?,
+            Some(live) if live.query.has_rows_of(query) => {
+                live.take_goals(query, run, graph, control)?
+            }
             _ => {
                 let previous = place.as_ref();
                 *place = Some(Self::new(query, run, previous, graph, control)?);
             }
         }
-        let Some(live) = place else { return Err(Failure::here("there is nothing to optimise")) };
+        let Some(live) = place else {
+            return Err(Failure::here("there is nothing to optimise"));
+        };
         let (query, request, remarks) = (&live.query, &live.request, &live.remarks);
         let moved_percent = live.optimiser.moved_percent();
         if !live.optimiser.is_at_rest() {
@@ -135,21 +139,46 @@ impl LiveOptimiser {
         leaves: &Plan,
         control: &JobControl,
     ) -> Option<Result<RefinedLeaves, Failure>> {
-        let optimum = self.optimiser.is_at_rest().then(|| self.optimiser.snapshot()).flatten()?.plan;
+        let optimum = self
+            .optimiser
+            .is_at_rest()
+            .then(|| self.optimiser.snapshot())
+            .flatten()?
+            .plan;
         let mut with_map = maps.beams.iter().filter(|beam| beam.fluence.is_some());
         let are_same = with_map.all(|beam| has_map_of(&optimum, beam));
-        are_same.then(|| self.optimiser.refined(leaves, control, &mut |_| {}).map_err(failure))
+        are_same.then(|| {
+            self.optimiser
+                .refined(leaves, control, &mut |_| {})
+                .map_err(failure)
+        })
     }
 
     fn answer(&self) -> Step {
         let [done, count] = self.optimiser.beams();
-        let Some(snapshot) = self.optimiser.snapshot() else { return Step::Columns { done, of: count } };
+        let Some(snapshot) = self.optimiser.snapshot() else {
+            return Step::Columns { done, of: count };
+        };
         let moved_percent = self.optimiser.moved_percent();
-        let mut optimum = optimum(&self.query, &self.request, &self.remarks, snapshot, moved_percent);
+        let mut optimum = optimum(
+            &self.query,
+            &self.request,
+            &self.remarks,
+            snapshot,
+            moved_percent,
+        );
         optimum.is_at_rest = self.optimiser.is_at_rest();
         if optimum.is_at_rest {
-            let maps = Plan { beams: optimum.beams.clone(), ..Plan::clone(&self.query.plan) };
-            optimum.remarks = self.remarks.iter().cloned().chain(OptimiseRemark::of_plan(&maps)).collect();
+            let maps = Plan {
+                beams: optimum.beams.clone(),
+                ..Plan::clone(&self.query.plan)
+            };
+            optimum.remarks = self
+                .remarks
+                .iter()
+                .cloned()
+                .chain(OptimiseRemark::of_plan(&maps))
+                .collect();
         }
         Step::Optimum(Box::new(optimum))
     }
@@ -167,17 +196,33 @@ impl LiveOptimiser {
         let ready = graph.full(&query.densities, control)?;
         let image = ready.patient().mass_density_g_cm3.grid();
         let grid = dose_grid(image, ready.corners_mm(), query.grid_mm()).map_err(Failure::here)?;
-        let request =
-            OptimiseRequest::new(&query.case, &query.plan, &query.goals, true, &grid, graph, control)?;
-        let previous = previous
-            .map(|previous| PreviousRun { optimiser: &previous.optimiser, is_same_run: previous.run == run });
+        let request = OptimiseRequest::new(
+            &query.case,
+            &query.plan,
+            &query.goals,
+            true,
+            &grid,
+            graph,
+            control,
+        )?;
+        let previous = previous.map(|previous| PreviousRun {
+            optimiser: &previous.optimiser,
+            is_same_run: previous.run == run,
+        });
         let mut plan = query.start();
-        if let Some(PreviousRun { optimiser, is_same_run: true }) = &previous
+        if let Some(PreviousRun {
+            optimiser,
+            is_same_run: true,
+        }) = &previous
             && let Some(snapshot) = optimiser.snapshot()
         {
             carry(&snapshot.plan, &mut plan);
         }
-        let organs = request.structures.iter().filter(|(_, _, is_target)| !is_target).count();
+        let organs = request
+            .structures
+            .iter()
+            .filter(|(_, _, is_target)| !is_target)
+            .count();
         let most_rows = (ALL_ORGAN_ROWS / organs.max(1)).clamp(LEAST_ORGAN_ROWS, ORGAN_ROWS);
         let inputs = Inputs {
             plan: &plan,
@@ -194,9 +239,20 @@ impl LiveOptimiser {
             device: query.settings.device.resolve().map_err(Failure::here)?,
         };
         let previous = previous.map(|previous| previous.optimiser);
-        let optimiser = Optimiser::new(&inputs, request.objectives(), request.reference_gy, previous);
+        let optimiser = Optimiser::new(
+            &inputs,
+            request.objectives(),
+            request.reference_gy,
+            previous,
+        );
         let optimiser = optimiser.map_err(failure)?;
-        Ok(Self { query: query.clone(), remarks: optimiser.remarks().into(), optimiser, request, run })
+        Ok(Self {
+            query: query.clone(),
+            remarks: optimiser.remarks().into(),
+            optimiser,
+            request,
+            run,
+        })
     }
 
     /// Other goals, and another start where the run is another.
@@ -209,17 +265,31 @@ impl LiveOptimiser {
     ) -> Result<(), Failure> {
         if self.query != *query {
             let grid = Arc::clone(&self.optimiser.rows().grid);
-            let request =
-                OptimiseRequest::new(&query.case, &query.plan, &query.goals, true, &grid, graph, control)?;
+            let request = OptimiseRequest::new(
+                &query.case,
+                &query.plan,
+                &query.goals,
+                true,
+                &grid,
+                graph,
+                control,
+            )?;
             self.optimiser.set_plan(&query.start());
-            self.optimiser.set_objectives(request.objectives(), request.reference_gy).map_err(failure)?;
+            self.optimiser
+                .set_objectives(request.objectives(), request.reference_gy)
+                .map_err(failure)?;
             self.request = request;
             self.remarks = self.optimiser.remarks().into();
         }
         if self.run != run {
             let start = query.start();
-            let current_beams = self.optimiser.snapshot().map(|snapshot| snapshot.plan.beams);
-            if current_beams.is_some_and(|current_beams| maps_of(&current_beams) != maps_of(&start.beams)) {
+            let current_beams = self
+                .optimiser
+                .snapshot()
+                .map(|snapshot| snapshot.plan.beams);
+            if current_beams
+                .is_some_and(|current_beams| maps_of(&current_beams) != maps_of(&start.beams))
+            {
                 self.optimiser.restart(&start);
             }
         }
@@ -236,7 +306,10 @@ fn has_map_of(plan: &Plan, beam: &Beam) -> bool {
 
 /// Number, monitor units and map of each beam.
 fn maps_of(beams: &[Beam]) -> Vec<(u32, f64, Option<&FluenceMap>)> {
-    beams.iter().map(|beam| (beam.number, beam.mu, beam.fluence.as_ref())).collect()
+    beams
+        .iter()
+        .map(|beam| (beam.number, beam.mu, beam.fluence.as_ref()))
+        .collect()
 }
 
 /// Maps of a plan's beams, by number, for another plan to start at.
@@ -245,7 +318,11 @@ fn carry(from: &Plan, to: &mut Plan) {
         if let Some(other) = from.beams.iter().find(|other| other.number == beam.number)
             && other.fluence.is_some()
         {
-            beam.fluence_limits = other.fluence.as_ref().map(|map| beam.limits_on(map)).unwrap_or_default();
+            beam.fluence_limits = other
+                .fluence
+                .as_ref()
+                .map(|map| beam.limits_on(map))
+                .unwrap_or_default();
             (beam.fluence, beam.mu) = (other.fluence.clone(), other.mu);
         }
     }
@@ -265,7 +342,11 @@ fn optimum(
     let dvhs = request.structures.iter().filter_map(|(structure, ..)| {
         // The greatest dose of a structure may lie between its rows.
         let greatest_gy = snapshot.greatest.by_structure.get(&structure.name).copied();
-        let dvh = Optimiser::dvh(snapshot.rows.set(&structure.name)?, &snapshot.doses_gy, greatest_gy)?;
+        let dvh = Optimiser::dvh(
+            snapshot.rows.set(&structure.name)?,
+            &snapshot.doses_gy,
+            greatest_gy,
+        )?;
         Some((structure.number, Arc::new(dvh)))
     });
     let mut shares = snapshot.shares.iter();
@@ -290,7 +371,12 @@ fn optimum(
         dvhs: dvhs.collect(),
         by_goal,
         others,
-        beams: snapshot.plan.beams.into_iter().filter(|beam| beam.fluence.is_some()).collect(),
+        beams: snapshot
+            .plan
+            .beams
+            .into_iter()
+            .filter(|beam| beam.fluence.is_some())
+            .collect(),
         objective: snapshot.objective,
         evaluations: snapshot.evaluations,
         moved_percent,

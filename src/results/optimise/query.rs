@@ -40,20 +40,32 @@ impl OptimiseQuery {
             return Err(analysis::no_beams(plan));
         }
         let target = target_of(plan, &case.structures).map(|s| s.number);
-        let has_target = case
-            .structures
-            .structures
-            .iter()
-            .any(|s| (s.kind.is_target() || Some(s.number) == target) && !s.contours.is_empty());
+        let has_target =
+            case.structures.structures.iter().any(|s| {
+                (s.kind.is_target() || Some(s.number) == target) && !s.contours.is_empty()
+            });
         if !has_target {
             return Err("there is no target: give a structure the type PTV, CTV or GTV".to_owned());
         }
         if plan.prescription_gy.is_none() && goals.is_empty() {
-            return Err("the plan has no prescription and there is no goal: give one of them".to_owned());
+            return Err(
+                "the plan has no prescription and there is no goal: give one of them".to_owned(),
+            );
         }
-        let case = Case { doses: Vec::new(), ..case.clone() };
+        let case = Case {
+            doses: Vec::new(),
+            ..case.clone()
+        };
         let plan = Arc::clone(plan);
-        Ok(Self { case, plan, goals, settings: settings.clone(), densities, rows_mm, beamlet_mm })
+        Ok(Self {
+            case,
+            plan,
+            goals,
+            settings: settings.clone(),
+            densities,
+            rows_mm,
+            beamlet_mm,
+        })
     }
 
     pub(super) fn grid_mm(&self) -> f64 {
@@ -77,8 +89,19 @@ impl OptimiseQuery {
     pub fn has_rows_of(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.settings, &other.settings);
         self.densities == other.densities
-            && (ours.dose_to, ours.device, ours.machine_changes, ours.grid_mm, ours.quality)
-                == (theirs.dose_to, theirs.device, theirs.machine_changes, theirs.grid_mm, theirs.quality)
+            && (
+                ours.dose_to,
+                ours.device,
+                ours.machine_changes,
+                ours.grid_mm,
+                ours.quality,
+            ) == (
+                theirs.dose_to,
+                theirs.device,
+                theirs.machine_changes,
+                theirs.grid_mm,
+                theirs.quality,
+            )
             && (self.rows_mm, self.beamlet_mm) == (other.rows_mm, other.beamlet_mm)
             && self.has_beams_of(other)
             && self.sampled().eq(other.sampled())
@@ -86,13 +109,18 @@ impl OptimiseQuery {
 
     /// Whether objectives that no goal stands for, and the upper bounds of maps, are the same.
     fn has_objectives_of(&self, other: &Self) -> bool {
-        self.plan.objectives == other.plan.objectives && limits_of(&self.plan) == limits_of(&other.plan)
+        self.plan.objectives == other.plan.objectives
+            && limits_of(&self.plan) == limits_of(&other.plan)
     }
 
     /// Digest of the goals, other objectives, prescription and beams: maps of a plan that was optimised answer these. It outlives the
     /// window, and renames of the plan, its beams and structures.
     pub fn digest(&self) -> String {
-        let FluenceObjectives { fall_off, smoothness, uniform } = &self.plan.objectives;
+        let FluenceObjectives {
+            fall_off,
+            smoothness,
+            uniform,
+        } = &self.plan.objectives;
         let text = format!(
             "{:?}\n{fall_off:?} {smoothness:?} {:?}\n{:?}\n{:?} {:?}\n{:?}",
             self.goals.iter().map(goal_by_number).collect::<Vec<_>>(),
@@ -133,14 +161,28 @@ impl PartialEq for OptimiseQuery {
 
 /// A goal in words, by the number of its structure, else by the name.
 fn goal_by_number(goal: &Goal) -> (Option<u32>, String) {
-    let name = if goal.number.is_some() { "" } else { &*goal.structure };
-    (goal.number, goal.clone().of_structure(name, goal.number).to_string())
+    let name = if goal.number.is_some() {
+        ""
+    } else {
+        &*goal.structure
+    };
+    (
+        goal.number,
+        goal.clone().of_structure(name, goal.number).to_string(),
+    )
 }
 
 /// A uniform dose without the name of a structure that has a number.
 fn uniform_by_number(dose: &UniformDose) -> UniformDose {
-    let structure = if dose.number.is_some() { String::new() } else { dose.structure.clone() };
-    UniformDose { structure, ..dose.clone() }
+    let structure = if dose.number.is_some() {
+        String::new()
+    } else {
+        dose.structure.clone()
+    };
+    UniformDose {
+        structure,
+        ..dose.clone()
+    }
 }
 
 /// Hundredths of a degree.
@@ -150,15 +192,31 @@ fn hundredths(deg: f64) -> i64 {
 
 /// Upper bounds of the maps of a plan, by the beams' numbers.
 fn limits_of(plan: &Plan) -> Vec<(u32, Vec<FluenceLimit>)> {
-    let bounded = plan.beams.iter().filter(|beam| !beam.limits_of_map().is_empty());
-    bounded.map(|beam| (beam.number, beam.limits_of_map().to_vec())).collect()
+    let bounded = plan
+        .beams
+        .iter()
+        .filter(|beam| !beam.limits_of_map().is_empty());
+    bounded
+        .map(|beam| (beam.number, beam.limits_of_map().to_vec()))
+        .collect()
 }
 
 /// Start, stop and direction of the arcs of a plan: leaves of an arc have control points of their own on the same way, whose angles are
 /// rounded to a thousandth of a degree.
 fn ways(plan: &Plan) -> impl Iterator<Item = Option<([i64; 2], bool)>> {
-    let arcs = plan.beams.iter().filter(|beam| is_computed(beam)).map(sequence::arc_of);
-    arcs.map(move |arc| arc.map(|arc| ([hundredths(arc.start_deg), hundredths(arc.stop_deg)], arc.clockwise)))
+    let arcs = plan
+        .beams
+        .iter()
+        .filter(|beam| is_computed(beam))
+        .map(sequence::arc_of);
+    arcs.map(move |arc| {
+        arc.map(|arc| {
+            (
+                [hundredths(arc.start_deg), hundredths(arc.stop_deg)],
+                arc.clockwise,
+            )
+        })
+    })
 }
 
 /// A plan without what maps replace and what the optimisation does not read: collimators, monitor units, normalisation.

@@ -43,7 +43,9 @@ impl OptimiseRequest {
             if !(named || follows_all) {
                 continue;
             }
-            let Some(query) = MaskOf::new(case, structure) else { continue };
+            let Some(query) = MaskOf::new(case, structure) else {
+                continue;
+            };
             let mask = match graph.full(&query, control) {
                 Ok(mask) => mask,
                 // What only is followed may have no voxels.
@@ -56,53 +58,86 @@ impl OptimiseRequest {
         }
         if !follows_all {
             structures.sort_by_key(|(s, ..)| {
-                goals.iter().position(|goal| goal.number == Some(s.number)).unwrap_or(goals.len())
+                goals
+                    .iter()
+                    .position(|goal| goal.number == Some(s.number))
+                    .unwrap_or(goals.len())
             });
         }
-        let by_goal: Vec<Result<Vec<Objective>, String>> =
-            goals.iter().map(|goal| objectives_of(case, plan, goal, &structures)).collect();
-        let uniform: Vec<Result<Objective, String>> =
-            plan.objectives.uniform.iter().map(|dose| uniform_of(case, dose, &structures)).collect();
-        let objectives = by_goal.iter().flatten().flatten().chain(uniform.iter().flatten());
+        let by_goal: Vec<Result<Vec<Objective>, String>> = goals
+            .iter()
+            .map(|goal| objectives_of(case, plan, goal, &structures))
+            .collect();
+        let uniform: Vec<Result<Objective, String>> = plan
+            .objectives
+            .uniform
+            .iter()
+            .map(|dose| uniform_of(case, dose, &structures))
+            .collect();
+        let objectives = by_goal
+            .iter()
+            .flatten()
+            .flatten()
+            .chain(uniform.iter().flatten());
         let limits = objectives.map(|o| o.gy).fold(0.0, f64::max);
         let reference_gy = plan.prescription_gy.unwrap_or(limits);
         if reference_gy.is_nan() || reference_gy <= 0.0 {
             let why = "the plan has no prescription and no goal has a dose: give one of them";
             return Err(Failure::here(why));
         }
-        Ok(Self { structures, by_goal, uniform, reference_gy })
+        Ok(Self {
+            structures,
+            by_goal,
+            uniform,
+            reference_gy,
+        })
     }
 
     /// Regions of the structures, with at most `most_rows` rows for the voxels of an organ.
     pub fn regions(&self, most_rows: usize) -> Vec<Region> {
-        let regions = self.structures.iter().map(|(structure, mask, is_target)| Region {
-            name: structure.name.clone(),
-            mask: Arc::clone(mask),
-            is_target: *is_target,
-            most_rows,
-        });
+        let regions = self
+            .structures
+            .iter()
+            .map(|(structure, mask, is_target)| Region {
+                name: structure.name.clone(),
+                mask: Arc::clone(mask),
+                is_target: *is_target,
+                most_rows,
+            });
         regions.collect()
     }
 
     /// The body less the targets.
     pub fn outside_targets(&self, body: Option<Arc<Mask>>) -> OutsideTargets {
-        let targets = self.structures.iter().filter(|(_, _, is_target)| *is_target);
+        let targets = self
+            .structures
+            .iter()
+            .filter(|(_, _, is_target)| *is_target);
         OutsideTargets::new(targets.map(|(_, mask, _)| Arc::clone(mask)).collect(), body)
     }
 
     /// All objectives: of the goals in order, then of uniform doses.
     pub fn objectives(&self) -> Vec<Objective> {
         let of_goals = self.by_goal.iter().flatten().flatten();
-        of_goals.chain(self.uniform.iter().flatten()).cloned().collect()
+        of_goals
+            .chain(self.uniform.iter().flatten())
+            .cloned()
+            .collect()
     }
 }
 
 /// Whether a goal or a uniform dose is of this structure.
 fn is_named(case: &Case, plan: &Plan, goals: &[Goal], structure: &Structure) -> bool {
     let of_goals = goals.iter().map(|goal| (goal.number, &*goal.structure));
-    let of_uniform = plan.objectives.uniform.iter().map(|dose| (dose.number, &*dose.structure));
+    let of_uniform = plan
+        .objectives
+        .uniform
+        .iter()
+        .map(|dose| (dose.number, &*dose.structure));
     of_goals.chain(of_uniform).any(|(number, name)| {
-        case.structures.referenced(number, name).is_ok_and(|named| named.number == structure.number)
+        case.structures
+            .referenced(number, name)
+            .is_ok_and(|named| named.number == structure.number)
     })
 }
 
@@ -115,9 +150,14 @@ fn sampled<'a>(
 ) -> Result<(&'a Structure, &'a Arc<Mask>), String> {
     let structure = case.structures.referenced(number, name);
     let structure = structure.map_err(|_| "the case has no structure of its name".to_owned())?;
-    let sampled = structures.iter().find(|(other, ..)| other.number == structure.number);
+    let sampled = structures
+        .iter()
+        .find(|(other, ..)| other.number == structure.number);
     let (_, mask, _) = sampled.ok_or("the structure has no volume in the dose grid")?;
-    if structures.iter().any(|(other, ..)| other.number != structure.number && other.name == structure.name) {
+    if structures
+        .iter()
+        .any(|(other, ..)| other.number != structure.number && other.name == structure.name)
+    {
         // Rows go by name: another structure's rows would answer.
         return Err("two structures have its name: rename one".to_owned());
     }
@@ -146,8 +186,19 @@ fn objectives_of(
     structures: &[(Structure, Arc<Mask>, bool)],
 ) -> Result<Vec<Objective>, String> {
     let (structure, mask) = sampled(case, goal.number, &goal.structure, structures)?;
-    let objectives = of_goal(goal, mask.volume_cm3(), plan.prescription_gy, structure.kind.is_target())?;
-    Ok(objectives.into_iter().map(|o| Objective { structure: structure.name.clone(), ..o }).collect())
+    let objectives = of_goal(
+        goal,
+        mask.volume_cm3(),
+        plan.prescription_gy,
+        structure.kind.is_target(),
+    )?;
+    Ok(objectives
+        .into_iter()
+        .map(|o| Objective {
+            structure: structure.name.clone(),
+            ..o
+        })
+        .collect())
 }
 
 /// The body round whose targets dose falls off: what counts for the dose, else the drawn body or one found in the CT. The whole image
@@ -162,13 +213,19 @@ pub(super) fn body_of_fall_off(
     if let Some(body) = ready.body() {
         return Ok(Some(Arc::clone(body)));
     }
-    let with_body = Settings { body: BodyChoice::Drawn, ..settings.clone() };
-    let Some(densities) = Densities::new(case, &with_body) else { return Ok(None) };
+    let with_body = Settings {
+        body: BodyChoice::Drawn,
+        ..settings.clone()
+    };
+    let Some(densities) = Densities::new(case, &with_body) else {
+        return Ok(None);
+    };
     Ok(graph.full(&densities, control)?.body().cloned())
 }
 
 /// Whether some voxel of a mask is one of a grid.
 fn lies_in(grid: &Grid, mask: &Mask) -> bool {
     let mask_grid = mask.grid();
-    mask.iter().any(|(voxel, _)| grid.voxel_at(mask_grid.centre_of_mm(voxel)).is_some())
+    mask.iter()
+        .any(|(voxel, _)| grid.voxel_at(mask_grid.centre_of_mm(voxel)).is_some())
 }

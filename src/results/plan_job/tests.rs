@@ -5,7 +5,9 @@ mod hu;
 mod normalised;
 
 use super::*;
-use analysis::{Body, BodyError, BodyWord, Contradiction, MonteCarlo, OUTSIDE_CAVEAT, isocentre_remark};
+use analysis::{
+    Body, BodyError, BodyWord, Contradiction, MonteCarlo, OUTSIDE_CAVEAT, isocentre_remark,
+};
 use case::{Contour, DoseStatus, Jaws, StructureKind};
 use engine::histories::Until;
 use geometry::{Grid, PatientPosition, Volume, box_contours};
@@ -19,20 +21,42 @@ fn ct(hu: impl Fn(DVec3) -> f32) -> Arc<Ct> {
     let grid = Grid::axis_aligned(DVec3::splat(-118.0), DVec3::splat(VOXEL_MM), [60; 3]).unwrap();
     let voxels = (0..grid.len()).map(|n| grid.centre_mm(n % 60, n / 60 % 60, n / 3600));
     let data = voxels.map(hu).collect();
-    Arc::new(Ct::unnamed(Arc::new(Volume::new(Arc::new(grid), data)), PatientPosition::Hfs))
+    Arc::new(Ct::unnamed(
+        Arc::new(Volume::new(Arc::new(grid), data)),
+        PatientPosition::Hfs,
+    ))
 }
 
 /// A structure that is a box.
 fn drawn(ct: &Ct, low: DVec3, high: DVec3) -> Arc<StructureSet> {
     let boxes = box_contours(ct.hu.grid(), 0.5 * (low + high), high - low);
-    let contours = boxes.into_iter().map(|points_mm| Contour { points_mm, image_uid: None }).collect();
-    let structures = vec![Structure { contours, ..Structure::new("Outline", 7, StructureKind::External) }];
-    Arc::new(StructureSet { structures, ..StructureSet::default() })
+    let contours = boxes
+        .into_iter()
+        .map(|points_mm| Contour {
+            points_mm,
+            image_uid: None,
+        })
+        .collect();
+    let structures = vec![Structure {
+        contours,
+        ..Structure::new("Outline", 7, StructureKind::External)
+    }];
+    Arc::new(StructureSet {
+        structures,
+        ..StructureSet::default()
+    })
 }
 
 fn plan(isocentre_mm: DVec3) -> Plan {
     let mut plan = Plan::new("AP", "point-6mv");
-    plan.beams = vec![Beam::fixed("Front", 1, 0.0, isocentre_mm, Jaws::symmetric(80.0, 80.0), 100.0)];
+    plan.beams = vec![Beam::fixed(
+        "Front",
+        1,
+        0.0,
+        isocentre_mm,
+        Jaws::symmetric(80.0, 80.0),
+        100.0,
+    )];
     plan
 }
 
@@ -64,7 +88,10 @@ fn dose_gy(result: &PlanResult, point_mm: DVec3) -> f64 {
 
 /// A Monte Carlo run of 20,000 histories.
 fn monte_carlo() -> MonteCarlo {
-    MonteCarlo { until: Until::Histories(20_000), ..MonteCarlo::default() }
+    MonteCarlo {
+        until: Until::Histories(20_000),
+        ..MonteCarlo::default()
+    }
 }
 
 /// Water 4 cm, aluminium 2 cm, lung 8 cm, water 6 cm, each as wide as the image; air in front and behind.
@@ -82,18 +109,32 @@ fn stack() -> Arc<Ct> {
 #[test]
 fn the_dose_in_a_stack_with_lung_is_the_same_in_the_body_that_is_found_and_in_one_that_is_drawn() {
     let ct = stack();
-    let set = drawn(&ct, DVec3::new(-120.0, -100.0, -120.0), DVec3::new(120.0, 100.0, 120.0));
+    let set = drawn(
+        &ct,
+        DVec3::new(-120.0, -100.0, -120.0),
+        DVec3::new(120.0, 100.0, 120.0),
+    );
     let want = computed(&job(&ct, &set, BodyChoice::Drawn));
-    assert!(want.remarks.is_empty() && want.dose.caveats.is_empty(), "{:?}", want.remarks);
-    for (set, choice) in
-        [(&set, BodyChoice::Auto), (&Arc::default(), BodyChoice::Drawn), (&set, BodyChoice::Structure(7))]
-    {
+    assert!(
+        want.remarks.is_empty() && want.dose.caveats.is_empty(),
+        "{:?}",
+        want.remarks
+    );
+    for (set, choice) in [
+        (&set, BodyChoice::Auto),
+        (&Arc::default(), BodyChoice::Drawn),
+        (&set, BodyChoice::Structure(7)),
+    ] {
         let got = computed(&job(&ct, set, choice));
         assert_eq!(got.dose.gy.grid(), want.dose.gy.grid());
         let limit = 0.005 * want.dose.max_gy();
         let pairs = got.dose.gy.data().iter().zip(want.dose.gy.data());
         let worst = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        assert!(worst <= limit, "{choice:?}: {worst} Gy of {}", want.dose.max_gy());
+        assert!(
+            worst <= limit,
+            "{choice:?}: {worst} Gy of {}",
+            want.dose.max_gy()
+        );
         assert_eq!(
             got.remarks.iter().any(|r| r.contains("made from the CT")),
             choice != BodyChoice::Structure(7)
@@ -110,16 +151,35 @@ fn a_beam_that_is_not_computed_as_it_is_has_a_partial_dose() {
         // The grid is coarse.
         for (change, status, words) in [
             ((|_| ()) as fn(&mut Beam), DoseStatus::Coarse, ""),
-            (|b| b.not_modelled = vec!["wedge".to_owned()], DoseStatus::Partial, "wedge"),
-            (|b| b.energy_mv = Some(15.0), DoseStatus::Partial, "15 MV as 6 MV"),
-            (|b| b.unflattened = true, DoseStatus::Partial, "a filter it does not have"),
+            (
+                |b| b.not_modelled = vec!["wedge".to_owned()],
+                DoseStatus::Partial,
+                "wedge",
+            ),
+            (
+                |b| b.energy_mv = Some(15.0),
+                DoseStatus::Partial,
+                "15 MV as 6 MV",
+            ),
+            (
+                |b| b.unflattened = true,
+                DoseStatus::Partial,
+                "a filter it does not have",
+            ),
         ] {
-            let mut job = PlanJob { engine, ..job(&ct, &set, BodyChoice::Drawn) };
+            let mut job = PlanJob {
+                engine,
+                ..job(&ct, &set, BodyChoice::Drawn)
+            };
             job.plan.machine = "generic-6mv".to_owned();
             job.plan.beams[0].energy_mv = Some(6.0);
             change(&mut job.plan.beams[0]);
             let dose = computed(&job).dose;
-            assert_eq!((dose.status, dose.caveats.join(", ")), (status, words.to_owned()), "{engine:?}");
+            assert_eq!(
+                (dose.status, dose.caveats.join(", ")),
+                (status, words.to_owned()),
+                "{engine:?}"
+            );
         }
     }
 }
@@ -140,7 +200,12 @@ fn cube(ct: &Ct, half_mm: f64) -> Arc<StructureSet> {
 /// A dose without caveats, on a coarse grid.
 fn assert_whole(ct: &Arc<Ct>, set: &Arc<StructureSet>, choice: BodyChoice) {
     let dose = computed(&job(ct, set, choice)).dose;
-    assert_eq!((dose.status, dose.caveats.len()), (DoseStatus::Coarse, 0), "{choice:?}: {:?}", dose.caveats);
+    assert_eq!(
+        (dose.status, dose.caveats.len()),
+        (DoseStatus::Coarse, 0),
+        "{choice:?}: {:?}",
+        dose.caveats
+    );
 }
 
 #[test]
@@ -149,13 +214,23 @@ fn what_a_beam_meets_outside_the_body_is_said_and_its_dose_is_partial() {
     let thick = cube_and_slab(24.0);
     let set = cube(&thick, 60.0);
     for engine in [Engine::COLLAPSED_CONE, Engine::Mccs(monte_carlo())] {
-        let got = computed(&PlanJob { engine, ..job(&thick, &set, BodyChoice::Drawn) });
+        let got = computed(&PlanJob {
+            engine,
+            ..job(&thick, &set, BodyChoice::Drawn)
+        });
         assert_eq!(got.dose.status, DoseStatus::Partial, "{engine:?}");
-        let [caveat] = &got.dose.caveats[..] else { panic!("{:?}", got.dose.caveats) };
+        let [caveat] = &got.dose.caveats[..] else {
+            panic!("{:?}", got.dose.caveats)
+        };
         assert_eq!(caveat, "matter outside the body not counted");
         // With the ways out.
-        let remark = "beam 'Front': 24 mm of matter outside the body not counted: count it (--body none";
-        assert!(got.remarks.iter().any(|r| r.starts_with(remark)), "{:?}", got.remarks);
+        let remark =
+            "beam 'Front': 24 mm of matter outside the body not counted: count it (--body none";
+        assert!(
+            got.remarks.iter().any(|r| r.starts_with(remark)),
+            "{:?}",
+            got.remarks
+        );
     }
 
     // The slab is a part of the body found in the CT, and of everything.
@@ -184,12 +259,18 @@ fn rays_go_through_the_open_part_of_the_field() {
         if cube || block { 0.0 } else { -1000.0 }
     });
     let set = drawn(&block, DVec3::splat(-60.0), DVec3::splat(60.0));
-    for (tips_mm, status) in [([-40.0, 40.0], DoseStatus::Partial), ([-40.0, 12.0], DoseStatus::Coarse)] {
+    for (tips_mm, status) in [
+        ([-40.0, 40.0], DoseStatus::Partial),
+        ([-40.0, 12.0], DoseStatus::Coarse),
+    ] {
         let mut job = job(&block, &set, BodyChoice::Drawn);
         job.plan.machine = "generic-6mv".to_owned();
         let beam = &mut job.plan.beams[0];
         let boundaries_mm = (0..=20).map(|n| f64::from(n) * 10.0 - 100.0).collect();
-        beam.mlc = Some(case::Mlc { axis: case::MlcAxis::X, boundaries_mm });
+        beam.mlc = Some(case::Mlc {
+            axis: case::MlcAxis::X,
+            boundaries_mm,
+        });
         beam.control_points[0].leaves_mm = vec![tips_mm; 20];
         assert_eq!(computed(&job).dose.status, status, "{tips_mm:?}");
     }
@@ -212,15 +293,26 @@ fn an_isocentre_on_the_rim_is_inside_and_one_beyond_is_said_where_the_beam_meets
     // Below the image, on the axis of the cube: the beam still passes through it.
     let (refused, said) = isocentre_faults(&ct, DVec3::new(0.0, 130.0, 0.0));
     assert_eq!(refused, None);
-    assert!(said.is_some_and(|s| s.contains("0.0,130.0,0.0") && s.contains("-120.0,-120.0,-120.0")));
+    assert!(
+        said.is_some_and(|s| s.contains("0.0,130.0,0.0") && s.contains("-120.0,-120.0,-120.0"))
+    );
     // A field of 8 cm misses the cube.
     let (refused, _) = isocentre_faults(&ct, DVec3::new(0.0, 0.0, 130.0));
-    assert!(matches!(refused, Some(Contradiction::Isocentre { .. })), "{refused:?}");
-    let outside =
-        PlanJob { plan: plan(DVec3::new(0.0, 130.0, 0.0)), ..job(&ct, &Arc::default(), BodyChoice::Drawn) };
+    assert!(
+        matches!(refused, Some(Contradiction::Isocentre { .. })),
+        "{refused:?}"
+    );
+    let outside = PlanJob {
+        plan: plan(DVec3::new(0.0, 130.0, 0.0)),
+        ..job(&ct, &Arc::default(), BodyChoice::Drawn)
+    };
     let got = computed(&outside);
     assert!(got.dose.max_gy() > 0.0);
-    assert!(got.remarks.iter().any(|r| r.contains("outside the CT")), "{:?}", got.remarks);
+    assert!(
+        got.remarks.iter().any(|r| r.contains("outside the CT")),
+        "{:?}",
+        got.remarks
+    );
 }
 
 fn body_choice(set: &StructureSet, word: &str) -> Result<BodyChoice, BodyError> {
@@ -233,8 +325,16 @@ fn words_of_a_body_are_found_or_refused() {
 
     assert_eq!(body_choice(&set, "auto").unwrap(), BodyChoice::Auto);
     assert_eq!(body_choice(&set, "none").unwrap(), BodyChoice::Everything);
-    assert_eq!(body_choice(&set, "outline").unwrap(), BodyChoice::Structure(7));
-    assert!(body_choice(&set, "Skin").unwrap_err().to_string().contains("Outline"));
+    assert_eq!(
+        body_choice(&set, "outline").unwrap(),
+        BodyChoice::Structure(7)
+    );
+    assert!(
+        body_choice(&set, "Skin")
+            .unwrap_err()
+            .to_string()
+            .contains("Outline")
+    );
     let gone = Body::new(&stack(), &set, BodyChoice::Structure(8), &JobControl::new());
     assert!(matches!(gone, Err(BodyError::Gone(8))));
 }
@@ -262,7 +362,12 @@ fn light_layers_that_hang_on_the_body_outside_it_are_said() {
             let got = computed_in_found_body(&layered(hu, side));
             assert_eq!(got.dose.caveats, [OUTSIDE_CAVEAT], "{name}");
             let stated_mm = got.remarks.iter().find_map(|remark| {
-                remark.strip_prefix("beam 'Front': ")?.split_once(" mm of")?.0.parse().ok()
+                remark
+                    .strip_prefix("beam 'Front': ")?
+                    .split_once(" mm of")?
+                    .0
+                    .parse()
+                    .ok()
             });
             let mm: f64 = stated_mm.unwrap();
             assert!((40.0..44.0).contains(&mm), "{name}: {mm}");
@@ -285,5 +390,8 @@ fn light_layers_that_hang_on_the_body_outside_it_are_said() {
             -1000.0
         }
     });
-    assert_eq!(computed_in_found_body(&off).dose.caveats, Vec::<String>::new());
+    assert_eq!(
+        computed_in_found_body(&off).dose.caveats,
+        Vec::<String>::new()
+    );
 }

@@ -27,13 +27,20 @@ impl CheckMachines {
         for word in words {
             models.given.push((lasting(word), Machine::resolve(word)?));
         }
-        let mut machines = Self { models, folder, changed: false, notes: Vec::new() };
+        let mut machines = Self {
+            models,
+            folder,
+            changed: false,
+            notes: Vec::new(),
+        };
         match machines.folder.as_deref().map(ChosenMachines::load) {
             Some(Ok(remembered)) => machines.models.remembered = remembered,
             Some(Err(why)) => {
                 // A damaged file is the user's to mend: it is not replaced.
                 machines.folder = None;
-                machines.notes.push(format!("{why}; nothing of it is used, and no machine is remembered"));
+                machines.notes.push(format!(
+                    "{why}; nothing of it is used, and no machine is remembered"
+                ));
             }
             None => {}
         }
@@ -50,7 +57,10 @@ impl CheckMachines {
     /// Sets the models of the beams of a plan; those that were given and fit are remembered.
     pub fn set(&mut self, plan: &mut Plan, stated: &StatedPlan) -> Vec<MachineUse> {
         let uses = choose_machines(plan, &stated.machines, &self.models);
-        for used in uses.iter().filter(|used| used.choice == "given" && used.why_not.is_none()) {
+        for used in uses
+            .iter()
+            .filter(|used| used.choice == "given" && used.why_not.is_none())
+        {
             let remembered = &mut self.models.remembered;
             if !used.machine.is_empty()
                 && remembered.model_of(&used.machine, &used.quality) != Some(&used.model)
@@ -67,7 +77,8 @@ impl CheckMachines {
         if let (true, Some(folder)) = (self.changed, &self.folder)
             && let Err(why) = self.models.remembered.save(folder)
         {
-            self.notes.push(format!("{why}; the machine is not remembered"));
+            self.notes
+                .push(format!("{why}; the machine is not remembered"));
         }
         self.notes
     }
@@ -79,5 +90,7 @@ fn lasting(word: &str) -> String {
         return word.to_owned();
     }
     let absolute = std::path::absolute(Path::new(word)).ok();
-    absolute.and_then(|path| path.to_str().map(str::to_owned)).unwrap_or_else(|| word.to_owned())
+    absolute
+        .and_then(|path| path.to_str().map(str::to_owned))
+        .unwrap_or_else(|| word.to_owned())
 }

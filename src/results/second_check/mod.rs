@@ -20,12 +20,16 @@ use super::plan_job::{ComputedPlan, compute_in};
 use super::ray::RayOfBeam;
 use super::shared::Shared;
 use analysis::second_check::{
-    Agreement, DosePoint, FAR, FieldOnPatient, Figures, GammaAgreement, GoalCheck, Item, LowerGamma,
-    MachineUse, MetricPair, PointAgreement, SecondCheck, StructureCheck, TargetDoses, Tolerances, beam_point,
-    judge, plan_point,
+    Agreement, DosePoint, FAR, FieldOnPatient, Figures, GammaAgreement, GoalCheck, Item,
+    LowerGamma, MachineUse, MetricPair, PointAgreement, SecondCheck, StructureCheck, TargetDoses,
+    Tolerances, beam_point, judge, plan_point,
 };
-use analysis::{Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, unit_remark, value_at};
-use case::{Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure, StructureKind};
+use analysis::{
+    Dvh, Engine, GoalRow, Metric, Unanswered, check_pair, scorecard, unit_remark, value_at,
+};
+use case::{
+    Beam, BeamDose, Case, Dose, DoseStatus, Goal, Plan, Severity, Structure, StructureKind,
+};
 use dicom::StatedPlan;
 use engine::JobControl;
 use engine::gamma::{Criterion, Normalisation};
@@ -59,18 +63,28 @@ pub fn second_check(
     control: &JobControl,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<SecondCheck, Failure> {
-    let CheckJob { files, plan, settings, .. } = job;
+    let CheckJob {
+        files,
+        plan,
+        settings,
+        ..
+    } = job;
     let stated = files.stated(plan);
     let mut planned = Planned::new(job, &stated);
     let beam_sum = planned.beam_sum(job);
     let mut check = CheckInProgress {
         job,
-        case: Case { plans: vec![Arc::clone(plan)], ..files.case.clone() },
+        case: Case {
+            plans: vec![Arc::clone(plan)],
+            ..files.case.clone()
+        },
         graph: Graph::default(),
         control,
         structures: Vec::new(),
         goals: Vec::new(),
-        notes: warnings(&files.case).chain(planned.notes.iter().cloned()).collect(),
+        notes: warnings(&files.case)
+            .chain(planned.notes.iter().cloned())
+            .collect(),
         device: String::new(),
         recomputed: String::new(),
         uncertainty_percent: None,
@@ -79,7 +93,11 @@ pub fn second_check(
         check.compare(&mut planned, &stated, tell)?;
     }
     planned.settle(&mut check.notes);
-    let Planned { whole: plan_item, beams, .. } = planned;
+    let Planned {
+        whole: plan_item,
+        beams,
+        ..
+    } = planned;
     let case = &files.case;
 
     Ok(SecondCheck {
@@ -96,7 +114,9 @@ pub fn second_check(
         dose_to: settings.dose_to.word(),
         uncertainty_percent: check.uncertainty_percent,
         device: check.device,
-        planned: planned.dose.map_or(String::new(), |index| label_with_status(&case.doses[index])),
+        planned: planned
+            .dose
+            .map_or(String::new(), |index| label_with_status(&case.doses[index])),
         recomputed: check.recomputed,
         tolerances: job.tolerances.clone(),
         judgement: judge(Figures {
@@ -122,11 +142,17 @@ fn label_with_status(dose: &Dose) -> String {
 
 /// Warnings of the files.
 fn warnings(case: &Case) -> impl Iterator<Item = String> + '_ {
-    let remarks = case.ct.iter().flat_map(|ct| &ct.remarks).chain(&case.remarks);
-    remarks.filter(|remark| remark.severity == Severity::Warning).map(|remark| match &remark.files[..] {
-        [file] => format!("{} ({file})", remark.message),
-        _ => remark.message.clone(),
-    })
+    let remarks = case
+        .ct
+        .iter()
+        .flat_map(|ct| &ct.remarks)
+        .chain(&case.remarks);
+    remarks
+        .filter(|remark| remark.severity == Severity::Warning)
+        .map(|remark| match &remark.files[..] {
+            [file] => format!("{} ({file})", remark.message),
+            _ => remark.message.clone(),
+        })
 }
 
 /// A check under way.
@@ -173,24 +199,47 @@ impl CheckInProgress<'_> {
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<(), Failure> {
         let job = self.job;
-        let computed = match compute_in(&self.graph, &self.case, job.engine, job.settings, self.control, tell)
-        {
+        let computed = match compute_in(
+            &self.graph,
+            &self.case,
+            job.engine,
+            job.settings,
+            self.control,
+            tell,
+        ) {
             Ok(computed) => computed,
-            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
+            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => {
+                return Err(stopped);
+            }
             Err(failure) => {
-                planned.whole.not_judged.push(format!("The plan could not be recomputed: {failure}."));
+                planned
+                    .whole
+                    .not_judged
+                    .push(format!("The plan could not be recomputed: {failure}."));
                 return Ok(());
             }
         };
-        let mut devices: Vec<&str> = computed.result.receipts.iter().map(|r| r.device.as_str()).collect();
+        let mut devices: Vec<&str> = computed
+            .result
+            .receipts
+            .iter()
+            .map(|r| r.device.as_str())
+            .collect();
         devices.dedup();
         self.device = devices.join(", ");
         self.recomputed = computed.result.dose.status_text();
-        self.uncertainty_percent =
-            computed.result.certainty.as_ref().and_then(|certainty| certainty.uncertainty_percent);
+        self.uncertainty_percent = computed
+            .result
+            .certainty
+            .as_ref()
+            .and_then(|certainty| certainty.uncertainty_percent);
         for remark in &computed.result.remarks {
             // Remarks of the files stand there with their names.
-            if !self.notes.iter().any(|note| note.starts_with(remark.as_str())) {
+            if !self
+                .notes
+                .iter()
+                .any(|note| note.starts_with(remark.as_str()))
+            {
                 self.notes.push(remark.clone());
             }
         }
@@ -203,7 +252,14 @@ impl CheckInProgress<'_> {
                 tell(&format!("comparing {}", item.name));
                 let index = planned.of_beams.get(&beam.number).copied();
                 let stated_dose = planned.stated.iter().find(|dose| dose.beam == beam.number);
-                self.compare_beam(beam, item, PlannedBeam { index, stated_dose }, stated, &computed, tell)?;
+                self.compare_beam(
+                    beam,
+                    item,
+                    PlannedBeam { index, stated_dose },
+                    stated,
+                    &computed,
+                    tell,
+                )?;
             }
         }
         if planned.is_whole()
@@ -217,25 +273,41 @@ impl CheckInProgress<'_> {
 
     /// The field of a beam on the patient of the check; `None` for a beam without control points, and without a CT.
     fn field(&self, beam: &Beam) -> Result<Option<FieldOnPatient>, Failure> {
-        let Some((start, densities)) = beam.start().zip(Densities::new(&self.case, self.job.settings)) else {
+        let Some((start, densities)) = beam
+            .start()
+            .zip(Densities::new(&self.case, self.job.settings))
+        else {
             return Ok(None);
         };
         let plan = &self.job.plan;
         let machine = Machine::resolve(plan.machine_of(beam)).ok();
-        let sad_mm = machine.map(|machine| machine.sad_mm).or(beam.source_axis_mm).unwrap_or(1000.0);
+        let sad_mm = machine
+            .map(|machine| machine.sad_mm)
+            .or(beam.source_axis_mm)
+            .unwrap_or(1000.0);
         let source_mm = beam.frame_at(start, plan.position, sad_mm).source_mm;
         let densities = densities.for_beam(beam);
-        let ray = match self
-            .graph
-            .full(&RayOfBeam { densities, source_mm, isocentre_mm: beam.isocentre_mm }, self.control)
-        {
+        let ray = match self.graph.full(
+            &RayOfBeam {
+                densities,
+                source_mm,
+                isocentre_mm: beam.isocentre_mm,
+            },
+            self.control,
+        ) {
             Ok(ray) => ray,
-            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
+            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => {
+                return Err(stopped);
+            }
             Err(_) => None,
         };
         let jaws = start.jaws;
         let equivalent_square_mm = jaws.equivalent_square_mm();
-        Ok(Some(FieldOnPatient { sides_mm: jaws.sides_mm(), equivalent_square_mm, ray }))
+        Ok(Some(FieldOnPatient {
+            sides_mm: jaws.sides_mm(),
+            equivalent_square_mm,
+            ray,
+        }))
     }
 
     fn compare_beam(
@@ -252,9 +324,14 @@ impl CheckInProgress<'_> {
         }
         let query = &match self.recomputed_beam(beam, computed, tell) {
             Ok(query) => query,
-            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
+            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => {
+                return Err(stopped);
+            }
             Err(why) => {
-                item.not_judged.push(format!("{} could not be recomputed by itself: {why}.", item.name));
+                item.not_judged.push(format!(
+                    "{} could not be recomputed by itself: {why}.",
+                    item.name
+                ));
                 return Ok(());
             }
         };
@@ -267,7 +344,10 @@ impl CheckInProgress<'_> {
             let dose = Arc::clone(&self.case.doses[index]);
             let point = beam_point(beam, &stated.beam_doses, &dose.gy);
             let planned = PlannedDose { index, dose: &dose };
-            let recomputed = RecomputedDose { query, dose: &recomputed };
+            let recomputed = RecomputedDose {
+                query,
+                dose: &recomputed,
+            };
             item.agreement = self.agreement(item, planned, recomputed, point, None)?;
         } else if let Some(beam_dose) = planned.stated_dose {
             let planned_gy = f64::from(self.job.plan.fractions) * beam_dose.gy;
@@ -277,7 +357,10 @@ impl CheckInProgress<'_> {
                 planned_gy,
                 recomputed_gy: value_at(&recomputed.gy, beam_dose.point_mm).unwrap_or(f64::NAN),
             };
-            item.agreement = Some(Agreement { point: Some(point), ..Agreement::default() });
+            item.agreement = Some(Agreement {
+                point: Some(point),
+                ..Agreement::default()
+            });
         }
         Ok(())
     }
@@ -289,15 +372,32 @@ impl CheckInProgress<'_> {
         computed: &ComputedPlan,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<Shared<DoseOfPlan>, Failure> {
-        if let Some(query) = computed.beams.iter().find(|query| query.what == super::Shown::Beam(beam.number))
+        if let Some(query) = computed
+            .beams
+            .iter()
+            .find(|query| query.what == super::Shown::Beam(beam.number))
         {
             return Ok(query.clone());
         }
-        if self.job.plan.beams.iter().filter(|beam| !beam.setup).count() == 1 {
+        if self
+            .job
+            .plan
+            .beams
+            .iter()
+            .filter(|beam| !beam.setup)
+            .count()
+            == 1
+        {
             return Ok(computed.whole.clone());
         }
-        let alone = Plan { beams: vec![beam.clone()], ..(*self.job.plan).clone() };
-        let case = Case { plans: vec![Arc::new(alone)], ..self.case.clone() };
+        let alone = Plan {
+            beams: vec![beam.clone()],
+            ..(*self.job.plan).clone()
+        };
+        let case = Case {
+            plans: vec![Arc::new(alone)],
+            ..self.case.clone()
+        };
         let (engine, settings) = (self.job.engine, self.job.settings);
         let computed = compute_in(&self.graph, &case, engine, settings, self.control, tell)?;
         Ok(computed.whole)
@@ -316,20 +416,37 @@ impl CheckInProgress<'_> {
             return Ok(());
         }
         let dose = Arc::clone(&self.case.doses[index]);
-        let point = plan_point(&self.job.plan, &stated.references, &stated.beam_doses, &dose.gy);
+        let point = plan_point(
+            &self.job.plan,
+            &stated.references,
+            &stated.beam_doses,
+            &dose.gy,
+        );
         let query = &computed.whole;
         let case = &self.case;
         let masks: Vec<(u32, MaskOf)> = { case.structures.structures.iter() }
             .filter_map(|s| Some((s.number, MaskOf::new(case, s)?)))
             .collect();
         let planned = PlannedDose { index, dose: &dose };
-        let recomputed = RecomputedDose { query, dose: &recomputed };
+        let recomputed = RecomputedDose {
+            query,
+            dose: &recomputed,
+        };
         item.agreement = self.agreement(item, planned, recomputed, point, Some(&masks))?;
-        self.metrics(Shared::new(DoseOfPlan::of_file(&dose, index, None), None), query.clone(), &masks)?;
+        self.metrics(
+            Shared::new(DoseOfPlan::of_file(&dose, index, None), None),
+            query.clone(),
+            &masks,
+        )?;
         for row in &self.structures {
-            let kind = self.case.structures.by_name(&row.name).map(|structure| structure.kind);
+            let kind = self
+                .case
+                .structures
+                .by_name(&row.name)
+                .map(|structure| structure.kind);
             let means = row.metrics.iter().find(|pair| pair.metric == Metric::MEAN);
-            if let Some((planned, recomputed)) = means.and_then(|pair| pair.planned.zip(pair.recomputed))
+            if let Some((planned, recomputed)) =
+                means.and_then(|pair| pair.planned.zip(pair.recomputed))
                 && kind.is_some_and(StructureKind::is_target)
             {
                 let (name, mean_gy) = (row.name.clone(), [planned, recomputed]);
@@ -349,11 +466,16 @@ impl CheckInProgress<'_> {
         masks: Option<&[(u32, MaskOf)]>,
     ) -> Result<Option<Agreement>, Failure> {
         let Some(point) = point else {
-            item.not_judged.push(format!("The planned dose of {} is zero everywhere.", item.name));
+            item.not_judged.push(format!(
+                "The planned dose of {} is zero everywhere.",
+                item.name
+            ));
             return Ok(None);
         };
         match check_pair(planned.dose, recomputed.dose) {
-            Ok(note) => self.notes.extend(note.filter(|note| !self.notes.contains(note))),
+            Ok(note) => self
+                .notes
+                .extend(note.filter(|note| !self.notes.contains(note))),
             Err(why) => {
                 item.not_judged.push(format!("{}: {why}.", item.name));
                 return Ok(None);
@@ -361,22 +483,38 @@ impl CheckInProgress<'_> {
         }
         let doses = [planned.dose, recomputed.dose];
         let greatest_gy = doses.map(|dose| f64::from(dose.max_gy()));
-        let unit = unit_remark(greatest_gy[0], greatest_gy[1]).map(|why| format!("{}: {why}.", item.name));
+        let unit =
+            unit_remark(greatest_gy[0], greatest_gy[1]).map(|why| format!("{}: {why}.", item.name));
         self.notes.extend(unit);
-        let planned_query = Shared::new(DoseOfPlan::of_file(planned.dose, planned.index, None), None);
+        let planned_query =
+            Shared::new(DoseOfPlan::of_file(planned.dose, planned.index, None), None);
         let counted = match self.both_ways(&planned_query, recomputed.query, masks) {
             Ok(counted) => counted,
-            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
+            Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => {
+                return Err(stopped);
+            }
             Err(why) => {
-                item.not_judged.push(format!("Gamma of {} could not be computed: {why}.", item.name));
+                item.not_judged.push(format!(
+                    "Gamma of {} could not be computed: {why}.",
+                    item.name
+                ));
                 return Ok(None);
             }
         };
         let [planned_gy, recomputed_gy] =
             doses.map(|dose| value_at(&dose.gy, point.point_mm).unwrap_or(f64::NAN));
         let point_mm = point.point_mm.to_array();
-        let point = PointAgreement { place: point.place, point_mm, planned_gy, recomputed_gy };
-        Ok(Some(Agreement { greatest_gy, point: Some(point), ..counted }))
+        let point = PointAgreement {
+            place: point.place,
+            point_mm,
+            planned_gy,
+            recomputed_gy,
+        };
+        Ok(Some(Agreement {
+            greatest_gy,
+            point: Some(point),
+            ..counted
+        }))
     }
 
     /// Gamma of either dose at the points of the other, with one normalisation: what one of them lacks has no points in it. With
@@ -391,11 +529,16 @@ impl CheckInProgress<'_> {
         let (gamma, normalisation_gy, at_planned) =
             self.gamma(self.gamma_query(planned, recomputed), masks, true)?;
         let normalisation = Normalisation::Typed(normalisation_gy);
-        let query = GammaOfPair { normalisation, ..self.gamma_query(recomputed, planned) };
+        let query = GammaOfPair {
+            normalisation,
+            ..self.gamma_query(recomputed, planned)
+        };
         let (gamma_back, _, at_recomputed) = self.gamma(query, masks, false)?;
         let set = &self.case.structures;
         for (number, _) in masks {
-            let Some(structure) = set.by_number(*number) else { continue };
+            let Some(structure) = set.by_number(*number) else {
+                continue;
+            };
             let both = [&at_planned, &at_recomputed].map(|gamma| {
                 let figures = gamma.structures.iter().find(|(n, _)| n == number);
                 figures.map(|(_, figures)| *figures)
@@ -413,17 +556,34 @@ impl CheckInProgress<'_> {
             });
         }
         let [gamma, gamma_back] = [gamma, gamma_back].map(Some);
-        Ok(Agreement { gamma, gamma_back, normalisation_gy, ..Agreement::default() })
+        Ok(Agreement {
+            gamma,
+            gamma_back,
+            normalisation_gy,
+            ..Agreement::default()
+        })
     }
 
     /// Gamma of a pair by the tolerances of the check.
-    fn gamma_query(&self, reference: &Shared<DoseOfPlan>, evaluated: &Shared<DoseOfPlan>) -> GammaOfPair {
+    fn gamma_query(
+        &self,
+        reference: &Shared<DoseOfPlan>,
+        evaluated: &Shared<DoseOfPlan>,
+    ) -> GammaOfPair {
         let limits = self.job.tolerances;
-        let criteria = vec![Criterion::global(limits.gamma_dose_percent, limits.gamma_dta_mm), FAR];
+        let criteria = vec![
+            Criterion::global(limits.gamma_dose_percent, limits.gamma_dta_mm),
+            FAR,
+        ];
         GammaOfPair {
             threshold_percent: limits.gamma_threshold_percent,
             max_gamma: Some(MOST_GAMMA),
-            ..GammaOfPair::new(reference.clone(), evaluated.clone(), criteria, self.job.settings.device)
+            ..GammaOfPair::new(
+                reference.clone(),
+                evaluated.clone(),
+                criteria,
+                self.job.settings.device,
+            )
         }
     }
 
@@ -436,12 +596,31 @@ impl CheckInProgress<'_> {
     ) -> Result<(GammaAgreement, f64, Arc<GammaByStructure>), Failure> {
         let GammaAnswer { request, result } = self.graph.full(&gamma, self.control)?;
         let normalisation_gy = result.normalisation_gy;
-        let counted = GammaAgreement::new(&request.reference, &result.maps, normalisation_gy, outside_fails);
-        let figures = FiguresOfGamma { gamma, masks: masks.to_vec(), bodies: Vec::new(), signed: false };
+        let counted = GammaAgreement::new(
+            &request.reference,
+            &result.maps,
+            normalisation_gy,
+            outside_fails,
+        );
+        let figures = FiguresOfGamma {
+            gamma,
+            masks: masks.to_vec(),
+            bodies: Vec::new(),
+            signed: false,
+        };
         let figures = self.graph.full(&figures, self.control)?;
         let of_all = figures.report.figures;
         let (mean, max, beyond_max_gamma) = (of_all.mean, of_all.max, of_all.beyond_max_gamma);
-        Ok((GammaAgreement { mean, max, beyond_max_gamma, ..counted }, normalisation_gy, figures))
+        Ok((
+            GammaAgreement {
+                mean,
+                max,
+                beyond_max_gamma,
+                ..counted
+            },
+            normalisation_gy,
+            figures,
+        ))
     }
 
     /// Metrics and goals of the structures in both doses.
@@ -456,9 +635,14 @@ impl CheckInProgress<'_> {
         for ((number, mask), row) in masks.iter().zip(&mut self.structures) {
             let mut pair = [None, None];
             for (dose, dvh) in [&planned, &recomputed].into_iter().zip(&mut pair) {
-                match self.graph.full(&DvhOf::new(mask.clone(), dose.clone(), None), self.control) {
+                match self
+                    .graph
+                    .full(&DvhOf::new(mask.clone(), dose.clone(), None), self.control)
+                {
                     Ok(answer) => *dvh = Some(answer.dvh),
-                    Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => return Err(stopped),
+                    Err(stopped @ (Failure::Cancelled(_) | Failure::CancelledByUser)) => {
+                        return Err(stopped);
+                    }
                     Err(why) => row.remarks.push(why.to_string()),
                 }
             }
@@ -474,18 +658,28 @@ impl CheckInProgress<'_> {
             dvhs.push((*number, pair));
         }
         let [planned, recomputed] = [0, 1].map(|side| self.goal_rows(&dvhs, side));
-        self.goals = planned.iter().zip(&recomputed).map(|(a, b)| goal_check(a, b)).collect();
+        self.goals = planned
+            .iter()
+            .zip(&recomputed)
+            .map(|(a, b)| goal_check(a, b))
+            .collect();
         Ok(())
     }
 
     /// Goals in the planned dose (side 0) or the recomputed one (side 1). Both are whole: a dose that is not final is not compared.
     fn goal_rows(&self, dvhs: &[(u32, DvhPair)], side: usize) -> Vec<GoalRow> {
         let (goals, hundred_gy) = (self.job.goals, self.job.plan.prescription_gy);
-        scorecard(goals, &self.case.structures, hundred_gy, None, |structure: &Structure| {
-            let dvh_pair = dvhs.iter().find(|(number, _)| *number == structure.number);
-            let dvh = dvh_pair.and_then(|(_, pair)| pair[side].as_deref());
-            dvh.ok_or_else(|| Unanswered::NoDose("it has no DVH".to_owned()))
-        })
+        scorecard(
+            goals,
+            &self.case.structures,
+            hundred_gy,
+            None,
+            |structure: &Structure| {
+                let dvh_pair = dvhs.iter().find(|(number, _)| *number == structure.number);
+                let dvh = dvh_pair.and_then(|(_, pair)| pair[side].as_deref());
+                dvh.ok_or_else(|| Unanswered::NoDose("it has no DVH".to_owned()))
+            },
+        )
     }
 }
 
@@ -526,8 +720,12 @@ fn why_not_final(name: &str, dose: &Dose) -> Option<String> {
         ));
     }
     if dose.status != DoseStatus::Final {
-        return Some(format!("The recomputed dose of {name} is not final: {}.", dose.status_text()));
+        return Some(format!(
+            "The recomputed dose of {name} is not final: {}.",
+            dose.status_text()
+        ));
     }
     let left_out = dose.caveats.join(", ");
-    (!dose.caveats.is_empty()).then(|| format!("The recomputed dose of {name} is not complete: {left_out}."))
+    (!dose.caveats.is_empty())
+        .then(|| format!("The recomputed dose of {name} is not complete: {left_out}."))
 }

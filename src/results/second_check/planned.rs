@@ -32,7 +32,11 @@ impl Planned {
         let CheckJob { files, plan, .. } = job;
         let mut planned = Self {
             dose: None,
-            whole: Item { name: "the plan".to_owned(), mu: plan.mu(), ..Item::default() },
+            whole: Item {
+                name: "the plan".to_owned(),
+                mu: plan.mu(),
+                ..Item::default()
+            },
             beams: Vec::new(),
             numbers: Vec::new(),
             of_beams: BTreeMap::new(),
@@ -45,13 +49,22 @@ impl Planned {
             Err(why) => planned.whole.not_judged.push(why),
         }
         if !planned.has_ct {
-            planned.whole.not_judged.push("There is no CT: nothing can be recomputed.".to_owned());
+            planned
+                .whole
+                .not_judged
+                .push("There is no CT: nothing can be recomputed.".to_owned());
         }
         for beam in plan.beams.iter().filter(|beam| !beam.setup) {
-            let mut item = Item { name: format!("beam '{}'", beam.name), mu: beam.mu, ..Item::default() };
+            let mut item = Item {
+                name: format!("beam '{}'", beam.name),
+                mu: beam.mu,
+                ..Item::default()
+            };
             item.not_judged.extend(why_open(beam, &job.machines));
             let dose = files.dose_of_beam(plan, beam.number, &mut item);
-            planned.of_beams.extend(dose.map(|index| (beam.number, index)));
+            planned
+                .of_beams
+                .extend(dose.map(|index| (beam.number, index)));
             planned.numbers.push(beam.number);
             planned.beams.push(item);
         }
@@ -60,7 +73,10 @@ impl Planned {
             planned.whole.not_judged.push(text.to_owned());
         }
         if planned.beams.is_empty() {
-            planned.whole.not_judged.push("The plan has no treatment beam.".to_owned());
+            planned
+                .whole
+                .not_judged
+                .push("The plan has no treatment beam.".to_owned());
         }
         planned.find_undelivered(job);
         planned.take_stated(job, stated);
@@ -70,7 +86,11 @@ impl Planned {
     /// Beams of 0 MU deliver nothing: a planned dose of one is wrong, and one without is none of the plan's dose.
     fn find_undelivered(&mut self, job: &CheckJob<'_>) {
         let doses = &job.files.case.doses;
-        let read = self.beams.iter_mut().zip(&self.numbers).filter(|(item, _)| item.not_judged.is_empty());
+        let read = self
+            .beams
+            .iter_mut()
+            .zip(&self.numbers)
+            .filter(|(item, _)| item.not_judged.is_empty());
         for (item, number) in read.filter(|(item, _)| item.mu <= 0.0) {
             let beam_dose = self.of_beams.get(number).map(|index| &doses[*index]);
             match beam_dose.map(|dose| dose.max_gy()).filter(|gy| *gy > 0.0) {
@@ -78,17 +98,25 @@ impl Planned {
                     "{} delivers nothing, it has 0 MU: its planned dose goes up to {gy:.3} Gy.",
                     capital(&item.name)
                 )),
-                None => self.notes.push(format!("{} has 0 MU: it delivers nothing", item.name)),
+                None => self
+                    .notes
+                    .push(format!("{} has 0 MU: it delivers nothing", item.name)),
             }
         }
         if !self.beams.is_empty()
             && self.whole.mu <= 0.0
             && self.beams.iter().all(|item| item.not_judged.is_empty())
         {
-            let planned = self.dose.map(|index| doses[index].max_gy()).filter(|gy| *gy > 0.0);
-            let planned =
-                planned.map_or(String::new(), |gy| format!(", and its planned dose goes up to {gy:.3} Gy"));
-            self.whole.wrong.push(format!("The plan delivers nothing: all of its beams have 0 MU{planned}."));
+            let planned = self
+                .dose
+                .map(|index| doses[index].max_gy())
+                .filter(|gy| *gy > 0.0);
+            let planned = planned.map_or(String::new(), |gy| {
+                format!(", and its planned dose goes up to {gy:.3} Gy")
+            });
+            self.whole.wrong.push(format!(
+                "The plan delivers nothing: all of its beams have 0 MU{planned}."
+            ));
         }
     }
 
@@ -96,15 +124,29 @@ impl Planned {
     pub fn beam_sum(&mut self, job: &CheckJob<'_>) -> Option<BeamSum> {
         let doses = &job.files.case.doses;
         let planned = &*doses[self.dose?].gy;
-        let of_beams: Vec<_> = self.of_beams.values().map(|index| &*doses[*index].gy).collect();
-        let delivering = self.beams.iter().zip(&self.numbers).filter(|(item, _)| item.mu > 0.0);
+        let of_beams: Vec<_> = self
+            .of_beams
+            .values()
+            .map(|index| &*doses[*index].gy)
+            .collect();
+        let delivering = self
+            .beams
+            .iter()
+            .zip(&self.numbers)
+            .filter(|(item, _)| item.mu > 0.0);
         let missing = delivering.filter(|(_, number)| !self.of_beams.contains_key(number));
         let missing = missing.map(|(item, _)| item.name.clone()).collect();
         if of_beams.is_empty() {
             return None;
         }
         let fractions = job.plan.fractions;
-        let sum = BeamDoses { planned, beams: of_beams, missing, fractions }.compare();
+        let sum = BeamDoses {
+            planned,
+            beams: of_beams,
+            missing,
+            fractions,
+        }
+        .compare();
         match &sum {
             None => self.notes.push(
                 "the plan's dose is not held against the sum of its beam doses: their grids have no place in common".to_owned(),
@@ -117,12 +159,24 @@ impl Planned {
 
     /// The stated beam doses, where they sum up to the plan's dose at their point: some systems state shares of a prescription.
     fn take_stated(&mut self, job: &CheckJob<'_>, stated: &StatedPlan) {
-        let beam_doses =
-            self.numbers.iter().map(|n| stated.beam_doses.iter().find(|dose| dose.beam == *n).copied());
-        let Some(beam_doses) = beam_doses.collect::<Option<Vec<BeamDose>>>() else { return };
-        let Some(dose) = self.dose.map(|index| &job.files.case.doses[index]) else { return };
-        let Some(point_mm) = common_point(beam_doses.iter().map(|dose| dose.point_mm)) else { return };
-        let sum_gy = f64::from(job.plan.fractions) * beam_doses.iter().map(|dose| dose.gy).sum::<f64>();
+        let beam_doses = self.numbers.iter().map(|n| {
+            stated
+                .beam_doses
+                .iter()
+                .find(|dose| dose.beam == *n)
+                .copied()
+        });
+        let Some(beam_doses) = beam_doses.collect::<Option<Vec<BeamDose>>>() else {
+            return;
+        };
+        let Some(dose) = self.dose.map(|index| &job.files.case.doses[index]) else {
+            return;
+        };
+        let Some(point_mm) = common_point(beam_doses.iter().map(|dose| dose.point_mm)) else {
+            return;
+        };
+        let sum_gy =
+            f64::from(job.plan.fractions) * beam_doses.iter().map(|dose| dose.gy).sum::<f64>();
         match value_at(&dose.gy, point_mm) {
             Some(gy) if gy > 0.0 && (sum_gy / gy - 1.0).abs() <= SAME_SUM => self.stated = beam_doses,
             Some(gy) => self.notes.push(format!(
@@ -148,10 +202,18 @@ impl Planned {
     /// Says of the plan that it was not compared, and of beams that they were not by themselves.
     pub fn settle(&mut self, notes: &mut Vec<String>) {
         let count = self.beams.len();
-        let open = self.beams.iter().filter(|item| !item.not_judged.is_empty()).count();
-        if self.whole.agreement.is_none() && self.whole.not_judged.is_empty() && self.whole.wrong.is_empty() {
-            let text =
-                format!("The plan as a whole is not compared: {open} of its {count} beams are not judged.");
+        let open = self
+            .beams
+            .iter()
+            .filter(|item| !item.not_judged.is_empty())
+            .count();
+        if self.whole.agreement.is_none()
+            && self.whole.not_judged.is_empty()
+            && self.whole.wrong.is_empty()
+        {
+            let text = format!(
+                "The plan as a whole is not compared: {open} of its {count} beams are not judged."
+            );
             self.whole.not_judged.push(text);
         }
         let alone = self
@@ -178,7 +240,11 @@ impl Planned {
 fn why_open(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
     let name = &beam.name;
     if !is_computed(beam) {
-        let otherwise = if beam.off { "it is switched off" } else { "it is no photon beam" };
+        let otherwise = if beam.off {
+            "it is switched off"
+        } else {
+            "it is no photon beam"
+        };
         let why = beam.read_only.as_deref().unwrap_or(otherwise);
         return vec![format!("Beam '{name}' is not judged: {why}.")];
     }
@@ -189,16 +255,25 @@ fn why_open(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
         .collect();
     let not_modelled = not_modelled(beam, machines);
     if !not_modelled.is_empty() {
-        reasons.push(format!("Beam '{name}' is not judged: not modelled: {}.", not_modelled.join(", ")));
+        reasons.push(format!(
+            "Beam '{name}' is not judged: not modelled: {}.",
+            not_modelled.join(", ")
+        ));
     }
     reasons
 }
 
 /// Parts of a beam that its recomputed dose lacks. A model that cannot be read is another reason.
 fn not_modelled(beam: &Beam, machines: &[MachineUse]) -> Vec<String> {
-    let model =
-        machines.iter().find(|used| used.beams.contains(&beam.number)).map(|used| used.model.as_str());
+    let model = machines
+        .iter()
+        .find(|used| used.beams.contains(&beam.number))
+        .map(|used| used.model.as_str());
     let machine = model.and_then(|model| Machine::resolve(model).ok());
     let accessories = machine.map_or_else(Vec::new, |machine| accessory_caveats(beam, &machine));
-    beam.not_modelled.iter().cloned().chain(accessories).collect()
+    beam.not_modelled
+        .iter()
+        .cloned()
+        .chain(accessories)
+        .collect()
 }

@@ -7,7 +7,10 @@ use proptest::prelude::*;
 
 /// A beam from some angles, equal steps of monitor units.
 fn beam(angles_deg: &[f64]) -> Beam {
-    let jaws = Jaws { x: [-40.0, 40.0], y: [-20.0, 20.0] };
+    let jaws = Jaws {
+        x: [-40.0, 40.0],
+        y: [-20.0, 20.0],
+    };
     let mut beam = Beam::fixed("A", 1, 0.0, DVec3::ZERO, jaws, 100.0);
     let start = beam.control_points.remove(0);
     let last = (angles_deg.len() - 1) as f64;
@@ -47,22 +50,43 @@ fn a_sector_is_open_for_what_its_map_asks() {
     plan.beams = vec![beam(&[0.0, 20.0])];
     let map = sector(&vec![row.clone(); 4], 40.0);
     for mirrored in [false, true] {
-        let arc = arc_leaves(&plan, &plan.beams[0], &[&map], ArcStart { mirrored, flattened: 0.0 }).unwrap();
-        let pair = arc.mlc.as_ref().unwrap().boundaries_mm.partition_point(|side| *side < -15.0);
+        let arc = arc_leaves(
+            &plan,
+            &plan.beams[0],
+            &[&map],
+            ArcStart {
+                mirrored,
+                flattened: 0.0,
+            },
+        )
+        .unwrap();
+        let pair = arc
+            .mlc
+            .as_ref()
+            .unwrap()
+            .boundaries_mm
+            .partition_point(|side| *side < -15.0);
         for (column, value) in row.iter().enumerate() {
             let place = -15.0 + 5.0 * (column as f64 + 0.5);
             let mut open = 0.0;
             for points in arc.control_points.windows(2) {
                 let mu = arc.mu * (points[1].meterset_weight - points[0].meterset_weight);
                 let at = |n: u32| {
-                    points[0].on_the_way_to(&points[1], (f64::from(n) + 0.5) / 500.0).leaves_mm[pair]
+                    points[0]
+                        .on_the_way_to(&points[1], (f64::from(n) + 0.5) / 500.0)
+                        .leaves_mm[pair]
                 };
-                let opened = (0..500).filter(|n| at(*n)[0] < place && place < at(*n)[1]).count();
+                let opened = (0..500)
+                    .filter(|n| at(*n)[0] < place && place < at(*n)[1])
+                    .count();
                 open += mu * opened as f64 / 500.0;
             }
             // Ten steps of straight ways are not the sweep's; what ends let through is not counted.
             let want = 40.0 * f64::from(*value);
-            assert!((open - want).abs() < 5.0, "{mirrored}, column {column}: {open} for {want}");
+            assert!(
+                (open - want).abs() < 5.0,
+                "{mirrored}, column {column}: {open} for {want}"
+            );
         }
     }
 }
@@ -71,7 +95,11 @@ fn a_sector_is_open_for_what_its_map_asks() {
 fn from_angles_has_all_monitor_units_and_leaves() {
     let arc = beam(&[0.0, 2.0, 4.0, 6.0, 8.0]);
     let still = from_angles(&arc, &[2.0, 7.5]);
-    let angles: Vec<f64> = still.control_points.iter().map(|point| point.gantry_deg).collect();
+    let angles: Vec<f64> = still
+        .control_points
+        .iter()
+        .map(|point| point.gantry_deg)
+        .collect();
     assert_eq!(angles, [2.0, 2.0, 2.0, 2.0, 7.5, 7.5, 7.5, 7.5]);
     assert_eq!(still.control_points[7].meterset_weight, 1.0);
 }

@@ -38,21 +38,46 @@ fn sliding_windows_deliver_the_map() {
     let machine = machine(|_| {});
     for (name, rows, rises) in [
         ("wedge", ten(&|n| 0.1 * (n as f32 + 1.0)), 1.2),
-        ("pyramid", ten(&|n| 0.2 * (6.0 - (n as f32 - 5.5).abs())), 1.1),
-        ("islands", ten(&|n| if matches!(n, 0..3 | 9..12) { 1.0 } else { 0.3 }), 1.7),
+        (
+            "pyramid",
+            ten(&|n| 0.2 * (6.0 - (n as f32 - 5.5).abs())),
+            1.1,
+        ),
+        (
+            "islands",
+            ten(&|n| if matches!(n, 0..3 | 9..12) { 1.0 } else { 0.3 }),
+            1.7,
+        ),
     ] {
         let beam = with_map(MlcAxis::X, -20.0, &rows, 60.0);
         let cut = sequence_beam(&beam, &machine, Technique::SlidingWindow).unwrap();
         // Travel between nodes under the jaws: the least gap (retreat of either tip, 0.5 mm) and 5 mm beyond the map.
-        let retreat = machine.leaves.as_ref().unwrap().end_retreat_mm(machine.sad_mm);
+        let retreat = machine
+            .leaves
+            .as_ref()
+            .unwrap()
+            .end_retreat_mm(machine.sad_mm);
         let travel = 60.0 + 2.0 * (5.0 + 0.5 + 2.0 * retreat);
         let mu = travel / SPEED_MM_MU + 60.0 * rises;
-        println!("{name}: {} MU for {mu:.2}, {:?}", cut.beam.mu, cut.difference);
-        assert!((cut.beam.mu / mu - 1.0).abs() < 0.08, "{name}: {} for {mu}", cut.beam.mu);
-        assert!(cut.difference.mean_percent.abs() < 0.5 && cut.difference.rms_percent < 4.5, "{name}");
+        println!(
+            "{name}: {} MU for {mu:.2}, {:?}",
+            cut.beam.mu, cut.difference
+        );
+        assert!(
+            (cut.beam.mu / mu - 1.0).abs() < 0.08,
+            "{name}: {} for {mu}",
+            cut.beam.mu
+        );
+        assert!(
+            cut.difference.mean_percent.abs() < 0.5 && cut.difference.rms_percent < 4.5,
+            "{name}"
+        );
         assert_eq!((cut.beam.fluence.as_ref(), cut.beam.fault()), (None, None));
         let figures = DeliveryFigures::new(&cut.beam, &machine.delivery.unwrap());
-        assert!((figures.beam_on_s - 0.1 * cut.beam.mu).abs() < 0.01, "{figures:?}");
+        assert!(
+            (figures.beam_on_s - 0.1 * cut.beam.mu).abs() < 0.01,
+            "{figures:?}"
+        );
     }
 }
 
@@ -60,31 +85,65 @@ fn sliding_windows_deliver_the_map() {
 #[test]
 fn jaws_close_to_the_map() {
     let mut beam = with_map(MlcAxis::X, -20.0, &vec![vec![1.0; 10]; 8], 60.0);
-    beam.control_points[0].jaws = Jaws { x: [-60.0, 10.0], y: [-15.0, 80.0] };
+    beam.control_points[0].jaws = Jaws {
+        x: [-60.0, 10.0],
+        y: [-15.0, 80.0],
+    };
     let cut = sequence_beam(&beam, &machine(|_| {}), Technique::SlidingWindow).unwrap();
-    let want = Jaws { x: [-25.0, 10.0], y: [-15.0, 20.0] };
-    assert!(cut.beam.control_points.iter().all(|point| point.jaws == want));
+    let want = Jaws {
+        x: [-25.0, 10.0],
+        y: [-15.0, 20.0],
+    };
+    assert!(
+        cut.beam
+            .control_points
+            .iter()
+            .all(|point| point.jaws == want)
+    );
 }
 
 /// Beams keep the map that their leaves were cut from, with its monitor units and bounds: cut anew, the leaves are the same.
 #[test]
 fn leaves_keep_the_map_that_they_were_cut_from() {
     let mut beam = with_map(MlcAxis::X, -20.0, &vec![vec![1.0, 0.4, 0.7, 1.0]; 8], 60.0);
-    beam.fluence_limits = vec![FluenceLimit { beamlet: 2, mu: 50.0 }];
+    beam.fluence_limits = vec![FluenceLimit {
+        beamlet: 2,
+        mu: 50.0,
+    }];
     let machine = machine(|_| {});
-    let cut = sequence_beam(&beam, &machine, Technique::SlidingWindow).unwrap().beam;
-    assert!(cut.is_cut() && cut.fluence_limits.is_empty() && cut.limits_of_map() == beam.fluence_limits);
-    assert_eq!((cut.map(), cut.uncut()), (beam.fluence.as_ref(), beam.clone()));
-    assert_eq!(sequence_beam(&cut.uncut(), &machine, Technique::SlidingWindow).unwrap().beam, cut);
+    let cut = sequence_beam(&beam, &machine, Technique::SlidingWindow)
+        .unwrap()
+        .beam;
+    assert!(
+        cut.is_cut() && cut.fluence_limits.is_empty() && cut.limits_of_map() == beam.fluence_limits
+    );
+    assert_eq!(
+        (cut.map(), cut.uncut()),
+        (beam.fluence.as_ref(), beam.clone())
+    );
+    assert_eq!(
+        sequence_beam(&cut.uncut(), &machine, Technique::SlidingWindow)
+            .unwrap()
+            .beam,
+        cut
+    );
     // A newer map counts in place of the one that the leaves were cut from.
-    let newer = Beam { fluence: beam.fluence, ..cut };
+    let newer = Beam {
+        fluence: beam.fluence,
+        ..cut
+    };
     assert!(!newer.is_cut() && newer.uncut() == newer);
 }
 
 #[test]
 fn segments_deliver_the_map() {
-    let rows: Vec<Vec<f32>> =
-        (0..12).map(|row| (0..14).map(|n| 0.25 * ((n / 4 + row / 4) % 4 + 1) as f32).collect()).collect();
+    let rows: Vec<Vec<f32>> = (0..12)
+        .map(|row| {
+            (0..14)
+                .map(|n| 0.25 * ((n / 4 + row / 4) % 4 + 1) as f32)
+                .collect()
+        })
+        .collect();
     let beam = with_map(MlcAxis::Y, -30.0, &rows, 80.0);
     let machine = machine(|_| {});
     let cut = sequence_beam(&beam, &machine, Technique::StepAndShoot).unwrap();
@@ -94,7 +153,10 @@ fn segments_deliver_the_map() {
     assert!(figures.smallest_cm2 >= 4.0 && figures.apertures >= 4);
     for pair in cut.beam.control_points.windows(2) {
         let mu = cut.beam.mu * (pair[1].meterset_weight - pair[0].meterset_weight);
-        assert!(mu == 0.0 || (pair[0].leaves_mm == pair[1].leaves_mm && mu > 1.99), "{mu}");
+        assert!(
+            mu == 0.0 || (pair[0].leaves_mm == pair[1].leaves_mm && mu > 1.99),
+            "{mu}"
+        );
     }
 }
 
@@ -103,21 +165,53 @@ fn segments_deliver_the_map() {
 fn what_cannot_be_cut_is_refused_in_words() {
     let good = with_map(MlcAxis::X, -20.0, &vec![vec![1.0; 10]; 8], 60.0);
     let said = |beam: &Beam, machine: &Machine, technique| {
-        sequence_beam(beam, machine, technique).expect_err("refused").to_string()
+        sequence_beam(beam, machine, technique)
+            .expect_err("refused")
+            .to_string()
     };
     let sliding = Technique::SlidingWindow;
     let own = machine(|_| {});
-    let unlimited = Machine { delivery: None, ..own.clone() };
+    let unlimited = Machine {
+        delivery: None,
+        ..own.clone()
+    };
     assert!(said(&good, &unlimited, sliding).contains("[delivery]"));
-    let leafless = Machine { leaves: None, ..own.clone() };
+    let leafless = Machine {
+        leaves: None,
+        ..own.clone()
+    };
     assert!(said(&good, &leafless, sliding).contains("no leaves"));
-    assert!(said(&Beam { fluence: None, ..good.clone() }, &own, sliding).contains("no fluence map"));
-    assert!(said(&Beam { mu: 0.0, ..good.clone() }, &own, sliding).contains("nothing to deliver"));
+    assert!(
+        said(
+            &Beam {
+                fluence: None,
+                ..good.clone()
+            },
+            &own,
+            sliding
+        )
+        .contains("no fluence map")
+    );
+    assert!(
+        said(
+            &Beam {
+                mu: 0.0,
+                ..good.clone()
+            },
+            &own,
+            sliding
+        )
+        .contains("nothing to deliver")
+    );
     let shifted = with_map(MlcAxis::X, -22.0, &vec![vec![1.0; 10]; 8], 60.0);
     assert!(said(&shifted, &own, sliding).contains("rows of the map"));
     assert!(
-        said(&with_map(MlcAxis::X, 0.0, &vec![vec![1.0; 2]; 2], 60.0), &own, Technique::StepAndShoot)
-            .contains("4 cm2")
+        said(
+            &with_map(MlcAxis::X, 0.0, &vec![vec![1.0; 2]; 2], 60.0),
+            &own,
+            Technique::StepAndShoot
+        )
+        .contains("4 cm2")
     );
     let mut wide = vec![vec![0.01; 60]; 8];
     wide[0].iter_mut().for_each(|value| *value = 1.0);
@@ -163,8 +257,16 @@ proptest! {
 #[test]
 fn wide_maps_are_delivered_in_parts() {
     // Open in the first columns on the odd rows and in the last ones on the even, so that a sweep has leaves on both sides.
-    let open = |row: usize, column: usize| if (column < 10) == row.is_multiple_of(2) { 1.0 } else { 0.2 };
-    let rows: Vec<Vec<f32>> = (0..8).map(|row| (0..36).map(|column| open(row, column)).collect()).collect();
+    let open = |row: usize, column: usize| {
+        if (column < 10) == row.is_multiple_of(2) {
+            1.0
+        } else {
+            0.2
+        }
+    };
+    let rows: Vec<Vec<f32>> = (0..8)
+        .map(|row| (0..36).map(|column| open(row, column)).collect())
+        .collect();
     let beam = with_map(MlcAxis::X, -20.0, &rows, 60.0);
     for technique in [Technique::SlidingWindow, Technique::StepAndShoot] {
         let sequenced = |span_mm: f64| {
@@ -180,16 +282,26 @@ fn wide_maps_are_delivered_in_parts() {
         );
         let moves_dark = |cut: &Sequenced| {
             let dark = |pair: &&[case::ControlPoint]| {
-                pair[0].meterset_weight == pair[1].meterset_weight && pair[0].leaves_mm != pair[1].leaves_mm
+                pair[0].meterset_weight == pair[1].meterset_weight
+                    && pair[0].leaves_mm != pair[1].leaves_mm
             };
             cut.beam.control_points.windows(2).filter(dark).count()
         };
         if technique == Technique::SlidingWindow {
             assert_eq!([&wide, &split].map(moves_dark), [0, 1]);
         }
-        assert!(split.beam.mu > 1.2 * wide.beam.mu, "{} for {}", split.beam.mu, wide.beam.mu);
+        assert!(
+            split.beam.mu > 1.2 * wide.beam.mu,
+            "{} for {}",
+            split.beam.mu,
+            wide.beam.mu
+        );
         let mean = [&wide, &split].map(|cut| cut.difference.mean_percent.abs());
         assert!(mean[1] < mean[0] + 0.5, "{mean:?}");
-        assert!(split.difference.rms_percent < wide.difference.rms_percent + 1.5, "{:?}", split.difference);
+        assert!(
+            split.difference.rms_percent < wide.difference.rms_percent + 1.5,
+            "{:?}",
+            split.difference
+        );
     }
 }

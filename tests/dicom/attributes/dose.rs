@@ -30,7 +30,11 @@ const ROWS: &[Row] = &[
     ),
     Row(
         "DoseSummationType",
-        &[(Missing, Remarked), (Unreadable("ALL"), Remarked), (Contradicting("FRACTION", &[]), Meant)],
+        &[
+            (Missing, Remarked),
+            (Unreadable("ALL"), Remarked),
+            (Contradicting("FRACTION", &[]), Meant),
+        ],
     ),
     Row(
         "DoseGridScaling",
@@ -54,8 +58,14 @@ const ROWS: &[Row] = &[
             (Contradicting("2", &[]), FileRefused),
         ],
     ),
-    Row("Rows", &[(Missing, FileRefused), (Unreadable("0"), FileRefused)]),
-    Row("Columns", &[(Missing, FileRefused), (Unreadable("0"), FileRefused)]),
+    Row(
+        "Rows",
+        &[(Missing, FileRefused), (Unreadable("0"), FileRefused)],
+    ),
+    Row(
+        "Columns",
+        &[(Missing, FileRefused), (Unreadable("0"), FileRefused)],
+    ),
     Row(
         "PixelSpacing",
         &[
@@ -108,7 +118,10 @@ fn every_attribute_that_a_dose_depends_on() {
                 .filter(|r| r.severity == Severity::Warning)
                 .map(|r| r.message.as_str())
                 .collect();
-            (if said.is_empty() { Meant } else { Remarked }, said.join("; "))
+            (
+                if said.is_empty() { Meant } else { Remarked },
+                said.join("; "),
+            )
         }
     };
     assert_eq!(read(&sound()), (Meant, String::new()));

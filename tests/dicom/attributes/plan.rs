@@ -30,7 +30,12 @@ macro_rules! jaw {
 }
 macro_rules! device {
     ($n:literal, $rest:literal) => {
-        concat!("BeamSequence[0].BeamLimitingDeviceSequence[", $n, "].", $rest)
+        concat!(
+            "BeamSequence[0].BeamLimitingDeviceSequence[",
+            $n,
+            "].",
+            $rest
+        )
     };
 }
 
@@ -59,7 +64,10 @@ fn sound() -> InMemDicomObject {
         (point!("0", "TableTopPitchAngle"), "0"),
         (point!("0", "TableTopRollAngle"), "0"),
         (point!("0", "GantryPitchAngle"), "0"),
-        (beam!("PrimaryFluenceModeSequence[0].FluenceMode"), "STANDARD"),
+        (
+            beam!("PrimaryFluenceModeSequence[0].FluenceMode"),
+            "STANDARD",
+        ),
     ] {
         put(&mut object, path, value);
     }
@@ -67,19 +75,37 @@ fn sound() -> InMemDicomObject {
 }
 
 const SECOND_GROUP: [(&str, &str); 2] = [
-    ("FractionGroupSequence[1].ReferencedBeamSequence[0].ReferencedBeamNumber", "9"),
-    ("FractionGroupSequence[1].ReferencedBeamSequence[0].BeamMeterset", "5"),
+    (
+        "FractionGroupSequence[1].ReferencedBeamSequence[0].ReferencedBeamNumber",
+        "9",
+    ),
+    (
+        "FractionGroupSequence[1].ReferencedBeamSequence[0].BeamMeterset",
+        "5",
+    ),
 ];
 
 const PLAN_ROWS: &[Row] = &[
     Row("BeamSequence", &[(Missing, FileRefused)]),
     Row(beam!("ControlPointSequence"), &[(Missing, FileRefused)]),
     Row(beam!("BeamLimitingDeviceSequence"), &[(Missing, LeftOut)]),
-    Row(point!("0", "BeamLimitingDevicePositionSequence"), &[(Missing, LeftOut)]),
+    Row(
+        point!("0", "BeamLimitingDevicePositionSequence"),
+        &[(Missing, LeftOut)],
+    ),
     Row("FractionGroupSequence", &[(Missing, LeftOut)]),
-    Row("FractionGroupSequence[0].ReferencedBeamSequence", &[(Missing, LeftOut)]),
+    Row(
+        "FractionGroupSequence[0].ReferencedBeamSequence",
+        &[(Missing, LeftOut)],
+    ),
     Row("DoseReferenceSequence", &[(Missing, Meant)]),
-    Row("PatientSetupSequence", &[(Missing, NotModelled("position of the patient not stated, HFS taken"))]),
+    Row(
+        "PatientSetupSequence",
+        &[(
+            Missing,
+            NotModelled("position of the patient not stated, HFS taken"),
+        )],
+    ),
     Row(
         "FractionGroupSequence[0].NumberOfFractionsPlanned",
         &[
@@ -93,7 +119,11 @@ const PLAN_ROWS: &[Row] = &[
     ),
     Row(
         "FractionGroupSequence[0].NumberOfBeams",
-        &[(Missing, Meant), (Unreadable("x"), Meant), (Contradicting("3", &[]), Remarked)],
+        &[
+            (Missing, Meant),
+            (Unreadable("x"), Meant),
+            (Contradicting("3", &[]), Remarked),
+        ],
     ),
     Row(
         "FractionGroupSequence[0].ReferencedBeamSequence[0].ReferencedBeamNumber",
@@ -126,7 +156,10 @@ const PLAN_ROWS: &[Row] = &[
     Row(
         "PatientSetupSequence[0].PatientPosition",
         &[
-            (Missing, NotModelled("position of the patient not stated, HFS taken")),
+            (
+                Missing,
+                NotModelled("position of the patient not stated, HFS taken"),
+            ),
             (Unreadable("SITTING"), LeftOut),
             (
                 Contradicting(
@@ -155,12 +188,23 @@ const BEAM_ROWS: &[Row] = &[
     ),
     Row(
         beam!("RadiationType"),
-        &[(Missing, LeftOut), (Unreadable("PHOTONS"), LeftOut), (Contradicting("NEUTRON", &[]), LeftOut)],
+        &[
+            (Missing, LeftOut),
+            (Unreadable("PHOTONS"), LeftOut),
+            (Contradicting("NEUTRON", &[]), LeftOut),
+        ],
     ),
-    Row(beam!("TreatmentDeliveryType"), &[(Missing, Meant), (Unreadable("TREATED"), LeftOut)]),
+    Row(
+        beam!("TreatmentDeliveryType"),
+        &[(Missing, Meant), (Unreadable("TREATED"), LeftOut)],
+    ),
     Row(
         beam!("PrimaryDosimeterUnit"),
-        &[(Missing, Meant), (Unreadable("M U"), LeftOut), (Contradicting("MINUTE", &[]), LeftOut)],
+        &[
+            (Missing, Meant),
+            (Unreadable("M U"), LeftOut),
+            (Contradicting("MINUTE", &[]), LeftOut),
+        ],
     ),
     Row(
         beam!("SourceAxisDistance"),
@@ -173,7 +217,11 @@ const BEAM_ROWS: &[Row] = &[
     ),
     Row(
         beam!("BeamType"),
-        &[(Missing, Meant), (Unreadable("MOVING"), Meant), (Contradicting("STATIC", &[]), Remarked)],
+        &[
+            (Missing, Meant),
+            (Unreadable("MOVING"), Meant),
+            (Contradicting("STATIC", &[]), Remarked),
+        ],
     ),
     Row(
         beam!("NumberOfControlPoints"),
@@ -191,7 +239,10 @@ const BEAM_ROWS: &[Row] = &[
             (Unreadable("one"), LeftOut),
             (OutOfRange("-1"), LeftOut),
             (Contradicting("1", &[]), LeftOut),
-            (Contradicting("0", &[(beam!("WedgeSequence[0].WedgeType"), "DYNAMIC")]), LeftOut),
+            (
+                Contradicting("0", &[(beam!("WedgeSequence[0].WedgeType"), "DYNAMIC")]),
+                LeftOut,
+            ),
         ],
     ),
     Row(
@@ -201,7 +252,10 @@ const BEAM_ROWS: &[Row] = &[
             (Unreadable("one"), LeftOut),
             (OutOfRange("-1"), LeftOut),
             (Contradicting("1", &[]), LeftOut),
-            (Contradicting("0", &[(beam!("BlockSequence[0].BlockType"), "SHIELDING")]), LeftOut),
+            (
+                Contradicting("0", &[(beam!("BlockSequence[0].BlockType"), "SHIELDING")]),
+                LeftOut,
+            ),
         ],
     ),
     Row(
@@ -211,7 +265,10 @@ const BEAM_ROWS: &[Row] = &[
             (Unreadable("one"), LeftOut),
             (OutOfRange("-1"), LeftOut),
             (Contradicting("1", &[]), LeftOut),
-            (Contradicting("0", &[(beam!("CompensatorSequence[0].CompensatorID"), "C")]), LeftOut),
+            (
+                Contradicting("0", &[(beam!("CompensatorSequence[0].CompensatorID"), "C")]),
+                LeftOut,
+            ),
         ],
     ),
     Row(
@@ -221,7 +278,10 @@ const BEAM_ROWS: &[Row] = &[
             (Unreadable("one"), LeftOut),
             (OutOfRange("1"), NotModelled("bolus")),
             (
-                Contradicting("0", &[(beam!("ReferencedBolusSequence[0].ReferencedROINumber"), "4")]),
+                Contradicting(
+                    "0",
+                    &[(beam!("ReferencedBolusSequence[0].ReferencedROINumber"), "4")],
+                ),
                 NotModelled("bolus"),
             ),
         ],
@@ -251,7 +311,10 @@ const BEAM_ROWS: &[Row] = &[
             (
                 Contradicting(
                     "T1",
-                    &[(beam!("GeneralAccessorySequence[0].GeneralAccessoryType"), "RETICLE")],
+                    &[(
+                        beam!("GeneralAccessorySequence[0].GeneralAccessoryType"),
+                        "RETICLE",
+                    )],
                 ),
                 Meant,
             ),
@@ -259,11 +322,18 @@ const BEAM_ROWS: &[Row] = &[
     ),
     Row(
         beam!("HighDoseTechniqueType"),
-        &[(Missing, Meant), (Unreadable("TBI"), NotModelled("technique TBI"))],
+        &[
+            (Missing, Meant),
+            (Unreadable("TBI"), NotModelled("technique TBI")),
+        ],
     ),
     Row(
         beam!("EnhancedRTBeamLimitingDeviceDefinitionFlag"),
-        &[(Missing, Meant), (Unreadable("NO"), Meant), (Contradicting("YES", &[]), LeftOut)],
+        &[
+            (Missing, Meant),
+            (Unreadable("NO"), Meant),
+            (Contradicting("YES", &[]), LeftOut),
+        ],
     ),
     Row(
         beam!("PrimaryFluenceModeSequence[0].FluenceMode"),
@@ -337,7 +407,11 @@ const BEAM_ROWS: &[Row] = &[
     ),
     Row(
         device!("0", "RTBeamLimitingDeviceType"),
-        &[(Missing, LeftOut), (Unreadable("Z"), LeftOut), (Contradicting("Y", &[]), LeftOut)],
+        &[
+            (Missing, LeftOut),
+            (Unreadable("Z"), LeftOut),
+            (Contradicting("Y", &[]), LeftOut),
+        ],
     ),
     Row(
         device!("2", "LeafPositionBoundaries"),
@@ -373,15 +447,27 @@ const POINT_ROWS: &[Row] = &[
     ),
     Row(
         point!("1", "NominalBeamEnergy"),
-        &[(Missing, Meant), (Unreadable("6X"), LeftOut), (Contradicting("6", &[]), LeftOut)],
+        &[
+            (Missing, Meant),
+            (Unreadable("6X"), LeftOut),
+            (Contradicting("6", &[]), LeftOut),
+        ],
     ),
     Row(
         point!("0", "IsocenterPosition"),
-        &[(Missing, LeftOut), (Unreadable("1\\2,5\\3"), LeftOut), (Unreadable("1\\2"), LeftOut)],
+        &[
+            (Missing, LeftOut),
+            (Unreadable("1\\2,5\\3"), LeftOut),
+            (Unreadable("1\\2"), LeftOut),
+        ],
     ),
     Row(
         point!("2", "IsocenterPosition"),
-        &[(Missing, Meant), (Unreadable("1\\x\\3"), LeftOut), (Contradicting("1\\2\\4", &[]), LeftOut)],
+        &[
+            (Missing, Meant),
+            (Unreadable("1\\x\\3"), LeftOut),
+            (Contradicting("1\\2\\4", &[]), LeftOut),
+        ],
     ),
     Row(
         point!("0", "GantryAngle"),
@@ -394,15 +480,27 @@ const POINT_ROWS: &[Row] = &[
     ),
     Row(
         point!("1", "GantryAngle"),
-        &[(Missing, Meant), (Unreadable("355,5"), LeftOut), (OutOfRange("-400"), LeftOut)],
+        &[
+            (Missing, Meant),
+            (Unreadable("355,5"), LeftOut),
+            (OutOfRange("-400"), LeftOut),
+        ],
     ),
     Row(
         point!("0", "BeamLimitingDeviceAngle"),
-        &[(Missing, LeftOut), (Unreadable("15,5"), LeftOut), (OutOfRange("400"), LeftOut)],
+        &[
+            (Missing, LeftOut),
+            (Unreadable("15,5"), LeftOut),
+            (OutOfRange("400"), LeftOut),
+        ],
     ),
     Row(
         point!("0", "PatientSupportAngle"),
-        &[(Missing, LeftOut), (Unreadable("5,5"), LeftOut), (OutOfRange("400"), LeftOut)],
+        &[
+            (Missing, LeftOut),
+            (Unreadable("5,5"), LeftOut),
+            (OutOfRange("400"), LeftOut),
+        ],
     ),
     Row(
         point!("0", "GantryRotationDirection"),
@@ -411,7 +509,10 @@ const POINT_ROWS: &[Row] = &[
             (Unreadable("ROUND"), Meant),
             (Contradicting("CC", &[]), LeftOut),
             // The direction of half a circle is ambiguous.
-            (Contradicting("CW", &[(point!("1", "GantryAngle"), "170")]), LeftOut),
+            (
+                Contradicting("CW", &[(point!("1", "GantryAngle"), "170")]),
+                LeftOut,
+            ),
         ],
     ),
     Row(
@@ -420,7 +521,10 @@ const POINT_ROWS: &[Row] = &[
             (Missing, Meant),
             (Unreadable("ROUND"), Meant),
             // Seen as DICOM sees it, a rising angle turns counter-clockwise (PS3.3 C.8.8.14).
-            (Contradicting("CW", &[(point!("1", "BeamLimitingDeviceAngle"), "30")]), LeftOut),
+            (
+                Contradicting("CW", &[(point!("1", "BeamLimitingDeviceAngle"), "30")]),
+                LeftOut,
+            ),
         ],
     ),
     Row(
@@ -429,7 +533,10 @@ const POINT_ROWS: &[Row] = &[
             (Missing, Meant),
             (Unreadable("ROUND"), Meant),
             // Seen as DICOM sees it, a rising angle turns counter-clockwise (PS3.3 C.8.8.14).
-            (Contradicting("CW", &[(point!("1", "PatientSupportAngle"), "30")]), LeftOut),
+            (
+                Contradicting("CW", &[(point!("1", "PatientSupportAngle"), "30")]),
+                LeftOut,
+            ),
         ],
     ),
     Row(
@@ -438,8 +545,14 @@ const POINT_ROWS: &[Row] = &[
             (Missing, Meant),
             (Unreadable("NaN"), LeftOut),
             (OutOfRange("90"), LeftOut),
-            (Contradicting("3", &[]), NotModelled("table pitch 3 degrees")),
-            (Contradicting("357", &[]), NotModelled("table pitch -3 degrees")),
+            (
+                Contradicting("3", &[]),
+                NotModelled("table pitch 3 degrees"),
+            ),
+            (
+                Contradicting("357", &[]),
+                NotModelled("table pitch -3 degrees"),
+            ),
         ],
     ),
     Row(
@@ -448,7 +561,10 @@ const POINT_ROWS: &[Row] = &[
             (Missing, Meant),
             (Unreadable("NaN"), LeftOut),
             (OutOfRange("90"), LeftOut),
-            (Contradicting("2.5", &[]), NotModelled("table roll 2.5 degrees")),
+            (
+                Contradicting("2.5", &[]),
+                NotModelled("table roll 2.5 degrees"),
+            ),
         ],
     ),
     Row(
@@ -457,7 +573,10 @@ const POINT_ROWS: &[Row] = &[
             (Missing, Meant),
             (Unreadable("NaN"), LeftOut),
             (OutOfRange("30"), LeftOut),
-            (Contradicting("1", &[]), NotModelled("gantry pitch 1 degrees")),
+            (
+                Contradicting("1", &[]),
+                NotModelled("gantry pitch 1 degrees"),
+            ),
         ],
     ),
     Row(
@@ -466,7 +585,10 @@ const POINT_ROWS: &[Row] = &[
             (Missing, Meant),
             (Unreadable("1,5"), LeftOut),
             (OutOfRange("90"), LeftOut),
-            (Contradicting("4", &[]), NotModelled("table eccentric angle 4 degrees")),
+            (
+                Contradicting("4", &[]),
+                NotModelled("table eccentric angle 4 degrees"),
+            ),
         ],
     ),
     Row(
@@ -480,15 +602,27 @@ const POINT_ROWS: &[Row] = &[
     ),
     Row(
         point!("0", "CumulativeMetersetWeight"),
-        &[(Missing, LeftOut), (Unreadable("0,0"), LeftOut), (Contradicting("1", &[]), LeftOut)],
+        &[
+            (Missing, LeftOut),
+            (Unreadable("0,0"), LeftOut),
+            (Contradicting("1", &[]), LeftOut),
+        ],
     ),
     Row(
         point!("2", "CumulativeMetersetWeight"),
-        &[(Missing, LeftOut), (Unreadable("4,0"), LeftOut), (Contradicting("3", &[]), LeftOut)],
+        &[
+            (Missing, LeftOut),
+            (Unreadable("4,0"), LeftOut),
+            (Contradicting("3", &[]), LeftOut),
+        ],
     ),
     Row(
         point!("1", "ControlPointIndex"),
-        &[(Missing, Meant), (Unreadable("x"), LeftOut), (Contradicting("2", &[]), LeftOut)],
+        &[
+            (Missing, Meant),
+            (Unreadable("x"), LeftOut),
+            (Contradicting("2", &[]), LeftOut),
+        ],
     ),
     Row(
         point!("1", "WedgePositionSequence[0].WedgePosition"),
@@ -511,7 +645,11 @@ const POINT_ROWS: &[Row] = &[
     ),
     Row(
         jaw!("1", "RTBeamLimitingDeviceType"),
-        &[(Missing, LeftOut), (Unreadable("Z"), LeftOut), (Contradicting("ASYMX", &[]), LeftOut)],
+        &[
+            (Missing, LeftOut),
+            (Unreadable("Z"), LeftOut),
+            (Contradicting("ASYMX", &[]), LeftOut),
+        ],
     ),
     Row(
         jaw!("2", "LeafJawPositions"),
@@ -536,7 +674,11 @@ fn the_sound_plan_is_computed_whole_and_without_a_warning() {
     assert!(plan.beams.iter().all(is_computed), "{:?}", plan.beams);
     assert!(plan.beams.iter().all(|b| b.parts_of_its_file().is_empty()));
     assert_eq!(beams_left_out(&plan), None);
-    assert!(plan.remarks.iter().all(|r| r.severity == Severity::Note), "{:#?}", plan.remarks);
+    assert!(
+        plan.remarks.iter().all(|r| r.severity == Severity::Note),
+        "{:#?}",
+        plan.remarks
+    );
     assert_eq!(plan.remarks.len(), 1, "{:#?}", plan.remarks);
 }
 
@@ -546,20 +688,39 @@ fn outcome(read: Result<Plan, DicomError>) -> (Outcome, String) {
         Err(error) => return (FileRefused, error.to_string()),
         Ok(plan) => plan,
     };
-    let warnings =
-        || plan.remarks.iter().filter(|r| r.severity == Severity::Warning).map(|r| r.message.as_str());
+    let warnings = || {
+        plan.remarks
+            .iter()
+            .filter(|r| r.severity == Severity::Warning)
+            .map(|r| r.message.as_str())
+    };
     let said = warnings().collect::<Vec<_>>().join("; ");
-    let refused: Vec<&str> = plan.beams.iter().filter_map(|b| b.read_only.as_deref()).collect();
+    let refused: Vec<&str> = plan
+        .beams
+        .iter()
+        .filter_map(|b| b.read_only.as_deref())
+        .collect();
     if !refused.is_empty() {
-        assert!(plan.beams.iter().all(|b| !b.setup), "a treatment beam is no setup field");
+        assert!(
+            plan.beams.iter().all(|b| !b.setup),
+            "a treatment beam is no setup field"
+        );
         assert!(beams_left_out(&plan).is_some(), "the plan is partial");
         return (LeftOut, format!("{}; {said}", refused.join("; ")));
     }
-    let words: Vec<String> = plan.beams.iter().flat_map(Beam::parts_of_its_file).collect();
+    let words: Vec<String> = plan
+        .beams
+        .iter()
+        .flat_map(Beam::parts_of_its_file)
+        .collect();
     if !words.is_empty() {
         return (NotModelled(""), format!("{}; {said}", words.join("; ")));
     }
-    if said.is_empty() { (Meant, said) } else { (Remarked, said) }
+    if said.is_empty() {
+        (Meant, said)
+    } else {
+        (Remarked, said)
+    }
 }
 
 #[test]
@@ -574,11 +735,26 @@ fn every_attribute_that_a_plans_dose_depends_on() {
 fn a_beam_of_other_fractions_is_left_out() {
     for (fractions, computed) in [("10", false), ("25", true)] {
         let mut object = sound();
-        put(&mut object, "FractionGroupSequence[0].ReferencedBeamSequence[1].ReferencedBeamNumber", "8");
-        SECOND_GROUP.iter().for_each(|(path, value)| put(&mut object, path, value));
-        put(&mut object, "FractionGroupSequence[1].NumberOfFractionsPlanned", fractions);
+        put(
+            &mut object,
+            "FractionGroupSequence[0].ReferencedBeamSequence[1].ReferencedBeamNumber",
+            "8",
+        );
+        SECOND_GROUP
+            .iter()
+            .for_each(|(path, value)| put(&mut object, path, value));
+        put(
+            &mut object,
+            "FractionGroupSequence[1].NumberOfFractionsPlanned",
+            fractions,
+        );
         let plan = read(&object).unwrap();
-        assert_eq!(is_computed(&plan.beams[1]), computed, "{:?}", plan.beams[1].read_only);
+        assert_eq!(
+            is_computed(&plan.beams[1]),
+            computed,
+            "{:?}",
+            plan.beams[1].read_only
+        );
         assert!(is_computed(&plan.beams[0]));
     }
 }

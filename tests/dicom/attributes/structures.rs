@@ -16,16 +16,31 @@ macro_rules! contour {
 /// One structure of one square contour.
 fn sound() -> InMemDicomObject {
     let mut object = synthetic::structures();
-    set_items(&mut object, tags::RTROI_OBSERVATIONS_SEQUENCE, vec![InMemDicomObject::new_empty()]);
-    put(&mut object, "RTROIObservationsSequence[0].ReferencedROINumber", "7");
-    put(&mut object, "RTROIObservationsSequence[0].RTROIInterpretedType", "ORGAN");
+    set_items(
+        &mut object,
+        tags::RTROI_OBSERVATIONS_SEQUENCE,
+        vec![InMemDicomObject::new_empty()],
+    );
+    put(
+        &mut object,
+        "RTROIObservationsSequence[0].ReferencedROINumber",
+        "7",
+    );
+    put(
+        &mut object,
+        "RTROIObservationsSequence[0].RTROIInterpretedType",
+        "ORGAN",
+    );
     object
 }
 
 const ROWS: &[Row] = &[
     Row("StructureSetROISequence", &[(Missing, FileRefused)]),
     Row("ROIContourSequence", &[(Missing, LeftOut)]),
-    Row("ROIContourSequence[0].ContourSequence", &[(Missing, LeftOut)]),
+    Row(
+        "ROIContourSequence[0].ContourSequence",
+        &[(Missing, LeftOut)],
+    ),
     Row(
         "StructureSetROISequence[0].ROINumber",
         &[
@@ -46,7 +61,11 @@ const ROWS: &[Row] = &[
     ),
     Row(
         "StructureSetROISequence[0].ReferencedFrameOfReferenceUID",
-        &[(Missing, Meant), (Unreadable("frame"), LeftOut), (Contradicting("1.2.3.999", &[]), LeftOut)],
+        &[
+            (Missing, Meant),
+            (Unreadable("frame"), LeftOut),
+            (Contradicting("1.2.3.999", &[]), LeftOut),
+        ],
     ),
     Row(
         "ROIContourSequence[0].ReferencedROINumber",
@@ -55,7 +74,10 @@ const ROWS: &[Row] = &[
             (Unreadable("seven"), LeftOut),
             (OutOfRange("-7"), LeftOut),
             (Contradicting("9", &[]), LeftOut),
-            (Contradicting("7", &[("ROIContourSequence[1].ReferencedROINumber", "7")]), LeftOut),
+            (
+                Contradicting("7", &[("ROIContourSequence[1].ReferencedROINumber", "7")]),
+                LeftOut,
+            ),
         ],
     ),
     Row(
@@ -69,7 +91,11 @@ const ROWS: &[Row] = &[
     ),
     Row(
         contour!("NumberOfContourPoints"),
-        &[(Missing, Meant), (Unreadable("four"), Remarked), (Contradicting("5", &[]), Remarked)],
+        &[
+            (Missing, Meant),
+            (Unreadable("four"), Remarked),
+            (Contradicting("5", &[]), Remarked),
+        ],
     ),
     Row(
         contour!("ContourData"),
@@ -92,7 +118,11 @@ const ROWS: &[Row] = &[
     ),
     Row(
         "RTROIObservationsSequence[0].ReferencedROINumber",
-        &[(Missing, Remarked), (Unreadable("seven"), Remarked), (OutOfRange("-7"), Remarked)],
+        &[
+            (Missing, Remarked),
+            (Unreadable("seven"), Remarked),
+            (OutOfRange("-7"), Remarked),
+        ],
     ),
     Row(
         "RTROIObservationsSequence[0].ROIPhysicalPropertiesSequence[0].ROIPhysicalProperty",
@@ -104,7 +134,11 @@ const ROWS: &[Row] = &[
     ),
     Row(
         "RTROIObservationsSequence[0].ROIPhysicalPropertiesSequence[0].ROIPhysicalPropertyValue",
-        &[(Missing, Meant), (Unreadable("1,5"), Remarked), (Contradicting("1.5", &[]), Remarked)],
+        &[
+            (Missing, Meant),
+            (Unreadable("1,5"), Remarked),
+            (Contradicting("1.5", &[]), Remarked),
+        ],
     ),
 ];
 
@@ -118,7 +152,10 @@ fn every_attribute_that_structures_depend_on() {
         };
         let said: Vec<&str> = set.remarks.iter().map(|r| r.message.as_str()).collect();
         let warned = set.remarks.iter().any(|r| r.severity == Severity::Warning);
-        let whole = set.structures.iter().any(|s| s.contours.iter().any(|c| c.points_mm.len() == 4));
+        let whole = set
+            .structures
+            .iter()
+            .any(|s| s.contours.iter().any(|c| c.points_mm.len() == 4));
         let outcome = match (whole, warned) {
             (false, _) => LeftOut,
             (true, false) => Meant,

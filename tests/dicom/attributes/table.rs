@@ -39,7 +39,11 @@ pub struct Row(pub &'static str, pub &'static [(Break, Outcome)]);
 
 impl Break {
     /// The object with the attribute at `path` broken, and its new value.
-    pub fn broken(&self, object: &InMemDicomObject, path: &'static str) -> (InMemDicomObject, &'static str) {
+    pub fn broken(
+        &self,
+        object: &InMemDicomObject,
+        path: &'static str,
+    ) -> (InMemDicomObject, &'static str) {
         let mut broken = object.clone();
         match *self {
             Missing => {
@@ -53,7 +57,9 @@ impl Break {
             }
             Contradicting(value, others) => {
                 put(&mut broken, path, value);
-                others.iter().for_each(|(path, value)| put(&mut broken, path, value));
+                others
+                    .iter()
+                    .for_each(|(path, value)| put(&mut broken, path, value));
                 (broken, value)
             }
         }
@@ -77,7 +83,9 @@ pub fn attribute(path: &str) -> &str {
 
 /// Sets the attribute at a path, with the VR of the dictionary.
 pub fn put(object: &mut InMemDicomObject, path: &str, value: &str) {
-    let entry = StandardDataDictionary.by_name(attribute(path)).unwrap_or_else(|| panic!("{path}"));
+    let entry = StandardDataDictionary
+        .by_name(attribute(path))
+        .unwrap_or_else(|| panic!("{path}"));
     let value = match entry.vr().relaxed() {
         VR::FL => PrimitiveValue::from(value.parse::<f32>().unwrap()),
         VR::US => PrimitiveValue::from(value.parse::<u16>().unwrap()),
@@ -89,7 +97,9 @@ pub fn put(object: &mut InMemDicomObject, path: &str, value: &str) {
 }
 
 fn selector(path: &str) -> AttributeSelector {
-    StandardDataDictionary.parse_selector(path).unwrap_or_else(|e| panic!("{path}: {e}"))
+    StandardDataDictionary
+        .parse_selector(path)
+        .unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
 /// Whether a text names the attribute and its value; of several values one of them, or how many they are; a decimal comma
@@ -105,27 +115,47 @@ fn names(text: &str, path: &str, value: &str) -> bool {
 }
 
 /// Checks rows: `read` returns the outcome of a broken object, and its messages.
-pub fn check(sound: &InMemDicomObject, rows: &[Row], read: impl Fn(&InMemDicomObject) -> (Outcome, String)) {
+pub fn check(
+    sound: &InMemDicomObject,
+    rows: &[Row],
+    read: impl Fn(&InMemDicomObject) -> (Outcome, String),
+) {
     let mut wrong = Vec::new();
     for Row(path, cases) in rows {
-        assert!(cases.iter().any(|(how, _)| matches!(how, Missing)), "{path}");
+        assert!(
+            cases.iter().any(|(how, _)| matches!(how, Missing)),
+            "{path}"
+        );
         // A sequence is present or absent.
         let is_sequence = attribute(path).ends_with("Sequence") || attribute(path) == "PixelData";
-        assert!(is_sequence || cases.iter().any(|(how, _)| matches!(how, Unreadable(_))), "{path}");
+        assert!(
+            is_sequence || cases.iter().any(|(how, _)| matches!(how, Unreadable(_))),
+            "{path}"
+        );
         for (how, wanted) in *cases {
             let (object, value) = how.broken(sound, path);
             let (found, said) = read(&object);
             let right = match (wanted, found) {
                 (NotModelled(words), NotModelled(_)) => said.contains(words),
                 (Meant, Meant) => true,
-                (FileRefused, FileRefused) => names(&said, path, value) && said.contains("file.dcm"),
+                (FileRefused, FileRefused) => {
+                    names(&said, path, value) && said.contains("file.dcm")
+                }
                 (LeftOut, LeftOut) | (Remarked, Remarked) => names(&said, path, value),
                 _ => false,
             };
             if !right {
-                wrong.push(format!("{path}, {}: {wanted:?}, but {found:?}: {said}", how.words()));
+                wrong.push(format!(
+                    "{path}, {}: {wanted:?}, but {found:?}: {said}",
+                    how.words()
+                ));
             }
         }
     }
-    assert!(wrong.is_empty(), "{} rows:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} rows:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

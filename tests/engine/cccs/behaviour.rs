@@ -38,10 +38,18 @@ fn gantry_by_ninety_degrees_turns_the_dose() {
                 }
             }
         }
-        println!("gantry {gantry}: at most {:.2} %, mean {:.3} %", 100.0 * worst, sum / 80.0);
+        println!(
+            "gantry {gantry}: at most {:.2} %, mean {:.3} %",
+            100.0 * worst,
+            sum / 80.0
+        );
         // Directions and lattice do not turn about the same axes: the difference is their sampling.
         assert!(worst < 0.006, "gantry {gantry}: {worst}");
-        assert!((sum / 8000.0).abs() < 3e-4, "gantry {gantry}: mean {}", sum / 8000.0);
+        assert!(
+            (sum / 8000.0).abs() < 3e-4,
+            "gantry {gantry}: mean {}",
+            sum / 8000.0
+        );
     }
 }
 
@@ -49,8 +57,18 @@ fn gantry_by_ninety_degrees_turns_the_dose() {
 /// phantom).
 #[test]
 fn inverse_square() {
-    let near = dose(&request(&cube(0.0), &machine("point-6mv"), 100.0, Quality::Fast));
-    let mut far = request(&cube(500.0), &machine("point-6mv"), 100.0 * 1100.0 / 1600.0, Quality::Fast);
+    let near = dose(&request(
+        &cube(0.0),
+        &machine("point-6mv"),
+        100.0,
+        Quality::Fast,
+    ));
+    let mut far = request(
+        &cube(500.0),
+        &machine("point-6mv"),
+        100.0 * 1100.0 / 1600.0,
+        Quality::Fast,
+    );
     far.beam.control_points[0].jaws =
         beamsight::case::Jaws::symmetric(100.0 * 1100.0 / 1600.0, 100.0 * 1100.0 / 1600.0);
     let far = dose(&far);
@@ -66,7 +84,16 @@ fn inverse_square() {
 #[test]
 fn dose_grows_with_the_field() {
     let at = |side: f64| {
-        on_axis(&dose(&request(&cube(-100.0), &machine("point-6mv"), side, Quality::Fast)), -100.0, 100.0)
+        on_axis(
+            &dose(&request(
+                &cube(-100.0),
+                &machine("point-6mv"),
+                side,
+                Quality::Fast,
+            )),
+            -100.0,
+            100.0,
+        )
     };
     let ten = at(100.0);
     let [four, twenty] = [at(40.0) / ten, at(200.0) / ten];
@@ -80,7 +107,10 @@ fn dose_grows_with_the_field() {
 fn threads_change_nothing() {
     let wanted = request(&small(), &machine("generic-6mv"), 40.0, Quality::Fast);
     let with = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .expect("a pool");
         pool.install(|| dose(&wanted))
     };
     let [one, three] = [1, 3].map(with);
@@ -92,11 +122,20 @@ fn threads_change_nothing() {
 /// A cancelled dose transports no further directions.
 #[test]
 fn a_cancelled_dose_ends_with_the_directions_in_hand() {
-    let water = block(DVec3::new(-60.0, 0.0, -60.0), DVec3::splat(5.0), [24; 3], |_| 1.0);
+    let water = block(
+        DVec3::new(-60.0, 0.0, -60.0),
+        DVec3::splat(5.0),
+        [24; 3],
+        |_| 1.0,
+    );
     let wanted = request(&water, &machine("point-6mv"), 50.0, Quality::Full);
     for share in [0.0, 0.3, 0.9] {
-        let (answer, reports_after) = cancelled_at(share, |control| beam_dose(&wanted, control).map(|_| ()));
-        assert!(matches!(answer, Err(DoseError::Cancelled(_))), "at {share}: {answer:?}");
+        let (answer, reports_after) =
+            cancelled_at(share, |control| beam_dose(&wanted, control).map(|_| ()));
+        assert!(
+            matches!(answer, Err(DoseError::Cancelled(_))),
+            "at {share}: {answer:?}"
+        );
         assert_eq!(reports_after, 0, "at {share}");
     }
 }
@@ -105,8 +144,12 @@ fn a_cancelled_dose_ends_with_the_directions_in_hand() {
 #[test]
 fn machines_are_calibrated() {
     let machine = machine("generic-6mv");
-    let beamsight::physics::Calibration::Reference { field_mm, ssd_mm, depth_mm, gy_per_mu } =
-        machine.calibration
+    let beamsight::physics::Calibration::Reference {
+        field_mm,
+        ssd_mm,
+        depth_mm,
+        gy_per_mu,
+    } = machine.calibration
     else {
         panic!("generic-6mv is calibrated in MU");
     };
@@ -125,7 +168,12 @@ fn a_part_of_the_grid_has_the_same_dose() {
     let mut wanted = request(&patient, &machine("point-6mv"), 100.0, Quality::Fast);
     let whole = dose(&wanted);
     let image = Arc::clone(wanted.patient.mass_density_g_cm3.grid());
-    let part = dose_grid(&image, [DVec3::splat(-40.0), DVec3::new(40.0, 60.0, 30.0)], 10.0).expect("a grid");
+    let part = dose_grid(
+        &image,
+        [DVec3::splat(-40.0), DVec3::new(40.0, 60.0, 30.0)],
+        10.0,
+    )
+    .expect("a grid");
     assert_eq!(part.size(), [8, 10, 7]);
     wanted.grid = Arc::new(part);
     let part = dose(&wanted);
@@ -143,7 +191,11 @@ fn a_part_of_the_grid_has_the_same_dose() {
 #[test]
 fn the_box_of_matter_is_found() {
     let patient = block(DVec3::splat(-50.0), DVec3::splat(10.0), [10; 3], |p| {
-        if p.abs().max_element() < 21.0 { 1.0 } else { 0.001 }
+        if p.abs().max_element() < 21.0 {
+            1.0
+        } else {
+            0.001
+        }
     });
     let [low, high] = matter_box(&patient.mass_density_g_cm3, 0.1);
     assert!(
@@ -158,7 +210,10 @@ fn bad_requests_are_refused_in_words() {
     let ask = |change: &dyn Fn(&mut beamsight::engine::dose::DoseRequest)| {
         let mut r = good.clone();
         change(&mut r);
-        beam_dose(&r, &JobControl::new()).map(|_| ()).expect_err("refused").to_string()
+        beam_dose(&r, &JobControl::new())
+            .map(|_| ())
+            .expect_err("refused")
+            .to_string()
     };
     assert!(ask(&|r| r.beam.mu = f64::NAN).contains("monitor units"));
     assert!(ask(&|r| r.beam.isocentre_mm.x = f64::INFINITY).contains("isocentre"));

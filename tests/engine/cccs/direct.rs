@@ -42,15 +42,23 @@ struct Line {
 /// Ends of the intervals of radius, cm.
 fn radii_cm() -> Vec<f64> {
     let steps = |from: f64, step: f64, n: u32| (1..=n).map(move |i| from + step * f64::from(i));
-    let near = std::iter::once(0.0).chain(steps(0.0, 0.02, 25)).chain(steps(0.5, 0.05, 30));
-    near.chain(steps(2.0, 0.125, 64)).chain(steps(10.0, 1.0, 50)).collect()
+    let near = std::iter::once(0.0)
+        .chain(steps(0.0, 0.02, 25))
+        .chain(steps(0.5, 0.05, 30));
+    near.chain(steps(2.0, 0.125, 64))
+        .chain(steps(10.0, 1.0, 50))
+        .collect()
 }
 
 /// Energy within a radius by cone, linear within a shell.
 fn within(table: &ConeTable, radius_cm: f64) -> [f64; CONES] {
     let radii = KernelTable::water().outer_radii_cm();
     let n = radii.partition_point(|r| *r < radius_cm).min(SHELLS - 1);
-    let (from, inner) = if n == 0 { (0.0, [0.0; CONES]) } else { (radii[n - 1], table[n - 1]) };
+    let (from, inner) = if n == 0 {
+        (0.0, [0.0; CONES])
+    } else {
+        (radii[n - 1], table[n - 1])
+    };
     let t = ((radius_cm - from) / (radii[n] - from)).min(1.0);
     std::array::from_fn(|c| inner[c] + t * (table[n][c] - inner[c]))
 }
@@ -58,25 +66,45 @@ fn within(table: &ConeTable, radius_cm: f64) -> [f64; CONES] {
 impl Direct {
     pub fn new(machine: &Arc<Machine>, jaws: Jaws, ssd_mm: f64, sides_mm: [f64; 2]) -> Self {
         let mut new = Self::uncalibrated(machine, jaws, ssd_mm, sides_mm);
-        if let Calibration::Reference { field_mm: [x, y], ssd_mm, depth_mm, gy_per_mu } = machine.calibration
+        if let Calibration::Reference {
+            field_mm: [x, y],
+            ssd_mm,
+            depth_mm,
+            gy_per_mu,
+        } = machine.calibration
         {
-            let reference = Self::uncalibrated(machine, Jaws::symmetric(x, y), ssd_mm, [400.0, 300.0]);
-            let electrons = machine.electrons.map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
+            let reference =
+                Self::uncalibrated(machine, Jaws::symmetric(x, y), ssd_mm, [400.0, 300.0]);
+            let electrons = machine
+                .electrons
+                .map_or(0.0, |e| e.surface_share * e.at_depth(depth_mm));
             new.mu_worth = gy_per_mu * (1.0 - electrons) / reference.dose(0.0, depth_mm);
         }
         new
     }
 
-    fn uncalibrated(machine: &Arc<Machine>, jaws: Jaws, ssd_mm: f64, [across_mm, deep_mm]: [f64; 2]) -> Self {
+    fn uncalibrated(
+        machine: &Arc<Machine>,
+        jaws: Jaws,
+        ssd_mm: f64,
+        [across_mm, deep_mm]: [f64; 2],
+    ) -> Self {
         let table = KernelTable::water();
         let edges = radii_cm();
         let mut cells = vec![vec![Vec::new(); CONES]; edges.len() - 1];
         let mut lines = Vec::new();
         for (mev, photons) in machine.spectrum.bins() {
             let mu_cm2_g = table.mu_over_rho_cm2_g(mev);
-            lines.push(Line { gy_cm2: photons * mev * mu_cm2_g * GY_G_PER_MEV, mu_cm2_g });
+            lines.push(Line {
+                gy_cm2: photons * mev * mu_cm2_g * GY_G_PER_MEV,
+                mu_cm2_g,
+            });
             let [mut kernel, scatter] = KernelClass::ALL.map(|class| table.cumulative(class, mev));
-            kernel.iter_mut().flatten().zip(scatter.iter().flatten()).for_each(|(all, s)| *all += s);
+            kernel
+                .iter_mut()
+                .flatten()
+                .zip(scatter.iter().flatten())
+                .for_each(|(all, s)| *all += s);
             let ends: Vec<[f64; CONES]> = edges.iter().map(|r| within(&kernel, *r)).collect();
             for (cell, ends) in cells.iter_mut().zip(ends.windows(2)) {
                 for (cone, cell) in cell.iter_mut().enumerate() {
@@ -111,8 +139,10 @@ impl Direct {
         let point = [x_mm, self.ssd_mm + depth_mm];
         let distance = point[0].hypot(point[1]);
         // Along the ray, and across it in the plane of the axis.
-        let (along, across) =
-            ([point[0] / distance, point[1] / distance], [point[1] / distance, -point[0] / distance]);
+        let (along, across) = (
+            [point[0] / distance, point[1] / distance],
+            [point[1] / distance, -point[0] / distance],
+        );
         let mut sum = 0.0;
         for cone in 0..CONES {
             let [near, far] = KernelTable::cone_edges_deg(cone).map(|d| d.to_radians().cos());
@@ -128,7 +158,8 @@ impl Direct {
                     }
                     let way = cos.acos() - sine.asin();
                     // Solid angle as seen from the point over that of the kernel.
-                    let share = way.sin() / sin * (1.0 - r * cos / distance / (1.0 - sine * sine).sqrt());
+                    let share =
+                        way.sin() / sin * (1.0 - r * cos / distance / (1.0 - sine * sine).sqrt());
                     let mut turn = 0.0;
                     for a in 0..AZIMUTHS {
                         let (y, u) = ((a as f64 + 0.5) / AZIMUTHS as f64 * PI).sin_cos();
@@ -182,7 +213,9 @@ impl Direct {
             through(low - high)
         };
         let primary = m.off_axis.at(at[0].hypot(at[1])) * focal(0) * focal(1);
-        let Some(e) = &m.extra_focal else { return primary };
+        let Some(e) = &m.extra_focal else {
+            return primary;
+        };
         let seen = |axis: usize| {
             let [point, jaw] = [at[axis] * z / m.sad_mm, places[axis]];
             let [low, high] = edges[axis].map(|edge| {
@@ -205,7 +238,8 @@ fn normal(x: f64, sigma: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.327_591_1 * x.abs());
     let series = t
         * (0.254_829_592
-            + t * (-0.284_496_736 + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
+            + t * (-0.284_496_736
+                + t * (1.421_413_741 + t * (-1.453_152_027 + t * 1.061_405_429))));
     let above = 0.5 * series * (-x * x).exp();
     if x > 0.0 { 1.0 - above } else { above }
 }

@@ -24,10 +24,15 @@ fn by_the_table(half_cm: f64) -> [f64; 2] {
     const AZIMUTHS: usize = 6;
     const STARTS: usize = 6;
     let set = KernelSet::shipped();
-    let radii: Vec<f64> = std::iter::once(0.0).chain(set.radii_cm().iter().copied()).collect();
+    let radii: Vec<f64> = std::iter::once(0.0)
+        .chain(set.radii_cm().iter().copied())
+        .collect();
     let spectrum = machine("point-6mv").spectrum.clone();
-    let tables: Vec<Vec<[f64; CONES]>> =
-        spectrum.energies_mev.iter().map(|e| radii.iter().map(|r| set.within(*e, *r)).collect()).collect();
+    let tables: Vec<Vec<[f64; CONES]>> = spectrum
+        .energies_mev
+        .iter()
+        .map(|e| radii.iter().map(|r| set.within(*e, *r)).collect())
+        .collect();
     let deep_cm = 0.2 * HALF_MM;
     let area_cm2 = 0.01 * FIELD_MM * FIELD_MM;
     let step_cm = 0.5;
@@ -46,7 +51,11 @@ fn by_the_table(half_cm: f64) -> [f64; 2] {
             .collect();
         released += energy.iter().sum::<f64>();
         let mixed = |n: usize, cone: usize| -> f64 {
-            energy.iter().zip(&tables).map(|(e, table)| e * table[n][cone]).sum()
+            energy
+                .iter()
+                .zip(&tables)
+                .map(|(e, table)| e * table[n][cone])
+                .sum()
         };
         let width_cm = 0.1 * FIELD_MM;
         for cone in 0..CONES {
@@ -56,14 +65,20 @@ fn by_the_table(half_cm: f64) -> [f64; 2] {
                 let cos = near + (far - near) * (n as f64 + 0.5) / WITHIN_CONE as f64;
                 let sin = (1.0 - cos * cos).sqrt();
                 // Distance to the face of the box above or below.
-                let end = if cos > 0.0 { (deep_cm - depth_cm) / cos } else { depth_cm / -cos };
+                let end = if cos > 0.0 {
+                    (deep_cm - depth_cm) / cos
+                } else {
+                    depth_cm / -cos
+                };
                 for turn in 0..AZIMUTHS {
                     let turn = (turn as f64 + 0.5) / AZIMUTHS as f64 * std::f64::consts::FRAC_PI_2;
                     for start in 0..STARTS * STARTS {
                         let at = [start % STARTS, start / STARTS]
                             .map(|s| ((s as f64 + 0.5) / STARTS as f64 - 0.5) * width_cm);
                         let aside = [turn.cos(), turn.sin()].map(|d| d * sin);
-                        let side = (0..2).map(|a| (half_cm - at[a]) / aside[a]).fold(end, f64::min);
+                        let side = (0..2)
+                            .map(|a| (half_cm - at[a]) / aside[a])
+                            .fold(end, f64::min);
                         let share = 1.0 / (WITHIN_CONE * AZIMUTHS * STARTS * STARTS) as f64;
                         stays += share * linear(&radii, &within, side);
                     }
@@ -82,7 +97,12 @@ fn linear(x: &[f64], y: &[f64], at: f64) -> f64 {
 
 #[test]
 fn a_thin_beam_leaves_its_energy_where_the_kernels_do() {
-    let water = block(DVec3::splat(-HALF_MM), DVec3::splat(VOXEL_MM), [VOXELS; 3], |_| 1.0);
+    let water = block(
+        DVec3::splat(-HALF_MM),
+        DVec3::splat(VOXEL_MM),
+        [VOXELS; 3],
+        |_| 1.0,
+    );
     let mut far = (*machine("point-6mv")).clone();
     far.sad_mm = SAD_MM;
     let far = Arc::new(far);
@@ -108,7 +128,10 @@ fn a_thin_beam_leaves_its_energy_where_the_kernels_do() {
             );
             // The electrons' range dominates within the beam's own column.
             let most = if half_cm < 1.0 { 0.015 } else { 0.002 };
-            assert!((stays - want).abs() < most * released, "{quality:?}, within {half_cm} cm");
+            assert!(
+                (stays - want).abs() < most * released,
+                "{quality:?}, within {half_cm} cm"
+            );
         }
     }
 }

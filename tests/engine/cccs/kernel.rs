@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 #[test]
 fn asset_equals_the_data_it_comes_from() {
-    let Some(folder) = physics_data("edk_water_egsnrc") else { return };
+    let Some(folder) = physics_data("edk_water_egsnrc") else {
+        return;
+    };
     let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
         .expect("a folder")
         .map(|e| e.expect("an entry").path())
@@ -37,7 +39,13 @@ fn asset_equals_the_data_it_comes_from() {
     }
     let list = |v: Vec<f64>| format!("{v:?}");
     let each = |f: &dyn Fn(&serde_json::Value) -> f64| list(all.iter().map(f).collect());
-    let radii = all[0]["radii_cm"].as_array().expect("radii").iter().skip(1).map(number).collect();
+    let radii = all[0]["radii_cm"]
+        .as_array()
+        .expect("radii")
+        .iter()
+        .skip(1)
+        .map(number)
+        .collect();
     let head = format!(
         "# Header of edk_water.f32; both made by tests/engine/cccs/kernel.rs from the EGSnrc data set edk_water_egsnrc (README.md).\n\
          energies_mev = {}\n# Without coherent scattering, as the Monte Carlo used it.\nmu_over_rho_cm2_g = {}\n\
@@ -52,19 +60,33 @@ fn asset_equals_the_data_it_comes_from() {
         std::fs::write(assets.join("edk_water.f32"), &values).expect("written");
         std::fs::write(assets.join("edk_water.toml"), &head).expect("written");
     }
-    assert!(std::fs::read(assets.join("edk_water.f32")).expect("shipped") == values, "kernel values differ");
-    assert_eq!(std::fs::read_to_string(assets.join("edk_water.toml")).expect("shipped"), head);
+    assert!(
+        std::fs::read(assets.join("edk_water.f32")).expect("shipped") == values,
+        "kernel values differ"
+    );
+    assert_eq!(
+        std::fs::read_to_string(assets.join("edk_water.toml")).expect("shipped"),
+        head
+    );
 }
 
 /// Hubbell and Seltzer, NISTIR 5632: mu_en/rho of water, cm2/g.
 #[test]
 fn primary_class_sums_to_energy_absorption() {
     let k = KernelTable::water();
-    for (energy, mu_en) in
-        [(0.1, 0.02546), (0.5, 0.03299), (1.0, 0.03103), (2.0, 0.02608), (6.0, 0.01806), (10.0, 0.01566)]
-    {
+    for (energy, mu_en) in [
+        (0.1, 0.02546),
+        (0.5, 0.03299),
+        (1.0, 0.03103),
+        (2.0, 0.02608),
+        (6.0, 0.01806),
+        (10.0, 0.01566),
+    ] {
         let got = k.class_fraction(KernelClass::Primary, energy) * k.mu_over_rho_cm2_g(energy);
-        assert!((got / mu_en - 1.0).abs() < 0.003, "{energy} MeV: {got} for {mu_en}");
+        assert!(
+            (got / mu_en - 1.0).abs() < 0.003,
+            "{energy} MeV: {got} for {mu_en}"
+        );
     }
 }
 
@@ -73,10 +95,15 @@ fn primary_class_sums_to_energy_absorption() {
 fn kernels_conserve_energy() {
     let k = KernelTable::water();
     for (energy, inside) in [(0.1, 0.998), (1.5, 0.965), (4.0, 0.941), (10.0, 0.930)] {
-        let sum: f64 =
-            KernelClass::ALL.iter().map(|&c| k.cumulative(c, energy)[SHELLS - 1].iter().sum::<f64>()).sum();
+        let sum: f64 = KernelClass::ALL
+            .iter()
+            .map(|&c| k.cumulative(c, energy)[SHELLS - 1].iter().sum::<f64>())
+            .sum();
         assert!((sum - inside).abs() < 0.0025, "{energy} MeV: {sum}");
-        assert!((sum + k.beyond_last_shell(energy) - 1.0).abs() < 2e-4, "{energy} MeV: beyond");
+        assert!(
+            (sum + k.beyond_last_shell(energy) - 1.0).abs() < 2e-4,
+            "{energy} MeV: beyond"
+        );
     }
 }
 
@@ -88,17 +115,30 @@ fn misplaced(class: KernelClass, table: &ConeTable, total: f64) -> f64 {
     let sum: f64 = fit.amplitudes.iter().flatten().sum();
     assert!((sum - 1.0).abs() < 1e-12, "{sum}");
     let at = |(shell, r): (usize, &f64)| -> f64 {
-        (0..CONES).map(|c| (fit.cumulative(c, *r) * total - table[shell][c]).abs()).sum()
+        (0..CONES)
+            .map(|c| (fit.cumulative(c, *r) * total - table[shell][c]).abs())
+            .sum()
     };
     // No dose grid is finer than a millimetre.
-    radii.iter().enumerate().filter(|(_, r)| **r >= 0.1).map(at).fold(0.0, f64::max)
+    radii
+        .iter()
+        .enumerate()
+        .filter(|(_, r)| **r >= 0.1)
+        .map(at)
+        .fold(0.0, f64::max)
 }
 
 /// The kernels that the engine uses: those of a beam's spectrum, near the surface and deep.
 #[test]
 fn exponentials_follow_the_kernels_of_a_beam() {
     let k = KernelTable::water();
-    for name in ["point-6mv", "generic-6mv", "generic-6mv-fff", "generic-10mv", "generic-15mv"] {
+    for name in [
+        "point-6mv",
+        "generic-6mv",
+        "generic-6mv-fff",
+        "generic-10mv",
+        "generic-15mv",
+    ] {
         let spectrum = &super::phantom::machine(name).spectrum;
         for depth_cm in [0.0, 10.0, 30.0] {
             let terma = |(energy, photons): (f64, f64)| {
@@ -118,9 +158,16 @@ fn exponentials_follow_the_kernels_of_a_beam() {
                     }
                 }
                 let worst = misplaced(class, &mixed, total);
-                println!("{name}, {depth_cm} cm, {class:?}: {:.2} % of the energy misplaced", 100.0 * worst);
+                println!(
+                    "{name}, {depth_cm} cm, {class:?}: {:.2} % of the energy misplaced",
+                    100.0 * worst
+                );
                 // The unflattened spectrum is a template of 15 lines, a MeV apart in its main part.
-                let allowed = if name == "generic-6mv-fff" { 0.009 } else { 0.006 };
+                let allowed = if name == "generic-6mv-fff" {
+                    0.009
+                } else {
+                    0.006
+                };
                 assert!(worst < allowed, "{name}, {depth_cm} cm, {class:?}: {worst}");
             }
         }
@@ -133,9 +180,17 @@ fn exponentials_follow_the_table() {
     let k = KernelTable::water();
     for energy in [0.5, 1.25, 2.0, 4.0, 6.0, 8.0] {
         for class in KernelClass::ALL {
-            let worst = misplaced(class, &k.cumulative(class, energy), k.class_fraction(class, energy));
+            let worst = misplaced(
+                class,
+                &k.cumulative(class, energy),
+                k.class_fraction(class, energy),
+            );
             println!("{class:?} {energy} MeV: at most {worst:.5} of the photon's energy misplaced");
-            let allowed = if class == KernelClass::Primary { 0.03 } else { 0.012 };
+            let allowed = if class == KernelClass::Primary {
+                0.03
+            } else {
+                0.012
+            };
             assert!(worst < allowed, "{class:?} {energy} MeV: {worst}");
         }
     }
@@ -162,6 +217,9 @@ fn interpolation_in_angle_keeps_each_cone() {
                 sum += sr * terma * amplitudes.iter().sum::<f64>() / total;
             }
         }
-        assert!((sum / want - 1.0).abs() < 1e-4, "cone {cone}: {sum} for {want}");
+        assert!(
+            (sum / want - 1.0).abs() < 1e-4,
+            "cone {cone}: {sum} for {want}"
+        );
     }
 }

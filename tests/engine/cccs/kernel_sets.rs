@@ -25,9 +25,13 @@ impl KernelSet {
         let energies_mev = table.energies_mev().to_vec();
         let of = |energy: &f64| KernelClass::ALL.map(|class| table.cumulative(class, *energy));
         let both: Vec<_> = energies_mev.iter().map(of).collect();
-        let sum =
-            |p: &[f64; CONES], s: &[f64; CONES]| -> [f64; CONES] { std::array::from_fn(|c| p[c] + s[c]) };
-        let total = both.iter().map(|[p, s]| p.iter().zip(s).map(|(p, s)| sum(p, s)).collect()).collect();
+        let sum = |p: &[f64; CONES], s: &[f64; CONES]| -> [f64; CONES] {
+            std::array::from_fn(|c| p[c] + s[c])
+        };
+        let total = both
+            .iter()
+            .map(|[p, s]| p.iter().zip(s).map(|(p, s)| sum(p, s)).collect())
+            .collect();
         let primary = both.iter().map(|[p, _]| p.to_vec()).collect();
         Self {
             name: "EGSnrc, shipped",
@@ -41,19 +45,29 @@ impl KernelSet {
     /// A set of the data folder `physics/kernels`: header `FILE.json`, values `FILE.f32` by `[energy][cone][shell][component]`. The total is the
     /// sum of the components, or the first of two (total, primary).
     fn read(name: &'static str, file: &str) -> Option<Self> {
-        let header =
-            std::fs::read_to_string(physics_data(&format!("kernels/{file}.json"))?).expect("readable");
+        let header = std::fs::read_to_string(physics_data(&format!("kernels/{file}.json"))?)
+            .expect("readable");
         let bytes = std::fs::read(physics_data(&format!("kernels/{file}.f32"))?).expect("readable");
         let header: serde_json::Value = serde_json::from_str(&header).expect("JSON");
         let list = |key: &str| -> Vec<f64> {
-            header[key].as_array().expect(key).iter().map(|v| v.as_f64().expect(key)).collect()
+            header[key]
+                .as_array()
+                .expect(key)
+                .iter()
+                .map(|v| v.as_f64().expect(key))
+                .collect()
         };
         let (energies_mev, radii_cm) = (list("energies_MeV"), list("radius_upper_edge_cm"));
         let components = header["shape"][3].as_u64().expect("a shape") as usize;
         let sums = header["axes"][3] == "category";
-        let values: Vec<f64> =
-            bytes.chunks_exact(4).map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]]))).collect();
-        assert_eq!(values.len(), energies_mev.len() * CONES * radii_cm.len() * components);
+        let values: Vec<f64> = bytes
+            .chunks_exact(4)
+            .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
+            .collect();
+        assert_eq!(
+            values.len(),
+            energies_mev.len() * CONES * radii_cm.len() * components
+        );
         let of = |value: &dyn Fn(&[f64]) -> f64| -> Cumulative {
             let mut all = Vec::new();
             for energy in 0..energies_mev.len() {
@@ -71,7 +85,13 @@ impl KernelSet {
         };
         let total = of(&|c| if sums { c.iter().sum() } else { c[0] });
         let primary = of(&|c| if sums { c[0] } else { c[1] });
-        Some(Self { name, energies_mev, radii_cm, total, primary })
+        Some(Self {
+            name,
+            energies_mev,
+            radii_cm,
+            total,
+            primary,
+        })
     }
 
     pub fn radii_cm(&self) -> &[f64] {
@@ -97,14 +117,20 @@ impl KernelSet {
 
 fn shell_at(table: &[[f64; CONES]], radii_cm: &[f64], r: f64) -> [f64; CONES] {
     let n = radii_cm.partition_point(|x| *x < r).min(radii_cm.len() - 1);
-    let (r0, inner) = if n == 0 { (0.0, [0.0; CONES]) } else { (radii_cm[n - 1], table[n - 1]) };
+    let (r0, inner) = if n == 0 {
+        (0.0, [0.0; CONES])
+    } else {
+        (radii_cm[n - 1], table[n - 1])
+    };
     let t = ((r - r0) / (radii_cm[n] - r0)).min(1.0);
     std::array::from_fn(|c| inner[c] + t * (table[n][c] - inner[c]))
 }
 
 impl KernelSet {
     fn energy_index(&self, energy_mev: f64) -> Option<usize> {
-        self.energies_mev.iter().position(|e| (e / energy_mev - 1.0).abs() < 1e-6)
+        self.energies_mev
+            .iter()
+            .position(|e| (e / energy_mev - 1.0).abs() < 1e-6)
     }
 
     /// The figures of one energy; cells at the shells of `radii_cm`.
@@ -114,7 +140,12 @@ impl KernelSet {
         let angle = |table: &Cumulative, r: f64| {
             let cones = at(table, r);
             let middle = |cone: usize| (cone as f64 + 0.5) * 180.0 / CONES as f64;
-            cones.iter().enumerate().map(|(c, e)| e * middle(c)).sum::<f64>() / sum(cones)
+            cones
+                .iter()
+                .enumerate()
+                .map(|(c, e)| e * middle(c))
+                .sum::<f64>()
+                / sum(cones)
         };
         let by_shell = |table: &Cumulative| -> Vec<[f64; CONES]> {
             let mut before = [0.0; CONES];
@@ -183,15 +214,21 @@ const EGSNRC: Tolerance = Tolerance {
 /// Energies within a radius, by class, and mean angles, at every energy that two sets share.
 #[test]
 fn sets_agree_where_they_meet() {
-    let Some([shipped, mackie, egsnrc]) = KernelSet::all() else { return };
+    let Some([shipped, mackie, egsnrc]) = KernelSet::all() else {
+        return;
+    };
     // The shells of both are among the shipped ones.
     let radii = mackie.radii_cm.clone();
     assert_eq!(egsnrc.radii_cm, radii);
-    println!("set, MeV: primary; total within 1, 5, 60 cm; mean angle of the primary, of all; cell by cell");
+    println!(
+        "set, MeV: primary; total within 1, 5, 60 cm; mean angle of the primary, of all; cell by cell"
+    );
     for (other, most) in [(&mackie, MACKIE), (&egsnrc, EGSNRC)] {
         let mut shared = 0;
         for (i, energy) in shipped.energies_mev.iter().enumerate() {
-            let Some(j) = other.energy_index(*energy) else { continue };
+            let Some(j) = other.energy_index(*energy) else {
+                continue;
+            };
             shared += 1;
             let (ours, theirs) = (shipped.figures(i, &radii), other.figures(j, &radii));
             let cells = distance(&ours, &theirs);
@@ -203,13 +240,22 @@ fn sets_agree_where_they_meet() {
                 );
             }
             let at = format!("{} at {energy} MeV", other.name);
-            assert!((theirs.primary / ours.primary - 1.0).abs() < most.primary, "{at}: primary");
+            assert!(
+                (theirs.primary / ours.primary - 1.0).abs() < most.primary,
+                "{at}: primary"
+            );
             for n in 0..3 {
-                assert!((theirs.total[n] / ours.total[n] - 1.0).abs() < most.total[n], "{at}: within {n}");
+                assert!(
+                    (theirs.total[n] / ours.total[n] - 1.0).abs() < most.total[n],
+                    "{at}: within {n}"
+                );
             }
             for n in 0..2 {
                 let turn = theirs.mean_angle_deg[n] - ours.mean_angle_deg[n];
-                assert!(turn.abs() < most.mean_angle_deg[n], "{at}: mean angle {n} off by {turn}");
+                assert!(
+                    turn.abs() < most.mean_angle_deg[n],
+                    "{at}: mean angle {n} off by {turn}"
+                );
             }
             assert!(cells < most.cells, "{at}: cell by cell {cells}");
         }
@@ -231,7 +277,11 @@ fn depth_dose_with_each_set() {
         println!("{:>15}: {curve:.4?}", set.name);
         for ((depth, dose), shipped) in depths_cm.iter().zip(curve).zip(&curves[0]) {
             let most = if *depth < 1.0 { 0.007 } else { 0.003 };
-            assert!((dose / shipped - 1.0).abs() < most, "{} at {depth} cm: {dose} for {shipped}", set.name);
+            assert!(
+                (dose / shipped - 1.0).abs() < most,
+                "{} at {depth} cm: {dose} for {shipped}",
+                set.name
+            );
         }
     }
 }

@@ -20,8 +20,9 @@ pub fn cone_solid_angle_sr(cone: usize) -> f64 {
 /// Rows of numbers of a data table.
 pub fn csv(path: &str) -> Option<Vec<Vec<f64>>> {
     let text = std::fs::read_to_string(physics_data(path)?).expect("readable");
-    let numbers =
-        |line: &str| -> Option<Vec<f64>> { line.split(',').map(|x| x.trim().parse().ok()).collect() };
+    let numbers = |line: &str| -> Option<Vec<f64>> {
+        line.split(',').map(|x| x.trim().parse().ok()).collect()
+    };
     Some(text.lines().filter_map(numbers).collect())
 }
 
@@ -33,9 +34,14 @@ pub fn axis_ratios(table: &[Vec<f64>], at_mm: impl Fn(f64) -> f64) -> Vec<(f64, 
     let mut low = 1.5;
     while low < 28.0 {
         let high = (low + 2.0_f64).min(28.0);
-        let within = table.iter().filter(|r| r[0] >= low - 1e-9 && r[1] <= high + 1e-9);
+        let within = table
+            .iter()
+            .filter(|r| r[0] >= low - 1e-9 && r[1] <= high + 1e-9);
         let bins: Vec<f64> = within.map(|r| at_mm(5.0 * (r[0] + r[1])) / r[2]).collect();
-        ratios.push((0.5 * (low + high), bins.iter().sum::<f64>() / bins.len() as f64));
+        ratios.push((
+            0.5 * (low + high),
+            bins.iter().sum::<f64>() / bins.len() as f64,
+        ));
         low = high;
     }
     ratios
@@ -60,7 +66,10 @@ pub fn block(
     Arc::new(Patient {
         relative_electron_density: Arc::clone(&density),
         mass_density_g_cm3: density,
-        material: Arc::new(Volume::new(Arc::clone(&grid), vec![Material::Water as u8; grid.len()])),
+        material: Arc::new(Volume::new(
+            Arc::clone(&grid),
+            vec![Material::Water as u8; grid.len()],
+        )),
         position: PatientPosition::Hfs,
         has_couch: true,
     })
@@ -68,7 +77,12 @@ pub fn block(
 
 /// A cube of water of 30 cm whose surface towards gantry 0 lies at `surface_mm`; 5 mm voxels (10 mm along z).
 pub fn cube(surface_mm: f64) -> Arc<Patient> {
-    block(DVec3::new(-150.0, surface_mm, -150.0), DVec3::new(5.0, 5.0, 10.0), [60, 60, 30], |_| 1.0)
+    block(
+        DVec3::new(-150.0, surface_mm, -150.0),
+        DVec3::new(5.0, 5.0, 10.0),
+        [60, 60, 30],
+        |_| 1.0,
+    )
 }
 
 /// A static beam on the patient's own grid; dose for one monitor unit.
@@ -82,7 +96,14 @@ pub fn request(
         grid: Arc::clone(patient.mass_density_g_cm3.grid()),
         patient: Arc::clone(patient),
         machine: Arc::clone(machine),
-        beam: Beam::fixed("beam", 1, 0.0, DVec3::ZERO, Jaws::symmetric(side_mm, side_mm), 1.0),
+        beam: Beam::fixed(
+            "beam",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(side_mm, side_mm),
+            1.0,
+        ),
         quality,
         dose_to: DoseTo::Water,
     }
@@ -96,7 +117,11 @@ pub fn dose(request: &DoseRequest) -> BeamDose {
 
 /// Trilinear dose on the axis of a gantry 0 beam at a depth below the surface at `y = surface_mm`.
 pub fn on_axis(dose: &BeamDose, surface_mm: f64, depth_mm: f64) -> f64 {
-    f64::from(dose.gy.trilinear(DVec3::new(0.0, surface_mm + depth_mm, 0.0)).expect("inside"))
+    f64::from(
+        dose.gy
+            .trilinear(DVec3::new(0.0, surface_mm + depth_mm, 0.0))
+            .expect("inside"),
+    )
 }
 
 /// A shipped machine.

@@ -39,11 +39,14 @@ impl Table {
 
     fn new() -> Self {
         let text = include_str!("../../../assets/attenuation/water_partial.csv");
-        let numbers =
-            |line: &str| -> Option<Vec<f64>> { line.split(',').map(|x| x.trim().parse().ok()).collect() };
+        let numbers = |line: &str| -> Option<Vec<f64>> {
+            line.split(',').map(|x| x.trim().parse().ok()).collect()
+        };
         let rows: Vec<Vec<f64>> = text.lines().filter_map(numbers).collect();
         let at = |energy: f64| {
-            let i = rows.partition_point(|r| r[0] <= energy).clamp(1, rows.len() - 1);
+            let i = rows
+                .partition_point(|r| r[0] <= energy)
+                .clamp(1, rows.len() - 1);
             let (low, high) = (&rows[i - 1], &rows[i]);
             let t = (energy / low[0]).ln() / (high[0] / low[0]).ln();
             let between = |column: usize| match (low[column], high[column]) {
@@ -51,14 +54,27 @@ impl Table {
                 (a, b) => a * (1.0 - t) + b * t,
             };
             let (compton, photo) = (between(2), between(3));
-            let pair = if energy > 2.0 * ELECTRON_MEV { between(4) + between(5) } else { 0.0 };
+            let pair = if energy > 2.0 * ELECTRON_MEV {
+                between(4) + between(5)
+            } else {
+                0.0
+            };
             let transfer = compton * energy * transferred(energy)
                 + photo * energy
                 + pair * (energy - 2.0 * ELECTRON_MEV).max(0.0);
-            Water { mu: compton + photo + pair, compton, pair, transfer }
+            Water {
+                mu: compton + photo + pair,
+                compton,
+                pair,
+                transfer,
+            }
         };
         let steps = ((20.0 / Self::FROM_MEV).ln() * Self::STEPS_PER_E) as u32;
-        Self((0..steps).map(|n| at(Self::FROM_MEV * (f64::from(n) / Self::STEPS_PER_E).exp())).collect())
+        Self(
+            (0..steps)
+                .map(|n| at(Self::FROM_MEV * (f64::from(n) / Self::STEPS_PER_E).exp()))
+                .collect(),
+        )
     }
 
     fn at(&self, mev: f64) -> Water {
@@ -95,10 +111,13 @@ impl Photon {
         let [x, y, z] = self.direction;
         let sign = 1.0_f64.copysign(z);
         let (a, sin) = (-1.0 / (sign + z), (1.0 - cos * cos).max(0.0).sqrt());
-        let (u, v) =
-            ([1.0 + sign * x * x * a, sign * x * y * a, -sign * x], [x * y * a, sign + y * y * a, -y]);
+        let (u, v) = (
+            [1.0 + sign * x * x * a, sign * x * y * a, -sign * x],
+            [x * y * a, sign + y * y * a, -y],
+        );
         let (s, c) = (TAU * turn).sin_cos();
-        let turned: [f64; 3] = std::array::from_fn(|i| cos * self.direction[i] + sin * (c * u[i] + s * v[i]));
+        let turned: [f64; 3] =
+            std::array::from_fn(|i| cos * self.direction[i] + sin * (c * u[i] + s * v[i]));
         // Rounding accumulates over many turns.
         let length = turned.iter().map(|d| d * d).sum::<f64>().sqrt();
         self.direction = turned.map(|d| d / length);
@@ -148,7 +167,9 @@ fn history(table: &Table, first: Photon, random: &mut Random, tally: &mut Tally)
                 score(&photon, way, water.transfer, tally);
             }
             photon.forward(way);
-            if (0..3).any(|a| photon.at[a] < LOW[a] - AROUND_CM || photon.at[a] > HIGH[a] + AROUND_CM) {
+            if (0..3)
+                .any(|a| photon.at[a] < LOW[a] - AROUND_CM || photon.at[a] > HIGH[a] + AROUND_CM)
+            {
                 break;
             }
             photon.scattered = true;
@@ -159,7 +180,10 @@ fn history(table: &Table, first: Photon, random: &mut Random, tally: &mut Tally)
             } else if which < water.compton + water.pair {
                 photon.mev = ELECTRON_MEV;
                 photon.turn(2.0 * random.unit() - 1.0, random.unit());
-                waiting.push(Photon { direction: photon.direction.map(|d| -d), ..photon });
+                waiting.push(Photon {
+                    direction: photon.direction.map(|d| -d),
+                    ..photon
+                });
             } else {
                 break;
             }
@@ -192,7 +216,8 @@ fn score(photon: &Photon, cm: f64, transfer: f64, tally: &mut Tally) {
     let mut piece = *photon;
     let (mut from, mut until) = (0.0_f64, cm);
     for a in 0..3 {
-        let [one, other] = [LOW[a], HIGH[a]].map(|face| (face - photon.at[a]) / photon.direction[a]);
+        let [one, other] =
+            [LOW[a], HIGH[a]].map(|face| (face - photon.at[a]) / photon.direction[a]);
         from = from.max(one.min(other));
         until = until.min(one.max(other));
     }
@@ -234,8 +259,13 @@ fn kerma(side_cm: f64, histories: u64) -> Tally {
                 }
             };
             let direction = [0.01 * at[0] * cos, 0.01 * at[1] * cos, cos];
-            let photon =
-                Photon { at: [at[0], at[1], 0.0], direction, mev, scattered: false, has_left: false };
+            let photon = Photon {
+                at: [at[0], at[1], 0.0],
+                direction,
+                mev,
+                scattered: false,
+                has_left: false,
+            };
             history(&table, photon, &mut random, &mut tally);
         }
         tally
@@ -261,7 +291,11 @@ fn seen_area(side_cm: f64) -> f64 {
     const STEPS: u32 = 200;
     let place = |n: u32| ((f64::from(n) + 0.5) / f64::from(STEPS) - 0.5) * side_cm;
     let cos = |x: f64, y: f64| 100.0 / (1e4 + x * x + y * y).sqrt();
-    let row = |j: u32| (0..STEPS).map(move |i| cos(place(i), place(j)).powi(3)).sum::<f64>();
+    let row = |j: u32| {
+        (0..STEPS)
+            .map(move |i| cos(place(i), place(j)).powi(3))
+            .sum::<f64>()
+    };
     (0..STEPS).map(row).sum::<f64>() * (side_cm / f64::from(STEPS)).powi(2)
 }
 
@@ -290,7 +324,8 @@ fn kernels_count_on_water_around_the_phantom() {
         let grows = of_kernels(sides_cm[1], depth_mm) / of_kernels(sides_cm[0], depth_mm);
         let by = |with: f64| {
             let kerma = |[kept, back]: &Tally| on_axis(kept, k) + with * on_axis(back, k);
-            grows / (kerma(&large) / kerma(&small) * seen_area(sides_cm[1]) / seen_area(sides_cm[0]))
+            grows
+                / (kerma(&large) / kerma(&small) * seen_area(sides_cm[1]) / seen_area(sides_cm[0]))
         };
         let back = [&small, &large].map(|[kept, back]| on_axis(back, k) / on_axis(kept, k));
         println!(
@@ -302,6 +337,12 @@ fn kernels_count_on_water_around_the_phantom() {
     }
     let mean = |n: usize| found.iter().map(|f| f[n]).sum::<f64>() / found.len() as f64;
     println!("mean {:.4}; back {:.4}, {:.4}", mean(0), mean(1), mean(2));
-    assert!(found.iter().all(|f| (f[0] - 1.0).abs() < 0.006), "{found:?}");
-    assert!((0.0015..0.0035).contains(&mean(1)) && (0.005..0.009).contains(&mean(2)), "{found:?}");
+    assert!(
+        found.iter().all(|f| (f[0] - 1.0).abs() < 0.006),
+        "{found:?}"
+    );
+    assert!(
+        (0.0015..0.0035).contains(&mean(1)) && (0.005..0.009).contains(&mean(2)),
+        "{found:?}"
+    );
 }

@@ -13,7 +13,10 @@ use std::sync::Arc;
 const SIZE: [usize; 3] = [16, 14, 12];
 
 fn uncalibrated() -> Arc<Machine> {
-    Arc::new(Machine { calibration: Calibration::PhotonFluence {}, ..(*machine("generic-6mv")).clone() })
+    Arc::new(Machine {
+        calibration: Calibration::PhotonFluence {},
+        ..(*machine("generic-6mv")).clone()
+    })
 }
 
 fn request(density: impl Fn(DVec3) -> f32, quality: Quality, gantry_deg: f64) -> DoseRequest {
@@ -24,7 +27,14 @@ fn request(density: impl Fn(DVec3) -> f32, quality: Quality, gantry_deg: f64) ->
         grid: Arc::clone(patient.mass_density_g_cm3.grid()),
         patient,
         machine: uncalibrated(),
-        beam: Beam::fixed("small", 1, gantry_deg, DVec3::ZERO, Jaws::symmetric(32.0, 28.0), 100.0),
+        beam: Beam::fixed(
+            "small",
+            1,
+            gantry_deg,
+            DVec3::ZERO,
+            Jaws::symmetric(32.0, 28.0),
+            100.0,
+        ),
         quality,
         dose_to: DoseTo::Medium,
     }
@@ -36,14 +46,24 @@ fn off(request: &DoseRequest, lines: usize) -> [f64; 2] {
     let want = reference::beam_dose(request, lines, &control).expect("a dose");
     let got = beam_dose(request, &control).expect("a dose");
     let most = want.iter().copied().fold(0.0, f64::max);
-    let off: Vec<f64> =
-        want.iter().zip(got.gy.data()).map(|(w, g)| 100.0 * (f64::from(*g) - w).abs() / most).collect();
+    let off: Vec<f64> = want
+        .iter()
+        .zip(got.gy.data())
+        .map(|(w, g)| 100.0 * (f64::from(*g) - w).abs() / most)
+        .collect();
     let worst = off.iter().copied().fold(0.0, f64::max);
-    [worst, (off.iter().map(|o| o * o).sum::<f64>() / off.len() as f64).sqrt()]
+    [
+        worst,
+        (off.iter().map(|o| o * o).sum::<f64>() / off.len() as f64).sqrt(),
+    ]
 }
 
 fn lung(p: DVec3) -> f32 {
-    if (-15.0..15.0).contains(&p.y) { 0.26 } else { 1.0 }
+    if (-15.0..15.0).contains(&p.y) {
+        0.26
+    } else {
+        1.0
+    }
 }
 
 fn bone_and_air(p: DVec3) -> f32 {
@@ -67,13 +87,23 @@ fn the_reference_converges_on_the_fast_engine() {
 #[test]
 fn the_fast_engine_is_the_reference() {
     type Density = fn(DVec3) -> f32;
-    let media: [(&str, Density); 3] = [("water", |_| 1.0), ("lung", lung), ("bone and air", bone_and_air)];
+    let media: [(&str, Density); 3] = [
+        ("water", |_| 1.0),
+        ("lung", lung),
+        ("bone and air", bone_and_air),
+    ];
     for (name, density) in media {
         for (quality, gantry) in [(Quality::Full, 37.0), (Quality::Standard, 20.0)] {
             let request = request(density, quality, gantry);
             let [worst, rms] = off(&request, 3);
-            println!("{name}, {}, gantry {gantry}: worst {worst:.3} %, rms {rms:.4} %", quality.word());
-            assert!(worst < 1.5 && rms < 0.15, "{name}, {quality:?}: worst {worst} %, rms {rms} %");
+            println!(
+                "{name}, {}, gantry {gantry}: worst {worst:.3} %, rms {rms:.4} %",
+                quality.word()
+            );
+            assert!(
+                worst < 1.5 && rms < 0.15,
+                "{name}, {quality:?}: worst {worst} %, rms {rms} %"
+            );
         }
     }
 }

@@ -33,7 +33,12 @@ fn parallel() -> Arc<Machine> {
 
 fn phantom(density: impl Fn(DVec3) -> f32) -> Arc<Patient> {
     let half = 0.5 * ACROSS as f64 * SPACING_MM;
-    block(DVec3::new(-half, 0.0, -half), DVec3::splat(SPACING_MM), [ACROSS, DOWN, ACROSS], density)
+    block(
+        DVec3::new(-half, 0.0, -half),
+        DVec3::splat(SPACING_MM),
+        [ACROSS, DOWN, ACROSS],
+        density,
+    )
 }
 
 /// TERMA (MeV/g for one photon per cm2) at the middle of a layer, by bin of the spectrum: energy and TERMA.
@@ -46,7 +51,10 @@ fn terma(density: &[f64; DOWN], layer: usize) -> Vec<(f64, f64)> {
     };
     let spectrum = &parallel().spectrum;
     let sum: f64 = spectrum.photon_weights.iter().sum();
-    spectrum.bins().map(|(energy, photons)| released((energy, photons / sum))).collect()
+    spectrum
+        .bins()
+        .map(|(energy, photons)| released((energy, photons / sum)))
+        .collect()
 }
 
 /// Share of a voxel's width inside the field.
@@ -59,7 +67,11 @@ fn covered(i: usize) -> f64 {
 /// Cumulative energy of a cone at a radius, linear within the shells, extrapolated at the last rate.
 fn within(cumulative: &[f64; SHELLS], radii: &[f64], r: f64) -> f64 {
     let s = radii.partition_point(|x| *x < r).min(SHELLS - 1);
-    let (r0, c0) = if s == 0 { (0.0, 0.0) } else { (radii[s - 1], cumulative[s - 1]) };
+    let (r0, c0) = if s == 0 {
+        (0.0, 0.0)
+    } else {
+        (radii[s - 1], cumulative[s - 1])
+    };
     c0 + (cumulative[s] - c0) * (r - r0) / (radii[s] - r0)
 }
 
@@ -71,7 +83,10 @@ fn spread(density: &[f64; DOWN], layer: usize) -> Vec<f64> {
     for (energy, released) in terma(density, layer) {
         for table in KernelClass::ALL.map(|c| table.cumulative(c, energy)) {
             for (cone, kernel) in kernels.iter_mut().enumerate() {
-                kernel.iter_mut().zip(&table).for_each(|(k, row)| *k += released * row[cone]);
+                kernel
+                    .iter_mut()
+                    .zip(&table)
+                    .for_each(|(k, row)| *k += released * row[cone]);
             }
         }
     }
@@ -85,8 +100,9 @@ fn spread(density: &[f64; DOWN], layer: usize) -> Vec<f64> {
         for _ in 0..rays {
             // Uniform over the voxel and the cone (the additive recurrence of five dimensions).
             ray_number += 1;
-            let part =
-                |power: i32| (0.5 + 1.134_724_138_401_519_5_f64.powi(-power) * f64::from(ray_number)).fract();
+            let part = |power: i32| {
+                (0.5 + 1.134_724_138_401_519_5_f64.powi(-power) * f64::from(ray_number)).fract()
+            };
             let cos = near + (far - near) * part(1);
             let sin = (1.0 - cos * cos).sqrt();
             let (s, c) = (std::f64::consts::TAU * part(2)).sin_cos();
@@ -115,13 +131,22 @@ fn step(
     while (0..DOWN as i32).contains(&cell[1]) && cell[0].abs() <= REACH && cell[2].abs() <= REACH {
         let wall = |a: usize| {
             let side = f64::from(cell[a]) + if direction[a] > 0.0 { 1.0 } else { 0.0 };
-            if direction[a] == 0.0 { f64::INFINITY } else { (side - start[a]) / direction[a] }
+            if direction[a] == 0.0 {
+                f64::INFINITY
+            } else {
+                (side - start[a]) / direction[a]
+            }
         };
         let walls = [0, 1, 2].map(wall);
-        let axis = (0..3).min_by(|a, b| walls[*a].total_cmp(&walls[*b])).unwrap_or(0);
+        let axis = (0..3)
+            .min_by(|a, b| walls[*a].total_cmp(&walls[*b]))
+            .unwrap_or(0);
         r += (walls[axis] - at) * SPACING_MM / 10.0 * density[cell[1] as usize];
         let next = within(kernel, radii, r);
-        leave([cell[0] + REACH, cell[1], cell[2] + REACH].map(|c| c as usize), next - inside);
+        leave(
+            [cell[0] + REACH, cell[1], cell[2] + REACH].map(|c| c as usize),
+            next - inside,
+        );
         (at, inside) = (walls[axis], next);
         cell[axis] += if direction[axis] > 0.0 { 1 } else { -1 };
     }
@@ -131,17 +156,33 @@ fn step(
 fn direct(patient: &Patient) -> Vec<f64> {
     let volume = &patient.mass_density_g_cm3;
     let density: [f64; DOWN] = std::array::from_fn(|j| f64::from(volume.at(0, j, 0)));
-    let spreads: Vec<Vec<f64>> = (0..DOWN).into_par_iter().map(|layer| spread(&density, layer)).collect();
+    let spreads: Vec<Vec<f64>> = (0..DOWN)
+        .into_par_iter()
+        .map(|layer| spread(&density, layer))
+        .collect();
     let fluence: Vec<f64> = (0..ACROSS).map(covered).collect();
     let mut energy = vec![0.0; volume.grid().len()];
     for spread in &spreads {
         for (index, energy) in energy.iter_mut().enumerate() {
-            let [i, j, k] = [index % ACROSS, index / ACROSS % DOWN, index / (ACROSS * DOWN)];
+            let [i, j, k] = [
+                index % ACROSS,
+                index / ACROSS % DOWN,
+                index / (ACROSS * DOWN),
+            ];
             for (n, fz) in fluence.iter().enumerate().filter(|(_, f)| **f > 0.0) {
                 for (m, fx) in fluence.iter().enumerate().filter(|(_, f)| **f > 0.0) {
                     // The eight images of a spread are equal but for the rays' noise.
                     let [a, b] = [i.abs_diff(m), k.abs_diff(n)].map(|d| d as i32);
-                    let images = [(a, b), (-a, b), (a, -b), (-a, -b), (b, a), (-b, a), (b, -a), (-b, -a)];
+                    let images = [
+                        (a, b),
+                        (-a, b),
+                        (a, -b),
+                        (-a, -b),
+                        (b, a),
+                        (-b, a),
+                        (b, -a),
+                        (-b, -a),
+                    ];
                     let at = |(x, z): (i32, i32)| {
                         spread[(j * WIDE + (z + REACH) as usize) * WIDE + (x + REACH) as usize]
                     };
@@ -150,18 +191,33 @@ fn direct(patient: &Patient) -> Vec<f64> {
             }
         }
     }
-    energy.iter().zip(volume.data()).map(|(e, rho)| e / f64::from(*rho) * 1.602_176_634e-10).collect()
+    energy
+        .iter()
+        .zip(volume.data())
+        .map(|(e, rho)| e / f64::from(*rho) * 1.602_176_634e-10)
+        .collect()
 }
 
 /// Water, a slab of lung density, water: differences over the maximum, everywhere beyond 2 mm from the surface.
 #[test]
 fn lung_slab_by_direct_superposition() {
-    let patient = phantom(|p| if (30.0..60.0).contains(&p.y) { 0.26 } else { 1.0 });
+    let patient = phantom(|p| {
+        if (30.0..60.0).contains(&p.y) {
+            0.26
+        } else {
+            1.0
+        }
+    });
     let engine = dose(&request(&patient, &parallel(), FIELD_MM, Quality::Full));
     let reference = direct(&patient);
     let most = reference.iter().copied().fold(0.0, f64::max);
-    let miss: Vec<f64> =
-        engine.gy.data().iter().zip(&reference).map(|(e, r)| (f64::from(*e) - r) / most).collect();
+    let miss: Vec<f64> = engine
+        .gy
+        .data()
+        .iter()
+        .zip(&reference)
+        .map(|(e, r)| (f64::from(*e) - r) / most)
+        .collect();
     let rms = (miss.iter().map(|m| m * m).sum::<f64>() / miss.len() as f64).sqrt();
     let worst = miss.iter().fold(0.0_f64, |w, m| w.max(m.abs()));
     let mean = miss.iter().sum::<f64>() / miss.len() as f64;
@@ -177,12 +233,23 @@ fn lung_slab_by_direct_superposition() {
         let of = |i: usize, k: usize| miss[(k * DOWN + j) * ACROSS + i];
         let (a, b) = (ACROSS / 2 - 1, ACROSS / 2);
         let axis = 0.25 * (of(a, a) + of(a, b) + of(b, a) + of(b, b));
-        println!("{:5.1} mm: {:+.2} %", (j as f64 + 0.5) * SPACING_MM, 100.0 * axis);
+        println!(
+            "{:5.1} mm: {:+.2} %",
+            (j as f64 + 0.5) * SPACING_MM,
+            100.0 * axis
+        );
         assert!(axis.abs() < 0.005);
     }
     // The effect of heterogeneity: less dose in the lung than in water there, rebuild behind it.
-    let water = dose(&request(&phantom(|_| 1.0), &parallel(), FIELD_MM, Quality::Full));
-    let on = |d: &beamsight::engine::dose::BeamDose, j: usize| f64::from(d.gy.at(ACROSS / 2, j, ACROSS / 2));
+    let water = dose(&request(
+        &phantom(|_| 1.0),
+        &parallel(),
+        FIELD_MM,
+        Quality::Full,
+    ));
+    let on = |d: &beamsight::engine::dose::BeamDose, j: usize| {
+        f64::from(d.gy.at(ACROSS / 2, j, ACROSS / 2))
+    };
     assert!(on(&engine, 8) < on(&water, 8), "inside the lung");
     let share = |j: usize| on(&engine, j) / on(&water, j);
     assert!(share(13) > share(11) && share(16) > 1.0, "behind the lung");

@@ -22,11 +22,20 @@ const DEEP_MM: f64 = 300.0;
 
 /// Collapsed cone over direct integration at distances off the axis along x and depths.
 fn ratios(machine: &Arc<Machine>, jaws: Jaws, water: Water, at: &[[f64; 2]]) -> Vec<f64> {
-    let Water { ssd_mm, across_mm, voxel_mm } = water;
+    let Water {
+        ssd_mm,
+        across_mm,
+        voxel_mm,
+    } = water;
     let [across, down] = [across_mm, DEEP_MM].map(|mm| (mm / voxel_mm).round() as usize);
     let surface_mm = ssd_mm - machine.sad_mm;
     let corner = DVec3::new(-0.5 * across_mm, surface_mm, -0.5 * across_mm);
-    let patient = block(corner, DVec3::splat(voxel_mm), [across, down, across], |_| 1.0);
+    let patient = block(
+        corner,
+        DVec3::splat(voxel_mm),
+        [across, down, across],
+        |_| 1.0,
+    );
     let request = DoseRequest {
         grid: Arc::clone(patient.mass_density_g_cm3.grid()),
         patient,
@@ -38,7 +47,9 @@ fn ratios(machine: &Arc<Machine>, jaws: Jaws, water: Water, at: &[[f64; 2]]) -> 
     let engine: Arc<Volume<f32>> = dose(&request).gy;
     let direct = Direct::new(machine, jaws, ssd_mm, [across_mm, DEEP_MM]);
     let ratio = |[x, depth]: &[f64; 2]| {
-        let got = engine.trilinear(DVec3::new(*x, surface_mm + depth, 0.0)).expect("inside");
+        let got = engine
+            .trilinear(DVec3::new(*x, surface_mm + depth, 0.0))
+            .expect("inside");
         f64::from(got) / direct.gy_per_mu(*x, *depth)
     };
     at.iter().map(ratio).collect()
@@ -53,14 +64,26 @@ fn mean(ratios: &[f64]) -> f64 {
 fn wide_fields_of_a_point_source() {
     let machine = machine("point-6mv");
     let mut worst = Worst::default();
-    for (side_mm, across_mm) in [(40.0, 200.0), (100.0, 300.0), (200.0, 300.0), (300.0, 400.0)] {
+    for (side_mm, across_mm) in [
+        (40.0, 200.0),
+        (100.0, 300.0),
+        (200.0, 300.0),
+        (300.0, 400.0),
+    ] {
         let depths = [20.0, 50.0, 100.0, 150.0, 200.0, 260.0];
         let off = places_off_axis(side_mm);
         let at: Vec<[f64; 2]> = off.iter().flat_map(|x| depths.map(|d| [*x, d])).collect();
-        let water = Water { ssd_mm: 1000.0, across_mm, voxel_mm: 5.0 };
+        let water = Water {
+            ssd_mm: 1000.0,
+            across_mm,
+            voxel_mm: 5.0,
+        };
         let ratios = ratios(&machine, Jaws::symmetric(side_mm, side_mm), water, &at);
         println!("{side_mm} mm: mean {:.4}", mean(&ratios));
-        ratios.chunks(depths.len()).zip(off).for_each(|(r, x)| println!("    {x} mm off: {r:.4?}"));
+        ratios
+            .chunks(depths.len())
+            .zip(off)
+            .for_each(|(r, x)| println!("    {x} mm off: {r:.4?}"));
         worst.see(&format!("{side_mm} mm, mean"), mean(&ratios), 0.005);
         ratios
             .iter()
@@ -72,7 +95,11 @@ fn wide_fields_of_a_point_source() {
 
 /// From the middle of a field to 0.65 of the distance to its edge, where a voxel's spread is negligible.
 fn places_off_axis(side_mm: f64) -> Vec<f64> {
-    let parts: &[f64] = if side_mm < 60.0 { &[0.0] } else { &[0.0, 0.4, 0.65] };
+    let parts: &[f64] = if side_mm < 60.0 {
+        &[0.0]
+    } else {
+        &[0.0, 0.4, 0.65]
+    };
     parts.iter().map(|part| 0.5 * part * side_mm).collect()
 }
 
@@ -95,18 +122,42 @@ impl Worst {
 /// With a complete head (extra-focal source, horn, softer spectrum off the axis), for a monitor unit.
 fn head(name: &str) {
     let machine = machine(name);
-    let off_axis = Jaws { x: [40.0, 140.0], y: [-50.0, 50.0] };
+    let off_axis = Jaws {
+        x: [40.0, 140.0],
+        y: [-50.0, 50.0],
+    };
     let fields = [40.0, 100.0, 200.0, 300.0, 400.0].map(|mm| Jaws::symmetric(mm, mm));
     let mut worst = Worst::default();
     for jaws in fields.into_iter().chain([off_axis]) {
         let [low, high] = jaws.x;
         let depths = [50.0, 100.0, 200.0];
-        let off = places_off_axis(high - low).into_iter().map(|x| 0.5 * (low + high) + x);
-        let at: Vec<[f64; 2]> = off.flat_map(|x| depths.map(|d| [x * (900.0 + d) / 1000.0, d])).collect();
-        let (across_mm, voxel_mm) = if high < 60.0 { (260.0, 5.0) } else { (555.0, 7.5) };
-        let ratios = ratios(&machine, jaws, Water { ssd_mm: 900.0, across_mm, voxel_mm }, &at);
+        let off = places_off_axis(high - low)
+            .into_iter()
+            .map(|x| 0.5 * (low + high) + x);
+        let at: Vec<[f64; 2]> = off
+            .flat_map(|x| depths.map(|d| [x * (900.0 + d) / 1000.0, d]))
+            .collect();
+        let (across_mm, voxel_mm) = if high < 60.0 {
+            (260.0, 5.0)
+        } else {
+            (555.0, 7.5)
+        };
+        let ratios = ratios(
+            &machine,
+            jaws,
+            Water {
+                ssd_mm: 900.0,
+                across_mm,
+                voxel_mm,
+            },
+            &at,
+        );
         println!("{name}, {low} to {high} mm:");
-        worst.see(&format!("{name}, {low} to {high} mm, mean"), mean(&ratios), 0.005);
+        worst.see(
+            &format!("{name}, {low} to {high} mm, mean"),
+            mean(&ratios),
+            0.005,
+        );
         for (ratios, at) in ratios.chunks(depths.len()).zip(at.chunks(depths.len())) {
             println!("    {:.1} mm off: {ratios:.4?}", at[0][0]);
             let here = format!("{name}, {low} to {high} mm, {:.1} mm off", at[0][0]);

@@ -10,11 +10,22 @@ use std::sync::Arc;
 type Point = [f64; 4];
 
 /// Orders of the axes on the path from the lowest corner of a cell to the highest.
-const PATHS: [[usize; 4]; 6] =
-    [[0, 1, 3, 7], [0, 1, 5, 7], [0, 2, 3, 7], [0, 2, 6, 7], [0, 4, 5, 7], [0, 4, 6, 7]];
+const PATHS: [[usize; 4]; 6] = [
+    [0, 1, 3, 7],
+    [0, 1, 5, 7],
+    [0, 2, 3, 7],
+    [0, 2, 6, 7],
+    [0, 4, 5, 7],
+    [0, 4, 6, 7],
+];
 
 /// Gamma of every reference voxel.
-pub fn gamma(reference: &Volume<f32>, evaluated: &Volume<f32>, dose_gy: f64, dta_mm: f64) -> Vec<f64> {
+pub fn gamma(
+    reference: &Volume<f32>,
+    evaluated: &Volume<f32>,
+    dose_gy: f64,
+    dta_mm: f64,
+) -> Vec<f64> {
     let (from, grid) = (reference.grid(), evaluated.grid());
     let [nx, ny, nz] = grid.size();
     let corner = |i: usize, j: usize, k: usize| -> Point {
@@ -37,7 +48,10 @@ pub fn gamma(reference: &Volume<f32>, evaluated: &Volume<f32>, dose_gy: f64, dta
     let least = |n: usize| {
         let p = from.centre_mm(n % rx, n / rx % ry, n / (rx * ry)) / dta_mm;
         let point = [p.x, p.y, p.z, f64::from(reference.data()[n]) / dose_gy];
-        simplices.iter().filter_map(|s| distance(&point, s)).fold(f64::INFINITY, f64::min)
+        simplices
+            .iter()
+            .filter_map(|s| distance(&point, s))
+            .fold(f64::INFINITY, f64::min)
     };
     (0..from.len()).map(least).collect()
 }
@@ -78,7 +92,9 @@ fn distance(point: &Point, simplex: &[Point]) -> Option<f64> {
     inside.then(|| {
         let mut off = p;
         for (weight, column) in weights.iter().zip(&columns) {
-            off.iter_mut().zip(column).for_each(|(off, c)| *off -= weight * c);
+            off.iter_mut()
+                .zip(column)
+                .for_each(|(off, c)| *off -= weight * c);
         }
         dot(&off, &off).sqrt()
     })
@@ -90,12 +106,17 @@ fn worst(reference: &Arc<Volume<f32>>, evaluated: &Arc<Volume<f32>>, criterion: 
     let dose_gy = criterion.dose_gy(result.normalisation_gy, 0.0);
     let want = gamma(reference, evaluated, dose_gy, criterion.dta_mm);
     let off = got.iter().zip(&want).filter(|(got, _)| !got.is_nan());
-    off.map(|(got, want)| (f64::from(*got) - want).abs()).fold(0.0, f64::max)
+    off.map(|(got, want)| (f64::from(*got) - want).abs())
+        .fold(0.0, f64::max)
 }
 
 #[test]
 fn rough_doses_on_one_grid() {
-    let grid = even(DVec3::new(-9.0, -7.0, -8.0), DVec3::new(2.0, 1.5, 2.5), [8, 7, 6]);
+    let grid = even(
+        DVec3::new(-9.0, -7.0, -8.0),
+        DVec3::new(2.0, 1.5, 2.5),
+        [8, 7, 6],
+    );
     for (noise, criterion) in [
         (0.0, Criterion::global(3.0, 3.0)),
         (0.3, Criterion::global(3.0, 3.0)),
@@ -109,19 +130,32 @@ fn rough_doses_on_one_grid() {
 /// Points at voxels of the evaluated dose with a gamma small enough to skip the search.
 #[test]
 fn rough_doses_of_small_gamma() {
-    let even = even(DVec3::new(-9.0, -7.0, -8.0), DVec3::new(2.0, 1.5, 2.5), [8, 7, 6]);
+    let even = even(
+        DVec3::new(-9.0, -7.0, -8.0),
+        DVec3::new(2.0, 1.5, 2.5),
+        [8, 7, 6],
+    );
     let turn = DMat3::from_euler(EulerRot::XYZ, 0.3, -0.5, 0.8);
     let (at, planes) = (DVec3::new(-8.0, -6.0, -7.0), [0.0, 1.0, 2.5, 6.0, 7.0]);
-    let uneven = Arc::new(Grid::new(at, turn.x_axis, turn.y_axis, [1.7, 2.3], [7, 6], &planes).unwrap());
+    let uneven =
+        Arc::new(Grid::new(at, turn.x_axis, turn.y_axis, [1.7, 2.3], [7, 6], &planes).unwrap());
     for grid in [even, uneven] {
-        for criterion in
-            [Criterion::global(60.0, 20.0), Criterion::global(20.0, 6.0), Criterion::global(90.0, 4.0)]
-        {
+        for criterion in [
+            Criterion::global(60.0, 20.0),
+            Criterion::global(20.0, 6.0),
+            Criterion::global(90.0, 4.0),
+        ] {
             let (a, b) = (rough(&grid, 1, 0.3), rough(&grid, 2, 0.3));
             let off = worst(&a, &b, criterion);
             assert!(off < 2e-5, "{criterion}: {off}");
-            let values = on_cpu(&everywhere(&a, &b, &[criterion])).maps[0].gamma.clone();
-            let small = values.data().iter().filter(|g| **g > 0.0 && **g < 0.1).count();
+            let values = on_cpu(&everywhere(&a, &b, &[criterion])).maps[0]
+                .gamma
+                .clone();
+            let small = values
+                .data()
+                .iter()
+                .filter(|g| **g > 0.0 && **g < 0.1)
+                .count();
             assert!(small > 20, "{criterion}: {small} points of small gamma");
         }
     }
@@ -129,15 +163,21 @@ fn rough_doses_of_small_gamma() {
 
 #[test]
 fn grids_of_every_kind() {
-    let even = even(DVec3::new(-9.0, -7.0, -8.0), DVec3::new(2.0, 2.5, 3.0), [7, 6, 5]);
+    let even = even(
+        DVec3::new(-9.0, -7.0, -8.0),
+        DVec3::new(2.0, 2.5, 3.0),
+        [7, 6, 5],
+    );
     let planes = [0.0, 1.0, 2.5, 6.0, 7.0];
     let at = DVec3::new(-8.0, -6.0, -7.0);
     let uneven = Arc::new(Grid::new(at, DVec3::X, DVec3::Y, [1.7, 2.3], [7, 6], &planes).unwrap());
     let turn = DMat3::from_euler(EulerRot::XYZ, 0.3, -0.5, 0.8);
-    let oblique = Arc::new(Grid::new(at, turn.x_axis, turn.y_axis, [1.9, 2.1], [7, 6], &planes).unwrap());
+    let oblique =
+        Arc::new(Grid::new(at, turn.x_axis, turn.y_axis, [1.9, 2.1], [7, 6], &planes).unwrap());
     // Rows run to the right and planes towards the feet.
     let from = DVec3::new(7.0, -6.5, 6.0);
-    let turned = Arc::new(Grid::new(from, DVec3::NEG_X, DVec3::Y, [2.0, 2.0], [7, 6], &planes).unwrap());
+    let turned =
+        Arc::new(Grid::new(from, DVec3::NEG_X, DVec3::Y, [2.0, 2.0], [7, 6], &planes).unwrap());
     let criterion = Criterion::global(3.0, 3.0);
     for (name, from, to) in [
         ("uneven", &uneven, &even),
@@ -156,13 +196,24 @@ fn grids_of_every_kind() {
 /// minimum.
 #[test]
 fn the_trilinear_surface_is_found_by_sampling() {
-    let grid = even(DVec3::new(-5.0, -5.0, -5.0), DVec3::new(2.0, 2.0, 2.5), [6, 6, 5]);
+    let grid = even(
+        DVec3::new(-5.0, -5.0, -5.0),
+        DVec3::new(2.0, 2.0, 2.5),
+        [6, 6, 5],
+    );
     let (a, b) = (rough(&grid, 5, 0.6), rough(&grid, 6, 0.6));
     let request = everywhere(&a, &b, &[Criterion::global(5.0, 3.0)]);
-    let result = on_cpu(&GammaRequest { surface: Surface::Trilinear, ..request.clone() });
+    let result = on_cpu(&GammaRequest {
+        surface: Surface::Trilinear,
+        ..request.clone()
+    });
     let simplices = on_cpu(&request);
     let unit_gy = 0.05 * result.normalisation_gy;
-    let fine = even(DVec3::splat(-5.0), DVec3::new(2.0, 2.0, 2.5) / 16.0, [81, 81, 65]);
+    let fine = even(
+        DVec3::splat(-5.0),
+        DVec3::new(2.0, 2.0, 2.5) / 16.0,
+        [81, 81, 65],
+    );
     let samples: Vec<(DVec3, f64)> = (0..fine.len())
         .map(|n| fine.centre_mm(n % 81, n / 81 % 81, n / (81 * 81)))
         .filter_map(|p| Some((p, f64::from(b.trilinear(p)?))))
@@ -171,15 +222,26 @@ fn the_trilinear_surface_is_found_by_sampling() {
     for n in (0..a.data().len()).step_by(7) {
         let p = grid.centre_mm(n % 6, n / 6 % 6, n / 36);
         let gy = f64::from(a.data()[n]);
-        let square =
-            |(q, dose): &(DVec3, f64)| (*q - p).length_squared() / 9.0 + ((dose - gy) / unit_gy).powi(2);
-        let sampled = samples.iter().map(square).fold(f64::INFINITY, f64::min).sqrt();
+        let square = |(q, dose): &(DVec3, f64)| {
+            (*q - p).length_squared() / 9.0 + ((dose - gy) / unit_gy).powi(2)
+        };
+        let sampled = samples
+            .iter()
+            .map(square)
+            .fold(f64::INFINITY, f64::min)
+            .sqrt();
         let got = f64::from(result.maps[0].gamma.data()[n]);
-        assert!(got <= sampled + 0.01, "voxel {n}: {got} found, {sampled} sampled");
+        assert!(
+            got <= sampled + 0.01,
+            "voxel {n}: {got} found, {sampled} sampled"
+        );
         above = above.max(sampled - got);
         differs = differs.max((got - f64::from(simplices.maps[0].gamma.data()[n])).abs());
     }
     // The samples are off by up to half a pitch, in steep dose.
     assert!(above < 0.2, "{above}");
-    assert!(differs > 1e-3, "the tetrahedra are another surface where the dose is rough: {differs}");
+    assert!(
+        differs > 1e-3,
+        "the tetrahedra are another surface where the dose is rough: {differs}"
+    );
 }

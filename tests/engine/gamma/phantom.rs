@@ -15,7 +15,10 @@ pub fn even(origin_mm: DVec3, spacing_mm: DVec3, size: [usize; 3]) -> Arc<Grid> 
 pub fn dose(grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f64) -> Arc<Volume<f32>> {
     let [nx, ny, _] = grid.size();
     let at = |n: usize| gy(grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny))) as f32;
-    Arc::new(Volume::new(Arc::clone(grid), (0..grid.len()).map(at).collect()))
+    Arc::new(Volume::new(
+        Arc::clone(grid),
+        (0..grid.len()).map(at).collect(),
+    ))
 }
 
 /// Every voxel, no threshold.
@@ -24,8 +27,15 @@ pub fn everywhere(
     evaluated: &Arc<Volume<f32>>,
     criteria: &[Criterion],
 ) -> GammaRequest {
-    let request = GammaRequest::new(Arc::clone(reference), Arc::clone(evaluated), criteria.to_vec());
-    GammaRequest { threshold_percent: 0.0, ..request }
+    let request = GammaRequest::new(
+        Arc::clone(reference),
+        Arc::clone(evaluated),
+        criteria.to_vec(),
+    );
+    GammaRequest {
+        threshold_percent: 0.0,
+        ..request
+    }
 }
 
 pub fn on_cpu(request: &GammaRequest) -> GammaResult {
@@ -42,5 +52,8 @@ pub fn rough(grid: &Arc<Grid>, seed: u64, noise: f64) -> Arc<Volume<f32>> {
         let p = grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny)) - middle;
         2.0 * (-p.length_squared() / 400.0).exp() + noise * values[n]
     };
-    Arc::new(Volume::new(Arc::clone(grid), (0..grid.len()).map(|n| at(n) as f32).collect()))
+    Arc::new(Volume::new(
+        Arc::clone(grid),
+        (0..grid.len()).map(|n| at(n) as f32).collect(),
+    ))
 }

@@ -6,7 +6,11 @@ use beamsight::geometry::{Grid, Mask, Volume};
 use glam::DVec3;
 use std::sync::Arc;
 
-const USUAL: Criterion = Criterion { dose_percent: 3.0, dta_mm: 3.0, local: false };
+const USUAL: Criterion = Criterion {
+    dose_percent: 3.0,
+    dta_mm: 3.0,
+    local: false,
+};
 
 fn grid() -> Arc<Grid> {
     even(DVec3::splat(-15.0), DVec3::new(1.5, 2.0, 2.5), [21, 16, 13])
@@ -17,11 +21,19 @@ fn pair() -> [Arc<Volume<f32>>; 2] {
 }
 
 fn bits(result: &GammaResult, n: usize) -> Vec<u32> {
-    result.maps[n].gamma.data().iter().map(|g| g.to_bits()).collect()
+    result.maps[n]
+        .gamma
+        .data()
+        .iter()
+        .map(|g| g.to_bits())
+        .collect()
 }
 
 fn scaled(dose: &Volume<f32>, factor: f32) -> Arc<Volume<f32>> {
-    Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().iter().map(|v| v * factor).collect()))
+    Arc::new(Volume::new(
+        Arc::clone(dose.grid()),
+        dose.data().iter().map(|v| v * factor).collect(),
+    ))
 }
 
 /// Doses and criterion scaled together: gamma is unchanged, to the bit for a factor of 2.
@@ -34,7 +46,10 @@ fn scaling_doses_and_criterion_together() {
     // Twice the dose under half the percent of a normalisation twice as high.
     let typed = |a, b, gy, percent| {
         let request = everywhere(a, b, &[Criterion::global(percent, 3.0)]);
-        on_cpu(&GammaRequest { normalisation: Normalisation::Typed(gy), ..request })
+        on_cpu(&GammaRequest {
+            normalisation: Normalisation::Typed(gy),
+            ..request
+        })
     };
     let same = typed(&a, &b, 8.0, 1.5);
     assert_eq!(bits(&typed(&a, &b, 4.0, 3.0), 0), bits(&same, 0));
@@ -47,9 +62,17 @@ fn scaling_grid_and_dta_together() {
     let large = even(DVec3::splat(-30.0), DVec3::new(3.0, 4.0, 5.0), [21, 16, 13]);
     let on = |dose: &Volume<f32>| Arc::new(Volume::new(Arc::clone(&large), dose.data().to_vec()));
     let plain = on_cpu(&everywhere(&a, &b, &[USUAL]));
-    let twice = on_cpu(&everywhere(&on(&a), &on(&b), &[Criterion::global(3.0, 6.0)]));
+    let twice = on_cpu(&everywhere(
+        &on(&a),
+        &on(&b),
+        &[Criterion::global(3.0, 6.0)],
+    ));
     let (plain, twice) = (plain.maps[0].gamma.data(), twice.maps[0].gamma.data());
-    let off = plain.iter().zip(twice).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    let off = plain
+        .iter()
+        .zip(twice)
+        .map(|(a, b)| (a - b).abs())
+        .fold(0.0, f32::max);
     assert!(off < 1e-6, "{off}");
 }
 
@@ -57,13 +80,25 @@ fn scaling_grid_and_dta_together() {
 #[test]
 fn swapped_roles_differ_by_the_normalisation() {
     let (a, b) = (dose(&grid(), |_| 50.0), dose(&grid(), |_| 51.0));
-    let there = on_cpu(&everywhere(&a, &b, &[USUAL])).maps[0].gamma.at(3, 3, 3);
-    let back = on_cpu(&everywhere(&b, &a, &[USUAL])).maps[0].gamma.at(3, 3, 3);
-    assert!((there - 1.0 / 1.5).abs() < 1e-6 && (back - 1.0 / 1.53).abs() < 1e-6, "{there} {back}");
+    let there = on_cpu(&everywhere(&a, &b, &[USUAL])).maps[0]
+        .gamma
+        .at(3, 3, 3);
+    let back = on_cpu(&everywhere(&b, &a, &[USUAL])).maps[0]
+        .gamma
+        .at(3, 3, 3);
+    assert!(
+        (there - 1.0 / 1.5).abs() < 1e-6 && (back - 1.0 / 1.53).abs() < 1e-6,
+        "{there} {back}"
+    );
     // With one normalisation both directions are equal here.
-    let typed =
-        |a, b| GammaRequest { normalisation: Normalisation::Typed(50.0), ..everywhere(a, b, &[USUAL]) };
-    assert_eq!(bits(&on_cpu(&typed(&a, &b)), 0), bits(&on_cpu(&typed(&b, &a)), 0));
+    let typed = |a, b| GammaRequest {
+        normalisation: Normalisation::Typed(50.0),
+        ..everywhere(a, b, &[USUAL])
+    };
+    assert_eq!(
+        bits(&on_cpu(&typed(&a, &b)), 0),
+        bits(&on_cpu(&typed(&b, &a)), 0)
+    );
 }
 
 /// Larger criteria never increase gamma.
@@ -71,7 +106,11 @@ fn swapped_roles_differ_by_the_normalisation() {
 fn gamma_falls_with_the_criterion() {
     let [a, b] = pair();
     let steps = [(1.0, 1.0), (2.0, 1.0), (2.0, 2.0), (3.0, 2.0), (3.0, 3.0)];
-    let result = on_cpu(&everywhere(&a, &b, &steps.map(|(dose, dta)| Criterion::global(dose, dta))));
+    let result = on_cpu(&everywhere(
+        &a,
+        &b,
+        &steps.map(|(dose, dta)| Criterion::global(dose, dta)),
+    ));
     for two in result.maps.windows(2) {
         let values = two[0].gamma.data().iter().zip(two[1].gamma.data());
         assert!(values.into_iter().all(|(a, b)| *b <= a * (1.0 + 1e-6)));
@@ -81,30 +120,60 @@ fn gamma_falls_with_the_criterion() {
 #[test]
 fn parts_have_the_bits_of_the_whole() {
     let [a, b] = pair();
-    let two = [USUAL, Criterion { local: true, ..Criterion::global(2.0, 2.0) }];
-    let whole = on_cpu(&GammaRequest { threshold_percent: 20.0, ..everywhere(&a, &b, &two) });
+    let two = [
+        USUAL,
+        Criterion {
+            local: true,
+            ..Criterion::global(2.0, 2.0)
+        },
+    ];
+    let whole = on_cpu(&GammaRequest {
+        threshold_percent: 20.0,
+        ..everywhere(&a, &b, &two)
+    });
     // Several criteria in one pass give the results of separate ones.
     for (n, one) in two.iter().enumerate() {
-        let alone = on_cpu(&GammaRequest { threshold_percent: 20.0, ..everywhere(&a, &b, &[*one]) });
+        let alone = on_cpu(&GammaRequest {
+            threshold_percent: 20.0,
+            ..everywhere(&a, &b, &[*one])
+        });
         assert_eq!(bits(&whole, n), bits(&alone, 0));
     }
     // A random subset has the requested number of points.
     let subset = |seed| {
         let subset = Some(Subset { count: 100, seed });
-        on_cpu(&GammaRequest { threshold_percent: 20.0, subset, ..everywhere(&a, &b, &two) })
+        on_cpu(&GammaRequest {
+            threshold_percent: 20.0,
+            subset,
+            ..everywhere(&a, &b, &two)
+        })
     };
     let (part, again, other) = (subset(3), subset(3), subset(4));
     assert_eq!(part.maps[0].counts.points(), 100);
     assert_eq!(bits(&part, 0), bits(&again, 0));
     assert_ne!(bits(&part, 0), bits(&other, 0));
     for n in 0..2 {
-        let known =
-            part.maps[n].gamma.data().iter().zip(whole.maps[n].gamma.data()).filter(|(g, _)| !g.is_nan());
-        assert!(known.clone().count() == 100 && known.into_iter().all(|(a, b)| a.to_bits() == b.to_bits()));
+        let known = part.maps[n]
+            .gamma
+            .data()
+            .iter()
+            .zip(whole.maps[n].gamma.data())
+            .filter(|(g, _)| !g.is_nan());
+        assert!(
+            known.clone().count() == 100
+                && known.into_iter().all(|(a, b)| a.to_bits() == b.to_bits())
+        );
     }
     // One thread or several.
-    let request = GammaRequest { threshold_percent: 20.0, ..everywhere(&a, &b, &two) };
-    let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(|| on_cpu(&request));
+    let request = GammaRequest {
+        threshold_percent: 20.0,
+        ..everywhere(&a, &b, &two)
+    };
+    let one = rayon::ThreadPoolBuilder::new()
+        .num_threads(1)
+        .build()
+        .unwrap()
+        .install(|| on_cpu(&request));
     assert_eq!(bits(&one, 1), bits(&whole, 1));
 }
 
@@ -112,8 +181,15 @@ fn parts_have_the_bits_of_the_whole() {
 fn a_maximum_gamma_caps_and_changes_nothing_below() {
     let [a, b] = pair();
     let free = on_cpu(&everywhere(&a, &b, &[USUAL]));
-    let capped = on_cpu(&GammaRequest { max_gamma: Some(0.5), ..everywhere(&a, &b, &[USUAL]) });
-    let values = free.maps[0].gamma.data().iter().zip(capped.maps[0].gamma.data());
+    let capped = on_cpu(&GammaRequest {
+        max_gamma: Some(0.5),
+        ..everywhere(&a, &b, &[USUAL])
+    });
+    let values = free.maps[0]
+        .gamma
+        .data()
+        .iter()
+        .zip(capped.maps[0].gamma.data());
     let mut reached = 0;
     for (free, capped) in values {
         assert_eq!(*capped, free.min(0.5));
@@ -132,13 +208,30 @@ fn points_given_up_at_once_are_those_that_have_more_gamma_than_the_limit() {
     let high = |on: &Arc<Grid>| scaled(&rough(on, 9, 0.3), 100.0);
     for b in [steep(&grid()), steep(&fine), high(&grid()), high(&fine)] {
         for dims in [Dims::Volume, Dims::Slices] {
-            for criterion in [USUAL, Criterion::global(10.0, 4.0), Criterion { local: true, ..USUAL }] {
-                let free = on_cpu(&GammaRequest { dims, ..everywhere(&a, &b, &[criterion]) });
+            for criterion in [
+                USUAL,
+                Criterion::global(10.0, 4.0),
+                Criterion {
+                    local: true,
+                    ..USUAL
+                },
+            ] {
+                let free = on_cpu(&GammaRequest {
+                    dims,
+                    ..everywhere(&a, &b, &[criterion])
+                });
                 for most in [0.5, 1.1, 2.0, 3.0_f32] {
                     let max_gamma = Some(most);
-                    let capped =
-                        on_cpu(&GammaRequest { dims, max_gamma, ..everywhere(&a, &b, &[criterion]) });
-                    let values = free.maps[0].gamma.data().iter().zip(capped.maps[0].gamma.data());
+                    let capped = on_cpu(&GammaRequest {
+                        dims,
+                        max_gamma,
+                        ..everywhere(&a, &b, &[criterion])
+                    });
+                    let values = free.maps[0]
+                        .gamma
+                        .data()
+                        .iter()
+                        .zip(capped.maps[0].gamma.data());
                     for (free, capped) in values.filter(|(free, _)| !free.is_nan()) {
                         assert_eq!(*capped, free.min(most), "{criterion}, {dims:?}, {most}");
                     }
@@ -164,12 +257,18 @@ fn threshold_and_region_choose_the_points() {
     let region = Arc::new(Mask::from_contours(a.grid(), &contours, &|_| true).unwrap());
     for region in [None, Some(region)] {
         let request = everywhere(&a, &b, &[USUAL]);
-        let request = GammaRequest { threshold_percent: 40.0, region: region.clone(), ..request };
+        let request = GammaRequest {
+            threshold_percent: 40.0,
+            region: region.clone(),
+            ..request
+        };
         let result = on_cpu(&request);
         let mut points = 0;
         for (n, gamma) in result.maps[0].gamma.data().iter().enumerate() {
             let (i, j, k) = (n % 21, n / 21 % 16, n / (21 * 16));
-            let inside = region.as_ref().is_none_or(|mask| mask.coverage_at(i, j, k) >= 0.5);
+            let inside = region
+                .as_ref()
+                .is_none_or(|mask| mask.coverage_at(i, j, k) >= 0.5);
             let wanted = inside && f64::from(a.data()[n]) >= 0.4 * f64::from(most);
             assert_eq!(!gamma.is_nan(), wanted, "voxel {i} {j} {k}");
             points += usize::from(wanted);
@@ -183,10 +282,17 @@ fn threshold_and_region_choose_the_points() {
 #[test]
 fn outside_the_evaluated_dose() {
     let a = dose(&grid(), |_| 2.0);
-    let part = even(DVec3::new(-15.0, -15.0, -5.0), DVec3::new(1.5, 2.0, 2.5), [21, 16, 5]);
+    let part = even(
+        DVec3::new(-15.0, -15.0, -5.0),
+        DVec3::new(1.5, 2.0, 2.5),
+        [21, 16, 5],
+    );
     let result = on_cpu(&everywhere(&a, &dose(&part, |_| 2.0), &[USUAL]));
     let counts = result.maps[0].counts;
-    assert_eq!((counts.analysed, counts.passing, counts.outside), (21 * 16 * 5, 21 * 16 * 5, 21 * 16 * 8));
+    assert_eq!(
+        (counts.analysed, counts.passing, counts.outside),
+        (21 * 16 * 5, 21 * 16 * 5, 21 * 16 * 8)
+    );
     for (n, gamma) in result.maps[0].gamma.data().iter().enumerate() {
         let inside = (4..9).contains(&(n / (21 * 16)));
         assert_eq!(gamma.is_nan(), !inside, "voxel {n}");
@@ -198,9 +304,19 @@ fn outside_the_evaluated_dose() {
 fn local_gamma_at_no_dose_is_undefined() {
     let a = dose(&grid(), |p| if p.x < 0.0 { 0.0 } else { 2.0 });
     let b = dose(&grid(), |p| if p.x < 0.0 { 0.0 } else { 2.02 });
-    let result = on_cpu(&everywhere(&a, &b, &[Criterion { local: true, ..USUAL }]));
+    let result = on_cpu(&everywhere(
+        &a,
+        &b,
+        &[Criterion {
+            local: true,
+            ..USUAL
+        }],
+    ));
     let counts = result.maps[0].counts;
-    assert_eq!(counts.undefined, a.data().iter().filter(|v| **v == 0.0).count());
+    assert_eq!(
+        counts.undefined,
+        a.data().iter().filter(|v| **v == 0.0).count()
+    );
     assert_eq!(counts.analysed + counts.undefined, a.data().len());
 }
 
@@ -217,16 +333,28 @@ fn the_sign_is_that_of_the_evaluated_dose() {
 #[test]
 fn planar_doses() {
     let plane = |z: f64| {
-        Arc::new(Grid::axis_aligned(DVec3::new(-10.0, -10.0, z), DVec3::splat(2.0), [11, 11, 1]).unwrap())
+        Arc::new(
+            Grid::axis_aligned(DVec3::new(-10.0, -10.0, z), DVec3::splat(2.0), [11, 11, 1])
+                .unwrap(),
+        )
     };
     let slope = DVec3::new(0.03, 0.04, 0.0);
-    let (a, b) = (dose(&plane(3.0), |p| 2.0 + slope.dot(p)), dose(&plane(3.0), |p| 2.06 + slope.dot(p)));
+    let (a, b) = (
+        dose(&plane(3.0), |p| 2.0 + slope.dot(p)),
+        dose(&plane(3.0), |p| 2.06 + slope.dot(p)),
+    );
     for dims in [Dims::Plane, Dims::Slices, Dims::Volume] {
-        let result = on_cpu(&GammaRequest { dims, ..everywhere(&a, &b, &[USUAL]) });
+        let result = on_cpu(&GammaRequest {
+            dims,
+            ..everywhere(&a, &b, &[USUAL])
+        });
         let unit_gy = 0.03 * result.normalisation_gy;
         let g = 0.05 * 3.0 / unit_gy;
         let want = 0.06 / unit_gy / (1.0_f64 + g * g).sqrt();
         let got = f64::from(result.maps[0].gamma.at(5, 5, 0));
-        assert!(result.flat && (got - want).abs() < 1e-4, "{dims:?}: {got} for {want}");
+        assert!(
+            result.flat && (got - want).abs() < 1e-4,
+            "{dims:?}: {got} for {want}"
+        );
     }
 }

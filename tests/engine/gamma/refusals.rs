@@ -32,14 +32,34 @@ fn with(value: f32) -> Arc<Volume<f32>> {
 #[test]
 fn doses_that_are_none() {
     for value in [f32::NAN, f32::INFINITY] {
-        let found = error(&GammaRequest { reference: with(value), ..request() });
+        let found = error(&GammaRequest {
+            reference: with(value),
+            ..request()
+        });
         assert!(
-            matches!(found, GammaError::NotANumber { role: Role::Reference, at: [3, 4, 5], .. }),
+            matches!(
+                found,
+                GammaError::NotANumber {
+                    role: Role::Reference,
+                    at: [3, 4, 5],
+                    ..
+                }
+            ),
             "{found}"
         );
     }
-    let found = error(&GammaRequest { evaluated: with(-0.25), ..request() });
-    assert_eq!(found, GammaError::Negative { role: Role::Evaluated, at: [3, 4, 5], value: -0.25 });
+    let found = error(&GammaRequest {
+        evaluated: with(-0.25),
+        ..request()
+    });
+    assert_eq!(
+        found,
+        GammaError::Negative {
+            role: Role::Evaluated,
+            at: [3, 4, 5],
+            value: -0.25
+        }
+    );
     let message = found.to_string();
     assert!(
         message.contains("evaluated") && message.contains("(3, 4, 5)") && message.contains("-0.25"),
@@ -49,39 +69,82 @@ fn doses_that_are_none() {
 
 #[test]
 fn numbers_that_are_none() {
-    assert_eq!(error(&GammaRequest { criteria: Vec::new(), ..request() }), GammaError::NoCriterion);
+    assert_eq!(
+        error(&GammaRequest {
+            criteria: Vec::new(),
+            ..request()
+        }),
+        GammaError::NoCriterion
+    );
     for (dose_percent, dta_mm) in [(0.0, 3.0), (3.0, -1.0), (f64::NAN, 3.0)] {
-        let criteria = vec![Criterion { dose_percent, dta_mm, local: false }];
-        assert!(matches!(error(&GammaRequest { criteria, ..request() }), GammaError::Criterion { .. }));
+        let criteria = vec![Criterion {
+            dose_percent,
+            dta_mm,
+            local: false,
+        }];
+        assert!(matches!(
+            error(&GammaRequest {
+                criteria,
+                ..request()
+            }),
+            GammaError::Criterion { .. }
+        ));
     }
     for gy in [0.0, -1.0, f64::INFINITY] {
         let normalisation = Normalisation::Typed(gy);
         assert!(matches!(
-            error(&GammaRequest { normalisation, ..request() }),
+            error(&GammaRequest {
+                normalisation,
+                ..request()
+            }),
             GammaError::Normalisation { .. }
         ));
     }
     let zero = dose(&grid(), |_| 0.0);
     assert!(matches!(
-        error(&GammaRequest { reference: zero, ..request() }),
+        error(&GammaRequest {
+            reference: zero,
+            ..request()
+        }),
         GammaError::Normalisation { .. }
     ));
     assert!(matches!(
-        error(&GammaRequest { threshold_percent: 101.0, ..request() }),
+        error(&GammaRequest {
+            threshold_percent: 101.0,
+            ..request()
+        }),
         GammaError::Threshold { .. }
     ));
-    assert!(matches!(error(&GammaRequest { max_gamma: Some(0.0), ..request() }), GammaError::MaxGamma(_)));
+    assert!(matches!(
+        error(&GammaRequest {
+            max_gamma: Some(0.0),
+            ..request()
+        }),
+        GammaError::MaxGamma(_)
+    ));
     let subset = Some(Subset { count: 0, seed: 1 });
-    assert_eq!(error(&GammaRequest { subset, ..request() }), GammaError::EmptySubset);
+    assert_eq!(
+        error(&GammaRequest {
+            subset,
+            ..request()
+        }),
+        GammaError::EmptySubset
+    );
 }
 
 #[test]
 fn doses_that_do_not_meet() {
     let far = even(DVec3::splat(200.0), DVec3::splat(2.0), [11, 10, 9]);
-    let found = error(&GammaRequest { evaluated: dose(&far, |_| 2.0), ..request() });
+    let found = error(&GammaRequest {
+        evaluated: dose(&far, |_| 2.0),
+        ..request()
+    });
     assert_eq!(found, GammaError::NoOverlap { points: 990 });
     let line = even(DVec3::splat(-10.0), DVec3::splat(2.0), [1, 10, 9]);
-    let found = error(&GammaRequest { evaluated: dose(&line, |_| 2.0), ..request() });
+    let found = error(&GammaRequest {
+        evaluated: dose(&line, |_| 2.0),
+        ..request()
+    });
     assert!(matches!(found, GammaError::TooSmall { .. }));
     let named = |uid: &str| Dose {
         gy: dose(&grid(), |_| 2.0),
@@ -94,40 +157,98 @@ fn doses_that_do_not_meet() {
         part: None,
     };
     let criteria = vec![Criterion::global(3.0, 3.0)];
-    let found =
-        GammaRequest::of_doses(&named("1.2"), &named("1.3"), criteria.clone()).expect_err("two frames");
+    let found = GammaRequest::of_doses(&named("1.2"), &named("1.3"), criteria.clone())
+        .expect_err("two frames");
     assert!(matches!(found, GammaError::FrameOfReference { .. }));
-    assert!(GammaRequest::of_doses(&named("1.2"), &named(""), criteria).is_ok(), "one does not say");
+    assert!(
+        GammaRequest::of_doses(&named("1.2"), &named(""), criteria).is_ok(),
+        "one does not say"
+    );
 }
 
 #[test]
 fn planes_that_do_not_fit() {
-    let found = error(&GammaRequest { dims: Dims::Plane, ..request() });
+    let found = error(&GammaRequest {
+        dims: Dims::Plane,
+        ..request()
+    });
     assert_eq!(found, GammaError::NotPlanar { planes: 9 });
     let turn = DMat3::from_rotation_x(0.1);
-    let tilted =
-        Grid::new(DVec3::splat(-10.0), turn.x_axis, turn.y_axis, [2.0, 2.0], [11, 10], &[0.0, 2.0]).unwrap();
+    let tilted = Grid::new(
+        DVec3::splat(-10.0),
+        turn.x_axis,
+        turn.y_axis,
+        [2.0, 2.0],
+        [11, 10],
+        &[0.0, 2.0],
+    )
+    .unwrap();
     let evaluated = dose(&Arc::new(tilted), |_| 2.0);
-    let found = error(&GammaRequest { dims: Dims::Slices, evaluated, ..request() });
+    let found = error(&GammaRequest {
+        dims: Dims::Slices,
+        evaluated,
+        ..request()
+    });
     assert!(matches!(found, GammaError::NotParallel { .. }), "{found}");
-    let plane = |z: f64| dose(&even(DVec3::new(-10.0, -10.0, z), DVec3::splat(2.0), [11, 10, 1]), |_| 2.0);
-    let found = error(&GammaRequest { reference: plane(0.0), evaluated: plane(1.5), ..request() });
-    assert!(matches!(found, GammaError::OtherPlane { apart_mm } if (apart_mm - 1.5).abs() < 1e-9), "{found}");
+    let plane = |z: f64| {
+        dose(
+            &even(DVec3::new(-10.0, -10.0, z), DVec3::splat(2.0), [11, 10, 1]),
+            |_| 2.0,
+        )
+    };
+    let found = error(&GammaRequest {
+        reference: plane(0.0),
+        evaluated: plane(1.5),
+        ..request()
+    });
+    assert!(
+        matches!(found, GammaError::OtherPlane { apart_mm } if (apart_mm - 1.5).abs() < 1e-9),
+        "{found}"
+    );
 }
 
 #[test]
 fn regions_with_nothing_in_them() {
     let square = |grid: &Arc<Grid>, side: f64| {
         let corner = |x: f64, y: f64| DVec3::new(x * side, y * side, 0.0);
-        let contour = [corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)];
-        Some(Arc::new(Mask::from_contours(grid, &[&contour], &|_| true).unwrap()))
+        let contour = [
+            corner(-1.0, -1.0),
+            corner(1.0, -1.0),
+            corner(1.0, 1.0),
+            corner(-1.0, 1.0),
+        ];
+        Some(Arc::new(
+            Mask::from_contours(grid, &[&contour], &|_| true).unwrap(),
+        ))
     };
-    assert_eq!(error(&GammaRequest { region: square(&grid(), 0.3), ..request() }), GammaError::EmptyRegion);
+    assert_eq!(
+        error(&GammaRequest {
+            region: square(&grid(), 0.3),
+            ..request()
+        }),
+        GammaError::EmptyRegion
+    );
     let other = even(DVec3::splat(-10.0), DVec3::splat(2.5), [11, 10, 9]);
-    assert_eq!(error(&GammaRequest { region: square(&other, 6.0), ..request() }), GammaError::OtherGrid);
+    assert_eq!(
+        error(&GammaRequest {
+            region: square(&other, 6.0),
+            ..request()
+        }),
+        GammaError::OtherGrid
+    );
     let normalisation = Normalisation::Typed(100.0);
-    let found = error(&GammaRequest { normalisation, threshold_percent: 10.0, ..request() });
-    assert_eq!(found, GammaError::NothingToAnalyse { threshold_gy: 10.0, in_region: false });
+    let found = error(&GammaRequest {
+        normalisation,
+        threshold_percent: 10.0,
+        ..request()
+    });
+    assert_eq!(
+        found,
+        GammaError::NothingToAnalyse {
+            threshold_gy: 10.0,
+            in_region: false
+        }
+    );
 }
 
 #[test]

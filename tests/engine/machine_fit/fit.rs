@@ -1,14 +1,16 @@
 //! Data computed from a machine with altered numbers: the fit finds them again from the generic machine.
 
 use beamsight::analysis::machine_fit::{
-    Fit, FitContext, FitError, FitSettings, FittedParameter, Provenance, Sampling, Standing, TankData,
-    compare, fit, machine_text,
+    Fit, FitContext, FitError, FitSettings, FittedParameter, Provenance, Sampling, Standing,
+    TankData, compare, fit, machine_text,
 };
 use beamsight::case::{Beam, Jaws};
 use beamsight::engine::cccs::beam_dose;
 use beamsight::engine::dose::{DoseRequest, DoseTo, Quality};
 use beamsight::engine::{Compute, JobControl, phantom};
-use beamsight::files::measured::{FieldEdges, MeasuredCurve, OutputFactor, OutputFactors, Scan, ScanAxis};
+use beamsight::files::measured::{
+    FieldEdges, MeasuredCurve, OutputFactor, OutputFactors, Scan, ScanAxis,
+};
 use beamsight::geometry::{Grid, Volume};
 use beamsight::physics::{Calibration, Electrons, Machine, Material, Parameter};
 use glam::DVec3;
@@ -27,7 +29,10 @@ const COARSE: Sampling = Sampling {
     quality: Quality::Fast,
 };
 const SETTINGS: FitSettings = FitSettings {
-    rough: Sampling { quality: Quality::Preview, ..COARSE },
+    rough: Sampling {
+        quality: Quality::Preview,
+        ..COARSE
+    },
     fine: COARSE,
     last: COARSE,
     rounds: 6,
@@ -36,7 +41,11 @@ const SETTINGS: FitSettings = FitSettings {
 static CONTROL: LazyLock<JobControl> = LazyLock::new(JobControl::new);
 
 fn context() -> FitContext<'static> {
-    FitContext { device: &Compute::Cpu, control: &CONTROL, tell: &|_| {} }
+    FitContext {
+        device: &Compute::Cpu,
+        control: &CONTROL,
+        tell: &|_| {},
+    }
 }
 
 /// The plane of the axis and X of a tank, by the engine itself: the dose at voxel centres.
@@ -62,7 +71,14 @@ impl Tank {
         let surface_mm = -0.5 * 52.0 * steps_mm.y;
         let isocentre = DVec3::new(0.0, surface_mm + 1000.0 - SSD_MM, 0.0);
         let first = 0.5 * (steps_mm - steps_mm * DVec3::from(size.map(|n| n as f64)));
-        let mut beam = Beam::fixed("tank", 1, 0.0, isocentre, Jaws::symmetric(side_mm, side_mm), 1.0);
+        let mut beam = Beam::fixed(
+            "tank",
+            1,
+            0.0,
+            isocentre,
+            Jaws::symmetric(side_mm, side_mm),
+            1.0,
+        );
         shape(&mut beam);
         let request = DoseRequest {
             grid: Arc::new(Grid::axis_aligned(first, steps_mm, size).unwrap()),
@@ -72,7 +88,10 @@ impl Tank {
             quality: Quality::Fast,
             dose_to: DoseTo::Water,
         };
-        Self { gy: beam_dose(&request, &Compute::Cpu, &CONTROL).unwrap().gy, surface_mm }
+        Self {
+            gy: beam_dose(&request, &Compute::Cpu, &CONTROL).unwrap().gy,
+            surface_mm,
+        }
     }
 
     fn at(&self, x_mm: f64, depth_mm: f64) -> f64 {
@@ -81,7 +100,11 @@ impl Tank {
 
     /// Gantry and collimator at 0, head first supine: the device's X is patient x, its Y patient z.
     fn value(&self, x_mm: f64, depth_mm: f64, y_mm: f64) -> f64 {
-        f64::from(self.gy.trilinear(DVec3::new(x_mm, self.surface_mm + depth_mm, y_mm)).expect("inside"))
+        f64::from(
+            self.gy
+                .trilinear(DVec3::new(x_mm, self.surface_mm + depth_mm, y_mm))
+                .expect("inside"),
+        )
     }
 }
 
@@ -100,15 +123,27 @@ fn measured(machine: &Machine, sides_mm: &[f64]) -> TankData {
             points,
         };
         let depths = (0..40).map(|n| 2.5 + 5.0 * f64::from(n));
-        data.curves.push(curve(Scan::Depth, depths.map(|d| [d, tank.at(0.0, d)]).collect()));
+        data.curves.push(curve(
+            Scan::Depth,
+            depths.map(|d| [d, tank.at(0.0, d)]).collect(),
+        ));
         for depth_mm in [52.5, 152.5] {
             let reach = (0.55 * side + 40.0) / 5.0;
             let places = (-(reach as i32)..=reach as i32).map(|n| 5.0 * f64::from(n));
-            let scan = Scan::Profile { axis: ScanAxis::Crossline, depth_mm };
+            let scan = Scan::Profile {
+                axis: ScanAxis::Crossline,
+                depth_mm,
+            };
             // In a unit of its own, as scanners have it.
-            data.curves.push(curve(scan, places.map(|x| [x, 37.0 * tank.at(x, depth_mm)]).collect()));
+            data.curves.push(curve(
+                scan,
+                places.map(|x| [x, 37.0 * tank.at(x, depth_mm)]).collect(),
+            ));
         }
-        factors.push(OutputFactor { field_mm: [*side; 2], factor: tank.at(0.0, DEPTH_MM) / reference });
+        factors.push(OutputFactor {
+            field_mm: [*side; 2],
+            factor: tank.at(0.0, DEPTH_MM) / reference,
+        });
     }
     let gy_per_mu = None;
     let digest = String::new();
@@ -124,7 +159,10 @@ fn measured(machine: &Machine, sides_mm: &[f64]) -> TankData {
 }
 
 fn fitted_value(fit: &Fit, parameter: Parameter) -> FittedParameter {
-    *fit.parameters.iter().find(|p| p.parameter == parameter).expect("listed")
+    *fit.parameters
+        .iter()
+        .find(|p| p.parameter == parameter)
+        .expect("listed")
 }
 
 /// Leaves planned at 30.6 mm are those of a field of 60 mm with an offset of 0.6 mm. Of a field of jaws nothing is said of leaves.
@@ -144,28 +182,74 @@ fn the_offset_of_leaves_is_found_from_a_field_that_they_bound() {
     };
     let tank = Tank::shaped(&start, 60.0, STEPS_MM, &shape);
     let data = |edges| {
-        let points = (-12..=12).map(|n| 5.0 * f64::from(n)).map(|x| [x, tank.at(x, 52.5)]).collect();
-        let scan = Scan::Profile { axis: ScanAxis::Crossline, depth_mm: 52.5 };
-        let curve = MeasuredCurve { scan, field_mm: [60.0; 2], edges, ssd_mm: SSD_MM, points };
-        TankData { curves: vec![curve], factors: None }
+        let points = (-12..=12)
+            .map(|n| 5.0 * f64::from(n))
+            .map(|x| [x, tank.at(x, 52.5)])
+            .collect();
+        let scan = Scan::Profile {
+            axis: ScanAxis::Crossline,
+            depth_mm: 52.5,
+        };
+        let curve = MeasuredCurve {
+            scan,
+            field_mm: [60.0; 2],
+            edges,
+            ssd_mm: SSD_MM,
+            points,
+        };
+        TankData {
+            curves: vec![curve],
+            factors: None,
+        }
     };
     let others = |p: &Parameter| *p != Parameter::LeafOffset;
     let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(others).collect();
-    let found = fit(&start, &data(FieldEdges::Leaves), &fixed, &SETTINGS, &context()).unwrap();
+    let found = fit(
+        &start,
+        &data(FieldEdges::Leaves),
+        &fixed,
+        &SETTINGS,
+        &context(),
+    )
+    .unwrap();
     let offset = fitted_value(&found, Parameter::LeafOffset);
     println!("{offset:?}");
-    assert!(offset.standing == Standing::Fitted && (offset.value - OFFSET_MM).abs() < 0.1, "{offset:?}");
+    assert!(
+        offset.standing == Standing::Fitted && (offset.value - OFFSET_MM).abs() < 0.1,
+        "{offset:?}"
+    );
     let text = machine_text(&found, &Provenance::default(), None);
     let read = Machine::parse(&text, "my.toml").unwrap().leaves.unwrap();
     assert!(
         (read.offset_mm - offset.value).abs() < 1e-4 && text.contains("mlc = \"millennium120\""),
         "{text}"
     );
-    let of_jaws = fit(&start, &data(FieldEdges::Jaws), &fixed, &SETTINGS, &context());
+    let of_jaws = fit(
+        &start,
+        &data(FieldEdges::Jaws),
+        &fixed,
+        &SETTINGS,
+        &context(),
+    );
     assert!(matches!(of_jaws, Err(FitError::NoParameter(_))));
-    let without = Machine { leaves: None, ..(*start).clone() };
-    let refused = fit(&without, &data(FieldEdges::Leaves), &fixed, &SETTINGS, &context()).map(|_| ());
-    assert!(refused.expect_err("no leaves").to_string().contains("bounded by leaves"));
+    let without = Machine {
+        leaves: None,
+        ..(*start).clone()
+    };
+    let refused = fit(
+        &without,
+        &data(FieldEdges::Leaves),
+        &fixed,
+        &SETTINGS,
+        &context(),
+    )
+    .map(|_| ());
+    assert!(
+        refused
+            .expect_err("no leaves")
+            .to_string()
+            .contains("bounded by leaves")
+    );
 }
 
 #[test]
@@ -181,21 +265,51 @@ fn altered_numbers_are_found_again() {
     ]);
     let data = measured(&truth, &[60.0, 160.0]);
     let before = compare(&start, &data, &COARSE, &context()).unwrap();
-    let found = fit(&start, &data, &[Parameter::ExtraFocalSigma], &SETTINGS, &context()).unwrap();
+    let found = fit(
+        &start,
+        &data,
+        &[Parameter::ExtraFocalSigma],
+        &SETTINGS,
+        &context(),
+    )
+    .unwrap();
     found.parameters.iter().for_each(|p| println!("{p:?}"));
-    println!("{} rounds, {} doses, cost {:?}", found.rounds, found.doses, found.cost);
+    println!(
+        "{} rounds, {} doses, cost {:?}",
+        found.rounds, found.doses, found.cost
+    );
     let report = compare(&found.machine, &data, &COARSE, &context()).unwrap();
     let worst = |r: &beamsight::analysis::machine_fit::Report| {
-        let curves = r.curves.iter().map(|c| c.greatest_percent.abs()).fold(0.0, f64::max);
-        (curves, r.output_factors.iter().map(|f| f.difference_percent.abs()).fold(0.0, f64::max))
+        let curves = r
+            .curves
+            .iter()
+            .map(|c| c.greatest_percent.abs())
+            .fold(0.0, f64::max);
+        (
+            curves,
+            r.output_factors
+                .iter()
+                .map(|f| f.difference_percent.abs())
+                .fold(0.0, f64::max),
+        )
     };
     println!("before {:?}, after {:?}", worst(&before), worst(&report));
-    report
-        .curves
-        .iter()
-        .for_each(|c| println!("{}: {:+.2} %, {:?} mm", c.label, c.greatest_percent, c.dta_mm));
-    assert!(worst(&before).0 > 4.0 && !before.is_within(), "the start is off: {:?}", worst(&before));
-    assert!(report.is_within() && worst(&report).1 < 0.3, "{:?}", report.outside());
+    report.curves.iter().for_each(|c| {
+        println!(
+            "{}: {:+.2} %, {:?} mm",
+            c.label, c.greatest_percent, c.dta_mm
+        )
+    });
+    assert!(
+        worst(&before).0 > 4.0 && !before.is_within(),
+        "the start is off: {:?}",
+        worst(&before)
+    );
+    assert!(
+        report.is_within() && worst(&report).1 < 0.3,
+        "{:?}",
+        report.outside()
+    );
     for curve in &report.curves {
         // Where dose builds up, 5 mm of water a voxel leave the electrons half a millimetre.
         assert!(
@@ -204,7 +318,12 @@ fn altered_numbers_are_found_again() {
             curve.label,
             curve.high_dose_percent
         );
-        assert!(curve.dta_mm.unwrap() < 0.5, "{}: {:?} mm", curve.label, curve.dta_mm);
+        assert!(
+            curve.dta_mm.unwrap() < 0.5,
+            "{}: {:?} mm",
+            curve.label,
+            curve.dta_mm
+        );
     }
     for (parameter, want, within) in [
         (Parameter::OffAxis50, 0.985, 0.005),
@@ -214,21 +333,36 @@ fn altered_numbers_are_found_again() {
         (Parameter::ElectronShare, 0.12, 0.04),
     ] {
         let got = fitted_value(&found, parameter);
-        assert!((got.value - want).abs() < within && got.standing == Standing::Fitted, "{got:?}, not {want}");
+        assert!(
+            (got.value - want).abs() < within && got.standing == Standing::Fitted,
+            "{got:?}, not {want}"
+        );
     }
     // Slope and filter both harden a spectrum; together they are its mean energy.
     let [got, want] = [&found.machine, &truth].map(|m| m.spectrum.mean_energy_mev());
     assert!((got / want - 1.0).abs() < 0.03, "{got} MeV, not {want}");
 
     // What nothing was measured of, or what is fixed, stays.
-    let (focal_y, sigma) =
-        (fitted_value(&found, Parameter::FocalY), fitted_value(&found, Parameter::ExtraFocalSigma));
-    assert_eq!((focal_y.standing, focal_y.value), (Standing::NotMeasured, start.focal_sigma_mm[1]));
-    assert_eq!((sigma.standing, Some(sigma.value)), (Standing::Fixed, start.extra_focal.map(|e| e.sigma_mm)));
+    let (focal_y, sigma) = (
+        fitted_value(&found, Parameter::FocalY),
+        fitted_value(&found, Parameter::ExtraFocalSigma),
+    );
+    assert_eq!(
+        (focal_y.standing, focal_y.value),
+        (Standing::NotMeasured, start.focal_sigma_mm[1])
+    );
+    assert_eq!(
+        (sigma.standing, Some(sigma.value)),
+        (Standing::Fixed, start.extra_focal.map(|e| e.sigma_mm))
+    );
 
     // The file reads back as the machine, and says where its numbers come from.
     let files = vec![("tank.csv".to_owned(), "CRC-32 01234567, 8 bytes".to_owned())];
-    let provenance = Provenance { start: start.name.clone(), date: "2026-11-24".to_owned(), files };
+    let provenance = Provenance {
+        start: start.name.clone(),
+        date: "2026-11-24".to_owned(),
+        files,
+    };
     let text = machine_text(&found, &provenance, Some(&report));
     let read = Machine::parse(&text, "my.toml").unwrap_or_else(|e| panic!("{e}\n{text}"));
     assert!((read.spectrum.mean_energy_mev() / got - 1.0).abs() < 1e-4);
@@ -256,15 +390,25 @@ fn altered_numbers_are_found_again() {
 fn a_measured_dose_for_a_monitor_unit_is_found_again() {
     const GY_PER_MU: f64 = 0.0069;
     let start = Machine::resolve("generic-6mv").unwrap();
-    let electrons = start.electrons.map(|e| Electrons { surface_share: 0.12, ..e });
+    let electrons = start.electrons.map(|e| Electrons {
+        surface_share: 0.12,
+        ..e
+    });
     let calibration = Calibration::Reference {
         field_mm: [100.0; 2],
         ssd_mm: SSD_MM,
         depth_mm: DEPTH_MM,
         gy_per_mu: GY_PER_MU,
     };
-    assert_ne!(start.calibration, calibration, "the start is calibrated elsewhere");
-    let truth = Machine { electrons, calibration, ..(*start).clone() };
+    assert_ne!(
+        start.calibration, calibration,
+        "the start is calibrated elsewhere"
+    );
+    let truth = Machine {
+        electrons,
+        calibration,
+        ..(*start).clone()
+    };
     let side = 60.0;
     let tank = Tank::new(&truth, side);
     let depths = (0..30).map(|n| 2.5 + 5.0 * f64::from(n));
@@ -283,32 +427,60 @@ fn a_measured_dose_for_a_monitor_unit_is_found_again() {
         depth_mm: DEPTH_MM,
         reference_mm: [100.0; 2],
         gy_per_mu: Some(GY_PER_MU),
-        factors: vec![OutputFactor { field_mm: [side; 2], factor }],
+        factors: vec![OutputFactor {
+            field_mm: [side; 2],
+            factor,
+        }],
         digest: String::new(),
     };
-    let data = TankData { curves: vec![curve], factors: Some(factors) };
+    let data = TankData {
+        curves: vec![curve],
+        factors: Some(factors),
+    };
     let of_electrons = |p: &Parameter| *p == Parameter::ElectronShare;
-    let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !of_electrons(p)).collect();
+    let fixed: Vec<Parameter> = Parameter::ALL
+        .into_iter()
+        .filter(|p| !of_electrons(p))
+        .collect();
     let found = fit(&start, &data, &fixed, &SETTINGS, &context()).unwrap();
     let share = fitted_value(&found, Parameter::ElectronShare);
-    println!("{share:?}, calibrated {}, {:?}", found.calibrated, found.machine.calibration);
+    println!(
+        "{share:?}, calibrated {}, {:?}",
+        found.calibrated, found.machine.calibration
+    );
     assert!(found.calibrated && found.machine.calibration == calibration);
-    assert!(share.standing == Standing::Fitted && (share.value - 0.12).abs() < 0.04, "{share:?}");
+    assert!(
+        share.standing == Standing::Fitted && (share.value - 0.12).abs() < 0.04,
+        "{share:?}"
+    );
     // Four voxels of build-up tell little: between what was believed and the truth, by how much of the belief the data leave.
     let left = share.uncertainty.expect("fitted") / Parameter::ElectronShare.allowed().believed;
     let mean = share.start + (1.0 - left * left) * (0.12 - share.start);
-    assert!((share.value - mean).abs() < 0.002 && mean > share.start + 0.005, "{share:?}, not {mean}");
+    assert!(
+        (share.value - mean).abs() < 0.002 && mean > share.start + 0.005,
+        "{share:?}, not {mean}"
+    );
     // The dose itself, of the machine as its file has it.
-    let provenance = Provenance { start: start.name.clone(), ..Provenance::default() };
+    let provenance = Provenance {
+        start: start.name.clone(),
+        ..Provenance::default()
+    };
     let text = machine_text(&found, &provenance, None);
     assert!(text.contains("Measured with the output factors"), "{text}");
     let tank = Tank::new(&Machine::parse(&text, "my.toml").unwrap(), 100.0);
     // Of the electrons voxels of 5 mm say little: where they are, the dose is as uncertain as their share.
     for (depth_mm, within) in [(2.5, 0.03), (22.5, 0.01), (DEPTH_MM, 0.003), (152.5, 0.01)] {
         let [got, want] = [&tank, &reference].map(|tank| tank.at(0.0, depth_mm));
-        assert!((got / want - 1.0).abs() < within, "{depth_mm} mm: {got} Gy, not {want}");
+        assert!(
+            (got / want - 1.0).abs() < within,
+            "{depth_mm} mm: {got} Gy, not {want}"
+        );
     }
-    assert!((tank.at(0.0, DEPTH_MM) / GY_PER_MU - 1.0).abs() < 0.003, "{}", tank.at(0.0, DEPTH_MM));
+    assert!(
+        (tank.at(0.0, DEPTH_MM) / GY_PER_MU - 1.0).abs() < 0.003,
+        "{}",
+        tank.at(0.0, DEPTH_MM)
+    );
 }
 
 /// An output factor of a field at the depth of the tests, over 10 x 10.
@@ -324,7 +496,10 @@ fn without_output_factors_those_of_the_start_hold_beside_another_spectrum() {
     let truth = start.adjusted(&[(Parameter::SpectrumSlope, 0.3)]);
     let of_truth = factor(&truth, 300.0) / factor(&start, 300.0) - 1.0;
     assert!(of_truth < -0.006, "{of_truth}");
-    let data = TankData { factors: None, ..measured(&truth, &[60.0, 160.0]) };
+    let data = TankData {
+        factors: None,
+        ..measured(&truth, &[60.0, 160.0])
+    };
     let fitted = [
         Parameter::SpectrumSlope,
         Parameter::OffAxis50,
@@ -332,12 +507,18 @@ fn without_output_factors_those_of_the_start_hold_beside_another_spectrum() {
         Parameter::ExtraFocalShare,
         Parameter::ExtraFocalSigma,
     ];
-    let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !fitted.contains(p)).collect();
+    let fixed: Vec<Parameter> = Parameter::ALL
+        .into_iter()
+        .filter(|p| !fitted.contains(p))
+        .collect();
     let found = fit(&start, &data, &fixed, &SETTINGS, &context()).unwrap();
     found.parameters.iter().for_each(|p| println!("{p:?}"));
     println!("{:?}", found.held);
     let slope = fitted_value(&found, Parameter::SpectrumSlope);
-    assert!(slope.standing == Standing::Fitted && (slope.value - 0.3).abs() < 0.12, "{slope:?}");
+    assert!(
+        slope.standing == Standing::Fitted && (slope.value - 0.3).abs() < 0.12,
+        "{slope:?}"
+    );
     for parameter in [Parameter::ExtraFocalShare, Parameter::ExtraFocalSigma] {
         assert_eq!(fitted_value(&found, parameter).standing, Standing::Held);
     }
@@ -359,11 +540,23 @@ fn without_output_factors_those_of_the_start_hold_beside_another_spectrum() {
 #[test]
 fn what_was_not_measured_stays_and_the_end_of_a_range_is_a_failure() {
     let start = Machine::resolve("generic-6mv").unwrap();
-    let truth =
-        Machine { focal_sigma_mm: [6.0, 0.5], ..start.adjusted(&[(Parameter::ExtraFocalShare, 0.2)]) };
-    let data = TankData { factors: None, ..measured(&truth, &[60.0]) };
-    let fitted = [Parameter::FocalX, Parameter::ExtraFocalShare, Parameter::ExtraFocalSigma];
-    let fixed: Vec<Parameter> = Parameter::ALL.into_iter().filter(|p| !fitted.contains(p)).collect();
+    let truth = Machine {
+        focal_sigma_mm: [6.0, 0.5],
+        ..start.adjusted(&[(Parameter::ExtraFocalShare, 0.2)])
+    };
+    let data = TankData {
+        factors: None,
+        ..measured(&truth, &[60.0])
+    };
+    let fitted = [
+        Parameter::FocalX,
+        Parameter::ExtraFocalShare,
+        Parameter::ExtraFocalSigma,
+    ];
+    let fixed: Vec<Parameter> = Parameter::ALL
+        .into_iter()
+        .filter(|p| !fitted.contains(p))
+        .collect();
     let found = fit(&start, &data, &fixed, &SETTINGS, &context()).unwrap();
     for parameter in [Parameter::ExtraFocalShare, Parameter::ExtraFocalSigma] {
         assert_eq!(
@@ -394,17 +587,31 @@ fn a_fit_is_cancelled_and_refuses_what_it_cannot_do() {
         ssd_mm: SSD_MM,
         points: depths,
     };
-    let data = TankData { curves: vec![curve], factors: None };
+    let data = TankData {
+        curves: vec![curve],
+        factors: None,
+    };
     let control = JobControl::new();
     control.cancel();
-    let cancelled = FitContext { control: &control, ..context() };
-    assert_eq!(fit(&start, &data, &[], &SETTINGS, &cancelled).unwrap_err().to_string(), "cancelled");
+    let cancelled = FitContext {
+        control: &control,
+        ..context()
+    };
+    assert_eq!(
+        fit(&start, &data, &[], &SETTINGS, &cancelled)
+            .unwrap_err()
+            .to_string(),
+        "cancelled"
+    );
     let fixed = fit(&start, &data, &Parameter::ALL, &SETTINGS, &context());
     assert!(matches!(fixed, Err(FitError::NoParameter(_))), "{fixed:?}");
     let nothing = fit(&start, &TankData::default(), &[], &SETTINGS, &context());
     assert!(matches!(nothing, Err(FitError::NoData)), "{nothing:?}");
     let point = Machine::resolve("point-6mv").unwrap();
-    assert!(matches!(fit(&point, &data, &[], &SETTINGS, &context()), Err(FitError::Uncalibrated(_))));
+    assert!(matches!(
+        fit(&point, &data, &[], &SETTINGS, &context()),
+        Err(FitError::Uncalibrated(_))
+    ));
 }
 
 /// A focal spot that is wide along Y alone blurs inline profiles and no others. The tank here has its collimator at 0.
@@ -414,9 +621,15 @@ fn inline_profiles_are_those_along_y() {
     machine.focal_sigma_mm = [0.3, 2.5];
     let tank = Tank::with_steps(&machine, 60.0, DVec3::splat(5.0));
     let curve = |axis, along: &dyn Fn(f64) -> f64| {
-        let points = (-14..=14).map(|n| 5.0 * f64::from(n)).map(|at| [at, along(at)]).collect();
+        let points = (-14..=14)
+            .map(|n| 5.0 * f64::from(n))
+            .map(|at| [at, along(at)])
+            .collect();
         MeasuredCurve {
-            scan: Scan::Profile { axis, depth_mm: 52.5 },
+            scan: Scan::Profile {
+                axis,
+                depth_mm: 52.5,
+            },
             field_mm: [60.0; 2],
             edges: FieldEdges::Jaws,
             ssd_mm: SSD_MM,
@@ -429,9 +642,28 @@ fn inline_profiles_are_those_along_y() {
         curve(ScanAxis::Inline, &inline),
         curve(ScanAxis::Crossline, &inline),
     ];
-    let data = TankData { curves, factors: None };
-    let report = compare(&machine, &data, &Sampling { across_mm: 5.0, ..COARSE }, &context()).unwrap();
-    let worst: Vec<f64> = report.curves.iter().map(|c| c.greatest_percent.abs()).collect();
+    let data = TankData {
+        curves,
+        factors: None,
+    };
+    let report = compare(
+        &machine,
+        &data,
+        &Sampling {
+            across_mm: 5.0,
+            ..COARSE
+        },
+        &context(),
+    )
+    .unwrap();
+    let worst: Vec<f64> = report
+        .curves
+        .iter()
+        .map(|c| c.greatest_percent.abs())
+        .collect();
     println!("{worst:?}");
-    assert!(worst[0] < 0.5 && worst[1] < 0.5 && worst[2] > 3.0, "{worst:?}");
+    assert!(
+        worst[0] < 0.5 && worst[1] < 0.5 && worst[2] > 3.0,
+        "{worst:?}"
+    );
 }

@@ -41,10 +41,20 @@ fn each_form_is_read_as_it_is_written() {
     let file = curves_of(TABLE).expect("a table");
     assert_eq!(
         file.curves[0].points,
-        [[0.0, 50.0], [5.0, 80.0], [15.0, 100.0], [100.0, 70.0], [200.0, 40.0]]
+        [
+            [0.0, 50.0],
+            [5.0, 80.0],
+            [15.0, 100.0],
+            [100.0, 70.0],
+            [200.0, 40.0]
+        ]
     );
     assert_eq!(
-        (file.curves[0].scan, file.curves[0].field_mm, file.curves[0].ssd_mm),
+        (
+            file.curves[0].scan,
+            file.curves[0].field_mm,
+            file.curves[0].ssd_mm
+        ),
         (Scan::Depth, [100.0; 2], 900.0)
     );
     assert_eq!(
@@ -54,10 +64,17 @@ fn each_form_is_read_as_it_is_written() {
 
     let file = curves_of(W2CAD).expect("w2CAD");
     assert_eq!(
-        (file.curves[0].scan, file.curves[0].field_mm, file.curves[0].ssd_mm),
+        (
+            file.curves[0].scan,
+            file.curves[0].field_mm,
+            file.curves[0].ssd_mm
+        ),
         (Scan::Depth, [40.0, 60.0], 1000.0)
     );
-    assert_eq!((file.curves[0].points[5], file.curves.len()), ([200.0, 38.0], 2));
+    assert_eq!(
+        (file.curves[0].points[5], file.curves.len()),
+        ([200.0, 38.0], 2)
+    );
     assert_eq!(
         (file.curves[1].scan, file.curves[1].points[4]),
         (profile(ScanAxis::Crossline, 50.0), [80.0, 2.0])
@@ -66,8 +83,14 @@ fn each_form_is_read_as_it_is_written() {
     let file = curves_of(RFA300).expect("RFA300");
     assert!(file.remarks[0].contains("crossline"), "{:?}", file.remarks);
     let curve = only(file);
-    assert_eq!((curve.scan, curve.field_mm), (profile(ScanAxis::Crossline, 50.0), [400.0; 2]));
-    assert_eq!((curve.points[0], curve.points[1]), ([-210.0, 50.0], [-100.0, 104.0]));
+    assert_eq!(
+        (curve.scan, curve.field_mm),
+        (profile(ScanAxis::Crossline, 50.0), [400.0; 2])
+    );
+    assert_eq!(
+        (curve.points[0], curve.points[1]),
+        ([-210.0, 50.0], [-100.0, 104.0])
+    );
 
     let file = curves_of(MCC).expect("mcc");
     assert!(
@@ -91,21 +114,54 @@ fn wrong_lines_are_named() {
         (TABLE, "5,80", "5", 6, "a position and a dose"),
         (TABLE, "5,80", "5,nan", 6, "not possible"),
         (TABLE, "100 x 100", "100 x 1e9", 2, "5 to 400"),
-        (TABLE, "# curve: pdd", "# curve: tmr", 1, "neither pdd nor profile"),
+        (
+            TABLE,
+            "# curve: pdd",
+            "# curve: tmr",
+            1,
+            "neither pdd nor profile",
+        ),
         (TABLE, "# ssd_mm: 900\ndepth_mm", "depth_mm", 1, "no SSD"),
         (TABLE, "# axis: y\n", "", 10, "axis: x"),
         (TABLE, "15,100\n100,70\n200,40\n", "", 1, "2 points"),
-        (W2CAD, "%PNTS 6", "%PNTS 7", 19, "6 points where its %PNTS says 7"),
+        (
+            W2CAD,
+            "%PNTS 6",
+            "%PNTS 7",
+            19,
+            "6 points where its %PNTS says 7",
+        ),
         (W2CAD, "+050.0 +085.0 >", "+050.0 >", 16, "not a point"),
         (W2CAD, "$ENOM\n$ENOF", "", 20, "cut short"),
-        (RFA300, ":EOM  # End of Measurement\n:EOF # End of File\n", "", 6, "cut short"),
-        (RFA300, "= \t    0.0\t  100.0\t   50.0\t  104.0", "= 1 2", 19, "not a point"),
-        (MCC, "SCAN_DEPTH=100.00", "SCAN_DEPTH=deep", 11, "'deep' is no number"),
+        (
+            RFA300,
+            ":EOM  # End of Measurement\n:EOF # End of File\n",
+            "",
+            6,
+            "cut short",
+        ),
+        (
+            RFA300,
+            "= \t    0.0\t  100.0\t   50.0\t  104.0",
+            "= 1 2",
+            19,
+            "not a point",
+        ),
+        (
+            MCC,
+            "SCAN_DEPTH=100.00",
+            "SCAN_DEPTH=deep",
+            11,
+            "'deep' is no number",
+        ),
         (MCC, "\tEND_SCAN  1\n", "", 3, "no END_SCAN"),
     ] {
         assert!(text.contains(from), "{from}");
         let fault = curves_of(&text.replacen(from, to, 1)).expect_err(to);
-        assert!(fault.line == line && fault.problem.contains(words), "'{to}': {fault:?}");
+        assert!(
+            fault.line == line && fault.problem.contains(words),
+            "'{to}': {fault:?}"
+        );
     }
     let empty = curves_of("").expect_err("nothing");
     assert!(empty.problem.contains("without a curve"), "{empty:?}");
@@ -113,11 +169,16 @@ fn wrong_lines_are_named() {
 
 #[test]
 fn curves_that_are_not_compared_are_left_out_by_name() {
-    let electrons = curves_of(&W2CAD.replacen("%BMTY PHO", "%BMTY ELE", 1)).expect("the other curve");
+    let electrons =
+        curves_of(&W2CAD.replacen("%BMTY PHO", "%BMTY ELE", 1)).expect("the other curve");
     assert!(electrons.curves.len() == 1 && electrons.remarks[0].contains("no photon beam"));
     let diagonal = W2CAD.replace("< -080.0 +000.0", "< -080.0 -080.0");
     let file = curves_of(&diagonal).expect("the other curve");
-    assert!(file.curves.len() == 1 && file.remarks[0].contains("diagonal"), "{:?}", file.remarks);
+    assert!(
+        file.curves.len() == 1 && file.remarks[0].contains("diagonal"),
+        "{:?}",
+        file.remarks
+    );
     let wedge = curves_of(&RFA300.replace("%WEG \t0", "%WEG \t30")).expect_err("nothing else");
     assert!(wedge.problem.contains("wedge"), "{wedge:?}");
     let oblong = curves_of(&RFA300.replace("400\t400", "400\t100")).expect_err("nothing else");
@@ -129,7 +190,11 @@ fn output_factors_are_read_and_refused() {
     let text = "# ssd_mm: 900\n# depth_mm: 100\n# reference_mm: 100\n# gy_per_mu: 0.0078\nx_mm,y_mm,factor\n50,50,0.93\n100,100,1.0\n";
     let factors = output_factors_of(text).expect("factors");
     assert_eq!(
-        (factors.factors.len(), factors.gy_per_mu, factors.reference_mm),
+        (
+            factors.factors.len(),
+            factors.gy_per_mu,
+            factors.reference_mm
+        ),
         (2, Some(0.0078), [100.0; 2])
     );
     for (from, to, line, words) in [
@@ -139,7 +204,10 @@ fn output_factors_are_read_and_refused() {
         ("100,100,1.0", "100,100,0.9", 7, "must be 1"),
     ] {
         let fault = output_factors_of(&text.replacen(from, to, 1)).expect_err(to);
-        assert!(fault.line == line && fault.problem.contains(words), "'{to}': {fault:?}");
+        assert!(
+            fault.line == line && fault.problem.contains(words),
+            "'{to}': {fault:?}"
+        );
     }
 }
 
@@ -148,12 +216,19 @@ fn a_file_is_named_with_its_digest() {
     let path = std::env::temp_dir().join(format!("beamsight-measured-{}.csv", std::process::id()));
     std::fs::write(&path, b"123456789").unwrap();
     let error = read_curves(&path).expect_err("no curve").to_string();
-    assert!(error.contains(&path.display().to_string()) && error.contains("line 1"), "{error}");
+    assert!(
+        error.contains(&path.display().to_string()) && error.contains("line 1"),
+        "{error}"
+    );
     std::fs::write(&path, TABLE).unwrap();
     // Of the same bytes by Python's zlib.crc32.
     assert_eq!(
         read_curves(&path).expect("a table").digest,
-        format!("CRC-32 {:08x}, {} bytes", crc32(TABLE.as_bytes()), TABLE.len())
+        format!(
+            "CRC-32 {:08x}, {} bytes",
+            crc32(TABLE.as_bytes()),
+            TABLE.len()
+        )
     );
     std::fs::remove_file(&path).unwrap();
 }
@@ -162,10 +237,13 @@ fn a_file_is_named_with_its_digest() {
 fn crc32(bytes: &[u8]) -> u32 {
     let of = |bytes: &[u8]| {
         !bytes.iter().fold(!0_u32, |crc, byte| {
-            (0..8).fold(
-                crc ^ u32::from(*byte),
-                |crc, _| if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 },
-            )
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+                if crc & 1 == 1 {
+                    crc >> 1 ^ 0xedb8_8320
+                } else {
+                    crc >> 1
+                }
+            })
         })
     };
     assert_eq!(of(b"123456789"), 0xcbf4_3926);

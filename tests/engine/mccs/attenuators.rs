@@ -15,17 +15,38 @@ const COUCH: f64 = 0.8;
 
 /// A patient, a machine and a beam from below, without tray and couch and with both.
 fn without_and_with() -> [(Arc<Patient>, Arc<Machine>, Beam); 2] {
-    let water = block(DVec3::splat(-50.0), DVec3::splat(5.0), [20, 20, 20], |_| 1.0);
+    let water = block(DVec3::splat(-50.0), DVec3::splat(5.0), [20, 20, 20], |_| {
+        1.0
+    });
     let machine = machine("generic-6mv");
-    let beam = Beam::fixed("beam", 1, 180.0, DVec3::ZERO, Jaws::symmetric(40.0, 40.0), 100.0);
+    let beam = Beam::fixed(
+        "beam",
+        1,
+        180.0,
+        DVec3::ZERO,
+        Jaws::symmetric(40.0, 40.0),
+        100.0,
+    );
     let behind = Machine {
         trays: [("T1".to_owned(), TRAY)].into(),
-        couch: Some(CouchFactor { factor: COUCH, gantry_deg: vec![[110.0, 250.0]] }),
+        couch: Some(CouchFactor {
+            factor: COUCH,
+            gantry_deg: vec![[110.0, 250.0]],
+        }),
         ..(*machine).clone()
     };
-    let lacks_couch = Patient { has_couch: false, ..(*water).clone() };
-    let with_tray = Beam { accessories: vec!["T1".to_owned()], ..beam.clone() };
-    [(water, machine, beam), (Arc::new(lacks_couch), Arc::new(behind), with_tray)]
+    let lacks_couch = Patient {
+        has_couch: false,
+        ..(*water).clone()
+    };
+    let with_tray = Beam {
+        accessories: vec!["T1".to_owned()],
+        ..beam.clone()
+    };
+    [
+        (water, machine, beam),
+        (Arc::new(lacks_couch), Arc::new(behind), with_tray),
+    ]
 }
 
 fn cone((patient, machine, beam): &(Arc<Patient>, Arc<Machine>, Beam)) -> DoseRequest {
@@ -44,7 +65,8 @@ fn greatest_difference(without: &[f32], with: &[f32]) -> f64 {
     let greatest = without.iter().copied().fold(0.0, f32::max);
     assert!(greatest > 0.0 && without.len() == with.len());
     let difference = |(a, b): (&f32, &f32)| (f64::from(*b) - TRAY * COUCH * f64::from(*a)).abs();
-    without.iter().zip(with).map(difference).fold(0.0, f64::max) / (TRAY * COUCH * f64::from(greatest))
+    without.iter().zip(with).map(difference).fold(0.0, f64::max)
+        / (TRAY * COUCH * f64::from(greatest))
 }
 
 #[test]
@@ -59,7 +81,10 @@ fn collapsed_cone_has_both_factors() {
 #[test]
 fn nothing_counts_twice_or_by_another_name() {
     let [(water, plain, beam), (_, behind, _)] = without_and_with();
-    let other_tray = Beam { accessories: vec!["T2".to_owned()], ..beam.clone() };
+    let other_tray = Beam {
+        accessories: vec!["T2".to_owned()],
+        ..beam.clone()
+    };
     let without = dose(&cone(&(Arc::clone(&water), plain, beam)));
     let with = dose(&cone(&(water, behind, other_tray)));
     assert_eq!(without.gy.data(), with.gy.data());
@@ -80,7 +105,11 @@ fn beamlets_have_both_factors() {
         });
         let dose = cone(&(patient, machine, beam));
         let voxels = (0..dose.grid.len()).step_by(3).collect();
-        let request = InfluenceRequest { dose, beamlets: (0..4).collect(), voxels };
+        let request = InfluenceRequest {
+            dose,
+            beamlets: (0..4).collect(),
+            voxels,
+        };
         let doses = beamlet_doses(&request, &Compute::Cpu, &JobControl::new()).expect("columns");
         doses.columns.gy().collect::<Vec<f32>>()
     });

@@ -11,26 +11,55 @@ use glam::DVec3;
 use std::sync::Arc;
 
 fn water() -> Arc<Patient> {
-    block(DVec3::new(-80.0, -50.0, -80.0), DVec3::splat(8.0), [20, 16, 20], |_| 1.0)
+    block(
+        DVec3::new(-80.0, -50.0, -80.0),
+        DVec3::splat(8.0),
+        [20, 16, 20],
+        |_| 1.0,
+    )
 }
 
 /// Rows of 5 mm, those of the machine's inner leaves, and columns of 5 mm.
 fn mapped(value: impl Fn(usize, usize) -> f32) -> Beam {
     let rows_mm: Vec<f64> = (-10..=10).map(|n| 5.0 * f64::from(n)).collect();
     let columns = 20;
-    let values = (0..20 * columns).map(|n| value(n / columns, n % columns)).collect();
-    let map = FluenceMap { axis: MlcAxis::X, rows_mm, first_mm: -50.0, step_mm: 5.0, columns, values };
+    let values = (0..20 * columns)
+        .map(|n| value(n / columns, n % columns))
+        .collect();
+    let map = FluenceMap {
+        axis: MlcAxis::X,
+        rows_mm,
+        first_mm: -50.0,
+        step_mm: 5.0,
+        columns,
+        values,
+    };
     Beam {
         fluence: Some(map),
-        ..Beam::fixed("beam", 1, 0.0, DVec3::ZERO, Jaws::symmetric(80.0, 80.0), 100.0)
+        ..Beam::fixed(
+            "beam",
+            1,
+            0.0,
+            DVec3::ZERO,
+            Jaws::symmetric(80.0, 80.0),
+            100.0,
+        )
     }
 }
 
 /// Fifty batches, so that the deviations are known to a few percent.
 fn asked(beam: &Beam, machine: &Arc<Machine>, seed: u64) -> MccsRequest {
     let histories = 400_000;
-    let plain = request(&water(), vec![(beam.clone(), Arc::clone(machine))], histories);
-    MccsRequest { seed, batch: histories / 50, ..plain }
+    let plain = request(
+        &water(),
+        vec![(beam.clone(), Arc::clone(machine))],
+        histories,
+    );
+    MccsRequest {
+        seed,
+        batch: histories / 50,
+        ..plain
+    }
 }
 
 /// Dose over dose above half the maximum of the second, and the mean of their squared difference over its variance.
@@ -39,7 +68,10 @@ fn ratio_and_chi_square(a: &HistoriesDose, b: &HistoriesDose) -> [f64; 2] {
     let (mut sums, mut chi, mut count) = ([0.0; 2], 0.0, 0.0);
     for i in (0..b.gy.data().len()).filter(|i| b.gy.data()[*i] > 0.5 * most) {
         let [x, y] = [a, b].map(|d| f64::from(d.gy.data()[i]));
-        let variance: f64 = [a, b].map(|d| f64::from(d.sigma_gy.data()[i]).powi(2)).iter().sum();
+        let variance: f64 = [a, b]
+            .map(|d| f64::from(d.sigma_gy.data()[i]).powi(2))
+            .iter()
+            .sum();
         sums = [sums[0] + x, sums[1] + y];
         chi += (x - y).powi(2) / variance;
         count += 1.0;
@@ -50,7 +82,10 @@ fn ratio_and_chi_square(a: &HistoriesDose, b: &HistoriesDose) -> [f64; 2] {
 fn same_within_noise(what: &str, a: &HistoriesDose, b: &HistoriesDose) {
     let [ratio, chi] = ratio_and_chi_square(a, b);
     println!("{what}: {ratio:.5}, chi-square per voxel {chi:.3}");
-    assert!((ratio - 1.0).abs() < 0.004 && (chi - 1.0).abs() < 0.15, "{what}: {ratio} {chi}");
+    assert!(
+        (ratio - 1.0).abs() < 0.004 && (chi - 1.0).abs() < 0.15,
+        "{what}: {ratio} {chi}"
+    );
 }
 
 /// Jaws alone and a map of 1 that reaches beyond them; leaves without leakage, joints or rounded ends, and a map of the beamlets that
@@ -59,18 +94,35 @@ fn same_within_noise(what: &str, a: &HistoriesDose, b: &HistoriesDose) {
 fn an_open_map_is_its_aperture() {
     let real = machine("generic-6mv");
     let open = mapped(|_, _| 1.0);
-    let by_jaws = Beam { fluence: None, ..open.clone() };
-    same_within_noise("jaws", &run(&asked(&open, &real, 1)), &run(&asked(&by_jaws, &real, 2)));
+    let by_jaws = Beam {
+        fluence: None,
+        ..open.clone()
+    };
+    same_within_noise(
+        "jaws",
+        &run(&asked(&open, &real, 1)),
+        &run(&asked(&by_jaws, &real, 2)),
+    );
     let mut ideal = (*real).clone();
     let leaves = ideal.leaves.as_mut().expect("leaves");
-    (leaves.transmission, leaves.interleaf_transmission, leaves.tongue_mm) = (0.0, 0.0, 0.0);
+    (
+        leaves.transmission,
+        leaves.interleaf_transmission,
+        leaves.tongue_mm,
+    ) = (0.0, 0.0, 0.0);
     leaves.end_radius_mm = 0.0;
     let (mlc, ideal) = (leaves.to_case(), Arc::new(ideal));
     // Open columns of a row.
     let opening = |row: usize| [4 + row % 3, 17 - row % 5];
-    let shape =
-        mapped(|row, column| f32::from(u8::from((opening(row)[0]..opening(row)[1]).contains(&column))));
-    let mut by_leaves = Beam { fluence: None, ..shape.clone() };
+    let shape = mapped(|row, column| {
+        f32::from(u8::from(
+            (opening(row)[0]..opening(row)[1]).contains(&column),
+        ))
+    });
+    let mut by_leaves = Beam {
+        fluence: None,
+        ..shape.clone()
+    };
     by_leaves.control_points[0].leaves_mm = { mlc.boundaries_mm.windows(2) }
         .map(|side| {
             let row = (0.2 * side[0]).round() as i32 + 10;
@@ -79,19 +131,32 @@ fn an_open_map_is_its_aperture() {
         })
         .collect();
     by_leaves.mlc = Some(mlc);
-    same_within_noise("leaves", &run(&asked(&shape, &ideal, 1)), &run(&asked(&by_leaves, &ideal, 2)));
+    same_within_noise(
+        "leaves",
+        &run(&asked(&shape, &ideal, 1)),
+        &run(&asked(&by_leaves, &ideal, 2)),
+    );
 }
 
 /// Steps from strip to strip, along the leaves and across them, a strip that is closed, and the shadow of the jaws.
 #[test]
 fn a_modulated_map_as_in_collapsed_cone() {
-    let water = block(DVec3::new(-80.0, -50.0, -80.0), DVec3::splat(4.0), [40, 38, 40], |_| 1.0);
+    let water = block(
+        DVec3::new(-80.0, -50.0, -80.0),
+        DVec3::splat(4.0),
+        [40, 38, 40],
+        |_| 1.0,
+    );
     for axis in [MlcAxis::X, MlcAxis::Y] {
         let strips = [0.4, 1.0, 0.0, 2.0];
         let mut beam = mapped(|row, column| strips[column / 5] * if row < 10 { 1.0 } else { 0.5 });
         beam.fluence.as_mut().expect("a map").axis = axis;
         beam.control_points[0].jaws = Jaws::symmetric(100.0, 100.0);
-        let [got, cone] = both(&request(&water, vec![(beam, machine("generic-6mv"))], 6_000_000));
+        let [got, cone] = both(&request(
+            &water,
+            vec![(beam, machine("generic-6mv"))],
+            6_000_000,
+        ));
         for (from, until, bound) in [
             (-43.0, -33.0, 0.01),
             (-19.0, -5.0, 0.01),
@@ -107,8 +172,15 @@ fn a_modulated_map_as_in_collapsed_cone() {
                 };
                 let (low, high) = (place(from, low, -20.0), place(until, high, 80.0));
                 let (a, b) = (mean(&got, low, high), mean(&cone, low, high));
-                println!("{axis:?} {from} to {until} mm: {a:.5} Gy, collapsed cone {b:.5}: {:.4}", a / b);
-                assert!((a / b - 1.0).abs() < bound, "{axis:?} {from} to {until} mm: {}", a / b);
+                println!(
+                    "{axis:?} {from} to {until} mm: {a:.5} Gy, collapsed cone {b:.5}: {:.4}",
+                    a / b
+                );
+                assert!(
+                    (a / b - 1.0).abs() < bound,
+                    "{axis:?} {from} to {until} mm: {}",
+                    a / b
+                );
             }
         }
     }
@@ -123,11 +195,18 @@ fn dose_is_linear_in_the_map() {
     let dose = |beam: &Beam, seed: u64| run(&asked(beam, &machine, seed));
     let single = dose(&mapped(one), 1);
     let double = dose(&mapped(|row, column| 2.0 * one(row, column)), 1);
-    let doubled = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (2.0 * a).to_bits() == b.to_bits());
+    let doubled = |a: &[f32], b: &[f32]| {
+        a.iter()
+            .zip(b)
+            .all(|(a, b)| (2.0 * a).to_bits() == b.to_bits())
+    };
     assert!(doubled(single.gy.data(), double.gy.data()));
     assert!(doubled(single.sigma_gy.data(), double.sigma_gy.data()));
     // Two beams at once stand for one of the sum.
-    let sum = dose(&mapped(|row, column| one(row, column) + other(row, column)), 2);
+    let sum = dose(
+        &mapped(|row, column| one(row, column) + other(row, column)),
+        2,
+    );
     let mut apart = asked(&mapped(one), &machine, 3);
     apart.beams.push((mapped(other), Arc::clone(&machine)));
     same_within_noise("sum", &run(&apart), &sum);

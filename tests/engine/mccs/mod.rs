@@ -19,7 +19,11 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 /// A request on the patient's own grid.
-fn request(patient: &Arc<Patient>, beams: Vec<(Beam, Arc<Machine>)>, histories: u64) -> MccsRequest {
+fn request(
+    patient: &Arc<Patient>,
+    beams: Vec<(Beam, Arc<Machine>)>,
+    histories: u64,
+) -> MccsRequest {
     MccsRequest {
         patient: Arc::clone(patient),
         beams,

@@ -9,7 +9,14 @@ use glam::DVec3;
 use std::sync::Arc;
 
 fn square(side_mm: f64) -> Beam {
-    Beam::fixed("beam", 1, 0.0, DVec3::ZERO, Jaws::symmetric(side_mm, side_mm), 1.0)
+    Beam::fixed(
+        "beam",
+        1,
+        0.0,
+        DVec3::ZERO,
+        Jaws::symmetric(side_mm, side_mm),
+        1.0,
+    )
 }
 
 /// Mean over a square about the axis of a gantry 0 beam, at a height.
@@ -26,8 +33,14 @@ fn about_axis(dose: &Volume<f32>, y_mm: f64, half_mm: f64) -> f64 {
 /// Absolute within 1.5 %, in means over 2 cm of depth, from 1.5 to 28 cm.
 #[test]
 fn axis_of_the_monte_carlo_reference() {
-    let Some(table) = csv("mc_water10/water10_dd.csv") else { return };
-    let got = run(&request(&cube(0.0), vec![(square(100.0), machine("point-6mv"))], 3_000_000));
+    let Some(table) = csv("mc_water10/water10_dd.csv") else {
+        return;
+    };
+    let got = run(&request(
+        &cube(0.0),
+        vec![(square(100.0), machine("point-6mv"))],
+        3_000_000,
+    ));
     for (depth, ratio) in axis_ratios(&table, |mm| about_axis(&got.gy, mm, 10.0)) {
         println!("{depth:5.2} cm: mccs / Monte Carlo {ratio:.4}");
         assert!((ratio - 1.0).abs() < 0.015, "{depth} cm: {ratio}");
@@ -40,10 +53,22 @@ fn axis_of_the_monte_carlo_reference() {
 fn the_engines_agree_at_the_reference_point() {
     for name in ["generic-6mv", "generic-10mv"] {
         let (water, machine) = (cube(0.0), machine(name));
-        let got = run(&request(&water, vec![(square(100.0), Arc::clone(&machine))], 4_000_000));
-        let cone = dose(&crate::cccs::phantom::request(&water, &machine, 100.0, Quality::Full));
+        let got = run(&request(
+            &water,
+            vec![(square(100.0), Arc::clone(&machine))],
+            4_000_000,
+        ));
+        let cone = dose(&crate::cccs::phantom::request(
+            &water,
+            &machine,
+            100.0,
+            Quality::Full,
+        ));
         let mean = |dose: &Volume<f32>| -> f64 {
-            (10..=20).map(|depth| about_axis(dose, f64::from(depth), 20.0)).sum::<f64>() / 11.0
+            (10..=20)
+                .map(|depth| about_axis(dose, f64::from(depth), 20.0))
+                .sum::<f64>()
+                / 11.0
         };
         let (a, b) = (mean(&got.gy), mean(&cone.gy));
         println!("{name}: {a:.6} Gy/MU, collapsed cone {b:.6}: {:.4}", a / b);
@@ -61,7 +86,16 @@ fn symmetric(dose: &Volume<f32>) -> Vec<f32> {
         for j in 0..ny {
             for i in 0..nx {
                 let (a, b) = (nx - 1 - i, nz - 1 - k);
-                let equal = [(i, k), (a, k), (i, b), (a, b), (k, i), (k, a), (b, i), (b, a)];
+                let equal = [
+                    (i, k),
+                    (a, k),
+                    (i, b),
+                    (a, b),
+                    (k, i),
+                    (k, a),
+                    (b, i),
+                    (b, a),
+                ];
                 let sum: f32 = equal.iter().map(|(x, z)| dose.at(*x, j, *z)).sum();
                 out[(k * ny + j) * nx + i] = sum / 8.0;
             }
@@ -75,12 +109,27 @@ fn symmetric(dose: &Volume<f32>) -> Vec<f32> {
 /// TERMA over a voxel, which blurs the field's edge by a part of one.
 #[test]
 fn gamma_against_collapsed_cone() {
-    let water = block(DVec3::new(-50.0, 0.0, -50.0), DVec3::splat(2.5), [40, 60, 40], |_| 1.0);
+    let water = block(
+        DVec3::new(-50.0, 0.0, -50.0),
+        DVec3::splat(2.5),
+        [40, 60, 40],
+        |_| 1.0,
+    );
     let machine = machine("generic-6mv");
-    let got = run(&request(&water, vec![(square(40.0), Arc::clone(&machine))], 8_000_000));
-    let cone = dose(&crate::cccs::phantom::request(&water, &machine, 40.0, Quality::Full));
+    let got = run(&request(
+        &water,
+        vec![(square(40.0), Arc::clone(&machine))],
+        8_000_000,
+    ));
+    let cone = dose(&crate::cccs::phantom::request(
+        &water,
+        &machine,
+        40.0,
+        Quality::Full,
+    ));
     let grid = got.gy.grid();
-    let [got, cone] = [&got.gy, &cone.gy].map(|d| Arc::new(Volume::new(Arc::clone(grid), symmetric(d))));
+    let [got, cone] =
+        [&got.gy, &cone.gy].map(|d| Arc::new(Volume::new(Arc::clone(grid), symmetric(d))));
     let percent = super::gamma::passing(cone, got);
     println!("gamma 1 %/1 mm: {percent:.2} % pass");
     assert!(percent >= 99.0, "{percent}");

@@ -12,7 +12,13 @@ use std::sync::Arc;
 
 /// Mean over a box of water, x and z from its middle, at the 8 positions that a square field's symmetry makes
 /// equal, or at one.
-fn mean(dose: &Volume<f32>, [x, z]: [f64; 2], half_mm: f64, depth_mm: [f64; 2], symmetric: bool) -> f64 {
+fn mean(
+    dose: &Volume<f32>,
+    [x, z]: [f64; 2],
+    half_mm: f64,
+    depth_mm: [f64; 2],
+    symmetric: bool,
+) -> f64 {
     let grid = dose.grid();
     let [nx, ny, nz] = grid.size();
     let (mut sum, mut count) = (0.0, 0);
@@ -69,7 +75,10 @@ fn over_the_fields(name: &str) {
     let machine = machine(name);
     let effort = effort();
     let squares = effort.squares_mm.iter().map(|&mm| Jaws::symmetric(mm, mm));
-    let off_axis = Jaws { x: [40.0, 140.0], y: [-50.0, 50.0] };
+    let off_axis = Jaws {
+        x: [40.0, 140.0],
+        y: [-50.0, 50.0],
+    };
     let mut faults = Vec::new();
     let mut see = |what: String, ratio: f64, bound: f64| {
         println!("{what}: {ratio:.4}");
@@ -80,7 +89,11 @@ fn over_the_fields(name: &str) {
     for jaws in squares.chain([off_axis]) {
         let [low, high] = jaws.x;
         let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
-        let voxel_mm = if high < 60.0 { 5.0 } else { 0.1 * high.min(100.0) };
+        let voxel_mm = if high < 60.0 {
+            5.0
+        } else {
+            0.1 * high.min(100.0)
+        };
         // 10 cm of water beside the field at its exit.
         let columns = 2 * ((1.2 * high + 100.0) / voxel_mm).ceil() as usize + 1;
         let corner = -0.5 * voxel_mm * columns as f64;
@@ -89,8 +102,11 @@ fn over_the_fields(name: &str) {
         let water = block(corner, DVec3::splat(voxel_mm), size, |_| 1.0);
         let beam = Beam::fixed("beam", 1, 0.0, DVec3::ZERO, jaws, 1.0);
         let size_class = usize::from(half >= 30.0);
-        let mut carlo =
-            request(&water, vec![(beam.clone(), Arc::clone(&machine))], effort.histories[size_class]);
+        let mut carlo = request(
+            &water,
+            vec![(beam.clone(), Arc::clone(&machine))],
+            effort.histories[size_class],
+        );
         // The photons' positions dominate the noise, not their interactions.
         carlo.directions = 6;
         let carlo = run_on(&carlo, &effort.device).gy;
@@ -150,7 +166,11 @@ fn machines_of_other_leaves_have_the_same_source() {
     for name in Machine::shipped() {
         let plain = machine(name.trim_end_matches("-hd120"));
         let other = machine(&name);
-        let same = Machine { leaves: plain.leaves.clone(), name: plain.name.clone(), ..(*other).clone() };
+        let same = Machine {
+            leaves: plain.leaves.clone(),
+            name: plain.name.clone(),
+            ..(*other).clone()
+        };
         assert_eq!(same, *plain, "{name}");
     }
 }

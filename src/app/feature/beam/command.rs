@@ -9,7 +9,11 @@ pub enum ApertureAction {
     /// Sets the tools.
     Set(Aperture),
     /// Displays a control point of a beam, by number; `plays` goes on to the next ones.
-    Show { beam: u32, point: usize, plays: bool },
+    Show {
+        beam: u32,
+        point: usize,
+        plays: bool,
+    },
     /// Fits jaws and leaves to the chosen structure: of a beam, or (`None`) of all.
     Fit(Option<usize>),
     /// Fits all apertures of the plan again that no longer fit, each to its own structure.
@@ -17,11 +21,25 @@ pub enum ApertureAction {
     /// Closes leaves over the chosen structure, as [`Self::Fit`].
     Shield(Option<usize>),
     /// Moves a jaw or leaf.
-    Move { beam: usize, part: AperturePart, to_mm: f64, gesture: Option<u64> },
+    Move {
+        beam: usize,
+        part: AperturePart,
+        to_mm: f64,
+        gesture: Option<u64>,
+    },
     /// Bounds the fluence along a path in the isocentre plane, (x, y) in mm, with the brush in the hand.
-    Limit { beam: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
+    Limit {
+        beam: usize,
+        from_mm: [f64; 2],
+        to_mm: [f64; 2],
+    },
     /// Takes all bounds of a beam's fluence away.
     ClearLimits(usize),
     /// Sets the tips of a bank along a path in the isocentre plane, (x, y) in mm.
-    Brush { beam: usize, bank: usize, from_mm: [f64; 2], to_mm: [f64; 2] },
+    Brush {
+        beam: usize,
+        bank: usize,
+        from_mm: [f64; 2],
+        to_mm: [f64; 2],
+    },
 }

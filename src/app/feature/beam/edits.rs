@@ -26,21 +26,42 @@ impl Requests<'_> {
                 state.aperture.point = (beam, point);
                 state.aperture.plays = plays;
             }
-            ApertureAction::Move { beam, part, to_mm, gesture } => {
+            ApertureAction::Move {
+                beam,
+                part,
+                to_mm,
+                gesture,
+            } => {
                 let is_jaw = matches!(part, AperturePart::Jaw { .. });
-                state.change_points(beam, is_jaw, gesture, |point, _| move_part(point, part, to_mm));
+                state.change_points(beam, is_jaw, gesture, |point, _| {
+                    move_part(point, part, to_mm)
+                });
             }
-            ApertureAction::Brush { beam, bank, from_mm, to_mm } => {
+            ApertureAction::Brush {
+                beam,
+                bank,
+                from_mm,
+                to_mm,
+            } => {
                 state.change_points(beam, false, Some(STROKE), |point, mlc| {
                     if let Some(mlc) = mlc {
                         brushed(point, mlc, bank, from_mm, to_mm);
                     }
                 });
             }
-            ApertureAction::Limit { beam, from_mm, to_mm } => {
+            ApertureAction::Limit {
+                beam,
+                from_mm,
+                to_mm,
+            } => {
                 let brush = state.aperture.limits;
                 let radius_mm = 0.5 * brush.diameter_mm;
-                let stroke = FluenceStroke { from_mm, to_mm, radius_mm, percent: brush.bound() };
+                let stroke = FluenceStroke {
+                    from_mm,
+                    to_mm,
+                    radius_mm,
+                    percent: brush.bound(),
+                };
                 state.limit_fluence(beam, Some(LIMITS), |beam| beam.brush_fluence(&stroke));
             }
             ApertureAction::ClearLimits(beam) => {
@@ -69,10 +90,15 @@ impl Requests<'_> {
         let mut left = self.state.misfits();
         while let (Some(first), Some(plan)) = (left.first().copied(), self.state.plan().cloned()) {
             let state = &*self.state;
-            let Some(fit) = state.lost_fit(&plan.beams[first]) else { return };
-            let (same, others): (Vec<usize>, Vec<usize>) =
-                left.iter().partition(|n| state.lost_fit(&plan.beams[**n]) == Some(fit));
-            let Some(structure) = state.case().structures.by_number(fit.0).cloned() else { return };
+            let Some(fit) = state.lost_fit(&plan.beams[first]) else {
+                return;
+            };
+            let (same, others): (Vec<usize>, Vec<usize>) = left
+                .iter()
+                .partition(|n| state.lost_fit(&plan.beams[**n]) == Some(fit));
+            let Some(structure) = state.case().structures.by_number(fit.0).cloned() else {
+                return;
+            };
             let work = self.apertures(&plan, same, structure, fit.1, false);
             match joins {
                 Some(_) if !work.is_quick() => {}
@@ -85,7 +111,9 @@ impl Requests<'_> {
 
     fn set_apertures(&mut self, only: Option<usize>, shields: bool) {
         let state = &mut *self.state;
-        let Some(plan) = state.plan().cloned() else { return };
+        let Some(plan) = state.plan().cloned() else {
+            return;
+        };
         let Some(structure) = state.fitted_structure().cloned() else {
             let text = "There is no target to fit to: choose a structure.";
             state.notices.add(NoticeKind::Error, text.to_owned());
@@ -96,7 +124,10 @@ impl Requests<'_> {
             Some(_) => Vec::new(),
             None => {
                 let beams = plan.beams.iter().enumerate();
-                beams.filter(|(_, b)| !b.setup && b.read_only.is_none()).map(|(n, _)| n).collect()
+                beams
+                    .filter(|(_, b)| !b.setup && b.read_only.is_none())
+                    .map(|(n, _)| n)
+                    .collect()
             }
         };
         let how = state.aperture.how;
@@ -113,7 +144,9 @@ impl Requests<'_> {
         shields: bool,
     ) -> Apertures {
         let state = &*self.state;
-        let beams = beams.into_iter().map(|n| (n, state.results.sad_mm(plan.machine_of(&plan.beams[n]))));
+        let beams = beams
+            .into_iter()
+            .map(|n| (n, state.results.sad_mm(plan.machine_of(&plan.beams[n]))));
         let grid = state.case().ct.as_ref().map(|ct| Arc::clone(ct.hu.grid()));
         Apertures {
             plan: state.plan,
@@ -133,7 +166,11 @@ impl Requests<'_> {
         }
         let name = format!(
             "{} {}",
-            if work.shields { "Shielding" } else { "Fitting fields to" },
+            if work.shields {
+                "Shielding"
+            } else {
+                "Fitting fields to"
+            },
             work.structure.name
         );
         let task = Task::new(name, move |_| {
@@ -151,19 +188,41 @@ impl Requests<'_> {
     /// As [`Self::take_apertures`], as part of the step with the gesture `joins`.
     fn take_fitted(&mut self, fitted: Fitted, joins: Option<u64>) {
         let state = &mut *self.state;
-        let Fitted { plan, original, changed, beams, structure, how, refusals } = fitted;
+        let Fitted {
+            plan,
+            original,
+            changed,
+            beams,
+            structure,
+            how,
+            refusals,
+        } = fitted;
         for why in refusals {
             state.notices.add(NoticeKind::Error, why);
         }
-        if !state.case().plans.get(plan).is_some_and(|p| Arc::ptr_eq(p, &original)) {
-            let text = format!("{} has changed while its fields were fitted: fit again.", original.name);
+        if !state
+            .case()
+            .plans
+            .get(plan)
+            .is_some_and(|p| Arc::ptr_eq(p, &original))
+        {
+            let text = format!(
+                "{} has changed while its fields were fitted: fit again.",
+                original.name
+            );
             state.notices.add(NoticeKind::Warning, text);
         } else {
             for n in beams {
                 state.fits.remember(&changed.beams[n], &structure, &how);
             }
             if changed != *original {
-                state.edit_within(Edit::SetPlan { plan, value: changed }, joins);
+                state.edit_within(
+                    Edit::SetPlan {
+                        plan,
+                        value: changed,
+                    },
+                    joins,
+                );
             }
         }
     }
@@ -172,11 +231,20 @@ impl Requests<'_> {
 impl State {
     /// Changes the upper bounds of a beam's fluence.
     fn limit_fluence(&mut self, beam: usize, gesture: Option<u64>, change: impl FnOnce(&mut Beam)) {
-        let Some(previous) = self.plan().and_then(|p| p.beams.get(beam)) else { return };
+        let Some(previous) = self.plan().and_then(|p| p.beams.get(beam)) else {
+            return;
+        };
         let mut value = previous.clone();
         change(&mut value);
         if value != *previous && previous.read_only.is_none() {
-            self.edit(Edit::SetBeam { plan: self.plan, beam, value }, gesture);
+            self.edit(
+                Edit::SetBeam {
+                    plan: self.plan,
+                    beam,
+                    value,
+                },
+                gesture,
+            );
         }
     }
 
@@ -188,7 +256,9 @@ impl State {
         gesture: Option<u64>,
         change: impl Fn(&mut ControlPoint, Option<&Mlc>),
     ) {
-        let Some(previous) = self.plan().and_then(|p| p.beams.get(beam)) else { return };
+        let Some(previous) = self.plan().and_then(|p| p.beams.get(beam)) else {
+            return;
+        };
         if previous.read_only.is_some() {
             return;
         }
@@ -196,12 +266,23 @@ impl State {
         let points = &previous.control_points;
         let are_jaws_static = points.windows(2).all(|pair| pair[0].jaws == pair[1].jaws);
         let segment = segment_of(points, self.shown_point(previous));
-        let moves = if jaws && are_jaws_static { 0..points.len() } else { segment };
+        let moves = if jaws && are_jaws_static {
+            0..points.len()
+        } else {
+            segment
+        };
         for point in &mut value.control_points[moves] {
             change(point, previous.mlc.as_ref());
         }
         if value != *previous {
-            self.edit(Edit::SetBeam { plan: self.plan, beam, value }, gesture);
+            self.edit(
+                Edit::SetBeam {
+                    plan: self.plan,
+                    beam,
+                    value,
+                },
+                gesture,
+            );
         }
     }
 
@@ -209,15 +290,22 @@ impl State {
     fn target_of_new_beams(&self) -> Option<&Structure> {
         let set = &self.case().structures.structures;
         let mut kinds = StructureKind::TARGETS.into_iter();
-        kinds.find_map(|kind| set.iter().find(|s| s.kind == kind && !s.contours.is_empty()))
+        kinds.find_map(|kind| {
+            set.iter()
+                .find(|s| s.kind == kind && !s.contours.is_empty())
+        })
     }
 
     /// A new beam round the target of the case with 5 mm, with the leaves of its machine; as it was where there is no target, or none
     /// that can be fitted to.
     #[must_use]
     pub fn fitted_to_target(&mut self, beam: Beam) -> Beam {
-        let Some(target) = self.target_of_new_beams().cloned() else { return beam };
-        let Some(value) = self.fitted_to(&target, &beam) else { return beam };
+        let Some(target) = self.target_of_new_beams().cloned() else {
+            return beam;
+        };
+        let Some(value) = self.fitted_to(&target, &beam) else {
+            return beam;
+        };
         self.fits.remember(&value, &target, &FitSettings::default());
         value
     }
@@ -232,7 +320,9 @@ impl State {
             shipped.flatten().map(Arc::unwrap_or_clone)
         });
         let sad_mm = machine.as_ref().map_or(1000.0, |m| m.sad_mm);
-        let leaves = machine.and_then(|m| m.leaves).filter(|_| beam.mlc.is_none());
+        let leaves = machine
+            .and_then(|m| m.leaves)
+            .filter(|_| beam.mlc.is_none());
         let position = plan.position;
         let fit = |beam: &Beam| fitted(beam, position, sad_mm, &hull, &FitSettings::default()).ok();
         let with_mlc = leaves.and_then(|leaves| fit(&with_leaves(beam, leaves.to_case())));

@@ -38,9 +38,17 @@ pub struct Apertures {
 impl Apertures {
     /// Whether the window can do it within a frame.
     pub fn is_quick(&self) -> bool {
-        let points = self.structure.contours.iter().map(|c| c.points_mm.len()).sum::<usize>();
-        let projections: usize =
-            self.beams.iter().map(|(n, _)| self.original.beams[*n].control_points.len()).sum();
+        let points = self
+            .structure
+            .contours
+            .iter()
+            .map(|c| c.points_mm.len())
+            .sum::<usize>();
+        let projections: usize = self
+            .beams
+            .iter()
+            .map(|(n, _)| self.original.beams[*n].control_points.len())
+            .sum();
         3 * points * projections <= QUICK_EDGES
     }
 
@@ -55,7 +63,11 @@ impl Apertures {
                         false => fitted(beam, position, sad_mm, &hull, &self.how),
                         true => {
                             let margin = &self.how.margin;
-                            let mm = margin.x_mm.into_iter().chain(margin.y_mm).fold(0.0, f64::max);
+                            let mm = margin
+                                .x_mm
+                                .into_iter()
+                                .chain(margin.y_mm)
+                                .fold(0.0, f64::max);
                             shielded(beam, position, sad_mm, &hull, mm)
                         }
                     };
@@ -64,7 +76,9 @@ impl Apertures {
                             changed.beams[n] = beam;
                             fitted_beams.extend((!self.shields).then_some(n));
                         }
-                        Err(why) => refusals.push(format!("Beam {} stays as it was: {why}.", beam.name)),
+                        Err(why) => {
+                            refusals.push(format!("Beam {} stays as it was: {why}.", beam.name))
+                        }
                     }
                 }
             }
@@ -84,6 +98,10 @@ impl Apertures {
 
 /// The slabs of a structure, or why there are none.
 pub fn hull_of(structure: &Structure, grid: Option<&Grid>) -> Result<Hull, String> {
-    let contours: Vec<&[DVec3]> = structure.contours.iter().map(|c| c.points_mm.as_slice()).collect();
+    let contours: Vec<&[DVec3]> = structure
+        .contours
+        .iter()
+        .map(|c| c.points_mm.as_slice())
+        .collect();
     Hull::new(&contours, grid).map_err(|why| format!("{}: {why}.", structure.name))
 }

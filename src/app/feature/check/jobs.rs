@@ -29,7 +29,8 @@ impl CheckInputs {
         plan: &Plan,
         picked: ChosenMachines,
     ) -> Result<(CheckMachines, Plan, Vec<MachineUse>), String> {
-        let machines = CheckMachines::new(&[], self.state_folder.clone()).map_err(|e| e.to_string())?;
+        let machines =
+            CheckMachines::new(&[], self.state_folder.clone()).map_err(|e| e.to_string())?;
         let (mut machines, mut plan) = (machines.picking(picked), plan.clone());
         let stated = files.stated(&plan);
         let uses = machines.set(&mut plan, &stated);
@@ -38,18 +39,38 @@ impl CheckInputs {
 
     /// Which models would compute the beams of a plan.
     pub fn look_up(self, plan: &Plan, picked: ChosenMachines) -> Result<Vec<MachineUse>, String> {
-        let files = CheckFiles::of_case(Case { doses: Vec::new(), ..self.case.clone() }, None);
+        let files = CheckFiles::of_case(
+            Case {
+                doses: Vec::new(),
+                ..self.case.clone()
+            },
+            None,
+        );
         self.models(&files, plan, picked).map(|(.., uses)| uses)
     }
 
     /// Inputs that the dose counts otherwise than the plan's files would have them, in words.
     fn changed_in_dose(&self, now: &StructureSet) -> Vec<String> {
-        let loaded = self.loaded.as_ref().map_or(&[][..], |loaded| &loaded.structures);
-        let made = now.structures.iter().filter(|s| !loaded.contains(s)).filter_map(counted_in_dose);
-        let counts =
-            |number| now.structures.iter().any(|s| s.number == number && counted_in_dose(s).is_some());
-        let gone = loaded.iter().filter(|s| !counts(s.number)).filter_map(counted_in_dose);
-        made.chain(gone.map(|part| format!("without {part}"))).collect()
+        let loaded = self
+            .loaded
+            .as_ref()
+            .map_or(&[][..], |loaded| &loaded.structures);
+        let made = now
+            .structures
+            .iter()
+            .filter(|s| !loaded.contains(s))
+            .filter_map(counted_in_dose);
+        let counts = |number| {
+            now.structures
+                .iter()
+                .any(|s| s.number == number && counted_in_dose(s).is_some())
+        };
+        let gone = loaded
+            .iter()
+            .filter(|s| !counts(s.number))
+            .filter_map(counted_in_dose);
+        made.chain(gone.map(|part| format!("without {part}")))
+            .collect()
     }
 
     /// The check, with what is to be told of the remembered machines.
@@ -68,8 +89,15 @@ impl CheckInputs {
         };
         let files = CheckFiles::of_case(self.case.clone(), self.catalogue.as_deref());
         let (machines, plan, uses) = self.models(&files, &ask.plan, ask.draft.picked.clone())?;
-        let loaded = self.loaded.as_ref().map_or(&[][..], |loaded| &loaded.structures);
-        let own = ask.structures.structures.iter().filter(|s| !loaded.contains(s));
+        let loaded = self
+            .loaded
+            .as_ref()
+            .map_or(&[][..], |loaded| &loaded.structures);
+        let own = ask
+            .structures
+            .structures
+            .iter()
+            .filter(|s| !loaded.contains(s));
         let own: Vec<&str> = own.map(|structure| structure.name.as_str()).collect();
         let job = CheckJob {
             files: &files,
@@ -97,7 +125,10 @@ impl CheckInputs {
         }
         let notes = machines.keep();
         // What is remembered may have changed since the models were shown.
-        let ask = CheckAsk { models: uses, ..ask };
+        let ask = CheckAsk {
+            models: uses,
+            ..ask
+        };
         Ok((Checked { ask, check }, notes))
     }
 }

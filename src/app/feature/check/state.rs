@@ -110,7 +110,10 @@ impl CheckPhase {
     }
 
     pub fn words(&self) -> String {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 }
 
@@ -124,7 +127,9 @@ impl State {
             );
         }
         let case = self.case();
-        let Some(plan) = self.plan() else { return Err(format!("Not checked: {}.", case.no_plan())) };
+        let Some(plan) = self.plan() else {
+            return Err(format!("Not checked: {}.", case.no_plan()));
+        };
         let source = case.sources.of_plan(plan).filter(|_| plan.uid.is_some());
         let Some(read) = source.map(|source| &source.read) else {
             return Err(format!(
@@ -134,7 +139,11 @@ impl State {
         };
         let is_as_read = Arc::ptr_eq(plan, read) || {
             let (machine, remarks) = (read.machine.clone(), read.remarks.clone());
-            let mut now = Plan { machine, remarks, ..Plan::clone(plan) };
+            let mut now = Plan {
+                machine,
+                remarks,
+                ..Plan::clone(plan)
+            };
             for (beam, read) in now.beams.iter_mut().zip(&read.beams) {
                 beam.machine.clone_from(&read.machine);
             }
@@ -153,15 +162,26 @@ impl State {
     /// Inputs of the models for the plan on show.
     pub fn models_to_ask(&self) -> Option<ModelsAsk> {
         let case = self.origin.as_ref()?.number;
-        let (plan, picked) = (self.plan_to_check().ok()?, self.second_check.draft.picked.clone());
+        let (plan, picked) = (
+            self.plan_to_check().ok()?,
+            self.second_check.draft.picked.clone(),
+        );
         Some(ModelsAsk { case, plan, picked })
     }
 
     /// Inputs of a check at present, or why there is none, a sentence.
     pub fn check_to_ask(&self) -> Result<CheckAsk, String> {
         let (plan, asked) = (self.plan_to_check()?, self.models_to_ask());
-        let SecondCheckBox { draft, models_of, models, .. } = &self.second_check;
-        let models = match models.as_ref().filter(|_| asked.is_some() && *models_of == asked) {
+        let SecondCheckBox {
+            draft,
+            models_of,
+            models,
+            ..
+        } = &self.second_check;
+        let models = match models
+            .as_ref()
+            .filter(|_| asked.is_some() && *models_of == asked)
+        {
             None => return Err("The models of the plan's machines are being looked up.".to_owned()),
             Some(Err(why)) => return Err(format!("Not checked: {why}.")),
             Some(Ok(models)) => models.clone(),
@@ -179,7 +199,11 @@ impl State {
             structures: Arc::clone(&self.case().structures),
             settings,
             draft: draft.clone(),
-            goals: if draft.goals == CheckGoals::OfCase { self.goals() } else { Vec::new() },
+            goals: if draft.goals == CheckGoals::OfCase {
+                self.goals()
+            } else {
+                Vec::new()
+            },
             models,
         })
     }
@@ -194,21 +218,38 @@ impl State {
         let parts = [
             (was.case != now.case, "the case"),
             (was.plan != now.plan, "the plan on show"),
-            (!Arc::ptr_eq(&was.structures, &now.structures), "the structures"),
-            (was.settings.machine_changes != now.settings.machine_changes, "the file of a machine"),
-            (settings_differ(&was.settings, &now.settings), "the settings of the computation"),
+            (
+                !Arc::ptr_eq(&was.structures, &now.structures),
+                "the structures",
+            ),
+            (
+                was.settings.machine_changes != now.settings.machine_changes,
+                "the file of a machine",
+            ),
+            (
+                settings_differ(&was.settings, &now.settings),
+                "the settings of the computation",
+            ),
             (was.models != now.models, "the machine"),
             (was.draft.engine != now.draft.engine, "the engine"),
             (was.draft.gamma != now.draft.gamma, "the criterion of gamma"),
-            (was.goals != now.goals || was.draft.goals != now.draft.goals, "the goals"),
+            (
+                was.goals != now.goals || was.draft.goals != now.draft.goals,
+                "the goals",
+            ),
         ];
-        let changed: Vec<&str> =
-            parts.into_iter().filter_map(|(differs, what)| differs.then_some(what)).collect();
+        let changed: Vec<&str> = parts
+            .into_iter()
+            .filter_map(|(differs, what)| differs.then_some(what))
+            .collect();
         (!changed.is_empty()).then(|| format!("Changed since: {}.", changed.join(", ")))
     }
 }
 
 /// Whether settings of the computation differ, files of machines aside.
 fn settings_differ(was: &Settings, now: &Settings) -> bool {
-    *now != Settings { machine_changes: now.machine_changes, ..was.clone() }
+    *now != Settings {
+        machine_changes: now.machine_changes,
+        ..was.clone()
+    }
 }

@@ -36,8 +36,15 @@ impl Requests<'_> {
         }
         let from = fit.chosen.clone();
         fit.failure = None;
-        fit.running = Some(Running { fits, stage: String::new() });
-        let name = format!("{} {}", if fits { "Fitting" } else { "Comparing" }, from.machine);
+        fit.running = Some(Running {
+            fits,
+            stage: String::new(),
+        });
+        let name = format!(
+            "{} {}",
+            if fits { "Fitting" } else { "Comparing" },
+            from.machine
+        );
         let task = Task::refining(name, move |control, partial| {
             let partial = RefCell::new(partial);
             let tell = |line: &str| {
@@ -47,17 +54,32 @@ impl Requests<'_> {
                 }));
             };
             let device = device.resolve().map_err(|e| e.to_string())?;
-            let context = FitContext { device: &device, control, tell: &tell };
-            let (machine, files, settings) = (from.machine.clone(), from.files.clone(), from.settings);
+            let context = FitContext {
+                device: &device,
+                control,
+                tell: &tell,
+            };
+            let (machine, files, settings) =
+                (from.machine.clone(), from.files.clone(), from.settings);
             let outcome = if fits {
-                let job = FitJob { start: machine, files, fixed: from.fixed.clone(), settings };
-                job.run(&context).map(|fitted| Outcome::Fitted(Arc::new(fitted)))
+                let job = FitJob {
+                    start: machine,
+                    files,
+                    fixed: from.fixed.clone(),
+                    settings,
+                };
+                job.run(&context)
+                    .map(|fitted| Outcome::Fitted(Arc::new(fitted)))
             } else {
                 let compared = compare_files(&machine, &files, &settings.last, &context);
                 compared.map(|compared| Outcome::Compared(Arc::new(compared)))
             };
             let outcome = outcome.map_err(|e| e.to_string())?;
-            let answered = Answered { from, outcome, saved: None };
+            let answered = Answered {
+                from,
+                outcome,
+                saved: None,
+            };
             Ok::<_, String>(JobAnswer::then(move |window| {
                 let fit = &mut window.state.machine_fit;
                 fit.running = None;
@@ -72,8 +94,9 @@ impl State {
     /// Takes the present state of the machine files, and says which have changed.
     pub fn tell_changed_machines(&mut self, contents: Vec<(String, MachineContents)>) {
         for name in self.take_machine_contents(contents) {
-            let text =
-                format!("The machine file {name} has changed: doses are computed with it as it is now.");
+            let text = format!(
+                "The machine file {name} has changed: doses are computed with it as it is now."
+            );
             self.notices.add(NoticeKind::Warning, text);
         }
     }
@@ -81,11 +104,12 @@ impl State {
     /// The file of a fitted machine is written: the fit on show is saved, if it is this one.
     pub fn take_saved_machine(&mut self, path: PathBuf, fitted: &Arc<FittedMachine>) {
         let text = format!("Saved {}.", path.display());
-        let answer = self
-            .machine_fit
-            .answer
-            .as_mut()
-            .filter(|answer| answer.outcome.fitted().is_some_and(|on_show| Arc::ptr_eq(on_show, fitted)));
+        let answer = self.machine_fit.answer.as_mut().filter(|answer| {
+            answer
+                .outcome
+                .fitted()
+                .is_some_and(|on_show| Arc::ptr_eq(on_show, fitted))
+        });
         if let Some(answer) = answer {
             answer.saved = Some(path);
         }
@@ -95,8 +119,12 @@ impl State {
 
     /// Gives the displayed plan the machine that was fitted and saved, as one step.
     fn use_fitted_machine(&mut self) {
-        let Some(answer) = &self.machine_fit.answer else { return };
-        let (Some(path), Some(fitted)) = (&answer.saved, answer.outcome.fitted()) else { return };
+        let Some(answer) = &self.machine_fit.answer else {
+            return;
+        };
+        let (Some(path), Some(fitted)) = (&answer.saved, answer.outcome.fitted()) else {
+            return;
+        };
         let Some(machine) = path.to_str().map(str::to_owned) else {
             let text = format!(
                 "The name of {} is not UTF-8, and a plan names its machine: save it under another.",
@@ -109,9 +137,18 @@ impl State {
         let (value, kept) = with_machine(plan, &machine, fitted.fit.machine.nominal_mv);
         let text = match kept {
             0 => format!("{} is computed with {machine}.", plan.name),
-            n => format!("{} is computed with {machine}, but for {n} beams of another energy.", plan.name),
+            n => format!(
+                "{} is computed with {machine}, but for {n} beams of another energy.",
+                plan.name
+            ),
         };
-        self.edit(Edit::SetPlan { plan: self.plan, value }, None);
+        self.edit(
+            Edit::SetPlan {
+                plan: self.plan,
+                value,
+            },
+            None,
+        );
         self.notices.add(NoticeKind::Info, text);
     }
 }
@@ -122,7 +159,9 @@ fn with_machine(plan: &Plan, machine: &str, nominal_mv: f64) -> (Plan, usize) {
     let mut kept = 0;
     let treats = |beam: &Beam| beam.read_only.is_none() && !beam.setup;
     for beam in &mut value.beams {
-        let is_other = beam.energy_mv.is_some_and(|mv| (mv - nominal_mv).abs() > SAME_ENERGY_MV);
+        let is_other = beam
+            .energy_mv
+            .is_some_and(|mv| (mv - nominal_mv).abs() > SAME_ENERGY_MV);
         // A beam that is not computed leaves as it was read.
         let keeps = is_other || !treats(beam);
         beam.machine = keeps.then(|| plan.machine_of(beam).to_owned());
@@ -154,6 +193,9 @@ mod tests {
         ];
         let (plan, kept) = with_machine(&plan, "my.toml", 6.0);
         let of: Vec<&str> = plan.beams.iter().map(|b| plan.machine_of(b)).collect();
-        assert_eq!((of, kept), (vec!["my.toml", "my.toml", "generic-15mv", "generic-6mv"], 2));
+        assert_eq!(
+            (of, kept),
+            (vec!["my.toml", "my.toml", "generic-15mv", "generic-6mv"], 2)
+        );
     }
 }

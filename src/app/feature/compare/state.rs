@@ -23,7 +23,10 @@ impl Source {
     fn exists_in(&self, case: &Case) -> bool {
         match self {
             Self::Plan(plan) => *plan < case.plans.len(),
-            Self::Beam(beam) => case.plans.iter().any(|p| p.beams.iter().any(|b| b.number == *beam)),
+            Self::Beam(beam) => case
+                .plans
+                .iter()
+                .any(|p| p.beams.iter().any(|b| b.number == *beam)),
             Self::Dose(dose) => *dose < case.doses.len(),
         }
     }
@@ -119,7 +122,11 @@ pub struct GammaSettings {
 impl Default for GammaSettings {
     /// The defaults of `beamsight gamma`: the criterion of AAPM TG-218, and a stricter one.
     fn default() -> Self {
-        let Criterion { dose_percent, dta_mm, local } = TG_218_CRITERION;
+        let Criterion {
+            dose_percent,
+            dta_mm,
+            local,
+        } = TG_218_CRITERION;
         let second = stricter(TG_218_CRITERION);
         Self {
             dose_percent,
@@ -139,25 +146,42 @@ impl Default for GammaSettings {
 impl GammaSettings {
     /// The criteria, the first one first.
     pub fn criteria(&self) -> Vec<Criterion> {
-        let limits = [Some([self.dose_percent, self.dta_mm]), self.second].into_iter().flatten();
-        limits.map(|[dose_percent, dta_mm]| Criterion { dose_percent, dta_mm, local: self.local }).collect()
+        let limits = [Some([self.dose_percent, self.dta_mm]), self.second]
+            .into_iter()
+            .flatten();
+        limits
+            .map(|[dose_percent, dta_mm]| Criterion {
+                dose_percent,
+                dta_mm,
+                local: self.local,
+            })
+            .collect()
     }
 
     /// The reference side, then the evaluated side.
     pub fn roles(&self) -> [Side; 2] {
-        if self.b_is_reference { [Side::B, Side::A] } else { [Side::A, Side::B] }
+        if self.b_is_reference {
+            [Side::B, Side::A]
+        } else {
+            [Side::A, Side::B]
+        }
     }
 }
 
 impl Compare {
     /// Whether the reference of gamma can have been measured: a dose of a file, not computed here.
     pub fn may_be_measured(&self) -> bool {
-        matches!(self.sides[self.gamma.roles()[0].index()], Some(Source::Dose(_)))
+        matches!(
+            self.sides[self.gamma.roles()[0].index()],
+            Some(Source::Dose(_))
+        )
     }
 }
 
 fn is_valid_criterion(percent_and_mm: [f64; 2]) -> bool {
-    percent_and_mm.into_iter().all(|v| (0.1..=20.0).contains(&v))
+    percent_and_mm
+        .into_iter()
+        .all(|v| (0.1..=20.0).contains(&v))
 }
 
 /// All settings of the Compare workspace.
@@ -204,9 +228,18 @@ impl Compare {
     /// The settings of a session for its case; settings that are invalid or do not fit the case take their defaults.
     pub fn restored(mut self, case: &Case) -> Self {
         let usual = Self::default();
-        self.sides = self.sides.map(|side| side.filter(|source| source.exists_in(case)));
-        let GammaSettings { dose_percent, dta_mm, threshold_percent, max_gamma, norm, second, .. } =
-            self.gamma;
+        self.sides = self
+            .sides
+            .map(|side| side.filter(|source| source.exists_in(case)));
+        let GammaSettings {
+            dose_percent,
+            dta_mm,
+            threshold_percent,
+            max_gamma,
+            norm,
+            second,
+            ..
+        } = self.gamma;
         let is_valid = is_valid_criterion([dose_percent, dta_mm])
             && second.is_none_or(is_valid_criterion)
             && (0.0..=90.0).contains(&threshold_percent)
@@ -215,7 +248,12 @@ impl Compare {
         if !is_valid {
             self.gamma = usual.gamma;
         }
-        let DifferenceDisplay { dead_band, end, opacity, .. } = self.difference;
+        let DifferenceDisplay {
+            dead_band,
+            end,
+            opacity,
+            ..
+        } = self.difference;
         if !((0.0..=1000.0).contains(&dead_band)
             && end > dead_band
             && end <= 1000.0
@@ -223,7 +261,9 @@ impl Compare {
         {
             self.difference = usual.difference;
         }
-        if !(0.0..=1.0).contains(&self.swipe) || self.weights.iter().any(|w| !(-100.0..=100.0).contains(w)) {
+        if !(0.0..=1.0).contains(&self.swipe)
+            || self.weights.iter().any(|w| !(-100.0..=100.0).contains(w))
+        {
             (self.swipe, self.weights) = (usual.swipe, usual.weights);
         }
         self
@@ -232,11 +272,14 @@ impl Compare {
     /// Default sides for a case: the dose of a file against the computed one, else two plans, else two doses. All-zero
     /// doses (some systems export them for beams that they did not compute) come last.
     pub fn for_case(case: &Case, computed: impl Fn(usize) -> bool) -> [Option<Source>; 2] {
-        let plans = (0..case.plans.len()).filter(|p| computed(*p)).map(Source::Plan);
+        let plans = (0..case.plans.len())
+            .filter(|p| computed(*p))
+            .map(Source::Plan);
         let mut doses: Vec<usize> = (0..case.doses.len()).collect();
         doses.sort_by_key(|n| !case.doses[*n].gy.data().iter().any(|gy| *gy > 0.0));
         let doses = doses.into_iter().map(Source::Dose);
-        let [mut plans, mut doses] = [plans.collect::<Vec<_>>(), doses.collect()].map(Vec::into_iter);
+        let [mut plans, mut doses] =
+            [plans.collect::<Vec<_>>(), doses.collect()].map(Vec::into_iter);
         let mut order = Vec::new();
         match (doses.len(), plans.len()) {
             (0, _) => order.extend(&mut plans),
@@ -259,21 +302,34 @@ mod tests {
     #[test]
     fn what_a_session_kept_is_restored_where_it_makes_sense() {
         let case = files::demo::build("tg119").unwrap();
-        let mut set = Compare { sides: [Some(Source::Plan(0)), Some(Source::Dose(7))], ..Compare::default() };
+        let mut set = Compare {
+            sides: [Some(Source::Plan(0)), Some(Source::Dose(7))],
+            ..Compare::default()
+        };
         set.layout = Layout::Flicker;
-        set.gamma = GammaSettings { dose_percent: 2.0, signed: true, ..set.gamma };
+        set.gamma = GammaSettings {
+            dose_percent: 2.0,
+            signed: true,
+            ..set.gamma
+        };
         let kept = serde_json::to_value(&set).unwrap();
         let back: Compare = serde_json::from_value(kept).unwrap();
         let back = back.restored(&case);
         assert_eq!(
             back,
-            Compare { sides: [Some(Source::Plan(0)), None], ..set.clone() },
+            Compare {
+                sides: [Some(Source::Plan(0)), None],
+                ..set.clone()
+            },
             "there is no such dose"
         );
         set.gamma.dose_percent = f64::NAN;
         set.difference.end = -1.0;
         let back = set.restored(&case);
-        assert_eq!((back.gamma, back.difference), (GammaSettings::default(), DifferenceDisplay::default()));
+        assert_eq!(
+            (back.gamma, back.difference),
+            (GammaSettings::default(), DifferenceDisplay::default())
+        );
         assert_eq!(back.layout, Layout::Flicker);
     }
 
@@ -298,7 +354,10 @@ mod tests {
         }
         let [one, two, none] = [1, 2, 0].map(|n| Some(Source::Dose(n)));
         assert_eq!(Compare::for_case(&case, |_| false), [one, two]);
-        assert_eq!(Compare::for_case(&case, |plan| plan == 0), [one, Some(Source::Plan(0))]);
+        assert_eq!(
+            Compare::for_case(&case, |plan| plan == 0),
+            [one, Some(Source::Plan(0))]
+        );
         case.doses.truncate(2);
         assert_eq!(Compare::for_case(&case, |_| false), [one, none]);
     }

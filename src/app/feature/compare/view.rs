@@ -8,15 +8,17 @@ use crate::render::{Blend, CompareLook, DifferenceLook, GammaLook, Isolines};
 use crate::state::display::DoseDisplay;
 use crate::view::overlay::{Anchor, MARGIN, SMALL, display_rgb, text, text_until};
 use crate::view::shape::Lens;
-use crate::view::{Scene, ViewEvent, ViewPlane, ViewState, drag, navigate, overlay, slice, structure};
+use crate::view::{
+    Scene, ViewEvent, ViewPlane, ViewState, drag, navigate, overlay, slice, structure,
+};
 use analysis::{
-    DIVERGING, DifferenceDisplay, DifferenceUnit, FAILING, GAMMA_COLOURS, LOCAL_FROM, difference_colour,
-    gamma_colour, signed_gamma_colour,
+    DIVERGING, DifferenceDisplay, DifferenceUnit, FAILING, GAMMA_COLOURS, LOCAL_FROM,
+    difference_colour, gamma_colour, signed_gamma_colour,
 };
 use case::{Dose, Rgb};
 use egui::{
-    Align2, Color32, CursorIcon, FontId, Painter, Rect, Response, Role, Sense, Stroke, Ui, WidgetInfo, pos2,
-    vec2,
+    Align2, Color32, CursorIcon, FontId, Painter, Rect, Response, Role, Sense, Stroke, Ui,
+    WidgetInfo, pos2, vec2,
 };
 use geometry::Volume;
 use std::sync::Arc;
@@ -103,7 +105,9 @@ pub fn show_pane(
     events: &mut Vec<ViewEvent>,
 ) -> (Response, Option<f32>) {
     use egui::emath::GuiRounding as _;
-    let rect = ui.available_rect_before_wrap().round_to_pixels(ui.pixels_per_point());
+    let rect = ui
+        .available_rect_before_wrap()
+        .round_to_pixels(ui.pixels_per_point());
     let response = ui.allocate_rect(rect, Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, pane.name()));
     let scene = &compare.scene;
@@ -112,7 +116,9 @@ pub fn show_pane(
         return (response, None);
     }
     let plane = navigate::current_plane(state, scene, rect);
-    let swiped = (pane == Pane::Swipe).then(|| swipe(ui, &response, compare.swipe)).flatten();
+    let swiped = (pane == Pane::Swipe)
+        .then(|| swipe(ui, &response, compare.swipe))
+        .flatten();
     let claimed = swiped.is_some()
         || measure::view::respond(ui, &response, scene, &plane, events)
         || drag::respond(ui, &response, state.kind, scene, Lens::Plane(plane), events);
@@ -125,7 +131,14 @@ pub fn show_pane(
             picture(&painter, &plane, compare, pane, &response);
         } else {
             overlay::message(&painter, rect, why);
-            title(&painter, &plane, plane.rect.right() - MARGIN, state, compare, pane);
+            title(
+                &painter,
+                &plane,
+                plane.rect.right() - MARGIN,
+                state,
+                compare,
+                pane,
+            );
             return (response, None);
         }
     } else {
@@ -134,8 +147,15 @@ pub fn show_pane(
     structure::draw(&painter, &plane, state.kind, scene);
     writing(&painter, &plane, state, compare, pane, &response);
     let sides = [("A", &compare.a), ("B", &compare.b)];
-    let doses: Vec<_> =
-        sides.into_iter().filter_map(|(side, dose)| Some(ReadDose { side, dose: dose.clone()? })).collect();
+    let doses: Vec<_> = sides
+        .into_iter()
+        .filter_map(|(side, dose)| {
+            Some(ReadDose {
+                side,
+                dose: dose.clone()?,
+            })
+        })
+        .collect();
     measure::view::draw(&painter, &plane, scene, &doses);
     (response, swiped)
 }
@@ -146,13 +166,18 @@ fn swipe(ui: &Ui, response: &Response, share: f32) -> Option<f32> {
     let x = rect.left() + share * rect.width();
     let id = response.id.with("swipe");
     if response.drag_started() {
-        let holds =
-            ui.input(|i| i.pointer.press_origin()).is_some_and(|pos| (pos.x - x).abs() <= SWIPE_REACH);
+        let holds = ui
+            .input(|i| i.pointer.press_origin())
+            .is_some_and(|pos| (pos.x - x).abs() <= SWIPE_REACH);
         ui.data_mut(|d| d.insert_temp(id, holds));
     }
     let holds = (response.dragged() || response.drag_stopped())
         && ui.data(|d| d.get_temp::<bool>(id)).unwrap_or_default();
-    if holds || response.hover_pos().is_some_and(|pos| (pos.x - x).abs() <= SWIPE_REACH) {
+    if holds
+        || response
+            .hover_pos()
+            .is_some_and(|pos| (pos.x - x).abs() <= SWIPE_REACH)
+    {
         ui.set_cursor_icon(CursorIcon::ResizeHorizontal);
     }
     let to = response.interact_pointer_pos().filter(|_| holds)?;
@@ -161,10 +186,18 @@ fn swipe(ui: &Ui, response: &Response, share: f32) -> Option<f32> {
 
 /// Centre of the spyglass: the pointer, else the crosshair.
 fn spyglass(plane: &ViewPlane, compare: &CompareScene, response: &Response) -> egui::Pos2 {
-    response.hover_pos().unwrap_or_else(|| plane.screen_from_patient(compare.scene.crosshair_mm))
+    response
+        .hover_pos()
+        .unwrap_or_else(|| plane.screen_from_patient(compare.scene.crosshair_mm))
 }
 
-fn picture(painter: &Painter, plane: &ViewPlane, compare: &CompareScene, pane: Pane, response: &Response) {
+fn picture(
+    painter: &Painter,
+    plane: &ViewPlane,
+    compare: &CompareScene,
+    pane: Pane,
+    response: &Response,
+) {
     let scene = &compare.scene;
     let ppp = painter.pixels_per_point();
     let blend = match pane {
@@ -172,11 +205,17 @@ fn picture(painter: &Painter, plane: &ViewPlane, compare: &CompareScene, pane: P
         Pane::B | Pane::Flicker { shows_b: true } => Blend::B,
         Pane::Difference => Blend::Difference,
         Pane::Gamma => Blend::Gamma,
-        Pane::Swipe => Blend::Swipe { x: compare.swipe * plane.rect.width() * ppp },
+        Pane::Swipe => Blend::Swipe {
+            x: compare.swipe * plane.rect.width() * ppp,
+        },
         Pane::Checkerboard => Blend::Checkerboard { side: SQUARE * ppp },
         Pane::Spyglass => {
             let centre = (spyglass(plane, compare, response) - plane.rect.min) * ppp;
-            Blend::Spyglass { x: centre.x, y: centre.y, radius: SPYGLASS * ppp }
+            Blend::Spyglass {
+                x: centre.x,
+                y: centre.y,
+                radius: SPYGLASS * ppp,
+            }
         }
     };
     let reference_gy = compare.reference.map(|(gy, _)| gy);
@@ -212,7 +251,10 @@ fn picture(painter: &Painter, plane: &ViewPlane, compare: &CompareScene, pane: P
         },
         background: display_rgb(theme::IMAGE.ground),
     };
-    if let Some(callback) = scene.gpu.compare_callback(plane.rect, &plane.frame(ppp), &look) {
+    if let Some(callback) = scene
+        .gpu
+        .compare_callback(plane.rect, &plane.frame(ppp), &look)
+    {
         painter.add(callback);
     }
 }
@@ -234,7 +276,12 @@ fn writing(
     overlay::crosshair(painter, plane, compare.scene.crosshair_mm);
     let taken = match pane {
         Pane::Difference => Some(difference_bar(painter, rect, &compare.difference)),
-        Pane::Gamma => Some(gamma_bar(painter, rect, compare.gamma_end, compare.gamma_sign)),
+        Pane::Gamma => Some(gamma_bar(
+            painter,
+            rect,
+            compare.gamma_end,
+            compare.gamma_sign,
+        )),
         // B has the same legend as A.
         Pane::B => None,
         _ => overlay::legend_of(painter, rect, &compare.display, compare.reference),
@@ -253,14 +300,42 @@ fn writing(
             let x = painter.round_to_pixel_center(rect.left() + compare.swipe * rect.width());
             painter.vline(x, rect.y_range(), line);
             let y = rect.bottom() - 46.0;
-            text(painter, pos2(x - 10.0, y), Anchor::Right, "A", 20.0, theme::IMAGE.text);
-            text(painter, pos2(x + 10.0, y), Anchor::Left, "B", 20.0, theme::IMAGE.text);
+            text(
+                painter,
+                pos2(x - 10.0, y),
+                Anchor::Right,
+                "A",
+                20.0,
+                theme::IMAGE.text,
+            );
+            text(
+                painter,
+                pos2(x + 10.0, y),
+                Anchor::Left,
+                "B",
+                20.0,
+                theme::IMAGE.text,
+            );
         }
         Pane::Spyglass => {
             let centre = spyglass(plane, compare, response);
             painter.circle_stroke(centre, SPYGLASS, line);
-            text(painter, centre + vec2(0.0, 13.0 - SPYGLASS), Anchor::Middle, "B", 16.0, theme::IMAGE.text);
-            text(painter, centre - vec2(0.0, 13.0 + SPYGLASS), Anchor::Middle, "A", 16.0, theme::IMAGE.text);
+            text(
+                painter,
+                centre + vec2(0.0, 13.0 - SPYGLASS),
+                Anchor::Middle,
+                "B",
+                16.0,
+                theme::IMAGE.text,
+            );
+            text(
+                painter,
+                centre - vec2(0.0, 13.0 + SPYGLASS),
+                Anchor::Middle,
+                "A",
+                16.0,
+                theme::IMAGE.text,
+            );
         }
         _ => {}
     }
@@ -278,7 +353,14 @@ fn squares(painter: &Painter, rect: Rect, taken: Option<Rect>) {
             continue;
         }
         let letter = if (i + j) % 2 == 1 { "B" } else { "A" };
-        text(painter, corner + vec2(4.0, 9.0), Anchor::Left, letter, SMALL, theme::IMAGE.weak);
+        text(
+            painter,
+            corner + vec2(4.0, 9.0),
+            Anchor::Left,
+            letter,
+            SMALL,
+            theme::IMAGE.weak,
+        );
     }
 }
 
@@ -305,12 +387,26 @@ fn title(
     let doses = [("A", &compare.a, has[0]), ("B", &compare.b, has[1])];
     let lines: Vec<_> = doses.into_iter().filter(|(.., has)| *has).collect();
     let title_pos = rect.left_top() + vec2(MARGIN, 15.0);
-    let name = text(painter, title_pos, Anchor::Left, word, 17.0, theme::IMAGE.text);
-    let place = format!("{}  {}", state.kind.name(), overlay::place_of(state.kind, &compare.scene));
+    let name = text(
+        painter,
+        title_pos,
+        Anchor::Left,
+        word,
+        17.0,
+        theme::IMAGE.text,
+    );
+    let place = format!(
+        "{}  {}",
+        state.kind.name(),
+        overlay::place_of(state.kind, &compare.scene)
+    );
     // The orientation letter stands at the centre of the upper rim.
     let narrow = rect.width() < NARROW;
-    let place_pos =
-        if narrow { pos2(title_pos.x, title_pos.y + 18.0) } else { pos2(name.max.x + 10.0, title_pos.y) };
+    let place_pos = if narrow {
+        pos2(title_pos.x, title_pos.y + 18.0)
+    } else {
+        pos2(name.max.x + 10.0, title_pos.y)
+    };
     text_until(painter, place_pos, right, &place, SMALL, theme::IMAGE.text);
     let mut y = title_pos.y + if narrow { 34.0 } else { 19.0 };
     let mut line = |status: &str, label: &str, colour: Color32| {
@@ -323,7 +419,11 @@ fn title(
             Some(dose) => {
                 // The status goes first, as the label may be truncated.
                 let status = format!("{side}: {}", dose.status_text());
-                line(&status, &format!(", {}", dose.label), theme::IMAGE.status(dose.status));
+                line(
+                    &status,
+                    &format!(", {}", dose.label),
+                    theme::IMAGE.status(dose.status),
+                );
             }
             None => line(&format!("{side}: no dose"), "", theme::IMAGE.warning),
         }
@@ -362,7 +462,9 @@ fn difference_bar(painter: &Painter, rect: Rect, display: &DifferenceDisplay) ->
         headings: [Some(&heading), local],
         captions: ["B higher", "B lower"],
     };
-    bar(painter, rect, scale, |v| (v.abs() > dead).then(|| difference_colour(v / end)))
+    bar(painter, rect, scale, |v| {
+        (v.abs() > dead).then(|| difference_colour(v / end))
+    })
 }
 
 fn gamma_bar(painter: &Painter, rect: Rect, end: f64, sign: Option<&str>) -> Rect {
@@ -377,7 +479,11 @@ fn gamma_bar(painter: &Painter, rect: Rect, end: f64, sign: Option<&str>) -> Rec
         };
         return bar(painter, rect, scale, |v| Some(signed_gamma_colour(v, end)));
     }
-    let marks = [(end, format!("{end}")), (1.0, "1".to_owned()), (0.0, "0".to_owned())];
+    let marks = [
+        (end, format!("{end}")),
+        (1.0, "1".to_owned()),
+        (0.0, "0".to_owned()),
+    ];
     let scale = Scale {
         ends: [0.0, end],
         marks: &marks,
@@ -391,7 +497,11 @@ fn gamma_bar(painter: &Painter, rect: Rect, end: f64, sign: Option<&str>) -> Rec
 fn signed(v: f64) -> String {
     let digits = if v.fract() == 0.0 { 0 } else { 2 };
     let text = format!("{:.digits$}", v.abs());
-    let text = if digits > 0 { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text };
+    let text = if digits > 0 {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    };
     match v {
         v if v > 0.0 => format!("+{text}"),
         v if v < 0.0 => format!("-{text}"),
@@ -410,17 +520,40 @@ struct Scale<'a> {
 }
 
 /// An upright colour bar under the upper right corner. Returns the covered rectangle.
-fn bar(painter: &Painter, rect: Rect, scale: Scale<'_>, colour: impl Fn(f64) -> Option<Rgb>) -> Rect {
-    let Scale { ends: [low, high], marks, headings, captions: [upper, lower] } = scale;
+fn bar(
+    painter: &Painter,
+    rect: Rect,
+    scale: Scale<'_>,
+    colour: impl Fn(f64) -> Option<Rgb>,
+) -> Rect {
+    let Scale {
+        ends: [low, high],
+        marks,
+        headings,
+        captions: [upper, lower],
+    } = scale;
     let height = BAR.y.min(rect.height() - 150.0).max(40.0);
     let heads = headings.iter().flatten().count() as f32;
     let size = vec2(88.0, height + 15.0 * heads + 44.0);
-    let ground = Rect::from_min_size(pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 8.0), size);
+    let ground = Rect::from_min_size(
+        pos2(rect.max.x - MARGIN - size.x + 4.0, rect.min.y + 8.0),
+        size,
+    );
     painter.rect_filled(ground, 3.0, Color32::from_black_alpha(175));
     let label = |y: f32, what: &str, strong: bool| {
-        let colour = if strong { theme::IMAGE.text } else { theme::IMAGE.weak };
+        let colour = if strong {
+            theme::IMAGE.text
+        } else {
+            theme::IMAGE.weak
+        };
         let font = FontId::proportional(SMALL);
-        painter.text(pos2(ground.min.x + 6.0, y), Align2::LEFT_CENTER, what, font, colour);
+        painter.text(
+            pos2(ground.min.x + 6.0, y),
+            Align2::LEFT_CENTER,
+            what,
+            font,
+            colour,
+        );
     };
     let mut y = ground.min.y + 10.0;
     for heading in headings.into_iter().flatten() {
@@ -433,16 +566,31 @@ fn bar(painter: &Painter, rect: Rect, scale: Scale<'_>, colour: impl Fn(f64) -> 
     for n in 0..steps {
         let v = high + (low - high) * (n as f64 + 0.5) / steps as f64;
         let row = Rect::from_min_size(pos2(ground.min.x + 6.0, top + n as f32), vec2(BAR.x, 1.0));
-        painter.rect_filled(row, 0.0, colour(v).map_or(theme::IMAGE.ground, theme::colour));
+        painter.rect_filled(
+            row,
+            0.0,
+            colour(v).map_or(theme::IMAGE.ground, theme::colour),
+        );
     }
     let outline = Rect::from_min_size(pos2(ground.min.x + 6.0, top), vec2(BAR.x, steps as f32));
-    painter.rect_stroke(outline, 0.0, Stroke::new(1.0, theme::IMAGE.line), egui::StrokeKind::Outside);
+    painter.rect_stroke(
+        outline,
+        0.0,
+        Stroke::new(1.0, theme::IMAGE.line),
+        egui::StrokeKind::Outside,
+    );
     for (value, what) in marks {
         let y = top + ((high - value) / (high - low)) as f32 * height;
         let x = outline.max.x;
         painter.hline(x..=(x + 4.0), y, Stroke::new(1.0, theme::IMAGE.text));
         let font = FontId::proportional(SMALL);
-        painter.text(pos2(x + 7.0, y), Align2::LEFT_CENTER, what, font, theme::IMAGE.text);
+        painter.text(
+            pos2(x + 7.0, y),
+            Align2::LEFT_CENTER,
+            what,
+            font,
+            theme::IMAGE.text,
+        );
     }
     label(top + height + 12.0, lower, false);
     ground
@@ -454,9 +602,14 @@ mod tests {
 
     #[test]
     fn numbers_of_a_legend_have_their_sign() {
-        for (v, want) in
-            [(5.0, "+5"), (-5.0, "-5"), (0.0, "0"), (-0.25, "-0.25"), (2.5, "+2.5"), (12.5, "+12.5")]
-        {
+        for (v, want) in [
+            (5.0, "+5"),
+            (-5.0, "-5"),
+            (0.0, "0"),
+            (-0.25, "-0.25"),
+            (2.5, "+2.5"),
+            (12.5, "+12.5"),
+        ] {
             assert_eq!(signed(v), want);
         }
     }

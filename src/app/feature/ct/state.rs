@@ -18,9 +18,17 @@ impl HuDraft {
     /// A draft of a table; the draft of a shipped table gets its own name.
     pub fn new(table: &HuTable) -> Self {
         let shipped = HuTable::shipped().any(|name| name == table.name);
-        let source = if shipped { format!("{}, edited", table.source) } else { table.source.clone() };
+        let source = if shipped {
+            format!("{}, edited", table.source)
+        } else {
+            table.source.clone()
+        };
         Self {
-            name: if shipped { format!("{} edited", table.name) } else { table.name.clone() },
+            name: if shipped {
+                format!("{} edited", table.name)
+            } else {
+                table.name.clone()
+            },
             description: table.description.clone(),
             source,
             points: table.points().to_vec(),
@@ -38,7 +46,9 @@ impl HuDraft {
             return Err("the table has no name; give it one".to_owned());
         }
         if HuTable::shipped().any(|shipped| shipped == name) {
-            return Err(format!("{name} is a table of the program; give yours another name"));
+            return Err(format!(
+                "{name} is a table of the program; give yours another name"
+            ));
         }
         let mut table = HuTable::new(name.to_owned(), self.points.clone(), self.materials.clone())?;
         table.description.clone_from(&self.description);
@@ -48,7 +58,9 @@ impl HuDraft {
 
     /// Inserts a point after the one at `index`: half-way to the next, or 100 HU beyond the last.
     pub fn insert_point(&mut self, index: usize) {
-        let Some(&here) = self.points.get(index) else { return };
+        let Some(&here) = self.points.get(index) else {
+            return;
+        };
         let new = match self.points.get(index + 1) {
             Some(next) => std::array::from_fn(|n| 0.5 * (here[n] + next[n])),
             None => [here[0] + 100.0, here[1], here[2]],
@@ -58,9 +70,15 @@ impl HuDraft {
 
     /// Inserts a class after the one at `index`, of the same material.
     pub fn insert_material(&mut self, index: usize) {
-        let Some(&(from, material)) = self.materials.get(index) else { return };
-        let to = self.materials.get(index + 1).map_or(from + 200.0, |next| next.0);
-        self.materials.insert(index + 1, (0.5 * (from + to), material));
+        let Some(&(from, material)) = self.materials.get(index) else {
+            return;
+        };
+        let to = self
+            .materials
+            .get(index + 1)
+            .map_or(from + 200.0, |next| next.0);
+        self.materials
+            .insert(index + 1, (0.5 * (from + to), material));
     }
 }
 
@@ -73,9 +91,16 @@ mod tests {
         let table = HuTable::shipped_default();
         let mut draft = HuDraft::new(&table);
         let own = draft.table().unwrap();
-        assert_eq!((own.points(), own.materials()), (table.points(), table.materials()));
+        assert_eq!(
+            (own.points(), own.materials()),
+            (table.points(), table.materials())
+        );
         assert_ne!(own.name, table.name);
-        assert_eq!(HuDraft::new(&own), draft, "a table of one's own keeps its name");
+        assert_eq!(
+            HuDraft::new(&own),
+            draft,
+            "a table of one's own keeps its name"
+        );
         draft.name = format!(" {} ", table.name);
         assert!(draft.table().unwrap_err().contains("another name"));
         draft.name.clear();
@@ -91,7 +116,10 @@ mod tests {
             draft.insert_point(index);
         }
         draft.insert_material(classes - 1);
-        assert_eq!((draft.points.len(), draft.materials.len()), (2 * points, classes + 1));
+        assert_eq!(
+            (draft.points.len(), draft.materials.len()),
+            (2 * points, classes + 1)
+        );
         let own = draft.table().unwrap();
         for hu in -1100..3200 {
             assert_eq!(own.at(hu as f32).material, table.at(hu as f32).material);

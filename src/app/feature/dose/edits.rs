@@ -33,7 +33,8 @@ impl Requests<'_> {
     /// Reads a dose from a file into the case, for a side of the comparison if one is named.
     pub fn open_dose(&mut self, path: PathBuf, side: Option<Side>) {
         let task = Task::new(format!("Opening dose {}", file_name(&path)), move |_| {
-            read_dose(&path).map(|file| JobAnswer::then(move |window| window.take_dose_file(file, side)))
+            read_dose(&path)
+                .map(|file| JobAnswer::then(move |window| window.take_dose_file(file, side)))
         });
         self.submit_dose(task);
     }
@@ -42,7 +43,9 @@ impl Requests<'_> {
     pub fn make_dose(&mut self, weights: [f64; 2]) {
         let [a, b] = Side::BOTH.map(|side| self.state.results.side(side).cloned());
         // A dose with weight 0 may be missing: the other dose replaces it.
-        let (Some(a), Some(b)) = (a.clone().or_else(|| b.clone()), b.or(a)) else { return };
+        let (Some(a), Some(b)) = (a.clone().or_else(|| b.clone()), b.or(a)) else {
+            return;
+        };
         let label = made_label(self.state.case(), [&a.label, &b.label], weights);
         let task = Task::new(format!("Making the dose {label}"), move |_| {
             let dose = combined(&label, &a, &b, weights);
@@ -53,7 +56,8 @@ impl Requests<'_> {
 
     /// Submits a job for a new dose. Each has its own slot, so no job replaces another.
     fn submit_dose(&mut self, task: Task<JobAnswer>) {
-        self.worker.submit(Slot::NewDose(self.worker.submitted()), task);
+        self.worker
+            .submit(Slot::NewDose(self.worker.submitted()), task);
     }
 
     /// Adds a dose of a file that belongs to the case; of another patient's the user is asked first.
@@ -61,9 +65,15 @@ impl Requests<'_> {
         match file.check(self.state.case()) {
             Ok(()) => self.add_dose_file(file, side),
             Err(why @ NotOfCase::Frame { .. }) => {
-                self.state.notices.add(NoticeKind::Error, format!("Not opened: {why}."));
+                self.state
+                    .notices
+                    .add(NoticeKind::Error, format!("Not opened: {why}."));
             }
-            Err(why) => self.state.strange_doses.push(StrangeDose { file, side, why: why.to_string() }),
+            Err(why) => self.state.strange_doses.push(StrangeDose {
+                file,
+                side,
+                why: why.to_string(),
+            }),
         }
     }
 
@@ -80,8 +90,14 @@ impl Requests<'_> {
     }
 
     fn add_dose_file(&mut self, file: DoseFile, side: Option<Side>) {
-        for remark in file.remarks.iter().filter(|r| r.severity == Severity::Warning) {
-            self.state.notices.add(NoticeKind::Warning, remark.with_files());
+        for remark in file
+            .remarks
+            .iter()
+            .filter(|r| r.severity == Severity::Warning)
+        {
+            self.state
+                .notices
+                .add(NoticeKind::Warning, remark.with_files());
         }
         self.take_dose(Arc::new(file.dose), side);
     }
@@ -91,7 +107,11 @@ impl Requests<'_> {
         let index = self.state.case().doses.len();
         self.state.edit(Edit::AddDose(dose), None);
         let sides = &mut self.state.compare.sides;
-        let side = side.or_else(|| [Side::B, Side::A].into_iter().find(|side| sides[side.index()].is_none()));
+        let side = side.or_else(|| {
+            [Side::B, Side::A]
+                .into_iter()
+                .find(|side| sides[side.index()].is_none())
+        });
         if let Some(side) = side {
             sides[side.index()] = Some(Source::Dose(index));
         }
@@ -99,11 +119,15 @@ impl Requests<'_> {
 
     /// Starts the search for the body in the CT.
     pub fn add_body(&mut self) {
-        let Some(ct) = self.state.case().ct.clone() else { return };
+        let Some(ct) = self.state.case().ct.clone() else {
+            return;
+        };
         let set = self.state.case().structures.clone();
         let task = Task::new("Finding the body in the CT", move |control| {
             let (structure, remark) = open::jobs::body(&ct, &set, control)?;
-            Ok::<_, String>(JobAnswer::then(move |window| window.take_body(structure, &remark)))
+            Ok::<_, String>(JobAnswer::then(move |window| {
+                window.take_body(structure, &remark)
+            }))
         });
         self.worker.submit(Slot::Body, task);
     }
@@ -113,8 +137,15 @@ impl Requests<'_> {
         // Structures may have been added during the search.
         let set = &self.state.case().structures;
         let (number, name) = (self.state.case().free_number(), set.free_name("BODY"));
-        let structure = Structure { number, name, ..body };
-        self.state.notices.add(NoticeKind::Info, format!("{}: {}.", structure.name, remark.message));
+        let structure = Structure {
+            number,
+            name,
+            ..body
+        };
+        self.state.notices.add(
+            NoticeKind::Info,
+            format!("{}: {}.", structure.name, remark.message),
+        );
         self.state.edit(Edit::AddStructure(structure), None);
         self.state.selection = Selection::Structure(number);
     }

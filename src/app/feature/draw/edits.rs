@@ -26,16 +26,28 @@ impl State {
             DrawAction::Diameter(mm) => {
                 drawing.diameter_mm = mm.clamp(*DIAMETERS_MM.start(), *DIAMETERS_MM.end());
             }
-            DrawAction::Brush { view, from_mm, to_mm, begins, erase } => {
+            DrawAction::Brush {
+                view,
+                from_mm,
+                to_mm,
+                begins,
+                erase,
+            } => {
                 self.brush(view, from_mm, to_mm, begins, erase);
             }
-            DrawAction::Corner { view, at_mm, begins } => self.corner(view, at_mm, begins),
+            DrawAction::Corner {
+                view,
+                at_mm,
+                begins,
+            } => self.corner(view, at_mm, begins),
             DrawAction::Close { erase } => self.close_outline(erase),
             DrawAction::TakeBack => {
                 if let Some(outline) = &mut drawing.outline {
                     outline.points_mm.pop();
                 }
-                drawing.outline.take_if(|outline| outline.points_mm.is_empty());
+                drawing
+                    .outline
+                    .take_if(|outline| outline.points_mm.is_empty());
             }
             DrawAction::Drop => drawing.outline = None,
         }
@@ -59,19 +71,27 @@ impl State {
     }
 
     fn brush(&mut self, view: ViewKind, from_mm: DVec3, to_mm: DVec3, begins: bool, erase: bool) {
-        let Some((_, structure)) = self.drawn_structure() else { return };
-        let Some(grid) = self.case().ct.as_ref().map(|ct| Arc::clone(ct.hu.grid())) else { return };
+        let Some((_, structure)) = self.drawn_structure() else {
+            return;
+        };
+        let Some(grid) = self.case().ct.as_ref().map(|ct| Arc::clone(ct.hu.grid())) else {
+            return;
+        };
         let radius_mm = 0.5 * self.drawing.diameter_mm;
         let sections = match self.drawing.tool {
             Some(Tool::Sphere) => sphere_stroke(&grid, from_mm, to_mm, radius_mm),
             _ => disc_stroke(&grid, normal_of(view), from_mm, to_mm, radius_mm),
         };
         let (number, contours) = (structure.number, structure.contours.clone());
-        let goes_on =
-            |stroke: &Stroke| !begins && stroke.structure == number && stroke.made.id() == contours.id();
+        let goes_on = |stroke: &Stroke| {
+            !begins && stroke.structure == number && stroke.made.id() == contours.id()
+        };
         let before = self.drawing.stroke.take().filter(goes_on);
-        let stroke =
-            before.unwrap_or_else(|| Stroke { structure: number, drawn: Drawn::new(erase), made: contours });
+        let stroke = before.unwrap_or_else(|| Stroke {
+            structure: number,
+            drawn: Drawn::new(erase),
+            made: contours,
+        });
         self.continue_stroke(stroke, &grid, sections, Some(STROKE));
     }
 
@@ -83,14 +103,19 @@ impl State {
         sections: Result<Vec<Section>, StrokeError>,
         gesture: Option<u64>,
     ) {
-        let Some((index, structure)) = self.drawn_structure() else { return };
+        let Some((index, structure)) = self.drawn_structure() else {
+            return;
+        };
         let made = match sections {
             Ok(sections) => stroke.drawn.add(&structure.contours, grid, sections),
             Err(_) => Ok(None),
         };
         match made {
             Ok(Some(contours)) => {
-                let value = Structure { contours: contours.clone(), ..structure.clone() };
+                let value = Structure {
+                    contours: contours.clone(),
+                    ..structure.clone()
+                };
                 stroke.made = contours;
                 self.edit(Edit::SetStructure { index, value }, gesture);
             }
@@ -114,25 +139,42 @@ impl State {
         let outline = &mut self.drawing.outline;
         let goes_on = |outline: &Outline| {
             let first = outline.points_mm.first();
-            !begins && outline.view == view && first.is_some_and(|p| (p[axis] - at_mm[axis]).abs() < 1e-6)
+            !begins
+                && outline.view == view
+                && first.is_some_and(|p| (p[axis] - at_mm[axis]).abs() < 1e-6)
         };
         match outline.as_mut().filter(|outline| goes_on(outline)) {
             Some(outline) if outline.points_mm.last() == Some(&at_mm) => {}
             Some(outline) => outline.points_mm.push(at_mm),
-            None => *outline = Some(Outline { view, points_mm: vec![at_mm] }),
+            None => {
+                *outline = Some(Outline {
+                    view,
+                    points_mm: vec![at_mm],
+                })
+            }
         }
     }
 
     fn close_outline(&mut self, erase: bool) {
-        let Some(outline) = self.drawing.outline.take() else { return };
-        let Some((_, structure)) = self.drawn_structure() else { return };
-        let Some(grid) = self.case().ct.as_ref().map(|ct| Arc::clone(ct.hu.grid())) else { return };
+        let Some(outline) = self.drawing.outline.take() else {
+            return;
+        };
+        let Some((_, structure)) = self.drawn_structure() else {
+            return;
+        };
+        let Some(grid) = self.case().ct.as_ref().map(|ct| Arc::clone(ct.hu.grid())) else {
+            return;
+        };
         if outline.points_mm.len() < 3 {
             return;
         }
         let sections = outline_sections(&grid, normal_of(outline.view), &outline.points_mm);
         let (number, made) = (structure.number, structure.contours.clone());
-        let stroke = Stroke { structure: number, drawn: Drawn::new(erase), made };
+        let stroke = Stroke {
+            structure: number,
+            drawn: Drawn::new(erase),
+            made,
+        };
         self.continue_stroke(stroke, &grid, sections, None);
         self.drawing.stroke = None;
     }

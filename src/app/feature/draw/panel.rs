@@ -11,7 +11,14 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Draw");
     let why_not = state.why_not_drawn();
     if let Some(why) = why_not {
-        ui.add(egui::Label::new(egui::RichText::new(why).small().color(theme::palette(ui).warning)).wrap());
+        ui.add(
+            egui::Label::new(
+                egui::RichText::new(why)
+                    .small()
+                    .color(theme::palette(ui).warning),
+            )
+            .wrap(),
+        );
     }
     let drawing = &state.drawing;
     let mut push = |action: DrawAction| commands.push(Command::Draw(action));
@@ -60,7 +67,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn hint(tool: Tool) -> &'static str {
     match tool {
-        Tool::Brush => "A disc on the slice (key P). In sagittal and coronal views a strip one pixel thick.",
+        Tool::Brush => {
+            "A disc on the slice (key P). In sagittal and coronal views a strip one pixel thick."
+        }
         Tool::Sphere => "A ball through all slices that it meets (key S)",
         Tool::Polygon => "Corner by corner (key G)",
         Tool::Freehand => "A line drawn round (key H)",
@@ -75,6 +84,8 @@ fn what_next(tool: Tool) -> &'static str {
         Tool::Polygon => {
             "Click the corners; double click, Enter or the first corner closes. Backspace takes one back. Esc drops it."
         }
-        Tool::Freehand => "Drag round in a slice view; letting go closes. Shift or Ctrl: erase. Esc: done.",
+        Tool::Freehand => {
+            "Drag round in a slice view; letting go closes. Shift or Ctrl: erase. Esc: done."
+        }
     }
 }

@@ -51,7 +51,13 @@ pub struct Drawing {
 
 impl Default for Drawing {
     fn default() -> Self {
-        Self { tool: None, erase: false, diameter_mm: 20.0, outline: None, stroke: None }
+        Self {
+            tool: None,
+            erase: false,
+            diameter_mm: 20.0,
+            outline: None,
+            stroke: None,
+        }
     }
 }
 
@@ -99,7 +105,12 @@ impl State {
             self.drawing.leave();
         }
         let selected = |n: u32| self.selection == Selection::Structure(n);
-        if self.drawing.stroke.as_ref().is_some_and(|s| !selected(s.structure)) {
+        if self
+            .drawing
+            .stroke
+            .as_ref()
+            .is_some_and(|s| !selected(s.structure))
+        {
             self.drawing.stroke = None;
         }
     }

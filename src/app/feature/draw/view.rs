@@ -8,7 +8,8 @@ use crate::view::overlay::{Anchor, SMALL, on_image};
 use crate::view::{Scene, ViewEvent, ViewPlane, overlay};
 use case::Rgb;
 use egui::{
-    Color32, CursorIcon, Event, Painter, PointerButton, Pos2, Response, Shape, Stroke, Ui, pos2, vec2,
+    Color32, CursorIcon, Event, Painter, PointerButton, Pos2, Response, Shape, Stroke, Ui, pos2,
+    vec2,
 };
 use geometry::Grid;
 use glam::DVec3;
@@ -46,7 +47,9 @@ pub(crate) fn respond(
     plane: &ViewPlane,
     events: &mut Vec<ViewEvent>,
 ) -> bool {
-    let Some(layer) = &scene.drawing else { return false };
+    let Some(layer) = &scene.drawing else {
+        return false;
+    };
     let mut push = |action: DrawAction| events.push(ViewEvent::Draw(action));
     if let Some(mm) = diameter_by_wheel(ui, response, layer) {
         push(DrawAction::Diameter(mm));
@@ -61,11 +64,19 @@ pub(crate) fn respond(
     match layer.tool {
         Tool::Brush | Tool::Sphere => {
             let clicked = response.clicked() && last.is_none();
-            if let Some(to_mm) = at_mm.filter(|to| holding || clicked || last.is_some_and(|l| l != *to)) {
+            if let Some(to_mm) =
+                at_mm.filter(|to| holding || clicked || last.is_some_and(|l| l != *to))
+            {
                 let begins = last.is_none();
                 let from_mm = last.unwrap_or(to_mm);
                 if begins || from_mm != to_mm {
-                    push(DrawAction::Brush { view: kind, from_mm, to_mm, begins, erase });
+                    push(DrawAction::Brush {
+                        view: kind,
+                        from_mm,
+                        to_mm,
+                        begins,
+                        erase,
+                    });
                 }
             }
         }
@@ -74,7 +85,11 @@ pub(crate) fn respond(
                 let points = freehand_points(ui, plane, last, at);
                 for (n, point) in points.into_iter().enumerate() {
                     let at_mm = plane.patient_from_screen(point);
-                    push(DrawAction::Corner { view: kind, at_mm, begins: last.is_none() && n == 0 });
+                    push(DrawAction::Corner {
+                        view: kind,
+                        at_mm,
+                        begins: last.is_none() && n == 0,
+                    });
                 }
                 if !holding {
                     push(DrawAction::Close { erase });
@@ -83,7 +98,9 @@ pub(crate) fn respond(
         }
         Tool::Polygon => {
             let own = layer.outline.as_ref().filter(|o| o.view == kind);
-            let first = own.and_then(|o| o.points_mm.first()).map(|p| plane.screen_from_patient(*p));
+            let first = own
+                .and_then(|o| o.points_mm.first())
+                .map(|p| plane.screen_from_patient(*p));
             let closes = |at: Pos2| {
                 let back = first.is_some_and(|first| first.distance(at) <= CLOSE_REACH);
                 back && own.is_some_and(|o| o.points_mm.len() > 2)
@@ -91,7 +108,11 @@ pub(crate) fn respond(
             if response.double_clicked() || (response.clicked() && at.is_some_and(closes)) {
                 push(DrawAction::Close { erase });
             } else if let Some(at_mm) = at_mm.filter(|_| response.clicked()) {
-                push(DrawAction::Corner { view: kind, at_mm, begins: false });
+                push(DrawAction::Corner {
+                    view: kind,
+                    at_mm,
+                    begins: false,
+                });
             }
         }
     }
@@ -101,16 +122,23 @@ pub(crate) fn respond(
     }
     if response.contains_pointer() || holding {
         let inside = scene.ct.is_some() && pointer_inside(response, scene, plane);
-        ui.set_cursor_icon(if inside { CursorIcon::Crosshair } else { CursorIcon::NotAllowed });
+        ui.set_cursor_icon(if inside {
+            CursorIcon::Crosshair
+        } else {
+            CursorIcon::NotAllowed
+        });
     }
     // The middle button still moves the image.
     !response.dragged_by(PointerButton::Middle)
 }
 
 fn pointer_inside(response: &Response, scene: &Scene, plane: &ViewPlane) -> bool {
-    let at = response.hover_pos().or_else(|| response.interact_pointer_pos());
+    let at = response
+        .hover_pos()
+        .or_else(|| response.interact_pointer_pos());
     let grid = scene.ct.as_ref().map(|ct| ct.grid());
-    at.zip(grid).is_none_or(|(at, grid)| grid.contains(plane.patient_from_screen(at)))
+    at.zip(grid)
+        .is_none_or(|(at, grid)| grid.contains(plane.patient_from_screen(at)))
 }
 
 /// Points of the pointer's path in this frame, those too near each other left out.
@@ -121,7 +149,10 @@ fn freehand_points(ui: &Ui, plane: &ViewPlane, last_mm: Option<DVec3>, at: Pos2)
             Event::PointerMoved(to) => Some(*to),
             _ => None,
         });
-        moved.filter(|_| last.is_some()).chain([at]).collect::<Vec<Pos2>>()
+        moved
+            .filter(|_| last.is_some())
+            .chain([at])
+            .collect::<Vec<Pos2>>()
     });
     let mut points = Vec::new();
     for point in moved {
@@ -141,7 +172,9 @@ fn diameter_by_wheel(ui: &Ui, response: &Response, layer: &DrawingLayer) -> Opti
     let mut notches = 0.0;
     ui.input_mut(|i| {
         i.events.retain(|event| match event {
-            Event::MouseWheel { delta, modifiers, .. } if modifiers.shift && !modifiers.ctrl => {
+            Event::MouseWheel {
+                delta, modifiers, ..
+            } if modifiers.shift && !modifiers.ctrl => {
                 // Some desktops turn the wheel sideways while shift is held.
                 notches += (delta.x + delta.y).signum();
                 false
@@ -174,17 +207,30 @@ pub(crate) fn paint(
     let Some(layer) = &scene.drawing else { return };
     let colour = on_image(layer.colour);
     tool_name(painter, plane, layer, colour);
-    let hover = response.hover_pos().or_else(|| response.interact_pointer_pos());
+    let hover = response
+        .hover_pos()
+        .or_else(|| response.interact_pointer_pos());
     let here_mm = hover.map(|at| plane.patient_from_screen(at));
     let pointer_mm = here_mm.or(layer.pointer_mm.filter(|_| layer.tool == Tool::Sphere));
     if let (true, Some(mm)) = (layer.tool.is_round(), pointer_mm) {
         let radius_mm = 0.5 * layer.diameter_mm;
-        let depth_mm = if here_mm.is_some() { 0.0 } else { plane.depth_mm(mm) };
-        let section_mm = (radius_mm * radius_mm - depth_mm * depth_mm).max(0.0).sqrt();
+        let depth_mm = if here_mm.is_some() {
+            0.0
+        } else {
+            plane.depth_mm(mm)
+        };
+        let section_mm = (radius_mm * radius_mm - depth_mm * depth_mm)
+            .max(0.0)
+            .sqrt();
         let radius = (section_mm / plane.mm_per_point) as f32;
         let at = plane.screen_from_patient(mm);
         painter.circle_stroke(at, radius, Stroke::new(3.0, Color32::from_black_alpha(120)));
-        painter.circle(at, radius, colour.gamma_multiply(0.08), Stroke::new(1.2, colour));
+        painter.circle(
+            at,
+            radius,
+            colour.gamma_multiply(0.08),
+            Stroke::new(1.2, colour),
+        );
     }
     if let Some(outline) = layer.outline.as_ref().filter(|o| o.view == kind) {
         let next = hover.filter(|_| layer.tool == Tool::Polygon);
@@ -193,17 +239,33 @@ pub(crate) fn paint(
     if let (Some(at), Some(grid)) = (hover, scene.ct.as_ref().map(|ct| ct.grid()))
         && let Some(why) = refusal(grid, plane, kind, layer.tool, at)
     {
-        overlay::text(painter, at + vec2(14.0, -14.0), Anchor::Left, why, SMALL, theme::IMAGE.warning);
+        overlay::text(
+            painter,
+            at + vec2(14.0, -14.0),
+            Anchor::Left,
+            why,
+            SMALL,
+            theme::IMAGE.warning,
+        );
     }
 }
 
 /// Why a stroke at a point of the screen would draw nothing.
-fn refusal(grid: &Grid, plane: &ViewPlane, kind: ViewKind, tool: Tool, at: Pos2) -> Option<&'static str> {
+fn refusal(
+    grid: &Grid,
+    plane: &ViewPlane,
+    kind: ViewKind,
+    tool: Tool,
+    at: Pos2,
+) -> Option<&'static str> {
     if !grid.contains(plane.patient_from_screen(at)) {
         return Some("outside the CT");
     }
     let normal = DVec3::AXES[kind.normal_axis()];
-    let parallel = grid.axes().iter().any(|axis| axis.dot(normal).abs() > 0.999_99);
+    let parallel = grid
+        .axes()
+        .iter()
+        .any(|axis| axis.dot(normal).abs() > 0.999_99);
     (tool != Tool::Sphere && !parallel).then_some("oblique to the CT: use the sphere brush")
 }
 
@@ -214,11 +276,20 @@ fn outline_line(
     next: Option<Pos2>,
     colour: Color32,
 ) {
-    let corners: Vec<Pos2> = outline.points_mm.iter().map(|p| plane.screen_from_patient(*p)).collect();
+    let corners: Vec<Pos2> = outline
+        .points_mm
+        .iter()
+        .map(|p| plane.screen_from_patient(*p))
+        .collect();
     let line: Vec<Pos2> = corners.iter().copied().chain(next).collect();
     painter.add(Shape::line(line, Stroke::new(1.6, colour)));
     if let Some((from, first)) = next.zip(corners.first()) {
-        painter.extend(Shape::dashed_line(&[from, *first], Stroke::new(1.0, colour), 4.0, 4.0));
+        painter.extend(Shape::dashed_line(
+            &[from, *first],
+            Stroke::new(1.0, colour),
+            4.0,
+            4.0,
+        ));
         corners.iter().for_each(|c| {
             painter.circle_filled(*c, 2.5, colour);
         });
@@ -229,13 +300,21 @@ fn outline_line(
 /// The tool and the structure, under the title's line on a dark plate.
 fn tool_name(painter: &Painter, plane: &ViewPlane, layer: &DrawingLayer, colour: Color32) {
     let what = if layer.erase { "Erase: " } else { "" };
-    let size = if layer.tool.is_round() { format!(" {:.1} mm", layer.diameter_mm) } else { String::new() };
+    let size = if layer.tool.is_round() {
+        format!(" {:.1} mm", layer.diameter_mm)
+    } else {
+        String::new()
+    };
     let words = format!("{what}{}{size}, {}", layer.tool.name(), layer.name);
     let font = egui::FontId::proportional(SMALL);
     let galley = painter.layout_no_wrap(words, font, colour);
     let at = pos2(plane.rect.center().x, plane.rect.top() + 34.0);
     let rect = egui::Align2::CENTER_CENTER.anchor_size(at, galley.size());
-    painter.rect_filled(rect.expand2(vec2(5.0, 2.0)), 3.0, Color32::from_black_alpha(165));
+    painter.rect_filled(
+        rect.expand2(vec2(5.0, 2.0)),
+        3.0,
+        Color32::from_black_alpha(165),
+    );
     painter.galley(rect.min, galley, colour);
 }
 

@@ -31,18 +31,30 @@ impl State {
                 Err(why) => self.goal_editor.fault = Some(why),
             },
             GoalAction::Add => {
-                let Some(goal) = self.usual_goal(&goals) else { return };
+                let Some(goal) = self.usual_goal(&goals) else {
+                    return;
+                };
                 goals.push(goal);
                 let last = goals.len() - 1;
                 self.set_goals(goals, None);
                 self.goal_editor.open = Some(last);
             }
-            GoalAction::Set { index, goal, gesture } => {
-                let Some(old) = goals.get_mut(index) else { return };
+            GoalAction::Set {
+                index,
+                goal,
+                gesture,
+            } => {
+                let Some(old) = goals.get_mut(index) else {
+                    return;
+                };
                 *old = goal;
                 self.set_goals(goals, gesture);
             }
-            GoalAction::Drag { index, goal, gesture } => self.drag_goal(index, goal, gesture),
+            GoalAction::Drag {
+                index,
+                goal,
+                gesture,
+            } => self.drag_goal(index, goal, gesture),
             GoalAction::Remove(index) => {
                 if index < goals.len() {
                     goals.remove(index);
@@ -65,7 +77,11 @@ impl State {
     /// A typed goal of the structure of the case that its name means, or why there is none.
     fn typed_goal(&self, text: &str) -> Result<Goal, String> {
         let goal: Goal = text.parse().map_err(|why: GoalError| why.to_string())?;
-        let structure = self.case().structures.meant(&goal.structure).map_err(|why| why.to_string())?;
+        let structure = self
+            .case()
+            .structures
+            .meant(&goal.structure)
+            .map_err(|why| why.to_string())?;
         goal.nonsense().map_or(Ok(()), Err)?;
         Ok(goal.of_structure(&structure.name, Some(structure.number)))
     }
@@ -84,8 +100,16 @@ impl State {
                 goals.push(goal);
             }
         }
-        let mut text = format!("{}: {} goals added.", template.name, goals.len() - previous_count);
-        let kind = if matched.unmatched.is_empty() { NoticeKind::Success } else { NoticeKind::Warning };
+        let mut text = format!(
+            "{}: {} goals added.",
+            template.name,
+            goals.len() - previous_count
+        );
+        let kind = if matched.unmatched.is_empty() {
+            NoticeKind::Success
+        } else {
+            NoticeKind::Warning
+        };
         if !matched.unmatched.is_empty() {
             text += &format!(
                 " The case has no structure for {}: choose one in the goal, or remove it.",
@@ -104,10 +128,13 @@ impl State {
     /// A goal to begin with: of the selected structure, else of the first without goals.
     fn usual_goal(&self, goals: &[Goal]) -> Option<Goal> {
         let set = &self.case().structures.structures;
-        let target = self.plan().and_then(|plan| target_of(plan, &self.case().structures));
+        let target = self
+            .plan()
+            .and_then(|plan| target_of(plan, &self.case().structures));
         let selected = self.selected_structure().map(|(_, structure)| structure);
         let without_goal = set.iter().find(|s| {
-            s.kind != StructureKind::External && goals.iter().all(|goal| goal.number != Some(s.number))
+            s.kind != StructureKind::External
+                && goals.iter().all(|goal| goal.number != Some(s.number))
         });
         let structure = selected.or(without_goal).or(target).or(set.first())?;
         let is_target = structure.kind.is_target();
@@ -123,8 +150,11 @@ impl State {
     fn move_goal(&mut self, mut goals: Vec<Goal>, index: usize, up: bool) {
         let mut order: Vec<usize> = (0..goals.len()).collect();
         order.sort_by_key(|n| goals[*n].priority());
-        let Some(at) = order.iter().position(|n| *n == index) else { return };
-        let Some(to) = (if up { at.checked_sub(1) } else { Some(at + 1) }).filter(|to| *to < order.len())
+        let Some(at) = order.iter().position(|n| *n == index) else {
+            return;
+        };
+        let Some(to) =
+            (if up { at.checked_sub(1) } else { Some(at + 1) }).filter(|to| *to < order.len())
         else {
             return;
         };

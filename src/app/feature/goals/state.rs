@@ -5,8 +5,8 @@ use crate::state::State;
 use crate::state::display::DoseReference;
 use crate::state::results::{CaseResults, DISPLAYED, Shown, of_side};
 use analysis::{
-    Dvh, GoalRow, Side, Unanswered, decided_either_way, lacks_only_matter_outside, scorecard, target_of,
-    undecided_by,
+    Dvh, GoalRow, Side, Unanswered, decided_either_way, lacks_only_matter_outside, scorecard,
+    target_of, undecided_by,
 };
 use case::{Dose, DosePart, DoseStatus, Goal, StructureKind};
 use results::{DvhOf, WithMatterOutside};
@@ -39,7 +39,11 @@ impl State {
             return goals.to_vec();
         }
         let prescribed = self.plan().is_some_and(|p| p.prescription_gy.is_some());
-        if prescribed { self.usual_goals() } else { Vec::new() }
+        if prescribed {
+            self.usual_goals()
+        } else {
+            Vec::new()
+        }
     }
 
     /// The usual goals of the plan's target, else of the first PTV that has contours.
@@ -47,11 +51,17 @@ impl State {
         let set = &self.case().structures;
         let target = self.plan().and_then(|plan| target_of(plan, set));
         let target = target.or_else(|| {
-            set.structures.iter().find(|s| s.kind == StructureKind::Ptv && !s.contours.is_empty())
+            set.structures
+                .iter()
+                .find(|s| s.kind == StructureKind::Ptv && !s.contours.is_empty())
         });
-        let Some(target) = target else { return Vec::new() };
+        let Some(target) = target else {
+            return Vec::new();
+        };
         let goals = Goal::of_target(&target.name).into_iter();
-        goals.map(|goal| goal.of_structure(&target.name, Some(target.number))).collect()
+        goals
+            .map(|goal| goal.of_structure(&target.name, Some(target.number)))
+            .collect()
     }
 
     /// Whether the usual goals of the target stand for goals of the case.
@@ -67,34 +77,51 @@ impl State {
             reference @ DoseReference::Typed(_) => reference.resolve(None, None),
             _ => None,
         };
-        DoseReference::Prescription.resolve(prescription, None).or(typed)
+        DoseReference::Prescription
+            .resolve(prescription, None)
+            .or(typed)
     }
 
     /// As [`Self::goal_hundred`], of the comparison: A and B share it.
     pub fn compare_goal_hundred(&self) -> Option<(f64, &'static str)> {
-        let prescription_gy = self.compare.sides.into_iter().find_map(|source| match source {
-            Some(Source::Plan(plan)) => self.case().plans.get(plan)?.prescription_gy,
-            _ => None,
-        });
-        DoseReference::Prescription.resolve(prescription_gy, None).or_else(|| self.goal_hundred())
+        let prescription_gy = self
+            .compare
+            .sides
+            .into_iter()
+            .find_map(|source| match source {
+                Some(Source::Plan(plan)) => self.case().plans.get(plan)?.prescription_gy,
+                _ => None,
+            });
+        DoseReference::Prescription
+            .resolve(prescription_gy, None)
+            .or_else(|| self.goal_hundred())
     }
 
     /// The goals by priority with their values in the displayed dose.
     pub fn scorecard(&self) -> Vec<GoalRow> {
         let results = &self.results;
-        let source = DoseSource { dose: results.shown_dose(), failure: results.shown_failure() };
+        let source = DoseSource {
+            dose: results.shown_dose(),
+            failure: results.shown_failure(),
+        };
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
         let unsettled = self.goals_unsettled();
         let (goals, set) = (self.goals(), &self.case().structures);
-        let counted = unsettled.as_ref().and_then(|_| results.dvhs_with_matter_outside());
+        let counted = unsettled
+            .as_ref()
+            .and_then(|_| results.dvhs_with_matter_outside());
         // With the matter outside counted, goals are decided wherever both doses agree.
         let unsettled = unsettled.as_deref().filter(|_| counted.is_none());
         let without_matter = scorecard(&goals, set, hundred_gy, unsettled, |structure| {
             results.dvh_for_goal(DISPLAYED, structure.number, source)
         });
-        let Some(counted) = counted else { return without_matter };
+        let Some(counted) = counted else {
+            return without_matter;
+        };
         let with_matter = scorecard(&goals, set, hundred_gy, None, |structure| {
-            let dvh = counted.iter().find(|(number, _)| *number == structure.number);
+            let dvh = counted
+                .iter()
+                .find(|(number, _)| *number == structure.number);
             dvh.map(|(_, dvh)| &**dvh).ok_or(Unanswered::Waiting)
         });
         decided_either_way(without_matter, &with_matter)
@@ -103,12 +130,19 @@ impl State {
     /// The goals by priority with their values in A or B.
     pub fn side_scorecard(&self, side: Side) -> Vec<GoalRow> {
         let results = &self.results;
-        let source = DoseSource { dose: results.side(side), failure: results.side_failure(side) };
+        let source = DoseSource {
+            dose: results.side(side),
+            failure: results.side_failure(side),
+        };
         let hundred_gy = self.compare_goal_hundred().map(|(gy, _)| gy);
         let unsettled = self.side_goals_unsettled(side);
-        scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled.as_deref(), |structure| {
-            results.dvh_for_goal(of_side(side), structure.number, source)
-        })
+        scorecard(
+            &self.goals(),
+            &self.case().structures,
+            hundred_gy,
+            unsettled.as_deref(),
+            |structure| results.dvh_for_goal(of_side(side), structure.number, source),
+        )
     }
 
     /// Why the displayed dose decides no goal: its status, or that it is not of the whole plan.
@@ -131,7 +165,11 @@ impl State {
             Some(Source::Beam(_)) => Some(DosePart::Beam.why_undecided()),
             _ => None,
         };
-        let status = if behind { dose.status.worst(DoseStatus::Stale) } else { dose.status };
+        let status = if behind {
+            dose.status.worst(DoseStatus::Stale)
+        } else {
+            dose.status
+        };
         undecided_by(dose, status).or(part)
     }
 
@@ -141,14 +179,19 @@ impl State {
         let status = self.results.dvh_status()?;
         let is_settled = matches!(status, DoseStatus::Final | DoseStatus::Imported);
         let status = (!is_settled).then(|| status.word().to_uppercase());
-        let of_file = self.results.shown_dose().filter(|dose| dose.status == DoseStatus::Imported);
+        let of_file = self
+            .results
+            .shown_dose()
+            .filter(|dose| dose.status == DoseStatus::Imported);
         let part = match self.results.shown {
             Shown::Beam(_) => Some(DosePart::Beam),
             Shown::Point(..) => Some(DosePart::ControlPoint),
             Shown::Plan | Shown::Imported(_) => of_file.and_then(|dose| dose.part),
         };
         let part = part.map(|part| part.word().to_owned());
-        let caveats = of_file.map(|dose| dose.caveats.join(", ")).filter(|caveats| !caveats.is_empty());
+        let caveats = of_file
+            .map(|dose| dose.caveats.join(", "))
+            .filter(|caveats| !caveats.is_empty());
         let reservations: Vec<String> = [status, part, caveats].into_iter().flatten().collect();
         (!reservations.is_empty()).then(|| reservations.join(", "))
     }
@@ -168,14 +211,24 @@ fn no_dose(why: &str) -> Unanswered {
 impl CaseResults {
     /// DVHs in the dose of the displayed plan with the matter outside the body counted, where nothing else keeps it from being whole.
     fn dvhs_with_matter_outside(&self) -> Option<&[(u32, Arc<Dvh>)]> {
-        let is_whole_plan = self.shown == Shown::Plan && self.dvh_status() == Some(DoseStatus::Partial);
-        self.shown_dose().filter(|dose| is_whole_plan && lacks_only_matter_outside(dose))?;
-        let counted = self.nodes.node::<WithMatterOutside>((DISPLAYED, 0))?.current()?;
+        let is_whole_plan =
+            self.shown == Shown::Plan && self.dvh_status() == Some(DoseStatus::Partial);
+        self.shown_dose()
+            .filter(|dose| is_whole_plan && lacks_only_matter_outside(dose))?;
+        let counted = self
+            .nodes
+            .node::<WithMatterOutside>((DISPLAYED, 0))?
+            .current()?;
         (!counted.is_empty()).then_some(counted.as_slice())
     }
 
     /// The DVH of a structure for goals: of the dose as it stands, never of one that failed.
-    fn dvh_for_goal(&self, group: u8, structure: u32, source: DoseSource<'_>) -> Result<&Dvh, Unanswered> {
+    fn dvh_for_goal(
+        &self,
+        group: u8,
+        structure: u32,
+        source: DoseSource<'_>,
+    ) -> Result<&Dvh, Unanswered> {
         match (source.failure, source.dose) {
             (Some(why), _) => return Err(no_dose(why)),
             (None, None) => return Err(no_dose("there is no dose")),
@@ -187,10 +240,15 @@ impl CaseResults {
         if let Some(why) = self.mask_failure(structure) {
             return Err(no_dose(why));
         }
-        let node = self.nodes.node::<DvhOf>((group, structure)).ok_or(Unanswered::Waiting)?;
+        let node = self
+            .nodes
+            .node::<DvhOf>((group, structure))
+            .ok_or(Unanswered::Waiting)?;
         if let Some(why) = node.failure() {
             return Err(no_dose(why));
         }
-        node.latest().map(|answer| &*answer.dvh).ok_or(Unanswered::Waiting)
+        node.latest()
+            .map(|answer| &*answer.dvh)
+            .ok_or(Unanswered::Waiting)
     }
 }

@@ -27,7 +27,12 @@ impl Requests<'_> {
     /// Cuts the leaves of newer maps once the plan rests.
     pub(crate) fn follow_leaves(&mut self) {
         let is_held = self.ctx.dragged_id().is_some() || self.ctx.input(|i| i.pointer.any_down());
-        let Some(Follow { plan: (index, followed), since, .. }) = &mut self.state.leaves.follow else {
+        let Some(Follow {
+            plan: (index, followed),
+            since,
+            ..
+        }) = &mut self.state.leaves.follow
+        else {
             return;
         };
         if is_held {
@@ -61,33 +66,65 @@ impl Requests<'_> {
         {
             return;
         }
-        let step = state.optimise.drag().map(|drag| drag.step).or_else(|| state.history.gesture());
-        let Some(plan) = state.plan().cloned() else { return };
+        let step = state
+            .optimise
+            .drag()
+            .map(|drag| drag.step)
+            .or_else(|| state.history.gesture());
+        let Some(plan) = state.plan().cloned() else {
+            return;
+        };
         // One run for these goals is enough.
         state.take_as_answered();
         let plan = (state.plan, plan);
         self.drop_leaves();
-        self.state.leaves.follow = Some(Follow { plan, step, since: Instant::now() });
+        self.state.leaves.follow = Some(Follow {
+            plan,
+            step,
+            since: Instant::now(),
+        });
     }
 
     /// Cuts the maps of a plan; the leaves join a step of the history, where one is given.
     pub(crate) fn begin_cut(&mut self, index: usize, step: Option<u64>) {
         let state = &mut *self.state;
         // An approved plan takes no leaves.
-        let plan = state.history.case().plans.get(index).filter(|plan| !plan.is_approved()).cloned();
+        let plan = state
+            .history
+            .case()
+            .plans
+            .get(index)
+            .filter(|plan| !plan.is_approved())
+            .cloned();
         let Some(plan) = plan else { return };
-        let goals = state.optimise_query_of(index).ok().map(|query| query.digest());
-        let arcs = if has_arcs(&plan) { Some(state.optimise_query_of(index)) } else { None };
+        let goals = state
+            .optimise_query_of(index)
+            .ok()
+            .map(|query| query.digest());
+        let arcs = if has_arcs(&plan) {
+            Some(state.optimise_query_of(index))
+        } else {
+            None
+        };
         let arcs = match arcs.transpose() {
             Ok(arcs) => arcs,
             Err(why) => {
-                state.notices.add(NoticeKind::Error, format!("Not made deliverable: {why}."));
+                state
+                    .notices
+                    .add(NoticeKind::Error, format!("Not made deliverable: {why}."));
                 return;
             }
         };
         if arcs.is_some() {
-            let took = state.leaves.arcs.as_ref().and_then(|previous| previous.took);
-            state.leaves.arcs = Some(Arcs { started: Instant::now(), took });
+            let took = state
+                .leaves
+                .arcs
+                .as_ref()
+                .and_then(|previous| previous.took);
+            state.leaves.arcs = Some(Arcs {
+                started: Instant::now(),
+                took,
+            });
         }
         state.leaves.cuts += 1;
         let number = state.leaves.cuts;
@@ -100,13 +137,21 @@ impl Requests<'_> {
         let graph = Arc::clone(state.results.nodes.graph());
         let place = Arc::clone(&state.optimise.place);
         let name = format!("Leaves of plan {}", plan.name);
-        state.leaves.cut = Some(Cut { number, plan: (index, plan), step, goals });
+        state.leaves.cut = Some(Cut {
+            number,
+            plan: (index, plan),
+            step,
+            goals,
+        });
         let task = Task::new(name, move |control: &JobControl| {
             let leaves = match &arcs {
                 Some(query) => leaves_of_arcs(query, job.technique, &graph, control)?,
                 None => cut_into_leaves(&job, &place, &graph, control)?,
             };
-            let answer = LeavesAnswer { cut: number, leaves };
+            let answer = LeavesAnswer {
+                cut: number,
+                leaves,
+            };
             Ok::<_, results::Failure>(JobAnswer::then(move |window| window.take_leaves(answer)))
         });
         self.worker.submit(Slot::Leaves, task.on(Lane::Device));

@@ -6,12 +6,17 @@ use egui::{Role, Ui, WidgetInfo};
 
 /// Shows monitor units, time and modulation of a plan whose beams all have leaves.
 pub fn show(ui: &mut Ui, state: &State) {
-    let Some(delivery) = state.delivery() else { return };
+    let Some(delivery) = state.delivery() else {
+        return;
+    };
     section(ui, "Delivery");
     let figures = &delivery.of_plan.figures;
     let complexity = "Modulation complexity score (McNiven et al., Med. Phys. 37, 505 (2010)): 1 for one open rectangle, less the more leaves \
                       differ";
-    let smallest = format!("{:.2} cm² of {} apertures", figures.smallest_cm2, figures.apertures);
+    let smallest = format!(
+        "{:.2} cm² of {} apertures",
+        figures.smallest_cm2, figures.apertures
+    );
     let rows = [
         ("MU", Some(format!("{:.1}", figures.mu)), "Of one fraction"),
         (
@@ -24,13 +29,21 @@ pub fn show(ui: &mut Ui, state: &State) {
             Some(format!("{:.0} s", figures.beam_on_s)),
             "At the full dose rate, or as fast as the leaves follow",
         ),
-        ("Complexity", Some(format!("{:.2}", figures.complexity)), complexity),
+        (
+            "Complexity",
+            Some(format!("{:.2}", figures.complexity)),
+            complexity,
+        ),
         (
             "Mean gap",
             Some(format!("{:.1} mm", figures.mean_gap_mm)),
             "Between the tips of open pairs, by monitor units",
         ),
-        ("Smallest", Some(smallest), "Aperture that gives monitor units"),
+        (
+            "Smallest",
+            Some(smallest),
+            "Aperture that gives monitor units",
+        ),
     ];
     fields(ui, "delivery", |ui| {
         for (caption, value, hint) in rows {
@@ -44,9 +57,10 @@ pub fn show(ui: &mut Ui, state: &State) {
     });
     let standing = match delivery.status {
         Some(case::DoseStatus::Final) => None,
-        Some(status) => {
-            Some(format!("{}: as the dose that the plan is normalised by", status.word().to_uppercase()))
-        }
+        Some(status) => Some(format!(
+            "{}: as the dose that the plan is normalised by",
+            status.word().to_uppercase()
+        )),
         None => Some("before normalisation, whose factor is not known".to_owned()),
     };
     for words in standing.iter().chain(&delivery.of_plan.remark) {

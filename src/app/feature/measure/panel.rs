@@ -15,7 +15,10 @@ use glam::DVec3;
 const STEP_MM: f64 = 0.5;
 const MOST_SAMPLES: usize = 1000;
 const HU_COLOUR: Color32 = Color32::from_rgb(165, 172, 182);
-const DOSE_COLOURS: [Color32; 2] = [Color32::from_rgb(90, 175, 255), Color32::from_rgb(255, 165, 80)];
+const DOSE_COLOURS: [Color32; 2] = [
+    Color32::from_rgb(90, 175, 255),
+    Color32::from_rgb(255, 165, 80),
+];
 
 /// Whether there is anything to show.
 pub fn is_shown(state: &State) -> bool {
@@ -28,13 +31,18 @@ pub fn menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
         for tool in Tool::ALL {
             let on = state.measures.tool == Some(tool);
             let button = Button::selectable(on, tool.name());
-            if ui.add(button).on_hover_text(format!("{} (key {})", tool.hint(), tool.key())).clicked() {
+            if ui
+                .add(button)
+                .on_hover_text(format!("{} (key {})", tool.hint(), tool.key()))
+                .clicked()
+            {
                 commands.push(Command::Measure(MeasureAction::Tool((!on).then_some(tool))));
                 ui.close();
             }
         }
     });
-    menu.response.on_hover_text("Ruler, dose at a point, dose profile along a line");
+    menu.response
+        .on_hover_text("Ruler, dose at a point, dose profile along a line");
 }
 
 /// The tools, the list of objects with their readings, and the profile.
@@ -42,12 +50,21 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let doses = state.read_doses();
     bar(ui, state, &doses, commands);
     let ends = state.measures.profile();
-    let list_width = if ends.is_some() { 0.42 * ui.available_width() } else { ui.available_width() };
+    let list_width = if ends.is_some() {
+        0.42 * ui.available_width()
+    } else {
+        ui.available_width()
+    };
     let rect = ui.available_rect_before_wrap();
     let (left, right) = rect.split_left_right_at_x(rect.left() + list_width);
     list(&mut clipped_child(ui, left), state, &doses, commands);
     if let Some(ends) = ends {
-        plot(&mut clipped_child(ui, right.with_min_x(right.min.x + 8.0)), state, &doses, ends);
+        plot(
+            &mut clipped_child(ui, right.with_min_x(right.min.x + 8.0)),
+            state,
+            &doses,
+            ends,
+        );
     }
     ui.advance_cursor_after_rect(rect);
 }
@@ -61,12 +78,20 @@ fn clipped_child(ui: &mut Ui, rect: Rect) -> Ui {
 
 fn bar(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
-        ui.label(RichText::new("Measure").strong().size(12.0).color(theme::palette(ui).weak));
+        ui.label(
+            RichText::new("Measure")
+                .strong()
+                .size(12.0)
+                .color(theme::palette(ui).weak),
+        );
         for tool in Tool::ALL {
             let on = state.measures.tool == Some(tool);
             let button = Button::selectable(on, RichText::new(tool.name()).small());
             let button = ui.add(button).on_hover_text(tool.hint());
-            if button.accessible_name(format!("{} tool", tool.name())).clicked() {
+            if button
+                .accessible_name(format!("{} tool", tool.name()))
+                .clicked()
+            {
                 commands.push(Command::Measure(MeasureAction::Tool((!on).then_some(tool))));
             }
         }
@@ -86,41 +111,53 @@ fn bar(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) 
             status_chip(ui, read.dose.status);
         }
         if let Some(tool) = state.measures.tool {
-            ui.label(RichText::new(format!("{}; Esc puts the tool down", tool.hint())).small().weak());
+            ui.label(
+                RichText::new(format!("{}; Esc puts the tool down", tool.hint()))
+                    .small()
+                    .weak(),
+            );
         }
     });
 }
 
 /// A row for each object: what it is, its number, and its reading.
 fn list(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) {
-    ScrollArea::both().auto_shrink(false).id_salt("measured").show(ui, |ui| {
-        if state.measures.items.is_empty() {
-            ui.weak("Nothing measured yet.");
-        }
-        for (number, item) in &state.measures.items {
-            ui.horizontal(|ui| {
-                let remove = ui.small_button("×").accessible_name(format!("Remove {}", name(*number, item)));
-                if remove.clicked() {
-                    commands.push(Command::Measure(MeasureAction::Remove(*number)));
-                }
-                let go = Button::new(RichText::new(name(*number, item)).small());
-                let go = ui.add(go).on_hover_text("Moves the crosshair there");
-                if go.clicked() {
-                    let ends = item.ends_mm();
-                    let middle = ends.iter().copied().sum::<DVec3>() / ends.len() as f64;
-                    commands.push(Command::GoTo(middle));
-                }
-                for words in reading(state, doses, item) {
-                    whole(ui, RichText::new(words).small());
-                }
-                let doubt =
-                    doses.iter().map(|read| read.dose.status).max().filter(|s| theme::is_doubtful(*s));
-                if let Some(status) = doubt.filter(|_| !matches!(item, Measured::Ruler(_))) {
-                    status_chip(ui, status);
-                }
-            });
-        }
-    });
+    ScrollArea::both()
+        .auto_shrink(false)
+        .id_salt("measured")
+        .show(ui, |ui| {
+            if state.measures.items.is_empty() {
+                ui.weak("Nothing measured yet.");
+            }
+            for (number, item) in &state.measures.items {
+                ui.horizontal(|ui| {
+                    let remove = ui
+                        .small_button("×")
+                        .accessible_name(format!("Remove {}", name(*number, item)));
+                    if remove.clicked() {
+                        commands.push(Command::Measure(MeasureAction::Remove(*number)));
+                    }
+                    let go = Button::new(RichText::new(name(*number, item)).small());
+                    let go = ui.add(go).on_hover_text("Moves the crosshair there");
+                    if go.clicked() {
+                        let ends = item.ends_mm();
+                        let middle = ends.iter().copied().sum::<DVec3>() / ends.len() as f64;
+                        commands.push(Command::GoTo(middle));
+                    }
+                    for words in reading(state, doses, item) {
+                        whole(ui, RichText::new(words).small());
+                    }
+                    let doubt = doses
+                        .iter()
+                        .map(|read| read.dose.status)
+                        .max()
+                        .filter(|s| theme::is_doubtful(*s));
+                    if let Some(status) = doubt.filter(|_| !matches!(item, Measured::Ruler(_))) {
+                        status_chip(ui, status);
+                    }
+                });
+            }
+        });
 }
 
 fn name(number: u32, item: &Measured) -> String {
@@ -135,29 +172,50 @@ fn name(number: u32, item: &Measured) -> String {
 fn reading(state: &State, doses: &[ReadDose], item: &Measured) -> Vec<String> {
     let mm = match item {
         Measured::Point(mm) => *mm,
-        Measured::Ruler(_) | Measured::Profile(_) => return vec![format!("{:.1} mm", item.length_mm())],
+        Measured::Ruler(_) | Measured::Profile(_) => {
+            return vec![format!("{:.1} mm", item.length_mm())];
+        }
     };
-    let mut words: Vec<String> = doses.iter().map(|read| dose_words(state, read, mm)).collect();
-    words.push(state.hu_at(mm).map_or("outside the CT".to_owned(), |hu| format!("{hu:.0} HU")));
+    let mut words: Vec<String> = doses
+        .iter()
+        .map(|read| dose_words(state, read, mm))
+        .collect();
+    words.push(
+        state
+            .hu_at(mm)
+            .map_or("outside the CT".to_owned(), |hu| format!("{hu:.0} HU")),
+    );
     words.push(place_words(mm));
     words
 }
 
 fn dose_words(state: &State, read: &ReadDose, patient_mm: DVec3) -> String {
-    let side = if read.side.is_empty() { String::new() } else { format!("{} ", read.side) };
+    let side = if read.side.is_empty() {
+        String::new()
+    } else {
+        format!("{} ", read.side)
+    };
     match (read.gy_at(patient_mm), read.dose.status) {
         (_, DoseStatus::Failed) => format!("{side}dose failed"),
         (None, _) => format!("{side}outside the dose"),
         (Some(gy), _) => {
-            let reference = if read.side.is_empty() { state.reference() } else { state.compare_reference() };
-            let percent = reference.map(|(reference, _)| format!(" ({:.1} %)", 100.0 * gy / reference));
+            let reference = if read.side.is_empty() {
+                state.reference()
+            } else {
+                state.compare_reference()
+            };
+            let percent =
+                reference.map(|(reference, _)| format!(" ({:.1} %)", 100.0 * gy / reference));
             format!("{side}{gy:.3} Gy{}", percent.unwrap_or_default())
         }
     }
 }
 
 fn place_words(patient_mm: DVec3) -> String {
-    format!("x {:.1}  y {:.1}  z {:.1} mm", patient_mm.x, patient_mm.y, patient_mm.z)
+    format!(
+        "x {:.1}  y {:.1}  z {:.1} mm",
+        patient_mm.x, patient_mm.y, patient_mm.z
+    )
 }
 
 /// Dose (left axis) and HU (right axis) over the distance from the first end.
@@ -168,14 +226,34 @@ fn plot(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
 fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
     let length = ends[0].distance(ends[1]);
     let count = ((length / STEP_MM).ceil() as usize + 1).clamp(2, MOST_SAMPLES);
-    let readable = doses.iter().filter(|read| read.dose.status != DoseStatus::Failed);
-    let curves: Vec<_> = readable.map(|read| (read, profile(&read.dose.gy, ends, count))).collect();
-    let hu = state.case().ct.as_ref().map(|ct| profile(&ct.hu, ends, count)).unwrap_or_default();
-    let top = curves.iter().flat_map(|(_, parts)| parts.iter().flatten()).map(|p| p[1]).fold(0.0, f64::max);
+    let readable = doses
+        .iter()
+        .filter(|read| read.dose.status != DoseStatus::Failed);
+    let curves: Vec<_> = readable
+        .map(|read| (read, profile(&read.dose.gy, ends, count)))
+        .collect();
+    let hu = state
+        .case()
+        .ct
+        .as_ref()
+        .map(|ct| profile(&ct.hu, ends, count))
+        .unwrap_or_default();
+    let top = curves
+        .iter()
+        .flat_map(|(_, parts)| parts.iter().flatten())
+        .map(|p| p[1])
+        .fold(0.0, f64::max);
     let top = if top > 0.0 { 1.05 * top } else { 1.0 };
-    let [low, high] = hu.iter().flatten().fold([f64::MAX, f64::MIN], |[l, h], p| [l.min(p[1]), h.max(p[1])]);
+    let [low, high] = hu
+        .iter()
+        .flatten()
+        .fold([f64::MAX, f64::MIN], |[l, h], p| [l.min(p[1]), h.max(p[1])]);
     // HU have a separate scale on the plot, with air or the lowest value at the bottom.
-    let (low, high) = if low < high { (low, high) } else { (-1000.0, 1000.0) };
+    let (low, high) = if low < high {
+        (low, high)
+    } else {
+        (-1000.0, 1000.0)
+    };
     let weak = theme::palette(ui).weak;
     let plot = Plot::new("dose profile")
         .allow_scroll(false)
@@ -186,7 +264,9 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
         .include_x(length)
         .include_y(0.0)
         .include_y(top)
-        .custom_x_axes(vec![AxisHints::new_x().label(RichText::new("Distance (mm)").color(weak).small())])
+        .custom_x_axes(vec![
+            AxisHints::new_x().label(RichText::new("Distance (mm)").color(weak).small()),
+        ])
         .custom_y_axes(vec![
             AxisHints::new_y()
                 .label(RichText::new("Dose (Gy)").color(weak).small())
@@ -202,12 +282,18 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
         .label_formatter(|_| None);
     let response = plot.show(ui, |plot| {
         for part in &hu {
-            let points: Vec<[f64; 2]> =
-                part.iter().map(|[mm, hu]| [*mm, (*hu - low) / (high - low) * top]).collect();
+            let points: Vec<[f64; 2]> = part
+                .iter()
+                .map(|[mm, hu]| [*mm, (*hu - low) / (high - low) * top])
+                .collect();
             plot.line(plot_line("HU", points).color(HU_COLOUR).width(1.2));
         }
         for (n, (read, parts)) in curves.iter().enumerate() {
-            let style = if n == 1 { LineStyle::dashed_dense() } else { LineStyle::Solid };
+            let style = if n == 1 {
+                LineStyle::dashed_dense()
+            } else {
+                LineStyle::Solid
+            };
             for part in parts {
                 let line = plot_line(read.side, part.clone()).color(DOSE_COLOURS[n.min(1)]);
                 plot.line(line.width(2.2).style(style));
@@ -215,9 +301,13 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
         }
         plot.pointer_coordinate()
     });
-    response.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Dose profile"));
+    response
+        .response
+        .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, "Dose profile"));
     let hovered = response.inner.filter(|_| response.response.hovered());
-    let pointer_mm = hovered.map(|p| p.x).filter(|mm| (0.0..=length).contains(mm));
+    let pointer_mm = hovered
+        .map(|p| p.x)
+        .filter(|mm| (0.0..=length).contains(mm));
     readout(
         ui,
         state,
@@ -244,10 +334,16 @@ fn readout(
     }
     let place = pointer_mm.map(|mm| ends[0].lerp(ends[1], mm / length));
     for (n, read) in doses.iter().enumerate() {
-        let name = if read.side.is_empty() { "Dose" } else { read.side };
+        let name = if read.side.is_empty() {
+            "Dose"
+        } else {
+            read.side
+        };
         let mut word = match place {
             Some(place) => {
-                let gy = read.gy_at(place).map_or("none".to_owned(), |gy| format!("{gy:.3} Gy"));
+                let gy = read
+                    .gy_at(place)
+                    .map_or("none".to_owned(), |gy| format!("{gy:.3} Gy"));
                 format!("{name} {gy}")
             }
             None => name.to_owned(),
@@ -258,11 +354,16 @@ fn readout(
         words.push((word, DOSE_COLOURS[n.min(1)]));
     }
     let hu = place.and_then(|place| analysis::value_at(&state.case().ct.as_ref()?.hu, place));
-    words.push((hu.map_or("HU".to_owned(), |hu| format!("{hu:.0} HU")), HU_COLOUR));
+    words.push((
+        hu.map_or("HU".to_owned(), |hu| format!("{hu:.0} HU")),
+        HU_COLOUR,
+    ));
     let mut x = rect.left() + 52.0;
     for (word, colour) in words {
         let pos = egui::pos2(x, rect.top() + 2.0);
-        let galley = ui.painter().layout_no_wrap(word, egui::FontId::proportional(11.0), colour);
+        let galley = ui
+            .painter()
+            .layout_no_wrap(word, egui::FontId::proportional(11.0), colour);
         x += galley.size().x + 14.0;
         ui.painter().galley(pos, galley, colour);
     }

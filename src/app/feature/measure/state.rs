@@ -122,7 +122,8 @@ impl Measures {
             return;
         }
         if matches!(item, Measured::Profile(_)) {
-            self.items.retain(|(_, other)| !matches!(other, Measured::Profile(_)));
+            self.items
+                .retain(|(_, other)| !matches!(other, Measured::Profile(_)));
         }
         self.last_number = self.last_number.max(number);
         self.items.push((number, item));
@@ -134,7 +135,9 @@ impl Measures {
 
     /// Removes lines too short to be meant.
     pub fn drop_slips(&mut self) {
-        self.items.retain(|(_, item)| matches!(item, Measured::Point(_)) || item.length_mm() >= SHORTEST_MM);
+        self.items.retain(|(_, item)| {
+            matches!(item, Measured::Point(_)) || item.length_mm() >= SHORTEST_MM
+        });
     }
 
     pub fn clear(&mut self) {
@@ -171,11 +174,21 @@ impl State {
         if self.workspace == Workspace::Compare {
             let doses = Side::BOTH.into_iter().filter_map(|side| {
                 let dose = self.results.side(side)?.clone();
-                Some(ReadDose { side: side.name(), dose })
+                Some(ReadDose {
+                    side: side.name(),
+                    dose,
+                })
             });
             return doses.collect();
         }
-        self.results.shown_dose().map(|dose| ReadDose { side: "", dose: dose.clone() }).into_iter().collect()
+        self.results
+            .shown_dose()
+            .map(|dose| ReadDose {
+                side: "",
+                dose: dose.clone(),
+            })
+            .into_iter()
+            .collect()
     }
 
     /// HU of the voxel at a position; `None` outside the CT.
@@ -196,14 +209,24 @@ mod tests {
     #[test]
     fn rulers_pile_up_and_a_profile_replaces_the_last() {
         let mut measures = Measures::default();
-        for item in [Measured::Ruler(line(3.0)), Measured::Ruler(line(6.0)), Measured::Profile(line(1.0))] {
+        for item in [
+            Measured::Ruler(line(3.0)),
+            Measured::Ruler(line(6.0)),
+            Measured::Profile(line(1.0)),
+        ] {
             measures.set(measures.free_number(), item);
         }
         measures.set(measures.free_number(), Measured::Profile(line(3.0)));
-        assert_eq!((measures.items.len(), measures.profile()), (3, Some(line(3.0))));
+        assert_eq!(
+            (measures.items.len(), measures.profile()),
+            (3, Some(line(3.0)))
+        );
         assert_eq!(measures.items[0].1.length_mm(), 5.0);
         // A drag of an end keeps the number; a removed number is not given again.
-        measures.set(1, measures.items[0].1.with_end(1, DVec3::new(0.0, 0.0, 7.0)));
+        measures.set(
+            1,
+            measures.items[0].1.with_end(1, DVec3::new(0.0, 0.0, 7.0)),
+        );
         assert_eq!(measures.items[0].1.length_mm(), 7.0);
         measures.remove(4);
         assert_eq!(measures.free_number(), 5);
@@ -211,9 +234,16 @@ mod tests {
         let mut read: Vec<(u32, Measured)> = serde_json::from_str(&text).expect("objects");
         assert_eq!(Measures::restored(read.clone()).items, measures.items);
         read[0].1 = Measured::Point(DVec3::new(f64::NAN, 0.0, 1e30));
-        assert_eq!(Measures::restored(read).items, measures.items[1..], "what lies nowhere is left out");
+        assert_eq!(
+            Measures::restored(read).items,
+            measures.items[1..],
+            "what lies nowhere is left out"
+        );
         measures.set(5, Measured::Ruler([DVec3::ZERO, DVec3::new(0.1, 0.0, 0.0)]));
         measures.drop_slips();
-        assert_eq!(measures.items.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(
+            measures.items.iter().map(|(n, _)| *n).collect::<Vec<_>>(),
+            [1, 2]
+        );
     }
 }

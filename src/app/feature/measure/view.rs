@@ -33,7 +33,9 @@ pub(crate) fn respond(
     }
     if measures.tool == Some(Tool::DosePoint)
         && response.clicked_by(PointerButton::Primary)
-        && let Some(pos) = response.interact_pointer_pos().filter(|pos| end_at(scene, plane, *pos).is_none())
+        && let Some(pos) = response
+            .interact_pointer_pos()
+            .filter(|pos| end_at(scene, plane, *pos).is_none())
     {
         let point = Measured::Point(plane.patient_from_screen(pos));
         events.push(ViewEvent::Measured(measures.free_number(), point));
@@ -60,7 +62,10 @@ pub(crate) fn respond(
     };
     if let Some(pointer_pos) = response.interact_pointer_pos() {
         let pos = pointer_pos.clamp(plane.rect.min, plane.rect.max);
-        events.push(ViewEvent::Measured(number, item.with_end(end, plane.patient_from_screen(pos))));
+        events.push(ViewEvent::Measured(
+            number,
+            item.with_end(end, plane.patient_from_screen(pos)),
+        ));
     }
     if response.drag_stopped() {
         ui.data_mut(|d| d.insert_temp::<Option<Hold>>(id, None));
@@ -73,27 +78,45 @@ pub(crate) fn respond(
 type Hold = (u32, Measured, usize);
 
 fn end_at(scene: &Scene, plane: &ViewPlane, pos: Pos2) -> Option<Hold> {
-    let on_plane = scene.measures.items.iter().filter(|(_, item)| lies_on(item, plane));
+    let on_plane = scene
+        .measures
+        .items
+        .iter()
+        .filter(|(_, item)| lies_on(item, plane));
     on_plane.rev().find_map(|(number, item)| {
-        let end =
-            item.ends_mm().iter().position(|mm| plane.screen_from_patient(*mm).distance(pos) <= REACH)?;
+        let end = item
+            .ends_mm()
+            .iter()
+            .position(|mm| plane.screen_from_patient(*mm).distance(pos) <= REACH)?;
         Some((*number, *item, end))
     })
 }
 
 fn lies_on(item: &Measured, plane: &ViewPlane) -> bool {
-    item.ends_mm().iter().all(|mm| plane.depth_mm(*mm).abs() <= ON_PLANE_MM)
+    item.ends_mm()
+        .iter()
+        .all(|mm| plane.depth_mm(*mm).abs() <= ON_PLANE_MM)
 }
 
 /// The words beside a dose point, and the worst status of the doses they are read from: `P3  A 1.90  B 2.02 Gy (stale)`.
 fn reading(number: u32, at_mm: glam::DVec3, doses: &[ReadDose]) -> (String, Option<DoseStatus>) {
     let status = doses.iter().map(|read| read.dose.status).max();
     let values = doses.iter().map(|read| {
-        let gy = read.gy_at(at_mm).map_or("none".to_owned(), |gy| format!("{gy:.2}"));
-        if read.side.is_empty() { format!("  {gy}") } else { format!("  {} {gy}", read.side) }
+        let gy = read
+            .gy_at(at_mm)
+            .map_or("none".to_owned(), |gy| format!("{gy:.2}"));
+        if read.side.is_empty() {
+            format!("  {gy}")
+        } else {
+            format!("  {} {gy}", read.side)
+        }
     });
     let values: String = values.collect();
-    let mut label = if doses.is_empty() { format!("P{number}") } else { format!("P{number}{values} Gy") };
+    let mut label = if doses.is_empty() {
+        format!("P{number}")
+    } else {
+        format!("P{number}{values} Gy")
+    };
     if let Some(status) = status.filter(|status| theme::is_doubtful(*status)) {
         label.push_str(&format!(" ({status})"));
     }
@@ -102,19 +125,49 @@ fn reading(number: u32, at_mm: glam::DVec3, doses: &[ReadDose]) -> (String, Opti
 
 /// Draws the objects that lie on the plane, with readings of the displayed doses.
 pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, scene: &Scene, doses: &[ReadDose]) {
-    for (number, item) in scene.measures.items.iter().filter(|(_, item)| lies_on(item, plane)) {
-        let ends: Vec<Pos2> = item.ends_mm().iter().map(|mm| plane.screen_from_patient(*mm)).collect();
+    for (number, item) in scene
+        .measures
+        .items
+        .iter()
+        .filter(|(_, item)| lies_on(item, plane))
+    {
+        let ends: Vec<Pos2> = item
+            .ends_mm()
+            .iter()
+            .map(|mm| plane.screen_from_patient(*mm))
+            .collect();
         match (item, ends.as_slice()) {
             (Measured::Ruler(_), [a, b]) => {
                 line(painter, [*a, *b], RULER);
                 let label = format!("{:.1} mm", item.length_mm());
-                text(painter, a.lerp(*b, 0.5) - vec2(0.0, 11.0), Anchor::Middle, &label, 12.0, RULER);
+                text(
+                    painter,
+                    a.lerp(*b, 0.5) - vec2(0.0, 11.0),
+                    Anchor::Middle,
+                    &label,
+                    12.0,
+                    RULER,
+                );
             }
             (Measured::Profile(_), [a, b]) => {
                 line(painter, [*a, *b], PROFILE);
-                text(painter, *a - vec2(0.0, 12.0), Anchor::Middle, "0", 11.0, PROFILE);
+                text(
+                    painter,
+                    *a - vec2(0.0, 12.0),
+                    Anchor::Middle,
+                    "0",
+                    11.0,
+                    PROFILE,
+                );
                 let label = format!("{:.0} mm", item.length_mm());
-                text(painter, *b - vec2(0.0, 12.0), Anchor::Middle, &label, 11.0, PROFILE);
+                text(
+                    painter,
+                    *b - vec2(0.0, 12.0),
+                    Anchor::Middle,
+                    &label,
+                    11.0,
+                    PROFILE,
+                );
             }
             (Measured::Point(mm), [pos]) => {
                 painter.circle_stroke(*pos, 4.5, Stroke::new(3.0, Color32::from_black_alpha(150)));
@@ -122,7 +175,14 @@ pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, scene: &Scene, doses: &
                 painter.circle_filled(*pos, 1.2, POINT);
                 let (label, status) = reading(*number, *mm, doses);
                 let colour = status.map_or(POINT, |status| theme::IMAGE.doubtful(status, POINT));
-                text(painter, *pos + vec2(10.0, 0.0), Anchor::Left, &label, 11.0, colour);
+                text(
+                    painter,
+                    *pos + vec2(10.0, 0.0),
+                    Anchor::Left,
+                    &label,
+                    11.0,
+                    colour,
+                );
             }
             _ => {}
         }
@@ -130,7 +190,10 @@ pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, scene: &Scene, doses: &
 }
 
 fn line(painter: &Painter, ends: [Pos2; 2], colour: Color32) {
-    for stroke in [Stroke::new(3.5, Color32::from_black_alpha(140)), Stroke::new(1.5, colour)] {
+    for stroke in [
+        Stroke::new(3.5, Color32::from_black_alpha(140)),
+        Stroke::new(1.5, colour),
+    ] {
         painter.line_segment(ends, stroke);
         let along = (ends[1] - ends[0]).normalized();
         for end in ends {
@@ -166,10 +229,22 @@ mod tests {
             }),
         };
         let mm = DVec3::new(1.5, 0.0, 0.0);
-        assert_eq!(reading(3, mm, &[read("", DoseStatus::Final)]).0, "P3  1.50 Gy");
-        assert_eq!(reading(3, mm, &[read("", DoseStatus::Stale)]).0, "P3  1.50 Gy (stale)");
-        assert_eq!(reading(3, mm, &[read("", DoseStatus::Failed)]).0, "P3  none Gy (failed)");
-        assert_eq!(reading(3, 9.0 * mm, &[read("", DoseStatus::Final)]).0, "P3  none Gy");
+        assert_eq!(
+            reading(3, mm, &[read("", DoseStatus::Final)]).0,
+            "P3  1.50 Gy"
+        );
+        assert_eq!(
+            reading(3, mm, &[read("", DoseStatus::Stale)]).0,
+            "P3  1.50 Gy (stale)"
+        );
+        assert_eq!(
+            reading(3, mm, &[read("", DoseStatus::Failed)]).0,
+            "P3  none Gy (failed)"
+        );
+        assert_eq!(
+            reading(3, 9.0 * mm, &[read("", DoseStatus::Final)]).0,
+            "P3  none Gy"
+        );
         let both = [read("A", DoseStatus::Final), read("B", DoseStatus::Preview)];
         assert_eq!(reading(3, mm, &both).0, "P3  A 1.50  B 1.50 Gy (preview)");
         assert_eq!(reading(3, mm, &[]).0, "P3");

@@ -22,12 +22,18 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     // Below the list there is room for what happened.
     let height = (ctx.content_rect().height() - 270.0).max(160.0);
     let (mut is_open, mut settings, mut actions) = (true, network.settings.clone(), Vec::new());
-    egui::Window::new("Other systems").open(&mut is_open).resizable(false).default_width(WIDTH).show(
-        ctx,
-        |ui| {
+    egui::Window::new("Other systems")
+        .open(&mut is_open)
+        .resizable(false)
+        .default_width(WIDTH)
+        .show(ctx, |ui| {
             ui.set_width(WIDTH);
-            ui.weak("DICOM to and from a PACS or planning system. No TLS: only in a network you trust.");
-            let area = egui::ScrollArea::vertical().id_salt("what others are asked").max_height(height);
+            ui.weak(
+                "DICOM to and from a PACS or planning system. No TLS: only in a network you trust.",
+            );
+            let area = egui::ScrollArea::vertical()
+                .id_salt("what others are asked")
+                .max_height(height);
             // The height of the frame before does not limit it: else the box would not grow to its content.
             let area = area.min_scrolled_height(height).auto_shrink([false, true]);
             area.show(ui, |ui| {
@@ -36,8 +42,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
             });
             calling(ui, network, &mut actions);
             lines(ui, network);
-        },
-    );
+        });
     if settings != network.settings {
         // What is typed counts before the button that is pressed with it.
         actions.insert(0, NetworkAction::Settings(settings));
@@ -45,7 +50,9 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     if !is_open {
         actions.push(NetworkAction::Open(false));
     }
-    actions.into_iter().for_each(|action| commands.push(Command::Network(action)));
+    actions
+        .into_iter()
+        .for_each(|action| commands.push(Command::Network(action)));
 }
 
 /// A line of a form: its name, its text, what it is for.
@@ -58,7 +65,9 @@ fn field(ui: &mut Ui, enabled: bool, name: &str, text: &mut String, hint: &str) 
 fn entry(ui: &mut Ui, enabled: bool, name: &str, text: &mut String, (width, hint): (f32, &str)) {
     let label = ui.label(name);
     let edit = TextEdit::singleline(text).desired_width(width);
-    ui.add_enabled(enabled, edit).on_hover_text(hint).labelled_by(label.id);
+    ui.add_enabled(enabled, edit)
+        .on_hover_text(hint)
+        .labelled_by(label.id);
 }
 
 /// A line of a form for a folder, with the button that chooses one.
@@ -73,8 +82,12 @@ fn folder(
     let label = ui.label(name);
     ui.horizontal(|ui| {
         let edit = TextEdit::singleline(text).desired_width(266.0);
-        ui.add_enabled(enabled, edit).on_hover_text(hint).labelled_by(label.id);
-        let button = ui.add_enabled(enabled, Button::new("…")).accessible_name(choose);
+        ui.add_enabled(enabled, edit)
+            .on_hover_text(hint)
+            .labelled_by(label.id);
+        let button = ui
+            .add_enabled(enabled, Button::new("…"))
+            .accessible_name(choose);
         if button.clicked() {
             commands.push(Command::Pick(action));
         }
@@ -93,13 +106,32 @@ fn receive(
     let free = !network.has_listener;
     egui::Grid::new("receive").num_columns(2).show(ui, |ui| {
         let hint = "By which name others call this program";
-        field(ui, free && network.calling.is_none(), "Own AE title", &mut settings.own_title, hint);
+        field(
+            ui,
+            free && network.calling.is_none(),
+            "Own AE title",
+            &mut settings.own_title,
+            hint,
+        );
         let hint = "Each delivery gets a folder of its own in it";
         let pick = (FileAction::ArrivalsFolder, "Choose the folder for arrivals");
-        folder(ui, free, ("Folder for arrivals", hint), &mut settings.into, pick, commands);
+        folder(
+            ui,
+            free,
+            ("Folder for arrivals", hint),
+            &mut settings.into,
+            pick,
+            commands,
+        );
         let hint = "127.0.0.1: only this machine; 0.0.0.0: all addresses of this machine";
         field(ui, free, "Listen on address", &mut settings.bind, hint);
-        field(ui, free, "Listen on port", &mut settings.port, "0: one that the system chooses");
+        field(
+            ui,
+            free,
+            "Listen on port",
+            &mut settings.port,
+            "0: one that the system chooses",
+        );
         let hint = "AE titles, or any; empty: any, from this machine alone";
         field(ui, free, "Who may call", &mut settings.allow, hint);
     });
@@ -116,14 +148,21 @@ fn receive(
                 actions.push(NetworkAction::StopListening);
             }
             if let Some(address) = network.listening {
-                ui.colored_label(theme::palette(ui).warning, format!("Listening on {address}"));
+                ui.colored_label(
+                    theme::palette(ui).warning,
+                    format!("Listening on {address}"),
+                );
             }
         }
     });
     for folder in &network.arrived {
         let name = file_name(folder);
         let hint = folder.display().to_string();
-        if ui.add(Button::new(format!("Open {name}")).truncate()).on_hover_text(hint).clicked() {
+        if ui
+            .add(Button::new(format!("Open {name}")).truncate())
+            .on_hover_text(hint)
+            .clicked()
+        {
             commands.push(Command::Open(folder.display().to_string()));
         }
     }
@@ -140,11 +179,27 @@ fn other(
     section(ui, "Another system");
     let free = network.calling.is_none();
     egui::Grid::new("other").num_columns(2).show(ui, |ui| {
-        field(ui, free, "Their AE title", &mut settings.called, "The name of the other system");
-        field(ui, free, "Their host and port", &mut settings.to, "For example pacs:104");
+        field(
+            ui,
+            free,
+            "Their AE title",
+            &mut settings.called,
+            "The name of the other system",
+        );
+        field(
+            ui,
+            free,
+            "Their host and port",
+            &mut settings.to,
+            "For example pacs:104",
+        );
     });
     let mut ask = |ui: &mut Ui, text: &str, hint: &str, action: NetworkAction| {
-        if ui.add_enabled(free, Button::new(text)).on_hover_text(hint).clicked() {
+        if ui
+            .add_enabled(free, Button::new(text))
+            .on_hover_text(hint)
+            .clicked()
+        {
             actions.push(action);
         }
     };
@@ -176,7 +231,13 @@ fn other(
         ui.end_row();
         let hint = "2026-11-27, or a range: 2026-11-01..2026-11-27, 2026-11-01.. or ..2026-11-27";
         entry(ui, free, "Study date", &mut search.date, (NARROW, hint));
-        entry(ui, free, "Modality", &mut search.modality, (NARROW, "CT, RTPLAN, RTDOSE; empty: all"));
+        entry(
+            ui,
+            free,
+            "Modality",
+            &mut search.modality,
+            (NARROW, "CT, RTPLAN, RTDOSE; empty: all"),
+        );
         ui.end_row();
     });
     ui.horizontal(|ui| {
@@ -224,59 +285,119 @@ fn book(ui: &mut Ui, settings: &mut PeerSettings) {
 
 /// The answers to the last query, each with its button.
 fn found(ui: &mut Ui, network: &Network, free: bool, actions: &mut Vec<NetworkAction>) {
-    let Some(Found { call, query, matches }) = &network.found else { return };
+    let Some(Found {
+        call,
+        query,
+        matches,
+    }) = &network.found
+    else {
+        return;
+    };
     let is_series = query.study.is_some();
     let what = if is_series { "series" } else { "studies" };
     ui.horizontal(|ui| {
-        ui.weak(format!("{} {what} of {} at {}", matches.len(), call.called, call.to));
+        ui.weak(format!(
+            "{} {what} of {} at {}",
+            matches.len(),
+            call.called,
+            call.to
+        ));
         // All that a system has comes to no folder by one press.
-        let named = is_series || query.patient.is_some() || query.name.is_some() || query.date.is_some();
-        if named && matches.len() > 1 && ui.add_enabled(free, Button::new("Get all").small()).clicked() {
+        let named =
+            is_series || query.patient.is_some() || query.name.is_some() || query.date.is_some();
+        if named
+            && matches.len() > 1
+            && ui
+                .add_enabled(free, Button::new("Get all").small())
+                .clicked()
+        {
             actions.push(NetworkAction::Get(None));
         }
     });
-    let area = egui::ScrollArea::both().id_salt("found").max_height(130.0).auto_shrink([false, true]);
+    let area = egui::ScrollArea::both()
+        .id_salt("found")
+        .max_height(130.0)
+        .auto_shrink([false, true]);
     area.show(ui, |ui| {
-        egui::Grid::new("found").num_columns(3).striped(true).show(ui, |ui| {
-            for (n, m) in matches.iter().enumerate() {
-                let uid = if is_series { &m.series_uid } else { &m.study_uid };
-                let get = ui.add_enabled(free, Button::new("Get").small());
-                let get = get.accessible_name(format!("Get {uid}"));
-                if get.on_hover_text("Into a folder of its own in the folder for arrivals").clicked() {
-                    actions.push(NetworkAction::Get(Some(n)));
-                }
-                if !is_series {
-                    let series = ui.add_enabled(free, Button::new("Series").small());
-                    if series.accessible_name(format!("Series of {uid}")).clicked() {
-                        let study = uid.clone();
-                        let Search { modality, by_move, .. } = network.search.clone();
-                        let search = Search { study, modality, by_move, ..Search::default() };
-                        actions.extend([NetworkAction::Search(search), NetworkAction::Find]);
+        egui::Grid::new("found")
+            .num_columns(3)
+            .striped(true)
+            .show(ui, |ui| {
+                for (n, m) in matches.iter().enumerate() {
+                    let uid = if is_series {
+                        &m.series_uid
+                    } else {
+                        &m.study_uid
+                    };
+                    let get = ui.add_enabled(free, Button::new("Get").small());
+                    let get = get.accessible_name(format!("Get {uid}"));
+                    if get
+                        .on_hover_text("Into a folder of its own in the folder for arrivals")
+                        .clicked()
+                    {
+                        actions.push(NetworkAction::Get(Some(n)));
                     }
-                }
-                ui.add(egui::Label::new(theme::spelled(ui.ctx(), &words(m, is_series))).extend())
+                    if !is_series {
+                        let series = ui.add_enabled(free, Button::new("Series").small());
+                        if series.accessible_name(format!("Series of {uid}")).clicked() {
+                            let study = uid.clone();
+                            let Search {
+                                modality, by_move, ..
+                            } = network.search.clone();
+                            let search = Search {
+                                study,
+                                modality,
+                                by_move,
+                                ..Search::default()
+                            };
+                            actions.extend([NetworkAction::Search(search), NetworkAction::Find]);
+                        }
+                    }
+                    ui.add(
+                        egui::Label::new(theme::spelled(ui.ctx(), &words(m, is_series))).extend(),
+                    )
                     .on_hover_text(uid);
-                ui.end_row();
-            }
-        });
+                    ui.end_row();
+                }
+            });
     });
 }
 
 fn words(m: &Match, is_series: bool) -> String {
-    let objects = if m.objects.is_empty() { String::new() } else { format!("{} objects", m.objects) };
-    let parts: Vec<&str> = match is_series {
-        true => vec![&m.modality, &m.series_number, &objects, &m.date, &m.description],
-        false => vec![&m.patient_id, &m.patient_name, &m.date, &m.modality, &objects, &m.description],
+    let objects = if m.objects.is_empty() {
+        String::new()
+    } else {
+        format!("{} objects", m.objects)
     };
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+    let parts: Vec<&str> = match is_series {
+        true => vec![
+            &m.modality,
+            &m.series_number,
+            &objects,
+            &m.date,
+            &m.description,
+        ],
+        false => vec![
+            &m.patient_id,
+            &m.patient_name,
+            &m.date,
+            &m.modality,
+            &objects,
+            &m.description,
+        ],
+    };
+    parts
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join("  ")
 }
 
 /// How far a conversation of ours is.
 fn calling(ui: &mut Ui, network: &Network, actions: &mut Vec<NetworkAction>) {
     let Some(calling) = network.calling else {
         if let Some(last) = network.last.as_ref().filter(|_| network.has_failed) {
-            let hint =
-                "The same once more, with what is typed now; objects that are there already are not doubled";
+            let hint = "The same once more, with what is typed now; objects that are there already are not doubled";
             if ui.button("Try again").on_hover_text(hint).clicked() {
                 actions.push(last.clone());
             }
@@ -296,9 +417,10 @@ fn calling(ui: &mut Ui, network: &Network, actions: &mut Vec<NetworkAction>) {
         }
         let (share, text) = match calling.all {
             0 => (None, what.to_owned()),
-            all => {
-                (Some(calling.done as f32 / all as f32), format!("{what}: {} of {all} objects", calling.done))
-            }
+            all => (
+                Some(calling.done as f32 / all as f32),
+                format!("{what}: {} of {all} objects", calling.done),
+            ),
         };
         progress(ui, share, egui::vec2(240.0, 18.0), &text);
     });
@@ -317,7 +439,11 @@ fn lines(ui: &mut Ui, network: &Network) {
     area.show(ui, |ui| {
         for (is_failure, line) in &network.lines {
             let text = RichText::new(line);
-            let text = if *is_failure { text.color(theme::palette(ui).error) } else { text };
+            let text = if *is_failure {
+                text.color(theme::palette(ui).error)
+            } else {
+                text
+            };
             ui.add(egui::Label::new(text).wrap());
         }
     });

@@ -2,8 +2,8 @@
 
 use files::PeerSettings;
 use network::{
-    AeTitle, Call, Match, Patience, Query, ReceiveOptions, Route, let_in, query_date, query_key, query_name,
-    query_uid,
+    AeTitle, Call, Match, Patience, Query, ReceiveOptions, Route, let_in, query_date, query_key,
+    query_name, query_uid,
 };
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -28,9 +28,13 @@ impl Errand {
     pub fn after_cancel(self) -> &'static str {
         match self {
             Self::Echo => "Cancelled: asking. Press 'Ask whether it is there' to go on.",
-            Self::Send => "Cancelled: sending. What was sent stays there. Press 'Send' to send all of it.",
+            Self::Send => {
+                "Cancelled: sending. What was sent stays there. Press 'Send' to send all of it."
+            }
             Self::Find => "Cancelled: finding. Press 'Find' to go on.",
-            Self::Get => "Cancelled: retrieving. Series that are whole stay. Press 'Get' to retrieve again.",
+            Self::Get => {
+                "Cancelled: retrieving. Series that are whole stay. Press 'Get' to retrieve again."
+            }
         }
     }
 }
@@ -129,10 +133,14 @@ impl Network {
         }
         let bind = self.address()?;
         let ip = bind.ip();
-        let words = typed.allow.split(',').map(str::trim).filter(|word| !word.is_empty());
+        let words = typed
+            .allow
+            .split(',')
+            .map(str::trim)
+            .filter(|word| !word.is_empty());
         let titles = words.map(title).collect::<Result<Vec<_>, _>>()?;
-        let allow =
-            let_in(ip, &titles).ok_or_else(|| format!("others reach {ip}: say who may call, or any"))?;
+        let allow = let_in(ip, &titles)
+            .ok_or_else(|| format!("others reach {ip}: say who may call, or any"))?;
         Ok(ReceiveOptions {
             bind,
             allow,
@@ -146,18 +154,29 @@ impl Network {
     /// Entries that are wrong.
     pub fn query(&self) -> Result<Query, String> {
         let typed = &self.search;
-        let read = |name: &str, word: &str, of: fn(&str) -> Result<String, String>| match word.trim() {
-            "" => Ok(None),
-            word => of(word).map(Some).map_err(|why| format!("{name} '{word}': {why}")),
-        };
+        let read =
+            |name: &str, word: &str, of: fn(&str) -> Result<String, String>| match word.trim() {
+                "" => Ok(None),
+                word => of(word)
+                    .map(Some)
+                    .map_err(|why| format!("{name} '{word}': {why}")),
+            };
         let study = read("study", &typed.study, query_uid)?;
         let patient = read("patient", &typed.patient, query_key)?;
         let name = read("name", &typed.name, query_name)?;
         let date = read("date", &typed.date, query_date)?;
         if study.is_some() && (patient.is_some() || name.is_some() || date.is_some()) {
-            return Err("a study is asked for by its UID alone: leave name, ID and date out".to_owned());
+            return Err(
+                "a study is asked for by its UID alone: leave name, ID and date out".to_owned(),
+            );
         }
-        Ok(Query { patient, name, date, study, modality: read("modality", &typed.modality, query_key)? })
+        Ok(Query {
+            patient,
+            name,
+            date,
+            study,
+            modality: read("modality", &typed.modality, query_key)?,
+        })
     }
 
     /// The folder that objects come to, and how.
@@ -170,15 +189,26 @@ impl Network {
         if into.is_empty() {
             return Err("name a folder for what arrives".to_owned());
         }
-        let route = if self.search.by_move { Route::Move(self.address()?) } else { Route::Get };
+        let route = if self.search.by_move {
+            Route::Move(self.address()?)
+        } else {
+            Route::Get
+        };
         Ok((PathBuf::from(into), route))
     }
 
     fn address(&self) -> Result<SocketAddr, String> {
         let typed = &self.settings;
-        let ip: IpAddr =
-            typed.bind.trim().parse().map_err(|_| format!("'{}' is no address to listen on", typed.bind))?;
-        let port: u16 = typed.port.trim().parse().map_err(|_| format!("'{}' is no port", typed.port))?;
+        let ip: IpAddr = typed
+            .bind
+            .trim()
+            .parse()
+            .map_err(|_| format!("'{}' is no address to listen on", typed.bind))?;
+        let port: u16 = typed
+            .port
+            .trim()
+            .parse()
+            .map_err(|_| format!("'{}' is no port", typed.port))?;
         Ok(SocketAddr::new(ip, port))
     }
 
@@ -193,10 +223,16 @@ impl Network {
             return Err("name the host and port of the other system".to_owned());
         }
         let (called, calling) = (title(&typed.called)?, title(&typed.own_title)?);
-        Ok(Call { to, called, calling, patience: Patience::default() })
+        Ok(Call {
+            to,
+            called,
+            calling,
+            patience: Patience::default(),
+        })
     }
 }
 
 fn title(word: &str) -> Result<AeTitle, String> {
-    word.parse().map_err(|why| format!("'{}': {why}", word.trim()))
+    word.parse()
+        .map_err(|why| format!("'{}': {why}", word.trim()))
 }

@@ -13,7 +13,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Finds the body in a CT.
-pub fn body(ct: &Ct, set: &StructureSet, control: &JobControl) -> Result<(Structure, Remark), String> {
+pub fn body(
+    ct: &Ct,
+    set: &StructureSet,
+    control: &JobControl,
+) -> Result<(Structure, Remark), String> {
     let found = body_from_ct(ct, set, control).map_err(|e| e.to_string())?;
     found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
 }
@@ -26,8 +30,14 @@ pub enum Outcome {
 }
 
 /// Opens a case; the plan of a file becomes the first plan.
-pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) -> Result<Outcome, String> {
-    let Opening { word, choice, plan, .. } = opening;
+pub fn open(
+    opening: &Opening,
+    body: Option<&BodyWord>,
+    control: &JobControl,
+) -> Result<Outcome, String> {
+    let Opening {
+        word, choice, plan, ..
+    } = opening;
     let choice = *choice;
     let progress = |done: f32| {
         control.report(done);
@@ -44,7 +54,10 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
             let case = match dicom::load(&catalogue, choice, &progress) {
                 Ok(case) => case,
                 Err(DicomError::SeveralPatients { .. } | DicomError::OtherPatient { .. }) => {
-                    return Ok(Outcome::Asks(Box::new(PatientQuestion::new(opening.clone(), &catalogue))));
+                    return Ok(Outcome::Asks(Box::new(PatientQuestion::new(
+                        opening.clone(),
+                        &catalogue,
+                    ))));
                 }
                 Err(error) => return Err(error.to_string()),
             };
@@ -53,9 +66,23 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
             (case, Some(Folder::new(catalogue, choice)), structures)
         }
         CaseWord::Session(path) => {
-            let opened = open_session(path, OpenOptions { choice, position: None }, &progress);
+            let opened = open_session(
+                path,
+                OpenOptions {
+                    choice,
+                    position: None,
+                },
+                &progress,
+            );
             let opened = opened.map_err(|e| e.to_string())?;
-            let OpenedSession { case, word, folder, structures, view, .. } = opened;
+            let OpenedSession {
+                case,
+                word,
+                folder,
+                structures,
+                view,
+                ..
+            } = opened;
             doses = opened.doses;
             plans_before_maps = opened.plans_before_maps;
             let folder = folder.map(|(catalogue, choice)| Folder::new(catalogue, choice));
@@ -65,19 +92,35 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
             (case, folder, structures)
         }
         _ => {
-            let case = open::open(word, OpenOptions { choice, position: None }, &progress);
+            let case = open::open(
+                word,
+                OpenOptions {
+                    choice,
+                    position: None,
+                },
+                &progress,
+            );
             let case = case.map_err(|e| e.to_string())?;
             let structures = case.structures.clone();
             (case, None, structures)
         }
     };
     if case.goals.is_none() {
-        case.goals = record.as_mut().and_then(Record::take_former_goals).map(Into::into);
+        case.goals = record
+            .as_mut()
+            .and_then(Record::take_former_goals)
+            .map(Into::into);
     }
     let needed = !record.as_ref().is_some_and(Record::is_without_body);
-    if let Some(ct) = case.ct.clone().filter(|_| needed && body_of(&case.structures).is_none()) {
+    if let Some(ct) = case
+        .ct
+        .clone()
+        .filter(|_| needed && body_of(&case.structures).is_none())
+    {
         // The dose calculation needs the outline of the patient, without couch and surrounding air.
-        if let Some(made) = body_from_ct(&ct, &case.structures, control).map_err(|e| e.to_string())? {
+        if let Some(made) =
+            body_from_ct(&ct, &case.structures, control).map_err(|e| e.to_string())?
+        {
             let (made, remark) = made;
             let set = Arc::make_mut(&mut case.structures);
             set.structures.push(made);
@@ -96,7 +139,10 @@ pub fn open(opening: &Opening, body: Option<&BodyWord>, control: &JobControl) ->
         let plan = plan_toml::read(path, position).map_err(|e| e.to_string())?;
         case.plans.insert(0, Arc::new(plan));
         doses.iter_mut().for_each(|beam| beam.plan += 1);
-        plans_before_maps = plans_before_maps.into_iter().map(|(index, plan)| (index + 1, plan)).collect();
+        plans_before_maps = plans_before_maps
+            .into_iter()
+            .map(|(index, plan)| (index + 1, plan))
+            .collect();
     }
     let session = match word {
         CaseWord::Session(path) => Some(std::path::absolute(path).unwrap_or_else(|_| path.clone())),
@@ -124,8 +170,15 @@ fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {
     let line = |(index, s): (usize, &dicom::Series)| SeriesLine {
         index,
         uid: s.uid.clone(),
-        name: if s.description.is_empty() { format!("{} series", s.modality) } else { s.description.clone() },
-        detail: format!("{} {} × {} × {}", s.modality, s.size[0], s.size[1], s.planes),
+        name: if s.description.is_empty() {
+            format!("{} series", s.modality)
+        } else {
+            s.description.clone()
+        },
+        detail: format!(
+            "{} {} × {} × {}",
+            s.modality, s.size[0], s.size[1], s.planes
+        ),
         is_ct: s.modality == "CT" && !s.multiframe,
     };
     catalogue.series.iter().enumerate().map(line).collect()
@@ -139,9 +192,16 @@ pub fn session_of(
     view: serde_json::Value,
 ) -> Result<Session, String> {
     let word = origin.word.in_utf8().ok_or_else(|| {
-        format!("the name of '{}' is not UTF-8, and a session names its case: rename it", origin.word)
+        format!(
+            "the name of '{}' is not UTF-8, and a session names its case: rename it",
+            origin.word
+        )
     })?;
-    let chosen = origin.folder.as_ref().map(|f| chosen_objects(&f.catalogue, f.choice)).unwrap_or_default();
+    let chosen = origin
+        .folder
+        .as_ref()
+        .map(|f| chosen_objects(&f.catalogue, f.choice))
+        .unwrap_or_default();
     let mut session = Session::new(case, &word, &origin.structures, view);
     (session.chosen, session.plans_before_maps) = (chosen, before_maps);
     Ok(session)

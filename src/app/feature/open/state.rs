@@ -24,7 +24,12 @@ pub struct Opening {
 
 impl Opening {
     pub fn new(word: CaseWord) -> Self {
-        Self { word, choice: Choice::default(), plan: None, recovers: None }
+        Self {
+            word,
+            choice: Choice::default(),
+            plan: None,
+            recovers: None,
+        }
     }
 }
 
@@ -41,8 +46,14 @@ impl State {
         };
         let of = self.recoverable.iter().find(|left| left.path == *path);
         let word = of.and_then(|left| left.case.as_ref().ok());
-        let name = word.map(|word| word.parse().map_or_else(|_| word.clone(), |word: CaseWord| word.short()));
-        format!("Recovering unsaved work of {}", name.as_deref().unwrap_or("a closed window"))
+        let name = word.map(|word| {
+            word.parse()
+                .map_or_else(|_| word.clone(), |word: CaseWord| word.short())
+        });
+        format!(
+            "Recovering unsaved work of {}",
+            name.as_deref().unwrap_or("a closed window")
+        )
     }
 }
 
@@ -99,16 +110,31 @@ impl PatientQuestion {
             let counts = std::iter::once((series.count(), "image series"))
                 .chain(entries.map(|(all, what)| (own(all), what)));
             let words = counts.filter(|(count, _)| *count > 0).map(|(count, what)| {
-                let plural = if count > 1 && what != "image series" { "s" } else { "" };
+                let plural = if count > 1 && what != "image series" {
+                    "s"
+                } else {
+                    ""
+                };
                 format!("{count} {what}{plural}")
             });
             let first = |all: &[Entry]| all.iter().position(|entry| entry.patient == n);
-            let by_images = ct.map(|(index, _)| Choice { series: Some(index), ..Choice::default() });
+            let by_images = ct.map(|(index, _)| Choice {
+                series: Some(index),
+                ..Choice::default()
+            });
             let by_set = || {
                 let structure_set = Some(first(&catalogue.structure_sets)?);
-                Some(Choice { structure_set, ..Choice::default() })
+                Some(Choice {
+                    structure_set,
+                    ..Choice::default()
+                })
             };
-            let by_plan = || Some(Choice { plan: Some(first(&catalogue.plans)?), ..Choice::default() });
+            let by_plan = || {
+                Some(Choice {
+                    plan: Some(first(&catalogue.plans)?),
+                    ..Choice::default()
+                })
+            };
             PatientToOpen {
                 patient: patient.clone(),
                 holds: words.collect::<Vec<_>>().join(", "),
@@ -116,17 +142,26 @@ impl PatientQuestion {
             }
         };
         let patients = catalogue.patients.iter().enumerate().map(of);
-        Self { opening, patients: patients.filter(|p| !p.holds.is_empty()).collect() }
+        Self {
+            opening,
+            patients: patients.filter(|p| !p.holds.is_empty()).collect(),
+        }
     }
 
     /// Objects that an answer opens; `None` for nothing.
     pub fn answered(self, reply: PatientReply) -> Option<Opening> {
         let choice = match reply {
             PatientReply::Cancel => return None,
-            PatientReply::Together => Choice { other_patients: true, ..self.opening.choice },
+            PatientReply::Together => Choice {
+                other_patients: true,
+                ..self.opening.choice
+            },
             PatientReply::Alone(n) => self.patients.get(n)?.alone?,
         };
-        Some(Opening { choice, ..self.opening })
+        Some(Opening {
+            choice,
+            ..self.opening
+        })
     }
 }
 
@@ -192,7 +227,11 @@ pub struct Folder {
 
 impl Folder {
     pub fn new(catalogue: Catalogue, choice: Choice) -> Self {
-        Self { tree: Arc::new(catalogue.tree()), catalogue: Arc::new(catalogue), choice }
+        Self {
+            tree: Arc::new(catalogue.tree()),
+            catalogue: Arc::new(catalogue),
+            choice,
+        }
     }
 }
 

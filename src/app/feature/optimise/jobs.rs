@@ -35,12 +35,15 @@ impl Requests<'_> {
                 self.begin_run(step.or_else(|| self.state.history.gesture()), false);
             }
         }
-        let Some(run) = &mut self.state.optimise.run else { return };
+        let Some(run) = &mut self.state.optimise.run else {
+            return;
+        };
         if drags_goal {
             run.step = self.state.optimise.drag.as_ref().map(|drag| drag.step);
         }
         let shown = self.state.history.case().plans.get(self.state.plan);
-        let Some(shown) = shown.filter(|shown| run.plan.0 == self.state.plan && run.is_of(shown)) else {
+        let Some(shown) = shown.filter(|shown| run.plan.0 == self.state.plan && run.is_of(shown))
+        else {
             self.stop_run();
             return;
         };
@@ -54,7 +57,9 @@ impl Requests<'_> {
         let query = match query {
             Ok(query) => query,
             Err(why) => {
-                self.state.notices.add(NoticeKind::Error, format!("The optimisation ended: {why}."));
+                self.state
+                    .notices
+                    .add(NoticeKind::Error, format!("The optimisation ended: {why}."));
                 self.halt_run();
                 return;
             }
@@ -64,8 +69,14 @@ impl Requests<'_> {
             Some(requested) if requested.has_rows_of(&query) => run.raise_priority(),
             Some(_) => self.worker.cancel(Slot::Optimise),
             None => {
-                let latest = self.state.optimise.latest.as_ref().filter(|(number, _)| *number == run.number);
-                let is_done = latest.is_some_and(|(_, optimum)| optimum.is_at_rest && optimum.query == query);
+                let latest = self
+                    .state
+                    .optimise
+                    .latest
+                    .as_ref()
+                    .filter(|(number, _)| *number == run.number);
+                let is_done =
+                    latest.is_some_and(|(_, optimum)| optimum.is_at_rest && optimum.query == query);
                 if is_done && !drags_goal {
                     self.end_run(true);
                 } else if !is_done && rests {
@@ -82,45 +93,73 @@ impl Requests<'_> {
             self.drop_leaves() || to_leaves || self.state.plan().is_some_and(|plan| plan.is_cut());
         let state = &mut *self.state;
         // An approved plan takes no maps: a run of it would never end.
-        let Some(plan) = state.plan().filter(|plan| !plan.is_approved()).cloned() else { return };
+        let Some(plan) = state.plan().filter(|plan| !plan.is_approved()).cloned() else {
+            return;
+        };
         if state.optimise.drag.is_none() {
             state.optimise.ghost = state.curves_to_keep();
         }
         state.optimise.runs += 1;
         state.optimise.seen = Some(state.plan);
         state.optimise.columns = None;
-        state.optimise.run = Some(Run::new(state.optimise.runs, state.plan, plan, step, leaves_follow));
+        state.optimise.run = Some(Run::new(
+            state.optimise.runs,
+            state.plan,
+            plan,
+            step,
+            leaves_follow,
+        ));
     }
 
     fn submit_step(&mut self, query: OptimiseQuery) {
         let place = Arc::clone(&self.state.optimise.place);
         let graph = Arc::clone(self.state.results.nodes.graph());
-        let Some(run) = &mut self.state.optimise.run else { return };
+        let Some(run) = &mut self.state.optimise.run else {
+            return;
+        };
         run.requested = Some(query.clone());
         run.has_changed = Arc::default();
         let (number, has_changed) = (run.number, Arc::clone(&run.has_changed));
-        let name = format!("Optimising plan {}", self.state.plan().map_or("", |plan| &plan.name));
-        let task = Task::refining(name, move |control: &JobControl, partial: &mut dyn FnMut(JobAnswer)| {
-            let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-            let (mut iterations, mut published) = (0, Instant::now());
-            let step =
-                LiveOptimiser::step(&mut place, &query, number, &graph, control, &mut |current_step| {
-                    iterations += 1;
-                    if published.elapsed() >= PUBLISH_EVERY {
-                        current_step().into_iter().for_each(|step| partial(answer(number, step)));
-                        published = Instant::now();
-                    }
-                    iterations < LEAST_ITERATIONS || !has_changed.load(Ordering::Relaxed)
-                });
-            step.map(|step| answer(number, step))
-        });
+        let name = format!(
+            "Optimising plan {}",
+            self.state.plan().map_or("", |plan| &plan.name)
+        );
+        let task = Task::refining(
+            name,
+            move |control: &JobControl, partial: &mut dyn FnMut(JobAnswer)| {
+                let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
+                let (mut iterations, mut published) = (0, Instant::now());
+                let step = LiveOptimiser::step(
+                    &mut place,
+                    &query,
+                    number,
+                    &graph,
+                    control,
+                    &mut |current_step| {
+                        iterations += 1;
+                        if published.elapsed() >= PUBLISH_EVERY {
+                            current_step()
+                                .into_iter()
+                                .for_each(|step| partial(answer(number, step)));
+                            published = Instant::now();
+                        }
+                        iterations < LEAST_ITERATIONS || !has_changed.load(Ordering::Relaxed)
+                    },
+                );
+                step.map(|step| answer(number, step))
+            },
+        );
         self.worker.submit(Slot::Optimise, task.on(Lane::Device));
     }
 
     /// Takes a step of the run with this number.
     fn take_step(&mut self, run_number: u64, step: Step) {
         let optimise = &mut self.state.optimise;
-        if optimise.run.as_ref().is_none_or(|run| run.number != run_number) {
+        if optimise
+            .run
+            .as_ref()
+            .is_none_or(|run| run.number != run_number)
+        {
             return;
         }
         match step {

@@ -102,7 +102,11 @@ pub struct AnswerStanding {
 impl AnswerStanding {
     /// Status of the optimiser's dose: never better than a preview, as only sampled voxels have it.
     pub fn status(self) -> DoseStatus {
-        if self.is_dose_current { DoseStatus::Preview } else { DoseStatus::Preview.worst(DoseStatus::Stale) }
+        if self.is_dose_current {
+            DoseStatus::Preview
+        } else {
+            DoseStatus::Preview.worst(DoseStatus::Stale)
+        }
     }
 }
 
@@ -172,8 +176,18 @@ impl Optimise {
     /// Another case is shown. Returns whether a step may be under way.
     pub fn reset(&mut self) -> bool {
         let was_running = self.run.is_some();
-        let Self { rows_mm, beamlet_mm, runs, .. } = *self;
-        *self = Self { rows_mm, beamlet_mm, runs: runs + 1, ..Self::default() };
+        let Self {
+            rows_mm,
+            beamlet_mm,
+            runs,
+            ..
+        } = *self;
+        *self = Self {
+            rows_mm,
+            beamlet_mm,
+            runs: runs + 1,
+            ..Self::default()
+        };
         was_running
     }
 
@@ -203,7 +217,14 @@ impl State {
 
     pub(crate) fn optimise_query_of(&self, plan: usize) -> Result<OptimiseQuery, String> {
         let (rows_mm, beamlet_mm) = (self.optimise.rows_mm, self.optimise.beamlet_mm);
-        OptimiseQuery::new(self.case(), plan, self.goals(), &self.results.settings, rows_mm, beamlet_mm)
+        OptimiseQuery::new(
+            self.case(),
+            plan,
+            self.goals(),
+            &self.results.settings,
+            rows_mm,
+            beamlet_mm,
+        )
     }
 
     /// As [`Self::optimise_query`], of a plan that may be changed.
@@ -224,12 +245,21 @@ impl State {
     /// Digest of the goals and beams that maps of the displayed plan are to answer; `None` where it cannot be optimised.
     pub(crate) fn goals_digest(&mut self) -> Option<String> {
         let query = self.optimise_query().ok()?;
-        if let Some(cached) = self.optimise.digest.as_ref().filter(|cached| cached.is_for(&query)) {
+        if let Some(cached) = self
+            .optimise
+            .digest
+            .as_ref()
+            .filter(|cached| cached.is_for(&query))
+        {
             return Some(cached.digest.clone());
         }
         let digest = query.digest();
         let (plan, goals) = (Arc::clone(query.plan()), query.goals().to_vec());
-        self.optimise.digest = Some(CachedDigest { plan, goals, digest: digest.clone() });
+        self.optimise.digest = Some(CachedDigest {
+            plan,
+            goals,
+            digest: digest.clone(),
+        });
         Some(digest)
     }
 
@@ -242,15 +272,22 @@ impl State {
             }
         }
         let (rows_mm, beamlet_mm) = (self.optimise.rows_mm, self.optimise.beamlet_mm);
-        let query =
-            OptimiseQuery::new(&case, plan, self.goals(), &self.results.settings, rows_mm, beamlet_mm);
+        let query = OptimiseQuery::new(
+            &case,
+            plan,
+            self.goals(),
+            &self.results.settings,
+            rows_mm,
+            beamlet_mm,
+        );
         query.ok().map(|query| query.digest())
     }
 
     /// Whether newer goals begin a run of the displayed plan, or a cut of its arcs, by themselves. One with a record of review stays as it
     /// was looked at.
     pub(crate) fn follows_goals(&self) -> bool {
-        self.plan().is_some_and(|plan| plan.follows_goals && plan.approval.is_none())
+        self.plan()
+            .is_some_and(|plan| plan.follows_goals && plan.approval.is_none())
     }
 
     /// Whether the displayed plan follows goals that its maps do not answer, and that were not dismissed.
@@ -274,35 +311,57 @@ impl State {
             let applied = optimise.applied.as_ref().zip(self.plan());
             let has_maps = applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan));
             let optimum = optimise.latest().filter(|_| has_maps)?;
-            let end = if optimum.is_at_rest { "at rest" } else { "stopped before it came to rest" };
+            let end = if optimum.is_at_rest {
+                "at rest"
+            } else {
+                "stopped before it came to rest"
+            };
             return Some(format!("{end}: {}", progress_words(optimum)));
         };
-        Some(match (optimise.latest.as_ref().filter(|(number, _)| *number == run.number), optimise.columns) {
-            (Some((_, optimum)), None) => progress_words(optimum),
-            (_, Some([computed, total])) => format!("influence of beamlets: {computed} of {total} beams"),
-            (None, None) => "begins".to_owned(),
-        })
+        Some(
+            match (
+                optimise
+                    .latest
+                    .as_ref()
+                    .filter(|(number, _)| *number == run.number),
+                optimise.columns,
+            ) {
+                (Some((_, optimum)), None) => progress_words(optimum),
+                (_, Some([computed, total])) => {
+                    format!("influence of beamlets: {computed} of {total} beams")
+                }
+                (None, None) => "begins".to_owned(),
+            },
+        )
     }
 
     /// Whether the displayed plan has fluence maps or is being optimised: goals then show weights and shares.
     pub fn is_optimised(&self) -> bool {
         self.optimise.is_running()
-            || self
-                .plan()
-                .is_some_and(|plan| plan.beams.iter().any(|beam| is_computed(beam) && beam.map().is_some()))
+            || self.plan().is_some_and(|plan| {
+                plan.beams
+                    .iter()
+                    .any(|beam| is_computed(beam) && beam.map().is_some())
+            })
     }
 
     /// The plan on show as it was before it got the maps that it has, while none are being found.
     pub fn plan_before_maps(&self) -> Option<&Plan> {
         let unoptimised = self.history.plan_before_maps(self.plan);
-        unoptimised.filter(|_| !self.optimise.is_running()).map(|plan| &**plan)
+        unoptimised
+            .filter(|_| !self.optimise.is_running())
+            .map(|plan| &**plan)
     }
 
     /// The plans of a case that is kept, by index, as they were before their maps; it may have maps that the history does not have yet.
     pub(crate) fn plans_before_maps(&self, kept: &Case) -> BTreeMap<usize, Plan> {
         let mut unoptimised = BTreeMap::new();
         for (index, kept_plan) in kept.plans.iter().enumerate() {
-            let replaced = self.case().plans.get(index).filter(|plan| !Arc::ptr_eq(plan, kept_plan));
+            let replaced = self
+                .case()
+                .plans
+                .get(index)
+                .filter(|plan| !Arc::ptr_eq(plan, kept_plan));
             if let Some(plan) = replaced.or_else(|| self.history.plan_before_maps(index)) {
                 unoptimised.insert(index, Plan::clone(plan));
             }
@@ -331,7 +390,9 @@ impl State {
     pub fn goal_share(&self, index: usize) -> Option<&Result<f64, String>> {
         let latest = self.answer_with_shares()?;
         let goals = latest.query.goals();
-        (goals.len() == self.goals().len()).then(|| latest.by_goal.get(index)).flatten()
+        (goals.len() == self.goals().len())
+            .then(|| latest.by_goal.get(index))
+            .flatten()
     }
 
     /// Shares of the objectives that no goal stands for, where the last answer is of the same.
@@ -349,13 +410,23 @@ impl State {
             digest.is_some() && digest != answered
         };
         let Some((run_number, latest)) = self.optimise.latest.clone() else {
-            (self.optimise.on_view, self.optimise.published, self.optimise.standing) = (None, None, None);
+            (
+                self.optimise.on_view,
+                self.optimise.published,
+                self.optimise.standing,
+            ) = (None, None, None);
             return;
         };
         let query = self.optimise_query().ok();
-        let running = self.optimise.run.as_ref().is_some_and(|run| run.number == run_number);
+        let running = self
+            .optimise
+            .run
+            .as_ref()
+            .is_some_and(|run| run.number == run_number);
         let standing = AnswerStanding {
-            is_dose_current: query.as_ref().is_some_and(|query| query.has_rows_of(&latest.query)),
+            is_dose_current: query
+                .as_ref()
+                .is_some_and(|query| query.has_rows_of(&latest.query)),
             are_shares_current: query.as_ref() == Some(&latest.query),
             has_plan_its_maps: self.plan().is_some_and(|plan| has_maps_of(plan, &latest)),
         };
@@ -386,8 +457,12 @@ impl State {
     /// Whether the DVHs of the displayed case are computed or have failed.
     fn has_true_dose(&self) -> bool {
         let nodes = &self.results.nodes;
-        let mut dvhs = nodes.each::<DvhOf>().filter(|((group, _), _)| *group == DISPLAYED).peekable();
-        dvhs.peek().is_some() && dvhs.all(|(_, node)| node.current().is_some() || node.failure().is_some())
+        let mut dvhs = nodes
+            .each::<DvhOf>()
+            .filter(|((group, _), _)| *group == DISPLAYED)
+            .peekable();
+        dvhs.peek().is_some()
+            && dvhs.all(|(_, node)| node.current().is_some() || node.failure().is_some())
     }
 
     /// The case with the maps of a run that has not ended: what a crash must not take.
@@ -404,18 +479,27 @@ impl State {
     /// The beam whose map the views show: the optimiser's, where its dose is on view.
     pub fn beam_on_view<'a>(&'a self, beam: &'a Beam) -> &'a Beam {
         let optimum = self.optimisers_dose();
-        let optimised =
-            optimum.and_then(|optimum| optimum.beams.iter().find(|other| other.number == beam.number));
+        let optimised = optimum.and_then(|optimum| {
+            optimum
+                .beams
+                .iter()
+                .find(|other| other.number == beam.number)
+        });
         optimised.unwrap_or(beam)
     }
 
     /// Status of the map and jaws that [`Self::beam_on_view`] shows in place of the plan's; `None` for the plan's own.
     pub fn status_of_beam_on_view(&self, beam: &Beam) -> Option<DoseStatus> {
         let optimum = self.optimisers_dose()?;
-        let is_replaced = optimum.beams.iter().any(|other| other.number == beam.number);
+        let is_replaced = optimum
+            .beams
+            .iter()
+            .any(|other| other.number == beam.number);
         // The plan already has these maps.
-        let standing =
-            self.optimise.standing.filter(|standing| is_replaced && !standing.has_plan_its_maps)?;
+        let standing = self
+            .optimise
+            .standing
+            .filter(|standing| is_replaced && !standing.has_plan_its_maps)?;
         Some(standing.status())
     }
 
@@ -429,7 +513,9 @@ impl State {
 
     /// The curves that the DVH panel shows: of the optimiser's dose where that is on view, else of the dose of the case.
     pub fn curves_on_view(&self) -> Vec<(&Structure, &Dvh)> {
-        let Some(optimum) = self.optimisers_dose() else { return self.shown_dvhs() };
+        let Some(optimum) = self.optimisers_dose() else {
+            return self.shown_dvhs();
+        };
         self.visible_dvhs(&optimum.dvhs)
     }
 
@@ -439,9 +525,15 @@ impl State {
     }
 
     fn visible_dvhs<'a>(&'a self, dvhs: &'a [(u32, Arc<Dvh>)]) -> Vec<(&'a Structure, &'a Dvh)> {
-        let shown = self.case().structures.structures.iter().filter(|s| !self.hidden.contains(&s.number));
-        let mut curves: Vec<(&Structure, &Dvh)> =
-            shown.filter_map(|s| Some((s, dvh_of_structure(dvhs, s.number)?))).collect();
+        let shown = self
+            .case()
+            .structures
+            .structures
+            .iter()
+            .filter(|s| !self.hidden.contains(&s.number));
+        let mut curves: Vec<(&Structure, &Dvh)> = shown
+            .filter_map(|s| Some((s, dvh_of_structure(dvhs, s.number)?)))
+            .collect();
         curves.sort_by_key(|(s, _)| s.kind.min(StructureKind::Organ));
         curves
     }
@@ -456,7 +548,9 @@ impl State {
 
     /// The goals with their values in what the DVH panel shows: the optimiser's dose decides none of them.
     pub fn scorecard_on_view(&self) -> Vec<GoalRow> {
-        let Some(optimum) = self.optimisers_dose() else { return self.scorecard() };
+        let Some(optimum) = self.optimisers_dose() else {
+            return self.scorecard();
+        };
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
         scorecard(
             &self.goals(),
@@ -474,15 +568,24 @@ impl State {
     /// Caveat beside every verdict of [`Self::scorecard_on_view`].
     pub fn reservation_on_view(&self) -> Option<String> {
         match self.optimisers_dose() {
-            Some(_) => Some(format!("{}, {OPTIMISERS_DOSE}", DoseStatus::Preview.word().to_uppercase())),
+            Some(_) => Some(format!(
+                "{}, {OPTIMISERS_DOSE}",
+                DoseStatus::Preview.word().to_uppercase()
+            )),
             None => self.goal_reservation(),
         }
     }
 
     /// Whether a goal was met before the drag and no longer is.
     pub fn is_turned_by_drag(&self, row: &GoalRow) -> bool {
-        let met = self.optimise.drag().is_some_and(|drag| drag.met.contains(&row.index));
-        met && row.answer.as_ref().is_ok_and(|outcome| outcome.margin < -row.goal.tolerance())
+        let met = self
+            .optimise
+            .drag()
+            .is_some_and(|drag| drag.met.contains(&row.index));
+        met && row
+            .answer
+            .as_ref()
+            .is_ok_and(|outcome| outcome.margin < -row.goal.tolerance())
     }
 
     /// The curves on view, to stay as a ghost.
@@ -491,20 +594,31 @@ impl State {
             return optimum.dvhs.clone();
         }
         let structures = self.case().structures.structures.iter();
-        structures.filter_map(|s| Some((s.number, Arc::clone(self.results.dvh(s.number)?)))).collect()
+        structures
+            .filter_map(|s| Some((s.number, Arc::clone(self.results.dvh(s.number)?))))
+            .collect()
     }
 
     /// Goals, by place, whose value in the dose on view meets them, whatever that dose decides.
     pub(crate) fn goals_met_on_view(&self) -> Vec<usize> {
         let mut rows = self.scorecard_on_view();
-        rows.retain(|row| row.answer.as_ref().is_ok_and(|outcome| outcome.margin >= 0.0));
+        rows.retain(|row| {
+            row.answer
+                .as_ref()
+                .is_ok_and(|outcome| outcome.margin >= 0.0)
+        });
         rows.iter().map(|row| row.index).collect()
     }
 }
 
 /// Evaluations, objective and movement of the true dose of a step.
 fn progress_words(optimum: &Optimum) -> String {
-    let Optimum { evaluations, objective, moved_percent, .. } = optimum;
+    let Optimum {
+        evaluations,
+        objective,
+        moved_percent,
+        ..
+    } = optimum;
     let moved = match moved_percent {
         Some(percent) => format!("true dose moved {percent:.2} %"),
         None => "true dose not yet looked at".to_owned(),
@@ -514,22 +628,36 @@ fn progress_words(optimum: &Optimum) -> String {
 
 /// A plan with the optimised beams, which keep the names that they have in the plan.
 pub(crate) fn with_maps(plan: &Plan, beams: &[Beam]) -> Plan {
-    let mut plan = Plan { normalisation: None, ..plan.clone() };
+    let mut plan = Plan {
+        normalisation: None,
+        ..plan.clone()
+    };
     for beam in &mut plan.beams {
-        if let Some(optimised) = beams.iter().find(|optimised| optimised.number == beam.number) {
-            *beam = Beam { name: std::mem::take(&mut beam.name), ..optimised.clone() };
+        if let Some(optimised) = beams
+            .iter()
+            .find(|optimised| optimised.number == beam.number)
+        {
+            *beam = Beam {
+                name: std::mem::take(&mut beam.name),
+                ..optimised.clone()
+            };
         }
     }
     plan
 }
 
 fn dvh_of_structure(dvhs: &[(u32, Arc<Dvh>)], structure: u32) -> Option<&Dvh> {
-    dvhs.iter().find(|(number, _)| *number == structure).map(|(_, dvh)| &**dvh)
+    dvhs.iter()
+        .find(|(number, _)| *number == structure)
+        .map(|(_, dvh)| &**dvh)
 }
 
 /// Whether a plan has the maps of an answer, delivered or not.
 fn has_maps_of(plan: &Plan, optimum: &Optimum) -> bool {
-    let optimised = optimum.beams.iter().map(|beam| (beam.number, beam.mu, beam.map()));
+    let optimised = optimum
+        .beams
+        .iter()
+        .map(|beam| (beam.number, beam.mu, beam.map()));
     let with_map = plan.beams.iter().filter(|beam| beam.map().is_some());
     let planned = with_map.map(|beam| {
         let map_mu = beam.cut_from.as_ref().map_or(beam.mu, |source| source.mu);
@@ -566,7 +694,9 @@ impl Run {
 
     /// Whether a plan is the one that is optimised, by whatever name.
     pub(crate) fn is_of(&self, plan: &Arc<Plan>) -> bool {
-        Arc::ptr_eq(plan, &self.last) || plan.name == self.plan.1 || plan.delivered() == self.last.delivered()
+        Arc::ptr_eq(plan, &self.last)
+            || plan.name == self.plan.1
+            || plan.delivered() == self.last.delivered()
     }
 
     /// Tells the step under way that other goals wait.

@@ -7,7 +7,9 @@ use crate::view::fluence::rect;
 use crate::view::overlay::{Anchor, SMALL, text};
 use crate::view::{BeamLayer, ViewEvent};
 use case::{FluenceLimit, FluenceMap, MlcAxis};
-use egui::{Color32, CursorIcon, Painter, PointerButton, Pos2, Rect, Response, Stroke, Ui, pos2, vec2};
+use egui::{
+    Color32, CursorIcon, Painter, PointerButton, Pos2, Rect, Response, Stroke, Ui, pos2, vec2,
+};
 
 /// Points between two lines of the hatch.
 const HATCH: f32 = 7.0;
@@ -34,14 +36,22 @@ pub(crate) fn respond(
     let brushes = holds || last.is_some() || response.clicked();
     if let Some(to) = pointer_pos.filter(|to| brushes && last != Some(*to)) {
         let [from_mm, to_mm] = [last.unwrap_or(to), to].map(|pos| plane.device_mm(pos));
-        events.push(ViewEvent::FluenceLimited { beam: beam.index, from_mm, to_mm });
+        events.push(ViewEvent::FluenceLimited {
+            beam: beam.index,
+            from_mm,
+            to_mm,
+        });
     }
     let current = pointer_pos.filter(|_| holds);
     if current != last {
         ui.data_mut(|d| d.insert_temp(id, current));
     }
     if response.contains_pointer() || holds {
-        ui.set_cursor_icon(if brush.erases { CursorIcon::Cell } else { CursorIcon::Crosshair });
+        ui.set_cursor_icon(if brush.erases {
+            CursorIcon::Cell
+        } else {
+            CursorIcon::Crosshair
+        });
     }
     // The middle button still moves the picture.
     !response.dragged_by(PointerButton::Middle)
@@ -105,25 +115,48 @@ pub(crate) fn draw_brush(
     beam: &BeamLayer,
     brush: &LimitBrush,
 ) {
-    let Some(pointer_pos) = response.interact_pointer_pos().or_else(|| response.hover_pos()) else { return };
+    let Some(pointer_pos) = response
+        .interact_pointer_pos()
+        .or_else(|| response.hover_pos())
+    else {
+        return;
+    };
     let Some(map) = &beam.fluence else { return };
     let radius = (0.5 * brush.diameter_mm / plane.mm_per_point) as f32;
-    painter.circle_stroke(pointer_pos, radius, Stroke::new(3.0, Color32::from_black_alpha(120)));
+    painter.circle_stroke(
+        pointer_pos,
+        radius,
+        Stroke::new(3.0, Color32::from_black_alpha(120)),
+    );
     painter.circle_stroke(pointer_pos, radius, Stroke::new(1.4, LINE));
     let does = match brush.bound() {
         Some(percent) => format!("at most {percent:.0} %"),
         None => "no limit".to_owned(),
     };
-    let beamlet_words = map.beamlet_at(map.uv(plane.device_mm(pointer_pos))).map(|beamlet| {
-        let mu = beam.mu * f64::from(map.values[beamlet]);
-        let bound = FluenceLimit::of_beamlet(beamlet, &beam.limits).map(|mu| format!(", at most {mu:.1}"));
-        format!("here {mu:.1}{} MU", bound.unwrap_or_default())
-    });
+    let beamlet_words = map
+        .beamlet_at(map.uv(plane.device_mm(pointer_pos)))
+        .map(|beamlet| {
+            let mu = beam.mu * f64::from(map.values[beamlet]);
+            let bound = FluenceLimit::of_beamlet(beamlet, &beam.limits)
+                .map(|mu| format!(", at most {mu:.1}"));
+            format!("here {mu:.1}{} MU", bound.unwrap_or_default())
+        });
     let to_left = pointer_pos.x + radius + 140.0 > plane.rect.max.x;
-    let (off, anchor) = if to_left { (-radius - 8.0, Anchor::Right) } else { (radius + 8.0, Anchor::Left) };
+    let (off, anchor) = if to_left {
+        (-radius - 8.0, Anchor::Right)
+    } else {
+        (radius + 8.0, Anchor::Left)
+    };
     for (words, down) in [(Some(does), -7.0), (beamlet_words, 8.0)] {
         if let Some(words) = words {
-            text(painter, pointer_pos + vec2(off, down), anchor, &words, SMALL, theme::IMAGE.text);
+            text(
+                painter,
+                pointer_pos + vec2(off, down),
+                anchor,
+                &words,
+                SMALL,
+                theme::IMAGE.text,
+            );
         }
     }
 }
@@ -140,22 +173,41 @@ mod tests {
         assert_eq!(lines.len(), 6);
         for ends in lines {
             for p in ends {
-                let off = [p.x - rect.left(), p.x - rect.right(), p.y - rect.top(), p.y - rect.bottom()];
+                let off = [
+                    p.x - rect.left(),
+                    p.x - rect.right(),
+                    p.y - rect.top(),
+                    p.y - rect.bottom(),
+                ];
                 let on_edge = off.into_iter().any(|off| off.abs() < 1e-4);
                 assert!(rect.expand(1e-4).contains(p) && on_edge, "{ends:?}");
             }
-            assert!(((ends[0].x - ends[1].x) + (ends[0].y - ends[1].y)).abs() < 1e-4, "{ends:?}");
+            assert!(
+                ((ends[0].x - ends[1].x) + (ends[0].y - ends[1].y)).abs() < 1e-4,
+                "{ends:?}"
+            );
         }
     }
 
     #[test]
     fn a_beamlet_has_its_neighbours_where_they_lie_on_the_screen() {
         let screen = Rect::from_min_size(pos2(0.0, 0.0), vec2(200.0, 200.0));
-        let plane = BevPlane { rect: screen, centre_mm: [0.0, 0.0], mm_per_point: 1.0 };
+        let plane = BevPlane {
+            rect: screen,
+            centre_mm: [0.0, 0.0],
+            mm_per_point: 1.0,
+        };
         for axis in [MlcAxis::X, MlcAxis::Y] {
             let rows_mm = vec![0.0, 5.0, 10.0, 15.0];
             let (first_mm, step_mm, columns) = (0.0, 5.0, 3);
-            let map = FluenceMap { axis, rows_mm, first_mm, step_mm, columns, values: vec![0.0; 9] };
+            let map = FluenceMap {
+                axis,
+                rows_mm,
+                first_mm,
+                step_mm,
+                columns,
+                values: vec![0.0; 9],
+            };
             for beamlet in 0..9 {
                 let beamlet_rect = rect(&plane, &map, beamlet);
                 let centre = beamlet_rect.center();

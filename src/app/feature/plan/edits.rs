@@ -11,10 +11,19 @@ impl State {
         match action {
             PlanAction::Copy(plan) => self.copy_plan(plan),
             PlanAction::Remove(plan) => self.remove_plan(plan),
-            PlanAction::Record { plan, stage, reason } => {
+            PlanAction::Record {
+                plan,
+                stage,
+                reason,
+            } => {
                 let (by, at) = (files::user_name().to_owned(), utc_words(dicom::utc_now()));
                 let reason = reason.trim().to_owned();
-                let approval = stage.map(|stage| Approval { stage, by, at, reason });
+                let approval = stage.map(|stage| Approval {
+                    stage,
+                    by,
+                    at,
+                    reason,
+                });
                 self.edit(Edit::SetApproval { plan, approval }, None);
                 // An approval that is taken back asks for no optimisation.
                 self.take_as_answered();
@@ -32,13 +41,20 @@ impl State {
                     plan.beams.insert(to, moved);
                 }
             }),
-            PlanAction::Weight { beam, percent, gesture } => {
+            PlanAction::Weight {
+                beam,
+                percent,
+                gesture,
+            } => {
                 self.set_plan(gesture, |plan| plan.set_weight(beam, percent));
             }
             PlanAction::Isocentre { beam, mm, gesture } => self.move_isocentre(beam, mm, gesture),
             PlanAction::ShareIsocentre { beam, shared } => {
                 self.plan_tools.own_isocentres = !shared;
-                let Some(plan) = self.plan().filter(|p| shared && p.shared_isocentre_mm().is_none()) else {
+                let Some(plan) = self
+                    .plan()
+                    .filter(|p| shared && p.shared_isocentre_mm().is_none())
+                else {
                     return;
                 };
                 if let Some(mm) = plan.beams.get(beam).map(|b| b.isocentre_mm) {
@@ -55,15 +71,27 @@ impl State {
         let mut value = Plan::clone(plan);
         change(&mut value);
         if value != **plan {
-            self.edit(Edit::SetPlan { plan: self.plan, value }, gesture);
+            self.edit(
+                Edit::SetPlan {
+                    plan: self.plan,
+                    value,
+                },
+                gesture,
+            );
         }
     }
 
     fn copy_plan(&mut self, index: usize) {
-        let Some(plan) = self.case().plans.get(index) else { return };
+        let Some(plan) = self.case().plans.get(index) else {
+            return;
+        };
         // A copy is another plan: it is written under a UID of its own.
         let name = self.free_plan_name(&format!("{} copy", plan.name));
-        let copy = Plan { name, uid: None, ..Plan::clone(plan) };
+        let copy = Plan {
+            name,
+            uid: None,
+            ..Plan::clone(plan)
+        };
         let engine = self.results.engines.get(&index).copied();
         let to = self.case().plans.len();
         self.edit(Edit::AddPlan(copy), None);
@@ -78,20 +106,38 @@ impl State {
         let displayed = index == self.plan;
         self.edit(Edit::RemovePlan { plan: index }, None);
         if displayed {
-            self.selection = if self.case().plans.is_empty() { Selection::Nothing } else { Selection::Plan };
+            self.selection = if self.case().plans.is_empty() {
+                Selection::Nothing
+            } else {
+                Selection::Plan
+            };
         }
     }
 
     /// The name, or with the first free count behind it.
     pub fn free_plan_name(&self, name: &str) -> String {
-        let is_free = |name: &String| !self.case().plans.iter().any(|p| p.name.eq_ignore_ascii_case(name));
-        let with_count = |n: usize| if n == 1 { name.to_owned() } else { format!("{name} {n}") };
+        let is_free = |name: &String| {
+            !self
+                .case()
+                .plans
+                .iter()
+                .any(|p| p.name.eq_ignore_ascii_case(name))
+        };
+        let with_count = |n: usize| {
+            if n == 1 {
+                name.to_owned()
+            } else {
+                format!("{name} {n}")
+            }
+        };
         (1..).map(with_count).find(is_free).unwrap_or_default()
     }
 
     /// Isocentre of added beams: that of the others, else the middle of the target, else the crosshair.
     fn isocentre_of_more_mm(&self) -> DVec3 {
-        let others = self.plan().and_then(|plan| plan.beams.iter().rfind(|b| !b.setup));
+        let others = self
+            .plan()
+            .and_then(|plan| plan.beams.iter().rfind(|b| !b.setup));
         others
             .map(|b| b.isocentre_mm)
             .or_else(|| roi::target_middle_mm(self.case()))
@@ -100,9 +146,13 @@ impl State {
 
     pub fn add_beams(&mut self, template: Template) {
         let Some(plan) = self.plan() else { return };
-        let beams = template.beams(plan, self.isocentre_of_more_mm()).into_iter();
+        let beams = template
+            .beams(plan, self.isocentre_of_more_mm())
+            .into_iter();
         let mut beams: Vec<Beam> = beams.map(|beam| self.fitted_to_target(beam)).collect();
-        let Some(first) = beams.first().map(|b| b.number) else { return };
+        let Some(first) = beams.first().map(|b| b.number) else {
+            return;
+        };
         self.set_plan(None, |plan| plan.beams.append(&mut beams));
         self.selection = Selection::Beam(first);
     }
@@ -110,9 +160,14 @@ impl State {
     /// Adds a beam made of another behind it, and selects it: later changes apply to it.
     fn add_like(&mut self, index: usize, make: impl FnOnce(&Beam) -> Beam) {
         let Some(plan) = self.plan() else { return };
-        let Some(beam) = plan.beams.get(index) else { return };
+        let Some(beam) = plan.beams.get(index) else {
+            return;
+        };
         let number = plan.free_beam_number();
-        let mut value = Beam { number, ..make(beam) };
+        let mut value = Beam {
+            number,
+            ..make(beam)
+        };
         let name = match beam.is_named_after_angles() {
             true => value.name_of_angles(),
             false if value.control_points == beam.control_points => format!("{} copy", beam.name),
@@ -141,7 +196,8 @@ impl State {
 
 /// Date (YYYYMMDD) and time (HHMMSS) of DICOM as people read them.
 fn utc_words((date, time): (String, String)) -> String {
-    let part = |of: &str, range: std::ops::Range<usize>| of.get(range).unwrap_or_default().to_owned();
+    let part =
+        |of: &str, range: std::ops::Range<usize>| of.get(range).unwrap_or_default().to_owned();
     let [year, month, day] = [0..4, 4..6, 6..8].map(|range| part(&date, range));
     let [hour, minute, second] = [0..2, 2..4, 4..6].map(|range| part(&time, range));
     format!("{year}-{month}-{day} {hour}:{minute}:{second} UTC")
@@ -149,6 +205,9 @@ fn utc_words((date, time): (String, String)) -> String {
 
 /// Moves the isocentre of all beams that may be edited; setup fields stay where they are.
 fn set_isocentres(plan: &mut Plan, mm: DVec3) {
-    let editable = plan.beams.iter_mut().filter(|b| !b.setup && b.read_only.is_none());
+    let editable = plan
+        .beams
+        .iter_mut()
+        .filter(|b| !b.setup && b.read_only.is_none());
     editable.for_each(|b| b.isocentre_mm = mm);
 }

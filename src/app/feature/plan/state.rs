@@ -17,13 +17,18 @@ pub struct PlanTools {
 impl State {
     /// Whether the beams of the displayed plan have one isocentre and move together.
     pub fn shares_isocentre(&self) -> bool {
-        !self.plan_tools.own_isocentres && self.plan().is_some_and(|p| p.shared_isocentre_mm().is_some())
+        !self.plan_tools.own_isocentres
+            && self
+                .plan()
+                .is_some_and(|p| p.shared_isocentre_mm().is_some())
     }
 
     /// Reservations against an approval of the displayed plan, in sentences: its dose as it stands, and goals that it misses or leaves
     /// undecided. Empty for a final dose that meets them all.
     pub fn reservations_of_approval(&self) -> Vec<String> {
-        let Some(plan) = self.plan() else { return Vec::new() };
+        let Some(plan) = self.plan() else {
+            return Vec::new();
+        };
         let mut said = Vec::new();
         if self.optimise.is_running() {
             said.push("An optimisation runs: its answer is not yet the plan's.".to_owned());
@@ -38,24 +43,41 @@ impl State {
             Some(status) => said.push(format!("Its dose is {}.", status.word().to_uppercase())),
         }
         if self.results.shown != Shown::Plan {
-            said.push("The dose on show is not that of the plan: its goals are not judged.".to_owned());
+            said.push(
+                "The dose on show is not that of the plan: its goals are not judged.".to_owned(),
+            );
             return said;
         }
-        let caveats = self.results.shown_dose().map(|dose| dose.caveats.join(", ")).unwrap_or_default();
+        let caveats = self
+            .results
+            .shown_dose()
+            .map(|dose| dose.caveats.join(", "))
+            .unwrap_or_default();
         if !caveats.is_empty() {
             said.push(format!("The dose: {caveats}."));
         }
         let rows = self.scorecard();
-        let missed =
-            |row: &GoalRow| row.answer.as_ref().is_ok_and(|outcome| outcome.verdict == Verdict::Fail);
-        said.extend(goals_in_words("missed", rows.iter().filter(|row| missed(row))));
-        said.extend(goals_in_words("undecided", rows.iter().filter(|row| row.is_undecided())));
+        let missed = |row: &GoalRow| {
+            row.answer
+                .as_ref()
+                .is_ok_and(|outcome| outcome.verdict == Verdict::Fail)
+        };
+        said.extend(goals_in_words(
+            "missed",
+            rows.iter().filter(|row| missed(row)),
+        ));
+        said.extend(goals_in_words(
+            "undecided",
+            rows.iter().filter(|row| row.is_undecided()),
+        ));
         said
     }
 
     /// The selected beam, by index, whose isocentre the next click in a view places.
     pub fn picks_isocentre_of(&self) -> Option<usize> {
-        let (index, beam) = self.selected_beam().filter(|_| self.plan_tools.picks_isocentre)?;
+        let (index, beam) = self
+            .selected_beam()
+            .filter(|_| self.plan_tools.picks_isocentre)?;
         beam.read_only.is_none().then_some(index)
     }
 }
@@ -63,6 +85,16 @@ impl State {
 /// Goals of a kind, counted and named; `None` where there is none.
 fn goals_in_words<'a>(kind: &str, rows: impl Iterator<Item = &'a GoalRow>) -> Option<String> {
     let names: Vec<String> = rows.map(|row| row.goal.short_text()).collect();
-    let (goals, are) = if names.len() == 1 { ("goal", "is") } else { ("goals", "are") };
-    (!names.is_empty()).then(|| format!("{} {goals} {are} {kind}: {}.", names.len(), names.join("; ")))
+    let (goals, are) = if names.len() == 1 {
+        ("goal", "is")
+    } else {
+        ("goals", "are")
+    };
+    (!names.is_empty()).then(|| {
+        format!(
+            "{} {goals} {are} {kind}: {}.",
+            names.len(),
+            names.join("; ")
+        )
+    })
 }

@@ -68,9 +68,17 @@ impl Requests<'_> {
             RegisterAction::Stop => self.worker.cancel(Slot::Search),
             RegisterAction::Accept => {
                 if let Search::Ended(proposal) = std::mem::take(&mut register.search) {
-                    let images = register.images.iter().map(|image| image.radiograph.label.clone()).collect();
+                    let images = register
+                        .images
+                        .iter()
+                        .map(|image| image.radiograph.label.clone())
+                        .collect();
                     let (pose, standing) = (proposal.pose, proposal.standing());
-                    register.accepted = Some(AcceptedPose { pose, standing, images });
+                    register.accepted = Some(AcceptedPose {
+                        pose,
+                        standing,
+                        images,
+                    });
                     register.set_pose(proposal.pose, None);
                 }
             }
@@ -97,7 +105,10 @@ impl Requests<'_> {
         register.marking = false;
         let mut images = register.images.clone();
         if let Some(shown) = images.get_mut(image) {
-            *shown = Arc::new(Image { region, ..(**shown).clone() });
+            *shown = Arc::new(Image {
+                region,
+                ..(**shown).clone()
+            });
             self.worker.cancel(Slot::Search);
             register.set_images(images);
         }
@@ -109,7 +120,9 @@ impl Requests<'_> {
         let register = &mut self.state.register;
         register.set_images(images.into_iter().map(Arc::new).collect());
         register.hidden = Some(hidden);
-        self.state.notices.retain(|about| *about != About::XrayRefused);
+        self.state
+            .notices
+            .retain(|about| *about != About::XrayRefused);
         self.forget_old_xrays();
     }
 
@@ -122,41 +135,74 @@ impl Requests<'_> {
         for remark in remarks {
             let label = image.radiograph.label.clone();
             let text = format!("{label}: {}.", remark.message);
-            state.notices.add_about(About::Xray(label), NoticeKind::Warning, text);
+            state
+                .notices
+                .add_about(About::Xray(label), NoticeKind::Warning, text);
         }
         let case = state.history.case();
-        let ct_frame = case.ct.as_ref().map_or("", |ct| ct.frame_of_reference_uid.as_str());
+        let ct_frame = case
+            .ct
+            .as_ref()
+            .map_or("", |ct| ct.frame_of_reference_uid.as_str());
         match check_belongs(&image.radiograph, &case.patient.id, ct_frame) {
             Err(RegistrationError::OtherFrame { .. }) => {
-                let Some((path, placement)) = image.file else { return };
+                let Some((path, placement)) = image.file else {
+                    return;
+                };
                 let position = image.radiograph.setup.map(|setup| setup.position);
-                let placement = Placement { position: placement.position.or(position), ..placement };
-                let mut draft = GeometryDraft { path, missing: vec!["isocentre"], placement };
+                let placement = Placement {
+                    position: placement.position.or(position),
+                    ..placement
+                };
+                let mut draft = GeometryDraft {
+                    path,
+                    missing: vec!["isocentre"],
+                    placement,
+                };
                 draft.suggest(case, state.register.centre_mm(case));
                 state.register.draft = Some(Box::new(draft));
             }
-            Err(RegistrationError::OtherPatient { image: label, theirs, ours }) if image.file.is_some() => {
-                let (Some((path, placement)), region) = (image.file, image.region) else { return };
-                let strange = StrangeXray { path, placement, region, label, theirs, ours };
+            Err(RegistrationError::OtherPatient {
+                image: label,
+                theirs,
+                ours,
+            }) if image.file.is_some() => {
+                let (Some((path, placement)), region) = (image.file, image.region) else {
+                    return;
+                };
+                let strange = StrangeXray {
+                    path,
+                    placement,
+                    region,
+                    label,
+                    theirs,
+                    ours,
+                };
                 state.register.strange.push(strange);
             }
             Err(why) => {
                 let text = format!("Not shown: {why}.");
-                state.notices.add_about(About::XrayRefused, NoticeKind::Error, text);
+                state
+                    .notices
+                    .add_about(About::XrayRefused, NoticeKind::Error, text);
             }
             Ok(()) => {
                 let accepted = accepted_patient(&image.radiograph, &case.patient.id);
                 let accepted = accepted.map(|what| format!("Accepted: {what}."));
                 let remarks = remarks_beside(&image.radiograph, case);
-                for text in
-                    accepted.into_iter().chain(remarks.iter().map(|what| format!("{}.", capital(what))))
+                for text in accepted
+                    .into_iter()
+                    .chain(remarks.iter().map(|what| format!("{}.", capital(what))))
                 {
                     let about = About::Xray(image.radiograph.label.clone());
                     state.notices.add_about(about, NoticeKind::Warning, text);
                 }
                 // A made-up pair is not combined with a real X-ray.
-                let kept =
-                    if state.register.hidden.take().is_some() { &[][..] } else { state.register.images() };
+                let kept = if state.register.hidden.take().is_some() {
+                    &[][..]
+                } else {
+                    state.register.images()
+                };
                 let mut images = kept.to_vec();
                 images.push(Arc::new(image));
                 let beyond = images.len().saturating_sub(MOST_IMAGES);
@@ -173,22 +219,38 @@ impl Requests<'_> {
         if self.state.register.strange.is_empty() {
             return;
         }
-        let StrangeXray { path, placement, region, label, theirs, .. } =
-            self.state.register.strange.remove(0);
+        let StrangeXray {
+            path,
+            placement,
+            region,
+            label,
+            theirs,
+            ..
+        } = self.state.register.strange.remove(0);
         if accepted {
-            let placement = Placement { accepted_patient: Some(theirs), ..placement };
+            let placement = Placement {
+                accepted_patient: Some(theirs),
+                ..placement
+            };
             self.open_xray(path, placement, region);
         } else {
             let text = format!("Not shown: {label} is of the patient {theirs}.");
-            self.state.notices.add_about(About::XrayRefused, NoticeKind::Warning, text);
+            self.state
+                .notices
+                .add_about(About::XrayRefused, NoticeKind::Warning, text);
         }
     }
 
     /// Removes the notices about X-rays that are no longer displayed.
     fn forget_old_xrays(&mut self) {
-        let State { notices, register, .. } = &mut *self.state;
+        let State {
+            notices, register, ..
+        } = &mut *self.state;
         notices.retain(|about| match about {
-            About::Xray(label) => register.images().iter().any(|i| i.radiograph.label == *label),
+            About::Xray(label) => register
+                .images()
+                .iter()
+                .any(|i| i.radiograph.label == *label),
             _ => true,
         });
     }
@@ -220,7 +282,12 @@ impl Requests<'_> {
             register.made_up = number;
             self.make_up_xrays();
         }
-        for KeptImage { path, placement, region } in images {
+        for KeptImage {
+            path,
+            placement,
+            region,
+        } in images
+        {
             self.open_xray(path, placement, region);
         }
     }

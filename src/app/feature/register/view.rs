@@ -9,8 +9,8 @@ use crate::view::{navigate, overlay, rest};
 use case::Pose;
 use egui::emath::GuiRounding as _;
 use egui::{
-    Color32, CursorIcon, Event, Modifiers, Painter, PointerButton, Pos2, Rect, Response, Role, Sense, Shape,
-    Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2,
+    Color32, CursorIcon, Event, Modifiers, Painter, PointerButton, Pos2, Rect, Response, Role,
+    Sense, Shape, Stroke, StrokeKind, Ui, WidgetInfo, pos2, vec2,
 };
 use geometry::{Mask, Projection, Volume};
 use glam::DVec3;
@@ -100,16 +100,25 @@ struct Plane<'a> {
 impl<'a> Plane<'a> {
     fn new(state: &RadiographState, image: &'a Projection, rect: Rect) -> Self {
         let [width, height] = size_mm(image);
-        let fitted = (width / f64::from(rect.width())).max(height / f64::from(rect.height())) * 1.02;
+        let fitted =
+            (width / f64::from(rect.width())).max(height / f64::from(rect.height())) * 1.02;
         let mm_per_point = state.mm_per_point.unwrap_or(fitted);
-        Self { image, view: PlaneView { rect, centre_mm: state.centre_mm.unwrap_or_default(), mm_per_point } }
+        Self {
+            image,
+            view: PlaneView {
+                rect,
+                centre_mm: state.centre_mm.unwrap_or_default(),
+                mm_per_point,
+            },
+        }
     }
 
     /// Screen point of a pixel `[column, row]`.
     fn screen(&self, [column, row]: [f64; 2]) -> Pos2 {
         let [dx, dy] = steps_mm(self.image);
         let [half_x, half_y] = half(self.image);
-        self.view.screen([(column - half_x) * dx, (row - half_y) * dy])
+        self.view
+            .screen([(column - half_x) * dx, (row - half_y) * dy])
     }
 
     /// Pixel `[column, row]` at a screen point.
@@ -132,7 +141,10 @@ impl<'a> Plane<'a> {
 
     fn region(&self, r: Region) -> Rect {
         let [c, w, t, h] = [r.column, r.columns, r.row, r.rows].map(|n| n as f64);
-        Rect::from_two_pos(self.screen([c - 0.5, t - 0.5]), self.screen([c + w - 0.5, t + h - 0.5]))
+        Rect::from_two_pos(
+            self.screen([c - 0.5, t - 0.5]),
+            self.screen([c + w - 0.5, t + h - 0.5]),
+        )
     }
 
     /// Magnification from the depth of a position to the image's plane.
@@ -144,11 +156,17 @@ impl<'a> Plane<'a> {
 }
 
 fn steps_mm(image: &Projection) -> [f64; 2] {
-    [image.column_step_mm().length(), image.row_step_mm().length()]
+    [
+        image.column_step_mm().length(),
+        image.row_step_mm().length(),
+    ]
 }
 
 fn half(image: &Projection) -> [f64; 2] {
-    [0.5 * (image.columns() as f64 - 1.0), 0.5 * (image.rows() as f64 - 1.0)]
+    [
+        0.5 * (image.columns() as f64 - 1.0),
+        0.5 * (image.rows() as f64 - 1.0),
+    ]
 }
 
 /// Width and height of an image in its own plane.
@@ -164,7 +182,9 @@ pub fn show(
     scene: &RadiographScene<'_>,
     events: &mut Vec<RadiographEvent>,
 ) -> Response {
-    let rect = ui.available_rect_before_wrap().round_to_pixels(ui.pixels_per_point());
+    let rect = ui
+        .available_rect_before_wrap()
+        .round_to_pixels(ui.pixels_per_point());
     let response = ui.allocate_rect(rect, Sense::click_and_drag());
     let name = format!("X-ray {}", scene.index + 1);
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, &name));
@@ -182,7 +202,12 @@ pub fn show(
         && let Some(from) = response.interact_pointer_pos().and(pressed_at(ui))
     {
         let to = ui.input(|i| i.pointer.interact_pos()).unwrap_or(from);
-        painter.rect_stroke(Rect::from_two_pos(from, to), 0.0, Stroke::new(1.5, REGION), StrokeKind::Middle);
+        painter.rect_stroke(
+            Rect::from_two_pos(from, to),
+            0.0,
+            Stroke::new(1.5, REGION),
+            StrokeKind::Middle,
+        );
     }
     words(&painter, &plane, scene, &name);
     response
@@ -221,7 +246,10 @@ fn respond(
             state.show_from(&plane.view.zoomed_about(pointer_pos, zoom));
         }
     }
-    if response.hover_pos().is_some_and(|pos| grabs_swipe(scene, response.rect, pos)) {
+    if response
+        .hover_pos()
+        .is_some_and(|pos| grabs_swipe(scene, response.rect, pos))
+    {
         ui.ctx().set_cursor_icon(CursorIcon::ResizeHorizontal);
     }
     let id = response.id.with("hold");
@@ -230,12 +258,18 @@ fn respond(
         let hold = hold(ui, response, scene, keys);
         ui.data_mut(|d| d.insert_temp(id, hold));
     }
-    let Some(hold) = ui.data(|d| d.get_temp::<Hold>(id)) else { return };
+    let Some(hold) = ui.data(|d| d.get_temp::<Hold>(id)) else {
+        return;
+    };
     if response.drag_stopped() {
         ui.data_mut(|d| d.remove::<Hold>(id));
         if let (Hold::Region(from), Some(to)) = (hold, response.interact_pointer_pos()) {
             let size = [plane.image.columns(), plane.image.rows()];
-            events.push(RadiographEvent::Region(Region::between(plane.pixel(from), plane.pixel(to), size)));
+            events.push(RadiographEvent::Region(Region::between(
+                plane.pixel(from),
+                plane.pixel(to),
+                size,
+            )));
         }
     }
     let delta = response.drag_delta();
@@ -254,7 +288,11 @@ fn keys_at_press(ui: &Ui, response: &Response) -> Modifiers {
     let id = response.id.with("keys at press");
     let pressed = ui.input(|i| {
         i.events.iter().rev().find_map(|event| match event {
-            Event::PointerButton { pressed: true, modifiers, .. } => Some(*modifiers),
+            Event::PointerButton {
+                pressed: true,
+                modifiers,
+                ..
+            } => Some(*modifiers),
             _ => None,
         })
     });
@@ -277,7 +315,9 @@ fn hold(ui: &Ui, response: &Response, scene: &RadiographScene<'_>, keys: Modifie
         Hold::Swipe
     } else if shift {
         let reach = 0.5 * response.rect.width().min(response.rect.height());
-        Hold::Turn { in_plane: (press_pos - response.rect.center()).length() > RIM * reach }
+        Hold::Turn {
+            in_plane: (press_pos - response.rect.center()).length() > RIM * reach,
+        }
     } else {
         Hold::Patient
     }
@@ -303,7 +343,10 @@ fn drag(
         Hold::Turn { in_plane: false } if scene.free => {
             // The side that faces the source follows the pointer.
             let axis = up * dx + right * dy;
-            events.push(RadiographEvent::Turn { axis, deg: TURN_DEG * dx.hypot(dy) });
+            events.push(RadiographEvent::Turn {
+                axis,
+                deg: TURN_DEG * dx.hypot(dy),
+            });
         }
         Hold::Turn { in_plane: true } if scene.free => {
             let middle = plane.seen(lies_mm).unwrap_or(response.rect.center());
@@ -313,7 +356,10 @@ fn drag(
                 let cross = f64::from(from.x * to.y - from.y * to.x);
                 let dot = f64::from(from.dot(to));
                 // The screen's y points down: clockwise on the screen is negative about the axis towards the viewer.
-                events.push(RadiographEvent::Turn { axis: towards, deg: -cross.atan2(dot).to_degrees() });
+                events.push(RadiographEvent::Turn {
+                    axis: towards,
+                    deg: -cross.atan2(dot).to_degrees(),
+                });
             }
         }
         Hold::Patient | Hold::Turn { .. } | Hold::Region(_) => {}
@@ -327,7 +373,13 @@ fn drag(
 }
 
 /// X-ray, DRR and outlines, drawn by the graphics device.
-fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
+fn pictures(
+    ui: &Ui,
+    painter: &Painter,
+    response: &Response,
+    plane: &Plane<'_>,
+    scene: &RadiographScene<'_>,
+) {
     let pixels = ui.pixels_per_point();
     let display = &scene.display;
     let key = (scene.pose, *plane.image, scene.centre_mm);
@@ -343,12 +395,23 @@ fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, 
     let frame = RadiographFrame {
         top_left: plane.pixel(plane.view.rect.min),
         pixels_per_px: [mm_per_px / dx, mm_per_px / dy],
-        size_px: [plane.view.rect.width() * pixels, plane.view.rect.height() * pixels],
+        size_px: [
+            plane.view.rect.width() * pixels,
+            plane.view.rect.height() * pixels,
+        ],
         image: [plane.image.columns(), plane.image.rows()],
     };
-    let outlines = scene.outlines.iter().filter(|_| display.outlines).map(|(mask, colour, width)| {
-        OutlineLook { mask, colour: display_rgb(*colour), width_px: width * pixels, fill: 0.0 }
-    });
+    let outlines =
+        scene
+            .outlines
+            .iter()
+            .filter(|_| display.outlines)
+            .map(|(mask, colour, width)| OutlineLook {
+                mask,
+                colour: display_rgb(*colour),
+                width_px: width * pixels,
+                fill: 0.0,
+            });
     let look = RadiographLook {
         xray: Some(&scene.image.texels),
         overlay: overlay_of(ui, response, scene),
@@ -358,8 +421,14 @@ fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, 
         background: display_rgb(theme::IMAGE.ground),
         outlines: outlines.collect(),
     };
-    let callback =
-        scene.gpu.radiograph_callback(plane.view.rect, scene.index, &frame, scene.attenuation, &view, &look);
+    let callback = scene.gpu.radiograph_callback(
+        plane.view.rect,
+        scene.index,
+        &frame,
+        scene.attenuation,
+        &view,
+        &look,
+    );
     if let Some(callback) = callback {
         painter.add(callback);
     }
@@ -367,7 +436,10 @@ fn pictures(ui: &Ui, painter: &Painter, response: &Response, plane: &Plane<'_>, 
 
 /// The part of a range of values that a window shows; the window is given in shares of the range.
 fn windowed([low, high]: [f32; 2], [from, to]: [f32; 2]) -> [f32; 2] {
-    [low + (high - low) * from, low + (high - low) * to.max(from + 0.01)]
+    [
+        low + (high - low) * from,
+        low + (high - low) * to.max(from + 0.01),
+    ]
 }
 
 /// The overlay mode. Without a DRR the X-ray is shown alone.
@@ -393,22 +465,36 @@ fn overlay_of(ui: &Ui, response: &Response, scene: &RadiographScene<'_>) -> Over
         Mode::Swipe => Overlay::Swipe(display.swipe * rect.width() * pixels),
         Mode::Spyglass => {
             let centre = spyglass_at(response) - rect.min;
-            Overlay::Spyglass { middle: [centre.x * pixels, centre.y * pixels], radius: SPYGLASS * pixels }
+            Overlay::Spyglass {
+                middle: [centre.x * pixels, centre.y * pixels],
+                radius: SPYGLASS * pixels,
+            }
         }
         Mode::Difference => Overlay::Difference,
-        Mode::Edges => Overlay::Edges { colour: display_rgb(EDGES), width_px: 1.8 * pixels },
+        Mode::Edges => Overlay::Edges {
+            colour: display_rgb(EDGES),
+            width_px: 1.8 * pixels,
+        },
     }
 }
 
 /// The spyglass follows the pointer; without one it stands in the centre.
 fn spyglass_at(response: &Response) -> Pos2 {
-    response.hover_pos().or_else(|| response.interact_pointer_pos()).unwrap_or(response.rect.center())
+    response
+        .hover_pos()
+        .or_else(|| response.interact_pointer_pos())
+        .unwrap_or(response.rect.center())
 }
 
 /// The rim of the image, graticule, fields, region, and the lines of the mode.
 fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
     let display = &scene.display;
-    painter.rect_stroke(plane.frame(), 0.0, Stroke::new(1.0, FRAME), StrokeKind::Outside);
+    painter.rect_stroke(
+        plane.frame(),
+        0.0,
+        Stroke::new(1.0, FRAME),
+        StrokeKind::Outside,
+    );
     if display.graticule {
         let within = plane.frame().intersect(plane.view.rect);
         graticule(&painter.with_clip_rect(within), plane, scene.centre_mm);
@@ -417,18 +503,32 @@ fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
         let seen: Vec<Pos2> = corners.iter().filter_map(|c| plane.seen(*c)).collect();
         if seen.len() == 4 {
             for n in 0..4 {
-                line(painter, [seen[n], seen[(n + 1) % 4]], Stroke::new(1.5, FIELD));
+                line(
+                    painter,
+                    [seen[n], seen[(n + 1) % 4]],
+                    Stroke::new(1.5, FIELD),
+                );
             }
         }
     }
     if let Some(opening) = scene.image.opening.filter(|_| display.field) {
         let [a, b, c, d] = corners(plane.region(opening));
         for (from, to) in [(a, b), (b, c), (c, d), (d, a)] {
-            painter.extend(Shape::dashed_line(&[from, to], Stroke::new(1.2, OPENING), 7.0, 5.0));
+            painter.extend(Shape::dashed_line(
+                &[from, to],
+                Stroke::new(1.2, OPENING),
+                7.0,
+                5.0,
+            ));
         }
     }
     if let Some(region) = scene.image.region {
-        painter.rect_stroke(plane.region(region), 0.0, Stroke::new(1.5, REGION), StrokeKind::Middle);
+        painter.rect_stroke(
+            plane.region(region),
+            0.0,
+            Stroke::new(1.5, REGION),
+            StrokeKind::Middle,
+        );
     }
     let r = plane.view.rect;
     match display.mode {
@@ -437,14 +537,29 @@ fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
             let within = plane.frame().intersect(r);
             let ends = [pos2(x, within.top()), pos2(x, within.bottom())];
             line(painter, ends, Stroke::new(1.5, theme::IMAGE.text));
-            for (side, anchor, what) in [(-8.0, Anchor::Right, "X-ray"), (8.0, Anchor::Left, "DRR")] {
-                text(painter, pos2(x + side, within.bottom() - 14.0), anchor, what, 12.0, theme::IMAGE.text);
+            for (side, anchor, what) in [(-8.0, Anchor::Right, "X-ray"), (8.0, Anchor::Left, "DRR")]
+            {
+                text(
+                    painter,
+                    pos2(x + side, within.bottom() - 14.0),
+                    anchor,
+                    what,
+                    12.0,
+                    theme::IMAGE.text,
+                );
             }
         }
         Mode::Spyglass if !scene.flicker => {
-            let hover = painter.ctx().input(|i| i.pointer.hover_pos()).filter(|pos| r.contains(*pos));
+            let hover = painter
+                .ctx()
+                .input(|i| i.pointer.hover_pos())
+                .filter(|pos| r.contains(*pos));
             let centre = hover.unwrap_or(r.center());
-            painter.circle_stroke(centre, SPYGLASS, Stroke::new(3.0, Color32::from_black_alpha(110)));
+            painter.circle_stroke(
+                centre,
+                SPYGLASS,
+                Stroke::new(3.0, Color32::from_black_alpha(110)),
+            );
             painter.circle_stroke(centre, SPYGLASS, Stroke::new(1.5, theme::IMAGE.text));
         }
         _ => {}
@@ -453,12 +568,20 @@ fn marks(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>) {
 
 /// A line with a dark rim.
 fn line(painter: &Painter, ends: [Pos2; 2], stroke: Stroke) {
-    painter.line_segment(ends, Stroke::new(stroke.width + 2.0, Color32::from_black_alpha(80)));
+    painter.line_segment(
+        ends,
+        Stroke::new(stroke.width + 2.0, Color32::from_black_alpha(80)),
+    );
     painter.line_segment(ends, stroke);
 }
 
 fn corners(r: Rect) -> [Pos2; 4] {
-    [r.left_top(), r.right_top(), r.right_bottom(), r.left_bottom()]
+    [
+        r.left_top(),
+        r.right_top(),
+        r.right_bottom(),
+        r.left_bottom(),
+    ]
 }
 
 /// Axes through the isocentre along the image's rows and columns, a tick every cm at its depth, longer every 5.
@@ -470,9 +593,13 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
     let rim = Stroke::new(3.0, Color32::from_black_alpha(70));
     let thin = Stroke::new(1.0, COLOUR.gamma_multiply(0.75));
     for (axis, across) in [(right, vec2(0.0, 1.0)), (up, vec2(1.0, 0.0))] {
-        let (Some(from), Some(to)) = (screen_at(axis, -REACH_CM), screen_at(axis, REACH_CM)) else { return };
+        let (Some(from), Some(to)) = (screen_at(axis, -REACH_CM), screen_at(axis, REACH_CM)) else {
+            return;
+        };
         let ticks = (-REACH_CM..=REACH_CM).filter(|n| *n != 0);
-        let ticks: Vec<_> = ticks.filter_map(|n| Some((n, screen_at(axis, n)?))).collect();
+        let ticks: Vec<_> = ticks
+            .filter_map(|n| Some((n, screen_at(axis, n)?)))
+            .collect();
         for stroke in [rim, thin] {
             painter.line_segment([from, to], stroke);
             for (n, place) in &ticks {
@@ -482,10 +609,21 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
         }
         // Labels are omitted where they would be cut off or cover a letter.
         let room = painter.clip_rect().shrink(26.0);
-        for (n, place) in ticks.iter().filter(|(n, pos)| n % 10 == 0 && room.contains(*pos)) {
+        for (n, place) in ticks
+            .iter()
+            .filter(|(n, pos)| n % 10 == 0 && room.contains(*pos))
+        {
             let label = format!("{} cm", n.abs());
-            let offset = if across.y > 0.0 { vec2(0.0, 15.0) } else { vec2(10.0, 0.0) };
-            let anchor = if across.y > 0.0 { Anchor::Middle } else { Anchor::Left };
+            let offset = if across.y > 0.0 {
+                vec2(0.0, 15.0)
+            } else {
+                vec2(10.0, 0.0)
+            };
+            let anchor = if across.y > 0.0 {
+                Anchor::Middle
+            } else {
+                Anchor::Left
+            };
             text(painter, *place + offset, anchor, &label, 10.0, COLOUR);
         }
     }
@@ -497,14 +635,38 @@ fn words(painter: &Painter, plane: &Plane<'_>, scene: &RadiographScene<'_>, name
     let [right, up, _] = seen_axes(plane.image);
     // At the rim of the visible part of the image, beside the graticule's axes.
     overlay::letters(painter, plane.frame().intersect(r), right, -up, None, 16.0);
-    let title = text(painter, r.left_top() + vec2(8.0, 14.0), Anchor::Left, name, 13.0, theme::IMAGE.text);
+    let title = text(
+        painter,
+        r.left_top() + vec2(8.0, 14.0),
+        Anchor::Left,
+        name,
+        13.0,
+        theme::IMAGE.text,
+    );
     let label = &scene.image.radiograph.label;
-    text(painter, pos2(title.max.x + 8.0, title.center().y), Anchor::Left, label, 11.0, theme::IMAGE.weak);
+    text(
+        painter,
+        pos2(title.max.x + 8.0, title.center().y),
+        Anchor::Left,
+        label,
+        11.0,
+        theme::IMAGE.weak,
+    );
     let mut seen = String::from("seen from the source");
     if let Some(setup) = scene.image.radiograph.setup {
-        seen = format!("G {:.1}°   T {:.1}°   {seen}", setup.gantry_deg, setup.couch_deg);
+        seen = format!(
+            "G {:.1}°   T {:.1}°   {seen}",
+            setup.gantry_deg, setup.couch_deg
+        );
     }
-    text(painter, r.left_top() + vec2(8.0, 32.0), Anchor::Left, &seen, 11.0, theme::IMAGE.text);
+    text(
+        painter,
+        r.left_top() + vec2(8.0, 32.0),
+        Anchor::Left,
+        &seen,
+        11.0,
+        theme::IMAGE.text,
+    );
     let magnification = plane.magnification(scene.centre_mm);
     overlay::scale_bar(painter, r, plane.view.mm_per_point / magnification);
     let mut legend_pos = r.right_bottom() - vec2(8.0, 12.0);
@@ -533,7 +695,11 @@ fn legend(scene: &RadiographScene<'_>) -> Vec<(String, Color32)> {
         return plain_legend("X-ray; the DRR is being made ready");
     }
     if scene.flicker {
-        return plain_legend(if display.mode == Mode::Drr { "X-ray" } else { "DRR" });
+        return plain_legend(if display.mode == Mode::Drr {
+            "X-ray"
+        } else {
+            "DRR"
+        });
     }
     match display.mode {
         Mode::Xray => plain_legend("X-ray"),
@@ -554,7 +720,10 @@ fn legend(scene: &RadiographScene<'_>) -> Vec<(String, Color32)> {
             ("bright: more in the X-ray".to_owned(), theme::IMAGE.weak),
         ],
         Mode::Edges => {
-            vec![("X-ray".to_owned(), theme::IMAGE.text), ("Edges of the DRR".to_owned(), EDGES)]
+            vec![
+                ("X-ray".to_owned(), theme::IMAGE.text),
+                ("Edges of the DRR".to_owned(), EDGES),
+            ]
         }
     }
 }
@@ -574,15 +743,25 @@ mod tests {
         )
         .expect("a geometry");
         let rect = Rect::from_min_size(pos2(30.0, 20.0), vec2(300.0, 200.0));
-        let state = RadiographState { centre_mm: Some([5.0, -3.0]), mm_per_point: Some(0.4) };
+        let state = RadiographState {
+            centre_mm: Some([5.0, -3.0]),
+            mm_per_point: Some(0.4),
+        };
         let plane = Plane::new(&state, &image, rect);
         let pos = plane.screen([17.0, 600.0]);
         let back = plane.pixel(pos);
-        assert!((back[0] - 17.0).abs() < 1e-3 && (back[1] - 600.0).abs() < 1e-3, "{back:?}");
+        assert!(
+            (back[0] - 17.0).abs() < 1e-3 && (back[1] - 600.0).abs() < 1e-3,
+            "{back:?}"
+        );
         // The isocentre plane lies at two thirds of the distance.
         assert!((plane.magnification(DVec3::ZERO) - 1.5).abs() < 1e-9);
         // The default state fits the whole image.
         let fitted = Plane::new(&RadiographState::default(), &image, rect);
-        assert!(rect.contains_rect(fitted.frame()), "{:?} in {rect:?}", fitted.frame());
+        assert!(
+            rect.contains_rect(fitted.frame()),
+            "{:?} in {rect:?}",
+            fitted.frame()
+        );
     }
 }

@@ -17,7 +17,13 @@ pub struct Room {
 
 impl Default for Room {
     fn default() -> Self {
-        Self { shown: false, isodoses_percent: vec![95.0, 50.0], body: true, solid: false, machine: true }
+        Self {
+            shown: false,
+            isodoses_percent: vec![95.0, 50.0],
+            body: true,
+            solid: false,
+            machine: true,
+        }
     }
 }
 

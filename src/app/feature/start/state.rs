@@ -33,8 +33,14 @@ pub enum Stop {
 }
 
 impl Stop {
-    pub const ALL: [Self; 6] =
-        [Self::Gantry, Self::Goals, Self::Optimise, Self::Compare, Self::Register, Self::Save];
+    pub const ALL: [Self; 6] = [
+        Self::Gantry,
+        Self::Goals,
+        Self::Optimise,
+        Self::Compare,
+        Self::Register,
+        Self::Save,
+    ];
 
     pub fn heading(self) -> &'static str {
         match self {
@@ -106,7 +112,9 @@ impl State {
 
     /// The stop on show: none over a case of the user's own.
     pub fn tour_stop(&self) -> Option<Stop> {
-        self.tour.map(|tour| tour.stop).filter(|_| self.is_tour_case())
+        self.tour
+            .map(|tour| tour.stop)
+            .filter(|_| self.is_tour_case())
     }
 }
 
@@ -119,7 +127,8 @@ mod tests {
     fn the_tour_goes_on_and_back_through_each_stop() {
         let on: Vec<Stop> = std::iter::successors(Some(Stop::Gantry), |stop| stop.next()).collect();
         assert_eq!(on, Stop::ALL);
-        let back: Vec<Stop> = std::iter::successors(Some(Stop::Save), |stop| stop.previous()).collect();
+        let back: Vec<Stop> =
+            std::iter::successors(Some(Stop::Save), |stop| stop.previous()).collect();
         assert!(back.iter().eq(on.iter().rev()));
         assert!(TOUR_CASE.parse::<CaseWord>().is_ok());
     }

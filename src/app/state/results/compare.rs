@@ -28,13 +28,22 @@ impl CaseResults {
     /// Largest dose of A or B, Gy.
     pub fn side_max_gy(&self, side: Side) -> Option<f64> {
         self.side(side)?;
-        Some(self.nodes.node::<DoseOfPlan>((of_side(side), 0))?.latest()?.max_gy)
+        Some(
+            self.nodes
+                .node::<DoseOfPlan>((of_side(side), 0))?
+                .latest()?
+                .max_gy,
+        )
     }
 
     /// Uncertainty of A or B, if it is a Monte Carlo dose.
     pub fn side_certainty(&self, side: Side) -> Option<&Arc<Certainty>> {
         self.side(side)?;
-        self.nodes.node::<DoseOfPlan>((of_side(side), 0))?.latest()?.certainty.as_ref()
+        self.nodes
+            .node::<DoseOfPlan>((of_side(side), 0))?
+            .latest()?
+            .certainty
+            .as_ref()
     }
 
     /// Why dose A or B is missing or not up to date.
@@ -50,8 +59,13 @@ impl CaseResults {
     /// Whether the DVHs of both sides belong to the displayed doses.
     pub fn side_dvhs_current(&self) -> bool {
         let sides = Side::BOTH.map(of_side);
-        let own = self.nodes.each::<DvhOf>().filter(|((of, _), _)| sides.contains(of));
-        { own }.all(|(_, node)| node.now().is_none() || node.current().is_some() || node.failure().is_some())
+        let own = self
+            .nodes
+            .each::<DvhOf>()
+            .filter(|((of, _), _)| sides.contains(of));
+        { own }.all(|(_, node)| {
+            node.now().is_none() || node.current().is_some() || node.failure().is_some()
+        })
     }
 
     /// Why A and B cannot be compared; `None` also if one of them is missing.
@@ -67,7 +81,10 @@ impl CaseResults {
     /// A and B, if both exist and can be compared.
     pub fn pair(&self) -> Option<[&Arc<Dose>; 2]> {
         let pair = [self.side(Side::A)?, self.side(Side::B)?];
-        self.pair.as_ref().is_some_and(|check| check.is_ok()).then_some(pair)
+        self.pair
+            .as_ref()
+            .is_some_and(|check| check.is_ok())
+            .then_some(pair)
     }
 
     /// Status of the comparison: the worse of the two.
@@ -77,25 +94,41 @@ impl CaseResults {
 
     /// Whether a dose of the pair is not that of the current case: results derived from it are stale, too.
     pub(super) fn pair_is_behind(&self) -> bool {
-        self.pair_status().is_some_and(|s| matches!(s, DoseStatus::Stale | DoseStatus::Failed))
+        self.pair_status()
+            .is_some_and(|s| matches!(s, DoseStatus::Stale | DoseStatus::Failed))
     }
 
     /// The doses that can be A or B, with labels and statuses.
-    pub fn sources(&self, case: &Case, displayed: usize) -> Vec<(Source, String, Option<DoseStatus>)> {
+    pub fn sources(
+        &self,
+        case: &Case,
+        displayed: usize,
+    ) -> Vec<(Source, String, Option<DoseStatus>)> {
         let mut sources = Vec::new();
-        for (index, plan) in case.plans.iter().enumerate().filter(|(_, p)| p.beams.iter().any(is_computed)) {
+        for (index, plan) in case
+            .plans
+            .iter()
+            .enumerate()
+            .filter(|(_, p)| p.beams.iter().any(is_computed))
+        {
             let status = if index == displayed {
                 self.plan_status(plan)
             } else {
-                let is_side = |side: &SideState| side.source == Some((Source::Plan(index), displayed));
+                let is_side =
+                    |side: &SideState| side.source == Some((Source::Plan(index), displayed));
                 let side = self.sides.iter().find(|side| is_side(side));
-                side.and_then(|side| side.view.dose.as_ref()).map(|dose| dose.status)
+                side.and_then(|side| side.view.dose.as_ref())
+                    .map(|dose| dose.status)
             };
             sources.push((Source::Plan(index), format!("Plan {}", plan.name), status));
             if index == displayed && plan.beams.len() > 1 && !self.is_monte_carlo() {
                 sources.extend(plan.beams.iter().filter(|b| is_computed(b)).map(|beam| {
                     let label = format!("Beam {} of {}", beam.name, plan.name);
-                    (Source::Beam(beam.number), label, self.alone_status(plan, beam.number))
+                    (
+                        Source::Beam(beam.number),
+                        label,
+                        self.alone_status(plan, beam.number),
+                    )
                 }));
             }
         }
@@ -108,10 +141,18 @@ impl CaseResults {
 impl State {
     /// Visible structures that have DVHs in both doses; those with the largest change first.
     pub fn dvh_pairs(&self) -> Vec<DvhPair<'_>> {
-        let shown = self.case().structures.structures.iter().filter(|s| !self.hidden.contains(&s.number));
+        let shown = self
+            .case()
+            .structures
+            .structures
+            .iter()
+            .filter(|s| !self.hidden.contains(&s.number));
         changed_most_first(shown.filter_map(|structure| {
             let [a, b] = Side::BOTH.map(|side| self.results.side_dvh(side, structure.number));
-            Some(DvhPair { structure, dvhs: [a?, b?] })
+            Some(DvhPair {
+                structure,
+                dvhs: [a?, b?],
+            })
         }))
     }
 
@@ -125,8 +166,20 @@ impl State {
         let [a, b] = self.compare.sides;
         let own = prescription(a).or_else(|| prescription(b));
         let prescription = own.or_else(|| self.plan().and_then(|p| p.prescription_gy));
-        let resolved = self.dose_display.reference.resolve(prescription, self.results.side_max_gy(Side::A));
-        resolved.map(|(gy, name)| (gy, if name == "maximum" { "maximum of A" } else { name }))
+        let resolved = self
+            .dose_display
+            .reference
+            .resolve(prescription, self.results.side_max_gy(Side::A));
+        resolved.map(|(gy, name)| {
+            (
+                gy,
+                if name == "maximum" {
+                    "maximum of A"
+                } else {
+                    name
+                },
+            )
+        })
     }
 }
 
@@ -145,7 +198,13 @@ impl State {
 
 /// The label of a dose of the case, with its number if other doses share the label.
 pub(super) fn label_of(case: &Case, index: usize) -> String {
-    let Some(dose) = case.doses.get(index) else { return String::new() };
+    let Some(dose) = case.doses.get(index) else {
+        return String::new();
+    };
     let same = case.doses.iter().filter(|d| d.label == dose.label).count();
-    if same > 1 { format!("{} [{}]", dose.label, index + 1) } else { dose.label.clone() }
+    if same > 1 {
+        format!("{} [{}]", dose.label, index + 1)
+    } else {
+        dose.label.clone()
+    }
 }

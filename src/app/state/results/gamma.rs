@@ -8,7 +8,8 @@ use crate::state::State;
 use analysis::{GammaVerdict, Judged, Side, not_final};
 use engine::gamma::GammaResult;
 use results::{
-    EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair, Node, Query, Standing,
+    EstimateOfGamma, FiguresOfGamma, GammaByStructure, GammaEstimate, GammaOfPair, Node, Query,
+    Standing,
 };
 use std::sync::Arc;
 
@@ -54,10 +55,17 @@ impl State {
     /// The verdict on gamma, or why there is none; `None` while gamma and its figures are not those of the current doses and
     /// criteria.
     pub fn gamma_verdict(&self) -> Option<GammaVerdict> {
-        let Some((result, asked, Standing::Current)) = self.results.gamma() else { return None };
-        let Some((figures, Standing::Current)) = self.results.gamma_figures() else { return None };
+        let Some((result, asked, Standing::Current)) = self.results.gamma() else {
+            return None;
+        };
+        let Some((figures, Standing::Current)) = self.results.gamma_figures() else {
+            return None;
+        };
         let map = result.maps.first()?;
-        let sides = Side::BOTH.map(Side::name).into_iter().zip(self.results.pair()?.map(|dose| &**dose));
+        let sides = Side::BOTH
+            .map(Side::name)
+            .into_iter()
+            .zip(self.results.pair()?.map(|dose| &**dose));
         let judged = Judged {
             criterion: map.criterion,
             threshold_percent: asked.threshold_percent,

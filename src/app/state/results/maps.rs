@@ -20,19 +20,33 @@ impl State {
     /// Lists the dose of the maps, where the displayed plan has leaves of them and both are shown side by side.
     pub(super) fn note_maps(&mut self) {
         let is_shown = self.workspace == Workspace::Plan && self.leaves.shows_stages;
-        let plan = self.plan().filter(|plan| is_shown && plan.is_cut()).cloned();
+        let plan = self
+            .plan()
+            .filter(|plan| is_shown && plan.is_cut())
+            .cloned();
         let of = std::mem::take(&mut self.results.maps).plans;
         self.results.maps.plans = plan.map(|plan| match of {
             Some([leaves, maps]) if Arc::ptr_eq(&leaves, &plan) => [leaves, maps],
             _ => [Arc::clone(&plan), Arc::new(plan.uncut())],
         });
         let results = &self.results;
-        let densities = results.nodes.node::<Densities>(ONLY).and_then(|node| node.now());
-        let dose = results.maps.plans.as_ref().zip(densities).and_then(|([_, maps], densities)| {
-            let beams = beams_of(densities, maps, &results.settings_of(self.plan), |_| None);
-            let known = results.nodes.node::<DoseOfPlan>((MAPS, 0)).and_then(|node| node.now());
-            DoseOfPlan::of_plan(self.case(), maps, None, &beams, None, known)
-        });
+        let densities = results
+            .nodes
+            .node::<Densities>(ONLY)
+            .and_then(|node| node.now());
+        let dose = results
+            .maps
+            .plans
+            .as_ref()
+            .zip(densities)
+            .and_then(|([_, maps], densities)| {
+                let beams = beams_of(densities, maps, &results.settings_of(self.plan), |_| None);
+                let known = results
+                    .nodes
+                    .node::<DoseOfPlan>((MAPS, 0))
+                    .and_then(|node| node.now());
+                DoseOfPlan::of_plan(self.case(), maps, None, &beams, None, known)
+            });
         self.results.nodes.entry((MAPS, 0)).set(dose);
         self.results.maps.view = self.view_of(Shown::Plan, self.plan, (MAPS, 0));
     }

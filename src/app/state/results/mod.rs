@@ -34,8 +34,8 @@ use maps::MapsState;
 use needed::ONLY;
 use physics::Machine;
 use results::{
-    BeamResult, Densities, DoseOfBeam, DoseOfPlan, DvhOf, JobTarget, MachineOf, MaskOf, Node, Results,
-    RunOfPlan, Summed,
+    BeamResult, Densities, DoseOfBeam, DoseOfPlan, DvhOf, JobTarget, MachineOf, MaskOf, Node,
+    Results, RunOfPlan, Summed,
 };
 use standing::DisplayedDose;
 use std::collections::BTreeMap;
@@ -125,7 +125,11 @@ impl CaseResults {
             (None, None) => DoseStatus::Final,
         };
         // The displayed sum may be older than the beams.
-        let sum = self.view.dose.as_ref().filter(|_| self.shown == Shown::Plan);
+        let sum = self
+            .view
+            .dose
+            .as_ref()
+            .filter(|_| self.shown == Shown::Plan);
         let whole = sum.map_or(whole, |dose| whole.worst(dose.status));
         beams
             .map(|b| self.beam_status(b.number))
@@ -144,8 +148,16 @@ impl CaseResults {
             remarks: generic_machines(plan),
         };
         known.add(&plan.reservations());
-        if let Some(dose) = self.view.dose.as_ref().filter(|_| self.shown == Shown::Plan) {
-            known.add(&Reservations { caveats: dose.caveats.clone(), remarks: dose.remarks.clone() });
+        if let Some(dose) = self
+            .view
+            .dose
+            .as_ref()
+            .filter(|_| self.shown == Shown::Plan)
+        {
+            known.add(&Reservations {
+                caveats: dose.caveats.clone(),
+                remarks: dose.remarks.clone(),
+            });
         }
         known
     }
@@ -153,7 +165,10 @@ impl CaseResults {
     /// Status of the dose of a single beam: if the plan is normalised, no better than that of the plan.
     pub fn alone_status(&self, plan: &Plan, beam: u32) -> Option<DoseStatus> {
         let own = self.beam_status(beam)?;
-        let plan = plan.normalisation.as_ref().map(|_| self.plan_status(plan).unwrap_or(DoseStatus::Stale));
+        let plan = plan
+            .normalisation
+            .as_ref()
+            .map(|_| self.plan_status(plan).unwrap_or(DoseStatus::Stale));
         Some(plan.map_or(own, |plan| own.worst(plan)))
     }
 
@@ -167,7 +182,9 @@ impl CaseResults {
     }
 
     pub fn shown_max_gy(&self) -> Option<f64> {
-        self.shown_dose().and(self.displayed()?.latest()).map(|r| r.max_gy)
+        self.shown_dose()
+            .and(self.displayed()?.latest())
+            .map(|r| r.max_gy)
     }
 
     /// The DVH of a structure in the displayed dose, possibly of an earlier state.
@@ -182,10 +199,16 @@ impl CaseResults {
 
     /// The status of a dose, or stale if DVHs of its group belong to an earlier dose.
     fn status_with_dvhs(&self, of: u8, status: DoseStatus) -> DoseStatus {
-        let own =
-            self.nodes.each::<DvhOf>().filter(|((group, _), node)| *group == of && node.latest().is_some());
-        let standings = own.filter_map(|(_, node)| node.standing()).filter(|s| *s != Standing::Failed);
-        standings.fold(status, |worst, standing| worst.worst(standing.status(DoseStatus::Final)))
+        let own = self
+            .nodes
+            .each::<DvhOf>()
+            .filter(|((group, _), node)| *group == of && node.latest().is_some());
+        let standings = own
+            .filter_map(|(_, node)| node.standing())
+            .filter(|s| *s != Standing::Failed);
+        standings.fold(status, |worst, standing| {
+            worst.worst(standing.status(DoseStatus::Final))
+        })
     }
 
     /// Mass density of a CT number.
@@ -195,8 +218,13 @@ impl CaseResults {
 
     /// A machine by its name or path; `None` if it cannot be read.
     pub fn machine(&self, name: &str) -> Option<&Machine> {
-        let of_name = |node: &&Node<MachineOf>| node.now().is_some_and(|machine| machine.name == name);
-        let node = self.nodes.each::<MachineOf>().map(|(_, node)| node).find(of_name)?;
+        let of_name =
+            |node: &&Node<MachineOf>| node.now().is_some_and(|machine| machine.name == name);
+        let node = self
+            .nodes
+            .each::<MachineOf>()
+            .map(|(_, node)| node)
+            .find(of_name)?;
         node.current().map(|machine| &**machine)
     }
 
@@ -207,20 +235,32 @@ impl CaseResults {
 
     /// Remarks on the body of the dose calculation.
     pub fn body_remarks(&self) -> &[String] {
-        self.densities().and_then(Node::current).map(Ready::remarks).unwrap_or_default()
+        self.densities()
+            .and_then(Node::current)
+            .map(Ready::remarks)
+            .unwrap_or_default()
     }
 
     /// Remarks on HU beyond the table.
     pub fn hu_remarks(&self) -> &[String] {
-        self.densities().and_then(Node::current).map(Ready::hu_remarks).unwrap_or_default()
+        self.densities()
+            .and_then(Node::current)
+            .map(Ready::hu_remarks)
+            .unwrap_or_default()
     }
 
     /// The device of the dose calculation.
     pub fn device_name(&self) -> String {
-        let run = self.run().filter(|_| self.is_monte_carlo()).and_then(Node::latest);
+        let run = self
+            .run()
+            .filter(|_| self.is_monte_carlo())
+            .and_then(Node::latest);
         let run = run.and_then(|r| r.dose.receipt.clone());
         let beams = || {
-            let beams = self.nodes.each::<DoseOfBeam>().filter_map(|(_, node)| node.latest());
+            let beams = self
+                .nodes
+                .each::<DoseOfBeam>()
+                .filter_map(|(_, node)| node.latest());
             { beams }.find_map(|r| r.dose.receipt.clone())
         };
         let computed = run.or_else(beams);
@@ -228,14 +268,26 @@ impl CaseResults {
     }
 
     /// The doses that can be displayed, with labels and statuses.
-    pub fn choices(&self, case: &Case, plan: Option<&Arc<Plan>>) -> Vec<(Shown, String, Option<DoseStatus>)> {
+    pub fn choices(
+        &self,
+        case: &Case,
+        plan: Option<&Arc<Plan>>,
+    ) -> Vec<(Shown, String, Option<DoseStatus>)> {
         let mut choices = Vec::new();
         if let Some(plan) = plan.filter(|p| !p.beams.is_empty()) {
-            choices.push((Shown::Plan, format!("Plan {}", plan.name), self.plan_status(plan)));
+            choices.push((
+                Shown::Plan,
+                format!("Plan {}", plan.name),
+                self.plan_status(plan),
+            ));
             if plan.beams.len() > 1 && !self.is_monte_carlo() {
                 for beam in plan.beams.iter().filter(|b| is_computed(b)) {
                     let label = format!("Beam {}", beam.name);
-                    choices.push((Shown::Beam(beam.number), label, self.alone_status(plan, beam.number)));
+                    choices.push((
+                        Shown::Beam(beam.number),
+                        label,
+                        self.alone_status(plan, beam.number),
+                    ));
                 }
             }
         }
@@ -243,7 +295,11 @@ impl CaseResults {
             choices.push((self.shown, dose.label.clone(), Some(dose.status)));
         }
         for (index, dose) in case.doses.iter().enumerate() {
-            choices.push((Shown::Imported(index), dose.label.clone(), Some(dose.status)));
+            choices.push((
+                Shown::Imported(index),
+                dose.label.clone(),
+                Some(dose.status),
+            ));
         }
         choices
     }
@@ -265,7 +321,11 @@ impl CaseResults {
     pub fn reset(&mut self, plan: usize) -> Vec<Slot> {
         let own = self.nodes.places().map(Slot::Result);
         let slots = own.chain([Slot::Body, Slot::Contouring]).collect();
-        *self = Self { settings: self.settings.clone(), plan, ..Self::default() };
+        *self = Self {
+            settings: self.settings.clone(),
+            plan,
+            ..Self::default()
+        };
         slots
     }
 
@@ -276,7 +336,10 @@ impl CaseResults {
         let changed = beams().filter(|node| node.current().filter(is_full).is_none());
         let total_ms: f64 = changed
             .map(|node| {
-                let receipt = node.latest().filter(is_full).and_then(|beam| beam.dose.receipt.as_ref());
+                let receipt = node
+                    .latest()
+                    .filter(is_full)
+                    .and_then(|beam| beam.dose.receipt.as_ref());
                 receipt.map_or(f64::INFINITY, |receipt| receipt.total_ms())
             })
             .sum();
@@ -302,8 +365,13 @@ impl CaseResults {
     /// Whether the displayed dose is not whole because the user has cancelled it, or a dose that it is made of.
     pub fn is_shown_cancelled(&self) -> bool {
         let made_of_run = self.run().is_some_and(Node::is_cancelled);
-        let made_of_beams = || self.nodes.each::<DoseOfBeam>().any(|(_, beam)| beam.is_cancelled());
-        let is_cancelled = self.displayed().is_some_and(Node::is_cancelled) || made_of_run || made_of_beams();
+        let made_of_beams = || {
+            self.nodes
+                .each::<DoseOfBeam>()
+                .any(|(_, beam)| beam.is_cancelled())
+        };
+        let is_cancelled =
+            self.displayed().is_some_and(Node::is_cancelled) || made_of_run || made_of_beams();
         is_cancelled && self.view.standing != Some(Standing::Current)
     }
 
@@ -318,7 +386,12 @@ impl CaseResults {
 
     fn dvh_of(&self, of: u8, structure: u32) -> Option<&Arc<Dvh>> {
         // Rows of two engines are no table: those of the engine before wait for the one on show.
-        let by_run = self.nodes.node::<DoseOfPlan>((of, 0))?.latest()?.certainty.is_some();
+        let by_run = self
+            .nodes
+            .node::<DoseOfPlan>((of, 0))?
+            .latest()?
+            .certainty
+            .is_some();
         let answer = self.nodes.node::<DvhOf>((of, structure))?.latest()?;
         (answer.is_monte_carlo == by_run).then_some(&answer.dvh)
     }
@@ -332,9 +405,15 @@ impl CaseResults {
 impl State {
     /// The visible structures that have a DVH in the displayed dose, in the order of the tree.
     pub fn shown_dvhs(&self) -> Vec<(&Structure, &Dvh)> {
-        let shown = self.case().structures.structures.iter().filter(|s| !self.hidden.contains(&s.number));
-        let mut dvhs: Vec<(&Structure, &Dvh)> =
-            shown.filter_map(|s| Some((s, &**self.results.dvh(s.number)?))).collect();
+        let shown = self
+            .case()
+            .structures
+            .structures
+            .iter()
+            .filter(|s| !self.hidden.contains(&s.number));
+        let mut dvhs: Vec<(&Structure, &Dvh)> = shown
+            .filter_map(|s| Some((s, &**self.results.dvh(s.number)?)))
+            .collect();
         dvhs.sort_by_key(|(s, _)| s.kind.min(StructureKind::Organ));
         dvhs
     }
@@ -343,12 +422,17 @@ impl State {
     /// is 57.00 Gy".
     pub fn shown_normalisation(&self) -> Option<String> {
         let of_plan = matches!(self.results.shown, Shown::Plan | Shown::Beam(_));
-        let plan = self.plan().filter(|_| of_plan && self.results.shown_dose().is_some())?;
+        let plan = self
+            .plan()
+            .filter(|_| of_plan && self.results.shown_dose().is_some())?;
         let to = plan.normalisation.as_ref()?;
         Some(match self.results.normalisation_factor() {
             Some(factor) if factor.is_provisional() => format!("Not normalised yet: {to}"),
             Some(factor) => {
-                format!("Normalised: {to}, monitor units × {}", factor.worded(4, "", ""))
+                format!(
+                    "Normalised: {to}, monitor units × {}",
+                    factor.worded(4, "", "")
+                )
             }
             None => format!("Not normalised: {to}"),
         })
@@ -357,13 +441,18 @@ impl State {
     /// 100 % of the displayed dose in Gy, and its name.
     pub fn reference(&self) -> Option<(f64, &'static str)> {
         let prescription = self.plan().and_then(|p| p.prescription_gy);
-        self.dose_display.reference.resolve(prescription, self.results.shown_max_gy())
+        self.dose_display
+            .reference
+            .resolve(prescription, self.results.shown_max_gy())
     }
 }
 
 /// A machine in words: a shipped one's name, a file's name without its folder.
 pub fn machine_label(machine: &str) -> &str {
-    Path::new(machine).file_name().and_then(OsStr::to_str).unwrap_or(machine)
+    Path::new(machine)
+        .file_name()
+        .and_then(OsStr::to_str)
+        .unwrap_or(machine)
 }
 
 impl State {
@@ -371,10 +460,21 @@ impl State {
     pub fn machine_names(&self) -> Vec<String> {
         let mut names = Machine::shipped();
         let plans = self.case().plans.iter();
-        let of_plans =
-            plans.flat_map(|plan| plan.beams.iter().map(|b| plan.machine_of(b)).chain([&*plan.machine]));
-        let saved = self.machine_fit.answer.as_ref().and_then(|answer| answer.saved.as_ref()?.to_str());
-        for name in of_plans.chain(saved).chain([&*self.machine_fit.chosen.machine]) {
+        let of_plans = plans.flat_map(|plan| {
+            plan.beams
+                .iter()
+                .map(|b| plan.machine_of(b))
+                .chain([&*plan.machine])
+        });
+        let saved = self
+            .machine_fit
+            .answer
+            .as_ref()
+            .and_then(|answer| answer.saved.as_ref()?.to_str());
+        for name in of_plans
+            .chain(saved)
+            .chain([&*self.machine_fit.chosen.machine])
+        {
             if !name.is_empty() && !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }

@@ -12,12 +12,15 @@ impl State {
     /// Ends the current Monte Carlo run and keeps its dose, which stays a preview.
     pub fn keep_run(&mut self) {
         self.results.keep_run();
-        let Some(certainty) = self.results.run_certainty() else { return };
+        let Some(certainty) = self.results.run_certainty() else {
+            return;
+        };
         let certainty = certainty.percent_words();
         let text = format!(
             "Stopped: the Monte Carlo dose of {certainty} is kept as a preview. 'Compute again' begins it anew."
         );
-        self.notices.add_about(About::CancelledResult, NoticeKind::Info, text);
+        self.notices
+            .add_about(About::CancelledResult, NoticeKind::Info, text);
     }
 }
 
@@ -55,13 +58,17 @@ impl CaseResults {
     /// Mean relative standard deviation in a structure, percent, if the displayed dose is a Monte Carlo dose.
     pub fn structure_uncertainty_percent(&self, structure: u32) -> Option<f64> {
         self.certainty()?;
-        self.nodes.node::<DvhOf>((DISPLAYED, structure))?.latest()?.uncertainty_percent
+        self.nodes
+            .node::<DvhOf>((DISPLAYED, structure))?
+            .latest()?
+            .uncertainty_percent
     }
 
     /// Ends the current run and keeps its dose.
     fn keep_run(&self) {
         let number = self.run().and_then(Node::now).map(RunOfPlan::number);
-        self.keep.store(number.unwrap_or_default(), Ordering::Relaxed);
+        self.keep
+            .store(number.unwrap_or_default(), Ordering::Relaxed);
     }
 
     /// Whether the user has ended the current run and kept its dose.
@@ -71,10 +78,17 @@ impl CaseResults {
     }
 
     /// Status of the Monte Carlo dose; a collapsed-cone dose in its place is a preview.
-    pub(super) fn run_status(&self, stand_in: impl FnOnce() -> Option<DoseStatus>) -> Option<DoseStatus> {
+    pub(super) fn run_status(
+        &self,
+        stand_in: impl FnOnce() -> Option<DoseStatus>,
+    ) -> Option<DoseStatus> {
         let node = self.run();
-        let own = node.and_then(Node::latest).map_or(DoseStatus::Failed, |r| r.dose.status);
-        let own = node.and_then(Node::standing).map(|standing| standing.status(own));
+        let own = node
+            .and_then(Node::latest)
+            .map_or(DoseStatus::Failed, |r| r.dose.status);
+        let own = node
+            .and_then(Node::standing)
+            .map(|standing| standing.status(own));
         own.or_else(|| stand_in().map(|s| s.worst(DoseStatus::Preview)))
     }
 }

@@ -7,8 +7,9 @@ use analysis::{Side, beam_of_point, is_computed, is_modelled, lacks_only_matter_
 use case::{Case, Plan, StructureKind};
 use engine::gamma::Normalisation;
 use results::{
-    Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair, IsodosesOf,
-    MachineOf, MaskOf, ResultKey, RunOfPlan, Settings, Shared, Shown, WithMatterOutside,
+    Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair,
+    IsodosesOf, MachineOf, MaskOf, ResultKey, RunOfPlan, Settings, Shared, Shown,
+    WithMatterOutside,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -38,7 +39,9 @@ impl State {
     fn note_patient(&mut self) {
         let case = self.history.case();
         let nodes = &mut self.results.nodes;
-        nodes.entry::<Densities>(ONLY).set(Densities::new(case, &self.results.settings));
+        nodes
+            .entry::<Densities>(ONLY)
+            .set(Densities::new(case, &self.results.settings));
         let mut drawn = BTreeSet::new();
         for structure in &case.structures.structures {
             if let Some(mask) = MaskOf::new(case, structure) {
@@ -56,19 +59,32 @@ impl State {
         let case = self.history.case();
         let results = &mut self.results;
         let plan = case.plans.get(self.plan);
-        let machines: BTreeSet<&str> =
-            plan.iter().flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam))).collect();
+        let machines: BTreeSet<&str> = plan
+            .iter()
+            .flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam)))
+            .collect();
         let changes = results.settings.machine_changes;
         for (n, name) in (0..).zip(&machines) {
-            results.nodes.entry((DISPLAYED, n)).set(Some(MachineOf { name: (*name).to_owned(), changes }));
+            results.nodes.entry((DISPLAYED, n)).set(Some(MachineOf {
+                name: (*name).to_owned(),
+                changes,
+            }));
         }
-        results.nodes.keep_only::<MachineOf>(|(_, n)| (n as usize) < machines.len());
+        results
+            .nodes
+            .keep_only::<MachineOf>(|(_, n)| (n as usize) < machines.len());
         let densities = results.nodes.entry::<Densities>(ONLY).now().cloned();
-        let beams = plan.zip(densities.as_ref()).map_or_else(Vec::new, |(plan, densities)| {
-            let known =
-                |number| results.nodes.node::<DoseOfBeam>((DISPLAYED, number)).and_then(|node| node.now());
-            beams_of(densities, plan, &results.settings_of(self.plan), known)
-        });
+        let beams = plan
+            .zip(densities.as_ref())
+            .map_or_else(Vec::new, |(plan, densities)| {
+                let known = |number| {
+                    results
+                        .nodes
+                        .node::<DoseOfBeam>((DISPLAYED, number))
+                        .and_then(|node| node.now())
+                };
+                beams_of(densities, plan, &results.settings_of(self.plan), known)
+            });
         results.nodes.keep_only::<DoseOfBeam>(|(_, number)| {
             beams.iter().any(|beam| beam.inputs().beam.number == number)
         });
@@ -80,15 +96,26 @@ impl State {
             }
         }
         for (n, own) in (1..).zip(&met) {
-            results.nodes.entry((DISPLAYED, n)).set(Some((*own).clone()));
+            results
+                .nodes
+                .entry((DISPLAYED, n))
+                .set(Some((*own).clone()));
         }
-        results.nodes.keep_only::<Densities>(|(_, n)| (n as usize) <= met.len());
+        results
+            .nodes
+            .keep_only::<Densities>(|(_, n)| (n as usize) <= met.len());
         for beam in &beams {
-            results.nodes.entry((DISPLAYED, beam.inputs().beam.number)).set(Some(beam.clone()));
+            results
+                .nodes
+                .entry((DISPLAYED, beam.inputs().beam.number))
+                .set(Some(beam.clone()));
         }
         let engine = results.engine_of(self.plan);
         let run = plan.zip(densities.as_ref()).and_then(|(plan, densities)| {
-            let known = results.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.now());
+            let known = results
+                .nodes
+                .node::<RunOfPlan>(ONLY)
+                .and_then(|node| node.now());
             RunOfPlan::new(
                 densities,
                 plan,
@@ -114,8 +141,12 @@ impl State {
             let key = source.map(|source| (source, self.plan));
             if std::mem::replace(&mut self.results.sides[side.index()].source, key) != key {
                 // Results of the former source are meaningless for the new one.
-                self.results.nodes.keep_only::<DoseOfPlan>(|other| other != at);
-                self.results.nodes.keep_only::<DvhOf>(|(group, _)| group != at.0);
+                self.results
+                    .nodes
+                    .keep_only::<DoseOfPlan>(|other| other != at);
+                self.results
+                    .nodes
+                    .keep_only::<DvhOf>(|(group, _)| group != at.0);
             }
             let dose = source.and_then(|source| self.dose_of_side(source, at));
             self.results.nodes.entry(at).set(dose);
@@ -129,18 +160,29 @@ impl State {
             Source::Beam(number) => (self.plan, Shown::Beam(number)),
             Source::Plan(plan) => (plan, Shown::Plan),
         };
-        let densities = results.nodes.node::<Densities>(ONLY).and_then(|node| node.now());
+        let densities = results
+            .nodes
+            .node::<Densities>(ONLY)
+            .and_then(|node| node.now());
         let plan = case.plans.get(index);
-        let beams = plan.zip(densities).map_or_else(Vec::new, |(plan, densities)| {
-            let own = |number| {
-                let node =
-                    results.nodes.node::<DoseOfBeam>((DISPLAYED, number)).filter(|_| index == self.plan);
-                node.and_then(|node| node.now())
-            };
-            beams_of(densities, plan, &results.settings_of(index), own)
-        });
+        let beams = plan
+            .zip(densities)
+            .map_or_else(Vec::new, |(plan, densities)| {
+                let own = |number| {
+                    let node = results
+                        .nodes
+                        .node::<DoseOfBeam>((DISPLAYED, number))
+                        .filter(|_| index == self.plan);
+                    node.and_then(|node| node.now())
+                };
+                beams_of(densities, plan, &results.settings_of(index), own)
+            });
         let run = if index == self.plan {
-            results.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.now()).cloned()
+            results
+                .nodes
+                .node::<RunOfPlan>(ONLY)
+                .and_then(|node| node.now())
+                .cloned()
         } else {
             plan.zip(densities).and_then(|(plan, densities)| {
                 let engine = results.engine_of(index);
@@ -163,17 +205,24 @@ impl State {
         // Goals of hidden structures count, too.
         let with_goal: BTreeSet<u32> = self.goals().iter().filter_map(|goal| goal.number).collect();
         let nodes = &mut self.results.nodes;
-        let dose = nodes.node::<DoseOfPlan>((of, 0)).and_then(|node| node.now()).cloned();
+        let dose = nodes
+            .node::<DoseOfPlan>((of, 0))
+            .and_then(|node| node.now())
+            .cloned();
         let mut needed = BTreeSet::new();
         let mut isodoses = None;
         if let Some(dose) = dose {
             let known = nodes.each::<DvhOf>().find(|((group, _), _)| *group == of);
-            let known = known.and_then(|(_, node)| node.now()).map(|dvh| dvh.dose.clone());
+            let known = known
+                .and_then(|(_, node)| node.now())
+                .map(|dvh| dvh.dose.clone());
             let dose = Shared::new(dose, known.as_ref());
             isodoses = Some(IsodosesOf(dose.clone()));
             let masks: Vec<(u32, MaskOf)> = nodes
                 .each::<MaskOf>()
-                .filter(|((_, number), _)| !self.hidden.contains(number) || with_goal.contains(number))
+                .filter(|((_, number), _)| {
+                    !self.hidden.contains(number) || with_goal.contains(number)
+                })
                 .filter_map(|((_, number), node)| Some((number, node.now()?.clone())))
                 .collect();
             for (number, mask) in masks {
@@ -191,22 +240,35 @@ impl State {
     /// Lists the dose of the displayed plan with the matter outside the body counted, where that alone leaves its goals undecided.
     pub(super) fn note_matter_outside(&mut self) {
         let nodes = &self.results.nodes;
-        let has_run = nodes.node::<RunOfPlan>(ONLY).is_some_and(|node| node.now().is_some());
+        let has_run = nodes
+            .node::<RunOfPlan>(ONLY)
+            .is_some_and(|node| node.now().is_some());
         let is_asked = self.results.shown == Shown::Plan && !has_run;
-        let summed = nodes.node::<DoseOfPlan>(ONLY).filter(|_| is_asked).and_then(|node| node.current());
+        let summed = nodes
+            .node::<DoseOfPlan>(ONLY)
+            .filter(|_| is_asked)
+            .and_then(|node| node.current());
         let summed = summed.filter(|summed| lacks_only_matter_outside(&summed.dose));
         let case = self.history.case();
-        let query = summed.zip(case.plans.get(self.plan)).and_then(|(summed, plan)| {
-            let with_goal: BTreeSet<u32> = self.goals().iter().filter_map(|goal| goal.number).collect();
-            if with_goal.is_empty() {
-                return None;
-            }
-            let masks = nodes.each::<MaskOf>().filter(|((_, number), _)| with_goal.contains(number));
-            let masks = masks.filter_map(|((_, number), node)| Some((number, node.now()?.clone())));
-            let known = nodes.node::<WithMatterOutside>(ONLY).and_then(|node| node.now());
-            let settings = &self.results.settings;
-            WithMatterOutside::new(case, plan, summed.factor, settings, masks.collect(), known)
-        });
+        let query = summed
+            .zip(case.plans.get(self.plan))
+            .and_then(|(summed, plan)| {
+                let with_goal: BTreeSet<u32> =
+                    self.goals().iter().filter_map(|goal| goal.number).collect();
+                if with_goal.is_empty() {
+                    return None;
+                }
+                let masks = nodes
+                    .each::<MaskOf>()
+                    .filter(|((_, number), _)| with_goal.contains(number));
+                let masks =
+                    masks.filter_map(|((_, number), node)| Some((number, node.now()?.clone())));
+                let known = nodes
+                    .node::<WithMatterOutside>(ONLY)
+                    .and_then(|node| node.now());
+                let settings = &self.results.settings;
+                WithMatterOutside::new(case, plan, summed.factor, settings, masks.collect(), known)
+            });
         if query.is_some() || nodes.node::<WithMatterOutside>(ONLY).is_some() {
             self.results.nodes.entry(ONLY).set(query);
         }
@@ -219,7 +281,11 @@ impl State {
         let plane_mm = (self.compare.plane == ViewKind::Axial).then_some(self.crosshair_mm);
         let signed = settings.signed;
         let case = self.history.case();
-        let bodies = case.structures.structures.iter().filter(|s| s.kind == StructureKind::External);
+        let bodies = case
+            .structures
+            .structures
+            .iter()
+            .filter(|s| s.kind == StructureKind::External);
         let bodies = bodies.map(|s| s.number).collect();
         let nodes = &mut self.results.nodes;
         if gamma.is_none() && self.workspace == Workspace::Compare {
@@ -230,9 +296,18 @@ impl State {
             return;
         }
         let masks = nodes.each::<MaskOf>();
-        let masks = masks.filter_map(|((_, number), node)| Some((number, node.now()?.clone()))).collect();
-        let figures = gamma.clone().map(|gamma| FiguresOfGamma { gamma, masks, bodies, signed });
-        let estimate = gamma.clone().map(|gamma| EstimateOfGamma { gamma, plane_mm });
+        let masks = masks
+            .filter_map(|((_, number), node)| Some((number, node.now()?.clone())))
+            .collect();
+        let figures = gamma.clone().map(|gamma| FiguresOfGamma {
+            gamma,
+            masks,
+            bodies,
+            signed,
+        });
+        let estimate = gamma
+            .clone()
+            .map(|gamma| EstimateOfGamma { gamma, plane_mm });
         nodes.entry(ONLY).set(figures);
         nodes.entry(ONLY).set(estimate);
         nodes.entry(ONLY).set(gamma);
@@ -275,11 +350,21 @@ pub(super) fn beams_of<'a>(
     known: impl Fn(u32) -> Option<&'a DoseOfBeam>,
 ) -> Vec<DoseOfBeam> {
     let modelled = plan.beams.iter().filter(|b| is_modelled(b));
-    let beams: Vec<DoseOfBeam> =
-        modelled.map(|beam| DoseOfBeam::new(densities, plan, beam, settings, known(beam.number))).collect();
+    let beams: Vec<DoseOfBeam> = modelled
+        .map(|beam| DoseOfBeam::new(densities, plan, beam, settings, known(beam.number)))
+        .collect();
     let has_changed = |beam: &DoseOfBeam| known(beam.inputs().beam.number) != Some(beam);
     let changed = beams.iter().filter(|beam| has_changed(beam)).count();
-    beams.into_iter().map(|beam| if has_changed(&beam) { beam.among(changed) } else { beam }).collect()
+    beams
+        .into_iter()
+        .map(|beam| {
+            if has_changed(&beam) {
+                beam.among(changed)
+            } else {
+                beam
+            }
+        })
+        .collect()
 }
 
 impl CaseResults {
@@ -292,11 +377,20 @@ impl CaseResults {
         (number, point): (u32, usize),
         known: Option<&DoseOfPlan>,
     ) -> Option<DoseOfPlan> {
-        let densities = self.nodes.node::<Densities>(ONLY).and_then(|node| node.now())?;
+        let densities = self
+            .nodes
+            .node::<Densities>(ONLY)
+            .and_then(|node| node.now())?;
         let whole = case.plans.get(plan)?;
-        let beam = whole.beams.iter().find(|b| b.number == number && is_computed(b))?;
-        let part =
-            Plan { beams: vec![beam_of_point(beam, point)?], normalisation: None, ..Plan::clone(whole) };
+        let beam = whole
+            .beams
+            .iter()
+            .find(|b| b.number == number && is_computed(b))?;
+        let part = Plan {
+            beams: vec![beam_of_point(beam, point)?],
+            normalisation: None,
+            ..Plan::clone(whole)
+        };
         let part = Arc::new(part);
         let doses = beams_of(densities, &part, &self.settings_of(plan), |_| None);
         let mut dose = DoseOfPlan::of_plan(case, &part, Some(number), &doses, None, known)?;
@@ -313,17 +407,28 @@ impl CaseResults {
         run: Option<RunOfPlan>,
         at: ResultKey,
     ) -> Option<DoseOfPlan> {
-        let known = self.nodes.node::<DoseOfPlan>(at).and_then(|node| node.now());
+        let known = self
+            .nodes
+            .node::<DoseOfPlan>(at)
+            .and_then(|node| node.now());
         let only = match what {
             Shown::Imported(index) => {
-                return case.doses.get(index).map(|dose| DoseOfPlan::of_file(dose, index, known));
+                return case
+                    .doses
+                    .get(index)
+                    .map(|dose| DoseOfPlan::of_file(dose, index, known));
             }
             Shown::Plan => None,
             Shown::Beam(number) => Some(number),
-            Shown::Point(number, point) => return self.dose_of_point(case, plan, (number, point), known),
+            Shown::Point(number, point) => {
+                return self.dose_of_point(case, plan, (number, point), known);
+            }
         };
         let run = run.filter(|_| only.is_none()).map(|run| {
-            let like_it = self.nodes.node::<RunOfPlan>(ONLY).and_then(|node| node.latest_with_query());
+            let like_it = self
+                .nodes
+                .node::<RunOfPlan>(ONLY)
+                .and_then(|node| node.latest_with_query());
             let like_it = like_it.filter(|(other, _)| run.inputs().same_dose(other.inputs()));
             let like_it = like_it.map(|(_, result)| result.clone());
             (run, like_it)

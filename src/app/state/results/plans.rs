@@ -41,8 +41,10 @@ impl State {
         let displayed = place(self.plan);
         self.export.follow_plans(place);
         let engines = std::mem::take(&mut self.results.engines);
-        self.results.engines =
-            engines.into_iter().filter_map(|(old, how)| Some((place(old)?, how))).collect();
+        self.results.engines = engines
+            .into_iter()
+            .filter_map(|(old, how)| Some((place(old)?, how)))
+            .collect();
         self.compare.sides = self.compare.sides.map(|side| match side? {
             Source::Plan(old) => place(old).map(Source::Plan),
             Source::Beam(_) if displayed.is_none() => None,

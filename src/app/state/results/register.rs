@@ -20,8 +20,14 @@ impl CaseResults {
 
     /// Black and white of the DRR of image number `image`; before they are known, of a chest.
     pub fn drr_range(&self, image: usize) -> [f32; 2] {
-        let ready = self.nodes.node::<MetricOf>(ONLY).and_then(|node| node.latest());
-        ready.and_then(|ready| ready.ranges.get(image)).copied().unwrap_or([0.0, 6.0])
+        let ready = self
+            .nodes
+            .node::<MetricOf>(ONLY)
+            .and_then(|node| node.latest());
+        ready
+            .and_then(|ready| ready.ranges.get(image))
+            .copied()
+            .unwrap_or([0.0, 6.0])
     }
 
     /// Why there is no metric.
@@ -56,7 +62,11 @@ impl State {
             metric: register.metric,
             device: results.settings.device,
         });
-        let known = results.nodes.entry::<MetricAtPose>(ONLY).now().map(|value| value.metric.clone());
+        let known = results
+            .nodes
+            .entry::<MetricAtPose>(ONLY)
+            .now()
+            .map(|value| value.metric.clone());
         let value = metric.clone().map(|metric| MetricAtPose {
             metric: Shared::new(metric, known.as_ref()),
             pose: register.shown_pose(),
@@ -81,7 +91,11 @@ impl State {
 
     /// Adds a value of the metric that has come to its curve.
     pub fn note_metric(&mut self) {
-        let value = self.results.nodes.node::<MetricAtPose>(ONLY).and_then(|node| node.latest());
+        let value = self
+            .results
+            .nodes
+            .node::<MetricAtPose>(ONLY)
+            .and_then(|node| node.latest());
         if let Some(value) = value.copied().flatten() {
             self.register.note_value(value);
         }

@@ -5,7 +5,9 @@ use super::{CaseResults, State};
 use analysis::{HeadPath, LEAST_CLEARANCE_MM};
 use case::{DoseStatus, Rgb, StructureKind};
 use geometry::Mesh;
-use results::{ClearanceOf, DoseOfPlan, DvhOf, IsodoseOf, MaskOf, Node, Query, Shared, Standing, SurfaceOf};
+use results::{
+    ClearanceOf, DoseOfPlan, DvhOf, IsodoseOf, MaskOf, Node, Query, Shared, Standing, SurfaceOf,
+};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -46,11 +48,16 @@ impl State {
             let nodes = &mut self.results.nodes;
             let (mut body, mut couch) = (None, Vec::new());
             for structure in &case.structures.structures {
-                let machine = matches!(structure.kind, StructureKind::External | StructureKind::Support);
+                let machine = matches!(
+                    structure.kind,
+                    StructureKind::External | StructureKind::Support
+                );
                 if self.hidden.contains(&structure.number) && !machine {
                     continue;
                 }
-                let mask = nodes.node::<MaskOf>((DISPLAYED, structure.number)).and_then(|node| node.now());
+                let mask = nodes
+                    .node::<MaskOf>((DISPLAYED, structure.number))
+                    .and_then(|node| node.now());
                 let Some(mask) = mask.cloned() else { continue };
                 let surface = SurfaceOf(mask);
                 match structure.kind {
@@ -59,26 +66,49 @@ impl State {
                     _ => {}
                 }
                 surfaces.insert(structure.number);
-                nodes.entry((DISPLAYED, structure.number)).set(Some(surface));
+                nodes
+                    .entry((DISPLAYED, structure.number))
+                    .set(Some(surface));
             }
-            clearance = body.zip(case.plans.get(self.plan)).map(|(body, plan)| ClearanceOf {
-                body,
-                couch,
-                position: plan.position,
-                beams: plan.beams.iter().map(|beam| HeadPath::new(beam, plan.position)).collect(),
-            });
-            let dose = nodes.node::<DoseOfPlan>(ONLY).and_then(|node| node.now()).cloned();
+            clearance = body
+                .zip(case.plans.get(self.plan))
+                .map(|(body, plan)| ClearanceOf {
+                    body,
+                    couch,
+                    position: plan.position,
+                    beams: plan
+                        .beams
+                        .iter()
+                        .map(|beam| HeadPath::new(beam, plan.position))
+                        .collect(),
+                });
+            let dose = nodes
+                .node::<DoseOfPlan>(ONLY)
+                .and_then(|node| node.now())
+                .cloned();
             if let (Some(dose), Some(reference_gy)) = (dose, reference_gy) {
                 let of_dvh = nodes.each::<DvhOf>().find(|((of, _), _)| *of == DISPLAYED);
                 let of_dvh = of_dvh.and_then(|(_, node)| Some(node.now()?.dose.clone()));
-                let own = || nodes.each::<IsodoseOf>().find_map(|(_, node)| Some(node.now()?.dose.clone()));
+                let own = || {
+                    nodes
+                        .each::<IsodoseOf>()
+                        .find_map(|(_, node)| Some(node.now()?.dose.clone()))
+                };
                 let known = of_dvh.or_else(own);
                 let dose = Shared::new(dose, known.as_ref());
-                for level in self.dose_display.levels.iter().filter(|l| self.room.draws_isodose(l.percent)) {
+                for level in self
+                    .dose_display
+                    .levels
+                    .iter()
+                    .filter(|l| self.room.draws_isodose(l.percent))
+                {
                     let gy = (f64::from(level.percent) * 0.01 * reference_gy) as f32;
                     levels.insert(place_of(level.percent));
                     let at = (DISPLAYED, place_of(level.percent));
-                    nodes.entry(at).set(Some(IsodoseOf { dose: dose.clone(), gy }));
+                    nodes.entry(at).set(Some(IsodoseOf {
+                        dose: dose.clone(),
+                        gy,
+                    }));
                 }
             }
         }
@@ -91,11 +121,19 @@ impl State {
     /// The surfaces of the isodoses that are drawn. One that is older than the dose is drawn, with its status; one of
     /// another level or dose is not.
     pub fn isodose_surfaces(&self) -> Vec<IsodoseSurface> {
-        let levels = self.dose_display.levels.iter().filter(|l| self.room.draws_isodose(l.percent));
+        let levels = self
+            .dose_display
+            .levels
+            .iter()
+            .filter(|l| self.room.draws_isodose(l.percent));
         let surface = |level: &crate::state::display::Isodose| {
-            let node = self.results.nodes.node::<IsodoseOf>((DISPLAYED, place_of(level.percent)))?;
+            let node = self
+                .results
+                .nodes
+                .node::<IsodoseOf>((DISPLAYED, place_of(level.percent)))?;
             let (now, (have, surface)) = (node.now()?, node.latest_with_query()?);
-            let fits = have.gy == now.gy && have.dose.what == now.dose.what && node.failure().is_none();
+            let fits =
+                have.gy == now.gy && have.dose.what == now.dose.what && node.failure().is_none();
             fits.then(|| IsodoseSurface {
                 percent: level.percent,
                 colour: level.colour,
@@ -117,21 +155,34 @@ impl CaseResults {
             self.shown_status(),
             Some(DoseStatus::Final | DoseStatus::Partial | DoseStatus::Imported)
         );
-        self.nodes.each::<SurfaceOf>().all(|(_, node)| settled(node))
-            && (!has_dose || self.nodes.each::<IsodoseOf>().all(|(_, node)| settled(node)))
+        self.nodes
+            .each::<SurfaceOf>()
+            .all(|(_, node)| settled(node))
+            && (!has_dose
+                || self
+                    .nodes
+                    .each::<IsodoseOf>()
+                    .all(|(_, node)| settled(node)))
     }
 
     /// The surface of a structure; during a change, the previous one.
     pub fn surface(&self, structure: u32) -> Option<&Arc<Mesh>> {
-        self.nodes.node::<SurfaceOf>((DISPLAYED, structure))?.latest()
+        self.nodes
+            .node::<SurfaceOf>((DISPLAYED, structure))?
+            .latest()
     }
 
     /// Status of the isodose surfaces: that of the dose, or stale if they belong to an earlier dose.
     pub fn isodose_status(&self) -> Option<DoseStatus> {
         let status = self.shown_status()?;
-        let standings = self.nodes.each::<IsodoseOf>().filter_map(|(_, node)| node.standing());
+        let standings = self
+            .nodes
+            .each::<IsodoseOf>()
+            .filter_map(|(_, node)| node.standing());
         let standings = standings.filter(|s| *s != Standing::Failed);
-        Some(standings.fold(status, |worst, standing| worst.worst(standing.status(DoseStatus::Final))))
+        Some(standings.fold(status, |worst, standing| {
+            worst.worst(standing.status(DoseStatus::Final))
+        }))
     }
 
     /// The beams whose gantry head comes near the patient or the couch, nearest first; `None` before that is computed
@@ -141,11 +192,17 @@ impl CaseResults {
         let mut near: Vec<NearHead> = clearances
             .iter()
             .flat_map(|c| {
-                [(c.body, false), (c.couch, true)].map(|(closest, is_couch)| (c.beam, closest, is_couch))
+                [(c.body, false), (c.couch, true)]
+                    .map(|(closest, is_couch)| (c.beam, closest, is_couch))
             })
             .filter_map(|(beam, closest, is_couch)| {
                 let closest = closest.filter(|c| c.mm < LEAST_CLEARANCE_MM)?;
-                Some(NearHead { beam, mm: closest.mm, gantry_deg: closest.gantry_deg, is_couch })
+                Some(NearHead {
+                    beam,
+                    mm: closest.mm,
+                    gantry_deg: closest.gantry_deg,
+                    is_couch,
+                })
             })
             .collect();
         near.sort_by(|a, b| a.mm.total_cmp(&b.mm));

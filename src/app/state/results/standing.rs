@@ -29,8 +29,11 @@ impl State {
         self.note_maps();
         let view = self.view_of(self.results.shown, self.plan, ONLY);
         // What the sum itself found, as a point without dose, is known where it is on show.
-        let of_sum =
-            || view.failure.clone().filter(|_| matches!(self.results.shown, Shown::Plan | Shown::Beam(_)));
+        let of_sum = || {
+            view.failure
+                .clone()
+                .filter(|_| matches!(self.results.shown, Shown::Plan | Shown::Beam(_)))
+        };
         let plan_failure = self.failure_of(Shown::Plan, self.plan).or_else(of_sum);
         let sides = Side::BOTH.map(|side| self.view_of_side(side));
         self.results.view = view;
@@ -52,18 +55,33 @@ impl State {
 
     /// The dose at a place, with its standing relative to the case.
     pub(super) fn view_of(&self, what: Shown, plan: usize, at: ResultKey) -> DisplayedDose {
-        let Some(node) = self.results.nodes.node::<DoseOfPlan>(at) else { return DisplayedDose::default() };
-        let failure = self.failure_of(what, plan).or_else(|| node.failure().map(str::to_owned));
+        let Some(node) = self.results.nodes.node::<DoseOfPlan>(at) else {
+            return DisplayedDose::default();
+        };
+        let failure = self
+            .failure_of(what, plan)
+            .or_else(|| node.failure().map(str::to_owned));
         // Without beams or images an old sum is meaningless.
-        let have = node.latest_with_query().filter(|(query, _)| query.what == what && node.now().is_some());
-        let Some((_, summed)) = have else { return DisplayedDose { failure, ..DisplayedDose::default() } };
+        let have = node
+            .latest_with_query()
+            .filter(|(query, _)| query.what == what && node.now().is_some());
+        let Some((_, summed)) = have else {
+            return DisplayedDose {
+                failure,
+                ..DisplayedDose::default()
+            };
+        };
         let standing = match node.standing() {
             Some(standing @ (Standing::Current | Standing::Preview)) => standing,
             _ if failure.is_some() => Standing::Failed,
             _ => Standing::Stale,
         };
         let dose = with_standing(&summed.dose, standing, self.label_of(what, plan));
-        DisplayedDose { dose: Some(dose), standing: Some(standing), failure }
+        DisplayedDose {
+            dose: Some(dose),
+            standing: Some(standing),
+            failure,
+        }
     }
 
     /// The dose of a side, with its standing relative to the case.
@@ -80,7 +98,11 @@ impl State {
         };
         let mut view = self.view_of(what, plan, (of_side(side), 0));
         if let (Shown::Imported(n), Some(dose)) = (what, &mut view.dose) {
-            *dose = with_standing(dose, Standing::Current, Some(super::compare::label_of(self.case(), n)));
+            *dose = with_standing(
+                dose,
+                Standing::Current,
+                Some(super::compare::label_of(self.case(), n)),
+            );
         }
         view
     }
@@ -123,8 +145,15 @@ impl State {
             return Some(why.to_owned());
         }
         let counts = |number| plan.normalisation.is_some() || only.is_none_or(|n| n == number);
-        for beam in plan.beams.iter().filter(|b| is_on_show && is_computed(b) && counts(b.number)) {
-            if let Some(why) = results.beam_failure(beam.number).filter(|_| !results.is_monte_carlo()) {
+        for beam in plan
+            .beams
+            .iter()
+            .filter(|b| is_on_show && is_computed(b) && counts(b.number))
+        {
+            if let Some(why) = results
+                .beam_failure(beam.number)
+                .filter(|_| !results.is_monte_carlo())
+            {
                 return Some(why.to_owned());
             }
         }
@@ -137,24 +166,35 @@ impl State {
         }
         match case.structures.normalised_to(to)? {
             Err(why) => Some(format!("The plan cannot be normalised: {why}.")),
-            Ok(s) if s.contours.is_empty() => {
-                Some(format!("The plan cannot be normalised: {} has no contours.", s.name))
-            }
-            Ok(s) => {
-                results.mask_failure(s.number).map(|why| format!("The plan cannot be normalised: {why}."))
-            }
+            Ok(s) if s.contours.is_empty() => Some(format!(
+                "The plan cannot be normalised: {} has no contours.",
+                s.name
+            )),
+            Ok(s) => results
+                .mask_failure(s.number)
+                .map(|why| format!("The plan cannot be normalised: {why}.")),
         }
     }
 }
 
 /// A dose with the status of its standing and, if it is current, the current name of its source.
-pub(super) fn with_standing(dose: &Arc<Dose>, standing: Standing, label: Option<String>) -> Arc<Dose> {
+pub(super) fn with_standing(
+    dose: &Arc<Dose>,
+    standing: Standing,
+    label: Option<String>,
+) -> Arc<Dose> {
     let status = standing.status(dose.status);
-    let label = label.filter(|_| standing == Standing::Current).unwrap_or_else(|| dose.label.clone());
+    let label = label
+        .filter(|_| standing == Standing::Current)
+        .unwrap_or_else(|| dose.label.clone());
     if status == dose.status && label == dose.label {
         return Arc::clone(dose);
     }
-    Arc::new(Dose { status, label, ..(**dose).clone() })
+    Arc::new(Dose {
+        status,
+        label,
+        ..(**dose).clone()
+    })
 }
 
 impl CaseResults {

@@ -15,12 +15,19 @@ pub struct Stated {
 
 impl Stated {
     fn certain(value: f64, status: DoseStatus) -> Self {
-        Self { value, status, uncertainty_percent: None }
+        Self {
+            value,
+            status,
+            uncertainty_percent: None,
+        }
     }
 
     /// The number times an exact one.
     pub fn times(self, exact: f64) -> Self {
-        Self { value: self.value * exact, ..self }
+        Self {
+            value: self.value * exact,
+            ..self
+        }
     }
 
     /// Whether the number may still change though nothing is edited, or is not of the case as it stands.
@@ -36,13 +43,17 @@ impl Stated {
 
     /// The parts of [`Self::worded`]: the number, and its status or nothing.
     pub fn words(self, digits: usize, unit: &str, after: &str) -> (String, String) {
-        let uncertainty =
-            self.uncertainty_percent.map_or(String::new(), |p| format!(" {}", percent_words(p)));
+        let uncertainty = self
+            .uncertainty_percent
+            .map_or(String::new(), |p| format!(" {}", percent_words(p)));
         let status = match self.status {
             DoseStatus::Final | DoseStatus::Imported => String::new(),
             status => format!(" ({status})"),
         };
-        (format!("{:.digits$}{unit}{uncertainty}{after}", self.value), status)
+        (
+            format!("{:.digits$}{unit}{uncertainty}{after}", self.value),
+            status,
+        )
     }
 }
 
@@ -52,26 +63,40 @@ impl CaseResults {
     pub fn normalisation_factor(&self) -> Option<Stated> {
         let (query, summed) = self.displayed()?.latest_with_query()?;
         let of_plan = !matches!(query.what, Shown::Imported(_) | Shown::Point(..));
-        let status = self.shown_status().filter(|status| of_plan && *status != DoseStatus::Failed)?;
+        let status = self
+            .shown_status()
+            .filter(|status| of_plan && *status != DoseStatus::Failed)?;
         let uncertainty_percent = summed.factor_uncertainty_percent;
-        Some(Stated { value: summed.factor, status, uncertainty_percent })
+        Some(Stated {
+            value: summed.factor,
+            status,
+            uncertainty_percent,
+        })
     }
 
     /// Monitor units of a beam in a fraction: the plan's own, or those after its normalisation, `None` before that is
     /// known.
     pub fn delivered_mu(&self, plan: &Plan, beam: &Beam) -> Option<Stated> {
         match plan.normalisation {
-            Some(_) => self.normalisation_factor().map(|factor| factor.times(beam.mu)),
+            Some(_) => self
+                .normalisation_factor()
+                .map(|factor| factor.times(beam.mu)),
             None => Some(Stated::certain(beam.mu, DoseStatus::Final)),
         }
     }
 
     /// Largest dose of a beam in one fraction of the current plan, Gy; `None` if the normalisation is unknown.
     pub fn beam_max_gy(&self, plan: &Plan, beam: &Beam) -> Option<Stated> {
-        let result = self.beam_node(beam.number).filter(|_| !self.is_monte_carlo())?.latest()?;
+        let result = self
+            .beam_node(beam.number)
+            .filter(|_| !self.is_monte_carlo())?
+            .latest()?;
         let own = self.beam_status(beam.number)?;
         let mu = self.delivered_mu(plan, beam)?;
-        Some(Stated { status: mu.status.worst(own), ..mu.times(result.max_gy / UNIT_MU) })
+        Some(Stated {
+            status: mu.status.worst(own),
+            ..mu.times(result.max_gy / UNIT_MU)
+        })
     }
 }
 
@@ -81,11 +106,18 @@ mod tests {
 
     #[test]
     fn a_number_says_its_uncertainty_and_what_it_is_worth() {
-        let factor = Stated { value: 1.2, status: DoseStatus::Preview, uncertainty_percent: Some(1.21) };
+        let factor = Stated {
+            value: 1.2,
+            status: DoseStatus::Preview,
+            uncertainty_percent: Some(1.21),
+        };
         assert_eq!(
             factor.times(50.0).worded(1, " MU", " a fraction"),
             "60.0 MU ± 1.2 % a fraction (preview)"
         );
-        assert_eq!(Stated::certain(1.2, DoseStatus::Final).worded(4, "", ""), "1.2000");
+        assert_eq!(
+            Stated::certain(1.2, DoseStatus::Final).worded(4, "", ""),
+            "1.2000"
+        );
     }
 }

@@ -46,8 +46,11 @@ const DUMMY: &str = "ANONYMISED";
 const OF_THE_STANDARD: &str = "1.2.840.10008.";
 
 /// UIDs of classes, also of private ones.
-const CLASSES: [Tag; 3] =
-    [tags::SOP_CLASS_UID, tags::REFERENCED_SOP_CLASS_UID, tags::ORIGINAL_SPECIALIZED_SOP_CLASS_UID];
+const CLASSES: [Tag; 3] = [
+    tags::SOP_CLASS_UID,
+    tags::REFERENCED_SOP_CLASS_UID,
+    tags::ORIGINAL_SPECIALIZED_SOP_CLASS_UID,
+];
 
 /// Attributes outside the table that name a patient, an order or a device, or describe what a user typed. The retired
 /// ones are still written.
@@ -77,13 +80,20 @@ const MORE_REMOVED: [Tag; 20] = [
 
 /// Versions of tables of codes, which the table calls for a value without meaning: dates of the standard, and nobody's. A code of a
 /// version that there never was is a false one.
-const VERSIONS: [Tag; 2] = [tags::CONTEXT_GROUP_VERSION, tags::CONTEXT_GROUP_LOCAL_VERSION];
+const VERSIONS: [Tag; 2] = [
+    tags::CONTEXT_GROUP_VERSION,
+    tags::CONTEXT_GROUP_LOCAL_VERSION,
+];
 
 /// URLs that are codes or tables of codes; others lead to where an object was.
 const URLS_OF_CODES: [Tag; 2] = [tags::CODING_SCHEME_URL, tags::URN_CODE_VALUE];
 
 /// Dates of the patient's life, which no option retains.
-const OF_LIFE: [Tag; 3] = [tags::PATIENT_BIRTH_DATE, tags::PATIENT_BIRTH_TIME, tags::LAST_MENSTRUAL_DATE];
+const OF_LIFE: [Tag; 3] = [
+    tags::PATIENT_BIRTH_DATE,
+    tags::PATIENT_BIRTH_TIME,
+    tags::LAST_MENSTRUAL_DATE,
+];
 
 /// Makes the files of an export anonymous, in their folder. The names of those that say that their pixels show who it is.
 ///
@@ -97,16 +107,30 @@ pub fn anonymise(
 ) -> Result<Vec<String>, WriteError> {
     let headers = |file: &ExportedFile| open(&folder.join(&file.name)).map(Object::into_inner);
     let shows = |header: &Item| {
-        let tags = [tags::BURNED_IN_ANNOTATION, tags::RECOGNIZABLE_VISUAL_FEATURES];
-        tags.into_iter().any(|tag| header.text(tag).is_some_and(|text| text.eq_ignore_ascii_case("YES")))
+        let tags = [
+            tags::BURNED_IN_ANNOTATION,
+            tags::RECOGNIZABLE_VISUAL_FEATURES,
+        ];
+        tags.into_iter().any(|tag| {
+            header
+                .text(tag)
+                .is_some_and(|text| text.eq_ignore_ascii_case("YES"))
+        })
     };
     let read = files.par_iter().map(|file| {
         let header = headers(file)?;
-        Ok((identity_words(&header), shows(&header).then(|| file.name.clone())))
+        Ok((
+            identity_words(&header),
+            shows(&header).then(|| file.name.clone()),
+        ))
     });
-    let read: Vec<_> = read.collect::<Result<_, DicomError>>().map_err(WriteError::Source)?;
+    let read: Vec<_> = read
+        .collect::<Result<_, DicomError>>()
+        .map_err(WriteError::Source)?;
     let (words, showing): (Vec<_>, Vec<_>) = read.into_iter().unzip();
-    let words = words.into_iter().fold(IdentityWords::default(), IdentityWords::with);
+    let words = words
+        .into_iter()
+        .fold(IdentityWords::default(), IdentityWords::with);
     let uid = new_uid();
     let veil = Veil {
         how,
@@ -120,7 +144,11 @@ pub fn anonymise(
         let path = folder.join(&file.name);
         veil.rewrite(&path)?;
         let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if progress(count as f32 / files.len() as f32) { Ok(()) } else { Err(WriteError::Cancelled) }
+        if progress(count as f32 / files.len() as f32) {
+            Ok(())
+        } else {
+            Err(WriteError::Cancelled)
+        }
     })?;
     Ok(showing.into_iter().flatten().collect())
 }
@@ -159,9 +187,15 @@ impl Around {
     fn new(item: &Item, path: &Path) -> Self {
         let observations = item.items(tags::RTROI_OBSERVATIONS_SEQUENCE).iter();
         let kind = |item: &Item| {
-            Some((item.whole(tags::REFERENCED_ROI_NUMBER)?, item.text(tags::RTROI_INTERPRETED_TYPE)?))
+            Some((
+                item.whole(tags::REFERENCED_ROI_NUMBER)?,
+                item.text(tags::RTROI_INTERPRETED_TYPE)?,
+            ))
         };
-        let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let stem = path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default();
         Self {
             wants_values: item.text(tags::SOP_CLASS_UID).as_deref()
                 == Some(uids::SPATIAL_REGISTRATION_STORAGE),
@@ -178,7 +212,10 @@ impl Veil {
         let item = Object::into_inner(header);
         if item.text(tags::SOP_CLASS_UID).is_none() || item.text(tags::SOP_INSTANCE_UID).is_none() {
             let attribute = "SOPClassUID or SOPInstanceUID";
-            return Err(WriteError::Source(DicomError::Missing { path: path.to_owned(), attribute }));
+            return Err(WriteError::Source(DicomError::Missing {
+                path: path.to_owned(),
+                attribute,
+            }));
         }
         let around = Around::new(&item, path);
         let mut set = DataSet::from(&self.cleaned(&item, &around));
@@ -197,7 +234,10 @@ impl Veil {
         ];
         let moved = self.how.shift_days.is_some();
         if moved {
-            codes.push(("113107", "Retain Longitudinal Temporal Information Modified Dates Option"));
+            codes.push((
+                "113107",
+                "Retain Longitudinal Temporal Information Modified Dates Option",
+            ));
         }
         let code = |(value, meaning): (&str, &str)| {
             let mut item = DataSet::new();
@@ -209,8 +249,14 @@ impl Veil {
         // All texts are Unicode once read.
         set.text(tags::SPECIFIC_CHARACTER_SET, "ISO_IR 192");
         set.text(tags::PATIENT_IDENTITY_REMOVED, "YES");
-        set.text(tags::DEIDENTIFICATION_METHOD, "Beamsight: PS3.15 E basic profile, descriptors cleaned");
-        set.items(tags::DEIDENTIFICATION_METHOD_CODE_SEQUENCE, codes.into_iter().map(code).collect());
+        set.text(
+            tags::DEIDENTIFICATION_METHOD,
+            "Beamsight: PS3.15 E basic profile, descriptors cleaned",
+        );
+        set.items(
+            tags::DEIDENTIFICATION_METHOD_CODE_SEQUENCE,
+            codes.into_iter().map(code).collect(),
+        );
         let times = if moved { "MODIFIED" } else { "REMOVED" };
         set.text(tags::LONGITUDINAL_TEMPORAL_INFORMATION_MODIFIED, times);
     }
@@ -225,12 +271,23 @@ impl Veil {
         let mut put = |tag, vr, text: String| {
             clean.put(DataElement::new(tag, vr, PrimitiveValue::from(text)));
         };
-        if let (Some(number), Some(name)) = (item.whole(tags::ROI_NUMBER), item.text(tags::ROI_NAME)) {
+        if let (Some(number), Some(name)) =
+            (item.whole(tags::ROI_NUMBER), item.text(tags::ROI_NAME))
+        {
             let kind = around.kinds.get(&number).map_or("ROI", String::as_str);
-            let named = if self.words.are_in(&name) { None } else { cleaned_name(&name) };
-            put(tags::ROI_NAME, VR::LO, named.unwrap_or_else(|| format!("{kind}_{number}")));
+            let named = if self.words.are_in(&name) {
+                None
+            } else {
+                cleaned_name(&name)
+            };
+            put(
+                tags::ROI_NAME,
+                VR::LO,
+                named.unwrap_or_else(|| format!("{kind}_{number}")),
+            );
         }
-        if let (Some(number), Some(_)) = (item.whole(tags::BEAM_NUMBER), item.get(tags::BEAM_NAME)) {
+        if let (Some(number), Some(_)) = (item.whole(tags::BEAM_NUMBER), item.get(tags::BEAM_NAME))
+        {
             put(tags::BEAM_NAME, VR::LO, format!("Beam {number}"));
         }
         clean
@@ -241,10 +298,14 @@ impl Veil {
         let put = |value: PrimitiveValue| Some(DataElement::new(tag, vr, value));
         match self.action(tag, vr, around) {
             Action::Remove => None,
-            Action::Empty if vr == VR::SQ => {
-                Some(DataElement::new(tag, vr, DataSetSequence::from(Vec::<Item>::new())))
-            }
-            Action::Empty | Action::Dummy if tag == tags::PATIENT_NAME || tag == tags::PATIENT_ID => {
+            Action::Empty if vr == VR::SQ => Some(DataElement::new(
+                tag,
+                vr,
+                DataSetSequence::from(Vec::<Item>::new()),
+            )),
+            Action::Empty | Action::Dummy
+                if tag == tags::PATIENT_NAME || tag == tags::PATIENT_ID =>
+            {
                 put(PrimitiveValue::from(self.patient.as_str()))
             }
             // The name of a machine model that ships with the program is nobody's machine.
@@ -255,13 +316,18 @@ impl Veil {
                 Some(element.clone())
             }
             Action::Empty => put(PrimitiveValue::Empty),
-            Action::Dummy if tag == tags::RT_PLAN_LABEL => put(PrimitiveValue::from(around.label.as_str())),
+            Action::Dummy if tag == tags::RT_PLAN_LABEL => {
+                put(PrimitiveValue::from(around.label.as_str()))
+            }
             Action::Dummy => put(PrimitiveValue::from(dummy(vr)?)),
             Action::Shift => {
                 let text = element.to_str().ok()?;
                 let days = self.how.shift_days.unwrap_or_default();
-                let dates: Option<Vec<String>> = text.split('\\').map(|date| shifted(date, days)).collect();
-                put(dates.map_or(PrimitiveValue::Empty, |dates| PrimitiveValue::from(dates.join("\\"))))
+                let dates: Option<Vec<String>> =
+                    text.split('\\').map(|date| shifted(date, days)).collect();
+                put(dates.map_or(PrimitiveValue::Empty, |dates| {
+                    PrimitiveValue::from(dates.join("\\"))
+                }))
             }
             Action::Keep => self.kept(element, around),
         }
@@ -271,15 +337,25 @@ impl Veil {
     fn kept(&self, element: &InMemElement, around: &Around) -> Option<InMemElement> {
         let (tag, vr) = (element.tag(), element.vr());
         if let Some(items) = element.items() {
-            let items: Vec<Item> = items.iter().map(|item| self.cleaned(item, around)).collect();
+            let items: Vec<Item> = items
+                .iter()
+                .map(|item| self.cleaned(item, around))
+                .collect();
             return Some(DataElement::new(tag, VR::SQ, DataSetSequence::from(items)));
         }
         if vr == VR::UI && !CLASSES.contains(&tag) {
             let text = element.to_str().ok()?;
             let uids: Vec<String> = text.split('\\').map(|uid| self.other_uid(uid)).collect();
-            return Some(DataElement::new(tag, vr, PrimitiveValue::from(uids.join("\\"))));
+            return Some(DataElement::new(
+                tag,
+                vr,
+                PrimitiveValue::from(uids.join("\\")),
+            ));
         }
-        let is_text = matches!(vr, VR::LO | VR::SH | VR::LT | VR::ST | VR::UT | VR::UC | VR::UR | VR::AE);
+        let is_text = matches!(
+            vr,
+            VR::LO | VR::SH | VR::LT | VR::ST | VR::UT | VR::UC | VR::UR | VR::AE
+        );
         if is_text && self.words.are_in(&element.to_str().ok()?) {
             return Some(DataElement::new(tag, vr, PrimitiveValue::from(DUMMY)));
         }
@@ -299,7 +375,13 @@ impl Veil {
         let Tag(group, element) = tag;
         let repeating = matches!(group & 0xFF00, 0x5000 | 0x6000);
         // Group lengths are those of the other values; an unknown value cannot be judged.
-        if group % 2 == 1 || group < 8 || repeating || group > 0x7FE0 || element == 0 || vr == VR::UN {
+        if group % 2 == 1
+            || group < 8
+            || repeating
+            || group > 0x7FE0
+            || element == 0
+            || vr == VR::UN
+        {
             return Action::Remove;
         }
         if MORE_REMOVED.contains(&tag) || (vr == VR::UR && !URLS_OF_CODES.contains(&tag)) {
@@ -318,7 +400,9 @@ impl Veil {
             // Items that describe persons or findings have no values without meaning: the sequence goes.
             Some(Listed::D | Listed::XOrD) if vr == VR::SQ => Action::Remove,
             Some(Listed::D) => Action::Dummy,
-            Some(Listed::XOrD) if tag == tags::RT_PLAN_DATE || tag == tags::RT_PLAN_TIME => Action::Dummy,
+            Some(Listed::XOrD) if tag == tags::RT_PLAN_DATE || tag == tags::RT_PLAN_TIME => {
+                Action::Dummy
+            }
             Some(Listed::XOrD) => {
                 if around.wants_values {
                     Action::Dummy
@@ -346,7 +430,9 @@ impl Veil {
 
 /// As plans written here name it, in 16 characters.
 fn is_shipped(machine: &str) -> bool {
-    Machine::shipped().iter().any(|name| name.chars().take(16).eq(machine.trim_end().chars()))
+    Machine::shipped()
+        .iter()
+        .any(|name| name.chars().take(16).eq(machine.trim_end().chars()))
 }
 
 /// A value without meaning; `None` where the representation has none.
@@ -356,7 +442,9 @@ fn dummy(vr: VR) -> Option<&'static str> {
         VR::TM => Some("000000"),
         VR::DT => Some("19000101000000"),
         VR::AS => Some("000Y"),
-        VR::AE | VR::CS | VR::LO | VR::LT | VR::PN | VR::SH | VR::ST | VR::UC | VR::UT => Some(DUMMY),
+        VR::AE | VR::CS | VR::LO | VR::LT | VR::PN | VR::SH | VR::ST | VR::UC | VR::UT => {
+            Some(DUMMY)
+        }
         _ => None,
     }
 }

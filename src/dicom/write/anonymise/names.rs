@@ -70,8 +70,17 @@ mod tests {
         ] {
             assert_eq!(cleaned_name(name).as_deref(), Some(name));
         }
-        for name in ["Smith", "PTV Smith", "PTV_1985", "GTV 12345678", "", "--", "lésion", "Herz", "Dr Who"]
-        {
+        for name in [
+            "Smith",
+            "PTV Smith",
+            "PTV_1985",
+            "GTV 12345678",
+            "",
+            "--",
+            "lésion",
+            "Herz",
+            "Dr Who",
+        ] {
             assert_eq!(cleaned_name(name), None, "{name}");
         }
     }

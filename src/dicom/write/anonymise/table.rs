@@ -47,14 +47,19 @@ fn rows() -> impl Iterator<Item = [&'static str; 3]> {
 }
 
 fn tag_of(keyword: &str) -> Option<Tag> {
-    StandardDataDictionary.by_name(keyword).map(|entry| entry.tag())
+    StandardDataDictionary
+        .by_name(keyword)
+        .map(|entry| entry.tag())
 }
 
 static ACTIONS: LazyLock<HashMap<Tag, Listed>> = LazyLock::new(|| {
     // An export that passed over a row would keep what identifies.
     let row = |[keyword, _, action]: [&str; 3]| {
         let tag = tag_of(keyword).expect("the dictionary has each keyword of the shipped table");
-        (tag, Listed::parse(action).expect("the shipped table has known actions"))
+        (
+            tag,
+            Listed::parse(action).expect("the shipped table has known actions"),
+        )
     };
     rows().map(row).collect()
 });
@@ -74,12 +79,20 @@ mod tests {
         let mut all = HashSet::new();
         for [keyword, written, action] in rows() {
             let tag = tag_of(keyword).unwrap_or_else(|| panic!("the dictionary has no {keyword}"));
-            assert_eq!(format!("{:04X}{:04X}", tag.group(), tag.element()), written, "{keyword}");
+            assert_eq!(
+                format!("{:04X}{:04X}", tag.group(), tag.element()),
+                written,
+                "{keyword}"
+            );
             assert!(Listed::parse(action).is_some(), "{keyword}: {action}");
             assert!(all.insert(tag), "{keyword} stands twice");
         }
         assert_eq!(all.len(), 595);
-        assert!(rows().map(|[keyword, ..]| keyword.to_lowercase()).is_sorted());
+        assert!(
+            rows()
+                .map(|[keyword, ..]| keyword.to_lowercase())
+                .is_sorted()
+        );
     }
 
     #[test]
@@ -96,6 +109,7 @@ mod tests {
             (tags::REFERENCED_IMAGE_SEQUENCE, None),
             (tags::DOSE_GRID_SCALING, None),
         ];
-        rows.into_iter().for_each(|(tag, wanted)| assert_eq!(listed(tag), wanted, "{tag}"));
+        rows.into_iter()
+            .for_each(|(tag, wanted)| assert_eq!(listed(tag), wanted, "{tag}"));
     }
 }

@@ -52,13 +52,16 @@ impl IdentityWords {
         let text = text.to_lowercase();
         let parts: Vec<&str> = parts(&text).collect();
         let within = |word: &String| word.chars().count() >= LONG && text.contains(word.as_str());
-        self.words.iter().any(|word| parts.contains(&word.as_str()) || within(word))
+        self.words
+            .iter()
+            .any(|word| parts.contains(&word.as_str()) || within(word))
             || self.uids.iter().any(|uid| text.contains(uid.as_str()))
     }
 }
 
 fn parts(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|part| part.chars().count() >= SHORTEST)
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|part| part.chars().count() >= SHORTEST)
 }
 
 /// Identifying words of an object, its items included.
@@ -87,7 +90,9 @@ fn collect(item: &Item, found: &mut IdentityWords) {
             continue;
         }
         let Ok(text) = element.to_str() else { continue };
-        let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0').to_lowercase();
+        let text = text
+            .trim_matches(|c: char| c.is_whitespace() || c == '\0')
+            .to_lowercase();
         if is_uid && !text.is_empty() {
             found.uids.insert(text);
         } else if identifies {
@@ -115,7 +120,13 @@ mod tests {
         put(tags::PATIENT_ID, VR::LO, "12-3456");
         put(tags::REFERRING_PHYSICIAN_NAME, VR::PN, "Ng^A");
         let words = identity_words(&item);
-        for text in ["plan of MÜLLER", "eva boost", "12-3456 lung", "xmüllerx", "nr 3456"] {
+        for text in [
+            "plan of MÜLLER",
+            "eva boost",
+            "12-3456 lung",
+            "xmüllerx",
+            "nr 3456",
+        ] {
             assert!(words.are_in(text), "{text}");
         }
         for text in ["Evaluation", "Dr", "long arm", "PTV 12", ""] {

@@ -18,8 +18,10 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[Option<PlanDoses>]) -> Result<()
     let position = set.case.ct.as_ref().map(|ct| ct.position);
     let mut remarks = Vec::new();
     let mut plans = set.plans.iter();
-    let mut all_doses =
-        doses.iter().flatten().flat_map(|of| of.dose.iter().chain(of.beams.iter().map(|(_, dose)| dose)));
+    let mut all_doses = doses
+        .iter()
+        .flatten()
+        .flat_map(|of| of.dose.iter().chain(of.beams.iter().map(|(_, dose)| dose)));
     let mut drrs = set.options.imaging.iter().flat_map(|imaging| &imaging.drrs);
     let names = set.options.anonymise.is_none();
     let mut patient = names.then(|| set.belonging.patient.clone());
@@ -85,16 +87,24 @@ fn structures(
             return Ok(Some(format!("structure '{name}' is missing")));
         };
         if names && !is_same_name(name, &back.name) {
-            return Ok(Some(format!("structure '{name}' is called '{}'", back.name)));
+            return Ok(Some(format!(
+                "structure '{name}' is called '{}'",
+                back.name
+            )));
         }
         let points = |s: &case::Structure| -> Vec<_> {
-            s.contours.iter().map(|contour| contour.points_mm.clone()).collect()
+            s.contours
+                .iter()
+                .map(|contour| contour.points_mm.clone())
+                .collect()
         };
         if points(back) != points(structure) || back.points_mm != structure.points_mm {
             return Ok(Some(format!("structure '{name}' has other contours")));
         }
         if density_of_file(back) != density_of_file(structure) {
-            return Ok(Some(format!("structure '{name}' has another density for dose")));
+            return Ok(Some(format!(
+                "structure '{name}' has another density for dose"
+            )));
         }
         if back.kind != structure.kind {
             let (now, was) = (back.kind.name(), structure.kind.name());
@@ -103,7 +113,10 @@ fn structures(
             ));
         }
     }
-    let more = read.structures.len().saturating_sub(written.structures.len());
+    let more = read
+        .structures
+        .len()
+        .saturating_sub(written.structures.len());
     Ok((more > 0).then(|| format!("it has {more} more structure(s)")))
 }
 
@@ -121,7 +134,10 @@ fn plan(
         return Ok(Some("fractions or position of the patient".to_owned()));
     }
     if read.prescription_gy != written.prescription_gy {
-        return Ok(Some(format!("the prescription ({:?} Gy)", read.prescription_gy)));
+        return Ok(Some(format!(
+            "the prescription ({:?} Gy)",
+            read.prescription_gy
+        )));
     }
     let leaving = || written.beams.iter().filter(|beam| beam.is_switched_on());
     for beam in leaving() {
@@ -129,7 +145,10 @@ fn plan(
             return Ok(Some(format!("beam '{}' is missing", beam.name)));
         };
         if names && !is_same_name(&beam.name, &back.name) {
-            return Ok(Some(format!("beam '{}' is called '{}'", beam.name, back.name)));
+            return Ok(Some(format!(
+                "beam '{}' is called '{}'",
+                beam.name, back.name
+            )));
         }
         if let Some(what) = difference(beam, back) {
             return Ok(Some(format!("beam '{}': {what}", beam.name)));
@@ -142,8 +161,15 @@ fn plan(
             ));
         }
     }
-    let treated = read.beams.iter().filter(|beam| beam.is_switched_on()).count();
-    Ok((treated != leaving().count()).then(|| format!("it has {treated} beams that are delivered")))
+    let treated = read
+        .beams
+        .iter()
+        .filter(|beam| beam.is_switched_on())
+        .count();
+    Ok(
+        (treated != leaving().count())
+            .then(|| format!("it has {treated} beams that are delivered")),
+    )
 }
 
 /// Whether a name is read as it was written, as far as its attribute holds it. A name that was left empty is one of the
@@ -161,20 +187,35 @@ fn difference(written: &Beam, read: &Beam) -> Option<String> {
         return Some(why.clone());
     }
     // The energy is that of the machine, which a plan's may differ from by less than this.
-    let energy = written.energy_mv.zip(read.energy_mv).is_none_or(|(a, b)| (a - b).abs() <= SAME_ENERGY_MV);
+    let energy = written
+        .energy_mv
+        .zip(read.energy_mv)
+        .is_none_or(|(a, b)| (a - b).abs() <= SAME_ENERGY_MV);
     let checks = [
         (written.mu == read.mu, "its monitor units"),
         (written.isocentre_mm == read.isocentre_mm, "its isocentre"),
         (written.mlc == read.mlc, "its leaves"),
-        (written.radiation == read.radiation && energy, "its radiation"),
-        (settled(&written.control_points) == settled(&read.control_points), "its control points"),
+        (
+            written.radiation == read.radiation && energy,
+            "its radiation",
+        ),
+        (
+            settled(&written.control_points) == settled(&read.control_points),
+            "its control points",
+        ),
     ];
-    checks.into_iter().find(|(same, _)| !same).map(|(_, what)| what.to_owned())
+    checks
+        .into_iter()
+        .find(|(same, _)| !same)
+        .map(|(_, what)| what.to_owned())
 }
 
 /// The control points as a reader settles them: those of a beam in which nothing moves are one.
 fn settled(points: &[ControlPoint]) -> Vec<ControlPoint> {
-    let at = |point: &ControlPoint| ControlPoint { meterset_weight: 1.0, ..point.clone() };
+    let at = |point: &ControlPoint| ControlPoint {
+        meterset_weight: 1.0,
+        ..point.clone()
+    };
     match points {
         [first, rest @ ..] if rest.iter().all(|point| at(point) == at(first)) => vec![at(first)],
         _ => points.to_vec(),
@@ -185,14 +226,24 @@ fn settled(points: &[ControlPoint]) -> Vec<ControlPoint> {
 fn dose(path: &Path, written: &Dose, bits: DoseBits) -> Result<Option<String>, WriteError> {
     let (read, _) = read_dose(path).map_err(WriteError::Source)?;
     let (grid, back) = (written.gy.grid(), read.gy.grid());
-    let near = grid.corners_mm().iter().zip(back.corners_mm()).all(|(a, b)| (*a - b).length() < 1e-6);
+    let near = grid
+        .corners_mm()
+        .iter()
+        .zip(back.corners_mm())
+        .all(|(a, b)| (*a - b).length() < 1e-6);
     if grid.size() != back.size() || !near {
         return Ok(Some("its grid".to_owned()));
     }
     let most = f64::from(written.max_gy());
     let tolerance = 0.51 * most / bits.largest() + most * f64::from(f32::EPSILON);
     let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
-    let worst = written.gy.data().iter().zip(read.gy.data()).map(off).fold(0.0, f64::max);
+    let worst = written
+        .gy
+        .data()
+        .iter()
+        .zip(read.gy.data())
+        .map(off)
+        .fold(0.0, f64::max);
     Ok((worst > tolerance).then(|| format!("values by up to {worst} Gy")))
 }
 
@@ -221,11 +272,21 @@ fn radiograph(path: &Path, written: &Radiograph) -> Result<Option<String>, Write
         return Ok(Some("what its values mean".to_owned()));
     }
     let of = |values: &[f32]| {
-        values.iter().fold([f32::INFINITY, f32::NEG_INFINITY], |[l, h], v| [l.min(*v), h.max(*v)])
+        values
+            .iter()
+            .fold([f32::INFINITY, f32::NEG_INFINITY], |[l, h], v| {
+                [l.min(*v), h.max(*v)]
+            })
     };
     let [low, high] = of(&written.values).map(f64::from);
-    let tolerance = 0.51 * (high - low) / 65_535.0 + low.abs().max(high.abs()) * f64::from(f32::EPSILON);
+    let tolerance =
+        0.51 * (high - low) / 65_535.0 + low.abs().max(high.abs()) * f64::from(f32::EPSILON);
     let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
-    let worst = written.values.iter().zip(read.values.iter()).map(off).fold(0.0, f64::max);
+    let worst = written
+        .values
+        .iter()
+        .zip(read.values.iter())
+        .map(off)
+        .fold(0.0, f64::max);
     Ok((worst > tolerance).then(|| format!("values by up to {worst}")))
 }

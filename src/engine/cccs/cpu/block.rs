@@ -78,8 +78,11 @@ impl Block {
         };
         block.density = block.laid_out(lattice, [density], 1.0, control)?;
         block.matter = block.density.par_chunks(stride).map(used_range).collect();
-        block.low_density =
-            block.density.par_chunks(stride).map(|row| row.iter().any(is_low_density)).collect();
+        block.low_density = block
+            .density
+            .par_chunks(stride)
+            .map(|row| row.iter().any(is_low_density))
+            .collect();
         Ok(block)
     }
 
@@ -92,7 +95,11 @@ impl Block {
         control: &JobControl,
     ) -> Result<TermaRows, Cancelled> {
         let values = self.laid_out(lattice, terma.each_ref().map(Vec::as_slice), scale, control)?;
-        let mut terma_rows = TermaRows { stride: self.stride, values, with_terma: Vec::new() };
+        let mut terma_rows = TermaRows {
+            stride: self.stride,
+            values,
+            with_terma: Vec::new(),
+        };
         let with_terma = |row| {
             let ranges = (0..CHANNELS).map(|c| used_range(terma_rows.row(row, c)));
             ranges.reduce(union).unwrap_or([0, 0])
@@ -146,19 +153,25 @@ impl Block {
         let [to_next, to_row, to_slab] = self.steps(lattice);
         // Slabs side by side share the cache lines of data whose fastest axis they lie across.
         let slab = KINDS * self.size[1] * self.stride;
-        out.par_chunks_mut(LANES * slab).enumerate().try_for_each(|(group, out)| {
-            control.check()?;
-            let slabs = out.len() / slab;
-            for (j, k) in (0..self.size[1]).flat_map(|j| (0..slabs).map(move |k| (j, k))) {
-                let first = j * to_row + (group * LANES + k) * to_slab;
-                let rows = out[self.row([j, k]) * KINDS * self.stride..].chunks_exact_mut(self.stride);
-                for (row, data) in rows.zip(data) {
-                    let from = data[first..].iter().step_by(to_next);
-                    row[LEAD..][..self.size[0]].iter_mut().zip(from).for_each(|(v, d)| *v = scale * d);
+        out.par_chunks_mut(LANES * slab)
+            .enumerate()
+            .try_for_each(|(group, out)| {
+                control.check()?;
+                let slabs = out.len() / slab;
+                for (j, k) in (0..self.size[1]).flat_map(|j| (0..slabs).map(move |k| (j, k))) {
+                    let first = j * to_row + (group * LANES + k) * to_slab;
+                    let rows =
+                        out[self.row([j, k]) * KINDS * self.stride..].chunks_exact_mut(self.stride);
+                    for (row, data) in rows.zip(data) {
+                        let from = data[first..].iter().step_by(to_next);
+                        row[LEAD..][..self.size[0]]
+                            .iter_mut()
+                            .zip(from)
+                            .for_each(|(v, d)| *v = scale * d);
+                    }
                 }
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
         Ok(out)
     }
 

@@ -34,26 +34,36 @@ pub fn add_correction(
     let mut correction = Correction {
         block,
         stencil,
-        kernel_from_block: [0, 1, 2].map(|axis| block.order.map(|a| kernel_from_lattice.row(axis)[a] as f32)),
+        kernel_from_block: [0, 1, 2]
+            .map(|axis| block.order.map(|a| kernel_from_lattice.row(axis)[a] as f32)),
         terma: vec![0.0; block.padded_len()],
         with_terma: Vec::new(),
     };
-    let rows = correction.terma.par_chunks_mut(block.stride).enumerate().map(|(row, terma)| {
-        let cells = row * block.stride..(row + 1) * block.stride;
-        let terma_rows = terma_rows.row(row, 0).iter().zip(terma_rows.row(row, 1));
-        for ((terma, density), (shallow, deep)) in terma.iter_mut().zip(&block.density[cells]).zip(terma_rows)
-        {
-            *terma = density * (shallow + deep);
-        }
-        used_range(terma)
-    });
+    let rows = correction
+        .terma
+        .par_chunks_mut(block.stride)
+        .enumerate()
+        .map(|(row, terma)| {
+            let cells = row * block.stride..(row + 1) * block.stride;
+            let terma_rows = terma_rows.row(row, 0).iter().zip(terma_rows.row(row, 1));
+            for ((terma, density), (shallow, deep)) in
+                terma.iter_mut().zip(&block.density[cells]).zip(terma_rows)
+            {
+                *terma = density * (shallow + deep);
+            }
+            used_range(terma)
+        });
     correction.with_terma = rows.collect();
-    deposit.par_chunks_mut(block.stride * block.size[1]).enumerate().try_for_each(|(slab, deposit)| {
-        control.check()?;
-        let mut sum = vec![0.0; block.stride];
-        (0..block.size[1]).for_each(|across| correction.add_row([across, slab], &mut sum, deposit));
-        Ok(())
-    })
+    deposit
+        .par_chunks_mut(block.stride * block.size[1])
+        .enumerate()
+        .try_for_each(|(slab, deposit)| {
+            control.check()?;
+            let mut sum = vec![0.0; block.stride];
+            (0..block.size[1])
+                .for_each(|across| correction.add_row([across, slab], &mut sum, deposit));
+            Ok(())
+        })
 }
 
 /// The correction by one offset along a stretch of a row, as indices into the block's data.
@@ -72,14 +82,19 @@ impl Correction<'_> {
         let block = self.block;
         let start = block.row(rest) * block.stride;
         let strips = (LEAD..LEAD + block.size[0]).step_by(LANES);
-        let tilts: Vec<(usize, Range<usize>)> =
-            strips.map(|cell| (self.tilt_at(cell, rest), cell..cell + LANES)).collect();
+        let tilts: Vec<(usize, Range<usize>)> = strips
+            .map(|cell| (self.tilt_at(cell, rest), cell..cell + LANES))
+            .collect();
         let mut shares = Vec::new();
         for run in tilts.chunk_by(|a, b| a.0 == b.0) {
-            let (Some((tilt, first)), Some((_, last))) = (run.first(), run.last()) else { continue };
+            let (Some((tilt, first)), Some((_, last))) = (run.first(), run.last()) else {
+                continue;
+            };
             let cells = first.start..last.end.min(LEAD + block.size[0]);
             let offsets = 0..self.stencil.offsets.len();
-            shares.extend(offsets.filter_map(|number| self.share(rest, number, *tilt, cells.clone())));
+            shares.extend(
+                offsets.filter_map(|number| self.share(rest, number, *tilt, cells.clone())),
+            );
         }
         if shares.is_empty() {
             return;
@@ -88,10 +103,19 @@ impl Correction<'_> {
         add_shares(&shares, &block.density, &self.terma, sum);
         let density = &block.density[start..start + block.stride];
         let to = &mut deposit[rest[0] * block.stride..][..block.stride];
-        to.iter_mut().zip(density).zip(sum).for_each(|((to, density), sum)| *to += density * *sum);
+        to.iter_mut()
+            .zip(density)
+            .zip(sum)
+            .for_each(|((to, density), sum)| *to += density * *sum);
     }
 
-    fn share(&self, rest: [usize; 2], number: usize, tilt: usize, cells: Range<usize>) -> Option<Share<'_>> {
+    fn share(
+        &self,
+        rest: [usize; 2],
+        number: usize,
+        tilt: usize,
+        cells: Range<usize>,
+    ) -> Option<Share<'_>> {
         let (block, stencil) = (self.block, self.stencil);
         let offset = &stencil.offsets[number];
         let from = [rest[0] as i32 - offset.to[1], rest[1] as i32 - offset.to[2]];
@@ -123,9 +147,17 @@ impl Correction<'_> {
 
     /// The number of the stencils for the ray in the middle of the strip that begins at a cell of a padded row.
     fn tilt_at(&self, cell: usize, rest: [usize; 2]) -> usize {
-        let ray = self.block.ray(cell as f32 - LEAD as f32 + 0.5 * (LANES - 1) as f32, rest);
-        let [x, y, z] = self.kernel_from_block.map(|row| row[0] * ray[0] + row[1] * ray[1] + row[2] * ray[2]);
-        if z > 0.0 { self.stencil.tilts.at([x / z, y / z]) } else { 0 }
+        let ray = self
+            .block
+            .ray(cell as f32 - LEAD as f32 + 0.5 * (LANES - 1) as f32, rest);
+        let [x, y, z] = self
+            .kernel_from_block
+            .map(|row| row[0] * ray[0] + row[1] * ray[1] + row[2] * ray[2]);
+        if z > 0.0 {
+            self.stencil.tilts.at([x / z, y / z])
+        } else {
+            0
+        }
     }
 }
 
@@ -137,7 +169,13 @@ impl Correction<'_> {
 ))]
 fn add_shares(shares: &[Share<'_>], density: &[f32], terma: &[f32], sum: &mut [f32]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
-    for Share { powers, parts, path, cells } in shares {
+    for Share {
+        powers,
+        parts,
+        path,
+        cells,
+    } in shares
+    {
         for step in (0..cells.len()).step_by(LANES) {
             let mut mean = F32x16::load(density, path[0] + step) * parts[0];
             for n in 1..PATH {

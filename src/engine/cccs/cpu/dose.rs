@@ -19,7 +19,12 @@ use rayon::prelude::*;
 pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose, DoseError> {
     check(&request.beam)?;
     let mut clock = Clock::start();
-    let medium = Medium::cached(&request.patient, &request.machine.spectrum, &request.grid, control)?;
+    let medium = Medium::cached(
+        &request.patient,
+        &request.machine.spectrum,
+        &request.grid,
+        control,
+    )?;
     clock.phase("density");
     let child = control.child();
     let per_mu = monitor_unit_at(&request.machine, request.quality, control)?;
@@ -27,16 +32,30 @@ pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose
     let beam = Superposition::cached(&request.machine, request.quality, control.cache());
     let mut sum = vec![0.0_f32; medium.grid.len()];
     // Of several fields none is the whole.
-    let within = if request.beam.control_points.len() > 1 { child } else { control.clone() };
+    let within = if request.beam.control_points.len() > 1 {
+        child
+    } else {
+        control.clone()
+    };
     let fields = each_field(request, &per_mu, control, |field, factor| {
         let part = energy(&beam, field, &medium, &mut clock, &within)?;
-        sum.par_iter_mut().zip(&part).for_each(|(e, p)| *e += factor * p);
+        sum.par_iter_mut()
+            .zip(&part)
+            .for_each(|(e, p)| *e += factor * p);
         Ok::<_, DoseError>(())
     })?;
     let gy = cropped(&request.grid, request.dose_to, &medium, &sum);
     clock.phase("crop");
     let device = format!("cpu ({} threads)", rayon::current_num_threads());
-    Ok(answer(request, digest(request), &medium, fields, gy, device, clock))
+    Ok(answer(
+        request,
+        digest(request),
+        &medium,
+        fields,
+        gy,
+        device,
+        clock,
+    ))
 }
 
 /// The monitor unit of a machine, by the CPU at full quality.
@@ -51,9 +70,13 @@ pub fn monitor_unit_at(
     control: &JobControl,
 ) -> Result<MonitorUnit, DoseError> {
     let child = control.child();
-    calibration(machine, quality, "cpu", control.cache(), |beam, field, water| {
-        energy_of(beam, field, water, &child).map_err(DoseError::from)
-    })
+    calibration(
+        machine,
+        quality,
+        "cpu",
+        control.cache(),
+        |beam, field, water| energy_of(beam, field, water, &child).map_err(DoseError::from),
+    )
 }
 
 /// Energy per volume of a field, as [`energy`], without the times of its phases.
@@ -74,12 +97,23 @@ fn energy(
     clock: &mut Clock,
     control: &JobControl,
 ) -> Result<Vec<f32>, Cancelled> {
-    let Field { machine, frame, fluence, electrons_gy } = *field;
+    let Field {
+        machine,
+        frame,
+        fluence,
+        electrons_gy,
+    } = *field;
     let grid = &medium.grid;
     let tilt = beam.tilt_norm(frame, grid);
     let depth_mm = radiological_depth(&medium.equivalent_g_cm3, frame.source_mm, control)?;
     clock.phase("path");
-    let incident = Incident { machine, beam, frame, fluence, tilt: &tilt };
+    let incident = Incident {
+        machine,
+        beam,
+        frame,
+        fluence,
+        tilt: &tilt,
+    };
     let terma = terma(&incident, &medium.equivalent_g_cm3, &depth_mm, control)?;
     clock.phase("terma");
     let input = TransportInput {
@@ -94,7 +128,12 @@ fn energy(
     let mut energy = superpose(&input, beam, control)?;
     clock.phase("transport");
     if electrons_gy > 0.0 {
-        incident.add_electrons(electrons_gy, &medium.equivalent_g_cm3, &depth_mm, &mut energy);
+        incident.add_electrons(
+            electrons_gy,
+            &medium.equivalent_g_cm3,
+            &depth_mm,
+            &mut energy,
+        );
         clock.phase("electrons");
     }
     Ok(energy)

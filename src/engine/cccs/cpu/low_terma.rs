@@ -19,33 +19,58 @@ pub fn split(
     let terma = input.terma;
     let total = |at: usize| terma.iter().map(|s| s[at]).sum::<f32>();
     let voxels = input.lattice.voxels();
-    let greatest = (0..voxels).into_par_iter().map(total).reduce(|| 0.0, f32::max);
+    let greatest = (0..voxels)
+        .into_par_iter()
+        .map(total)
+        .reduce(|| 0.0, f32::max);
     control.check()?;
     // The low share of a voxel's TERMA.
     let share = |at: usize| {
         let total = total(at);
-        if total > 0.0 { (LOW_TERMA_FRACTION * greatest / total).min(1.0) } else { 0.0 }
+        if total > 0.0 {
+            (LOW_TERMA_FRACTION * greatest / total).min(1.0)
+        } else {
+            0.0
+        }
     };
     let kernel_from_lattice = input.lattice_from_kernel.transpose();
     let [nx, ny, _] = input.lattice.size;
     let factors = |at: usize| {
-        let voxel = DVec3::new((at % nx) as f64, (at / nx % ny) as f64, (at / (nx * ny)) as f64);
+        let voxel = DVec3::new(
+            (at % nx) as f64,
+            (at / nx % ny) as f64,
+            (at / (nx * ny)) as f64,
+        );
         let centre_mm = voxel * DVec3::from(input.lattice.spacing_mm);
         let ray = kernel_from_lattice * (centre_mm - input.source_mm);
-        let tangents = if ray.z > 0.0 { [ray.x / ray.z, ray.y / ray.z] } else { [0.0; 2] };
+        let tangents = if ray.z > 0.0 {
+            [ray.x / ray.z, ray.y / ray.z]
+        } else {
+            [0.0; 2]
+        };
         norm.next_to(tangents.map(|t| t as f32))
     };
     let shares: Vec<f32> = (0..voxels).into_par_iter().map(share).collect();
     control.check()?;
     let low: Vec<[f32; CHANNELS]> = (0..voxels)
         .into_par_iter()
-        .map(|at| if shares[at] > 0.0 { factors(at).map(|f| f * shares[at]) } else { [0.0; CHANNELS] })
+        .map(|at| {
+            if shares[at] > 0.0 {
+                factors(at).map(|f| f * shares[at])
+            } else {
+                [0.0; CHANNELS]
+            }
+        })
         .collect();
     control.check()?;
     let part = |factor: &(dyn Fn(usize, usize) -> f32 + Sync)| {
         let mut part: Terma = std::array::from_fn(|_| Vec::new());
         for (c, (part, terma)) in part.iter_mut().zip(terma).enumerate() {
-            *part = terma.par_iter().enumerate().map(|(at, s)| s * factor(at, c)).collect();
+            *part = terma
+                .par_iter()
+                .enumerate()
+                .map(|(at, s)| s * factor(at, c))
+                .collect();
             control.check()?;
         }
         Ok(part)
@@ -72,15 +97,25 @@ mod tests {
     fn leakage_along_few_directions_is_what_it_is_along_all() {
         for quality in [Quality::Standard, Quality::Full] {
             let [worst, mean] = off_by(quality);
-            println!("{quality:?}, of the maximum: worst {:.4} %, mean {:.4} %", 100.0 * worst, 100.0 * mean);
+            println!(
+                "{quality:?}, of the maximum: worst {:.4} %, mean {:.4} %",
+                100.0 * worst,
+                100.0 * mean
+            );
             assert!(worst > 0.0, "no TERMA is low");
-            assert!(worst < 1e-3 && mean < 1e-4, "{quality:?}: worst {worst}, mean {mean}");
+            assert!(
+                worst < 1e-3 && mean < 1e-4,
+                "{quality:?}: worst {worst}, mean {mean}"
+            );
         }
     }
 
     /// Difference of doses with and without the split, of the maximum: the worst and the mean.
     fn off_by(quality: Quality) -> [f64; 2] {
-        let lattice = Lattice { size: [40; 3], spacing_mm: [5.0; 3] };
+        let lattice = Lattice {
+            size: [40; 3],
+            spacing_mm: [5.0; 3],
+        };
         let machine = Machine::resolve("generic-6mv").expect("a shipped machine");
         let beam = Superposition::cached(&machine, quality, &Cache::default());
         let tilt = TiltNorm::new(&beam.table, &beam.directions, REACH);
@@ -96,7 +131,11 @@ mod tests {
             let norm = tilt.at(tangents);
             let input = beam.kernel.terma(0.1 * voxel[2]);
             (0..CHANNELS).for_each(|c| terma[c].push((input[c] * fluence) as f32 * norm[c]));
-            density.push(if (60.0..120.0).contains(&voxel[2]) { 0.26 } else { 1.0 });
+            density.push(if (60.0..120.0).contains(&voxel[2]) {
+                0.26
+            } else {
+                1.0
+            });
         }
         let whole = TransportInput {
             lattice,
@@ -107,11 +146,17 @@ mod tests {
             tilts: Tilts::within(REACH),
             low_terma_norm: None,
         };
-        let cut = TransportInput { low_terma_norm: beam.low_terma_norm(&tilt), ..whole.clone() };
+        let cut = TransportInput {
+            low_terma_norm: beam.low_terma_norm(&tilt),
+            ..whole.clone()
+        };
         let [whole, cut] =
             [whole, cut].map(|r| superpose(&r, &beam, &JobControl::new()).expect("not cancelled"));
         let most = whole.iter().copied().fold(0.0, f32::max);
-        let off = whole.iter().zip(&cut).map(|(w, c)| f64::from((w - c).abs() / most));
+        let off = whole
+            .iter()
+            .zip(&cut)
+            .map(|(w, c)| f64::from((w - c).abs() / most));
         let worst = off.clone().fold(0.0, f64::max);
         let mean = off.sum::<f64>() / whole.len() as f64;
         [worst, mean]

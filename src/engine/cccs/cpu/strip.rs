@@ -26,7 +26,10 @@ pub struct SourceTerm {
 }
 
 impl SourceTerm {
-    pub const NONE: Self = Self { sum: F32x16::ZERO, equilibrium: [F32x16::splat(FLOOR); TERMS] };
+    pub const NONE: Self = Self {
+        sum: F32x16::ZERO,
+        equilibrium: [F32x16::splat(FLOOR); TERMS],
+    };
 }
 
 /// Strips longer than this have three nodes, others two; near the beam axis eight and four.
@@ -48,9 +51,17 @@ pub fn nodes(strip_mm: f64, near_beam_axis: bool) -> Vec<f32> {
 
 /// Weights of the nodes for each voxel of a strip: Lagrange's polynomials.
 pub fn shares(nodes: &[f32]) -> Vec<F32x16> {
-    let share =
-        |own: f32, x: f32| nodes.iter().filter(|n| **n != own).map(|n| (x - n) / (own - n)).product::<f32>();
-    nodes.iter().map(|own| F32xN(std::array::from_fn(|lane| share(*own, lane as f32)))).collect()
+    let share = |own: f32, x: f32| {
+        nodes
+            .iter()
+            .filter(|n| **n != own)
+            .map(|n| (x - n) / (own - n))
+            .product::<f32>()
+    };
+    nodes
+        .iter()
+        .map(|own| F32xN(std::array::from_fn(|lane| share(*own, lane as f32))))
+        .collect()
 }
 
 /// Source term of a strip, coefficients interpolated between its nodes. Its sums are variables of their own and not yet those of a
@@ -61,7 +72,10 @@ pub fn source_term<const FUSED: bool>(
     shares: &[F32x16],
     nodes: &[Coefficients],
 ) -> SourceTerm {
-    let SourceTerm { mut sum, mut equilibrium } = SourceTerm::NONE;
+    let SourceTerm {
+        mut sum,
+        mut equilibrium,
+    } = SourceTerm::NONE;
     for (share, node) in shares.iter().zip(nodes) {
         let [p_shallow, p_deep, s_shallow, s_deep] = *terma;
         let primary = [p_shallow * *share, p_deep * *share];
@@ -70,10 +84,12 @@ pub fn source_term<const FUSED: bool>(
         sum = add::<FUSED>(sum, scatter, &[node.sums[2], node.sums[3]]);
         for (term, equilibrium) in equilibrium.iter_mut().enumerate() {
             if SCATTER.contains(&term) {
-                *equilibrium = add::<FUSED>(*equilibrium, scatter, &node.scatter[term - SCATTER.start]);
+                *equilibrium =
+                    add::<FUSED>(*equilibrium, scatter, &node.scatter[term - SCATTER.start]);
             }
             if PRIMARY.contains(&term) {
-                *equilibrium = add::<FUSED>(*equilibrium, primary, &node.primary[term - PRIMARY.start]);
+                *equilibrium =
+                    add::<FUSED>(*equilibrium, primary, &node.primary[term - PRIMARY.start]);
             }
         }
     }
@@ -98,7 +114,12 @@ pub fn transport_strip<const FUSED: bool, const LOW_DENSITY: bool>(
     let mut deposited = path * source_term.sum;
     for (term, equilibrium) in source_term.equilibrium.iter().enumerate() {
         let absorbed = if LOW_DENSITY { loss } else { one - transmitted };
-        transport_term::<FUSED>(&mut state[term * width + line..], *equilibrium, absorbed, &mut deposited);
+        transport_term::<FUSED>(
+            &mut state[term * width + line..],
+            *equilibrium,
+            absorbed,
+            &mut deposited,
+        );
         loss = loss * (one + one - loss);
         transmitted = transmitted * transmitted;
     }
@@ -141,29 +162,48 @@ mod tests {
                 let equilibrium = |term: usize| 1.0 + 0.2 * term as f64;
                 let a = |term: usize| SLOWEST_PER_CM * f64::from(1 << term);
                 let source_term = SourceTerm {
-                    sum: F32x16::splat((0..TERMS).map(|t| a(t) * equilibrium(t)).sum::<f64>() as f32),
+                    sum: F32x16::splat(
+                        (0..TERMS).map(|t| a(t) * equilibrium(t)).sum::<f64>() as f32
+                    ),
                     equilibrium: std::array::from_fn(|t| F32x16::splat(equilibrium(t) as f32)),
                 };
-                let mut state: Vec<f32> = (0..TERMS * LANES).map(|i| radiant(i / LANES) as f32).collect();
+                let mut state: Vec<f32> = (0..TERMS * LANES)
+                    .map(|i| radiant(i / LANES) as f32)
+                    .collect();
                 // Single precision resolves `e` to a fraction of the loss.
                 let (transport, known): (fn(_, &_, &mut _, _, _) -> _, f64) =
                     if density < f64::from(LOW_DENSITY_G_CM3) {
                         (transport_strip::<true, true>, 0.0)
                     } else {
-                        (transport_strip::<true, false>, 2e-7 / (SLOWEST_PER_CM * path))
+                        (
+                            transport_strip::<true, false>,
+                            2e-7 / (SLOWEST_PER_CM * path),
+                        )
                     };
-                let deposited: F32x16 =
-                    transport(F32x16::splat(path as f32), &source_term, &mut state[..], LANES, 0);
+                let deposited: F32x16 = transport(
+                    F32x16::splat(path as f32),
+                    &source_term,
+                    &mut state[..],
+                    LANES,
+                    0,
+                );
                 let loss = |term: usize| -(-a(term) * path).exp_m1();
                 let gone = |term: usize| {
-                    loss(term) * (radiant(term) - equilibrium(term)) + a(term) * path * equilibrium(term)
+                    loss(term) * (radiant(term) - equilibrium(term))
+                        + a(term) * path * equilibrium(term)
                 };
                 let want: f64 = (0..TERMS).map(gone).sum();
                 let off = f64::from(deposited.0[0]) / want - 1.0;
-                assert!(off.abs() < 1e-5 + known, "{density} g/cm3, {length_cm} cm: {off:e}");
+                assert!(
+                    off.abs() < 1e-5 + known,
+                    "{density} g/cm3, {length_cm} cm: {off:e}"
+                );
                 for term in 0..TERMS {
                     let want = radiant(term) + loss(term) * (equilibrium(term) - radiant(term));
-                    assert!((f64::from(state[term * LANES]) / want - 1.0).abs() < 1e-4, "{density}, {term}");
+                    assert!(
+                        (f64::from(state[term * LANES]) / want - 1.0).abs() < 1e-4,
+                        "{density}, {term}"
+                    );
                 }
             }
         }

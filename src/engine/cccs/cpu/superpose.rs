@@ -58,7 +58,11 @@ struct TermaPart<'a> {
 fn near_axis_cos(directions: &[Direction]) -> f64 {
     const FEW: std::ops::RangeInclusive<usize> = 48..=128;
     const NEAR_AXIS_DEG: f64 = 30.0;
-    if FEW.contains(&directions.len()) { NEAR_AXIS_DEG.to_radians().cos() } else { f64::INFINITY }
+    if FEW.contains(&directions.len()) {
+        NEAR_AXIS_DEG.to_radians().cos()
+    } else {
+        f64::INFINITY
+    }
 }
 
 /// Low TERMA first: the local correction takes the last, which is high TERMA.
@@ -67,21 +71,43 @@ fn parts<'a>(
     beam: &'a Superposition,
     control: &JobControl,
 ) -> Result<Vec<TermaPart<'a>>, Cancelled> {
-    let Superposition { directions, low_terma_directions, .. } = beam;
+    let Superposition {
+        directions,
+        low_terma_directions,
+        ..
+    } = beam;
     let near_axis_cos = near_axis_cos(directions);
     match &input.low_terma_norm {
-        None => Ok(vec![TermaPart { terma: Cow::Borrowed(input.terma), directions, near_axis_cos }]),
+        None => Ok(vec![TermaPart {
+            terma: Cow::Borrowed(input.terma),
+            directions,
+            near_axis_cos,
+        }]),
         Some(norm) => {
             let [high, low] = split(input, norm, control)?.map(Cow::Owned);
-            let low =
-                TermaPart { terma: low, directions: low_terma_directions, near_axis_cos: f64::INFINITY };
-            Ok(vec![low, TermaPart { terma: high, directions, near_axis_cos }])
+            let low = TermaPart {
+                terma: low,
+                directions: low_terma_directions,
+                near_axis_cos: f64::INFINITY,
+            };
+            Ok(vec![
+                low,
+                TermaPart {
+                    terma: high,
+                    directions,
+                    near_axis_cos,
+                },
+            ])
         }
     }
 }
 
 /// Ray bundles of a part's directions dominated by `order[2]`, neighbours beside each other.
-fn bundles_along(order: [usize; 3], part: &TermaPart<'_>, input: &TransportInput<'_>) -> Vec<RayBundle> {
+fn bundles_along(
+    order: [usize; 3],
+    part: &TermaPart<'_>,
+    input: &TransportInput<'_>,
+) -> Vec<RayBundle> {
     let mut mine: Vec<RayBundle> = part
         .directions
         .iter()
@@ -91,12 +117,22 @@ fn bundles_along(order: [usize; 3], part: &TermaPart<'_>, input: &TransportInput
         .map(|(n, d, axis)| {
             let direction = DVec3::from(order.map(|a| axis[a]));
             let near_beam_axis = d.axis.z > part.near_axis_cos;
-            RayBundle { direction, near_beam_axis, start: start(n), turn: n as i32, weight: d.solid_angle_sr }
+            RayBundle {
+                direction,
+                near_beam_axis,
+                start: start(n),
+                turn: n as i32,
+                weight: d.solid_angle_sr,
+            }
         })
         .collect();
     // By sense, then by slope across the rows.
     let slope = |bundle: &RayBundle| bundle.direction.y / bundle.direction.z;
-    mine.sort_by(|a, b| increasing(a).cmp(&increasing(b)).then(slope(a).total_cmp(&slope(b))));
+    mine.sort_by(|a, b| {
+        increasing(a)
+            .cmp(&increasing(b))
+            .then(slope(a).total_cmp(&slope(b)))
+    });
     mine
 }
 
@@ -136,12 +172,25 @@ pub fn superpose(
             let finished = done.fetch_add(bundles, Ordering::Relaxed) + bundles;
             control.report(finished as f32 / directions as f32);
         };
-        let Some(all) = transported(&block, &laid_out, &beam.table, &mut deposits, progress, control)? else {
+        let Some(all) = transported(
+            &block,
+            &laid_out,
+            &beam.table,
+            &mut deposits,
+            progress,
+            control,
+        )?
+        else {
             continue;
         };
         control.check()?;
         if let Some((terma, _)) = laid_out.last().filter(|_| beam.corrected) {
-            let TransportInput { lattice, lattice_from_kernel, tilts, .. } = *input;
+            let TransportInput {
+                lattice,
+                lattice_from_kernel,
+                tilts,
+                ..
+            } = *input;
             let stencil = Stencil::new(&lattice, order, beam, lattice_from_kernel, tilts);
             add_correction(&block, terma, &stencil, lattice_from_kernel, all, control)?;
         }
@@ -162,36 +211,53 @@ fn transported<'a>(
     control: &JobControl,
 ) -> Result<Option<&'a mut [f32]>, Cancelled> {
     let chunk_len = |bundles: &[RayBundle]| bundles.len().div_ceil(CHUNKS).max(LEAST_TOGETHER);
-    let used = parts.iter().map(|(_, bundles)| bundles.len().div_ceil(chunk_len(bundles))).max().unwrap_or(0);
-    deposits[..used].par_iter_mut().enumerate().try_for_each(|(chunk, deposit)| {
-        // Memory is reused from layout to layout: clearing it is quicker than allocating.
-        deposit.clear();
-        deposit.resize(block.padded_len(), 0.0);
-        for (terma, bundles) in parts {
-            let mine = bundles.chunks(chunk_len(bundles)).nth(chunk).unwrap_or_default();
-            let same_sense = mine.chunk_by(|a, b| increasing(a) == increasing(b));
-            for bundles in same_sense.flat_map(|bundles| bundles.chunks(TOGETHER)) {
-                transport((block, terma), table, bundles, deposit, control)?;
-                progress(bundles.len());
+    let used = parts
+        .iter()
+        .map(|(_, bundles)| bundles.len().div_ceil(chunk_len(bundles)))
+        .max()
+        .unwrap_or(0);
+    deposits[..used]
+        .par_iter_mut()
+        .enumerate()
+        .try_for_each(|(chunk, deposit)| {
+            // Memory is reused from layout to layout: clearing it is quicker than allocating.
+            deposit.clear();
+            deposit.resize(block.padded_len(), 0.0);
+            for (terma, bundles) in parts {
+                let mine = bundles
+                    .chunks(chunk_len(bundles))
+                    .nth(chunk)
+                    .unwrap_or_default();
+                let same_sense = mine.chunk_by(|a, b| increasing(a) == increasing(b));
+                for bundles in same_sense.flat_map(|bundles| bundles.chunks(TOGETHER)) {
+                    transport((block, terma), table, bundles, deposit, control)?;
+                    progress(bundles.len());
+                }
             }
-        }
-        Ok(())
-    })?;
-    let Some((all, others)) = deposits[..used].split_first_mut() else { return Ok(None) };
+            Ok(())
+        })?;
+    let Some((all, others)) = deposits[..used].split_first_mut() else {
+        return Ok(None);
+    };
     add_up(all, others);
     Ok(Some(all))
 }
 
 /// The greatest size of a value.
 fn greatest(values: &[f32]) -> f32 {
-    values.par_chunks(PIECE).map(|p| p.iter().fold(0.0, |m: f32, v| m.max(v.abs()))).reduce(|| 0.0, f32::max)
+    values
+        .par_chunks(PIECE)
+        .map(|p| p.iter().fold(0.0, |m: f32, v| m.max(v.abs())))
+        .reduce(|| 0.0, f32::max)
 }
 
 /// Adds the others to the first, voxel by voxel in their order.
 fn add_up(all: &mut [f32], others: &[Vec<f32>]) {
     all.par_chunks_mut(PIECE).enumerate().for_each(|(n, all)| {
         for other in others {
-            all.iter_mut().zip(&other[n * PIECE..]).for_each(|(a, o)| *a += o);
+            all.iter_mut()
+                .zip(&other[n * PIECE..])
+                .for_each(|(a, o)| *a += o);
         }
     });
 }

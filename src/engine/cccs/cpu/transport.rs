@@ -43,12 +43,17 @@ pub fn transport(
 ) -> Result<(), Cancelled> {
     let bundle = |lines| BundleRows::new((block, terma), table, lines);
     let mut bundles: Vec<BundleRows<'_>> = lines.iter().map(bundle).collect();
-    let groups = bundles.iter().map(BundleRows::groups).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
+    let groups = bundles
+        .iter()
+        .map(BundleRows::groups)
+        .reduce(|a, b| a.start.min(b.start)..a.end.max(b.end));
     for group in groups.unwrap_or_default() {
         control.check()?;
         bundles.iter_mut().for_each(|rows| rows.begin(group));
         for number in 0..block.size[2] {
-            bundles.iter_mut().for_each(|rows| transport_slab(rows, number, deposit));
+            bundles
+                .iter_mut()
+                .for_each(|rows| transport_slab(rows, number, deposit));
         }
     }
     Ok(())
@@ -71,7 +76,8 @@ fn transport_slab(rows: &mut BundleRows<'_>, number: usize, deposit: &mut [f32])
     rows.plan(number);
     let (block, terma) = (rows.block, rows.terma);
     for crossing in &rows.crossings {
-        let cells = |[first, end]: [i32; 2]| (first + LEAD as i32) as usize..(end + LEAD as i32) as usize;
+        let cells =
+            |[first, end]: [i32; 2]| (first + LEAD as i32) as usize..(end + LEAD as i32) as usize;
         let (within, with_terma) = (cells(crossing.voxels), cells(crossing.with_terma));
         let row = crossing.row * block.stride;
         prefetch(&block.density[row..][within.clone()]);
@@ -96,7 +102,10 @@ fn transport_slab(rows: &mut BundleRows<'_>, number: usize, deposit: &mut [f32])
 /// transport.
 #[inline(always)]
 fn prefetch(values: &[f32]) {
-    let sum = values.iter().step_by(LANES).fold(0, |sum, v| sum | v.to_bits());
+    let sum = values
+        .iter()
+        .step_by(LANES)
+        .fold(0, |sum, v| sum | v.to_bits());
     std::hint::black_box(sum);
 }
 
@@ -162,14 +171,27 @@ struct BundleRows<'a> {
 }
 
 impl<'a> BundleRows<'a> {
-    fn new((block, terma): (&'a Block, &'a TermaRows), table: &'a AngleTable, lines: &RayBundle) -> Self {
-        let RayBundle { direction, near_beam_axis, start, turn, weight } = *lines;
+    fn new(
+        (block, terma): (&'a Block, &'a TermaRows),
+        table: &'a AngleTable,
+        lines: &RayBundle,
+    ) -> Self {
+        let RayBundle {
+            direction,
+            near_beam_axis,
+            start,
+            turn,
+            weight,
+        } = *lines;
         let walk = LatticeWalk::new(block.spacing_mm, block.size[2], direction, start);
         let nodes = nodes(LANES as f64 * block.spacing_mm[0], near_beam_axis);
         let ([least, most], [row_least, row_most]) = (walk.shifts(0), walk.shifts(1));
         let width = block.stride + (most - least) as usize;
-        let slabs: Vec<Vec<Segment>> =
-            walk.segments.chunk_by(|a, b| a.slab == b.slab).map(<[Segment]>::to_vec).collect();
+        let slabs: Vec<Vec<Segment>> = walk
+            .segments
+            .chunk_by(|a, b| a.slab == b.slab)
+            .map(<[Segment]>::to_vec)
+            .collect();
         Self {
             block,
             terma,
@@ -223,10 +245,16 @@ impl<'a> BundleRows<'a> {
     fn plan(&mut self, number: usize) {
         self.crossings.clear();
         self.passes.clear();
-        let Some([low, high]) = self.voxel_rows(number) else { return };
+        let Some([low, high]) = self.voxel_rows(number) else {
+            return;
+        };
         let slab = self.slabs[number][0].slab;
         for step in low..=high {
-            let across = if self.increasing[1] { step } else { low + high - step };
+            let across = if self.increasing[1] {
+                step
+            } else {
+                low + high - step
+            };
             let rest = [across as usize, slab];
             let row = self.block.row(rest);
             let (with_terma, matter) = (self.terma.with_terma[row], self.block.matter[row]);
@@ -246,13 +274,24 @@ impl<'a> BundleRows<'a> {
                 let active = active.map(|l| l - to_line);
                 if active[0] < active[1] {
                     used = [used[0].min(active[0]), used[1].max(active[1])];
-                    self.passes.push(RowPass { lines, to_line, length_cm: segment.length_cm, active });
+                    self.passes.push(RowPass {
+                        lines,
+                        to_line,
+                        length_cm: segment.length_cm,
+                        active,
+                    });
                 }
             }
             let voxels = [used[0].max(matter[0]), used[1].min(matter[1])];
             if voxels[0] < voxels[1] {
                 let passes = first_pass..self.passes.len();
-                self.crossings.push(Crossing { row, rest, passes, voxels, with_terma });
+                self.crossings.push(Crossing {
+                    row,
+                    rest,
+                    passes,
+                    voxels,
+                    with_terma,
+                });
             }
         }
     }
@@ -267,8 +306,11 @@ impl<'a> BundleRows<'a> {
         let mut begin = LANES as i32 * strips[0] - phase;
         while missing > 0 {
             // Nodes of several strips fill the lanes of one look-up.
-            let cosines =
-                self.block.cosines(self.node_at + F32x16::splat(begin as f32), rest, self.direction);
+            let cosines = self.block.cosines(
+                self.node_at + F32x16::splat(begin as f32),
+                rest,
+                self.direction,
+            );
             let (mut rows, mut parts) = ([0; LANES], [0.0; LANES]);
             for i in 0..LANES {
                 (rows[i], parts[i]) = row_of(place_of(cosines.0[i]));
@@ -289,7 +331,13 @@ impl<'a> BundleRows<'a> {
         crossing: &Crossing,
         deposit: &mut [f32],
     ) {
-        let Crossing { row, rest, voxels: [first, end], with_terma, .. } = *crossing;
+        let Crossing {
+            row,
+            rest,
+            voxels: [first, end],
+            with_terma,
+            ..
+        } = *crossing;
         let lanes = LANES as i32;
         let phase = phase_of(rest[0] as i32, self.turn);
         let strip = |voxel: i32| (voxel + phase).div_euclid(lanes);
@@ -301,10 +349,19 @@ impl<'a> BundleRows<'a> {
         if with_terma[0] < with_terma[1] {
             self.find_coefficients(with_terma, phase, rest);
         }
-        let Self { block, terma, width, .. } = *self;
+        let Self {
+            block,
+            terma,
+            width,
+            ..
+        } = *self;
         for step in first..=last {
             // Lines meet the voxels of a row in the order of travel.
-            let strip = if self.increasing[0] { step } else { first + last - step };
+            let strip = if self.increasing[0] {
+                step
+            } else {
+                first + last - step
+            };
             let begin = lanes * strip - phase;
             let within = (begin + LEAD as i32) as usize;
             let cell = row * block.stride + within;
@@ -316,7 +373,11 @@ impl<'a> BundleRows<'a> {
                     *channel = F32x16::load(terma.row(row, c), within);
                 }
                 let (number, per_strip) = ((strip - with_terma[0]) as usize, self.shares.len());
-                source_term::<FUSED>(&channels, &self.shares, &self.nodes[per_strip * number..][..per_strip])
+                source_term::<FUSED>(
+                    &channels,
+                    &self.shares,
+                    &self.nodes[per_strip * number..][..per_strip],
+                )
             } else {
                 SourceTerm::NONE
             };
@@ -329,11 +390,14 @@ impl<'a> BundleRows<'a> {
                 let path = density * pass.length_cm;
                 let state = &mut self.state[pass.lines * TERMS * width..][..TERMS * width];
                 let line = (begin + pass.to_line) as usize;
-                let passed = transport_strip::<FUSED, LOW_DENSITY>(path, &source_term, state, width, line);
+                let passed =
+                    transport_strip::<FUSED, LOW_DENSITY>(path, &source_term, state, width, line);
                 deposited = deposited + passed;
             }
             let to = &mut deposit[cell..];
-            deposited.mul_add::<FUSED>(F32x16::splat(self.weight), F32x16::load(to, 0)).store(to);
+            deposited
+                .mul_add::<FUSED>(F32x16::splat(self.weight), F32x16::load(to, 0))
+                .store(to);
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use super::superpose::{Coefficients, DeviceLayout, LANES, LineDirection, Placement, SlabLayout};
 use crate::cccs::beam::Superposition;
-use crate::cccs::correction::{Ball, DENSITIES, Offset, PATH, PLACES, POWERS, Tilts, powers_of_density};
+use crate::cccs::correction::{
+    Ball, DENSITIES, Offset, PATH, PLACES, POWERS, Tilts, powers_of_density,
+};
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
 use crate::dose::lattice::ORDERS;
 use bytemuck::{Pod, Zeroable};
@@ -78,13 +80,24 @@ pub fn stencils(
     (beam, directions, table): (&Superposition, &[LineDirection], &Buffer<Coefficients>),
     steps: impl Fn(usize) -> [i32; 3],
 ) -> Result<Vec<Stencil>, CudaError> {
-    let numbers: Vec<i16> = BALL.number.iter().map(|n| n.map_or(-1, |n| n as i16)).collect();
-    let lines = Lines { directions: card.upload(directions)?, numbers: card.upload(&numbers)?, table };
+    let numbers: Vec<i16> = BALL
+        .number
+        .iter()
+        .map(|n| n.map_or(-1, |n| n as i16))
+        .collect();
+    let lines = Lines {
+        directions: card.upload(directions)?,
+        numbers: card.upload(&numbers)?,
+        table,
+    };
     let mut stencils = Vec::new();
     for (n, (layout, order)) in layouts.iter().zip(ORDERS).enumerate() {
         let first = directions.partition_point(|d| (d.layout as usize) < n);
         let count = directions.partition_point(|d| d.layout as usize <= n) - first;
-        let Tilts { reach, count: tilt_count } = placement.tilts;
+        let Tilts {
+            reach,
+            count: tilt_count,
+        } = placement.tilts;
         let correction = Correction {
             kernel_from_block: placement.kernel_from_block(order),
             tilt_reach: reach as f32,
@@ -148,7 +161,10 @@ fn make(
         Arg::from(&missed),
     ];
     let blocks = |x: usize| [x as u32, tilts as u32, 1];
-    let shape = Shape { blocks: blocks(PLACES * PLACES + slabs), threads: [128, 1, 1] };
+    let shape = Shape {
+        blocks: blocks(PLACES * PLACES + slabs),
+        threads: [128, 1, 1],
+    };
     card.launch("correction", "correction_shares", shape, &args)?;
     let (table, list) = (card.alloc(rows * OFFSETS)?, card.alloc(1)?);
     let used = card.alloc::<i32>(OFFSETS)?;
@@ -164,20 +180,39 @@ fn make(
     card.launch(
         "correction",
         "correction_powers",
-        Shape { blocks: blocks(slabs), threads: [256, 1, 1] },
+        Shape {
+            blocks: blocks(slabs),
+            threads: [256, 1, 1],
+        },
         &args,
     )?;
     let offset = |to: &[i32; 3]| CorrectionOffset::new(&Offset::new(*to), step);
     let offsets: Vec<CorrectionOffset> = BALL.offsets.iter().map(offset).collect();
     let offsets = card.upload(&offsets)?;
     let args = [Arg::from(&offsets), Arg::from(&used), Arg::from(&list)];
-    card.launch("correction", "correction_list", Shape { blocks: [1, 1, 1], threads: [256, 1, 1] }, &args)?;
-    Ok(Stencil { number, layout: *layout, correction, table, list })
+    card.launch(
+        "correction",
+        "correction_list",
+        Shape {
+            blocks: [1, 1, 1],
+            threads: [256, 1, 1],
+        },
+        &args,
+    )?;
+    Ok(Stencil {
+        number,
+        layout: *layout,
+        correction,
+        table,
+        list,
+    })
 }
 
 impl Stencil {
     fn add(&self, card: &mut CardLock<'_>, cells: &DeviceLayout) -> Result<(), CudaError> {
-        let Self { layout, correction, .. } = self;
+        let Self {
+            layout, correction, ..
+        } = self;
         let [plane, slabs] = layout.extent();
         let warps = plane / LANES;
         let (count, reached) = (card.alloc::<i32>(1)?, card.alloc::<i32>(warps * slabs)?);
@@ -209,7 +244,10 @@ impl Stencil {
         card.launch(
             "correction",
             "correction_add",
-            Shape { blocks: [ADD_BLOCKS, 1, 1], threads: [128, 1, 1] },
+            Shape {
+                blocks: [ADD_BLOCKS, 1, 1],
+                threads: [128, 1, 1],
+            },
             &args,
         )
     }

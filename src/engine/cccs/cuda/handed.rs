@@ -27,7 +27,10 @@ impl CardDose {
         let count = beams.first().map_or(0, |(gy, _)| gy.data().len());
         if beams.iter().any(|(gy, _)| gy.data().len() != count) {
             let what = "doses of several sizes".to_owned();
-            return Err(CudaError::Call { kernel: "dose_add".to_owned(), what });
+            return Err(CudaError::Call {
+                kernel: "dose_add".to_owned(),
+                what,
+            });
         }
         let mut card = device.lock();
         card.fits_int("a dose", count)?;
@@ -37,7 +40,12 @@ impl CardDose {
             Ok::<_, CudaError>(buffer)
         };
         let add = |card: &mut CardLock<'_>, gy: &Buffer<f32>, times: f32, sum: &Buffer<f32>| {
-            let args = [Arg::int(count), Arg::value(&times), Arg::from(gy), Arg::from(sum)];
+            let args = [
+                Arg::int(count),
+                Arg::value(&times),
+                Arg::from(gy),
+                Arg::from(sum),
+            ];
             let shape = Shape::covering([count, 1, 1], [THREADS as u32, 1, 1]);
             card.launch("terma", "dose_add", shape, &args)
         };
@@ -52,6 +60,8 @@ impl CardDose {
             sum = scaled;
         }
         drop(card);
-        Ok(Self { gy: Handed::new(device, sum) })
+        Ok(Self {
+            gy: Handed::new(device, sum),
+        })
     }
 }

@@ -32,7 +32,9 @@ pub fn beam_dose(
     device: &Device,
     control: &JobControl,
 ) -> Result<BeamDose, Failure<DoseError>> {
-    dose_by(request, device, control, |work, field, factor| work.add(field, factor))
+    dose_by(request, device, control, |work, field, factor| {
+        work.add(field, factor)
+    })
 }
 
 /// The dose of one beam, of whose fields `add` queues factor times the energy.
@@ -44,7 +46,12 @@ fn dose_by(
 ) -> Result<BeamDose, Failure<DoseError>> {
     check(&request.beam)?;
     let mut clock = Clock::start();
-    let medium = Medium::cached(&request.patient, &request.machine.spectrum, &request.grid, control)?;
+    let medium = Medium::cached(
+        &request.patient,
+        &request.machine.spectrum,
+        &request.grid,
+        control,
+    )?;
     clock.phase("density");
     let per_mu = monitor_unit_at(&request.machine, request.quality, device, control)?;
     clock.phase("calibration");
@@ -58,7 +65,15 @@ fn dose_by(
     let (gy, there, on_card, digest) = work.dose(request)?;
     clock.phase("wait and download");
     clock.take(on_card);
-    let dose = answer(request, digest, &medium, fields, gy, device.card().to_string(), clock);
+    let dose = answer(
+        request,
+        digest,
+        &medium,
+        fields,
+        gy,
+        device.card().to_string(),
+        clock,
+    );
     if control.keeps_on_card() {
         device.lock().keep(&dose.gy, there);
     }
@@ -72,9 +87,13 @@ pub(crate) fn monitor_unit_at(
     device: &Device,
     control: &JobControl,
 ) -> Result<MonitorUnit, Failure<DoseError>> {
-    calibration(machine, quality, "cuda", control.cache(), |beam, field, water| {
-        Ok::<_, Failure<DoseError>>(energy_of(beam, field, water, device)?)
-    })
+    calibration(
+        machine,
+        quality,
+        "cuda",
+        control.cache(),
+        |beam, field, water| Ok::<_, Failure<DoseError>>(energy_of(beam, field, water, device)?),
+    )
 }
 
 /// Energy per volume (Gy g/cm3) of a field on the medium's grid for one photon per cm2 on the axis at the isocentre.
@@ -116,32 +135,80 @@ struct MediumOnCard<'a> {
 
 impl<'a> MediumOnCard<'a> {
     /// Uploads the density where the card has no copy.
-    fn new(device: &'a Device, beam: &'a Superposition, medium: &'a Medium) -> Result<Self, CudaError> {
+    fn new(
+        device: &'a Device,
+        beam: &'a Superposition,
+        medium: &'a Medium,
+    ) -> Result<Self, CudaError> {
         let mut card = device.lock();
         let density = card.uploaded(&medium.equivalent_g_cm3)?;
         let energy = card.alloc(medium.grid.len())?;
         card.fill(&energy, 0)?;
         let clock = card.clock()?;
-        Ok(Self { card, beam, medium, density, table: None, energy, clock, ready: None })
+        Ok(Self {
+            card,
+            beam,
+            medium,
+            density,
+            table: None,
+            energy,
+            clock,
+            ready: None,
+        })
     }
 
     /// Queues a field: adds `factor` times its energy.
     fn add(&mut self, field: &Field<'_>, factor: f32) -> Result<(), CudaError> {
-        let FieldTerma { placement, terma, table, low_terma_norm } = self.terma(field, factor)?;
-        let Self { card, beam, medium, density, energy, clock, ready, .. } = self;
-        let low_density_g_cm3 = if medium.low_density { LOW_DENSITY_G_CM3 } else { 0.0 };
-        let input = TransportInput { placement, density, terma: &terma, low_terma_norm, low_density_g_cm3 };
+        let FieldTerma {
+            placement,
+            terma,
+            table,
+            low_terma_norm,
+        } = self.terma(field, factor)?;
+        let Self {
+            card,
+            beam,
+            medium,
+            density,
+            energy,
+            clock,
+            ready,
+            ..
+        } = self;
+        let low_density_g_cm3 = if medium.low_density {
+            LOW_DENSITY_G_CM3
+        } else {
+            0.0
+        };
+        let input = TransportInput {
+            placement,
+            density,
+            terma: &terma,
+            low_terma_norm,
+            low_density_g_cm3,
+        };
         *ready = Some(superpose(card, &input, &table, beam, factor, energy)?);
         clock.mark(card, "transport")
     }
 
     /// Queues the TERMA of a field, and adds `factor` times the energy of its electrons.
     fn terma(&mut self, field: &Field<'_>, factor: f32) -> Result<FieldTerma, CudaError> {
-        let Self { card, beam, medium, clock, .. } = self;
+        let Self {
+            card,
+            beam,
+            medium,
+            clock,
+            ..
+        } = self;
         let grid = &medium.grid;
         let source_mm = field.frame.source_mm;
-        let path =
-            PathBuffers::prepare(card, &medium.equivalent_g_cm3, source_mm, grid, PathMethod::default())?;
+        let path = PathBuffers::prepare(
+            card,
+            &medium.equivalent_g_cm3,
+            source_mm,
+            grid,
+            PathMethod::default(),
+        )?;
         clock.mark(card, "prepare")?;
         path.queue(card)?;
         clock.mark(card, "trace")?;
@@ -150,7 +217,11 @@ impl<'a> MediumOnCard<'a> {
             Some(table) => table,
             None => self.table.insert(card.upload(&coefficients(&beam.table))?),
         };
-        let voxels = Voxels { medium, density: &self.density, depth_mm: &path.depth_mm };
+        let voxels = Voxels {
+            medium,
+            density: &self.density,
+            depth_mm: &path.depth_mm,
+        };
         clock.mark(card, "prepare")?;
         let terma = terma(card, field, beam, &tilt, &voxels, factor, &self.energy)?;
         clock.mark(card, "terma")?;
@@ -160,18 +231,27 @@ impl<'a> MediumOnCard<'a> {
             lattice_from_kernel: grid_from_kernel(field.frame, grid),
             tilts: Tilts::within(field.fluence.widest_mm() / field.frame.sad_mm),
         };
-        Ok(FieldTerma { placement, terma, table: table.clone(), low_terma_norm: beam.low_terma_norm(&tilt) })
+        Ok(FieldTerma {
+            placement,
+            terma,
+            table: table.clone(),
+            low_terma_norm: beam.low_terma_norm(&tilt),
+        })
     }
 
     /// The dose that was asked for, here and on the card, the phases, and the digest of the request.
-    fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, Buffer<f32>, Phases, String), CudaError> {
+    fn dose(
+        mut self,
+        request: &DoseRequest,
+    ) -> Result<(Vec<f32>, Buffer<f32>, Phases, String), CudaError> {
         let card = &mut self.card;
         let mass = card.uploaded(mass_of(self.medium, request.dose_to))?;
         let there = crop(card, self.medium, request.grid.size(), &self.energy, &mass)?;
         self.clock.mark(card, "crop")?;
         let (clock, ready) = (self.clock, self.ready);
-        let (gy, (phases, digest)) =
-            card.download_overlapping(&there, ready, |card| Ok((clock.finish(card)?, digest(request))))?;
+        let (gy, (phases, digest)) = card.download_overlapping(&there, ready, |card| {
+            Ok((clock.finish(card)?, digest(request)))
+        })?;
         Ok((gy, there, phases, digest))
     }
 }
@@ -236,30 +316,57 @@ mod tests {
     /// The host's declarations are as large as the kernels'.
     #[test]
     fn the_kernels_are_called_as_declared() {
-        let [layout, rays] = [size_of::<superpose::SlabLayout>(), size_of::<superpose::Rays>()];
+        let [layout, rays] = [
+            size_of::<superpose::SlabLayout>(),
+            size_of::<superpose::Rays>(),
+        ];
         let (stencil, field) = (size_of::<correction::Correction>(), size_of::<Field>());
         let transport = vec![8, 4, 8, 8, 8, 8, 8, 8, 8, 8];
         for (source, kernel, want) in [
             ("layout", "layout_scale", vec![4, 8, 8, 8]),
-            ("layout", "layout_fill", [&[layout, layout, layout, rays, 4, 4, 4][..], &[8; 8]].concat()),
+            (
+                "layout",
+                "layout_fill",
+                [&[layout, layout, layout, rays, 4, 4, 4][..], &[8; 8]].concat(),
+            ),
             ("layout", "layout_traversals", vec![4, 4, 4, 8, 8, 8]),
             ("layout", "layout_terma_mask", vec![layout, 4, 8, 8, 8]),
             ("layout", "layout_windows", vec![layout, 8, 8]),
-            ("layout", "layout_gather", vec![layout, layout, layout, 4, 8, 8, 8]),
+            (
+                "layout",
+                "layout_gather",
+                vec![layout, layout, layout, 4, 8, 8, 8],
+            ),
             ("cccs", "cccs_high_terma", transport.clone()),
             ("cccs", "cccs_low_terma", transport.clone()),
             ("cccs", "cccs_high_terma_low_density", transport.clone()),
             ("cccs", "cccs_low_terma_low_density", transport),
-            ("correction", "correction_shares", vec![layout, stencil, 8, 8, 8, 8, 8]),
-            ("correction", "correction_powers", vec![4, stencil, 8, 8, 8, 8]),
+            (
+                "correction",
+                "correction_shares",
+                vec![layout, stencil, 8, 8, 8, 8, 8],
+            ),
+            (
+                "correction",
+                "correction_powers",
+                vec![4, stencil, 8, 8, 8, 8],
+            ),
             ("correction", "correction_list", vec![8, 8, 8]),
-            ("correction", "correction_add", vec![layout, stencil, 8, 8, 8, 8, 8, 8, 8, 8]),
+            (
+                "correction",
+                "correction_add",
+                vec![layout, stencil, 8, 8, 8, 8, 8, 8, 8, 8],
+            ),
             ("correction", "correction_reach", vec![layout, 8, 8, 8]),
             ("terma", "terma_fill", vec![field, 8, 8, 8, 8, 4, 8, 8]),
             ("terma", "dose_crop", vec![4, 4, 4, 4, 4, 4, 4, 4, 8, 8, 8]),
             ("terma", "dose_add", vec![4, 4, 8, 8]),
         ] {
-            assert_eq!(signature(ptx(source).unwrap(), kernel), Some(want), "{kernel}");
+            assert_eq!(
+                signature(ptx(source).unwrap(), kernel),
+                Some(want),
+                "{kernel}"
+            );
         }
     }
 }

@@ -43,8 +43,21 @@ pub fn beam_dose_by(
     control: &JobControl,
 ) -> Result<BeamDose, Failure<DoseError>> {
     let add = |work: &mut MediumOnCard<'_>, field: &Field<'_>, factor: f32| {
-        let FieldTerma { placement, terma, table, .. } = work.terma(field, factor)?;
-        let MediumOnCard { card, beam, density, energy, clock, ready, .. } = work;
+        let FieldTerma {
+            placement,
+            terma,
+            table,
+            ..
+        } = work.terma(field, factor)?;
+        let MediumOnCard {
+            card,
+            beam,
+            density,
+            energy,
+            clock,
+            ready,
+            ..
+        } = work;
         let input = TransportInput {
             placement,
             density,
@@ -72,7 +85,14 @@ pub fn beam_dose_by(
         };
         transport(card, &high_terma)?;
         let lines = (&directions[..], &table);
-        *ready = Some(finish(card, &placement, &cells, beam, lines, (factor, energy))?);
+        *ready = Some(finish(
+            card,
+            &placement,
+            &cells,
+            beam,
+            lines,
+            (factor, energy),
+        )?);
         clock.mark(card, "transport")
     };
     dose_by(request, device, control, add)

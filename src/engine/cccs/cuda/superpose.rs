@@ -158,7 +158,9 @@ impl Layouts {
         self.of_axis
             .iter()
             .map(SlabLayout::extent)
-            .fold([0, 0], |[slabs, cells], [plane, depth]| [slabs.max(depth), cells.max(plane)])
+            .fold([0, 0], |[slabs, cells], [plane, depth]| {
+                [slabs.max(depth), cells.max(plane)]
+            })
     }
 }
 
@@ -182,7 +184,11 @@ fn line_direction(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice)
 
 /// The lines of all directions; those of one layout are neighbours.
 pub fn line_directions(placement: &Placement, directions: &[Direction]) -> Vec<LineDirection> {
-    let Placement { lattice, lattice_from_kernel, .. } = placement;
+    let Placement {
+        lattice,
+        lattice_from_kernel,
+        ..
+    } = placement;
     let numbered = directions.iter().enumerate();
     let mut directions: Vec<LineDirection> = numbered
         .map(|(n, d)| line_direction(n, *lattice_from_kernel * d.axis, d.solid_angle_sr, lattice))
@@ -253,7 +259,9 @@ impl DeviceLayout {
         let cells = Self {
             on_card: card.upload(&layouts.of_axis)?,
             high_terma: TermaPart::new(card, &layouts)?,
-            low_terma: low_terma.map(|_| TermaPart::new(card, &layouts)).transpose()?,
+            low_terma: low_terma
+                .map(|_| TermaPart::new(card, &layouts))
+                .transpose()?,
             deposit: card.alloc(layouts.cells)?,
             scale: card.alloc(2)?,
             low_density: input.low_density_g_cm3 > 0.0,
@@ -268,22 +276,38 @@ impl DeviceLayout {
             Arg::from(&cells.scale),
         ];
         const SCALE_BLOCKS: u32 = 1024;
-        let shape = Shape { blocks: [SCALE_BLOCKS, 1, 1], threads: [256, 1, 1] };
+        let shape = Shape {
+            blocks: [SCALE_BLOCKS, 1, 1],
+            threads: [256, 1, 1],
+        };
         card.launch("layout", "layout_scale", shape, &args)?;
         cells.lay_out(card, input)?;
         Ok(cells)
     }
 
-    fn lay_out(&self, card: &mut CardLock<'_>, input: &TransportInput<'_>) -> Result<(), CudaError> {
+    fn lay_out(
+        &self,
+        card: &mut CardLock<'_>,
+        input: &TransportInput<'_>,
+    ) -> Result<(), CudaError> {
         let whole = (&[[1.0; CHANNELS]][..], 1.0);
-        let (factors, reach) = input.low_terma_norm.as_ref().map_or(whole, TiltNorm::factors);
+        let (factors, reach) = input
+            .low_terma_norm
+            .as_ref()
+            .map_or(whole, TiltNorm::factors);
         let factors = card.upload(factors)?;
         let split = usize::from(self.low_terma.is_some());
         // Without a split the kernel does not write low TERMA.
-        let [high_terma, low_terma] = [&self.high_terma, self.low_terma.as_ref().unwrap_or(&self.high_terma)];
+        let [high_terma, low_terma] = [
+            &self.high_terma,
+            self.low_terma.as_ref().unwrap_or(&self.high_terma),
+        ];
         let [.., along_z] = ORDERS;
         let kernel_from_block = input.placement.kernel_from_block(along_z);
-        let rays = Rays { kernel_from_block, tilt_reach: reach as f32 };
+        let rays = Rays {
+            kernel_from_block,
+            tilt_reach: reach as f32,
+        };
         let mut args: Vec<Arg> = self.layouts.of_axis.iter().map(Arg::value).collect();
         args.extend([
             Arg::value(&rays),
@@ -300,7 +324,10 @@ impl DeviceLayout {
         }
         let size = input.placement.lattice.size;
         card.launch("layout", "layout_fill", tiles(size), &args)?;
-        for part in [Some(&self.high_terma), self.low_terma.as_ref()].into_iter().flatten() {
+        for part in [Some(&self.high_terma), self.low_terma.as_ref()]
+            .into_iter()
+            .flatten()
+        {
             for layout in &self.layouts.of_axis {
                 let args = [
                     Arg::value(layout),
@@ -310,10 +337,15 @@ impl DeviceLayout {
                     Arg::from(&part.terma_mask),
                 ];
                 let [plane, slabs] = layout.extent();
-                let shape =
-                    |at_a_time: usize| Shape::covering([plane / at_a_time, slabs, 1], [THREADS, 1, 1]);
+                let shape = |at_a_time: usize| {
+                    Shape::covering([plane / at_a_time, slabs, 1], [THREADS, 1, 1])
+                };
                 card.launch("layout", "layout_terma_mask", shape(CELLS), &args)?;
-                let args = [Arg::value(layout), Arg::from(&part.terma_mask), Arg::from(&part.windows)];
+                let args = [
+                    Arg::value(layout),
+                    Arg::from(&part.terma_mask),
+                    Arg::from(&part.windows),
+                ];
                 card.launch("layout", "layout_windows", shape(LANES), &args)?;
             }
         }
@@ -391,7 +423,10 @@ impl DeviceLayout {
 /// Blocks of 32 x 8 threads that each take 32 x 32 voxels of a plane across z.
 fn tiles(size: [usize; 3]) -> Shape {
     let tile = LANES as u32;
-    Shape { threads: [tile, 8, 1], ..Shape::covering(size, [tile, tile, 1]) }
+    Shape {
+        threads: [tile, 8, 1],
+        ..Shape::covering(size, [tile, tile, 1])
+    }
 }
 
 /// Queues all directions: adds `factor` times the energy deposited per volume of water of unit density (Gy g/cm3) onto
@@ -417,7 +452,14 @@ pub fn superpose(
     }
     let directions = line_directions(placement, &beam.directions);
     cells.transport(card, &cells.high_terma, false, &directions, table)?;
-    finish(card, placement, &cells, beam, (&directions, table), (factor, energy))
+    finish(
+        card,
+        placement,
+        &cells,
+        beam,
+        (&directions, table),
+        (factor, energy),
+    )
 }
 
 /// Queues what follows the transport: the local correction, and the sum of the deposits of all layouts.

@@ -27,7 +27,11 @@ pub fn terma(
     factor: f32,
     energy: &Buffer<f32>,
 ) -> Result<Buffer<Terma>, CudaError> {
-    let FieldTables { field, numbers, sums } = FieldTables::new(field, beam, tilt, voxels.medium);
+    let FieldTables {
+        field,
+        numbers,
+        sums,
+    } = FieldTables::new(field, beam, tilt, voxels.medium);
     let (numbers, sums) = (card.upload(&numbers)?, card.upload(&sums)?);
     let terma = card.alloc(voxels.medium.grid.len())?;
     let args = [
@@ -56,9 +60,16 @@ pub fn crop(
     let gy = card.alloc(size.iter().product())?;
     let [gx, gy_size, _] = medium.grid.size();
     let [x, y, z] = medium.offset;
-    let mut args: Vec<Arg> = [x, y, z, gx, gy_size, size[0], size[1]].map(Arg::int).into();
+    let mut args: Vec<Arg> = [x, y, z, gx, gy_size, size[0], size[1]]
+        .map(Arg::int)
+        .into();
     args.push(Arg::value(&crate::dose::medium::VACUUM_G_CM3));
     args.extend([Arg::from(energy), Arg::from(mass), Arg::from(&gy)]);
-    card.launch("terma", "dose_crop", Shape::covering(size, [THREADS, 1, 1]), &args)?;
+    card.launch(
+        "terma",
+        "dose_crop",
+        Shape::covering(size, [THREADS, 1, 1]),
+        &args,
+    )?;
     Ok(gy)
 }

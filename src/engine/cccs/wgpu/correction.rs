@@ -13,7 +13,11 @@ use bytemuck::{Pod, Zeroable};
 pub(crate) const STENCIL_WGSL: &str = include_str!("../../../../kernels/engine_stencil.wgsl");
 pub(super) const CORRECTION: Kernel = Kernel {
     name: "cccs_correction",
-    sources: &[DEPOSIT_WGSL, STENCIL_WGSL, include_str!("../../../../kernels/engine_correction.wgsl")],
+    sources: &[
+        DEPOSIT_WGSL,
+        STENCIL_WGSL,
+        include_str!("../../../../kernels/engine_correction.wgsl"),
+    ],
 };
 
 /// `struct Correction` of the kernel, field for field.
@@ -64,8 +68,13 @@ pub fn stencil(
         (0..3).for_each(|n| of_lattice[order[n]] = of_block[n]);
         of_lattice
     };
-    let index =
-        |at: [i32; 3]| in_lattice(at).iter().zip(stride).map(|(n, stride)| n * int(stride)).sum::<i32>();
+    let index = |at: [i32; 3]| {
+        in_lattice(at)
+            .iter()
+            .zip(stride)
+            .map(|(n, stride)| n * int(stride))
+            .sum::<i32>()
+    };
     let offset = |offset: &crate::cccs::correction::Offset| Offset {
         to: in_lattice(offset.to),
         index: offset.path.map(|(at, _)| index(at)),
@@ -100,7 +109,9 @@ pub fn add_correction(
     let size = placement.lattice.size;
     for axis in 0..3 {
         let stride = [1, size[0], size[0] * size[1]];
-        let Some(stencil) = stencil(session, placement, axis, stride, (beam, tilts))? else { continue };
+        let Some(stencil) = stencil(session, placement, axis, stride, (beam, tilts))? else {
+            continue;
+        };
         session.run_weighted(
             &CORRECTION,
             &[
@@ -127,7 +138,9 @@ fn by_slab(stencil: &Stencil, slabs: usize) -> Vec<[f32; POWERS]> {
         stencil.table[(tilt * slabs + slab) * offsets + offset].of_density
     };
     (0..tilts)
-        .flat_map(|tilt| (0..offsets).flat_map(move |o| (0..slabs).map(move |slab| (tilt, o, slab))))
+        .flat_map(|tilt| {
+            (0..offsets).flat_map(move |o| (0..slabs).map(move |slab| (tilt, o, slab)))
+        })
         .map(|(tilt, o, slab)| at(tilt, o, slab))
         .collect()
 }

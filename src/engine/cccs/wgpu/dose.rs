@@ -8,9 +8,18 @@ use crate::kernel_size::int;
 use crate::wgpu::{Buffer, Kernel, Session, WgpuError};
 use bytemuck::{Pod, Zeroable};
 
-const SOURCES: &[&str] = &[DEPOSIT_WGSL, include_str!("../../../../kernels/engine_dose.wgsl")];
-const ADD: Kernel = Kernel { name: "cccs_add", sources: SOURCES };
-const CROP: Kernel = Kernel { name: "cccs_crop", sources: SOURCES };
+const SOURCES: &[&str] = &[
+    DEPOSIT_WGSL,
+    include_str!("../../../../kernels/engine_dose.wgsl"),
+];
+const ADD: Kernel = Kernel {
+    name: "cccs_add",
+    sources: SOURCES,
+};
+const CROP: Kernel = Kernel {
+    name: "cccs_crop",
+    sources: SOURCES,
+};
 
 /// `struct Sum` of the kernels, field for field.
 #[repr(C)]
@@ -25,9 +34,15 @@ struct Sum {
 
 impl Sum {
     fn new(medium: &Medium, requested: [usize; 3], factor: f32) -> Self {
-        let [size, offset, requested] =
-            [medium.grid.size(), medium.offset, requested].map(|n| n.map(|n| int(n).unsigned_abs()));
-        Self { size, offset, requested, factor, vacuum_g_cm3: VACUUM_G_CM3 }
+        let [size, offset, requested] = [medium.grid.size(), medium.offset, requested]
+            .map(|n| n.map(|n| int(n).unsigned_abs()));
+        Self {
+            size,
+            offset,
+            requested,
+            factor,
+            vacuum_g_cm3: VACUUM_G_CM3,
+        }
     }
 }
 
@@ -41,9 +56,17 @@ pub fn add(
     energy: &Buffer<f32>,
 ) -> Result<(), WgpuError> {
     let sum = session.upload("sum", &[Sum::new(medium, [0; 3], factor)])?;
-    let Transported { deposit, deposit_exchanged, .. } = transported;
+    let Transported {
+        deposit,
+        deposit_exchanged,
+        ..
+    } = transported;
     let groups = Session::groups(medium.grid.size(), THREADS);
-    session.run(&ADD, &[&sum, energy, greatest, deposit, deposit_exchanged], groups)
+    session.run(
+        &ADD,
+        &[&sum, energy, greatest, deposit, deposit_exchanged],
+        groups,
+    )
 }
 
 /// Queues the dose on the requested grid: energy over mass.
@@ -56,6 +79,10 @@ pub fn crop(
 ) -> Result<Buffer<f32>, WgpuError> {
     let gy = session.alloc("dose", requested.iter().product())?;
     let sum = session.upload("sum", &[Sum::new(medium, requested, 0.0)])?;
-    session.run(&CROP, &[&sum, energy, mass, &gy], Session::groups(requested, THREADS))?;
+    session.run(
+        &CROP,
+        &[&sum, energy, mass, &gy],
+        Session::groups(requested, THREADS),
+    )?;
     Ok(gy)
 }

@@ -34,7 +34,12 @@ pub fn beam_dose(
 ) -> Result<BeamDose, Failure<DoseError>> {
     check(&request.beam)?;
     let mut clock = Clock::start();
-    let medium = Medium::cached(&request.patient, &request.machine.spectrum, &request.grid, control)?;
+    let medium = Medium::cached(
+        &request.patient,
+        &request.machine.spectrum,
+        &request.grid,
+        control,
+    )?;
     clock.phase("density");
     let per_mu = monitor_unit_at(&request.machine, request.quality, device, control)?;
     clock.phase("calibration");
@@ -48,7 +53,15 @@ pub fn beam_dose(
     clock.phase("wait and download");
     clock.take(on_device);
     let device = device.adapter().to_string();
-    Ok(answer(request, digest(request), &medium, fields, gy, device, clock))
+    Ok(answer(
+        request,
+        digest(request),
+        &medium,
+        fields,
+        gy,
+        device,
+        clock,
+    ))
 }
 
 /// The monitor unit of a machine at a quality.
@@ -58,9 +71,15 @@ pub(crate) fn monitor_unit_at(
     device: &Device,
     control: &JobControl,
 ) -> Result<MonitorUnit, Failure<DoseError>> {
-    calibration(machine, quality, "wgpu", control.cache(), |beam, field, water| {
-        Ok::<_, Failure<DoseError>>(energy_of(beam, field, water, device, control)?)
-    })
+    calibration(
+        machine,
+        quality,
+        "wgpu",
+        control.cache(),
+        |beam, field, water| {
+            Ok::<_, Failure<DoseError>>(energy_of(beam, field, water, device, control)?)
+        },
+    )
 }
 
 /// Energy per volume (Gy g/cm3) of a field on the medium's grid for one photon per cm2 on the axis at the isocentre.
@@ -95,18 +114,34 @@ impl<'a> MediumOnDevice<'a> {
         let mut session = device.session(control);
         let density = session.uploaded("density", &medium.equivalent_g_cm3)?;
         let energy = session.zeroed("energy", medium.grid.len())?;
-        Ok(Self { session, beam, medium, density, energy })
+        Ok(Self {
+            session,
+            beam,
+            medium,
+            density,
+            energy,
+        })
     }
 
     /// Queues a field: adds `factor` times its energy.
     fn add(&mut self, field: &Field<'_>, factor: f32) -> Result<(), WgpuError> {
-        let Self { session, beam, medium, density, energy } = self;
+        let Self {
+            session,
+            beam,
+            medium,
+            density,
+            energy,
+        } = self;
         let grid = &medium.grid;
         let source_mm = field.frame.source_mm;
         let depth_mm = path::queue(session, &medium.equivalent_g_cm3, source_mm, grid)?;
         session.phase("trace")?;
         let tilt = beam.tilt_norm(field.frame, grid);
-        let voxels = Voxels { medium, density, depth_mm: &depth_mm };
+        let voxels = Voxels {
+            medium,
+            density,
+            depth_mm: &depth_mm,
+        };
         let (terma, greatest) = terma(session, field, beam, &tilt, &voxels, factor, energy)?;
         session.phase("terma")?;
         let placement = Placement {
@@ -137,8 +172,16 @@ impl<'a> MediumOnDevice<'a> {
 
     /// The dose that was asked for, and the phases.
     fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, Phases), WgpuError> {
-        let mass = self.session.uploaded("mass", mass_of(self.medium, request.dose_to))?;
-        let gy = dose::crop(&mut self.session, self.medium, request.grid.size(), &self.energy, &mass)?;
+        let mass = self
+            .session
+            .uploaded("mass", mass_of(self.medium, request.dose_to))?;
+        let gy = dose::crop(
+            &mut self.session,
+            self.medium,
+            request.grid.size(),
+            &self.energy,
+            &mass,
+        )?;
         self.session.phase("crop")?;
         let gy = self.session.download("dose", &gy)?;
         Ok((gy, self.session.finish()?))
@@ -156,7 +199,11 @@ mod tests {
     /// The kernels repeat constants of the kernel fit and the angle table: a change on one side alone would be a wrong dose.
     #[test]
     fn the_kernels_count_on_the_same_numbers() {
-        let (transport, terma, correction) = (&superpose::TRANSPORT, &terma::TERMA, &correction::CORRECTION);
+        let (transport, terma, correction) = (
+            &superpose::TRANSPORT,
+            &terma::TERMA,
+            &correction::CORRECTION,
+        );
         for (kernel, name, here) in [
             (transport, "SLOWEST_PER_CM", SLOWEST_PER_CM),
             (transport, "ANGLES", ANGLES as f64),

@@ -16,11 +16,18 @@ pub(super) const DEPOSIT_WGSL: &str = include_str!("../../../../kernels/engine_d
 pub(crate) const TERMS_WGSL: &str = include_str!("../../../../kernels/engine_terms.wgsl");
 const LAYOUT: Kernel = Kernel {
     name: "cccs_layout",
-    sources: &[DEPOSIT_WGSL, include_str!("../../../../kernels/engine_layout.wgsl")],
+    sources: &[
+        DEPOSIT_WGSL,
+        include_str!("../../../../kernels/engine_layout.wgsl"),
+    ],
 };
 pub(super) const TRANSPORT: Kernel = Kernel {
     name: "cccs_transport",
-    sources: &[DEPOSIT_WGSL, TERMS_WGSL, include_str!("../../../../kernels/engine_cccs.wgsl")],
+    sources: &[
+        DEPOSIT_WGSL,
+        TERMS_WGSL,
+        include_str!("../../../../kernels/engine_cccs.wgsl"),
+    ],
 };
 /// Threads of a workgroup, of both.
 pub(super) const THREADS: [u32; 3] = [16, 8, 1];
@@ -119,7 +126,11 @@ struct Bundle {
 
 impl Bundle {
     fn new(placement: &Placement, directions: &[Direction], axis: usize) -> Self {
-        let Placement { lattice, lattice_from_kernel, .. } = placement;
+        let Placement {
+            lattice,
+            lattice_from_kernel,
+            ..
+        } = placement;
         let order = ORDERS[axis];
         let mut bundle = Self::default();
         for (n, direction) in directions.iter().enumerate() {
@@ -149,11 +160,18 @@ impl Bundle {
         let spacing_mm = order.map(|a| lattice.spacing_mm[a]);
         let walk = LatticeWalk::new(spacing_mm, lattice.size[order[2]], along, start);
         let first_segment = self.segments.len() as u32;
-        let mut before = walk.segments.first().map_or([0; 2], |segment| segment.shift);
+        let mut before = walk
+            .segments
+            .first()
+            .map_or([0; 2], |segment| segment.shift);
         for segment in &walk.segments {
             let step = [0, 1].map(|a| segment.shift[a] - before[a]);
             before = segment.shift;
-            self.segments.push(Segment { step, slab: int(segment.slab), length_cm: segment.length_cm });
+            self.segments.push(Segment {
+                step,
+                slab: int(segment.slab),
+                length_cm: segment.length_cm,
+            });
         }
         self.directions.push(Lines {
             axis: along.as_vec3().to_array(),
@@ -167,8 +185,10 @@ impl Bundle {
 /// A row of the table as the kernel reads it: sums by channel; scatter's terms 0 to 3, shallow and deep; the primary's terms 4 to 7,
 /// shallow and deep; the primary's term 3 and the scatter's 4; the primary's 8.
 pub fn row(of: &Coefficients) -> [[f32; 4]; VECTORS] {
-    let scatter = |channel: usize| std::array::from_fn(|term| of.scatter[term - SCATTER.start][channel]);
-    let primary = |channel: usize| std::array::from_fn(|n| of.primary[n + 4 - PRIMARY.start][channel]);
+    let scatter =
+        |channel: usize| std::array::from_fn(|term| of.scatter[term - SCATTER.start][channel]);
+    let primary =
+        |channel: usize| std::array::from_fn(|n| of.primary[n + 4 - PRIMARY.start][channel]);
     let [p3, p8] = [3, 8].map(|term| of.primary[term - PRIMARY.start]);
     let s4 = of.scatter[4 - SCATTER.start];
     [
@@ -186,7 +206,9 @@ pub fn row(of: &Coefficients) -> [[f32; 4]; VECTORS] {
 pub fn table(table: &AngleTable, low_terma_norm: Option<&TiltNorm>) -> Vec<[f32; CHANNELS]> {
     let last = (ANGLES - 1) * ROWS_OF_STEP;
     let rows = (0..=last).flat_map(|n| row(&table.at(n as f32 / ROWS_OF_STEP as f32)));
-    let factors = low_terma_norm.into_iter().flat_map(|norm| norm.factors().0.iter().copied());
+    let factors = low_terma_norm
+        .into_iter()
+        .flat_map(|norm| norm.factors().0.iter().copied());
     rows.chain(factors).collect()
 }
 
@@ -199,7 +221,11 @@ pub fn superpose(
     let Placement { lattice, .. } = input.placement;
     let voxels = lattice.voxels();
     let norm = input.low_terma_norm.as_ref();
-    let low_terma_fraction = if norm.is_some() { LOW_TERMA_FRACTION } else { 0.0 };
+    let low_terma_fraction = if norm.is_some() {
+        LOW_TERMA_FRACTION
+    } else {
+        0.0
+    };
     let done = Transported {
         marked: session.alloc("densities", voxels)?,
         primary: session.alloc("primary TERMA", voxels)?,
@@ -209,7 +235,13 @@ pub fn superpose(
     let marked_exchanged = session.alloc::<f32>("densities", voxels)?;
     let terma_exchanged = session.alloc::<Terma>("TERMA", voxels)?;
     let size = lattice.size.map(|n| int(n).unsigned_abs());
-    let of_layout = session.upload("voxels", &[Voxels { size, low_terma_fraction }])?;
+    let of_layout = session.upload(
+        "voxels",
+        &[Voxels {
+            size,
+            low_terma_fraction,
+        }],
+    )?;
     session.run(
         &LAYOUT,
         &[
@@ -225,7 +257,10 @@ pub fn superpose(
         Session::groups(lattice.size, THREADS),
     )?;
     let table = session.upload("kernel coefficients", &table(&beam.table, norm))?;
-    let parts = [(&beam.low_terma_directions, norm.is_some()), (&beam.directions, false)];
+    let parts = [
+        (&beam.low_terma_directions, norm.is_some()),
+        (&beam.directions, false),
+    ];
     for (axis, order) in ORDERS.iter().enumerate() {
         let (marked, terma, deposit) = if axis == 0 {
             (&marked_exchanged, &terma_exchanged, &done.deposit_exchanged)
@@ -246,7 +281,16 @@ pub fn superpose(
             let steps = bundle.segments.len() as f64 / bundle.directions.len() as f64;
             session.run_weighted(
                 &TRANSPORT,
-                &[&layout, &directions, &segments, &table, marked, terma, input.greatest, deposit],
+                &[
+                    &layout,
+                    &directions,
+                    &segments,
+                    &table,
+                    marked,
+                    terma,
+                    input.greatest,
+                    deposit,
+                ],
                 Session::groups([lines[0], lines[1], bundle.directions.len()], THREADS),
                 steps,
             )?;
@@ -260,7 +304,11 @@ fn layout(placement: &Placement, order: [usize; 3], norm: Option<&TiltNorm>) -> 
     let Lattice { size, spacing_mm } = placement.lattice;
     let [nx, ny, _] = size;
     // Lines along x meet a copy with x and y exchanged.
-    let stride = if order[0] == 0 { [1, nx, nx * ny] } else { [ny, 1, nx * ny] };
+    let stride = if order[0] == 0 {
+        [1, nx, nx * ny]
+    } else {
+        [ny, 1, nx * ny]
+    };
     Layout {
         size: order.map(|a| int(size[a])),
         stride: order.map(|a| int(stride[a])),

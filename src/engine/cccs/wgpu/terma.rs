@@ -51,18 +51,38 @@ pub fn terma(
     factor: f32,
     energy: &Buffer<f32>,
 ) -> Result<(Buffer<Terma>, Buffer<Greatest>), WgpuError> {
-    let FieldTables { field, numbers, sums } = FieldTables::new(field, beam, tilt, voxels.medium);
+    let FieldTables {
+        field,
+        numbers,
+        sums,
+    } = FieldTables::new(field, beam, tilt, voxels.medium);
     let mut whole = Vec::with_capacity(sums.len());
     let focal = in_quanta(&field.focal, &sums, &mut whole);
     let surface = in_quanta(&field.surface, &sums, &mut whole);
-    let incident = session.upload("a field", &[Incident { field, factor, quantum: [focal, surface] }])?;
+    let incident = session.upload(
+        "a field",
+        &[Incident {
+            field,
+            factor,
+            quantum: [focal, surface],
+        }],
+    )?;
     let numbers = session.upload("a field's tables", &numbers)?;
     let sums = session.upload("a field's sums", &whole)?;
     let greatest = session.zeroed::<Greatest>("the greatest TERMA", 1)?;
     let terma = session.alloc("TERMA", voxels.medium.grid.len())?;
     session.run(
         &TERMA,
-        &[&incident, &numbers, &sums, voxels.density, voxels.depth_mm, &greatest, &terma, energy],
+        &[
+            &incident,
+            &numbers,
+            &sums,
+            voxels.density,
+            voxels.depth_mm,
+            &greatest,
+            &terma,
+            energy,
+        ],
         Session::groups(voxels.medium.grid.size(), [64, 2, 1]),
     )?;
     Ok((terma, greatest))
@@ -73,10 +93,17 @@ pub fn terma(
 fn in_quanta(picture: &Picture, sums: &[f64], whole: &mut Vec<i32>) -> f32 {
     let first = picture.first.unsigned_abs() as usize;
     let [columns, rows] = picture.size.map(|n| n.unsigned_abs() as usize + 1);
-    let table = sums.get(first..first + columns * rows).filter(|_| picture.here != 0).unwrap_or_default();
+    let table = sums
+        .get(first..first + columns * rows)
+        .filter(|_| picture.here != 0)
+        .unwrap_or_default();
     let most = table.iter().fold(0.0_f64, |most, sum| most.max(sum.abs()));
     // No difference of four may overflow. A power of two, so that simple pictures are exact.
-    let quantum = (most.max(f64::MIN_POSITIVE) / f64::from(i32::MAX / 4)).log2().ceil().exp2().max(1e-30);
+    let quantum = (most.max(f64::MIN_POSITIVE) / f64::from(i32::MAX / 4))
+        .log2()
+        .ceil()
+        .exp2()
+        .max(1e-30);
     whole.extend(table.iter().map(|sum| (sum / quantum).round() as i32));
     quantum as f32
 }
@@ -89,13 +116,22 @@ mod tests {
     fn sums_in_quanta_keep_their_differences() {
         let sums: Vec<f64> = (0..12).map(|n| 1e5 + f64::from(n) * 0.37).collect();
         let mut whole = Vec::new();
-        let picture = Picture { size: [3, 2], here: 1, ..Picture::default() };
+        let picture = Picture {
+            size: [3, 2],
+            here: 1,
+            ..Picture::default()
+        };
         let quantum = f64::from(in_quanta(&picture, &sums, &mut whole));
         assert_eq!(whole.len(), 12);
         for (a, b) in [(0, 11), (3, 4)] {
             let difference = f64::from(whole[b] - whole[a]) * quantum;
-            assert!((difference - (sums[b] - sums[a])).abs() <= quantum, "{difference}");
+            assert!(
+                (difference - (sums[b] - sums[a])).abs() <= quantum,
+                "{difference}"
+            );
         }
-        assert!(f64::from(in_quanta(&Picture::default(), &sums, &mut whole)) > 0.0 && whole.len() == 12);
+        assert!(
+            f64::from(in_quanta(&Picture::default(), &sums, &mut whole)) > 0.0 && whole.len() == 12
+        );
     }
 }

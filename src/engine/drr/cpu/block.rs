@@ -54,13 +54,24 @@ impl<'a> Block<'a> {
         let volume = &rays.attenuation;
         let all = volume.grid().size();
         let part = rays.content.part.as_ref()?;
-        let wide = [0, 1, 2].map(|a| part[a].start.saturating_sub(1)..(part[a].end + 1).min(all[a]));
-        let (low, size) = ([0, 1, 2].map(|a| wide[a].start), [0, 1, 2].map(|a| wide[a].len()));
+        let wide =
+            [0, 1, 2].map(|a| part[a].start.saturating_sub(1)..(part[a].end + 1).min(all[a]));
+        let (low, size) = (
+            [0, 1, 2].map(|a| wide[a].start),
+            [0, 1, 2].map(|a| wide[a].len()),
+        );
         let count = size.iter().product::<usize>();
         let repays = samples >= count as f64 * Self::REPAYS;
         let fits = count <= Self::MOST && size[0] > 1 && size[1] > 1;
-        let pairs = fits.then(|| Pairs::cached(volume, &wide, repays, cache)).flatten();
-        Some(Self { low, size, voxels: Voxels::new(volume, low, size), pairs })
+        let pairs = fits
+            .then(|| Pairs::cached(volume, &wide, repays, cache))
+            .flatten();
+        Some(Self {
+            low,
+            size,
+            voxels: Voxels::new(volume, low, size),
+            pairs,
+        })
     }
 
     pub fn pairs(&self) -> Option<&Pairs> {
@@ -78,7 +89,12 @@ impl<'a> Voxels<'a> {
         let stride = |axis: usize, stride: usize| if size[axis] > 1 { stride } else { 0 };
         let strides = [stride(0, 1), stride(1, nx), stride(2, nx * ny)];
         let values = &volume.data()[volume.grid().index(low[0], low[1], low[2])..];
-        Self { values, strides, rows: [nx as u32, (nx * ny) as u32], reach: strides.iter().sum() }
+        Self {
+            values,
+            strides,
+            rows: [nx as u32, (nx * ny) as u32],
+            reach: strides.iter().sum(),
+        }
     }
 }
 
@@ -92,8 +108,14 @@ impl Neighbours for Voxels<'_> {
     fn at(&self, place: u32) -> [Vec4; 2] {
         let eight = &self.values[place as usize..][..=self.reach];
         let [x, y, z] = self.strides;
-        let row =
-            |first: usize| Vec4::new(eight[first], eight[first + z], eight[first + x], eight[first + x + z]);
+        let row = |first: usize| {
+            Vec4::new(
+                eight[first],
+                eight[first + z],
+                eight[first + x],
+                eight[first + x + z],
+            )
+        };
         [row(0), row(y)]
     }
 }
@@ -123,18 +145,23 @@ impl Pairs {
         let size = [0, 1, 2].map(|a| part[a].len());
         let plane = size[0] * size[1] * 2;
         let mut values = vec![0.0; plane * (size[2] - 1).max(1)];
-        values.par_chunks_mut(plane).enumerate().for_each(|(k, pairs)| {
-            let low = volume.plane(part[2].start + k);
-            let high = volume.plane((part[2].start + k + 1).min(part[2].end - 1));
-            for (j, pairs) in part[1].clone().zip(pairs.chunks_exact_mut(2 * size[0])) {
-                let row = j * volume.grid().size()[0] + part[0].start;
-                let both = low[row..row + size[0]].iter().zip(&high[row..row + size[0]]);
-                pairs
-                    .chunks_exact_mut(2)
-                    .zip(both)
-                    .for_each(|(pair, (low, high))| pair.copy_from_slice(&[*low, *high]));
-            }
-        });
+        values
+            .par_chunks_mut(plane)
+            .enumerate()
+            .for_each(|(k, pairs)| {
+                let low = volume.plane(part[2].start + k);
+                let high = volume.plane((part[2].start + k + 1).min(part[2].end - 1));
+                for (j, pairs) in part[1].clone().zip(pairs.chunks_exact_mut(2 * size[0])) {
+                    let row = j * volume.grid().size()[0] + part[0].start;
+                    let both = low[row..row + size[0]]
+                        .iter()
+                        .zip(&high[row..row + size[0]]);
+                    pairs
+                        .chunks_exact_mut(2)
+                        .zip(both)
+                        .for_each(|(pair, (low, high))| pair.copy_from_slice(&[*low, *high]));
+                }
+            });
         Self { values, size }
     }
 }
@@ -152,7 +179,10 @@ impl Neighbours for Pairs {
         let (row, place) = (2 * self.size[0], place as usize);
         let count = self.values.len() - row;
         let (low, high) = (&self.values[..count], &self.values[row..][..count]);
-        [Vec4::from_slice(&low[place..place + 4]), Vec4::from_slice(&high[place..place + 4])]
+        [
+            Vec4::from_slice(&low[place..place + 4]),
+            Vec4::from_slice(&high[place..place + 4]),
+        ]
     }
 }
 
@@ -160,6 +190,9 @@ impl Neighbours for Pairs {
 #[inline(always)]
 fn unmarked([x, y, z]: [u32; 3], [row, plane]: [u32; 2]) -> u32 {
     let marks = MARK.wrapping_mul(row.wrapping_add(plane).wrapping_add(1));
-    let place = z.wrapping_mul(plane).wrapping_add(y.wrapping_mul(row)).wrapping_add(x);
+    let place = z
+        .wrapping_mul(plane)
+        .wrapping_add(y.wrapping_mul(row))
+        .wrapping_add(x);
     place.wrapping_sub(marks)
 }

@@ -5,8 +5,9 @@ use super::block::Neighbours;
 use super::trilinear::Samples;
 use glam::Vec4;
 use std::arch::x86_64::{
-    __m256, _mm256_add_ps, _mm256_castps256_ps128, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_permute_ps,
-    _mm256_set_m128, _mm256_shuffle_ps, _mm256_sub_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
+    __m256, _mm256_add_ps, _mm256_castps256_ps128, _mm256_extractf128_ps, _mm256_fmadd_ps,
+    _mm256_permute_ps, _mm256_set_m128, _mm256_shuffle_ps, _mm256_sub_ps, _mm256_unpackhi_ps,
+    _mm256_unpacklo_ps,
 };
 
 /// Adds samples to eight sums, lane by lane.
@@ -33,9 +34,15 @@ pub(super) fn add(samples: &[Samples], neighbours: &impl Neighbours, sums: &mut 
         let (at_00, at_01) = (low_pairs(ab, cd), high_pairs(ab, cd));
         let (ab, cd) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
         let (at_10, at_11) = (low_pairs(ab, cd), high_pairs(ab, cd));
-        sum = _mm256_add_ps(sum, between(between(at_00, at_01, z), between(at_10, at_11, z), x));
+        sum = _mm256_add_ps(
+            sum,
+            between(between(at_00, at_01, z), between(at_10, at_11, z), x),
+        );
     }
-    *sums = [_mm256_castps256_ps128(sum).into(), _mm256_extractf128_ps::<1>(sum).into()];
+    *sums = [
+        _mm256_castps256_ps128(sum).into(),
+        _mm256_extractf128_ps::<1>(sum).into(),
+    ];
 }
 
 #[target_feature(enable = "avx,avx2,fma")]

@@ -25,12 +25,21 @@ impl<'a> Walk<'a> {
         let edges = [0, 1, 2].map(|axis| match &rays.content.part {
             Some(part) => {
                 let all = grid.edges_mm(axis);
-                all[part[axis].start..=part[axis].end].iter().map(|e| e - image.source[axis]).collect()
+                all[part[axis].start..=part[axis].end]
+                    .iter()
+                    .map(|e| e - image.source[axis])
+                    .collect()
             }
             None => Vec::new(),
         });
         let first = grid.index(part[0].start, part[1].start, part[2].start);
-        Self { rays, image, edges, strides: [1, nx, nx * ny], first }
+        Self {
+            rays,
+            image,
+            edges,
+            strides: [1, nx, nx * ny],
+            first,
+        }
     }
 
     pub fn fill(&self, pixels: &[u32], out: &mut [f32]) {
@@ -42,18 +51,31 @@ impl<'a> Walk<'a> {
 
     /// `to`: from the source to the pixel, mm.
     fn integral(&self, to: DVec3) -> f64 {
-        let Some([enter, leave]) = self.clipped(to) else { return 0.0 };
+        let Some([enter, leave]) = self.clipped(to) else {
+            return 0.0;
+        };
         let crossings = |axis: usize| {
             let edges = &self.edges[axis];
             to[axis].abs() * (edges.len() - 1) as f64 / (edges[edges.len() - 1] - edges[0])
         };
         // The axis crossed most is the outer loop: the inner one, over the others, is seldom entered, which processors predict.
         let most = if crossings(1) >= crossings(0) { 1 } else { 0 };
-        let most = if crossings(2) > crossings(most) { 2 } else { most };
+        let most = if crossings(2) > crossings(most) {
+            2
+        } else {
+            most
+        };
         let [across, other] = [[1, 2], [0, 2], [0, 1]][most];
         let mut voxel = self.first;
-        let mut axis =
-            |axis: usize| Axis::new(&self.edges[axis], self.strides[axis], to[axis], enter, &mut voxel);
+        let mut axis = |axis: usize| {
+            Axis::new(
+                &self.edges[axis],
+                self.strides[axis],
+                to[axis],
+                enter,
+                &mut voxel,
+            )
+        };
         let (mut along, mut across, mut other) = (axis(most), axis(across), axis(other));
         let values = self.rays.attenuation.data();
         let (mut sum, mut alpha) = (0.0, enter);
@@ -118,23 +140,45 @@ impl<'a> Axis<'a> {
         let count = edges.len() - 1;
         if !inverse.is_finite() {
             *voxel += (edges.partition_point(|&e| e <= 0.0).clamp(1, count) - 1) * stride;
-            return Self { edges, inverse, plane: 0, next: f64::INFINITY, plane_step: 0, voxel_step: 0 };
+            return Self {
+                edges,
+                inverse,
+                plane: 0,
+                next: f64::INFINITY,
+                plane_step: 0,
+                voxel_step: 0,
+            };
         }
         let (plane, low, plane_step, voxel_step) = if inverse > 0.0 {
-            let ahead = edges.partition_point(|&e| e * inverse <= enter).clamp(1, count);
+            let ahead = edges
+                .partition_point(|&e| e * inverse <= enter)
+                .clamp(1, count);
             (ahead, ahead - 1, 1, stride)
         } else {
-            let ahead = edges.partition_point(|&e| e * inverse > enter).clamp(1, count) - 1;
+            let ahead = edges
+                .partition_point(|&e| e * inverse > enter)
+                .clamp(1, count)
+                - 1;
             (ahead, ahead, 1_usize.wrapping_neg(), stride.wrapping_neg())
         };
         *voxel += low * stride;
-        Self { edges, inverse, plane, next: edges[plane] * inverse, plane_step, voxel_step }
+        Self {
+            edges,
+            inverse,
+            plane,
+            next: edges[plane] * inverse,
+            plane_step,
+            voxel_step,
+        }
     }
 
     #[inline(always)]
     fn cross(&mut self, voxel: &mut usize) {
         *voxel = voxel.wrapping_add(self.voxel_step);
         self.plane = self.plane.wrapping_add(self.plane_step);
-        self.next = self.edges.get(self.plane).map_or(f64::INFINITY, |edge| edge * self.inverse);
+        self.next = self
+            .edges
+            .get(self.plane)
+            .map_or(f64::INFINITY, |edge| edge * self.inverse);
     }
 }

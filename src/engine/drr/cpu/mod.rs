@@ -48,19 +48,26 @@ pub fn integrals(rays: &Rays, control: &JobControl) -> Result<(Vec<f32>, Receipt
     let start = Instant::now();
     let mut integrals = vec![0.0; rays.count()];
     let done = AtomicUsize::new(0);
-    for (image, out) in rays.images.iter().zip(integrals.chunks_mut(rays.indices.len())) {
+    for (image, out) in rays
+        .images
+        .iter()
+        .zip(integrals.chunks_mut(rays.indices.len()))
+    {
         let way = Integration::new(rays, image, control.cache());
-        rays.indices.par_chunks(CHUNK).zip(out.par_chunks_mut(CHUNK)).try_for_each(|(pixels, out)| {
-            control.check()?;
-            match &way {
-                Integration::None => out.fill(0.0),
-                Integration::Exact(walk) => walk.fill(pixels, out),
-                Integration::Trilinear(march) => march.fill(pixels, out),
-            }
-            let done = done.fetch_add(out.len(), Ordering::Relaxed) + out.len();
-            control.report(done as f32 / rays.count() as f32);
-            Ok::<_, DrrError>(())
-        })?;
+        rays.indices
+            .par_chunks(CHUNK)
+            .zip(out.par_chunks_mut(CHUNK))
+            .try_for_each(|(pixels, out)| {
+                control.check()?;
+                match &way {
+                    Integration::None => out.fill(0.0),
+                    Integration::Exact(walk) => walk.fill(pixels, out),
+                    Integration::Trilinear(march) => march.fill(pixels, out),
+                }
+                let done = done.fetch_add(out.len(), Ordering::Relaxed) + out.len();
+                control.report(done as f32 / rays.count() as f32);
+                Ok::<_, DrrError>(())
+            })?;
     }
     let receipt = Receipt {
         job: "drr".to_owned(),

@@ -45,7 +45,13 @@ impl<'a> Trilinear<'a> {
         let space = Space::new(rays.attenuation.grid());
         let across = (space.high * space.mm()).min_element();
         let block = Block::new(rays, rays.count() as f64 * across / step_mm, cache)?;
-        Some(Self { rays, block, image: space.image(image), space, step_mm })
+        Some(Self {
+            rays,
+            block,
+            image: space.image(image),
+            space,
+            step_mm,
+        })
     }
 
     pub fn fill(&self, pixels: &[u32], out: &mut [f32]) {
@@ -60,7 +66,11 @@ impl<'a> Trilinear<'a> {
         let steps = (length_mm / self.step_mm - 1e-6).ceil().max(1.0);
         let step = along * ((leave - enter) / steps);
         let entry = ray.from + along * enter - self.begin();
-        let least_gap = self.space.uneven.as_ref().map_or(1.0, |planes| f64::from(planes.least_gap_mm));
+        let least_gap = self
+            .space
+            .uneven
+            .as_ref()
+            .map_or(1.0, |planes| f64::from(planes.least_gap_mm));
         let voxels = step.abs() / DVec3::new(1.0, 1.0, least_gap);
         Some(SampledRay {
             inside: self.inside(entry, step, steps),
@@ -75,7 +85,11 @@ impl<'a> Trilinear<'a> {
     /// Origin of a [`SampledRay`], in `Space`.
     fn begin(&self) -> DVec3 {
         let centre = DVec3::from(self.block.low.map(|n| n as f64 + 0.5));
-        if self.space.uneven.is_some() { centre.with_z(0.0) } else { centre }
+        if self.space.uneven.is_some() {
+            centre.with_z(0.0)
+        } else {
+            centre
+        }
     }
 
     /// The samples that lie between the block's outermost centres, with something to spare for rounding.
@@ -94,14 +108,21 @@ impl<'a> Trilinear<'a> {
             };
             let inverse = step[axis].recip();
             if inverse.is_finite() {
-                let (a, b) = ((low + SPARE - first[axis]) * inverse, (high - SPARE - first[axis]) * inverse);
+                let (a, b) = (
+                    (low + SPARE - first[axis]) * inverse,
+                    (high - SPARE - first[axis]) * inverse,
+                );
                 from = from.max(a.min(b));
                 to = to.min(a.max(b));
             } else if !(low + SPARE..high - SPARE).contains(&first[axis]) {
                 return 0..0;
             }
         }
-        if from <= to { from.ceil() as usize..to.floor() as usize + 1 } else { 0..0 }
+        if from <= to {
+            from.ceil() as usize..to.floor() as usize + 1
+        } else {
+            0..0
+        }
     }
 }
 
@@ -117,18 +138,35 @@ fn fill(march: &Trilinear<'_>, pixels: &[u32], out: &mut [f32]) {
     use super::trilinear::add;
     // Closures, for only they may call what is for this function's processor.
     let of_pairs = |samples: &[Samples], pairs: &Pairs, sums: &mut _| add(samples, pairs, sums);
-    let of_voxels = |samples: &[Samples], voxels: &Voxels<'_>, sums: &mut _| add(samples, voxels, sums);
+    let of_voxels =
+        |samples: &[Samples], voxels: &Voxels<'_>, sums: &mut _| add(samples, voxels, sums);
     let mut many = Default::default();
     for (&pixel, out) in pixels.iter().zip(out) {
         let ray = march.image.ray(pixel, march.rays.columns);
-        *out = march.way(ray).map_or(0.0, |way| match (&march.space.uneven, march.block.pairs()) {
-            (None, Some(pairs)) => integral::<FUSED, _>(march, &way, pairs, |z| z, of_pairs, &mut many),
-            (None, None) => integral::<FUSED, _>(march, &way, voxels, |z| z, of_voxels, &mut many),
-            (Some(planes), Some(pairs)) => {
-                integral::<FUSED, _>(march, &way, pairs, |z| planes.voxel(z) - begin_z, of_pairs, &mut many)
-            }
-            (Some(planes), None) => {
-                integral::<FUSED, _>(march, &way, voxels, |z| planes.voxel(z) - begin_z, of_voxels, &mut many)
+        *out = march.way(ray).map_or(0.0, |way| {
+            match (&march.space.uneven, march.block.pairs()) {
+                (None, Some(pairs)) => {
+                    integral::<FUSED, _>(march, &way, pairs, |z| z, of_pairs, &mut many)
+                }
+                (None, None) => {
+                    integral::<FUSED, _>(march, &way, voxels, |z| z, of_voxels, &mut many)
+                }
+                (Some(planes), Some(pairs)) => integral::<FUSED, _>(
+                    march,
+                    &way,
+                    pairs,
+                    |z| planes.voxel(z) - begin_z,
+                    of_pairs,
+                    &mut many,
+                ),
+                (Some(planes), None) => integral::<FUSED, _>(
+                    march,
+                    &way,
+                    voxels,
+                    |z| planes.voxel(z) - begin_z,
+                    of_voxels,
+                    &mut many,
+                ),
             }
         });
     }
@@ -168,7 +206,11 @@ fn integral<const FUSED: bool, N: Neighbours>(
     for first in (0..way.steps).step_by(LANES * CHUNKS) {
         let mut sums = [Vec4::ZERO; 2];
         let mut count = 0;
-        let cells = if way.skips { cells::<FUSED>(march, way, first, &voxel_z) } else { [0; CHUNKS] };
+        let cells = if way.skips {
+            cells::<FUSED>(march, way, first, &voxel_z)
+        } else {
+            [0; CHUNKS]
+        };
         for (chunk, cell) in (first..way.steps).step_by(LANES).zip(cells) {
             if way.skips && occupied[cell as usize] == 0 {
                 continue;
@@ -215,7 +257,9 @@ fn cells<const FUSED: bool>(
     }
     let mut cells = [0; CHUNKS];
     for chunk in 0..CHUNKS {
-        let row = at[2][chunk].wrapping_mul(size[1] as u32).wrapping_add(at[1][chunk]);
+        let row = at[2][chunk]
+            .wrapping_mul(size[1] as u32)
+            .wrapping_add(at[1][chunk]);
         cells[chunk] = row.wrapping_mul(size[0] as u32).wrapping_add(at[0][chunk]);
     }
     cells
@@ -230,7 +274,9 @@ pub(super) struct Samples {
 
 /// As `eight::add`, for any processor.
 fn add<N: Neighbours>(samples: &[Samples], neighbours: &N, sums: &mut [Vec4; 2]) {
-    samples.iter().for_each(|samples| samples.add_some(neighbours, LANES, &mut sums[0]));
+    samples
+        .iter()
+        .for_each(|samples| samples.add_some(neighbours, LANES, &mut sums[0]));
 }
 
 impl Samples {
@@ -296,7 +342,11 @@ impl Samples {
     fn add_some(&self, neighbours: &impl Neighbours, count: usize, sum: &mut Vec4) {
         for lane in 0..count {
             let [low, high] = neighbours.at(self.places[lane]);
-            let (x, y, z) = (self.parts[0][lane], self.parts[1][lane], self.parts[2][lane]);
+            let (x, y, z) = (
+                self.parts[0][lane],
+                self.parts[1][lane],
+                self.parts[2][lane],
+            );
             let of = Vec4::new(1.0 - x - z + x * z, z - x * z, x - x * z, x * z);
             *sum += of * (low + y * (high - low));
         }

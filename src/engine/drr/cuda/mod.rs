@@ -158,10 +158,22 @@ impl DrrBuffers {
         let space = Space::new(volume.grid());
         let walk_frame = Frame::new(volume.grid(), false);
         let walked = rays.step_mm.is_none();
-        let place = |image: &Image| if walked { walk_frame.image(image) } else { space.image(image) };
-        let images: Vec<CardImage> = rays.images.iter().map(|image| place(image).into()).collect();
+        let place = |image: &Image| {
+            if walked {
+                walk_frame.image(image)
+            } else {
+                space.image(image)
+            }
+        };
+        let images: Vec<CardImage> = rays
+            .images
+            .iter()
+            .map(|image| place(image).into())
+            .collect();
         let planes = match &space.uneven {
-            Some(_) if !walked => Some(card.cached((volume.id(), "planes"), |card| planes(card, &space))?),
+            Some(_) if !walked => {
+                Some(card.cached((volume.id(), "planes"), |card| planes(card, &space))?)
+            }
             _ => None,
         };
         let list = match rays.region {
@@ -188,7 +200,11 @@ impl DrrBuffers {
             Some(Values::Texture(texture, _)) => texture.value,
             _ => 1.0,
         };
-        let mm = if walked { walk_frame.mm() } else { space.mm().to_array() };
+        let mm = if walked {
+            walk_frame.mm()
+        } else {
+            space.mm().to_array()
+        };
         let card_space = CardSpace {
             high: space.high.to_array(),
             mm,
@@ -221,7 +237,11 @@ impl DrrBuffers {
             None => walk_frame.image(image),
             Some(_) => space.image(image),
         };
-        let images: Vec<CardImage> = rays.images.iter().map(|image| place(image).into()).collect();
+        let images: Vec<CardImage> = rays
+            .images
+            .iter()
+            .map(|image| place(image).into())
+            .collect();
         card.write(&self.images, &images)?;
         match &self.list {
             Some(list) => card.write(list, &rays.indices),
@@ -231,55 +251,103 @@ impl DrrBuffers {
 
     /// The best layout of a launch: remembered for the device, or found by a small search.
     pub fn launch(&self, card: &mut CardLock<'_>) -> Result<Launch, CudaError> {
-        if self.values.is_none() { Ok(Launch::PLAIN) } else { tune::best(card, self) }
+        if self.values.is_none() {
+            Ok(Launch::PLAIN)
+        } else {
+            tune::best(card, self)
+        }
     }
 
     /// Queues the integration.
     pub fn queue(&self, card: &mut CardLock<'_>, launch: Launch) -> Result<(), CudaError> {
-        let Some(values) = &self.values else { return card.fill(&self.integrals, 0) };
+        let Some(values) = &self.values else {
+            return card.fill(&self.integrals, 0);
+        };
         let pixels = self.wanted.size.map(i32::unsigned_abs);
         let rays = (launch.threads / launch.lanes).max(1);
         let (blocks, tile_width) = if self.list.is_some() {
             (pixels[0].div_ceil(rays), 1)
         } else {
             let tile = launch.tile_width.clamp(1, rays);
-            (pixels[0].div_ceil(tile) * pixels[1].div_ceil(rays / tile), tile)
+            (
+                pixels[0].div_ceil(tile) * pixels[1].div_ceil(rays / tile),
+                tile,
+            )
         };
-        let wanted = PixelRegion { tile_width: tile_width.cast_signed(), ..self.wanted };
+        let wanted = PixelRegion {
+            tile_width: tile_width.cast_signed(),
+            ..self.wanted
+        };
         if let Values::Exact(..) = values {
             card.set_constant("drr", "plane_edges_mm", &self.plane_edges_mm)?;
         }
         let address = |buffer: Option<u64>| buffer.unwrap_or(0);
         let list = Arg::value(&address(self.list.as_ref().map(|list| list.address())));
-        let planes = CardPlanes(
-            self.planes
-                .as_ref()
-                .map_or([0; 3], |p| [p.centres_mm.address(), p.per_gap.address(), p.bins.address()]),
-        );
+        let planes = CardPlanes(self.planes.as_ref().map_or([0; 3], |p| {
+            [
+                p.centres_mm.address(),
+                p.per_gap.address(),
+                p.bins.address(),
+            ]
+        }));
         let per_image = pixels[0] as usize * pixels[1] as usize;
         for first in (0..self.images.count()).step_by(MOST_IMAGES) {
             let count = (self.images.count() - first).min(MOST_IMAGES);
-            let shape = Shape { blocks: [blocks, count as u32, 1], threads: [launch.threads, 1, 1] };
-            let at =
-                |buffer: u64, values: usize, bytes: usize| Arg::value(&(buffer + (values * bytes) as u64));
+            let shape = Shape {
+                blocks: [blocks, count as u32, 1],
+                threads: [launch.threads, 1, 1],
+            };
+            let at = |buffer: u64, values: usize, bytes: usize| {
+                Arg::value(&(buffer + (values * bytes) as u64))
+            };
             let images = at(self.images.address(), first, size_of::<CardImage>());
-            let out = at(self.integrals.address(), first * per_image, size_of::<f32>());
+            let out = at(
+                self.integrals.address(),
+                first * per_image,
+                size_of::<f32>(),
+            );
             let (space, wanted) = (Arg::value(&self.space), Arg::value(&wanted));
             let list = list.clone();
             let kernel = self.kernel(launch.lanes);
             match values {
                 Values::Exact(voxels, grid) => {
-                    let args = [Arg::value(grid), space, wanted, images, list, Arg::from(&**voxels), out];
+                    let args = [
+                        Arg::value(grid),
+                        space,
+                        wanted,
+                        images,
+                        list,
+                        Arg::from(&**voxels),
+                        out,
+                    ];
                     card.launch("drr", kernel, shape, &args)?;
                 }
                 Values::Voxels(voxels, occupied) => {
                     let (planes, cells) = (Arg::value(&planes), Arg::from(&occupied.0));
-                    let args = [space, wanted, images, list, planes, cells, Arg::from(&**voxels), out];
+                    let args = [
+                        space,
+                        wanted,
+                        images,
+                        list,
+                        planes,
+                        cells,
+                        Arg::from(&**voxels),
+                        out,
+                    ];
                     card.launch("drr", kernel, shape, &args)?;
                 }
                 Values::Texture(texture, occupied) => {
                     let (planes, cells) = (Arg::value(&planes), Arg::from(&occupied.0));
-                    let args = [space, wanted, images, list, planes, cells, Arg::value(&texture.object), out];
+                    let args = [
+                        space,
+                        wanted,
+                        images,
+                        list,
+                        planes,
+                        cells,
+                        Arg::value(&texture.object),
+                        out,
+                    ];
                     card.launch("drr", kernel, shape, &args)?;
                 }
             }
@@ -322,20 +390,32 @@ fn samples(rays: &Rays, space: &Space) -> u32 {
     let middle = rays.indices[rays.indices.len() / 2];
     let ray = image.ray(middle, rays.columns);
     let [low, high] = Rays::extent(rays.attenuation.grid());
-    let part = ray.clipped(low, high).map_or(0.0, |[enter, leave]| leave - enter);
+    let part = ray
+        .clipped(low, high)
+        .map_or(0.0, |[enter, leave]| leave - enter);
     let length_mm = part * (ray.to - ray.from).length();
     (length_mm / rays.step_mm.unwrap_or(space.mm().min_element())) as u32
 }
 
-fn values(card: &mut CardLock<'_>, rays: &Rays, frame: &Frame<'_>) -> Result<Option<Values>, CudaError> {
+fn values(
+    card: &mut CardLock<'_>,
+    rays: &Rays,
+    frame: &Frame<'_>,
+) -> Result<Option<Values>, CudaError> {
     let volume: &Volume<f32> = &rays.attenuation;
-    let Some(part) = &rays.content.part else { return Ok(None) };
+    let Some(part) = &rays.content.part else {
+        return Ok(None);
+    };
     if rays.step_mm.is_none() {
         let rows = frame.size()[1];
-        return Ok(Some(Values::Exact(card.uploaded(volume)?, frame.walk_grid(part, rows))));
+        return Ok(Some(Values::Exact(
+            card.uploaded(volume)?,
+            frame.walk_grid(part, rows),
+        )));
     }
-    let occupied =
-        card.cached((volume.id(), "occupied"), |card| card.upload(&rays.content.occupied).map(Occupied))?;
+    let occupied = card.cached((volume.id(), "occupied"), |card| {
+        card.upload(&rays.content.occupied).map(Occupied)
+    })?;
     if rays.texture {
         let make = |card: &mut CardLock<'_>| Texture::new(card, volume, &rays.content);
         let texture = card.cached((volume.id(), "texture"), make)?;
@@ -345,7 +425,10 @@ fn values(card: &mut CardLock<'_>, rays: &Rays, frame: &Frame<'_>) -> Result<Opt
 }
 
 fn planes(card: &mut CardLock<'_>, space: &Space) -> Result<Planes, CudaError> {
-    let none = || CudaError::Call { kernel: "drr".to_owned(), what: "even planes as uneven".to_owned() };
+    let none = || CudaError::Call {
+        kernel: "drr".to_owned(),
+        what: "even planes as uneven".to_owned(),
+    };
     let uneven = space.uneven.as_ref().ok_or_else(none)?;
     Ok(Planes {
         centres_mm: card.upload(&uneven.centres_mm)?,

@@ -49,7 +49,10 @@ pub(super) fn layout(card: &str, class: &Class) -> Option<Launch> {
 pub(super) fn store(card: &str, class: &Class, launch: Launch) {
     let Some(path) = file() else { return };
     if let Err(error) = write(&path, card, class, launch) {
-        tracing::debug!("layouts of DRRs are not cached in {}: {error}", path.display());
+        tracing::debug!(
+            "layouts of DRRs are not cached in {}: {error}",
+            path.display()
+        );
     }
 }
 
@@ -59,23 +62,46 @@ fn file() -> Option<PathBuf> {
 
 fn all(path: &Path) -> Layouts {
     let layouts: Layouts = read_cached(path, LAYOUTS_BYTES);
-    if layouts.version == VERSION { layouts } else { Layouts::default() }
+    if layouts.version == VERSION {
+        layouts
+    } else {
+        Layouts::default()
+    }
 }
 
 fn read(path: &Path, card: &str, class: &Class) -> Option<Launch> {
     let layouts = all(path);
-    let launch = layouts.cards.get(card)?.iter().find(|entry| entry.is_of(class))?.launch;
+    let launch = layouts
+        .cards
+        .get(card)?
+        .iter()
+        .find(|entry| entry.is_of(class))?
+        .launch;
     let known = launch == Launch::PLAIN || class.candidates().contains(&launch);
     known.then_some(launch)
 }
 
 /// Beside what others have written since.
 fn write(path: &Path, card: &str, class: &Class, launch: Launch) -> io::Result<()> {
-    let mut layouts = Layouts { version: VERSION, ..all(path) };
+    let mut layouts = Layouts {
+        version: VERSION,
+        ..all(path)
+    };
     let entries = layouts.cards.entry(card.to_owned()).or_default();
     entries.retain(|entry| !entry.is_of(class));
-    let Class { kernel, listed, rays, samples } = *class;
-    entries.push(Entry { kernel: kernel.to_owned(), listed, rays, samples, launch });
+    let Class {
+        kernel,
+        listed,
+        rays,
+        samples,
+    } = *class;
+    entries.push(Entry {
+        kernel: kernel.to_owned(),
+        listed,
+        rays,
+        samples,
+        launch,
+    });
     let beyond = entries.len().saturating_sub(MOST);
     entries.drain(..beyond);
     write_cached(path, &layouts)
@@ -89,11 +115,17 @@ mod tests {
     const CARD: &str = "a card, driver 13.0, kernels 0";
 
     fn class(rays: u32) -> Class {
-        Class { kernel: "drr_texture_one", listed: false, rays, samples: 6 }
+        Class {
+            kernel: "drr_texture_one",
+            listed: false,
+            rays,
+            samples: 6,
+        }
     }
 
     fn place(name: &str) -> [PathBuf; 2] {
-        let folder = std::env::temp_dir().join(format!("beamsight-layouts-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("beamsight-layouts-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let path = folder.join("deep").join(NAME);
         [folder, path]
@@ -102,7 +134,11 @@ mod tests {
     #[test]
     fn what_was_found_is_there_the_next_time_for_that_card_alone() {
         let [folder, path] = place("found");
-        let found = Launch { lanes: 8, threads: 256, tile_width: 16 };
+        let found = Launch {
+            lanes: 8,
+            threads: 256,
+            tile_width: 16,
+        };
         assert_eq!(read(&path, CARD, &class(10)), None);
         write(&path, CARD, &class(10), Launch::PLAIN).expect("written");
         write(&path, CARD, &class(11), found).expect("written");
@@ -110,12 +146,23 @@ mod tests {
         assert_eq!(read(&path, CARD, &class(10)), Some(found));
         assert_eq!(read(&path, CARD, &class(11)), Some(found));
         assert_eq!(all(&path).cards[CARD].len(), 2, "one a class");
-        for other in
-            [Class { listed: true, ..class(10) }, Class { kernel: "drr_exact", ..class(10) }, class(12)]
-        {
+        for other in [
+            Class {
+                listed: true,
+                ..class(10)
+            },
+            Class {
+                kernel: "drr_exact",
+                ..class(10)
+            },
+            class(12),
+        ] {
             assert_eq!(read(&path, CARD, &other), None, "{other:?}");
         }
-        assert_eq!(read(&path, "a card, driver 13.1, kernels 0", &class(10)), None);
+        assert_eq!(
+            read(&path, "a card, driver 13.1, kernels 0", &class(10)),
+            None
+        );
         fs::remove_dir_all(folder).expect("written");
     }
 
@@ -124,12 +171,23 @@ mod tests {
     #[test]
     fn a_damaged_file_is_as_good_as_none() {
         let [folder, path] = place("damaged");
-        let found = Launch { lanes: 1, threads: 64, tile_width: 8 };
+        let found = Launch {
+            lanes: 1,
+            threads: 64,
+            tile_width: 8,
+        };
         write(&path, CARD, &class(10), found).expect("written");
         let whole = fs::read_to_string(&path).expect("there");
         let bad = whole.replace("\"threads\": 64", "\"threads\": 100000");
         let later = whole.replace("\"version\": 1", "\"version\": 2");
-        for text in [&whole[..whole.len() / 2], "", "[1, 2]", "\u{0}\u{1}", &bad, &later] {
+        for text in [
+            &whole[..whole.len() / 2],
+            "",
+            "[1, 2]",
+            "\u{0}\u{1}",
+            &bad,
+            &later,
+        ] {
             fs::write(&path, text).expect("written");
             assert_eq!(read(&path, CARD, &class(10)), None, "{text}");
             write(&path, CARD, &class(10), found).expect("written");

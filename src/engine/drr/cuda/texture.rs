@@ -32,12 +32,21 @@ impl Resident for Texture {
 impl Texture {
     /// Copies a volume to the card. 0 maps to 0; the value of largest magnitude is full scale, others are rounded to
     /// 65535ths of it (32767ths where there are values below 0).
-    pub fn new(card: &mut CardLock<'_>, volume: &Volume<f32>, content: &Content) -> Result<Self, CudaError> {
+    pub fn new(
+        card: &mut CardLock<'_>,
+        volume: &Volume<f32>,
+        content: &Content,
+    ) -> Result<Self, CudaError> {
         let [low, high] = content.range;
         let value = high.max(-low);
-        let per_value = if value > 0.0 { f64::from(value).recip() } else { 0.0 };
+        let per_value = if value > 0.0 {
+            f64::from(value).recip()
+        } else {
+            0.0
+        };
         let (format, texels): (_, Vec<u16>) = if low < 0.0 {
-            let texel = |v: &f32| ((f64::from(*v) * per_value * 32767.0).round() as i16).cast_unsigned();
+            let texel =
+                |v: &f32| ((f64::from(*v) * per_value * 32767.0).round() as i16).cast_unsigned();
             (
                 sys::CUarray_format_enum::CU_AD_FORMAT_SIGNED_INT16,
                 volume.data().par_iter().map(texel).collect(),
@@ -66,10 +75,16 @@ impl Texture {
 }
 
 impl Drop for Texture {
-    #[expect(unsafe_code, reason = "cuTexObjectDestroy and cuArrayDestroy of what this owns")]
+    #[expect(
+        unsafe_code,
+        reason = "cuTexObjectDestroy and cuArrayDestroy of what this owns"
+    )]
     fn drop(&mut self) {
         // Kernels that read the texture must have ended.
-        let waited = self.context.bind_to_thread().and_then(|()| self.context.synchronize());
+        let waited = self
+            .context
+            .bind_to_thread()
+            .and_then(|()| self.context.synchronize());
         // SAFETY: both were made by this context, are given back once, and nothing is running.
         let given = waited.and_then(|()| unsafe {
             if self.object != 0 {
@@ -101,21 +116,28 @@ fn take_array(
         let mut array = ptr::null_mut();
         let bound = card.context().bind_to_thread();
         // SAFETY: description and handle outlive the call, the context is current.
-        let taken = bound
-            .and_then(|()| unsafe { sys::cuArray3DCreate_v2(&raw mut array, &raw const wanted) }.result());
+        let taken = bound.and_then(|()| {
+            unsafe { sys::cuArray3DCreate_v2(&raw mut array, &raw const wanted) }.result()
+        });
         match taken {
             Ok(()) => return Ok(array),
             Err(error) if is_out_of_memory(error) && card.make_room() => {}
             Err(DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => {
                 let what = format!("a texture of {width} x {height} x {depth}");
-                return Err(CudaError::TooLarge { what, most: "16384 to a side".to_owned() });
+                return Err(CudaError::TooLarge {
+                    what,
+                    most: "16384 to a side".to_owned(),
+                });
             }
             Err(error) => return Err(card.failed("taking a texture")(error)),
         }
     }
 }
 
-#[expect(unsafe_code, reason = "cuMemcpy3DAsync of as many texels as the array has")]
+#[expect(
+    unsafe_code,
+    reason = "cuMemcpy3DAsync of as many texels as the array has"
+)]
 fn fill(
     card: &CardLock<'_>,
     array: sys::CUarray,
@@ -147,7 +169,10 @@ fn fill(
         .map_err(card.failed("filling a texture"))
 }
 
-#[expect(unsafe_code, reason = "cuTexObjectCreate over an array that the caller owns")]
+#[expect(
+    unsafe_code,
+    reason = "cuTexObjectCreate over an array that the caller owns"
+)]
 fn object(card: &CardLock<'_>, array: sys::CUarray) -> Result<u64, CudaError> {
     let clamp = sys::CUaddress_mode_enum::CU_TR_ADDRESS_MODE_CLAMP;
     let linear = sys::CUfilter_mode_enum::CU_TR_FILTER_MODE_LINEAR;

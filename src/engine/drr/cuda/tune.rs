@@ -45,7 +45,11 @@ const RUNS: usize = 3;
 
 impl Launch {
     /// The choice where nothing is known.
-    pub const PLAIN: Self = Self { lanes: 1, threads: 128, tile_width: 8 };
+    pub const PLAIN: Self = Self {
+        lanes: 1,
+        threads: 128,
+        tile_width: 8,
+    };
 
     /// Threads that may share a ray through the texture.
     pub const LANES: [u32; 4] = [1, 2, 4, 8];
@@ -57,7 +61,11 @@ impl Launch {
         for &lanes in shared {
             for threads in [32, 64, 128, 256, 512] {
                 let fits = tiles.iter().filter(|&&tile| tile <= threads / lanes);
-                all.extend(fits.map(|&tile_width| Self { lanes, threads, tile_width }));
+                all.extend(fits.map(|&tile_width| Self {
+                    lanes,
+                    threads,
+                    tile_width,
+                }));
             }
         }
         all
@@ -87,8 +95,13 @@ pub(super) fn best(card: &mut CardLock<'_>, work: &DrrBuffers) -> Result<Launch,
 /// Key of a layout: the card, its driver and these kernels.
 fn name(card: &CardLock<'_>) -> Result<String, CudaError> {
     let mut kernels_of = Digest::default();
-    kernels::ptx("drr")?.bytes().for_each(|byte| kernels_of.add(u64::from(byte)));
-    Ok(format!("{}, driver {}, kernels {kernels_of}", card.name, card.driver))
+    kernels::ptx("drr")?
+        .bytes()
+        .for_each(|byte| kernels_of.add(u64::from(byte)));
+    Ok(format!(
+        "{}, driver {}, kernels {kernels_of}",
+        card.name, card.driver
+    ))
 }
 
 fn search(card: &mut CardLock<'_>, work: &DrrBuffers) -> Result<Launch, CudaError> {
@@ -107,11 +120,20 @@ fn search(card: &mut CardLock<'_>, work: &DrrBuffers) -> Result<Launch, CudaErro
 }
 
 /// The least time of some runs, ms.
-fn time(card: &mut CardLock<'_>, work: &DrrBuffers, launch: Launch, runs: usize) -> Result<f64, CudaError> {
+fn time(
+    card: &mut CardLock<'_>,
+    work: &DrrBuffers,
+    launch: Launch,
+    runs: usize,
+) -> Result<f64, CudaError> {
     let mut clock = card.clock()?;
     for _ in 0..runs {
         work.queue(card, launch)?;
         clock.mark(card, "run")?;
     }
-    Ok(clock.finish(card)?.into_iter().map(|(_, ms)| ms).fold(f64::INFINITY, f64::min))
+    Ok(clock
+        .finish(card)?
+        .into_iter()
+        .map(|(_, ms)| ms)
+        .fold(f64::INFINITY, f64::min))
 }

@@ -105,7 +105,10 @@ impl LevelOnCard {
         for (view, (projection, of)) in views.iter().enumerate() {
             let columns = projection.columns() as u32;
             // An image has at most 32768 columns and rows.
-            pixels.extend(of.iter().map(|n| [view as u16, (n % columns) as u16, (n / columns) as u16, 0]));
+            pixels.extend(
+                of.iter()
+                    .map(|n| [view as u16, (n % columns) as u16, (n / columns) as u16, 0]),
+            );
         }
         card.fits_int("a list of rays", pixels.len() * LANES)?;
         let upload = |card: &mut CardLock<'_>| card.upload(level.values());
@@ -121,13 +124,15 @@ impl LevelOnCard {
             spacing_mm: level.spacing_mm().as_vec3().to_array(),
         };
         let compared = match compared {
-            Some(Compared::Correlation(features)) => {
-                Some(OnCard::Correlation(Correlation::upload(&mut card, features)?))
+            Some(Compared::Correlation(features)) => Some(OnCard::Correlation(
+                Correlation::upload(&mut card, features)?,
+            )),
+            Some(Compared::Information(views)) => Some(OnCard::Similarity(
+                Similarity::information(&mut card, views)?,
+            )),
+            Some(Compared::Rank(views)) => {
+                Some(OnCard::Similarity(Similarity::rank(&mut card, views)?))
             }
-            Some(Compared::Information(views)) => {
-                Some(OnCard::Similarity(Similarity::information(&mut card, views)?))
-            }
-            Some(Compared::Rank(views)) => Some(OnCard::Similarity(Similarity::rank(&mut card, views)?)),
             None => None,
         };
         Ok(Self {
@@ -163,7 +168,9 @@ impl LevelOnCard {
         control: &JobControl,
     ) -> Result<Vec<Option<f64>>, CudaError> {
         control.check()?;
-        let Some(OnCard::Similarity(similarity)) = &self.compared else { return Ok(Vec::new()) };
+        let Some(OnCard::Similarity(similarity)) = &self.compared else {
+            return Ok(Vec::new());
+        };
         let mut card = device.lock();
         let integrals = self.queue_integrals(&mut card, poses)?;
         similarity.values(&mut card, &integrals, self.scene.rays, poses.len())
@@ -177,7 +184,9 @@ impl LevelOnCard {
         control: &JobControl,
     ) -> Result<Vec<Sums>, CudaError> {
         control.check()?;
-        let Some(OnCard::Correlation(correlation)) = &self.compared else { return Ok(Vec::new()) };
+        let Some(OnCard::Correlation(correlation)) = &self.compared else {
+            return Ok(Vec::new());
+        };
         let mut card = device.lock();
         let integrals = self.queue_integrals(&mut card, poses)?;
         let blocks = correlation.counts.len() * PARTS;
@@ -190,11 +199,18 @@ impl LevelOnCard {
             Arg::int(PARTS),
             Arg::from(&sums),
         ];
-        let shape = Shape { blocks: [blocks as u32, poses.len() as u32, 1], threads: [SUM_THREADS, 1, 1] };
+        let shape = Shape {
+            blocks: [blocks as u32, poses.len() as u32, 1],
+            threads: [SUM_THREADS, 1, 1],
+        };
         card.launch("drr_gradient", "drr_sums", shape, &args)?;
         let sums = card.download(&sums)?;
-        let groups = sums.chunks_exact(PARTS).zip(correlation.counts.iter().cycle());
-        Ok(groups.map(|(parts, &n)| Sums::of_values(n, added(parts))).collect())
+        let groups = sums
+            .chunks_exact(PARTS)
+            .zip(correlation.counts.iter().cycle());
+        Ok(groups
+            .map(|(parts, &n)| Sums::of_values(n, added(parts)))
+            .collect())
     }
 
     /// The correlation's sums with those of the derivatives at a pose, group after group. Empty where there is no
@@ -206,7 +222,9 @@ impl LevelOnCard {
         control: &JobControl,
     ) -> Result<Vec<Sums>, CudaError> {
         control.check()?;
-        let Some(OnCard::Correlation(correlation)) = &self.compared else { return Ok(Vec::new()) };
+        let Some(OnCard::Correlation(correlation)) = &self.compared else {
+            return Ok(Vec::new());
+        };
         let mut card = device.lock();
         let drr = self.queue_gradients(&mut card, pose)?;
         let blocks = correlation.counts.len() * PARTS;
@@ -219,11 +237,16 @@ impl LevelOnCard {
             Arg::int(PARTS),
             Arg::from(&sums),
         ];
-        let shape = Shape { blocks: [blocks as u32, 1, 1], threads: [SUM_THREADS, 1, 1] };
+        let shape = Shape {
+            blocks: [blocks as u32, 1, 1],
+            threads: [SUM_THREADS, 1, 1],
+        };
         card.launch("drr_gradient", "drr_products", shape, &args)?;
         let sums = card.download(&sums)?;
         let groups = sums.chunks_exact(PARTS).zip(&correlation.counts);
-        Ok(groups.map(|(parts, &n)| Sums::of_products(n, &added(parts))).collect())
+        Ok(groups
+            .map(|(parts, &n)| Sums::of_products(n, &added(parts)))
+            .collect())
     }
 
     /// Line integrals at a pose with their derivatives, ray after ray.
@@ -239,16 +262,32 @@ impl LevelOnCard {
         let all = card.download(&drr)?;
         let rays = self.pixels.count();
         let part = |n: usize| all[n * rays..(n + 1) * rays].to_vec();
-        Ok(DrrWithGradient { integrals: part(0), gradient: std::array::from_fn(|axis| part(1 + axis)) })
+        Ok(DrrWithGradient {
+            integrals: part(0),
+            gradient: std::array::from_fn(|axis| part(1 + axis)),
+        })
     }
 
     /// `[1 + AXES][ray]`.
-    fn queue_gradients(&self, card: &mut CardLock<'_>, pose: &Pose) -> Result<Buffer<f32>, CudaError> {
+    fn queue_gradients(
+        &self,
+        card: &mut CardLock<'_>,
+        pose: &Pose,
+    ) -> Result<Buffer<f32>, CudaError> {
         let mut shots = Vec::new();
         let mut motions = Vec::new();
         for projection in &self.projections {
-            shots.push(CardShot::from(&self.level.shot(projection, pose, self.centre_mm)));
-            motions.extend(self.level.motion(projection, pose, self.centre_mm).iter().map(CardShot::from));
+            shots.push(CardShot::from(&self.level.shot(
+                projection,
+                pose,
+                self.centre_mm,
+            )));
+            motions.extend(
+                self.level
+                    .motion(projection, pose, self.centre_mm)
+                    .iter()
+                    .map(CardShot::from),
+            );
         }
         let (shots, motions) = (card.upload(&shots)?, card.upload(&motions)?);
         let drr = card.alloc::<f32>((1 + AXES) * self.pixels.count())?;
@@ -264,10 +303,17 @@ impl LevelOnCard {
         Ok(drr)
     }
 
-    fn queue_integrals(&self, card: &mut CardLock<'_>, poses: &[Pose]) -> Result<Buffer<f32>, CudaError> {
-        let shot = |pose: &Pose, p: &Projection| CardShot::from(&self.level.shot(p, pose, self.centre_mm));
-        let shots: Vec<CardShot> =
-            poses.iter().flat_map(|pose| self.projections.iter().map(move |p| shot(pose, p))).collect();
+    fn queue_integrals(
+        &self,
+        card: &mut CardLock<'_>,
+        poses: &[Pose],
+    ) -> Result<Buffer<f32>, CudaError> {
+        let shot =
+            |pose: &Pose, p: &Projection| CardShot::from(&self.level.shot(p, pose, self.centre_mm));
+        let shots: Vec<CardShot> = poses
+            .iter()
+            .flat_map(|pose| self.projections.iter().map(move |p| shot(pose, p)))
+            .collect();
         let shots = card.upload(&shots)?;
         let integrals = card.alloc::<f32>(poses.len() * self.pixels.count())?;
         let args = [
@@ -277,7 +323,12 @@ impl LevelOnCard {
             Arg::from(&self.pixels),
             Arg::from(&integrals),
         ];
-        card.launch("drr_gradient", "drr_integrals", self.shape(poses.len()), &args)?;
+        card.launch(
+            "drr_gradient",
+            "drr_integrals",
+            self.shape(poses.len()),
+            &args,
+        )?;
         Ok(integrals)
     }
 
@@ -299,7 +350,9 @@ impl Correlation {
         Ok(Self {
             features: card.upload(&all)?,
             groups: card.upload(&features.groups)?,
-            counts: (0..features.groups.len()).map(|g| features.count(g)).collect(),
+            counts: (0..features.groups.len())
+                .map(|g| features.count(g))
+                .collect(),
         })
     }
 }

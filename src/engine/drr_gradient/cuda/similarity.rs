@@ -27,15 +27,31 @@ enum Form {
 impl Similarity {
     pub fn information(card: &mut CardLock<'_>, views: &[&Information]) -> Result<Self, CudaError> {
         let (ranges, most) = ranges(card, views.iter().map(|view| view.fixed().len()))?;
-        let fixed: Vec<f32> = views.iter().flat_map(|view| view.fixed()).copied().collect();
-        Ok(Self { views: ranges, most, form: Form::Information(card.upload(&fixed)?) })
+        let fixed: Vec<f32> = views
+            .iter()
+            .flat_map(|view| view.fixed())
+            .copied()
+            .collect();
+        Ok(Self {
+            views: ranges,
+            most,
+            form: Form::Information(card.upload(&fixed)?),
+        })
     }
 
     pub fn rank(card: &mut CardLock<'_>, views: &[&Rank]) -> Result<Self, CudaError> {
         let (ranges, most) = ranges(card, views.iter().map(|view| view.fixed().len()))?;
-        let fixed: Vec<i32> = views.iter().flat_map(|view| view.fixed()).copied().collect();
+        let fixed: Vec<i32> = views
+            .iter()
+            .flat_map(|view| view.fixed())
+            .copied()
+            .collect();
         let own = views.iter().map(|&view| view.clone()).collect();
-        Ok(Self { views: ranges, most, form: Form::Rank(card.upload(&fixed)?, own) })
+        Ok(Self {
+            views: ranges,
+            most,
+            form: Form::Rank(card.upload(&fixed)?, own),
+        })
     }
 
     /// The measure of each view at each pose, view after view, pose after pose; `None` where it is undefined.
@@ -47,24 +63,43 @@ impl Similarity {
         poses: usize,
     ) -> Result<Vec<Option<f64>>, CudaError> {
         let views = self.views.count();
-        let first = [Arg::from(integrals), Arg::value(&rays), Arg::from(&self.views)];
+        let first = [
+            Arg::from(integrals),
+            Arg::value(&rays),
+            Arg::from(&self.views),
+        ];
         match &self.form {
             Form::Information(fixed) => {
                 let out = card.alloc::<f64>(poses * views)?;
-                let args: Vec<Arg> = first.into_iter().chain([Arg::from(fixed), Arg::from(&out)]).collect();
+                let args: Vec<Arg> = first
+                    .into_iter()
+                    .chain([Arg::from(fixed), Arg::from(&out)])
+                    .collect();
                 let threads = [(BINS * BINS) as u32, 1, 1];
-                let shape = Shape { blocks: [views as u32, poses as u32, 1], threads };
+                let shape = Shape {
+                    blocks: [views as u32, poses as u32, 1],
+                    threads,
+                };
                 card.launch("similarity", "similarity_information", shape, &args)?;
                 let values = card.download(&out)?;
-                Ok(values.into_iter().map(|value| value.is_finite().then_some(value)).collect())
+                Ok(values
+                    .into_iter()
+                    .map(|value| value.is_finite().then_some(value))
+                    .collect())
             }
             Form::Rank(fixed, ranks) => {
                 let out = card.alloc::<[i64; 2]>(poses * views)?;
                 card.fill(&out, 0)?;
-                let args: Vec<Arg> = first.into_iter().chain([Arg::from(fixed), Arg::from(&out)]).collect();
+                let args: Vec<Arg> = first
+                    .into_iter()
+                    .chain([Arg::from(fixed), Arg::from(&out)])
+                    .collect();
                 let blocks = (self.most * LANES).div_ceil(RANK_THREADS);
                 let threads = [RANK_THREADS as u32, 1, 1];
-                let shape = Shape { blocks: [blocks as u32, views as u32, poses as u32], threads };
+                let shape = Shape {
+                    blocks: [blocks as u32, views as u32, poses as u32],
+                    threads,
+                };
                 card.launch("similarity", "similarity_ranks", shape, &args)?;
                 let sums = card.download(&out)?;
                 Ok(sums
@@ -85,7 +120,10 @@ fn ranges(
     let most = counts.clone().max().unwrap_or(0);
     if most > MOST_RAYS {
         let what = format!("a view's list of {most} pixels");
-        return Err(CudaError::TooLarge { what, most: MOST_RAYS.to_string() });
+        return Err(CudaError::TooLarge {
+            what,
+            most: MOST_RAYS.to_string(),
+        });
     }
     let mut end = 0;
     let ranges: Vec<[u32; 2]> = counts

@@ -28,7 +28,12 @@ const TABLE_3: [(f64, f64, [f64; 2]); 9] = [
     (3.0, 2.0, [3.70, 119.32]),
     (3.0, 3.0, [7.56, 245.34]),
 ];
-const FIGURE_2: [[usize; 3]; 4] = [[128, 128, 144], [256, 256, 72], [256, 256, 144], [512, 512, 72]];
+const FIGURE_2: [[usize; 3]; 4] = [
+    [128, 128, 144],
+    [256, 256, 72],
+    [256, 256, 144],
+    [512, 512, 72],
+];
 
 /// A line of a table.
 #[derive(Clone, Debug)]
@@ -88,7 +93,8 @@ pub fn lines(
     let mut lines = Vec::new();
     let mut doses = None;
     for case in CASES {
-        let wanted = |ask: &GammaRequestCase| options.wants(&format!("{}-{}", ask.table, case.name));
+        let wanted =
+            |ask: &GammaRequestCase| options.wants(&format!("{}-{}", ask.table, case.name));
         let asks: Vec<GammaRequestCase> = asks(&case).into_iter().filter(wanted).collect();
         if asks.is_empty() {
             continue;
@@ -150,11 +156,16 @@ fn time(
     control: &JobControl,
 ) -> Result<Line, DeviceError> {
     // Another identity: the device's cache of the first is not used.
-    let fresh = |dose: &Volume<f32>| Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().to_vec()));
+    let fresh =
+        |dose: &Volume<f32>| Arc::new(Volume::new(Arc::clone(dose.grid()), dose.data().to_vec()));
     let run = |request: &GammaRequest| match device {
         Compute::Cpu => cpu::gamma(request, control).map_err(Failure::Job),
-        Compute::Cuda(card) => cuda::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Cuda)),
-        Compute::Wgpu(card) => wgpu::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Wgpu)),
+        Compute::Cuda(card) => {
+            cuda::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Cuda))
+        }
+        Compute::Wgpu(card) => {
+            wgpu::gamma(request, card, control).map_err(|e| e.map_card(DeviceError::Wgpu))
+        }
     };
     let [mut times, mut searches, mut calls, mut again, mut cpu] = <[Vec<f64>; 5]>::default();
     let mut last = None;
@@ -169,12 +180,20 @@ fn time(
         let (result, call_ms) = timed(|| run(&request));
         let spent_us = 1e6 * (cpu_seconds() - before);
         let result = result.map_err(|e| card_error("gamma", e))?;
-        tracing::info!("{} {}: {:?}", ask.table, case.name, result.receipt.phases_ms);
+        tracing::info!(
+            "{} {}: {:?}",
+            ask.table,
+            case.name,
+            result.receipt.phases_ms
+        );
         // The first run loads the kernels and takes memory.
         if n > 0 || options.runs == 0 {
             let phase = |wanted: &[&str]| -> f64 {
                 let phases = result.receipt.phases_ms.iter();
-                phases.filter(|(phase, _)| wanted.contains(&phase.as_str())).map(|(_, ms)| ms).sum()
+                phases
+                    .filter(|(phase, _)| wanted.contains(&phase.as_str()))
+                    .map(|(_, ms)| ms)
+                    .sum()
             };
             times.push(phase(&ON_CARD));
             searches.push(phase(&["search"]));
@@ -210,9 +229,19 @@ fn time(
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // After the name, which is in parentheses, user and system time are the 12th and 13th word, in hundredths.
-    let words = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11).take(2);
+    let words = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .skip(11)
+        .take(2);
     let ticks: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
-    if ticks.len() == 2 { 0.01 * (ticks[0] + ticks[1]) } else { f64::NAN }
+    if ticks.len() == 2 {
+        0.01 * (ticks[0] + ticks[1])
+    } else {
+        f64::NAN
+    }
 }
 
 #[derive(Default)]
@@ -225,7 +254,9 @@ struct Summary {
 
 impl Summary {
     fn new(result: &GammaResult) -> Self {
-        let Some(map) = result.maps.first() else { return Self::default() };
+        let Some(map) = result.maps.first() else {
+            return Self::default();
+        };
         let known = || map.gamma.data().iter().filter(|gamma| !gamma.is_nan());
         Self {
             points: map.counts.analysed,

@@ -17,8 +17,10 @@ const COARSE_MM: DVec3 = DVec3::new(3.0, 3.0, 4.0);
 const PRESCRIBED_GY: f32 = 70.0;
 /// Gantry angles, and of each two segments: jaws (mm at the isocentre) and weight.
 const GANTRIES: [f64; 7] = [0.0, 51.0, 103.0, 154.0, 206.0, 257.0, 309.0];
-const SEGMENTS: [([f64; 2], [f64; 2], f32); 2] =
-    [([-32.0, 26.0], [-45.0, 40.0], 1.0), ([-8.0, 30.0], [-30.0, 12.0], 0.6)];
+const SEGMENTS: [([f64; 2], [f64; 2], f32); 2] = [
+    ([-32.0, 26.0], [-45.0, 40.0], 1.0),
+    ([-8.0, 30.0], [-30.0, 12.0], 0.6),
+];
 
 /// A case of the paper's Table 1, with the change of its dose here.
 #[derive(Clone, Copy, Debug)]
@@ -42,18 +44,46 @@ const fn case(
     waves: f64,
     paper_s: [f64; 3],
 ) -> PaperCase {
-    PaperCase { name, planes, shift_mm: DVec3::from_array(shift_mm), scale, waves, paper_s }
+    PaperCase {
+        name,
+        planes,
+        shift_mm: DVec3::from_array(shift_mm),
+        scale,
+        waves,
+        paper_s,
+    }
 }
 
 /// Tables 1 and 2. The paper does not give its doses: changes are such that its heavy cases are the heavy ones here.
 pub const CASES: [PaperCase; 8] = [
     case("L1", 206, [0.8, 0.5, -0.7], 1.01, 0.02, [64.93, 2.78, 7.37]),
     case("L2", 160, [1.0, -0.6, 0.8], 1.01, 0.03, [65.64, 2.40, 7.47]),
-    case("L3", 160, [1.5, 1.0, -1.2], 1.02, 0.03, [101.46, 3.77, 11.00]),
+    case(
+        "L3",
+        160,
+        [1.5, 1.0, -1.2],
+        1.02,
+        0.03,
+        [101.46, 3.77, 11.00],
+    ),
     case("L4", 160, [0.4, 0.2, 0.3], 1.005, 0.01, [30.10, 0.86, 1.99]),
     case("H1", 144, [0.8, -0.6, 0.5], 1.01, 0.02, [47.73, 2.28, 8.48]),
-    case("H2", 144, [3.0, 2.0, -2.0], 1.03, 0.05, [242.23, 7.56, 24.50]),
-    case("H3", 144, [2.0, -1.5, 1.0], 1.02, 0.04, [116.14, 4.76, 15.00]),
+    case(
+        "H2",
+        144,
+        [3.0, 2.0, -2.0],
+        1.03,
+        0.05,
+        [242.23, 7.56, 24.50],
+    ),
+    case(
+        "H3",
+        144,
+        [2.0, -1.5, 1.0],
+        1.02,
+        0.04,
+        [116.14, 4.76, 15.00],
+    ),
     case("H4", 144, [1.8, 1.2, 1.0], 0.98, 0.04, [107.61, 4.21, 20.6]),
 ];
 
@@ -65,13 +95,16 @@ pub fn computed(control: &JobControl) -> Result<Volume<f32>, DeviceError> {
     for gantry_deg in GANTRIES {
         for (x, y, weight) in SEGMENTS {
             request.beam = Beam::fixed("bench", 1, gantry_deg, DVec3::ZERO, Jaws { x, y }, 100.0);
-            let dose =
-                crate::cccs::cpu::beam_dose(&request, control).map_err(|e| DeviceError::case("gamma", e))?;
-            sum.par_iter_mut().zip(dose.gy.data()).for_each(|(sum, gy)| *sum += weight * gy.max(0.0));
+            let dose = crate::cccs::cpu::beam_dose(&request, control)
+                .map_err(|e| DeviceError::case("gamma", e))?;
+            sum.par_iter_mut()
+                .zip(dose.gy.data())
+                .for_each(|(sum, gy)| *sum += weight * gy.max(0.0));
         }
     }
     let most = sum.iter().copied().fold(0.0, f32::max);
-    sum.par_iter_mut().for_each(|gy| *gy *= PRESCRIBED_GY / most);
+    sum.par_iter_mut()
+        .for_each(|gy| *gy *= PRESCRIBED_GY / most);
     Ok(Volume::new(Arc::clone(&request.grid), sum))
 }
 

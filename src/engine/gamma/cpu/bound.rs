@@ -61,7 +61,10 @@ impl<const N: usize> Row<'_, N> {
         }
         for (place, n) in [(self.y, 2), (self.z, 1)] {
             for m in 0..n {
-                let (a, b) = ([least[2 * m], most[2 * m]], [least[2 * m + 1], most[2 * m + 1]]);
+                let (a, b) = (
+                    [least[2 * m], most[2 * m]],
+                    [least[2 * m + 1], most[2 * m + 1]],
+                );
                 [least[m], most[m]] = match place {
                     Where::Below => a,
                     Where::Above => b,
@@ -85,8 +88,16 @@ impl<const N: usize> Row<'_, N> {
             Where::Above => sign.above(zero, up, down),
             Where::Within => up.max(down),
         };
-        let x = self.along_x(towards(Where::Below, x), towards(Where::Above, x), x.0.max(x.1));
-        let fall = [x * self.per[0], towards(self.y, y) * self.per[1], towards(self.z, z) * self.per[2]];
+        let x = self.along_x(
+            towards(Where::Below, x),
+            towards(Where::Above, x),
+            x.0.max(x.1),
+        );
+        let fall = [
+            x * self.per[0],
+            towards(self.y, y) * self.per[1],
+            towards(self.z, z) * self.per[2],
+        ];
         let mut v = off;
         for _ in 0..2 {
             let (mut sum, mut n) = (off, one);
@@ -109,6 +120,7 @@ impl<const N: usize> Row<'_, N> {
     #[inline(always)]
     fn along_x(&self, below: F32xN<N>, above: F32xN<N>, within: F32xN<N>) -> F32xN<N> {
         let not_above = self.q_x.above(F32xN::splat(-ON_FACE), below, within);
-        self.q_x.above(F32xN::splat(ON_FACE - 1.0), not_above, above)
+        self.q_x
+            .above(F32xN::splat(ON_FACE - 1.0), not_above, above)
     }
 }

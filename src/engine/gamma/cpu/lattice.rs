@@ -41,13 +41,18 @@ impl<'a> Lattice<'a> {
         let [nx, ny, nz] = size;
         let flat = layers.flat();
         let [mut low, mut high] = [vec![0.0; values.len()], vec![0.0; values.len()]];
-        let planes = low.par_chunks_mut(nx * ny).zip(high.par_chunks_mut(nx * ny)).enumerate();
+        let planes = low
+            .par_chunks_mut(nx * ny)
+            .zip(high.par_chunks_mut(nx * ny))
+            .enumerate();
         planes.for_each(|(k, (low, high))| {
             let above = if flat || k + 1 == nz { k } else { k + 1 };
             for j in 0..ny - 1 {
                 let row = |j: usize, k: usize| &values[(k * ny + j) * nx..][..nx];
                 let rows = [row(j, k), row(j + 1, k), row(j, above), row(j + 1, above)];
-                let out = low[j * nx..][..nx - 1].iter_mut().zip(&mut high[j * nx..][..nx - 1]);
+                let out = low[j * nx..][..nx - 1]
+                    .iter_mut()
+                    .zip(&mut high[j * nx..][..nx - 1]);
                 for (i, (low, high)) in out.enumerate() {
                     let least = rows.map(|row| row[i].min(row[i + 1]));
                     let most = rows.map(|row| row[i].max(row[i + 1]));
@@ -83,7 +88,8 @@ impl<'a> Lattice<'a> {
     fn blocked(&self) -> Blocks {
         let [nx, ny, nz] = self.size;
         let cells = [nx - 1, ny - 1, if self.flat { nz } else { nz - 1 }];
-        let count: [usize; 3] = std::array::from_fn(|axis| cells[axis].div_ceil(self.block_side(axis)));
+        let count: [usize; 3] =
+            std::array::from_fn(|axis| cells[axis].div_ceil(self.block_side(axis)));
         let size = [count[0], count[1]];
         let all = count.iter().product();
         let (mut low, mut high) = (vec![f32::INFINITY; all], vec![f32::NEG_INFINITY; all]);

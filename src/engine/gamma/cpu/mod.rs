@@ -40,7 +40,10 @@ pub fn gamma(request: &GammaRequest, control: &JobControl) -> Result<GammaResult
         job: "gamma".to_owned(),
         digest: request.digest(control.cache()),
         device: format!("cpu ({} threads)", rayon::current_num_threads()),
-        phases_ms: vec![("prepare".to_owned(), prepared_ms), ("search".to_owned(), searched_ms)],
+        phases_ms: vec![
+            ("prepare".to_owned(), prepared_ms),
+            ("search".to_owned(), searched_ms),
+        ],
         warnings: Vec::new(),
         work: points.len() as u64,
     };
@@ -52,13 +55,16 @@ fn search(job: &Job<'_>, points: &[u32], control: &JobControl) -> Result<Vec<f32
     let criteria = job.request.criteria.len();
     let mut values = vec![0.0; points.len() * criteria];
     let done = AtomicUsize::new(0);
-    values.par_chunks_mut(PART * criteria).zip(points.par_chunks(PART)).try_for_each(|(out, part)| {
-        control.check()?;
-        job.part(part, out);
-        let done = done.fetch_add(part.len(), Ordering::Relaxed) + part.len();
-        control.report(done as f32 / points.len() as f32);
-        Ok(())
-    })?;
+    values
+        .par_chunks_mut(PART * criteria)
+        .zip(points.par_chunks(PART))
+        .try_for_each(|(out, part)| {
+            control.check()?;
+            job.part(part, out);
+            let done = done.fetch_add(part.len(), Ordering::Relaxed) + part.len();
+            control.report(done as f32 / points.len() as f32);
+            Ok(())
+        })?;
     Ok(values)
 }
 

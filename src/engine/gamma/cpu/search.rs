@@ -64,7 +64,8 @@ impl Job<'_> {
     }
 
     fn place(&self, voxel: usize) -> Option<CellPoint> {
-        self.locate.at(self.request.reference.grid().voxel_of(voxel))
+        self.locate
+            .at(self.request.reference.grid().voxel_of(voxel))
     }
 
     /// The voxel of the evaluated dose on which the first of a run lies, where all lie on voxels side by side.
@@ -97,7 +98,11 @@ impl Job<'_> {
 
     /// For the voxels of a row, where there are cells on either side of it.
     fn neighbourhood(&self, [_, j, k]: [usize; 3], per_mm: f32) -> Option<VertexNeighbourhood> {
-        let Lattice { size: [_, ny, nz], planes_mm: z, .. } = self.lattice;
+        let Lattice {
+            size: [_, ny, nz],
+            planes_mm: z,
+            ..
+        } = self.lattice;
         let inside = j > 0 && j + 1 < ny && k > 0 && k + 1 < nz;
         inside.then(|| {
             let along_z = [z[k + 1] - z[k], z[k] - z[k - 1]].map(|mm| mm as f32 * per_mm);
@@ -117,7 +122,8 @@ impl Job<'_> {
         let dose = F32xN::<POINTS>::load(self.request.reference.data(), voxel);
         let per_gy = F32xN(dose.0.map(|gy| (1.0 / self.dose_gy(criterion, gy)) as f32));
         let at = (k * ny + j) * nx + i;
-        let F32xN(mut squares) = vertex.squares(self.lattice.values, at, [1, nx, nx * ny], dose, per_gy);
+        let F32xN(mut squares) =
+            vertex.squares(self.lattice.values, at, [1, nx, nx * ny], dose, per_gy);
         for (n, square) in squares.iter_mut().enumerate() {
             if i + n == 0 || i + n + 1 >= nx {
                 *square = f32::INFINITY;
@@ -135,11 +141,16 @@ impl Job<'_> {
         let criterion = &self.request.criteria[criterion];
         let dose = self.request.reference.data()[voxel];
         let dose_gy = self.dose_gy(criterion, dose);
-        let most = self.request.max_gamma.map_or(f32::INFINITY, |most| most * most);
+        let most = self
+            .request
+            .max_gamma
+            .map_or(f32::INFINITY, |most| most * most);
         if square < f32::INFINITY && dose_gy > 0.0 {
             return settled(square.min(most));
         }
-        let Some(place) = self.place(voxel) else { return OUTSIDE };
+        let Some(place) = self.place(voxel) else {
+            return OUTSIDE;
+        };
         if dose_gy <= 0.0 {
             return UNDEFINED;
         }
@@ -184,7 +195,10 @@ impl Search<'_> {
     /// The least squared distance, `most` at most.
     fn least(&self, most: f32) -> f32 {
         let start = self.begin();
-        if start.square >= most && self.apart(start.cell) >= most * BEYOND && self.is_out_of_reach(most) {
+        if start.square >= most
+            && self.apart(start.cell) >= most * BEYOND
+            && self.is_out_of_reach(most)
+        {
             return most;
         }
         let mut best = most.min(start.square);
@@ -230,7 +244,11 @@ impl Search<'_> {
     fn apart(&self, [i, j, k]: [usize; 3]) -> f32 {
         let [nx, ny, _] = self.lattice.size;
         let at = (k * ny + j) * nx + i;
-        let gap_z = if self.lattice.flat { 0.0 } else { self.gap(2, k) };
+        let gap_z = if self.lattice.flat {
+            0.0
+        } else {
+            self.gap(2, k)
+        };
         let (gap_y, gap_x) = (self.gap(1, j), self.gap(0, i));
         let [low, high] = [self.lattice.low[at], self.lattice.high[at]];
         let gap_dose = ((low - self.dose).max(self.dose - high) * self.per_gy).max(0.0);
@@ -258,7 +276,9 @@ impl Search<'_> {
         let gap = |axis: usize, block: usize| {
             let from = (block * side[axis]).max(first[axis]);
             let until = ((block + 1) * side[axis] - 1).min(last[axis]);
-            self.edge(axis, from).max(-self.edge(axis, until + 1)).max(0.0)
+            self.edge(axis, from)
+                .max(-self.edge(axis, until + 1))
+                .max(0.0)
         };
         let of = |axis: usize| first[axis] / side[axis]..=last[axis] / side[axis];
         of(2).all(|k| {
@@ -303,9 +323,16 @@ impl Search<'_> {
                 let step = self.edge(axis, to) - here;
                 (sign * (corner - off(other)) / step.abs(), step)
             };
-            let up =
-                if near[axis] + 1 < self.lattice.size[axis] { towards(near[axis] + 1) } else { (0.0, 1.0) };
-            let down = if near[axis] > 0 { towards(near[axis] - 1) } else { (0.0, -1.0) };
+            let up = if near[axis] + 1 < self.lattice.size[axis] {
+                towards(near[axis] + 1)
+            } else {
+                (0.0, 1.0)
+            };
+            let down = if near[axis] > 0 {
+                towards(near[axis] - 1)
+            } else {
+                (0.0, -1.0)
+            };
             let (fall, step) = if up.0 >= down.0 { up } else { down };
             let fall = fall.max(0.0);
             falls[axis] = (fall, step);
@@ -319,7 +346,11 @@ impl Search<'_> {
         for axis in 0..self.axes() {
             let (fall, step) = falls[axis];
             let cells = ((step.signum() * v * fall - way[axis]) / step).max(0.0) as usize;
-            let at = if step > 0.0 { near[axis] + cells } else { near[axis].saturating_sub(cells + 1) };
+            let at = if step > 0.0 {
+                near[axis] + cells
+            } else {
+                near[axis].saturating_sub(cells + 1)
+            };
             cell[axis] = at.min(self.lattice.size[axis] - 2);
         }
         Start { near, square, cell }
@@ -328,13 +359,21 @@ impl Search<'_> {
     /// How far the lower side of a cell is, where there are cells beyond.
     #[inline(always)]
     fn below(&self, axis: usize, cell: usize) -> f32 {
-        if cell > 0 { (-self.edge(axis, cell)).max(0.0) } else { f32::INFINITY }
+        if cell > 0 {
+            (-self.edge(axis, cell)).max(0.0)
+        } else {
+            f32::INFINITY
+        }
     }
 
     /// How far the upper side of a cell is, where there are cells beyond.
     #[inline(always)]
     fn above(&self, axis: usize, cell: usize) -> f32 {
-        if cell + 2 < self.lattice.size[axis] { self.edge(axis, cell + 1).max(0.0) } else { f32::INFINITY }
+        if cell + 2 < self.lattice.size[axis] {
+            self.edge(axis, cell + 1).max(0.0)
+        } else {
+            f32::INFINITY
+        }
     }
 
     /// Beginning of a cell along an axis, seen from the point, in DTA.
@@ -352,13 +391,19 @@ impl Search<'_> {
     /// How far a cell is along an axis, in DTA.
     #[inline(always)]
     fn gap(&self, axis: usize, cell: usize) -> f32 {
-        self.edge(axis, cell).max(-self.edge(axis, cell + 1)).max(0.0)
+        self.edge(axis, cell)
+            .max(-self.edge(axis, cell + 1))
+            .max(0.0)
     }
 
     /// Searches the cells of a box but `done`, except those ruled out by their distance and range of dose.
     fn visit(&self, from: [usize; 3], until: [usize; 3], done: [usize; 3], best: &mut f32) {
         for k in from[2]..=until[2] {
-            let gap_z = if self.lattice.flat { 0.0 } else { self.gap(2, k) };
+            let gap_z = if self.lattice.flat {
+                0.0
+            } else {
+                self.gap(2, k)
+            };
             for j in from[1]..=until[1] {
                 let gap_y = self.gap(1, j);
                 let far = gap_z * gap_z + gap_y * gap_y;
@@ -375,7 +420,14 @@ impl Search<'_> {
 
     /// Up to `CELLS` cells side by side. `far`: squared distance along y and z, and the distances.
     #[inline]
-    fn row(&self, [i, j, k]: [usize; 3], cells: usize, far: [f32; 3], done: [usize; 3], best: &mut f32) {
+    fn row(
+        &self,
+        [i, j, k]: [usize; 3],
+        cells: usize,
+        far: [f32; 3],
+        done: [usize; 3],
+        best: &mut f32,
+    ) {
         let [nx, ny, _] = self.lattice.size;
         let at = (k * ny + j) * nx + i;
         let zero = F32xN::<CELLS>::ZERO;
@@ -402,7 +454,15 @@ impl Search<'_> {
             let per = [1.0 / self.sides[0], 1.0 / self.sides[1], z.per_l.sqrt()];
             let gap = [gap_x, F32xN::splat(far[1]), F32xN::splat(far[2])];
             let (y, z) = (Where::new(y.q), Where::new(z.q));
-            Row { q_x: begins * per[0], y, z, gap, per, dose: &doses }.bound()
+            Row {
+                q_x: begins * per[0],
+                y,
+                z,
+                gap,
+                per,
+                dose: &doses,
+            }
+            .bound()
         };
         for n in 0..CELLS {
             if may(n, *best) && bound.0[n] < *best * NEARER {
@@ -415,11 +475,18 @@ impl Search<'_> {
     #[inline(always)]
     fn way(&self, axis: usize, cell: usize) -> AxisTerms {
         let side = match axis {
-            2 => (self.lattice.planes_mm[cell + 1] - self.lattice.planes_mm[cell]) as f32 * self.per_mm,
+            2 => {
+                (self.lattice.planes_mm[cell + 1] - self.lattice.planes_mm[cell]) as f32
+                    * self.per_mm
+            }
             _ => self.sides[axis],
         };
         let per = 1.0 / side;
-        AxisTerms { q: self.edge(axis, cell) * per, l: side * side, per_l: per * per }
+        AxisTerms {
+            q: self.edge(axis, cell) * per,
+            l: side * side,
+            per_l: per * per,
+        }
     }
 
     /// Lowers `best` to the distance of a cell.
@@ -437,10 +504,18 @@ impl Search<'_> {
                 simplex::cell(ways, &std::array::from_fn(dose), best);
             }
             (Surface::Simplices, true) => {
-                simplex::square([self.way(0, i), self.way(1, j)], &std::array::from_fn(dose), best);
+                simplex::square(
+                    [self.way(0, i), self.way(1, j)],
+                    &std::array::from_fn(dose),
+                    best,
+                );
             }
             (Surface::Trilinear, flat) => {
-                let low = [self.edge(0, i), self.edge(1, j), if flat { 0.0 } else { self.edge(2, k) }];
+                let low = [
+                    self.edge(0, i),
+                    self.edge(1, j),
+                    if flat { 0.0 } else { self.edge(2, k) },
+                ];
                 // In a plane, the same dose above and below.
                 let high_z = if flat { 1.0 } else { self.edge(2, k + 1) };
                 let high = [self.edge(0, i + 1), self.edge(1, j + 1), high_z];

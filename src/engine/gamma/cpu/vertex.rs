@@ -32,7 +32,12 @@ impl Steps {
     fn new(l: [f32; 3]) -> Self {
         let [x, y, z] = l;
         let per_two = [y + z, x + z, x + y].map(f32::recip);
-        Self { l, per: l.map(f32::recip), per_two, per_all: 1.0 / (x + y + z) }
+        Self {
+            l,
+            per: l.map(f32::recip),
+            per_two,
+            per_all: 1.0 / (x + y + z),
+        }
     }
 
     /// Squared projection of the falls of a chain of one step.
@@ -74,7 +79,8 @@ impl Steps {
             longest[1 << a] = self.one(a, fall[1 << a]);
             for b in (0..3).filter(|b| *b != a) {
                 let (one, two) = (1 << a, 1 << a | 1 << b);
-                longest[two] = longest[two].max(self.two([a, b], [fall[one], fall[two] - fall[one]]));
+                longest[two] =
+                    longest[two].max(self.two([a, b], [fall[one], fall[two] - fall[one]]));
                 let rest = fall[7] - fall[two];
                 let three = self.three([a, b, 3 - a - b], [fall[one], fall[two] - fall[one], rest]);
                 longest[7] = longest[7].max(three);
@@ -122,7 +128,10 @@ impl VertexNeighbourhood {
         let scale = zero.above(off, -per_gy, per_gy);
         let (mut up, mut down) = ([zero; 8], [zero; 8]);
         for c in 1..8_usize {
-            let step: usize = (0..3).filter(|axis| c >> axis & 1 == 1).map(|axis| strides[axis]).sum();
+            let step: usize = (0..3)
+                .filter(|axis| c >> axis & 1 == 1)
+                .map(|axis| strides[axis])
+                .sum();
             up[c] = (here - F32xN::load(values, at + step)) * scale;
             down[c] = (here - F32xN::before(values, at, step)) * scale;
         }

@@ -9,8 +9,8 @@ use crate::cuda::memory::Key;
 use crate::cuda::pages::HostBuffer;
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Failure, Resident, Shape};
 use crate::gamma::{
-    CardCall, Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers, Limits,
-    look, remember, select, threshold,
+    CardCall, Checked, Counts, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, Layers,
+    Limits, look, remember, select, threshold,
 };
 use geometry::Volume;
 use pair::{Pair, pair};
@@ -40,7 +40,10 @@ struct Cells {
 
 impl Cells {
     fn alloc(card: &mut CardLock<'_>, voxels: usize, flat: bool) -> Result<Self, CudaError> {
-        Ok(Self { range: card.alloc(voxels)?, quads: card.alloc(if flat { 0 } else { voxels })? })
+        Ok(Self {
+            range: card.alloc(voxels)?,
+            quads: card.alloc(if flat { 0 } else { voxels })?,
+        })
     }
 
     /// Blocks that make it of a dose of this size.
@@ -109,19 +112,42 @@ fn gamma_with(
     for (n, criterion) in request.criteria.iter().enumerate() {
         control.check().map_err(GammaError::from)?;
         let limits = Limits::new(request, checked, criterion, work.pair.spacing);
-        search(&mut card, &work, &Search { criterion, checked, limits })?;
+        search(
+            &mut card,
+            &work,
+            &Search {
+                criterion,
+                checked,
+                limits,
+            },
+        )?;
         clock.mark(&card, "search")?;
         let host = host.take().unwrap_or(HostBuffer::Later(voxels));
         let (gamma, counts) = card.download_seen(&work.gamma, host, Counts::of_part)?;
         clock.mark(&card, "download")?;
         let gamma = Volume::new(Arc::clone(request.reference.grid()), gamma);
-        found.push(GammaMap::counted(*criterion, gamma, counts.into_iter().sum()));
+        found.push(GammaMap::counted(
+            *criterion,
+            gamma,
+            counts.into_iter().sum(),
+        ));
         control.report((n + 1) as f32 / request.criteria.len() as f32);
     }
     let phases_ms = clock.finish(&card)?;
     drop(card);
-    let call = CardCall { device: device.card().to_string(), start, phases_ms };
-    Ok(GammaResult::by_card(request, checked, &layers, found, call, control.cache())?)
+    let call = CardCall {
+        device: device.card().to_string(),
+        start,
+        phases_ms,
+    };
+    Ok(GammaResult::by_card(
+        request,
+        checked,
+        &layers,
+        found,
+        call,
+        control.cache(),
+    )?)
 }
 
 /// Both doses on the card.
@@ -144,7 +170,10 @@ impl Doses {
         for (n, pieces) in card.upload_seen(&doses, look)? {
             remember(doses[n], pieces, cache);
         }
-        Ok(Self { reference: card.uploaded(&request.reference)?, values: card.uploaded(&layers.values)? })
+        Ok(Self {
+            reference: card.uploaded(&request.reference)?,
+            values: card.uploaded(&layers.values)?,
+        })
     }
 }
 
@@ -182,8 +211,12 @@ impl GammaBuffers {
         let (reference, values) = (&request.reference, &layers.values);
         let flat = layers.flat();
         let voxels = reference.data().len();
-        let layer_of: Vec<i32> =
-            layers.layer_of.iter().flatten().map(|n| n.map_or(-1, |n| n as i32)).collect();
+        let layer_of: Vec<i32> = layers
+            .layer_of
+            .iter()
+            .flatten()
+            .map(|n| n.map_or(-1, |n| n as i32))
+            .collect();
         // Each as the sum of two numbers.
         let pair_of = |z: &f64| [*z as f32, (z - f64::from(*z as f32)) as f32];
         let heights: Vec<[f32; 2]> = values.grid().planes_mm().iter().map(pair_of).collect();
@@ -199,11 +232,20 @@ impl GammaBuffers {
         let planes = card.upload(values.grid().planes_mm())?;
         let heights = card.upload(&heights)?;
         let layer_of = card.upload(if layer_of.is_empty() { &[0] } else { &layer_of })?;
-        let cells_key =
-            (values.id(), if flat { "range of dose in squares" } else { "range of dose in cells" });
+        let cells_key = (
+            values.id(),
+            if flat {
+                "range of dose in squares"
+            } else {
+                "range of dose in cells"
+            },
+        );
         let (cells, made) = match card.find_cached(cells_key) {
             Some(cells) => (cells, true),
-            None => (Arc::new(Cells::alloc(card, values.data().len(), flat)?), false),
+            None => (
+                Arc::new(Cells::alloc(card, values.data().len(), flat)?),
+                false,
+            ),
         };
         Ok(Self {
             pair: pair(request, layers),
@@ -226,7 +268,12 @@ impl GammaBuffers {
     }
 
     /// Queues the list of points, and the map's value of the others.
-    fn queue_list(&self, card: &mut CardLock<'_>, checked: Checked, lists: bool) -> Result<(), CudaError> {
+    fn queue_list(
+        &self,
+        card: &mut CardLock<'_>,
+        checked: Checked,
+        lists: bool,
+    ) -> Result<(), CudaError> {
         if self.listed {
             // Four bytes of 0xff are a NaN.
             return card.fill(&self.gamma, 0xff);
@@ -244,7 +291,10 @@ impl GammaBuffers {
             Arg::from(&self.count),
             Arg::from(&self.gamma),
         ];
-        let shape = Shape { blocks: [voxels.div_ceil(LISTED) as u32, 1, 1], threads: [WIDE, 1, 1] };
+        let shape = Shape {
+            blocks: [voxels.div_ceil(LISTED) as u32, 1, 1],
+            threads: [WIDE, 1, 1],
+        };
         card.launch("gamma", "gamma_list", shape, &args)
     }
 
@@ -257,8 +307,19 @@ impl GammaBuffers {
         let [nx, ny, nz] = size.map(|n| Arg::value(&n));
         let flat = Arg::value(&i32::from(self.flat));
         let Cells { quads, range } = &*self.cells;
-        let args = [Arg::from(&*self.doses.values), nx, ny, nz, flat, Arg::from(quads), Arg::from(range)];
-        let shape = Shape { blocks: [Cells::blocks(size), 1, 1], threads: [THREADS, 1, 1] };
+        let args = [
+            Arg::from(&*self.doses.values),
+            nx,
+            ny,
+            nz,
+            flat,
+            Arg::from(quads),
+            Arg::from(range),
+        ];
+        let shape = Shape {
+            blocks: [Cells::blocks(size), 1, 1],
+            threads: [THREADS, 1, 1],
+        };
         card.launch("gamma", "gamma_cells", shape, &args)?;
         card.cache_item(self.cells_key, Arc::clone(&self.cells));
         self.made = true;
@@ -277,12 +338,27 @@ impl GammaBuffers {
         card.fill(&self.left, 0)?;
         let [to_boxes, to_far] = self.next.clone();
         // Without a list the card finds the points over the threshold as it goes.
-        let list = if self.listed { Arg::from(&self.list) } else { Arg::value(&0_u64) };
+        let list = if self.listed {
+            Arg::from(&self.list)
+        } else {
+            Arg::value(&0_u64)
+        };
         let mut args = self.search_args(limits, Reads::Values);
-        args.extend([list, Arg::int(self.list.count()), Arg::value(&threshold(checked.threshold_gy))]);
-        args.extend([Arg::from(&to_boxes), Arg::from(&self.left), Arg::from(&self.gamma)]);
+        args.extend([
+            list,
+            Arg::int(self.list.count()),
+            Arg::value(&threshold(checked.threshold_gy)),
+        ]);
+        args.extend([
+            Arg::from(&to_boxes),
+            Arg::from(&self.left),
+            Arg::from(&self.gamma),
+        ]);
         card.launch("gamma", "gamma_vertices", self.points(), &args)?;
-        let shape = Shape { blocks: [FETCHING_BLOCKS, 1, 1], threads: [THREADS, 1, 1] };
+        let shape = Shape {
+            blocks: [FETCHING_BLOCKS, 1, 1],
+            threads: [THREADS, 1, 1],
+        };
         let mut args = self.search_args(limits, Reads::All);
         args.extend([
             Arg::from(&to_boxes),
@@ -292,7 +368,11 @@ impl GammaBuffers {
         ]);
         card.launch("gamma", "gamma_boxes", shape, &args)?;
         let mut args = self.search_args(limits, Reads::All);
-        args.extend([Arg::from(&to_far), Arg::from(&self.left), Arg::from(&self.gamma)]);
+        args.extend([
+            Arg::from(&to_far),
+            Arg::from(&self.left),
+            Arg::from(&self.gamma),
+        ]);
         card.launch("gamma", "gamma_far", shape, &args)
     }
 

@@ -35,26 +35,32 @@ pub fn gamma_by(
     device: &Device,
     control: &JobControl,
 ) -> Result<GammaResult, Failure<GammaError>> {
-    gamma_with(request, device, control, true, |card, work: &GammaBuffers, of: &Search<'_>| {
-        if work.flat {
-            return work.queue_plane(card, &of.limits);
-        }
-        let points = Points {
-            criterion: of.criterion,
-            checked: of.checked,
-            pair: Arg::value(&work.pair),
-            limits: Arg::value(&of.limits),
-            reference: &work.doses.reference,
-            values: &work.doses.values,
-            quads: &work.cells.quads,
-            heights: &work.heights,
-            reference_planes: &work.reference_planes,
-            planes: &work.planes,
-            layer_of: &work.layer_of,
-            list: &work.list,
-            count: &work.count,
-            gamma: &work.gamma,
-        };
-        search(card, &points)
-    })
+    gamma_with(
+        request,
+        device,
+        control,
+        true,
+        |card, work: &GammaBuffers, of: &Search<'_>| {
+            if work.flat {
+                return work.queue_plane(card, &of.limits);
+            }
+            let points = Points {
+                criterion: of.criterion,
+                checked: of.checked,
+                pair: Arg::value(&work.pair),
+                limits: Arg::value(&of.limits),
+                reference: &work.doses.reference,
+                values: &work.doses.values,
+                quads: &work.cells.quads,
+                heights: &work.heights,
+                reference_planes: &work.reference_planes,
+                planes: &work.planes,
+                layer_of: &work.layer_of,
+                list: &work.list,
+                count: &work.count,
+                gamma: &work.gamma,
+            };
+            search(card, &points)
+        },
+    )
 }

@@ -5,8 +5,8 @@ mod places;
 
 use crate::JobControl;
 use crate::gamma::{
-    CardCall, Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers, Limits,
-    planes_per_mm, select, threshold,
+    CardCall, Checked, Criterion, GammaError, GammaMap, GammaRequest, GammaResult, HULL_MM, Layers,
+    Limits, planes_per_mm, select, threshold,
 };
 use crate::kernel_size::int;
 use crate::wgpu::{Bound, Buffer, Device, Failure, Kernel, Session, WgpuError};
@@ -16,18 +16,35 @@ use places::{SplitPosition, places};
 use std::sync::Arc;
 use std::time::Instant;
 
-const PREPARE: &[&str] = &[include_str!("../../../../kernels/engine_gamma_prepare.wgsl")];
+const PREPARE: &[&str] = &[include_str!(
+    "../../../../kernels/engine_gamma_prepare.wgsl"
+)];
 const SEARCH: &[&str] = &[
     include_str!("../../../../kernels/engine_gamma_simplex.wgsl"),
     include_str!("../../../../kernels/engine_gamma_point.wgsl"),
     include_str!("../../../../kernels/engine_gamma_search.wgsl"),
     include_str!("../../../../kernels/engine_gamma.wgsl"),
 ];
-const CELLS: Kernel = Kernel { name: "gamma_cells", sources: PREPARE };
-const BLOCKS: Kernel = Kernel { name: "gamma_blocks", sources: PREPARE };
-const VERTICES: Kernel = Kernel { name: "gamma_vertices", sources: SEARCH };
-const NEAR: Kernel = Kernel { name: "gamma_near", sources: SEARCH };
-const FAR: Kernel = Kernel { name: "gamma_far", sources: SEARCH };
+const CELLS: Kernel = Kernel {
+    name: "gamma_cells",
+    sources: PREPARE,
+};
+const BLOCKS: Kernel = Kernel {
+    name: "gamma_blocks",
+    sources: PREPARE,
+};
+const VERTICES: Kernel = Kernel {
+    name: "gamma_vertices",
+    sources: SEARCH,
+};
+const NEAR: Kernel = Kernel {
+    name: "gamma_near",
+    sources: SEARCH,
+};
+const FAR: Kernel = Kernel {
+    name: "gamma_far",
+    sources: SEARCH,
+};
 /// Threads of a workgroup of the preparation.
 const CELL_THREADS: [u32; 3] = [32, 4, 1];
 /// Points of a workgroup of the kernels of the search, in order, and workgroups of a layer.
@@ -68,14 +85,23 @@ struct Search {
 }
 
 impl Search {
-    fn new(request: &GammaRequest, checked: Checked, criterion: &Criterion, layers: &Layers) -> Self {
+    fn new(
+        request: &GammaRequest,
+        checked: Checked,
+        criterion: &Criterion,
+        layers: &Layers,
+    ) -> Self {
         let grid = layers.values.grid();
         let mut limits = Limits::new(request, checked, criterion, grid.spacing_xy_mm());
         limits.most = limits.most.min(BEYOND);
         let spacing_mm = grid.spacing_xy_mm().map(|step| step as f32);
         Self {
             limits,
-            reference_size: request.reference.grid().size().map(|n| int(n).unsigned_abs()),
+            reference_size: request
+                .reference
+                .grid()
+                .size()
+                .map(|n| int(n).unsigned_abs()),
             is_flat: u32::from(layers.flat()),
             size: grid.size().map(int),
             threshold_gy: threshold(checked.threshold_gy),
@@ -110,14 +136,31 @@ pub fn gamma(
     work.prepare(&mut session)?;
     let mut maps = Vec::with_capacity(request.criteria.len());
     for (n, criterion) in request.criteria.iter().enumerate() {
-        work.search(&mut session, Search::new(request, checked, criterion, &layers))?;
+        work.search(
+            &mut session,
+            Search::new(request, checked, criterion, &layers),
+        )?;
         let gamma = session.download("gamma", &work.gamma)?;
-        maps.push(GammaMap::new(*criterion, Volume::new(Arc::clone(request.reference.grid()), gamma)));
+        maps.push(GammaMap::new(
+            *criterion,
+            Volume::new(Arc::clone(request.reference.grid()), gamma),
+        ));
         control.report((n + 1) as f32 / request.criteria.len() as f32);
     }
     let phases_ms = session.finish()?;
-    let call = CardCall { device: device.adapter().to_string(), start, phases_ms };
-    Ok(GammaResult::by_card(request, checked, &layers, maps, call, control.cache())?)
+    let call = CardCall {
+        device: device.adapter().to_string(),
+        start,
+        phases_ms,
+    };
+    Ok(GammaResult::by_card(
+        request,
+        checked,
+        &layers,
+        maps,
+        call,
+        control.cache(),
+    )?)
 }
 
 /// Buffers of the kernels.
@@ -150,22 +193,39 @@ impl GammaBuffers {
             size,
             is_flat,
             reference: match chosen {
-                Some(points) => Arc::new(session.upload("reference dose", &masked(request, points))?),
+                Some(points) => {
+                    Arc::new(session.upload("reference dose", &masked(request, points))?)
+                }
                 None => session.uploaded("reference dose", &request.reference)?,
             },
             values: session.uploaded("evaluated dose", &layers.values)?,
-            places: session.upload("places of voxels", &places(request.reference.grid(), layers))?,
+            places: session.upload(
+                "places of voxels",
+                &places(request.reference.grid(), layers),
+            )?,
             ranges: session.alloc("ranges of dose", layers.values.data().len() + blocks)?,
             gamma: session.alloc("gamma", voxels)?,
-            left: [session.alloc("points", voxels + 1)?, session.alloc("points", voxels + 1)?],
+            left: [
+                session.alloc("points", voxels + 1)?,
+                session.alloc("points", voxels + 1)?,
+            ],
         })
     }
 
     /// Queues the ranges of dose.
     fn prepare(&self, session: &mut Session<'_>) -> Result<(), WgpuError> {
         let size = self.size.map(|n| int(n).unsigned_abs());
-        let cells = session.upload("cells", &[Cells { size, is_flat: u32::from(self.is_flat) }])?;
-        for (kernel, count) in [(&CELLS, self.size), (&BLOCKS, blocks(self.size, self.is_flat))] {
+        let cells = session.upload(
+            "cells",
+            &[Cells {
+                size,
+                is_flat: u32::from(self.is_flat),
+            }],
+        )?;
+        for (kernel, count) in [
+            (&CELLS, self.size),
+            (&BLOCKS, blocks(self.size, self.is_flat)),
+        ] {
             let groups = Session::groups(count, CELL_THREADS);
             session.run(kernel, &[&cells, &*self.values, &self.ranges], groups)?;
         }
@@ -174,12 +234,24 @@ impl GammaBuffers {
 
     /// Searches every point under a criterion.
     fn search(&self, session: &mut Session<'_>, mut search: Search) -> Result<(), WgpuError> {
-        let Self { reference, values, places, ranges, gamma, left: [left, points], .. } = self;
+        let Self {
+            reference,
+            values,
+            places,
+            ranges,
+            gamma,
+            left: [left, points],
+            ..
+        } = self;
         let (mut left, mut points) = (left, points);
         let first = session.upload("criterion", &[search])?;
         session.clear_first(left);
         let buffers: [&dyn Bound; 6] = [&first, places, &**reference, &**values, gamma, left];
-        session.run(&VERTICES, &buffers, groups_for(gamma.count(), VERTEX_POINTS))?;
+        session.run(
+            &VERTICES,
+            &buffers,
+            groups_for(gamma.count(), VERTEX_POINTS),
+        )?;
         loop {
             let count = session.first("counting points", left)?;
             if count == 0 {
@@ -193,8 +265,16 @@ impl GammaBuffers {
             (left, points) = (points, left);
             session.clear_first(left);
             let part = session.upload("criterion", &[search])?;
-            let buffers: [&dyn Bound; 8] =
-                [&part, places, &**reference, &**values, gamma, left, ranges, points];
+            let buffers: [&dyn Bound; 8] = [
+                &part,
+                places,
+                &**reference,
+                &**values,
+                gamma,
+                left,
+                ranges,
+                points,
+            ];
             let groups = groups_for(count as usize, of_group);
             session.run_weighted(kernel, &buffers, groups, blocks_of(&search))?;
             search.shell += 1;
@@ -210,20 +290,32 @@ fn groups_for(points: usize, of_group: usize) -> [u32; 3] {
 
 /// Blocks of the shell to search for the points of a workgroup, with which its time goes: the first shell has the block within it, too.
 fn blocks_of(search: &Search) -> f64 {
-    let up_to = |shell: i32| if shell > 0 { f64::from(2 * shell + 1).powi(3) } else { 0.0 };
+    let up_to = |shell: i32| {
+        if shell > 0 {
+            f64::from(2 * shell + 1).powi(3)
+        } else {
+            0.0
+        }
+    };
     f64::from(search.far_points) * (up_to(search.shell) - up_to(search.shell - 1))
 }
 
 /// Blocks of cells along the axes.
 fn blocks([nx, ny, nz]: [usize; 3], is_flat: bool) -> [usize; 3] {
-    [(nx - 1).div_ceil(WIDE), (ny - 1).div_ceil(WIDE), if is_flat { nz } else { (nz - 1).div_ceil(WIDE) }]
+    [
+        (nx - 1).div_ceil(WIDE),
+        (ny - 1).div_ceil(WIDE),
+        if is_flat { nz } else { (nz - 1).div_ceil(WIDE) },
+    ]
 }
 
 /// The reference dose, below every threshold but at the points chosen.
 fn masked(request: &GammaRequest, points: &[u32]) -> Vec<f32> {
     let dose = request.reference.data();
     let mut masked = vec![-1.0; dose.len()];
-    points.iter().for_each(|&point| masked[point as usize] = dose[point as usize]);
+    points
+        .iter()
+        .for_each(|&point| masked[point as usize] = dose[point as usize]);
     masked
 }
 
@@ -237,7 +329,10 @@ mod tests {
         for kernel in [&CELLS, &BLOCKS, &NEAR, &FAR] {
             assert_eq!(constant(kernel, "WIDE") as usize, WIDE);
         }
-        assert_eq!(constant(&VERTICES, "VERTEX_THREADS") as usize, VERTEX_POINTS);
+        assert_eq!(
+            constant(&VERTICES, "VERTEX_THREADS") as usize,
+            VERTEX_POINTS
+        );
         assert_eq!(constant(&NEAR, "THREADS") as usize, NEAR_POINTS);
         assert_eq!(constant(&FAR, "FAR_POINTS") as usize, FAR_POINTS);
         assert_eq!(constant(&VERTICES, "BEYOND") as f32, BEYOND);
@@ -252,7 +347,16 @@ mod tests {
 
     #[test]
     fn a_shell_is_weighed_by_its_blocks() {
-        let of = |shell, far_points| blocks_of(&Search { shell, far_points, ..Search::zeroed() });
-        assert_eq!([of(0, 64), of(1, 1), of(2, 1), of(2, 8)], [0.0, 27.0, 98.0, 784.0]);
+        let of = |shell, far_points| {
+            blocks_of(&Search {
+                shell,
+                far_points,
+                ..Search::zeroed()
+            })
+        };
+        assert_eq!(
+            [of(0, 64), of(1, 1), of(2, 1), of(2, 8)],
+            [0.0, 27.0, 98.0, 784.0]
+        );
     }
 }

@@ -21,8 +21,16 @@ pub struct SplitPosition {
 impl SplitPosition {
     fn new(units: [f64; 3]) -> Self {
         let units = units.map(|n| n.clamp(-FARTHEST, FARTHEST));
-        let (whole, rest) = (units.map(|n| n.floor() as i32), units.map(|n| (n - n.floor()) as f32));
-        Self { whole, pad: 0, rest, pad_end: 0 }
+        let (whole, rest) = (
+            units.map(|n| n.floor() as i32),
+            units.map(|n| (n - n.floor()) as f32),
+        );
+        Self {
+            whole,
+            pad: 0,
+            rest,
+            pad_end: 0,
+        }
     }
 }
 
@@ -56,7 +64,10 @@ mod tests {
     #[test]
     fn a_place_is_its_whole_units_and_the_rest() {
         let place = SplitPosition::new([1234.25, -0.5, -1e300]);
-        assert_eq!((place.whole, place.rest), ([1234, -1, -100_000_000], [0.25, 0.5, 0.0]));
+        assert_eq!(
+            (place.whole, place.rest),
+            ([1234, -1, -100_000_000], [0.25, 0.5, 0.0])
+        );
         // What is a rounding error below a voxel is on it.
         let near = SplitPosition::new([-1e-17, 0.0, 0.0]);
         assert_eq!(near.whole[0] as f32 + near.rest[0], 0.0);

@@ -69,7 +69,12 @@ fn lost(path: f32) -> [f32; TERMS] {
 
 impl Hits {
     /// `rows` has the padded index and the place of each sampled voxel.
-    pub fn new(walk: &Walk, padded: &Padded, rows: &[(usize, [usize; 3])], density: &[f32]) -> Self {
+    pub fn new(
+        walk: &Walk,
+        padded: &Padded,
+        rows: &[(usize, [usize; 3])],
+        density: &[f32],
+    ) -> Self {
         let [a, b, along] = ORDERS[walk.axis];
         let shifts = |axis: usize| walk.segments.iter().map(move |segment| segment.shift[axis]);
         let least = [0, 1].map(|axis| -shifts(axis).max().unwrap_or(0));
@@ -77,14 +82,24 @@ impl Hits {
             padded.lattice.size[of] as i32 - least[axis] - shifts(axis).min().unwrap_or(0)
         };
         let (across, down) = (lines(0, a), lines(1, b));
-        let mut all = Self { axes: [a, b], least, across, ..Self::default() };
+        let mut all = Self {
+            axes: [a, b],
+            least,
+            across,
+            ..Self::default()
+        };
         let mut of_layer: Vec<Vec<u32>> = vec![Vec::new(); padded.lattice.size[along]];
-        rows.iter().enumerate().for_each(|(row, (_, place))| of_layer[place[along]].push(row as u32));
+        rows.iter()
+            .enumerate()
+            .for_each(|(row, (_, place))| of_layer[place[along]].push(row as u32));
         let mut first = vec![0_u32; (across * down) as usize + 1];
-        let line =
-            |segment: &Segment, row: u32| all.line(rows[row as usize].1.map(|n| n as u32), segment.shift);
+        let line = |segment: &Segment, row: u32| {
+            all.line(rows[row as usize].1.map(|n| n as u32), segment.shift)
+        };
         for segment in &walk.segments {
-            of_layer[segment.slab].iter().for_each(|row| first[line(segment, *row) + 1] += 1);
+            of_layer[segment.slab]
+                .iter()
+                .for_each(|row| first[line(segment, *row) + 1] += 1);
         }
         for n in 1..first.len() {
             first[n] += first[n - 1];
@@ -94,13 +109,21 @@ impl Hits {
         for (step, segment) in walk.segments.iter().enumerate() {
             for row in &of_layer[segment.slab] {
                 let at = &mut next[line(segment, *row)];
-                hits[*at as usize] = Hit { step: step as u32, row: *row };
+                hits[*at as usize] = Hit {
+                    step: step as u32,
+                    row: *row,
+                };
                 *at += 1;
             }
         }
         let mut decays = vec![Decay::default(); hits.len()];
-        for line in first.windows(2).map(|line| line[0] as usize..line[1] as usize) {
-            let Some(start) = hits[line.clone()].first() else { continue };
+        for line in first
+            .windows(2)
+            .map(|line| line[0] as usize..line[1] as usize)
+        {
+            let Some(start) = hits[line.clone()].first() else {
+                continue;
+            };
             let base = rows[start.row as usize].0 as i32 - walk.steps[start.step as usize].offset;
             let path = |step: u32| {
                 let step = walk.steps[step as usize];
@@ -130,6 +153,9 @@ impl Hits {
         let line = self.line(place, shift);
         let (start, end) = (self.first[line] as usize, self.first[line + 1] as usize);
         let passed = self.hits[start..end].partition_point(|hit| hit.step < step);
-        (&self.hits[start + passed..end], &self.decays[start + passed..end])
+        (
+            &self.hits[start + passed..end],
+            &self.decays[start + passed..end],
+        )
     }
 }

@@ -20,7 +20,9 @@ pub struct Room {
 
 impl Room {
     pub fn new(voxels: usize) -> Self {
-        Self { place_of: vec![NONE; voxels] }
+        Self {
+            place_of: vec![NONE; voxels],
+        }
     }
 
     /// Marks the voxels of a tile.
@@ -31,7 +33,9 @@ impl Room {
     }
 
     pub fn leave(&mut self, tile: &Tile, lit: &[LitVoxel]) {
-        tile.voxels.iter().for_each(|number| self.place_of[lit[*number as usize].at as usize] = NONE);
+        tile.voxels
+            .iter()
+            .for_each(|number| self.place_of[lit[*number as usize].at as usize] = NONE);
     }
 }
 
@@ -54,14 +58,21 @@ pub struct Lines<'a> {
 ))]
 pub fn add(lines: &Lines<'_>, tile: &Tile, lit: &[LitVoxel], room: &Room, energies: &mut [F32x16]) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
-    let Lines { walk, hits, terms, density } = *lines;
+    let Lines {
+        walk,
+        hits,
+        terms,
+        density,
+    } = *lines;
     let weight = F32x16::splat(walk.weight);
     for number in &tile.voxels {
         let LitVoxel { at, place, .. } = lit[*number as usize];
         let [first, end] = walk.of_layer[place[walk.axis] as usize];
         for entry in first..end {
             let base = at as i32 - walk.steps[entry as usize].offset;
-            let before = entry.checked_sub(1).map(|n| base + walk.steps[n as usize].offset);
+            let before = entry
+                .checked_sub(1)
+                .map(|n| base + walk.steps[n as usize].offset);
             if before.is_some_and(|voxel| room.place_of[voxel as usize] != NONE) {
                 continue;
             }
@@ -84,12 +95,14 @@ pub fn add(lines: &Lines<'_>, tile: &Tile, lit: &[LitVoxel], room: &Room, energi
                     }
                     places[count] = place as usize;
                     path.0[count] = density[voxel] * length_cm;
-                    along.0[count] = path.0[count] * terms[tile.voxels[place as usize] as usize].sum;
+                    along.0[count] =
+                        path.0[count] * terms[tile.voxels[place as usize] as usize].sum;
                     count += 1;
                 }
                 let losses = losses(path);
                 for (n, place) in places[..count].iter().enumerate() {
-                    let (source, share) = (&terms[tile.voxels[*place] as usize], tile.shares[*place]);
+                    let (source, share) =
+                        (&terms[tile.voxels[*place] as usize], tile.shares[*place]);
                     let mut deposited = share * along.0[n];
                     for term in 0..TERMS {
                         let equilibrium = F32x16::splat(source.equilibrium[term]);
@@ -125,7 +138,8 @@ pub fn add(lines: &Lines<'_>, tile: &Tile, lit: &[LitVoxel], room: &Room, energi
                 let mut lost = F32x16::ZERO;
                 for (term, state) in state.iter_mut().enumerate() {
                     lost = F32x16::splat(decay.lost[term]).mul_add::<FUSED>(*state, lost);
-                    *state = state.mul_add::<FUSED>(F32x16::splat(decay.kept[term]), F32x16::splat(FLOOR));
+                    *state = state
+                        .mul_add::<FUSED>(F32x16::splat(decay.kept[term]), F32x16::splat(FLOOR));
                 }
                 let energy = &mut energies[hit.row as usize];
                 *energy = weight.mul_add::<FUSED>(lost, *energy);

@@ -27,7 +27,10 @@ use tiles::{F32x16, Tile};
 const TOGETHER: usize = 4;
 
 /// The doses of the beamlets of a beam.
-pub fn beamlet_doses(request: &InfluenceRequest, control: &JobControl) -> Result<BeamletDoses, DoseError> {
+pub fn beamlet_doses(
+    request: &InfluenceRequest,
+    control: &JobControl,
+) -> Result<BeamletDoses, DoseError> {
     let mut clock = Clock::start();
     let dose = &request.dose;
     let medium = Medium::cached(&dose.patient, &dose.machine.spectrum, &dose.grid, control)?;
@@ -41,16 +44,36 @@ pub fn beamlet_doses(request: &InfluenceRequest, control: &JobControl) -> Result
     let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
     clock.phase("terma");
     let sampled = Sampled::new(request, &medium, field.mu * per_mu.fluence);
-    let extra = field.by_extra_focal(&dose.machine, |alone| energy_of(&beam, alone, &medium, control))?;
-    let extra = extra.map(|energy| sampled.gather(&energy)).unwrap_or_default();
-    let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));
+    let extra = field.by_extra_focal(&dose.machine, |alone| {
+        energy_of(&beam, alone, &medium, control)
+    })?;
+    let extra = extra
+        .map(|energy| sampled.gather(&energy))
+        .unwrap_or_default();
+    let smooth = Smooth::new(
+        request,
+        &field,
+        &medium,
+        &depth_mm,
+        &sampled,
+        (&extra, per_mu.electrons_gy),
+    );
     clock.phase("extra-focal");
-    let gy = transported(request, (&beam, &field), &medium, (&lit, &sampled, &smooth), control)?;
+    let gy = transported(
+        request,
+        (&beam, &field),
+        &medium,
+        (&lit, &sampled, &smooth),
+        control,
+    )?;
     clock.phase("transport");
     let device = format!("cpu ({} threads)", rayon::current_num_threads());
     let work = (lit.beamlets.shares.len() * beam.directions.len()) as u64;
     let columns = Arc::new(DoseColumns::of_gy(sampled.voxels.len(), &gy));
-    Ok(BeamletDoses { columns, receipt: receipt("influence", digest(dose), device, clock, work) })
+    Ok(BeamletDoses {
+        columns,
+        receipt: receipt("influence", digest(dose), device, clock, work),
+    })
 }
 
 fn transported(
@@ -61,20 +84,36 @@ fn transported(
     control: &JobControl,
 ) -> Result<Vec<f32>, Cancelled> {
     let transport = Transport::new((beam, field), medium, lit, sampled);
-    let Transport { density, walks, padded, .. } = &transport;
-    let (local, tubes) = (transport.local(beam, lit, sampled), lit.tubes(request.beamlets.len()));
-    let rows: Vec<(usize, [usize; 3])> =
-        sampled.voxels.iter().map(|voxel| padded.index_and_place(*voxel as usize)).collect();
+    let Transport {
+        density,
+        walks,
+        padded,
+        ..
+    } = &transport;
+    let (local, tubes) = (
+        transport.local(beam, lit, sampled),
+        lit.tubes(request.beamlets.len()),
+    );
+    let rows: Vec<(usize, [usize; 3])> = sampled
+        .voxels
+        .iter()
+        .map(|voxel| padded.index_and_place(*voxel as usize))
+        .collect();
     let tiles = Tile::all(request, &field.map, &tubes);
-    let mut energies: Vec<Vec<F32x16>> = tiles.iter().map(|_| vec![F32x16::ZERO; rows.len()]).collect();
+    let mut energies: Vec<Vec<F32x16>> = tiles
+        .iter()
+        .map(|_| vec![F32x16::ZERO; rows.len()])
+        .collect();
     for (done, walks) in walks.chunks(TOGETHER).enumerate() {
         control.check()?;
         control.report((done * TOGETHER) as f32 / beam.directions.len() as f32);
         let prepared = walks.par_iter().map(|walk| {
             let axis = walk.direction.as_vec3();
-            let term =
-                |(terma, lit): (&_, &LitVoxel)| SourceTerm::new(&beam.table, terma, axis.dot(lit.ray.into()));
-            let terms: Vec<SourceTerm> = lit.terma.par_iter().zip(&transport.lit).map(term).collect();
+            let term = |(terma, lit): (&_, &LitVoxel)| {
+                SourceTerm::new(&beam.table, terma, axis.dot(lit.ray.into()))
+            };
+            let terms: Vec<SourceTerm> =
+                lit.terma.par_iter().zip(&transport.lit).map(term).collect();
             (terms, Hits::new(walk, padded, &rows, density))
         });
         let prepared: Vec<_> = prepared.collect();
@@ -84,7 +123,18 @@ fn transported(
                 control.check()?;
                 room.enter(tile, &transport.lit);
                 for (walk, (terms, hits)) in walks.iter().zip(&prepared) {
-                    lines::add(&Lines { walk, hits, terms, density }, tile, &transport.lit, room, energies);
+                    lines::add(
+                        &Lines {
+                            walk,
+                            hits,
+                            terms,
+                            density,
+                        },
+                        tile,
+                        &transport.lit,
+                        room,
+                        energies,
+                    );
                 }
                 room.leave(tile, &transport.lit);
                 Ok::<_, Cancelled>(())
@@ -104,7 +154,11 @@ fn transported(
             smooth.add(request.beamlets[*beamlet], &mut column);
             (*beamlet, column)
         };
-        tile.beamlets.iter().enumerate().map(column).collect::<Vec<_>>()
+        tile.beamlets
+            .iter()
+            .enumerate()
+            .map(column)
+            .collect::<Vec<_>>()
     });
     let mut gy: Vec<(usize, Vec<f32>)> = gy.flatten().collect();
     gy.sort_unstable_by_key(|(beamlet, _)| *beamlet);

@@ -19,15 +19,26 @@ const LANES: usize = 16;
 type F32x16 = F32xN<LANES>;
 
 /// Doses of the rows for fluences of the columns, added to `offset_gy`. The order of the sums does not depend on the threads.
-pub fn doses<'a>(columns: impl Iterator<Item = Column<'a>>, fluences: &[f64], offset_gy: &[f32]) -> Vec<f32> {
-    let used = columns.zip(fluences).filter(|(_, fluence)| **fluence != 0.0);
-    let used: Vec<Column<'_>> =
-        used.map(|((steps, gy), fluence)| (steps, (f64::from(gy) * fluence) as f32)).collect();
+pub fn doses<'a>(
+    columns: impl Iterator<Item = Column<'a>>,
+    fluences: &[f64],
+    offset_gy: &[f32],
+) -> Vec<f32> {
+    let used = columns
+        .zip(fluences)
+        .filter(|(_, fluence)| **fluence != 0.0);
+    let used: Vec<Column<'_>> = used
+        .map(|((steps, gy), fluence)| (steps, (f64::from(gy) * fluence) as f32))
+        .collect();
     let mut doses = offset_gy.to_vec();
     // The longer a run of a column is, the sooner memory hears of it; the doses of a block stay in the cache.
     let block = (doses.len() / (2 * rayon::current_num_threads())).clamp(1024, 8192);
     let of_block = |(block, doses): (usize, &mut [f32])| add_columns(doses, block, &used);
-    doses.par_chunks_mut(block).enumerate().map(|(n, doses)| (n * block, doses)).for_each(of_block);
+    doses
+        .par_chunks_mut(block)
+        .enumerate()
+        .map(|(n, doses)| (n * block, doses))
+        .for_each(of_block);
     doses
 }
 
@@ -51,23 +62,36 @@ fn add_columns(doses: &mut [f32], from: usize, columns: &[Column<'_>]) {
         }
     }
     for (steps, gy) in rest {
-        doses.iter_mut().zip(&steps[from..end]).for_each(|(dose, step)| *dose += gy * f32::from(*step));
+        doses
+            .iter_mut()
+            .zip(&steps[from..end])
+            .for_each(|(dose, step)| *dose += gy * f32::from(*step));
     }
 }
 
 #[inline(always)]
 fn add<const FUSED: bool>(gy: f32, steps: i16, to: f32) -> f32 {
-    if FUSED { gy.mul_add(f32::from(steps), to) } else { gy * f32::from(steps) + to }
+    if FUSED {
+        gy.mul_add(f32::from(steps), to)
+    } else {
+        gy * f32::from(steps) + to
+    }
 }
 
 /// Gradient by fluence, from that by the doses of the rows.
 pub fn transposed<'a>(columns: impl Iterator<Item = Column<'a>>, by_dose: &[f32]) -> Vec<f64> {
-    by_column(columns, by_dose, false).into_iter().map(|(sum, gy)| sum * gy).collect()
+    by_column(columns, by_dose, false)
+        .into_iter()
+        .map(|(sum, gy)| sum * gy)
+        .collect()
 }
 
 /// Sum of the squares of each column, Gy2, weighed by row.
 pub fn squares<'a>(columns: impl Iterator<Item = Column<'a>>, weights: &[f32]) -> Vec<f64> {
-    by_column(columns, weights, true).into_iter().map(|(sum, gy)| sum * gy * gy).collect()
+    by_column(columns, weights, true)
+        .into_iter()
+        .map(|(sum, gy)| sum * gy * gy)
+        .collect()
 }
 
 /// Sums over the rows of each column, of its steps or their squares, with the Gy of a step.
@@ -77,13 +101,24 @@ fn by_column<'a>(
     squared: bool,
 ) -> Vec<(f64, f64)> {
     // Rows that keep to their limits have no slope: a quarter of the lines for a target in a body.
-    let is_used = |(n, by): (usize, &[f32; LINE])| by.iter().any(|by| *by != 0.0).then_some(n as u32);
-    let lines: Vec<u32> = by_row.as_chunks::<LINE>().0.iter().enumerate().filter_map(is_used).collect();
+    let is_used =
+        |(n, by): (usize, &[f32; LINE])| by.iter().any(|by| *by != 0.0).then_some(n as u32);
+    let lines: Vec<u32> = by_row
+        .as_chunks::<LINE>()
+        .0
+        .iter()
+        .enumerate()
+        .filter_map(is_used)
+        .collect();
     let columns: Vec<Column<'_>> = columns.collect();
     let of_few = |columns: &[Column<'_>]| {
         let steps = std::array::from_fn(|n| columns[n.min(columns.len() - 1)].0);
         let sums = sums(&steps, by_row, &lines, squared);
-        columns.iter().zip(sums).map(|((_, gy), sum)| (sum, f64::from(*gy))).collect::<Vec<_>>()
+        columns
+            .iter()
+            .zip(sums)
+            .map(|((_, gy), sum)| (sum, f64::from(*gy)))
+            .collect::<Vec<_>>()
     };
     columns.par_chunks(TOGETHER).flat_map_iter(of_few).collect()
 }
@@ -93,7 +128,12 @@ fn by_column<'a>(
     "x86_64+avx2+avx+fma",
     "aarch64+neon"
 ))]
-fn sums(steps: &[&[i16]; TOGETHER], by_row: &[f32], lines: &[u32], squared: bool) -> [f64; TOGETHER] {
+fn sums(
+    steps: &[&[i16]; TOGETHER],
+    by_row: &[f32],
+    lines: &[u32],
+    squared: bool,
+) -> [f64; TOGETHER] {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     if squared {
         sums_of::<true, FUSED>(steps, by_row, lines)
@@ -116,7 +156,10 @@ fn sums_of<const SQUARED: bool, const FUSED: bool>(
     for lines in lines.chunks(32) {
         let mut sums = [F32x16::ZERO; TOGETHER];
         for line in lines {
-            for chunk in [LINE / LANES * *line as usize, LINE / LANES * *line as usize + 1] {
+            for chunk in [
+                LINE / LANES * *line as usize,
+                LINE / LANES * *line as usize + 1,
+            ] {
                 let by = F32xN(by[chunk]);
                 for (sum, steps) in sums.iter_mut().zip(of_columns) {
                     *sum = term::<SQUARED>(&steps[chunk]).mul_add::<FUSED>(by, *sum);
@@ -156,19 +199,35 @@ mod tests {
     #[test]
     fn products_are_those_of_their_definition() {
         let (rows, beamlets) = (5 * 1024 + 77, 11);
-        let steps: Vec<i16> = (0..rows * beamlets).map(|n| (n * 7919 % 65_521) as u16 as i16).collect();
-        let columns =
-            || steps.chunks_exact(rows).enumerate().map(|(n, steps)| (steps, 1e-4 * (1 + n) as f32));
-        let by_row: Vec<f32> =
-            (0..rows).map(|n| if n / 100 % 3 == 0 { 0.0 } else { (n * 31 % 17) as f32 - 8.0 }).collect();
+        let steps: Vec<i16> = (0..rows * beamlets)
+            .map(|n| (n * 7919 % 65_521) as u16 as i16)
+            .collect();
+        let columns = || {
+            steps
+                .chunks_exact(rows)
+                .enumerate()
+                .map(|(n, steps)| (steps, 1e-4 * (1 + n) as f32))
+        };
+        let by_row: Vec<f32> = (0..rows)
+            .map(|n| {
+                if n / 100 % 3 == 0 {
+                    0.0
+                } else {
+                    (n * 31 % 17) as f32 - 8.0
+                }
+            })
+            .collect();
         let fluences: Vec<f64> = (0..beamlets).map(|n| (n % 4) as f64 * 0.3).collect();
         let gy = |column: usize, row: usize| {
             1e-4_f32 as f64 * (1 + column) as f64 * f64::from(steps[column * rows + row])
         };
         for (row, got) in doses(columns(), &fluences, &by_row).iter().enumerate() {
-            let want: f64 =
-                (0..beamlets).map(|n| gy(n, row) * fluences[n]).sum::<f64>() + f64::from(by_row[row]);
-            assert!((f64::from(*got) - want).abs() < 1e-4, "{row}: {got} for {want}");
+            let want: f64 = (0..beamlets).map(|n| gy(n, row) * fluences[n]).sum::<f64>()
+                + f64::from(by_row[row]);
+            assert!(
+                (f64::from(*got) - want).abs() < 1e-4,
+                "{row}: {got} for {want}"
+            );
         }
         let weights: Vec<f32> = by_row.iter().map(|by| by.abs()).collect();
         let (slopes, squared) = (transposed(columns(), &by_row), squares(columns(), &weights));
@@ -176,9 +235,17 @@ mod tests {
             let sum = |of: &dyn Fn(usize) -> f64| (0..rows).map(of).sum::<f64>();
             let want = sum(&|row| gy(column, row) * f64::from(by_row[row]));
             let least = sum(&|row| gy(column, row).abs() * f64::from(weights[row]));
-            assert!((slopes[column] - want).abs() < 1e-6 * least, "{column}: {} for {want}", slopes[column]);
+            assert!(
+                (slopes[column] - want).abs() < 1e-6 * least,
+                "{column}: {} for {want}",
+                slopes[column]
+            );
             let want = sum(&|row| gy(column, row).powi(2) * f64::from(weights[row]));
-            assert!((squared[column] - want).abs() < 1e-6 * want, "{column}: {} for {want}", squared[column]);
+            assert!(
+                (squared[column] - want).abs() < 1e-6 * want,
+                "{column}: {} for {want}",
+                squared[column]
+            );
         }
     }
 }

@@ -27,20 +27,45 @@ impl Tile {
     pub fn all(request: &InfluenceRequest, map: &FluenceMap, tubes: &ShareLists) -> Vec<Self> {
         let [low, high] = map.reach_mm()[1];
         let row_mm = (high - low) / map.rows().max(1) as f64;
-        let rows = (LANES as f64 * map.step_mm / row_mm).sqrt().round().max(1.0) as usize;
+        let rows = (LANES as f64 * map.step_mm / row_mm)
+            .sqrt()
+            .round()
+            .max(1.0) as usize;
         let key = |n: &usize| {
-            let [row, column] = [request.beamlets[*n] / map.columns, request.beamlets[*n] % map.columns];
+            let [row, column] = [
+                request.beamlets[*n] / map.columns,
+                request.beamlets[*n] % map.columns,
+            ];
             let band = row / rows;
-            (band, if band.is_multiple_of(2) { column } else { map.columns - column }, row)
+            (
+                band,
+                if band.is_multiple_of(2) {
+                    column
+                } else {
+                    map.columns - column
+                },
+                row,
+            )
         };
         let mut order: Vec<usize> = (0..request.beamlets.len()).collect();
         order.sort_by_key(key);
-        order.chunks(LANES).map(|beamlets| Self::new(beamlets.to_vec(), tubes)).collect()
+        order
+            .chunks(LANES)
+            .map(|beamlets| Self::new(beamlets.to_vec(), tubes))
+            .collect()
     }
 
     fn new(beamlets: Vec<usize>, tubes: &ShareLists) -> Self {
-        let all = || beamlets.iter().enumerate().map(|(lane, beamlet)| (lane, tubes.group(*beamlet)));
-        let mut voxels: Vec<u32> = all().flat_map(|(_, tube)| tube).map(|share| share.number).collect();
+        let all = || {
+            beamlets
+                .iter()
+                .enumerate()
+                .map(|(lane, beamlet)| (lane, tubes.group(*beamlet)))
+        };
+        let mut voxels: Vec<u32> = all()
+            .flat_map(|(_, tube)| tube)
+            .map(|share| share.number)
+            .collect();
         voxels.sort_unstable();
         voxels.dedup();
         let mut shares = vec![F32x16::splat(NO_SHARE); voxels.len()];
@@ -51,6 +76,10 @@ impl Tile {
                 shares[slot].0[lane] = of.share;
             }
         }
-        Self { beamlets, voxels, shares }
+        Self {
+            beamlets,
+            voxels,
+            shares,
+        }
     }
 }

@@ -84,7 +84,12 @@ impl<'a> Counting<'a> {
     pub fn begin(
         card: &mut CardLock<'a>,
         tables: &TablesOnCard,
-        TracedMedium { medium, density, depth_mm, .. }: TracedMedium<'_>,
+        TracedMedium {
+            medium,
+            density,
+            depth_mm,
+            ..
+        }: TracedMedium<'_>,
     ) -> Result<Self, CudaError> {
         let lit = LitField {
             lines: tables.focal,
@@ -96,8 +101,10 @@ impl<'a> Counting<'a> {
         let shape = Shape::covering([medium.grid.len(), 1, 1], [THREADS, 1, 1]);
         let of_blocks: Buffer<[u32; 2]> = card.alloc(shape.blocks[0] as usize)?;
         let brightest: Buffer<Brightest> = card.upload(&[Brightest::default()])?;
-        let args =
-            [&inputs(tables, &lit, density, depth_mm)[..], &[Arg::from(&of_blocks), Arg::from(&brightest)]];
+        let args = [
+            &inputs(tables, &lit, density, depth_mm)[..],
+            &[Arg::from(&of_blocks), Arg::from(&brightest)],
+        ];
         card.launch("influence_lit", "lit_count", shape, &args.concat())?;
         let args = [
             Arg::value(&tables.field),
@@ -106,9 +113,22 @@ impl<'a> Counting<'a> {
             Arg::from(depth_mm),
             Arg::from(&brightest),
         ];
-        card.launch("influence_lit", "lit_brightest", Shape::covering([1; 3], [1; 3]), &args)?;
-        let (of_blocks, brightest) = (card.begin_download(&of_blocks)?, card.begin_download(&brightest)?);
-        Ok(Self { lit, shape, of_blocks, brightest })
+        card.launch(
+            "influence_lit",
+            "lit_brightest",
+            Shape::covering([1; 3], [1; 3]),
+            &args,
+        )?;
+        let (of_blocks, brightest) = (
+            card.begin_download(&of_blocks)?,
+            card.begin_download(&brightest)?,
+        );
+        Ok(Self {
+            lit,
+            shape,
+            of_blocks,
+            brightest,
+        })
     }
 
     /// Waits for the count; needs no lock on the card.
@@ -122,12 +142,24 @@ impl<'a> Counting<'a> {
         }
         let [voxels, shares] = counts;
         let brightest = self.brightest.end()?.first().copied().unwrap_or_default();
-        Ok(Counted { lit: self.lit, shape: self.shape, before, voxels, shares, brightest })
+        Ok(Counted {
+            lit: self.lit,
+            shape: self.shape,
+            before,
+            voxels,
+            shares,
+            brightest,
+        })
     }
 }
 
 /// First arguments of the kernels that count and fill.
-fn inputs(tables: &TablesOnCard, lit: &LitField, density: &Buffer<f32>, depth_mm: &Buffer<f32>) -> [Arg; 8] {
+fn inputs(
+    tables: &TablesOnCard,
+    lit: &LitField,
+    density: &Buffer<f32>,
+    depth_mm: &Buffer<f32>,
+) -> [Arg; 8] {
     [
         Arg::value(&tables.field),
         Arg::value(lit),
@@ -146,9 +178,19 @@ impl LitOnCard {
         card: &mut CardLock<'_>,
         tables: &TablesOnCard,
         counted: &Counted,
-        TracedMedium { medium, padded, density, depth_mm }: TracedMedium<'_>,
+        TracedMedium {
+            medium,
+            padded,
+            density,
+            depth_mm,
+        }: TracedMedium<'_>,
     ) -> Result<Self, CudaError> {
-        let Counted { voxels, shares, brightest, .. } = *counted;
+        let Counted {
+            voxels,
+            shares,
+            brightest,
+            ..
+        } = *counted;
         card.fits_int("shares of beamlets", shares)?;
         let lit = Self {
             voxels: card.alloc(voxels)?,
@@ -162,7 +204,13 @@ impl LitOnCard {
         };
         card.fill(&lit.number_of, u8::MAX)?;
         let [nx, ny, nz] = medium.grid.size();
-        let args = [Arg::int(nx), Arg::int(ny), Arg::int(nz), Arg::from(density), Arg::from(&lit.density)];
+        let args = [
+            Arg::int(nx),
+            Arg::int(ny),
+            Arg::int(nz),
+            Arg::from(density),
+            Arg::from(&lit.density),
+        ];
         let whole = Shape::covering([padded.len(), 1, 1], [THREADS, 1, 1]);
         card.launch("influence_lit", "lit_pad", whole, &args)?;
         if voxels > 0 {
@@ -175,7 +223,11 @@ impl LitOnCard {
                 Arg::from(&lit.beamlets),
                 Arg::from(&lit.number_of),
             ];
-            let args = [&inputs(tables, &counted.lit, density, depth_mm)[..], &outputs].concat();
+            let args = [
+                &inputs(tables, &counted.lit, density, depth_mm)[..],
+                &outputs,
+            ]
+            .concat();
             card.launch("influence_lit", "lit_fill", counted.shape, &args)?;
         }
         Ok(lit)
@@ -200,7 +252,10 @@ impl SampledOnCard {
         medium: &Medium,
         padded: &Padded,
     ) -> Result<Self, CudaError> {
-        let on_card = Self { voxels: card.upload(&sampled.voxels)?, row_of: card.alloc(padded.len())? };
+        let on_card = Self {
+            voxels: card.upload(&sampled.voxels)?,
+            row_of: card.alloc(padded.len())?,
+        };
         card.fill(&on_card.row_of, u8::MAX)?;
         let [nx, ny, _] = medium.grid.size();
         let args = [

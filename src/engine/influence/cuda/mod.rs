@@ -83,8 +83,9 @@ pub fn beamlet_doses(
     let field = OpenField::new(request)?;
     clock.phase("fluence");
     // The card begins before the host is through with the rest.
-    let extra_focal =
-        field.by_extra_focal(&dose.machine, |alone| energy_on_card(&beam, alone, &medium, device))?;
+    let extra_focal = field.by_extra_focal(&dose.machine, |alone| {
+        energy_on_card(&beam, alone, &medium, device)
+    })?;
     clock.phase("extra-focal");
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
     let tables = Tables::new(request, &dose.machine, &field, (&beam, &tilt), &medium);
@@ -127,23 +128,47 @@ pub fn beamlet_doses(
         extra_focal: extra_focal.as_ref(),
         electrons_gy: dose.machine.electrons.map_or(0.0, |_| per_mu.electrons_gy),
     };
-    let smooth = SmoothOnCard::new(&mut card, &tables, (&on_card, &sampled.gy_per_energy), &sources)?;
+    let smooth = SmoothOnCard::new(
+        &mut card,
+        &tables,
+        (&on_card, &sampled.gy_per_energy),
+        &sources,
+    )?;
     // Other fields are queued while the card counts, and while it walks the lines of this one.
     drop(card);
     let counted = counting.end()?;
     clock.phase("terma");
     let mut card = device.lock();
     let lit = LitOnCard::new(&mut card, &tables, &counted, traced)?;
-    let parts = Parts { request, beam: &beam, lit: &lit, on_card: &on_card, lattice: &lattice };
+    let parts = Parts {
+        request,
+        beam: &beam,
+        lit: &lit,
+        on_card: &on_card,
+        lattice: &lattice,
+    };
     let (launch, deposit) = transported(&mut card, &parts, walks, control)?;
     let (steps, gy_per_step) = finished(&mut card, &tables.places, &smooth, launch, &deposit)?;
     drop(card);
     let rows = request.voxels.len();
-    let columns = DoseColumns { rows, steps: steps.end()?, gy_per_step: gy_per_step.end()? };
+    let columns = DoseColumns {
+        rows,
+        steps: steps.end()?,
+        gy_per_step: gy_per_step.end()?,
+    };
     clock.phase("transport");
     let work = (lit.shares() * beam.directions.len()) as u64;
-    let receipt = receipt("influence", digest(dose), device.card().to_string(), clock, work);
-    Ok(BeamletDoses { columns: Arc::new(columns), receipt })
+    let receipt = receipt(
+        "influence",
+        digest(dose),
+        device.card().to_string(),
+        clock,
+        work,
+    );
+    Ok(BeamletDoses {
+        columns: Arc::new(columns),
+        receipt,
+    })
 }
 
 /// The lattice of the dose, and the beam in it.
@@ -167,7 +192,9 @@ fn transported(
     mut walks: Vec<Walk>,
     control: &JobControl,
 ) -> Result<(Launch, Buffer<i32>), Failure<DoseError>> {
-    let Parts { request, beam, lit, .. } = *parts;
+    let Parts {
+        request, beam, lit, ..
+    } = *parts;
     let sampled = request.voxels.len();
     let count = request.beamlets.len() * sampled;
     card.fits_int("influence of beamlets", count)?;
@@ -178,7 +205,11 @@ fn transported(
     let upload = Uploaded {
         steps: card.upload(&steps)?,
         layers: card.upload(&layers)?,
-        table: card.upload(&(0..ANGLES).map(|n| beam.table.at(n as f32)).collect::<Vec<_>>())?,
+        table: card.upload(
+            &(0..ANGLES)
+                .map(|n| beam.table.at(n as f32))
+                .collect::<Vec<_>>(),
+        )?,
         lit,
         row_of: &parts.on_card.row_of,
     };
@@ -228,7 +259,8 @@ impl Uploaded<'_> {
         (entries, terms, counter): (&Buffer<[i32; 4]>, &Buffer<[f32; 16]>, &Buffer<u32>),
         deposit: &Buffer<i32>,
     ) -> Result<(), CudaError> {
-        let covering = |count: u32| Shape::covering([count as usize, walks.count(), 1], [THREADS, 1, 1]);
+        let covering =
+            |count: u32| Shape::covering([count as usize, walks.count(), 1], [THREADS, 1, 1]);
         let args = [
             Arg::value(&launch),
             Arg::from(walks),
@@ -251,7 +283,12 @@ impl Uploaded<'_> {
             Arg::from(counter),
             Arg::from(entries),
         ];
-        card.launch("influence", "influence_entries", covering(launch.lit), &args)?;
+        card.launch(
+            "influence",
+            "influence_entries",
+            covering(launch.lit),
+            &args,
+        )?;
         let args = [
             Arg::value(&launch),
             Arg::from(walks),
@@ -266,7 +303,10 @@ impl Uploaded<'_> {
             Arg::from(entries),
             Arg::from(deposit),
         ];
-        let shape = Shape { blocks: [WALKING_BLOCKS, 1, 1], threads: [THREADS, 1, 1] };
+        let shape = Shape {
+            blocks: [WALKING_BLOCKS, 1, 1],
+            threads: [THREADS, 1, 1],
+        };
         card.launch("influence", "influence_lines", shape, &args)
     }
 
@@ -283,7 +323,13 @@ impl Uploaded<'_> {
         let layouts = Layouts::new(placement).of_axis;
         let directions = line_directions(placement, &beam.directions);
         let table = card.upload(&coefficients(&beam.table))?;
-        for stencil in stencils(card, placement, &layouts, (beam, &directions, &table), steps)? {
+        for stencil in stencils(
+            card,
+            placement,
+            &layouts,
+            (beam, &directions, &table),
+            steps,
+        )? {
             let order = ORDERS[stencil.number].map(|axis| axis as i32);
             let args = [
                 Arg::value(&launch),
@@ -350,10 +396,16 @@ fn finished<'a>(
         Arg::from(&gy_per_step),
     ];
     if deposit.count() > 0 {
-        let shape = Shape { blocks: [places.count() as u32, 1, 1], threads: [FINISH_THREADS, 1, 1] };
+        let shape = Shape {
+            blocks: [places.count() as u32, 1, 1],
+            threads: [FINISH_THREADS, 1, 1],
+        };
         card.launch("influence", "influence_finish", shape, &args)?;
     }
-    Ok((card.begin_download(&steps)?, card.begin_download(&gy_per_step)?))
+    Ok((
+        card.begin_download(&steps)?,
+        card.begin_download(&gy_per_step)?,
+    ))
 }
 
 #[cfg(test)]
@@ -376,14 +428,22 @@ mod tests {
             ("influence_terms", vec![8; 5]),
             ("influence_entries", vec![8; 9]),
             ("influence_lines", vec![8; 11]),
-            ("influence_local", [vec![layout, correction, 12], vec![8; 9]].concat()),
+            (
+                "influence_local",
+                [vec![layout, correction, 12], vec![8; 9]].concat(),
+            ),
             ("influence_finish", vec![8, 8, 8, smooth, 8, 8]),
         ] {
             let want = [vec![launch], more].concat();
             assert_eq!(signature(ptx, kernel), Some(want), "{kernel}");
         }
         assert_eq!(
-            [size_of::<CardWalk>(), size_of::<LitVoxel>(), size_of::<Share>(), size_of::<Coefficients>()],
+            [
+                size_of::<CardWalk>(),
+                size_of::<LitVoxel>(),
+                size_of::<Share>(),
+                size_of::<Coefficients>()
+            ],
             [40, 32, 8, 104]
         );
     }

@@ -69,16 +69,23 @@ impl CardMatrix {
         before: Option<&Self>,
     ) -> Result<Self, CudaError> {
         let known = |host: &Arc<DoseColumns>| {
-            let before =
-                before.filter(|before| Arc::ptr_eq(&before.device, device) && before.rows == rows)?;
-            before.beams.iter().find(|beam| Arc::ptr_eq(&beam.host, host)).cloned()
+            let before = before
+                .filter(|before| Arc::ptr_eq(&before.device, device) && before.rows == rows)?;
+            before
+                .beams
+                .iter()
+                .find(|beam| Arc::ptr_eq(&beam.host, host))
+                .cloned()
         };
         let mut card = device.lock();
         let beam = |host: &Arc<DoseColumns>| match known(host) {
             Some(beam) => Ok(beam),
             None => {
                 card.fits_int("columns of a beam", host.steps.len())?;
-                Ok(CardBeam { host: Arc::clone(host), steps: card.upload(&host.steps)? })
+                Ok(CardBeam {
+                    host: Arc::clone(host),
+                    steps: card.upload(&host.steps)?,
+                })
             }
         };
         let beams: Vec<CardBeam> = beams.iter().map(beam).collect::<Result<_, CudaError>>()?;
@@ -88,12 +95,20 @@ impl CardMatrix {
         });
         let columns = card.upload(&addresses.collect::<Vec<u64>>())?;
         drop(card);
-        Ok(Self { device: Arc::clone(device), rows, beams, columns })
+        Ok(Self {
+            device: Arc::clone(device),
+            rows,
+            beams,
+            columns,
+        })
     }
 
     /// Gy of a step of each column.
     fn gy_per_step(&self) -> impl Iterator<Item = f64> {
-        self.beams.iter().flat_map(|beam| &beam.host.gy_per_step).map(|gy| f64::from(*gy))
+        self.beams
+            .iter()
+            .flat_map(|beam| &beam.host.gy_per_step)
+            .map(|gy| f64::from(*gy))
     }
 
     /// Doses of the rows for fluences of the beamlets. Equal calls give equal bits.
@@ -102,8 +117,11 @@ impl CardMatrix {
     /// [`CudaError`].
     pub fn doses(&self, fluences: &[f64]) -> Result<Vec<f32>, CudaError> {
         let beamlets = self.columns.count();
-        let mut gy: Vec<f32> =
-            fluences.iter().zip(self.gy_per_step()).map(|(x, gy)| (x * gy) as f32).collect();
+        let mut gy: Vec<f32> = fluences
+            .iter()
+            .zip(self.gy_per_step())
+            .map(|(x, gy)| (x * gy) as f32)
+            .collect();
         gy.resize(beamlets, 0.0);
         let mut card = self.device.lock();
         let doses: Buffer<f32> = card.alloc(self.rows)?;
@@ -123,7 +141,12 @@ impl CardMatrix {
         ];
         let covering = |y: usize| Shape::covering([self.rows, y, 1], [THREADS, 1, 1]);
         card.launch("influence", "influence_doses", covering(parts), &args)?;
-        let args = [Arg::int(self.rows), Arg::int(parts), Arg::from(&of_parts), Arg::from(&doses)];
+        let args = [
+            Arg::int(self.rows),
+            Arg::int(parts),
+            Arg::from(&of_parts),
+            Arg::from(&doses),
+        ];
         card.launch("influence", "influence_sum", covering(1), &args)?;
         card.download(&doses)
     }
@@ -134,7 +157,11 @@ impl CardMatrix {
     /// [`CudaError`].
     pub fn transposed(&self, by_dose: &[f32]) -> Result<Vec<f64>, CudaError> {
         let sums = self.by_column("influence_transposed", by_dose)?;
-        Ok(sums.into_iter().zip(self.gy_per_step()).map(|(sum, gy)| f64::from(sum) * gy).collect())
+        Ok(sums
+            .into_iter()
+            .zip(self.gy_per_step())
+            .map(|(sum, gy)| f64::from(sum) * gy)
+            .collect())
     }
 
     /// Sum of the squares of each column, Gy2, weighed by row.
@@ -143,7 +170,11 @@ impl CardMatrix {
     /// [`CudaError`].
     pub fn squares(&self, weights: &[f32]) -> Result<Vec<f64>, CudaError> {
         let sums = self.by_column("influence_squares", weights)?;
-        Ok(sums.into_iter().zip(self.gy_per_step()).map(|(sum, gy)| f64::from(sum) * gy * gy).collect())
+        Ok(sums
+            .into_iter()
+            .zip(self.gy_per_step())
+            .map(|(sum, gy)| f64::from(sum) * gy * gy)
+            .collect())
     }
 
     /// Sums over the rows of each column, in its steps.
@@ -160,7 +191,10 @@ impl CardMatrix {
                 Arg::from(&sums),
             ];
             let blocks = self.columns.count().div_ceil(BESIDE) as u32;
-            let shape = Shape { blocks: [blocks, 1, 1], threads: [THREADS, 1, 1] };
+            let shape = Shape {
+                blocks: [blocks, 1, 1],
+                threads: [THREADS, 1, 1],
+            };
             card.launch("influence", kernel, shape, &args)?;
         }
         card.download(&sums)

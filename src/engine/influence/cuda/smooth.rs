@@ -35,13 +35,23 @@ struct SourceProfiles {
 }
 
 impl SourceProfiles {
-    fn new(card: &mut CardLock<'_>, lines: &[SmoothSpans; 2], sampled: usize) -> Result<Self, CudaError> {
+    fn new(
+        card: &mut CardLock<'_>,
+        lines: &[SmoothSpans; 2],
+        sampled: usize,
+    ) -> Result<Self, CudaError> {
         let [columns, rows] = lines.map(|line| line.electrons.spans as usize * sampled);
-        Ok(Self { columns: card.alloc(columns)?, rows: card.alloc(rows)? })
+        Ok(Self {
+            columns: card.alloc(columns)?,
+            rows: card.alloc(rows)?,
+        })
     }
 
     fn addresses(&self) -> Profiles {
-        Profiles { columns: self.columns.address(), rows: self.rows.address() }
+        Profiles {
+            columns: self.columns.address(),
+            rows: self.rows.address(),
+        }
     }
 }
 
@@ -71,11 +81,18 @@ impl SmoothOnCard {
         sources: &WideSources<'_>,
     ) -> Result<Self, CudaError> {
         let count = sampled.voxels.count();
-        let mut part =
-            |is_there: bool| is_there.then(|| SourceProfiles::new(card, &tables.wide, count)).transpose();
+        let mut part = |is_there: bool| {
+            is_there
+                .then(|| SourceProfiles::new(card, &tables.wide, count))
+                .transpose()
+        };
         let extra_focal = part(sources.extra_focal.is_some())?;
         let electrons = part(sources.electrons_gy > 0.0)?;
-        let smooth = Self { extra_focal, electrons, gy_per_energy: card.upload(gy_per_energy)? };
+        let smooth = Self {
+            extra_focal,
+            electrons,
+            gy_per_energy: card.upload(gy_per_energy)?,
+        };
         let field = SmoothField {
             lines: tables.wide,
             electrons_gy: sources.electrons_gy as f32,
@@ -108,8 +125,10 @@ impl SmoothOnCard {
 
     /// Addresses for the extra-focal source, and for electrons.
     pub fn profiles(&self) -> [Profiles; 2] {
-        [&self.extra_focal, &self.electrons]
-            .map(|part| part.as_ref().map_or_else(Profiles::default, SourceProfiles::addresses))
+        [&self.extra_focal, &self.electrons].map(|part| {
+            part.as_ref()
+                .map_or_else(Profiles::default, SourceProfiles::addresses)
+        })
     }
 }
 
@@ -124,7 +143,11 @@ mod tests {
     #[test]
     fn the_kernels_are_called_as_declared() {
         let ptx = ptx("influence_smooth").expect("kernels");
-        let (field, smooth, profiles) = (size_of::<Field>(), size_of::<SmoothField>(), size_of::<Profiles>());
+        let (field, smooth, profiles) = (
+            size_of::<Field>(),
+            size_of::<SmoothField>(),
+            size_of::<Profiles>(),
+        );
         let want = [vec![field, smooth], vec![8; 9], vec![profiles; 2]].concat();
         assert_eq!(signature(ptx, "smooth_profiles"), Some(want));
         let source = include_str!("../../../../kernels/influence_smooth.cu");

@@ -72,10 +72,23 @@ impl Tables {
         (beam, tilt): (&Superposition, &TiltNorm),
         medium: &Medium,
     ) -> Self {
-        let flat = beam::Field { machine, frame: &field.frame, fluence: &field.flat, electrons_gy: 0.0 };
-        let FieldTables { field: card_field, numbers, .. } = FieldTables::new(&flat, beam, tilt, medium);
+        let flat = beam::Field {
+            machine,
+            frame: &field.frame,
+            fluence: &field.flat,
+            electrons_gy: 0.0,
+        };
+        let FieldTables {
+            field: card_field,
+            numbers,
+            ..
+        } = FieldTables::new(&flat, beam, tilt, medium);
         let mut asked = vec![u32::MAX; field.map.values.len()];
-        request.beamlets.iter().enumerate().for_each(|(n, beamlet)| asked[*beamlet] = n as u32);
+        request
+            .beamlets
+            .iter()
+            .enumerate()
+            .for_each(|(n, beamlet)| asked[*beamlet] = n as u32);
         let columns = field.map.columns;
         let place = |beamlet: &usize| [beamlet / columns, beamlet % columns].map(|n| n as u32);
         let mut tables = Self {
@@ -88,7 +101,11 @@ impl Tables {
             focal: Default::default(),
             wide: Default::default(),
             open_focal: field.beamlets.open_focal() as f32,
-            source_mm: medium.grid.local_from_patient(field.frame.source_mm).as_vec3().to_array(),
+            source_mm: medium
+                .grid
+                .local_from_patient(field.frame.source_mm)
+                .as_vec3()
+                .to_array(),
         };
         tables.focal = field.beamlets.spans().map(|spans| tables.add(&spans));
         tables.wide = field.beamlets.wide_spans().map(|wide| SmoothSpans {
@@ -109,7 +126,8 @@ impl Tables {
             sides_at: int(self.sides_mm.len()),
             sums_at: int(self.sums.len()),
         };
-        self.sides_mm.extend(spans.sides_mm.iter().flatten().map(|mm| *mm as f32));
+        self.sides_mm
+            .extend(spans.sides_mm.iter().flatten().map(|mm| *mm as f32));
         self.sums.extend(spans.sums.iter().copied().flatten());
         of
     }

@@ -13,13 +13,26 @@ use physics::kernel_beam::CHANNELS;
 use std::ops::Range;
 
 const FIELD_WGSL: &str = include_str!("../../../../kernels/engine_influence_field.wgsl");
-const LINES_WGSL: &[&str] =
-    &[TERMS_WGSL, FIELD_WGSL, include_str!("../../../../kernels/engine_influence.wgsl")];
-const ENTRIES: Kernel = Kernel { name: "influence_entries", sources: LINES_WGSL };
-const LINES: Kernel = Kernel { name: "influence_lines", sources: LINES_WGSL };
+const LINES_WGSL: &[&str] = &[
+    TERMS_WGSL,
+    FIELD_WGSL,
+    include_str!("../../../../kernels/engine_influence.wgsl"),
+];
+const ENTRIES: Kernel = Kernel {
+    name: "influence_entries",
+    sources: LINES_WGSL,
+};
+const LINES: Kernel = Kernel {
+    name: "influence_lines",
+    sources: LINES_WGSL,
+};
 const LOCAL: Kernel = Kernel {
     name: "influence_local",
-    sources: &[STENCIL_WGSL, FIELD_WGSL, include_str!("../../../../kernels/engine_influence_local.wgsl")],
+    sources: &[
+        STENCIL_WGSL,
+        FIELD_WGSL,
+        include_str!("../../../../kernels/engine_influence_local.wgsl"),
+    ],
 };
 /// Threads of a workgroup, of all.
 const THREADS: u32 = 128;
@@ -91,26 +104,53 @@ impl OnDevice {
         (transport, beam, placement): (&Transport, &Superposition, &Placement),
         lit: &Lit,
     ) -> Result<Self, WgpuError> {
-        let Transport { density, row_of, number_of, padded, .. } = transport;
+        let Transport {
+            density,
+            row_of,
+            number_of,
+            padded,
+            ..
+        } = transport;
         let (walks, steps) = walks_and_steps(&transport.walks);
         let cells = density.iter().zip(row_of).zip(number_of);
-        let cells = cells.map(|((density, row), lit)| Cell { density: *density, row: *row, lit: *lit });
-        let of_voxels = transport.lit.iter().zip(&lit.terma).zip(lit.beamlets.first.windows(2));
-        let voxel = |((LitVoxel { at, ray, .. }, terma), shares): ((&LitVoxel, &_), &[u32])| LitOnDevice {
-            ray: *ray,
-            at: *at,
-            terma: *terma,
-            shares: [shares[0], shares[1]],
-            none: [0; 2],
-        };
-        let brightest = lit.terma.iter().map(|terma| terma.iter().sum::<f32>()).fold(0.0, f32::max);
+        let cells = cells.map(|((density, row), lit)| Cell {
+            density: *density,
+            row: *row,
+            lit: *lit,
+        });
+        let of_voxels = transport
+            .lit
+            .iter()
+            .zip(&lit.terma)
+            .zip(lit.beamlets.first.windows(2));
+        let voxel =
+            |((LitVoxel { at, ray, .. }, terma), shares): ((&LitVoxel, &_), &[u32])| LitOnDevice {
+                ray: *ray,
+                at: *at,
+                terma: *terma,
+                shares: [shares[0], shares[1]],
+                none: [0; 2],
+            };
+        let brightest = lit
+            .terma
+            .iter()
+            .map(|terma| terma.iter().sum::<f32>())
+            .fold(0.0, f32::max);
         let densest = density.iter().copied().fold(1.0, f32::max);
         let mut stencils = Vec::new();
         for axis in (0..3).filter(|_| beam.corrected) {
-            stencils.extend(stencil(session, placement, axis, padded.steps, (beam, transport.tilts))?);
+            stencils.extend(stencil(
+                session,
+                placement,
+                axis,
+                padded.steps,
+                (beam, transport.tilts),
+            )?);
         }
         // Between the rows straight lines are the kernel itself; the nearest of finer ones would be 0.05 % of a column's maximum off.
-        let table: Vec<_> = (0..ANGLES).flat_map(|n| row(&beam.table.at(n as f32))).collect();
+        let table: Vec<_> = (0..ANGLES)
+            .flat_map(|n| row(&beam.table.at(n as f32)))
+            .collect();
         Ok(Self {
             walks,
             padded: padded.lattice.size.map(|n| int(n + 2).unsigned_abs()),
@@ -133,7 +173,12 @@ impl OnDevice {
         (rows, most_lines): (usize, usize),
         report: impl Fn(f32),
     ) -> Result<Vec<i32>, WgpuError> {
-        let members = |beamlet| tubes.group(beamlet).iter().map(move |share| [share.number, beamlet as u32]);
+        let members = |beamlet| {
+            tubes
+                .group(beamlet)
+                .iter()
+                .map(move |share| [share.number, beamlet as u32])
+        };
         let members: Vec<[u32; 2]> = chunk.clone().flat_map(members).collect();
         let deposit: Buffer<i32> = session.zeroed("influence of beamlets", chunk.len() * rows)?;
         if !members.is_empty() && rows > 0 {
@@ -168,7 +213,14 @@ impl OnDevice {
         (tubes, entries): (&Buffer<[u32; 2]>, &Buffer<u32>),
         deposit: &Buffer<i32>,
     ) -> Result<(), WgpuError> {
-        let Self { steps, table, cells, lit, shares, .. } = self;
+        let Self {
+            steps,
+            table,
+            cells,
+            lit,
+            shares,
+            ..
+        } = self;
         session.clear_first(entries);
         session.run(
             &ENTRIES,
@@ -176,11 +228,17 @@ impl OnDevice {
             Session::groups([tubes.count(), 1, walks.len()], [THREADS, 1, 1]),
         )?;
         let entered = session.first("the number of lines", entries)? as usize;
-        let of_walks: u32 = walks.iter().map(|walk| walk.end_step - walk.first_step).sum();
+        let of_walks: u32 = walks
+            .iter()
+            .map(|walk| walk.end_step - walk.first_step)
+            .sum();
         session.run_weighted(
             &LINES,
             &[steps, table, entries, chunk, cells, lit, shares, deposit],
-            Session::groups([LINES_OF_LAYER, 1, entered.div_ceil(LINES_OF_LAYER)], [THREADS, 1, 1]),
+            Session::groups(
+                [LINES_OF_LAYER, 1, entered.div_ceil(LINES_OF_LAYER)],
+                [THREADS, 1, 1],
+            ),
             f64::from(of_walks) / walks.len() as f64,
         )
     }
@@ -192,11 +250,20 @@ impl OnDevice {
         chunk: &Buffer<u32>,
         deposit: &Buffer<i32>,
     ) -> Result<(), WgpuError> {
-        let Self { cells, lit, shares, .. } = self;
-        for StencilOnDevice { correction, offsets, powers } in &self.stencils {
+        let Self {
+            cells, lit, shares, ..
+        } = self;
+        for StencilOnDevice {
+            correction,
+            offsets,
+            powers,
+        } in &self.stencils
+        {
             session.run(
                 &LOCAL,
-                &[correction, offsets, powers, chunk, cells, lit, shares, deposit],
+                &[
+                    correction, offsets, powers, chunk, cells, lit, shares, deposit,
+                ],
                 Session::groups([lit.count(), 1, offsets.count()], [THREADS, 1, 1]),
             )?;
         }
@@ -205,7 +272,11 @@ impl OnDevice {
 }
 
 /// The walks of a chunk with what is said of it.
-fn upload(session: &Session<'_>, header: Chunk, walks: &[WalkOnDevice]) -> Result<Buffer<u32>, WgpuError> {
+fn upload(
+    session: &Session<'_>,
+    header: Chunk,
+    walks: &[WalkOnDevice],
+) -> Result<Buffer<u32>, WgpuError> {
     let words = [bytemuck::cast_slice(&[header]), bytemuck::cast_slice(walks)].concat();
     session.upload("directions", &words)
 }
@@ -217,7 +288,11 @@ fn walks_and_steps(walks: &[Walk]) -> (Vec<WalkOnDevice>, Vec<[i32; 2]>) {
     let walk = |walk: &Walk| {
         let first = steps.len() as i32;
         let first_layer = (all + layers.len()) as u32;
-        steps.extend(walk.steps.iter().map(|step| [step.offset, step.length_cm.to_bits() as i32]));
+        steps.extend(
+            walk.steps
+                .iter()
+                .map(|step| [step.offset, step.length_cm.to_bits() as i32]),
+        );
         // A layer without a step has the greatest number first.
         let layer = |[low, end]: &[u32; 2]| [*low.min(end), *end].map(|step| first + step as i32);
         layers.extend(walk.of_layer.iter().map(layer));
@@ -246,10 +321,20 @@ mod tests {
     /// The kernels repeat numbers of the host: a change on one side alone would be a wrong dose.
     #[test]
     fn the_kernels_count_on_the_same_numbers() {
-        assert_eq!(constant(&LINES, "SLOWEST_PER_CM") as f32, SLOWEST_PER_CM as f32);
+        assert_eq!(
+            constant(&LINES, "SLOWEST_PER_CM") as f32,
+            SLOWEST_PER_CM as f32
+        );
         assert_eq!(constant(&LINES, "ANGLES"), ANGLES as f64);
         assert_eq!(constant(&LINES, "LINES"), LINES_OF_LAYER as f64);
         assert_eq!(constant(&LOCAL, "DENSEST") as f32, DENSEST);
-        assert_eq!([size_of::<LitOnDevice>(), size_of::<Cell>(), size_of::<Share>()], [48, 12, 8]);
+        assert_eq!(
+            [
+                size_of::<LitOnDevice>(),
+                size_of::<Cell>(),
+                size_of::<Share>()
+            ],
+            [48, 12, 8]
+        );
     }
 }

@@ -35,7 +35,10 @@ impl Limits {
     /// 128 MiB of doses and 64 MiB of lines, where a kernel takes that.
     pub fn new(device: &Device) -> Self {
         let within = |mib: u64, each: usize| device.most_bytes().min(mib << 20) as usize / each;
-        Self { doses: within(128, size_of::<i32>()), lines: within(64, size_of::<[i32; 4]>()) - 1 }
+        Self {
+            doses: within(128, size_of::<i32>()),
+            lines: within(64, size_of::<[i32; 4]>()) - 1,
+        }
     }
 }
 
@@ -70,15 +73,26 @@ pub fn beamlet_doses_within(
     clock.phase("calibration");
     let field = OpenField::new(request)?;
     let (density, source_mm) = (&medium.equivalent_g_cm3, field.frame.source_mm);
-    let (depth_mm, _) = radiological_depth_at(device, density, source_mm, &medium.grid, &control.child())?;
+    let (depth_mm, _) =
+        radiological_depth_at(device, density, source_mm, &medium.grid, &control.child())?;
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
     let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
     clock.phase("terma");
     let sampled = Sampled::new(request, &medium, field.mu * per_mu.fluence);
-    let extra =
-        field.by_extra_focal(&dose.machine, |alone| energy_of(&beam, alone, &medium, device, control))?;
-    let extra = extra.map(|energy| sampled.gather(&energy)).unwrap_or_default();
-    let smooth = Smooth::new(request, &field, &medium, &depth_mm, &sampled, (&extra, per_mu.electrons_gy));
+    let extra = field.by_extra_focal(&dose.machine, |alone| {
+        energy_of(&beam, alone, &medium, device, control)
+    })?;
+    let extra = extra
+        .map(|energy| sampled.gather(&energy))
+        .unwrap_or_default();
+    let smooth = Smooth::new(
+        request,
+        &field,
+        &medium,
+        &depth_mm,
+        &sampled,
+        (&extra, per_mu.electrons_gy),
+    );
     clock.phase("extra-focal");
     let transport = Transport::new((&beam, &field), &medium, &lit, &sampled);
     clock.phase("lines");
@@ -87,12 +101,27 @@ pub fn beamlet_doses_within(
         source_mm: medium.grid.local_from_patient(source_mm),
         lattice_from_kernel: grid_from_kernel(&field.frame, &medium.grid),
     };
-    let parts = Parts { request, limits, lit: &lit, sampled: &sampled, smooth: &smooth };
+    let parts = Parts {
+        request,
+        limits,
+        lit: &lit,
+        sampled: &sampled,
+        smooth: &smooth,
+    };
     let columns = transported(device, &parts, (&transport, &beam, &placement), control)?;
     clock.phase("transport");
     let work = (lit.beamlets.shares.len() * beam.directions.len()) as u64;
-    let receipt = receipt("influence", digest(dose), device.adapter().to_string(), clock, work);
-    Ok(BeamletDoses { columns: Arc::new(columns), receipt })
+    let receipt = receipt(
+        "influence",
+        digest(dose),
+        device.adapter().to_string(),
+        clock,
+        work,
+    );
+    Ok(BeamletDoses {
+        columns: Arc::new(columns),
+        receipt,
+    })
 }
 
 struct Parts<'a> {
@@ -110,18 +139,35 @@ fn transported(
     (transport, beam, placement): (&Transport, &Superposition, &Placement),
     control: &JobControl,
 ) -> Result<DoseColumns, WgpuError> {
-    let Parts { request, limits, lit, sampled, .. } = parts;
+    let Parts {
+        request,
+        limits,
+        lit,
+        sampled,
+        ..
+    } = parts;
     let (rows, beamlets) = (sampled.voxels.len(), request.beamlets.len());
     let tubes = lit.tubes(beamlets);
-    let chunks = chunks(&tubes.first, limits.doses / rows.max(1), limits.lines / LINES_OF_SHARE);
+    let chunks = chunks(
+        &tubes.first,
+        limits.doses / rows.max(1),
+        limits.lines / LINES_OF_SHARE,
+    );
     let mut session = device.session(control);
     let on_device = OnDevice::new(&session, (transport, beam, placement), lit)?;
-    let mut columns = DoseColumns { rows, ..DoseColumns::default() };
+    let mut columns = DoseColumns {
+        rows,
+        ..DoseColumns::default()
+    };
     for chunk in chunks {
         let (from, part) = (chunk.start, chunk.len() as f32 / beamlets as f32);
         let report = |done: f32| control.report(from as f32 / beamlets as f32 + part * done);
-        let deposit =
-            on_device.deposits(&mut session, (&tubes, chunk.clone()), (rows, limits.lines), report)?;
+        let deposit = on_device.deposits(
+            &mut session,
+            (&tubes, chunk.clone()),
+            (rows, limits.lines),
+            report,
+        )?;
         let made = DoseColumns::of_gy(rows, &parts.doses(chunk, &deposit, on_device.units));
         columns.steps.extend(made.steps);
         columns.gy_per_step.extend(made.gy_per_step);
@@ -135,8 +181,10 @@ impl Parts<'_> {
         let per_energy = &self.sampled.gy_per_energy;
         let mut gy = vec![0.0_f32; deposit.len()];
         let rows = per_energy.len().max(1);
-        let columns =
-            gy.par_chunks_mut(rows).zip(deposit.par_chunks(rows)).zip(&self.request.beamlets[chunk]);
+        let columns = gy
+            .par_chunks_mut(rows)
+            .zip(deposit.par_chunks(rows))
+            .zip(&self.request.beamlets[chunk]);
         columns.for_each(|((column, deposit), beamlet)| {
             for ((gy, deposit), per_energy) in column.iter_mut().zip(deposit).zip(per_energy) {
                 *gy = *deposit as f32 / units * per_energy;
@@ -153,9 +201,13 @@ fn chunks(first: &[u32], most_beamlets: usize, most_shares: usize) -> Vec<Range<
     let mut chunks = Vec::new();
     let (mut from, beamlets) = (0, first.len() - 1);
     while from < beamlets {
-        let fits =
-            |end: &usize| end - from <= most_beamlets && (first[*end] - first[from]) as usize <= most_shares;
-        let end = (from + 1..=beamlets).take_while(fits).last().unwrap_or(from + 1);
+        let fits = |end: &usize| {
+            end - from <= most_beamlets && (first[*end] - first[from]) as usize <= most_shares
+        };
+        let end = (from + 1..=beamlets)
+            .take_while(fits)
+            .last()
+            .unwrap_or(from + 1);
         chunks.push(from..end);
         from = end;
     }
@@ -171,7 +223,11 @@ mod tests {
         let first = [0, 3, 3, 10, 12, 40, 41, 42, 43];
         let found = chunks(&first, 3, 11);
         assert_eq!(found, [0..3, 3..4, 4..5, 5..8]);
-        assert_eq!(chunks(&first, 0, 0).len(), 8, "one is as few as there can be");
+        assert_eq!(
+            chunks(&first, 0, 0).len(),
+            8,
+            "one is as few as there can be"
+        );
         assert!(chunks(&[0], 3, 11).is_empty());
     }
 }

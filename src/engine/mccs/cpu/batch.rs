@@ -39,23 +39,30 @@ impl Runner for Histories {
     ) -> Result<(), DoseError> {
         let voxels = run.lattice.voxels();
         if self.parts.is_empty() {
-            let parts = rayon::current_num_threads().min(MOST_BYTES / (8 * voxels)).max(1);
+            let parts = rayon::current_num_threads()
+                .min(MOST_BYTES / (8 * voxels))
+                .max(1);
             self.parts = vec![vec![0; voxels]; parts];
         }
         let next = AtomicU64::new(0);
-        self.parts.par_iter_mut().with_max_len(1).try_for_each(|quanta| {
-            loop {
-                control.check()?;
-                let begin = next.fetch_add(CHUNK, Ordering::Relaxed);
-                if begin >= batch {
-                    return Ok::<_, Cancelled>(());
+        self.parts
+            .par_iter_mut()
+            .with_max_len(1)
+            .try_for_each(|quanta| {
+                loop {
+                    control.check()?;
+                    let begin = next.fetch_add(CHUNK, Ordering::Relaxed);
+                    if begin >= batch {
+                        return Ok::<_, Cancelled>(());
+                    }
+                    for n in begin..(begin + CHUNK).min(batch) {
+                        history(run, first + n, n, batch, quanta);
+                    }
                 }
-                for n in begin..(begin + CHUNK).min(batch) {
-                    history(run, first + n, n, batch, quanta);
-                }
-            }
-        })?;
-        self.tally.get_or_insert_with(|| Tally::new(voxels)).add(&mut self.parts, batch);
+            })?;
+        self.tally
+            .get_or_insert_with(|| Tally::new(voxels))
+            .add(&mut self.parts, batch);
         Ok(())
     }
 
@@ -64,7 +71,9 @@ impl Runner for Histories {
     }
 
     fn add(&mut self, _: &Simulation, tally: &Tally) -> Result<(), DoseError> {
-        self.tally.get_or_insert_with(|| Tally::new(tally.sum.len())).add_all(tally);
+        self.tally
+            .get_or_insert_with(|| Tally::new(tally.sum.len()))
+            .add_all(tally);
         Ok(())
     }
 
@@ -80,8 +89,12 @@ impl Runner for Histories {
 #[cfg(test)]
 impl crate::histories::Sharing for Histories {
     fn hand_over(&mut self, to: &mut Self) -> Result<(), DoseError> {
-        let Some(from) = self.tally.take() else { return Ok(()) };
-        to.tally.get_or_insert_with(|| Tally::new(from.sum.len())).add_all(&from);
+        let Some(from) = self.tally.take() else {
+            return Ok(());
+        };
+        to.tally
+            .get_or_insert_with(|| Tally::new(from.sum.len()))
+            .add_all(&from);
         Ok(())
     }
 }
@@ -106,12 +119,24 @@ fn history(run: &Simulation, number: u64, n: u64, batch: u64, quanta: &mut [u64]
     match run.variant {
         // A direction from each of as many places along the photon's way.
         Variant::Own => interactions(run, &particle, &group.mu, [n as f32, xi], |k, at| {
-            deposit(run, group, at, &ray(run, group, &particle, &mut numbers, k), quanta);
+            deposit(
+                run,
+                group,
+                at,
+                &ray(run, group, &particle, &mut numbers, k),
+                quanta,
+            );
         }),
         // All directions from one place.
         Variant::Paper => interactions(run, &particle, &group.mu, [1.0, xi], |_, at| {
             (0..n).for_each(|k| {
-                deposit(run, group, at, &ray(run, group, &particle, &mut numbers, k), quanta);
+                deposit(
+                    run,
+                    group,
+                    at,
+                    &ray(run, group, &particle, &mut numbers, k),
+                    quanta,
+                );
             });
         }),
     }

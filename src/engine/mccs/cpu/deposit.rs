@@ -33,7 +33,12 @@ pub struct Numbers {
 
 impl Numbers {
     pub fn new(stream: Stream) -> Self {
-        Self { stream, first: stream.words(PLACE_RAYS), four: 0, words: stream.words(PLACE_RAYS + 1) }
+        Self {
+            stream,
+            first: stream.words(PLACE_RAYS),
+            four: 0,
+            words: stream.words(PLACE_RAYS + 1),
+        }
     }
 
     /// The random numbers that direction `k` shares with three others.
@@ -48,7 +53,13 @@ impl Numbers {
 
 /// Direction `k` of a photon: polar angles in strata of equal energy of its kernel, azimuths apart by the golden angle. Each carries
 /// its equal part of the energy (the paper's design: directions even over the sphere, each with its cone's energy).
-pub fn ray(run: &Simulation, group: &Group, photon: &Particle, numbers: &mut Numbers, k: u32) -> Ray {
+pub fn ray(
+    run: &Simulation,
+    group: &Group,
+    photon: &Particle,
+    numbers: &mut Numbers,
+    k: u32,
+) -> Ray {
     const GOLDEN: f32 = 0.618_034;
     let count = run.directions as f32;
     let xi = unit(numbers.of_direction(k)[(k % 4) as usize]);
@@ -60,13 +71,19 @@ pub fn ray(run: &Simulation, group: &Group, photon: &Particle, numbers: &mut Num
             // Strata are assigned to places along the photon's path at random.
             let stratum = (k + (unit(first[2]) * count) as u32) % run.directions;
             let place = (stratum as f32 + xi) / count;
-            let cone = limits.partition_point(|limit| *limit <= place).min(CONES - 1);
+            let cone = limits
+                .partition_point(|limit| *limit <= place)
+                .min(CONES - 1);
             let low = if cone == 0 { 0.0 } else { limits[cone - 1] };
             let part = ((place - low) / (limits[cone] - low)).clamp(0.0, 1.0);
             let [inner, outer] = cone_cosines(cone);
             let turn = (unit(first[0]) + k as f32 * GOLDEN).fract();
             let offset = (unit(first[1]) * FAR_ONE_IN as f32) as u32;
-            let far = if (k + offset).is_multiple_of(FAR_ONE_IN) { FAR_ONE_IN as f32 } else { 0.0 };
+            let far = if (k + offset).is_multiple_of(FAR_ONE_IN) {
+                FAR_ONE_IN as f32
+            } else {
+                0.0
+            };
             (cone, inner + (outer - inner) * part, turn, share, far)
         }
         Variant::Paper => {
@@ -79,12 +96,18 @@ pub fn ray(run: &Simulation, group: &Group, photon: &Particle, numbers: &mut Num
             (cone, cos, unit(more[(k % 4) as usize]), share * weight, 1.0)
         }
     };
-    Ray { direction: turned(photon.direction, cos, azimuth), cone, energy, far }
+    Ray {
+        direction: turned(photon.direction, cos, azimuth),
+        cone,
+        energy,
+        far,
+    }
 }
 
 fn cone_cosines(cone: usize) -> [f32; 2] {
-    static EDGES: LazyLock<[f32; CONES + 1]> =
-        LazyLock::new(|| std::array::from_fn(|n| (std::f32::consts::PI / CONES as f32 * n as f32).cos()));
+    static EDGES: LazyLock<[f32; CONES + 1]> = LazyLock::new(|| {
+        std::array::from_fn(|n| (std::f32::consts::PI / CONES as f32 * n as f32).cos())
+    });
     [EDGES[cone], EDGES[cone + 1]]
 }
 
@@ -119,12 +142,24 @@ pub fn deposit_electrons(
     quanta: &mut [u64],
 ) {
     let row = &run.rows[group.rows_at as usize..][..NODES];
-    let ray = Ray { direction: electron.direction, cone: 0, energy: electron.energy, far: 0.0 };
+    let ray = Ray {
+        direction: electron.direction,
+        cone: 0,
+        energy: electron.energy,
+        far: 0.0,
+    };
     along(run, row, f32::INFINITY, from, &ray, quanta);
 }
 
 #[inline(always)]
-fn along(run: &Simulation, row: &[f32], near_cm: f32, from: [f32; 3], ray: &Ray, quanta: &mut [u64]) {
+fn along(
+    run: &Simulation,
+    row: &[f32],
+    near_cm: f32,
+    from: [f32; 3],
+    ray: &Ray,
+    quanta: &mut [u64],
+) {
     const PER_ROOT: f32 = (NODES - 1) as f32;
     let direction = in_voxels(run.voxels_per_cm(), ray.direction);
     let mut walk = EvenWalk::new(run.lattice.size, from, direction);

@@ -17,7 +17,9 @@ pub fn entry(run: &Simulation, particle: &Particle) -> Option<[f32; 3]> {
     let from = in_voxels(per_cm, particle.from_cm);
     let direction = in_voxels(per_cm, particle.direction);
     let [begin, _] = within(run.lattice.size, from, direction)?;
-    Some(std::array::from_fn(|a| (from[a] + begin * direction[a]).clamp(0.0, run.lattice.size[a] as f32)))
+    Some(std::array::from_fn(|a| {
+        (from[a] + begin * direction[a]).clamp(0.0, run.lattice.size[a] as f32)
+    }))
 }
 
 /// First possible interactions of a photon, in voxels: `-ln(1 - xi)` free paths (Zhou 2010, eq. 3) of its own energy in
@@ -30,14 +32,17 @@ pub fn interactions(
     [count, xi]: [f32; 2],
     mut found: impl FnMut(u32, [f32; 3]),
 ) {
-    let Some(entry) = entry(run, photon) else { return };
+    let Some(entry) = entry(run, photon) else {
+        return;
+    };
     let direction = in_voxels(run.voxels_per_cm(), photon.direction);
     // Distances first: `found` inside the walk would take its registers.
     let mut ways = [0.0; MOST_DIRECTIONS as usize];
     let met = ways_to(run, [entry, direction], mu, [count, xi], &mut ways);
     for (k, way) in ways[..met].iter().enumerate() {
-        let place =
-            std::array::from_fn(|a| (entry[a] + way * direction[a]).clamp(0.0, run.lattice.size[a] as f32));
+        let place = std::array::from_fn(|a| {
+            (entry[a] + way * direction[a]).clamp(0.0, run.lattice.size[a] as f32)
+        });
         found(k as u32, place);
     }
 }
@@ -59,7 +64,9 @@ fn ways_to(
     let mut walk = EvenWalk::new(run.lattice.size, entry, direction);
     loop {
         let begin = walk.at_cm();
-        let Some((voxel, cm)) = walk.step() else { return met };
+        let Some((voxel, cm)) = walk.step() else {
+            return met;
+        };
         let voxel = run.voxels[voxel];
         let per_cm = voxel.density_g_cm3() * mu[voxel.class()];
         let paths = per_cm * cm;

@@ -2,7 +2,9 @@
 
 use crate::histories::philox::{Stream, unit};
 use crate::mccs::simulation::Simulation;
-use crate::mccs::tables::{BeamPosition, Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment};
+use crate::mccs::tables::{
+    BeamPosition, Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment,
+};
 use physics::Leaves;
 
 /// Places in a history's random numbers (`kernels/mccs.cuh` has the same).
@@ -27,7 +29,10 @@ pub fn draw(run: &Simulation, stream: Stream, n: u64, batch: u64) -> Particle {
     let words = stream.words(PLACE_HEAD);
     // Energies are stratified over the batch: neighbours share a kernel, and a batch has its right share of each.
     let place = (n as f32 + unit(words[0])) / batch as f32;
-    let number = run.groups.partition_point(|g| g.until <= place).min(run.groups.len() - 1);
+    let number = run
+        .groups
+        .partition_point(|g| g.until <= place)
+        .min(run.groups.len() - 1);
     let group = &run.groups[number];
     let (cell, at_mm) = draw_cell(run, group, words, unit(stream.words(PLACE_SOURCE)[0]));
     let position = &run.heads.beam_positions[cell.beam_position as usize];
@@ -37,39 +42,88 @@ pub fn draw(run: &Simulation, stream: Stream, n: u64, batch: u64) -> Particle {
     let cos = head.sad_mm / head.sad_mm.hypot(radius_mm);
     let weight = cell.weight * group.energy;
     if group.kind == ELECTRON {
-        return along(position, head, number, weight * cos * cos * cos, [0.0; 3], at_mm);
+        return along(
+            position,
+            head,
+            number,
+            weight * cos * cos * cos,
+            [0.0; 3],
+            at_mm,
+        );
     }
     let source = stream.words(PLACE_SOURCE);
     let spot = normal_pair(unit(source[1]), unit(source[2]));
-    let softening = over_radius(&run.softening[group.softening_at as usize / RADII], radius_mm);
+    let softening = over_radius(
+        &run.softening[group.softening_at as usize / RADII],
+        radius_mm,
+    );
     let extra = unit(source[3]) < cell.extra;
     let from_mm = if extra {
-        [spot[0] * head.extra_sigma_mm, spot[1] * head.extra_sigma_mm, head.extra_distance_mm]
+        [
+            spot[0] * head.extra_sigma_mm,
+            spot[1] * head.extra_sigma_mm,
+            head.extra_distance_mm,
+        ]
     } else {
-        [spot[0] * head.focal_sigma_mm[0], spot[1] * head.focal_sigma_mm[1], 0.0]
+        [
+            spot[0] * head.focal_sigma_mm[0],
+            spot[1] * head.focal_sigma_mm[1],
+            0.0,
+        ]
     };
     let more = stream.words(PLACE_PATIENT);
-    let through =
-        collimators(run, position, head, [unit(more[1]), unit(more[2])], from_mm, at_mm, group.head);
+    let through = collimators(
+        run,
+        position,
+        head,
+        [unit(more[1]), unit(more[2])],
+        from_mm,
+        at_mm,
+        group.head,
+    );
     let seen = if extra {
         // As the fluence has it: inverse square from the source's plane, slant from the target (`physics::Fluence`).
         let slant = slant_cos(head.sad_mm, from_mm, at_mm);
         head.extra_share / cell.extra * slant * cos * cos
     } else {
         let horn = &run.heads.horns[head.horn_at as usize..][..RADII];
-        (1.0 - head.extra_share) / (1.0 - cell.extra) * over_radius(horn, radius_mm) * cos * cos * cos
+        (1.0 - head.extra_share) / (1.0 - cell.extra)
+            * over_radius(horn, radius_mm)
+            * cos
+            * cos
+            * cos
     };
-    along(position, head, number, weight * softening * seen * through, from_mm, at_mm)
+    along(
+        position,
+        head,
+        number,
+        weight * softening * seen * through,
+        from_mm,
+        at_mm,
+    )
 }
 
 /// A cell by the alias method and a place in it, mm at the isocentre plane.
-fn draw_cell<'a>(run: &'a Simulation, group: &Group, words: [u32; 4], y: f32) -> (&'a Cell, [f32; 2]) {
+fn draw_cell<'a>(
+    run: &'a Simulation,
+    group: &Group,
+    words: [u32; 4],
+    y: f32,
+) -> (&'a Cell, [f32; 2]) {
     let cells = &run.heads.cells[group.cells_at as usize..][..group.cells as usize];
     let drawn = ((u64::from(words[1]) * u64::from(group.cells)) >> 32) as usize;
-    let number = if unit(words[2]) < cells[drawn].keep { drawn } else { cells[drawn].other as usize };
+    let number = if unit(words[2]) < cells[drawn].keep {
+        drawn
+    } else {
+        cells[drawn].other as usize
+    };
     let cell = &cells[number];
     let position = &run.heads.beam_positions[cell.beam_position as usize];
-    let first = if group.kind == ELECTRON { position.first_electron_cell } else { position.first_cell };
+    let first = if group.kind == ELECTRON {
+        position.first_electron_cell
+    } else {
+        position.first_cell
+    };
     let within = group.cells_at + number as u32 - first;
     let (column, row) = (within % position.columns, within / position.columns);
     let at = |axis: usize, index: u32, part: f32| {
@@ -92,7 +146,11 @@ fn along(
         std::array::from_fn(|a| 0.1 * (v[0] * x[a] + v[1] * y[a] - v[2] * z[a]))
     };
     let start = offset(from_mm);
-    let way = offset([at_mm[0] - from_mm[0], at_mm[1] - from_mm[1], head.sad_mm - from_mm[2]]);
+    let way = offset([
+        at_mm[0] - from_mm[0],
+        at_mm[1] - from_mm[1],
+        head.sad_mm - from_mm[2],
+    ]);
     let length = (way[0] * way[0] + way[1] * way[1] + way[2] * way[2]).sqrt();
     Particle {
         group: group as u32,
@@ -131,8 +189,11 @@ fn collimators(
     at_mm: [f32; 2],
     machine: u32,
 ) -> f32 {
-    let segments = &run.heads.segments[position.segments_at as usize..][..position.segments as usize];
-    let number = segments.partition_point(|s| s.until <= which).min(segments.len() - 1);
+    let segments =
+        &run.heads.segments[position.segments_at as usize..][..position.segments as usize];
+    let number = segments
+        .partition_point(|s| s.until <= which)
+        .min(segments.len() - 1);
     let segment = &segments[number];
     // Where the ray crosses a plane of the head, scaled to the isocentre plane as positions of collimators are.
     let crossing = |axis: usize, plane_mm: f32| {
@@ -142,7 +203,10 @@ fn collimators(
     let mut through = 1.0;
     for axis in 0..2 {
         let edge = |side: usize| {
-            let (from, to) = (segment.jaws_from_mm[2 * axis + side], segment.jaws_to_mm[2 * axis + side]);
+            let (from, to) = (
+                segment.jaws_from_mm[2 * axis + side],
+                segment.jaws_to_mm[2 * axis + side],
+            );
             from + when * (to - from)
         };
         let x = crossing(axis, head.jaw_distance_mm[axis]);
@@ -154,11 +218,17 @@ fn collimators(
         return through;
     }
     let xy = [0, 1].map(|axis| crossing(axis, head.leaf_distance_mm));
-    let uv = if position.along_y == 1 { [xy[1], xy[0]] } else { xy };
+    let uv = if position.along_y == 1 {
+        [xy[1], xy[0]]
+    } else {
+        xy
+    };
     if position.map_columns > 0 {
         return through * map_value(run, position, uv);
     }
-    let Some(leaves) = run.heads.machines[machine as usize].machine.leaves.as_ref() else { return through };
+    let Some(leaves) = run.heads.machines[machine as usize].machine.leaves.as_ref() else {
+        return through;
+    };
     through * leaf_transmission(run, leaves, position, head, segment, when, uv)
 }
 

@@ -32,7 +32,14 @@ pub struct Histories<'a> {
 
 impl<'a> Histories<'a> {
     pub fn new(device: &'a Device) -> Self {
-        Self { device, work: None, queued: VecDeque::new(), batches: 0, histories: 0, phases_ms: Vec::new() }
+        Self {
+            device,
+            work: None,
+            queued: VecDeque::new(),
+            batches: 0,
+            histories: 0,
+            phases_ms: Vec::new(),
+        }
     }
 }
 
@@ -71,12 +78,22 @@ impl Runner for Histories<'_> {
     }
 
     fn take(&mut self) -> Result<Tally, Failure<DoseError>> {
-        let Some(work) = &mut self.work else { return Ok(Tally::new(0)) };
+        let Some(work) = &mut self.work else {
+            return Ok(Tally::new(0));
+        };
         let [sum, low, high] = work.take_sums(&mut self.device.lock())?;
         let square = |(low, high): (u64, u64)| u128::from(low) | u128::from(high) << 64;
         let squares = low.into_iter().zip(high).map(square).collect();
-        let (batches, histories) = (std::mem::take(&mut self.batches), std::mem::take(&mut self.histories));
-        Ok(Tally { sum, squares, batches, histories })
+        let (batches, histories) = (
+            std::mem::take(&mut self.batches),
+            std::mem::take(&mut self.histories),
+        );
+        Ok(Tally {
+            sum,
+            squares,
+            batches,
+            histories,
+        })
     }
 
     fn add(&mut self, run: &Simulation, tally: &Tally) -> Result<(), Failure<DoseError>> {
@@ -85,7 +102,8 @@ impl Runner for Histories<'_> {
             Some(work) => work,
             none => none.insert(RunBuffers::new(run, 1, &mut card)?),
         };
-        let [low, high] = [0, 64].map(|shift| tally.squares.iter().map(|q| (q >> shift) as u64).collect());
+        let [low, high] =
+            [0, 64].map(|shift| tally.squares.iter().map(|q| (q >> shift) as u64).collect());
         work.add_sums(&mut card, &[tally.sum.clone(), low, high])?;
         self.batches += tally.batches;
         self.histories += tally.histories;
@@ -93,7 +111,9 @@ impl Runner for Histories<'_> {
     }
 
     fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), Failure<DoseError>> {
-        let Some(work) = &mut self.work else { return Ok(Default::default()) };
+        let Some(work) = &mut self.work else {
+            return Ok(Default::default());
+        };
         let mut card = self.device.lock();
         let means = work.means(&mut card, self.batches, self.histories)?;
         for (phase, ms) in work.times(&card)? {
@@ -114,7 +134,9 @@ impl Runner for Histories<'_> {
 impl Sharing for Histories<'_> {
     fn hand_over(&mut self, to: &mut Self) -> Result<(), Failure<DoseError>> {
         // A runner that had no turn yet has no sums; the first, which takes them, has had one.
-        let (Some(own), Some(other)) = (&mut self.work, &to.work) else { return Ok(()) };
+        let (Some(own), Some(other)) = (&mut self.work, &to.work) else {
+            return Ok(());
+        };
         let sums = {
             let mut card = self.device.lock();
             let sums = own.take_sums(&mut card)?;

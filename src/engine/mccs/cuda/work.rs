@@ -95,7 +95,11 @@ impl RunBuffers {
         let voxels = run.lattice.voxels();
         card.fits_int("a dose lattice", voxels)?;
         let heads = &run.heads;
-        let sides: Vec<f32> = heads.leaf_boundaries_mm.iter().map(|mm| *mm as f32).collect();
+        let sides: Vec<f32> = heads
+            .leaf_boundaries_mm
+            .iter()
+            .map(|mm| *mm as f32)
+            .collect();
         let softening: Vec<f32> = run.softening.iter().flatten().copied().collect();
         let mut alive = Vec::new();
         let tables = Tables {
@@ -123,11 +127,22 @@ impl RunBuffers {
         let slots = u64::from(run.directions.next_multiple_of(FAR_ONE_IN));
         let rays = card.alloc((slots * batch.min(CHUNK)) as usize)?;
         let quanta = card.alloc(voxels)?;
-        let sums = Sums([card.alloc(voxels)?, card.alloc(voxels)?, card.alloc(voxels)?]);
+        let sums = Sums([
+            card.alloc(voxels)?,
+            card.alloc(voxels)?,
+            card.alloc(voxels)?,
+        ]);
         card.fill(&rays, 0)?;
         card.fill(&quanta, 0)?;
         sums.empty(card)?;
-        Ok(Self { tables, _uploaded: alive, rays, quanta, sums, clock: None })
+        Ok(Self {
+            tables,
+            _uploaded: alive,
+            rays,
+            quanta,
+            sums,
+            clock: None,
+        })
     }
 
     /// Queues a batch.
@@ -170,7 +185,11 @@ impl RunBuffers {
             clock.mark(card, "card: rays")?;
             begin += histories;
         }
-        self.over_voxels(card, "mccs_tally", &[Arg::from(&self.quanta), self.sums.arg()])?;
+        self.over_voxels(
+            card,
+            "mccs_tally",
+            &[Arg::from(&self.quanta), self.sums.arg()],
+        )?;
         clock.mark(card, "card: tally")?;
         self.clock = Some(clock);
         Ok(())
@@ -199,7 +218,11 @@ impl RunBuffers {
     /// Downloads the sums and clears them here.
     pub fn take_sums(&self, card: &mut CardLock<'_>) -> Result<[Vec<u64>; 3], CudaError> {
         let [quanta, low, high] = &self.sums.0;
-        let taken = [card.download(quanta)?, card.download(low)?, card.download(high)?];
+        let taken = [
+            card.download(quanta)?,
+            card.download(low)?,
+            card.download(high)?,
+        ];
         self.sums.empty(card)?;
         Ok(taken)
     }
@@ -213,7 +236,9 @@ impl RunBuffers {
 
     /// Times on the card since they were last asked for.
     pub fn times(&mut self, card: &CardLock<'_>) -> Result<Vec<(String, f64)>, CudaError> {
-        self.clock.take().map_or(Ok(Vec::new()), |clock| clock.finish(card))
+        self.clock
+            .take()
+            .map_or(Ok(Vec::new()), |clock| clock.finish(card))
     }
 
     /// Queues a kernel with a thread a voxel, whose first argument is their number.
@@ -225,7 +250,12 @@ impl RunBuffers {
     ) -> Result<(), CudaError> {
         let voxels = self.quanta.count();
         let args = [&[Arg::int(voxels)], args].concat();
-        card.launch("mccs", kernel, Shape::covering([voxels, 1, 1], [WIDE, 1, 1]), &args)
+        card.launch(
+            "mccs",
+            kernel,
+            Shape::covering([voxels, 1, 1], [WIDE, 1, 1]),
+            &args,
+        )
     }
 }
 
@@ -263,10 +293,16 @@ mod tests {
         let tables = size_of::<Tables>();
         let sums = size_of::<SumsAt>();
         assert_eq!((size_of::<Ray>(), sums), (32, 24));
-        assert_eq!(signature(ptx, "mccs_head"), Some(vec![tables, 8, 4, 4, 4, 8]));
+        assert_eq!(
+            signature(ptx, "mccs_head"),
+            Some(vec![tables, 8, 4, 4, 4, 8])
+        );
         assert_eq!(signature(ptx, "mccs_rays"), Some(vec![tables, 8, 4, 8]));
         assert_eq!(signature(ptx, "mccs_tally"), Some(vec![4, 8, sums]));
         assert_eq!(signature(ptx, "mccs_add"), Some(vec![4, sums, sums]));
-        assert_eq!(signature(ptx, "mccs_means"), Some(vec![4, 8, 8, sums, 8, 8]));
+        assert_eq!(
+            signature(ptx, "mccs_means"),
+            Some(vec![4, 8, 8, sums, 8, 8])
+        );
     }
 }

@@ -54,14 +54,22 @@ impl Columns {
         control: &JobControl,
     ) -> Result<Option<Self>, Cancelled> {
         let grid = density.grid();
-        let Some(dense) = density.box_of(|v| v.is_finite() && v != 0.0) else { return Ok(None) };
+        let Some(dense) = density.box_of(|v| v.is_finite() && v != 0.0) else {
+            return Ok(None);
+        };
         control.check()?;
-        let magnitudes = density.data().par_iter().map(|v| if v.is_finite() { v.abs() } else { 0.0 });
+        let magnitudes = density
+            .data()
+            .par_iter()
+            .map(|v| if v.is_finite() { v.abs() } else { 0.0 });
         let highest = magnitudes.reduce(|| 0.0, f32::max);
         let across = 1 - along;
         let height = dense[along].len();
         // Neither a sum nor a difference of two may overflow. A power of two, so that water (1) is exact.
-        let quantum = (f64::from(highest) * height as f64 / f64::from(i32::MAX / 4)).log2().ceil().exp2();
+        let quantum = (f64::from(highest) * height as f64 / f64::from(i32::MAX / 4))
+            .log2()
+            .ceil()
+            .exp2();
         let stride = height + 2;
         let count = dense[2].len() * dense[across].len();
         let mut sums = vec![0_i32; (count + 1) * stride];
@@ -84,7 +92,15 @@ impl Columns {
         let mut part = dense;
         part[along] = 0..0;
         let planes = Planes::part_seen_from(grid, source_mm, &part);
-        Ok(Some(Self { along, planes, sums, height, quantum_mm: quantum * spacing_mm, low, spacing_mm }))
+        Ok(Some(Self {
+            along,
+            planes,
+            sums,
+            height,
+            quantum_mm: quantum * spacing_mm,
+            low,
+            spacing_mm,
+        }))
     }
 
     /// Radiological depths of targets on one line along the columns: `target_mm` is any of them, `ways_mm` (ascending)
@@ -98,10 +114,26 @@ impl Columns {
         let mut before = outside;
         let mut end = 0.0;
         walk::pieces(&self.planes, to_mm, |after, alpha, until| {
-            self.gather(Crossing { before, after, alpha }, &ways, depths);
+            self.gather(
+                Crossing {
+                    before,
+                    after,
+                    alpha,
+                },
+                &ways,
+                depths,
+            );
             (before, end) = (after, until);
         });
-        self.gather(Crossing { before, after: outside, alpha: end }, &ways, depths);
+        self.gather(
+            Crossing {
+                before,
+                after: outside,
+                alpha: end,
+            },
+            &ways,
+            depths,
+        );
         let across = to_mm.length_squared();
         for (depth, way) in depths.iter_mut().zip(ways_mm) {
             *depth *= self.quantum_mm * (across + way * way).sqrt() / way;
@@ -120,9 +152,15 @@ impl Columns {
         // Rays that have not yet come as far as the columns' ends gather nothing; sums are from the end where they
         // come in.
         let (rays, base) = if self.low + top <= 0.0 {
-            (0..ways.partition_point(|&way| voxels(way) < top), before[self.height] - after[self.height])
+            (
+                0..ways.partition_point(|&way| voxels(way) < top),
+                before[self.height] - after[self.height],
+            )
         } else {
-            (ways.partition_point(|&way| voxels(way) <= 0.0)..ways.len(), 0)
+            (
+                ways.partition_point(|&way| voxels(way) <= 0.0)..ways.len(),
+                0,
+            )
         };
         for (depth, &way) in depths[rays.clone()].iter_mut().zip(&ways[rays]) {
             let voxels = voxels(way).clamp(0.0, top);
@@ -136,7 +174,11 @@ impl Columns {
 
 fn fixed(density: f32, quantum: f64) -> i32 {
     // A cast of NaN gives 0; infinities are kept out here.
-    if density.is_finite() { (f64::from(density) / quantum).round() as i32 } else { 0 }
+    if density.is_finite() {
+        (f64::from(density) / quantum).round() as i32
+    } else {
+        0
+    }
 }
 
 /// Running sums of each column of a plane. A few columns at a time, because along y their voxels lie rows apart.

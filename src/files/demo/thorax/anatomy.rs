@@ -24,20 +24,27 @@ pub enum Side {
 
 /// The skin: an oval that narrows to the neck from the shoulders up.
 pub fn body() -> Solid {
-    Solid::new(DVec3::new(-176.0, -116.0, BELOW), DVec3::new(176.0, 128.0, ABOVE), |p| {
-        let up = ramp(p.z, 40.0, 150.0);
-        let waist = ramp(-p.z, 60.0, 150.0);
-        let rx = 174.0 - 44.0 * up - 8.0 * waist;
-        let ry = 119.0 - 24.0 * up - 3.0 * waist;
-        superellipse(p.x, p.y - 6.0, [rx, ry], 2.5)
-    })
+    Solid::new(
+        DVec3::new(-176.0, -116.0, BELOW),
+        DVec3::new(176.0, 128.0, ABOVE),
+        |p| {
+            let up = ramp(p.z, 40.0, 150.0);
+            let waist = ramp(-p.z, 60.0, 150.0);
+            let rx = 174.0 - 44.0 * up - 8.0 * waist;
+            let ry = 119.0 - 24.0 * up - 3.0 * waist;
+            superellipse(p.x, p.y - 6.0, [rx, ry], 2.5)
+        },
+    )
 }
 
 /// The inside of the rib cage on an axial plane: middle in y and half-axes.
 fn cage_axes(z: f64) -> (f64, [f64; 2]) {
     let t = ((z + 60.0) / 195.0).clamp(0.0, 0.95);
     let narrowing = (1.0 - t * t).sqrt();
-    (12.0 * ramp(z, 0.0, 120.0), [132.0 * narrowing, 86.0 * narrowing])
+    (
+        12.0 * ramp(z, 0.0, 120.0),
+        [132.0 * narrowing, 86.0 * narrowing],
+    )
 }
 
 /// Signed distance to the inside of the rib cage, in the axial plane.
@@ -59,7 +66,11 @@ pub fn rib(p: DVec3) -> f64 {
 
 /// All ribs; the bounding box is that of the rib cage.
 pub fn ribs() -> Solid {
-    Solid::new(DVec3::new(-145.0, -100.0, BELOW), DVec3::new(145.0, 105.0, 122.0), rib)
+    Solid::new(
+        DVec3::new(-145.0, -100.0, BELOW),
+        DVec3::new(145.0, 105.0, 122.0),
+        rib,
+    )
 }
 
 /// Whether a point of a rib is cartilage: the ribs' front ends.
@@ -89,8 +100,8 @@ pub fn arch(p: DVec3) -> f64 {
     // The transverse process points outward and back.
     let along = DVec3::new(0.88, 0.47, 0.0);
     let t = q.dot(along);
-    let transverse =
-        (q - along * t).length().max(level * 0.8).max(0.0) - 4.0 + 100.0 * (t - 36.0).max(8.0 - t).max(0.0);
+    let transverse = (q - along * t).length().max(level * 0.8).max(0.0) - 4.0
+        + 100.0 * (t - 36.0).max(8.0 - t).max(0.0);
     ring.max(level - 9.0).min(spinous).min(transverse)
 }
 
@@ -100,15 +111,19 @@ pub fn canal_y(z: f64) -> f64 {
 }
 
 pub fn canal() -> Solid {
-    Solid::new(DVec3::new(-12.0, 50.0, BELOW), DVec3::new(12.0, 100.0, ABOVE), |p| {
-        p.x.hypot(p.y - canal_y(p.z)) - 9.0
-    })
+    Solid::new(
+        DVec3::new(-12.0, 50.0, BELOW),
+        DVec3::new(12.0, 100.0, ABOVE),
+        |p| p.x.hypot(p.y - canal_y(p.z)) - 9.0,
+    )
 }
 
 pub fn cord() -> Solid {
-    Solid::new(DVec3::new(-7.0, 60.0, BELOW), DVec3::new(7.0, 95.0, ABOVE), |p| {
-        superellipse(p.x, p.y - canal_y(p.z), [5.5, 4.5], 2.0)
-    })
+    Solid::new(
+        DVec3::new(-7.0, 60.0, BELOW),
+        DVec3::new(7.0, 95.0, ABOVE),
+        |p| superellipse(p.x, p.y - canal_y(p.z), [5.5, 4.5], 2.0),
+    )
 }
 
 fn heart_distance(p: DVec3) -> f64 {
@@ -120,15 +135,19 @@ fn heart_distance(p: DVec3) -> f64 {
 
 /// The heart, `margin_mm` larger all round.
 pub fn heart(margin_mm: f64) -> Solid {
-    Solid::new(DVec3::new(-45.0, -90.0, -112.0), DVec3::new(95.0, 40.0, 25.0), move |p| {
-        heart_distance(p) - margin_mm
-    })
+    Solid::new(
+        DVec3::new(-45.0, -90.0, -112.0),
+        DVec3::new(95.0, 40.0, 25.0),
+        move |p| heart_distance(p) - margin_mm,
+    )
 }
 
 /// The dome of the diaphragm on either side.
 pub fn dome(side: Side) -> Solid {
     match side {
-        Side::Right => Solid::ellipsoid(DVec3::new(-62.0, 0.0, -150.0), DVec3::new(76.0, 84.0, 78.0)),
+        Side::Right => {
+            Solid::ellipsoid(DVec3::new(-62.0, 0.0, -150.0), DVec3::new(76.0, 84.0, 78.0))
+        }
         Side::Left => Solid::ellipsoid(DVec3::new(66.0, 0.0, -155.0), DVec3::new(70.0, 82.0, 70.0)),
     }
 }
@@ -136,8 +155,14 @@ pub fn dome(side: Side) -> Solid {
 /// A lung: the half of the rib cage on its side, less the organs in it.
 pub fn lung(side: Side) -> Solid {
     let (low, high) = match side {
-        Side::Right => (DVec3::new(-134.0, -90.0, -142.0), DVec3::new(0.0, 100.0, 128.0)),
-        Side::Left => (DVec3::new(0.0, -90.0, -142.0), DVec3::new(134.0, 100.0, 128.0)),
+        Side::Right => (
+            DVec3::new(-134.0, -90.0, -142.0),
+            DVec3::new(0.0, 100.0, 128.0),
+        ),
+        Side::Left => (
+            DVec3::new(0.0, -90.0, -142.0),
+            DVec3::new(134.0, 100.0, 128.0),
+        ),
     };
     let sign = if side == Side::Right { -1.0 } else { 1.0 };
     let diaphragm = dome(side);
@@ -145,8 +170,8 @@ pub fn lung(side: Side) -> Solid {
     Solid::new(low, high, move |p| {
         // The mediastinum is narrow in front, where the lungs nearly meet, and widest at the roots.
         let roots = 10.0 * ramp(p.z, -40.0, 10.0) * ramp(-p.z, -70.0, -20.0);
-        let middle =
-            27.0 - 19.0 * ramp(-p.y, 22.0, 66.0) + roots * ramp(p.y, -30.0, 0.0) * ramp(-p.y, -45.0, -20.0);
+        let middle = 27.0 - 19.0 * ramp(-p.y, 22.0, 66.0)
+            + roots * ramp(p.y, -30.0, 0.0) * ramp(-p.y, -45.0, -20.0);
         let wall = cage(p) + 1.5;
         let floor = -112.0 - 0.32 * p.y - p.z;
         let mut d = smooth_max(wall, middle - sign * p.x, 14.0);
@@ -197,12 +222,22 @@ pub fn trachea(wall_mm: f64) -> Solid {
         (DVec3::new(-24.0, 13.0, 13.0), 7.0),
         (DVec3::new(-44.0, 12.0, 2.0), 5.0),
     ]);
-    let left =
-        Solid::tube(&[(fork, 7.5), (DVec3::new(27.0, 16.0, 16.0), 6.5), (DVec3::new(46.0, 16.0, 6.0), 5.0)]);
-    Solid::new(DVec3::new(-56.0, -8.0, -10.0), DVec3::new(58.0, 30.0, ABOVE), move |p| {
-        let d = windpipe.distance_mm(p).min(right.distance_mm(p)).min(left.distance_mm(p));
-        d - wall_mm
-    })
+    let left = Solid::tube(&[
+        (fork, 7.5),
+        (DVec3::new(27.0, 16.0, 16.0), 6.5),
+        (DVec3::new(46.0, 16.0, 6.0), 5.0),
+    ]);
+    Solid::new(
+        DVec3::new(-56.0, -8.0, -10.0),
+        DVec3::new(58.0, 30.0, ABOVE),
+        move |p| {
+            let d = windpipe
+                .distance_mm(p)
+                .min(right.distance_mm(p))
+                .min(left.distance_mm(p));
+            d - wall_mm
+        },
+    )
 }
 
 /// The tumour, `margin_mm` larger all round; without a margin its surface is uneven.
@@ -210,6 +245,10 @@ pub fn tumour(margin_mm: f64) -> Solid {
     let reach = TUMOUR_RADII_MM + margin_mm + 2.0;
     Solid::new(TUMOUR_MM - reach, TUMOUR_MM + reach, move |p| {
         let smooth = ellipsoid(p - TUMOUR_MM, TUMOUR_RADII_MM + margin_mm);
-        if margin_mm > 0.0 { smooth } else { smooth + 1.6 * texture(p, 9.0, 119) }
+        if margin_mm > 0.0 {
+            smooth
+        } else {
+            smooth + 1.6 * texture(p, 9.0, 119)
+        }
     })
 }

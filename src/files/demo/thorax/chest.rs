@@ -26,10 +26,14 @@ pub fn paint_wall(canvas: &mut Canvas, body: &Solid) {
         between(SKIN_HU, inner, depth - 1.5)
     });
     // Fat fills the rib cage outside the organs.
-    let inside = Solid::new(DVec3::new(-134.0, -90.0, -160.0), DVec3::new(134.0, 100.0, 128.0), |p| {
-        (a::cage(p) + 0.5).max(p.z - 126.0)
+    let inside = Solid::new(
+        DVec3::new(-134.0, -90.0, -160.0),
+        DVec3::new(134.0, 100.0, 128.0),
+        |p| (a::cage(p) + 0.5).max(p.z - 126.0),
+    );
+    canvas.paint(&inside, |p, _| {
+        FAT_HU + 15.0 + 12.0 * texture(p, 8.0, 7) as f32
     });
-    canvas.paint(&inside, |p, _| FAT_HU + 15.0 + 12.0 * texture(p, 8.0, 7) as f32);
 }
 
 /// Ribs with their cartilage, spine, sternum, shoulder blades, collar bones.
@@ -37,22 +41,43 @@ pub fn paint_bones(canvas: &mut Canvas) {
     let bone = |distance: f64, marrow: f32, cortex_mm: f64| {
         between(CORTEX_HU, marrow, (-distance - cortex_mm) / 1.5)
     };
-    canvas.paint(&a::ribs(), |p, d| if a::is_cartilage(p) { 95.0 } else { bone(d, 220.0, 1.2) });
-    let column =
-        Solid::new(DVec3::new(-19.0, 30.0, -160.0), DVec3::new(19.0, 76.0, 160.0), a::vertebral_column);
+    canvas.paint(&a::ribs(), |p, d| {
+        if a::is_cartilage(p) {
+            95.0
+        } else {
+            bone(d, 220.0, 1.2)
+        }
+    });
+    let column = Solid::new(
+        DVec3::new(-19.0, 30.0, -160.0),
+        DVec3::new(19.0, 76.0, 160.0),
+        a::vertebral_column,
+    );
     canvas.paint(&column, |p, d| {
         let level = (p.z / a::VERTEBRA_MM - (p.z / a::VERTEBRA_MM).round()).abs() * a::VERTEBRA_MM;
         // Discs of 5 mm lie half-way between the arches.
-        if level > 9.5 { 85.0 } else { between(480.0, 190.0 + 40.0 * texture(p, 4.0, 11) as f32, -d - 1.5) }
+        if level > 9.5 {
+            85.0
+        } else {
+            between(480.0, 190.0 + 40.0 * texture(p, 4.0, 11) as f32, -d - 1.5)
+        }
     });
-    let arches = Solid::new(DVec3::new(-46.0, 50.0, -160.0), DVec3::new(46.0, 112.0, 160.0), a::arch);
+    let arches = Solid::new(
+        DVec3::new(-46.0, 50.0, -160.0),
+        DVec3::new(46.0, 112.0, 160.0),
+        a::arch,
+    );
     canvas.paint(&arches, |_, d| bone(d, 350.0, 1.0));
     canvas.paint(&a::canal(), |_, _| 12.0);
     canvas.paint(&a::cord(), |_, _| 38.0);
-    let sternum = Solid::new(DVec3::new(-22.0, -102.0, -62.0), DVec3::new(22.0, -40.0, 96.0), |p| {
-        let bar = smooth_max((a::cage(p) - 6.5).abs() - 5.5, p.x.abs() - 17.0, 6.0);
-        smooth_max(bar, slab(p.z, [-60.0, 94.0]), 6.0).max(p.y + 30.0)
-    });
+    let sternum = Solid::new(
+        DVec3::new(-22.0, -102.0, -62.0),
+        DVec3::new(22.0, -40.0, 96.0),
+        |p| {
+            let bar = smooth_max((a::cage(p) - 6.5).abs() - 5.5, p.x.abs() - 17.0, 6.0);
+            smooth_max(bar, slab(p.z, [-60.0, 94.0]), 6.0).max(p.y + 30.0)
+        },
+    );
     canvas.paint(&sternum, |_, d| bone(d, 120.0, 0.8));
     for side in [-1.0, 1.0] {
         let middle = DVec3::new(side * 96.0, 66.0, 78.0);
@@ -79,36 +104,73 @@ pub fn paint_middle(canvas: &mut Canvas) {
     for (side, hu) in [(a::Side::Right, LIVER_HU), (a::Side::Left, 48.0)] {
         let dome = a::dome(side);
         let (low, high) = (dome.low_mm, dome.high_mm);
-        let organ =
-            Solid::new(low, high, move |p| smooth_max(a::cage(p) + 3.0, dome.distance_mm(p) + 2.0, 8.0));
+        let organ = Solid::new(low, high, move |p| {
+            smooth_max(a::cage(p) + 3.0, dome.distance_mm(p) + 2.0, 8.0)
+        });
         canvas.paint(&organ, |p, _| hu + 6.0 * texture(p, 12.0, 13) as f32);
     }
     let lobe = Solid::ellipsoid(DVec3::new(4.0, -38.0, -150.0), DVec3::new(60.0, 38.0, 34.0));
     canvas.paint(&lobe, |_, _| LIVER_HU);
-    let bubble = Solid::ellipsoid(DVec3::new(58.0, -30.0, -122.0), DVec3::new(26.0, 18.0, 15.0));
+    let bubble = Solid::ellipsoid(
+        DVec3::new(58.0, -30.0, -122.0),
+        DVec3::new(26.0, 18.0, 15.0),
+    );
     canvas.paint(&bubble, |_, _| -960.0);
     canvas.paint(&a::heart(3.0), |_, _| FAT_HU + 10.0);
-    canvas.paint(&a::heart(0.0), |p, _| BLOOD_HU + 5.0 * texture(p, 14.0, 17) as f32);
+    canvas.paint(&a::heart(0.0), |p, _| {
+        BLOOD_HU + 5.0 * texture(p, 14.0, 17) as f32
+    });
     for vessel in great_vessels() {
         canvas.paint(&vessel, |_, _| BLOOD_HU);
     }
-    canvas.paint(&a::oesophagus(), |_, d| between(34.0, -180.0, (-d - 5.0) / 2.0));
+    canvas.paint(&a::oesophagus(), |_, d| {
+        between(34.0, -180.0, (-d - 5.0) / 2.0)
+    });
 }
 
 fn great_vessels() -> Vec<Solid> {
     let tube = |path: &[([f64; 3], f64)]| {
-        Solid::tube(&path.iter().map(|&(p, r)| (DVec3::from(p), r)).collect::<Vec<_>>())
+        Solid::tube(
+            &path
+                .iter()
+                .map(|&(p, r)| (DVec3::from(p), r))
+                .collect::<Vec<_>>(),
+        )
     };
     let trunk = [20.0, -28.0, 24.0];
     vec![
         a::aorta(),
         tube(&[([22.0, -42.0, -10.0], 14.0), (trunk, 13.0)]),
-        tube(&[(trunk, 11.0), ([0.0, -8.0, 22.0], 10.0), ([-34.0, 0.0, 20.0], 9.0)]),
-        tube(&[(trunk, 11.0), ([32.0, -6.0, 32.0], 10.0), ([42.0, 4.0, 28.0], 9.0)]),
-        tube(&[([-26.0, -24.0, -20.0], 10.0), ([-25.0, -16.0, 60.0], 9.0), ([-22.0, -8.0, 110.0], 8.0)]),
-        tube(&[([-22.0, -16.0, 96.0], 7.0), ([10.0, -22.0, 98.0], 7.0), ([34.0, -10.0, 116.0], 6.0)]),
-        tube(&[([-2.0, -14.0, 70.0], 5.0), ([-16.0, 4.0, 120.0], 5.0), ([-20.0, 10.0, 160.0], 4.5)]),
-        tube(&[([12.0, 4.0, 74.0], 4.5), ([18.0, 10.0, 120.0], 4.5), ([20.0, 12.0, 160.0], 4.5)]),
+        tube(&[
+            (trunk, 11.0),
+            ([0.0, -8.0, 22.0], 10.0),
+            ([-34.0, 0.0, 20.0], 9.0),
+        ]),
+        tube(&[
+            (trunk, 11.0),
+            ([32.0, -6.0, 32.0], 10.0),
+            ([42.0, 4.0, 28.0], 9.0),
+        ]),
+        tube(&[
+            ([-26.0, -24.0, -20.0], 10.0),
+            ([-25.0, -16.0, 60.0], 9.0),
+            ([-22.0, -8.0, 110.0], 8.0),
+        ]),
+        tube(&[
+            ([-22.0, -16.0, 96.0], 7.0),
+            ([10.0, -22.0, 98.0], 7.0),
+            ([34.0, -10.0, 116.0], 6.0),
+        ]),
+        tube(&[
+            ([-2.0, -14.0, 70.0], 5.0),
+            ([-16.0, 4.0, 120.0], 5.0),
+            ([-20.0, 10.0, 160.0], 4.5),
+        ]),
+        tube(&[
+            ([12.0, 4.0, 74.0], 4.5),
+            ([18.0, 10.0, 120.0], 4.5),
+            ([20.0, 12.0, 160.0], 4.5),
+        ]),
     ]
 }
 
@@ -155,10 +217,17 @@ fn grow(
     canvas.paint(&vessel, |_, _| BLOOD_HU - 8.0);
     // Each branch has its own plane, from a repeatable texture.
     let turn = |n: f64| texture(to + n * 17.3, 1.7, seed);
-    let side = direction.cross(DVec3::new(turn(1.0), turn(2.0), turn(3.0) + 0.3)).normalize_or(DVec3::X);
+    let side = direction
+        .cross(DVec3::new(turn(1.0), turn(2.0), turn(3.0) + 0.3))
+        .normalize_or(DVec3::X);
     for (sign, bend) in [(1.0, 0.55), (-1.0, 0.75)] {
         let next = (direction + side * sign * bend).normalize();
-        grow(canvas, lung, (to, next, radius * 0.794), (length * 0.82, seed * 2 + u64::from(sign > 0.0)));
+        grow(
+            canvas,
+            lung,
+            (to, next, radius * 0.794),
+            (length * 0.82, seed * 2 + u64::from(sign > 0.0)),
+        );
     }
 }
 
@@ -166,5 +235,7 @@ fn grow(
 pub fn paint_airways_and_tumour(canvas: &mut Canvas) {
     canvas.paint(&a::trachea(2.0), |_, _| 30.0);
     canvas.paint(&a::trachea(0.0), |_, _| AIR_HU + 8.0);
-    canvas.paint(&a::tumour(0.0), |p, _| 38.0 + 10.0 * texture(p, 6.0, 29) as f32);
+    canvas.paint(&a::tumour(0.0), |p, _| {
+        38.0 + 10.0 * texture(p, 6.0, 29) as f32
+    });
 }

@@ -8,7 +8,12 @@ use physics::Material;
 const PATHS: [f64; 5] = [0.002, 0.02, 0.1, 0.5, 2.0];
 
 fn moments(material: Material, charge: Charge, energy_mev: f64) -> Moments {
-    Moments::new(&SingleScattering::new(&Medium::of(material), charge, energy_mev, 0.2))
+    Moments::new(&SingleScattering::new(
+        &Medium::of(material),
+        charge,
+        energy_mev,
+        0.2,
+    ))
 }
 
 #[test]
@@ -21,7 +26,8 @@ fn mean_legendre_polynomials_are_those_of_goudsmit_and_saunderson() {
                     let quantiles = quantiles(&moments, path);
                     let second = quantiles.mean(|x| x * (3.0 - 1.5 * x));
                     let third = quantiles.mean(|x| 1.0 - third_legendre(1.0 - x));
-                    let place = format!("{} {charge:?} {energy_mev} MeV, K {path}", material.name());
+                    let place =
+                        format!("{} {charge:?} {energy_mev} MeV, K {path}", material.name());
                     let first = quantiles.mean(|x| x);
                     assert_relative(first, -(-path).exp_m1(), 1e-9, &place);
                     assert_relative(second, 1.0 - moments.mean_legendre(2, path), 3e-3, &place);
@@ -87,10 +93,15 @@ fn distribution(moments: &Moments, path: f64) -> Distribution {
 impl Distribution {
     /// Probability beyond a deflection, between places by straight lines.
     fn share_beyond(&self, one_minus_cos: f64) -> f64 {
-        let upper = self.one_minus_cos.partition_point(|&place| place < one_minus_cos);
+        let upper = self
+            .one_minus_cos
+            .partition_point(|&place| place < one_minus_cos);
         let (low, high) = (self.one_minus_cos[upper - 1], self.one_minus_cos[upper]);
         let fraction = (one_minus_cos - low) / (high - low);
-        let [near, far] = [self.probability_beyond[upper - 1], self.probability_beyond[upper]];
+        let [near, far] = [
+            self.probability_beyond[upper - 1],
+            self.probability_beyond[upper],
+        ];
         near + fraction * (far - near)
     }
 }
@@ -98,20 +109,27 @@ impl Distribution {
 /// The series against scatterings drawn one by one: a Poisson number of deflections at even azimuths.
 #[test]
 fn the_series_is_what_single_scatterings_add_up_to() {
-    let scattering = SingleScattering::new(&Medium::of(Material::Water), Charge::Electron, 0.02, 0.2);
+    let scattering =
+        SingleScattering::new(&Medium::of(Material::Water), Charge::Electron, 0.02, 0.2);
     let moments = Moments::new(&scattering);
     let path = 0.02;
     let distribution = distribution(&moments, path);
     let mut analogue = Analogue::new(&scattering);
     let collisions = path * moments.total_cm2_g() / moments.transport_cm2_g();
     let histories = 200_000;
-    let deflections: Vec<f64> = (0..histories).map(|_| analogue.deflection(collisions)).collect();
+    let deflections: Vec<f64> = (0..histories)
+        .map(|_| analogue.deflection(collisions))
+        .collect();
     for degrees in [2.0_f64, 5.0, 10.0, 20.0, 40.0] {
         let edge = 1.0 - degrees.to_radians().cos();
-        let counted = deflections.iter().filter(|&&x| x > edge).count() as f64 / f64::from(histories);
+        let counted =
+            deflections.iter().filter(|&&x| x > edge).count() as f64 / f64::from(histories);
         let expected = distribution.share_beyond(edge);
         let sigma = (expected * (1.0 - expected) / f64::from(histories)).sqrt();
-        assert!((counted - expected).abs() < 4.0 * sigma, "{degrees} degrees: {counted} for {expected}");
+        assert!(
+            (counted - expected).abs() < 4.0 * sigma,
+            "{degrees} degrees: {counted} for {expected}"
+        );
     }
 }
 
@@ -124,7 +142,10 @@ struct Analogue {
 
 impl Analogue {
     fn new(scattering: &SingleScattering) -> Self {
-        let one_minus_cos = scattering.nodes().map(|(node, _)| node.one_minus_cos).collect();
+        let one_minus_cos = scattering
+            .nodes()
+            .map(|(node, _)| node.one_minus_cos)
+            .collect();
         let mut sum = 0.0;
         let cumulative = scattering
             .nodes()
@@ -133,13 +154,19 @@ impl Analogue {
                 sum
             })
             .collect();
-        Self { one_minus_cos, cumulative, random: 1 }
+        Self {
+            one_minus_cos,
+            cumulative,
+            random: 1,
+        }
     }
 
     /// Knuth's linear congruential generator, MMIX; its upper bits.
     fn uniform(&mut self) -> f64 {
-        self.random =
-            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.random >> 11) as f64 / (1_u64 << 53) as f64
     }
 
@@ -151,7 +178,9 @@ impl Analogue {
             let target = self.uniform() * self.cumulative[self.cumulative.len() - 1];
             let node = self.cumulative.partition_point(|&sum| sum < target);
             let single = 1.0 - self.one_minus_cos[node];
-            let sines = ((1.0 - cos * cos) * (1.0 - single * single)).max(0.0).sqrt();
+            let sines = ((1.0 - cos * cos) * (1.0 - single * single))
+                .max(0.0)
+                .sqrt();
             cos = cos * single + sines * (2.0 * std::f64::consts::PI * self.uniform()).cos();
             path -= (1.0 - self.uniform()).ln();
         }
@@ -164,7 +193,11 @@ fn share_beyond(quantiles: &Quantiles, one_minus_cos: f64) -> f64 {
     let [mut low, mut high] = [0.0, 1.0];
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if quantiles.at(middle) < one_minus_cos { low = middle } else { high = middle }
+        if quantiles.at(middle) < one_minus_cos {
+            low = middle
+        } else {
+            high = middle
+        }
     }
     1.0 - probability_at(low)
 }
@@ -175,10 +208,17 @@ fn draws_are_within_the_sphere_and_rise_with_the_probability() {
         let moments = moments(Material::Water, Charge::Electron, energy_mev);
         for path in PATHS {
             let quantiles = quantiles(&moments, path);
-            let draws: Vec<f64> =
-                (0..=1000).map(|index| quantiles.one_minus_cos(f64::from(index) / 1000.0)).collect();
-            assert!(draws.windows(2).all(|pair| pair[0] <= pair[1]), "{energy_mev} MeV, K {path}");
-            assert!(draws[0] >= 0.0 && (draws[1000] - 2.0).abs() < 1e-9, "{energy_mev} MeV, K {path}");
+            let draws: Vec<f64> = (0..=1000)
+                .map(|index| quantiles.one_minus_cos(f64::from(index) / 1000.0))
+                .collect();
+            assert!(
+                draws.windows(2).all(|pair| pair[0] <= pair[1]),
+                "{energy_mev} MeV, K {path}"
+            );
+            assert!(
+                draws[0] >= 0.0 && (draws[1000] - 2.0).abs() < 1e-9,
+                "{energy_mev} MeV, K {path}"
+            );
         }
     }
 }

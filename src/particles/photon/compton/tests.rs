@@ -5,15 +5,22 @@ use crate::test_data::assert_relative;
 use physics::Material;
 
 /// Mean energy of the electron over that of the photon: closed forms of Klein and Nishina's energy transfer.
-const MEAN_TRANSFERS: [(f64, f64); 6] =
-    [(0.1, 0.13800), (0.5, 0.34137), (1.0, 0.44004), (2.0, 0.53084), (6.0, 0.64400), (15.0, 0.71004)];
+const MEAN_TRANSFERS: [(f64, f64); 6] = [
+    (0.1, 0.13800),
+    (0.5, 0.34137),
+    (1.0, 0.44004),
+    (2.0, 0.53084),
+    (6.0, 0.64400),
+    (15.0, 0.71004),
+];
 
 #[test]
 fn mean_transfers_to_free_electrons_are_those_of_klein_and_nishina() {
     for (photon_mev, transfer) in MEAN_TRANSFERS {
         let panels = geometric_panels(minimum_share(photon_mev), 1.0, 1.1);
         let density = |share: f64| share_density(Electrons::Free, photon_mev, share);
-        let mean = integrate(&panels, |share| (1.0 - share) * density(share)) / integrate(&panels, density);
+        let mean = integrate(&panels, |share| (1.0 - share) * density(share))
+            / integrate(&panels, density);
         assert!((mean - transfer).abs() < 1e-5, "{photon_mev} MeV: {mean}");
     }
 }
@@ -21,11 +28,17 @@ fn mean_transfers_to_free_electrons_are_those_of_klein_and_nishina() {
 /// The table that is drawn from, at energies between its rows.
 #[test]
 fn quantiles_of_free_electrons_keep_the_mean_transfer() {
-    let grid = QuantileGrid { least_mev: 1.0 / 128.0, octaves: 12, rows_per_octave: 8, probabilities: 257 };
+    let grid = QuantileGrid {
+        least_mev: 1.0 / 128.0,
+        octaves: 12,
+        rows_per_octave: 8,
+        probabilities: 257,
+    };
     let table = QuantileTable::new(Electrons::Free, grid);
     for (photon_mev, transfer) in MEAN_TRANSFERS {
         let draws = 20_000;
-        let kept = |index: i32| table.share(photon_mev, (f64::from(index) + 0.5) / f64::from(draws));
+        let kept =
+            |index: i32| table.share(photon_mev, (f64::from(index) + 0.5) / f64::from(draws));
         let mean = 1.0 - (0..draws).map(kept).sum::<f64>() / f64::from(draws);
         assert_relative(mean, transfer, 2e-4, &format!("{photon_mev} MeV"));
     }
@@ -35,14 +48,24 @@ fn quantiles_of_free_electrons_keep_the_mean_transfer() {
 /// 0.32 %, titanium at 50 keV furthest off.
 #[test]
 fn bound_electrons_give_the_incoherent_column_of_xcom() {
-    for material in [Material::Water, Material::CorticalBone, Material::Aluminium, Material::Titanium] {
+    for material in [
+        Material::Water,
+        Material::CorticalBone,
+        Material::Aluminium,
+        Material::Titanium,
+    ] {
         let functions = ScatteringFunctions::of(&Medium::of(material));
         let cross_sections = CrossSections::of(material);
         for photon_mev in [0.02, 0.05, 0.1, 0.5, 2.0, 10.0] {
-            let value =
-                cross_section_cm2(Electrons::Bound(&functions), photon_mev) * functions.electrons_per_g();
+            let value = cross_section_cm2(Electrons::Bound(&functions), photon_mev)
+                * functions.electrons_per_g();
             let xcom = cross_sections.at(photon_mev).compton_cm2_g;
-            assert_relative(value, xcom, 7.5e-3, &format!("{} at {photon_mev} MeV", material.name()));
+            assert_relative(
+                value,
+                xcom,
+                7.5e-3,
+                &format!("{} at {photon_mev} MeV", material.name()),
+            );
         }
     }
 }
@@ -59,7 +82,10 @@ fn quantiles_of_bound_electrons_follow_their_density() {
         for (index, y) in quantiles.iter().enumerate().step_by(32).skip(1) {
             let share = minimum_share(photon_mev).powf(*y);
             let share_above = integrate(&geometric_panels(share, 1.0, 1.02), density);
-            assert!((share_above / total - index as f64 / 256.0).abs() < 1e-4, "{photon_mev} MeV, {index}");
+            assert!(
+                (share_above / total - index as f64 / 256.0).abs() < 1e-4,
+                "{photon_mev} MeV, {index}"
+            );
         }
     }
 }

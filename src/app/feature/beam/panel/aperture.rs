@@ -16,7 +16,14 @@ const MOST_MARGIN_MM: f64 = 50.0;
 const FAULTS: usize = 3;
 
 /// Shows the aperture of a beam that may be changed.
-pub fn show(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, commands: &mut Commands) {
+pub fn show(
+    ui: &mut Ui,
+    state: &State,
+    plan: &Plan,
+    index: usize,
+    beam: &Beam,
+    commands: &mut Commands,
+) {
     section(ui, "Fit aperture");
     misfit(ui, state, beam, commands);
     let mut next = state.aperture.clone();
@@ -24,7 +31,9 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
     if next != state.aperture {
         commands.push(Command::Aperture(ApertureAction::Set(next)));
     }
-    let why = refused.then(|| REFUSED.to_owned()).or_else(|| why_not(state));
+    let why = refused
+        .then(|| REFUSED.to_owned())
+        .or_else(|| why_not(state));
     buttons(ui, why, plan, index, beam, commands);
     leaves(ui, state, plan, index, beam, commands);
     for fault in aperture_faults(beam, FAULTS) {
@@ -34,19 +43,40 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, 
 
 /// Says that the aperture no longer fits, with the button that fits it again.
 fn misfit(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
-    let Some((fit, why)) = state.misfit(beam) else { return };
-    let name = state.case().structures.by_number(fit.structure).map_or("its structure", |s| s.name.as_str());
+    let Some((fit, why)) = state.misfit(beam) else {
+        return;
+    };
+    let name = state
+        .case()
+        .structures
+        .by_number(fit.structure)
+        .map_or("its structure", |s| s.name.as_str());
     let text = format!("The aperture no longer fits {name}: {why} since.");
-    ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
+    ui.add(
+        Label::new(
+            RichText::new(text)
+                .small()
+                .color(theme::palette(ui).warning),
+        )
+        .wrap(),
+    );
     refit(ui, state, commands);
 }
 
 /// The button that fits all apertures again that no longer fit.
 pub fn refit(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let count = state.misfits().len();
-    let beams = if count == 1 { "1 beam".to_owned() } else { format!("{count} beams") };
+    let beams = if count == 1 {
+        "1 beam".to_owned()
+    } else {
+        format!("{count} beams")
+    };
     let hint = "Each to the structure and with the margin that it was fitted with. Follow, at Fit aperture, does it by itself";
-    if ui.small_button(format!("Refit {beams}")).on_hover_text(hint).clicked() {
+    if ui
+        .small_button(format!("Refit {beams}"))
+        .on_hover_text(hint)
+        .clicked()
+    {
         commands.push(Command::Aperture(ApertureAction::Refit));
     }
 }
@@ -54,16 +84,28 @@ pub fn refit(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn settings(ui: &mut Ui, state: &State, next: &mut Aperture) {
     fields(ui, "fit", |ui| {
         field(ui, "Structure", |ui| {
-            let target = state.fitted_structure().filter(|_| next.structure.is_none());
-            let of_target = target.map_or("no target".to_owned(), |s| format!("{} (target)", s.name));
+            let target = state
+                .fitted_structure()
+                .filter(|_| next.structure.is_none());
+            let of_target =
+                target.map_or("no target".to_owned(), |s| format!("{} (target)", s.name));
             let set = &state.case().structures;
-            let chosen = next.structure.and_then(|n| set.by_number(n)).map(|s| s.name.clone());
+            let chosen = next
+                .structure
+                .and_then(|n| set.by_number(n))
+                .map(|s| s.name.clone());
             let combo = ComboBox::from_id_salt("fit structure").width(150.0);
-            let combo = combo.selected_text(chosen.unwrap_or_else(|| of_target.clone())).truncate();
+            let combo = combo
+                .selected_text(chosen.unwrap_or_else(|| of_target.clone()))
+                .truncate();
             let response = combo.show_ui(ui, |ui| {
                 ui.selectable_value(&mut next.structure, None, "the plan's target");
                 for structure in &set.structures {
-                    ui.selectable_value(&mut next.structure, Some(structure.number), &structure.name);
+                    ui.selectable_value(
+                        &mut next.structure,
+                        Some(structure.number),
+                        &structure.name,
+                    );
                 }
             });
             response.response.accessible_name("Structure to fit to");
@@ -79,9 +121,9 @@ fn settings(ui: &mut Ui, state: &State, next: &mut Aperture) {
                     *margin = Margin::uniform(mm);
                 }
             }
-            let switch = ui
-                .checkbox(&mut next.per_side, "per side")
-                .on_hover_text("X1, X2, Y1 and Y2 have margins of their own, in the frame of the collimator");
+            let switch = ui.checkbox(&mut next.per_side, "per side").on_hover_text(
+                "X1, X2, Y1 and Y2 have margins of their own, in the frame of the collimator",
+            );
             if switch.changed() && !next.per_side {
                 *margin = Margin::uniform(margin.x_mm[0]);
             }
@@ -92,18 +134,33 @@ fn settings(ui: &mut Ui, state: &State, next: &mut Aperture) {
                 field(ui, &format!("{axis}1, {axis}2"), |ui| {
                     for (side, mm) in pair.iter_mut().enumerate() {
                         let name = format!("Fit margin {axis}{}", side + 1);
-                        number(&name, mm, " mm").range(0.0..=MOST_MARGIN_MM).show(ui);
+                        number(&name, mm, " mm")
+                            .range(0.0..=MOST_MARGIN_MM)
+                            .show(ui);
                     }
                 });
             }
         }
         field(ui, "Leaf edge", |ui| {
             for (edge, word, hint) in [
-                (LeafEdge::Outside, "outside", "The leaf's whole end stays outside the outline"),
-                (LeafEdge::Middle, "middle", "The middle of the leaf's end meets the outline"),
-                (LeafEdge::Inside, "inside", "The leaf's end covers the outline up to its innermost point"),
+                (
+                    LeafEdge::Outside,
+                    "outside",
+                    "The leaf's whole end stays outside the outline",
+                ),
+                (
+                    LeafEdge::Middle,
+                    "middle",
+                    "The middle of the leaf's end meets the outline",
+                ),
+                (
+                    LeafEdge::Inside,
+                    "inside",
+                    "The leaf's end covers the outline up to its innermost point",
+                ),
             ] {
-                ui.selectable_value(&mut next.how.edge, edge, word).on_hover_text(hint);
+                ui.selectable_value(&mut next.how.edge, edge, word)
+                    .on_hover_text(hint);
             }
         });
         field(ui, "Jaws to", |ui| {
@@ -123,7 +180,9 @@ fn settings(ui: &mut Ui, state: &State, next: &mut Aperture) {
 fn why_not(state: &State) -> Option<String> {
     match state.fitted_structure() {
         None => Some("The case has no target: choose a structure.".to_owned()),
-        Some(s) if s.contours.is_empty() => Some(format!("{} has no contours: draw it first.", s.name)),
+        Some(s) if s.contours.is_empty() => {
+            Some(format!("{} has no contours: draw it first.", s.name))
+        }
         Some(_) => None,
     }
 }
@@ -138,7 +197,11 @@ fn buttons(
     commands: &mut Commands,
 ) {
     let points = beam.control_points.len();
-    let extent = if points > 1 { format!(", at all {points} control points") } else { String::new() };
+    let extent = if points > 1 {
+        format!(", at all {points} control points")
+    } else {
+        String::new()
+    };
     ui.horizontal_wrapped(|ui| {
         let hint = format!("Jaws and leaves round the structure with the margin{extent}");
         button(ui, "Fit", why.clone(), &hint, ApertureAction::Fit(Some(index)), commands);
@@ -165,16 +228,28 @@ fn button(
     commands: &mut Commands,
 ) {
     let response = ui.add_enabled(why.is_none(), Button::new(word));
-    let response = response.on_disabled_hover_text(why.unwrap_or_default()).on_hover_text(hint);
+    let response = response
+        .on_disabled_hover_text(why.unwrap_or_default())
+        .on_hover_text(hint);
     if response.clicked() {
         commands.push(Command::Aperture(action));
     }
 }
 
-fn leaves(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, commands: &mut Commands) {
+fn leaves(
+    ui: &mut Ui,
+    state: &State,
+    plan: &Plan,
+    index: usize,
+    beam: &Beam,
+    commands: &mut Commands,
+) {
     let Some(mlc) = &beam.mlc else {
         let machine = plan.machine_of(beam);
-        let machine_leaves = state.results.machine(machine).and_then(|m| m.leaves.as_ref());
+        let machine_leaves = state
+            .results
+            .machine(machine)
+            .and_then(|m| m.leaves.as_ref());
         ui.horizontal(|ui| {
             ui.add_enabled_ui(machine_leaves.is_some(), |ui| {
                 let menu = ui.menu_button("Add MLC", |ui| {
@@ -215,41 +290,60 @@ fn leaves(ui: &mut Ui, state: &State, plan: &Plan, index: usize, beam: &Beam, co
         }
     });
     let axis = if mlc.axis == MlcAxis::X { "X" } else { "Y" };
-    CollapsingHeader::new(RichText::new("Leaf positions").small()).id_salt("leaf positions").show(ui, |ui| {
-        let Some(point) = beam.control_points.get(state.shown_point(beam)) else { return };
-        let row = ui.spacing().interact_size.y;
-        let table = ScrollArea::vertical().max_height(220.0).id_salt("leaf table");
-        table.show_rows(ui, row, point.leaves_mm.len(), |ui, rows| {
-            for pair in rows {
-                let Some(side) = mlc.boundaries_mm.get(pair..pair + 2) else { continue };
-                ui.horizontal(|ui| {
-                    ui.add_sized(
-                        [96.0, row],
-                        Label::new(
-                            RichText::new(format!("{}  {:.1} to {:.1}", pair + 1, side[0], side[1]))
+    CollapsingHeader::new(RichText::new("Leaf positions").small())
+        .id_salt("leaf positions")
+        .show(ui, |ui| {
+            let Some(point) = beam.control_points.get(state.shown_point(beam)) else {
+                return;
+            };
+            let row = ui.spacing().interact_size.y;
+            let table = ScrollArea::vertical()
+                .max_height(220.0)
+                .id_salt("leaf table");
+            table.show_rows(ui, row, point.leaves_mm.len(), |ui, rows| {
+                for pair in rows {
+                    let Some(side) = mlc.boundaries_mm.get(pair..pair + 2) else {
+                        continue;
+                    };
+                    ui.horizontal(|ui| {
+                        ui.add_sized(
+                            [96.0, row],
+                            Label::new(
+                                RichText::new(format!(
+                                    "{}  {:.1} to {:.1}",
+                                    pair + 1,
+                                    side[0],
+                                    side[1]
+                                ))
                                 .weak()
                                 .small(),
-                        ),
-                    );
-                    for bank in 0..2 {
-                        let tips = point.leaves_mm[pair];
-                        let mut mm = tips[bank];
-                        let range = if bank == 0 {
-                            -REACH_MM..=tips[1].max(-REACH_MM)
-                        } else {
-                            tips[0].min(REACH_MM)..=REACH_MM
-                        };
-                        let name = format!("Leaf {} {axis}{}", pair + 1, bank + 1);
-                        let response = number(&name, &mut mm, "").speed(0.5).range(range).show(ui);
-                        if response.changed() {
-                            let part = AperturePart::Leaf { pair, bank };
-                            let gesture = gesture(&response);
-                            let action = ApertureAction::Move { beam: index, part, to_mm: mm, gesture };
-                            commands.push(Command::Aperture(action));
+                            ),
+                        );
+                        for bank in 0..2 {
+                            let tips = point.leaves_mm[pair];
+                            let mut mm = tips[bank];
+                            let range = if bank == 0 {
+                                -REACH_MM..=tips[1].max(-REACH_MM)
+                            } else {
+                                tips[0].min(REACH_MM)..=REACH_MM
+                            };
+                            let name = format!("Leaf {} {axis}{}", pair + 1, bank + 1);
+                            let response =
+                                number(&name, &mut mm, "").speed(0.5).range(range).show(ui);
+                            if response.changed() {
+                                let part = AperturePart::Leaf { pair, bank };
+                                let gesture = gesture(&response);
+                                let action = ApertureAction::Move {
+                                    beam: index,
+                                    part,
+                                    to_mm: mm,
+                                    gesture,
+                                };
+                                commands.push(Command::Aperture(action));
+                            }
                         }
-                    }
-                });
-            }
+                    });
+                }
+            });
         });
-    });
 }

@@ -11,13 +11,23 @@ use geometry::wrapped_deg;
 fn arc_fields(ui: &mut Ui, name: &str, arc: &mut GantryArc) -> bool {
     let mut dragged = false;
     fields(ui, name, |ui| {
-        let start = field(ui, "Start", |ui| angle(&format!("{name} start"), &mut arc.start_deg).show(ui));
-        let stop = field(ui, "Stop", |ui| angle(&format!("{name} stop"), &mut arc.stop_deg).show(ui));
+        let start = field(ui, "Start", |ui| {
+            angle(&format!("{name} start"), &mut arc.start_deg).show(ui)
+        });
+        let stop = field(ui, "Stop", |ui| {
+            angle(&format!("{name} stop"), &mut arc.stop_deg).show(ui)
+        });
         dragged = start.dragged() || stop.dragged();
         field(ui, "Direction", |ui| {
             for (clockwise, word) in [(true, "CW"), (false, "CCW")] {
-                let hint = if clockwise { "Towards greater angles" } else { "Towards smaller angles" };
-                let button = ui.add(Button::selectable(arc.clockwise == clockwise, word)).on_hover_text(hint);
+                let hint = if clockwise {
+                    "Towards greater angles"
+                } else {
+                    "Towards smaller angles"
+                };
+                let button = ui
+                    .add(Button::selectable(arc.clockwise == clockwise, word))
+                    .on_hover_text(hint);
                 if button.accessible_name(format!("{name} {word}")).clicked() {
                     arc.clockwise = clockwise;
                 }
@@ -47,11 +57,17 @@ pub(crate) fn show(ui: &mut Ui, plan: usize, index: usize, beam: &Beam, commands
     section(ui, "Arc");
     // A dragged angle is taken where it is let go: on the way a shorter arc would lose apertures.
     let id = egui::Id::unique(("arc", beam.number));
-    let dragged: Option<GantryArc> = ui.data_mut(|d| d.remove_temp::<Option<GantryArc>>(id)).flatten();
+    let dragged: Option<GantryArc> = ui
+        .data_mut(|d| d.remove_temp::<Option<GantryArc>>(id))
+        .flatten();
     let mut arc = dragged.unwrap_or(current);
     if arc_fields(ui, "Arc", &mut arc) {
         ui.data_mut(|d| d.insert_temp(id, Some(arc)));
     } else if arc != current {
-        commands.edit(Edit::SetBeam { plan, beam: index, value: beam.along_arc(arc) });
+        commands.edit(Edit::SetBeam {
+            plan,
+            beam: index,
+            value: beam.along_arc(arc),
+        });
     }
 }

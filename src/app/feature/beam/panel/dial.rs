@@ -2,7 +2,8 @@
 
 use crate::kit::{Pointer, theme};
 use egui::{
-    Align2, EventFilter, FontId, Key, Modifiers, Rect, Response, Sense, Stroke, Ui, Vec2, WidgetInfo, vec2,
+    Align2, EventFilter, FontId, Key, Modifiers, Rect, Response, Sense, Stroke, Ui, Vec2,
+    WidgetInfo, vec2,
 };
 use geometry::wrapped_deg;
 
@@ -14,18 +15,26 @@ const BIG_STEP_DEG: f64 = 10.0;
 /// is true if `deg` is new.
 pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool) -> Response {
     // A drag begins with the press: where that may also be a click, the dial stands still for its first degrees.
-    let sense = if enabled { Sense::drag() } else { Sense::hover() };
+    let sense = if enabled {
+        Sense::drag()
+    } else {
+        Sense::hover()
+    };
     let (rect, mut response) = ui.allocate_exact_size(vec2(diameter, diameter), sense);
     let previous_deg = *deg;
     if enabled {
         if response.drag_started() {
             response.request_focus();
         }
-        let pointed_deg = Pointer::dragging(&response).and_then(|pointer| towards_deg(rect, pointer));
+        let pointed_deg =
+            Pointer::dragging(&response).and_then(|pointer| towards_deg(rect, pointer));
         *deg = pointed_deg.unwrap_or(*deg);
         if response.has_focus() {
-            let filter =
-                EventFilter { horizontal_arrows: true, vertical_arrows: true, ..EventFilter::default() };
+            let filter = EventFilter {
+                horizontal_arrows: true,
+                vertical_arrows: true,
+                ..EventFilter::default()
+            };
             ui.memory_mut(|m| m.set_focus_lock_filter(response.id, filter));
             *deg = wrapped_deg(*deg + arrow_steps(ui));
         }
@@ -43,7 +52,11 @@ pub fn dial(ui: &mut Ui, name: &str, deg: &mut f64, diameter: f32, enabled: bool
 pub fn towards_deg(dial: Rect, pointer: Pointer) -> Option<f64> {
     let from = pointer.at - dial.center();
     let angle_deg = f64::from(from.x).atan2(f64::from(-from.y)).to_degrees();
-    let step_deg = if pointer.shift { BIG_STEP_DEG } else { STEP_DEG };
+    let step_deg = if pointer.shift {
+        BIG_STEP_DEG
+    } else {
+        STEP_DEG
+    };
     (from.length() > 4.0).then(|| wrapped_deg((angle_deg / step_deg).round() * step_deg))
 }
 
@@ -51,10 +64,16 @@ pub fn towards_deg(dial: Rect, pointer: Pointer) -> Option<f64> {
 pub fn arrow_steps(ui: &mut Ui) -> f64 {
     ui.input_mut(|i| {
         let mut turn = 0.0;
-        for (modifiers, step) in [(Modifiers::SHIFT, BIG_STEP_DEG), (Modifiers::NONE, STEP_DEG)] {
-            for (key, sign) in
-                [(Key::ArrowRight, 1.0), (Key::ArrowUp, 1.0), (Key::ArrowLeft, -1.0), (Key::ArrowDown, -1.0)]
-            {
+        for (modifiers, step) in [
+            (Modifiers::SHIFT, BIG_STEP_DEG),
+            (Modifiers::NONE, STEP_DEG),
+        ] {
+            for (key, sign) in [
+                (Key::ArrowRight, 1.0),
+                (Key::ArrowUp, 1.0),
+                (Key::ArrowLeft, -1.0),
+                (Key::ArrowDown, -1.0),
+            ] {
                 turn += sign * step * i.count_and_consume_key(modifiers, key) as f64;
             }
         }
@@ -72,7 +91,11 @@ fn paint(ui: &Ui, response: &Response, rect: Rect, deg: f64, enabled: bool) {
     let painter = ui.painter();
     let centre = rect.center();
     let radius = 0.5 * rect.width() - 12.0;
-    let edge = if response.has_focus() { theme::palette(ui).accent } else { theme::palette(ui).line };
+    let edge = if response.has_focus() {
+        theme::palette(ui).accent
+    } else {
+        theme::palette(ui).line
+    };
     painter.circle(
         centre,
         radius,
@@ -90,9 +113,21 @@ fn paint(ui: &Ui, response: &Response, rect: Rect, deg: f64, enabled: bool) {
             } else {
                 3.0
             };
-        let stroke = Stroke::new(1.0, if long { theme::palette(ui).weak } else { theme::palette(ui).line });
-        painter
-            .line_segment([centre + toward(angle) * inner, centre + toward(angle) * (radius - 1.0)], stroke);
+        let stroke = Stroke::new(
+            1.0,
+            if long {
+                theme::palette(ui).weak
+            } else {
+                theme::palette(ui).line
+            },
+        );
+        painter.line_segment(
+            [
+                centre + toward(angle) * inner,
+                centre + toward(angle) * (radius - 1.0),
+            ],
+            stroke,
+        );
         if long {
             let font = FontId::proportional(9.0);
             let label_pos = centre + toward(angle) * (radius + 7.0);
@@ -105,14 +140,28 @@ fn paint(ui: &Ui, response: &Response, rect: Rect, deg: f64, enabled: bool) {
             );
         }
     }
-    let colour = if enabled { theme::palette(ui).accent } else { theme::palette(ui).weak };
+    let colour = if enabled {
+        theme::palette(ui).accent
+    } else {
+        theme::palette(ui).weak
+    };
     // The beam: from the head on the rim through the isocentre.
     let head = centre + toward(deg) * (radius - 2.0);
     let across = toward(deg + 90.0);
-    painter.line_segment([head, centre - toward(deg) * (0.45 * radius)], Stroke::new(1.5, colour));
+    painter.line_segment(
+        [head, centre - toward(deg) * (0.45 * radius)],
+        Stroke::new(1.5, colour),
+    );
     let (a, b) = (head + across * 6.0, head - across * 6.0);
-    let (c, d) = (head - toward(deg) * 8.0 - across * 4.0, head - toward(deg) * 8.0 + across * 4.0);
-    painter.add(egui::Shape::convex_polygon(vec![a, b, c, d], colour, Stroke::NONE));
+    let (c, d) = (
+        head - toward(deg) * 8.0 - across * 4.0,
+        head - toward(deg) * 8.0 + across * 4.0,
+    );
+    painter.add(egui::Shape::convex_polygon(
+        vec![a, b, c, d],
+        colour,
+        Stroke::NONE,
+    ));
     painter.circle_filled(centre, 2.5, colour);
     if response.hovered() && enabled {
         ui.ctx().set_cursor_icon(egui::CursorIcon::Grab);

@@ -39,7 +39,11 @@ pub fn show(ui: &mut Ui, state: &State, index: usize, beam: &Beam, commands: &mu
     });
     ui.horizontal_wrapped(|ui| {
         if ui.small_button("To crosshair").clicked() {
-            let action = PlanAction::Isocentre { beam: index, mm: state.crosshair_mm, gesture: None };
+            let action = PlanAction::Isocentre {
+                beam: index,
+                mm: state.crosshair_mm,
+                gesture: None,
+            };
             commands.push(Command::Plans(action));
         }
         let menu = small_menu(ui, "To structure", |ui| {
@@ -60,21 +64,38 @@ pub fn show(ui: &mut Ui, state: &State, index: usize, beam: &Beam, commands: &mu
         menu.on_hover_text("To the centre of its volume");
         let picks = state.picks_isocentre_of() == Some(index);
         let pick = ui.add(egui::Button::selectable(picks, "By click").small());
-        if pick.on_hover_text("The next click in a slice places the isocentre; Escape ends it").clicked() {
+        if pick
+            .on_hover_text("The next click in a slice places the isocentre; Escape ends it")
+            .clicked()
+        {
             commands.push(Command::Plans(PlanAction::PickIsocentre(!picks)));
         }
         if picks && ui.input(|i| i.key_pressed(Key::Escape)) {
             commands.push(Command::Plans(PlanAction::PickIsocentre(false)));
         }
-        if ui.small_button("Show").on_hover_text("Moves the crosshair to the isocentre").clicked() {
+        if ui
+            .small_button("Show")
+            .on_hover_text("Moves the crosshair to the isocentre")
+            .clicked()
+        {
             commands.push(Command::CentreOn(beam.isocentre_mm));
         }
     });
     let mut shared = state.shares_isocentre();
     let response = ui.checkbox(&mut shared, "Shared by all beams");
     let moves = "All beams move to this isocentre, and with it";
-    if response.on_hover_text(if shared { "One isocentre for all beams" } else { moves }).changed() {
-        commands.push(Command::Plans(PlanAction::ShareIsocentre { beam: index, shared }));
+    if response
+        .on_hover_text(if shared {
+            "One isocentre for all beams"
+        } else {
+            moves
+        })
+        .changed()
+    {
+        commands.push(Command::Plans(PlanAction::ShareIsocentre {
+            beam: index,
+            shared,
+        }));
     }
 }
 
@@ -90,18 +111,24 @@ pub fn figures(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
                 field(ui, "SSD", |ui| ui.label(format!("{:.1} mm", ray.ssd_mm)));
                 field(ui, "Depth", |ui| {
                     if ray.depth_mm < 0.0 {
-                        let text = format!("isocentre {:.1} mm in front of the surface", -ray.depth_mm);
+                        let text =
+                            format!("isocentre {:.1} mm in front of the surface", -ray.depth_mm);
                         ui.colored_label(theme::palette(ui).warning, text);
                     } else {
                         ui.label(format!("{:.1} mm", ray.depth_mm));
                         ui.weak(format!("= {:.1} mm of water", ray.water_mm))
-                            .on_hover_text("Relative electron density, from the surface to the isocentre");
+                            .on_hover_text(
+                                "Relative electron density, from the surface to the isocentre",
+                            );
                     }
                 });
             }
             Some(None) => {
                 field(ui, "SSD", |ui| {
-                    ui.colored_label(theme::palette(ui).warning, "the central ray meets no surface")
+                    ui.colored_label(
+                        theme::palette(ui).warning,
+                        "the central ray meets no surface",
+                    )
                 });
             }
             None => {
@@ -118,8 +145,9 @@ pub fn figures(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
         });
     });
     if state.results.machine(machine).is_none() {
-        let text =
-            format!("The machine {machine} is not known: SSD for a source-axis distance of {sad_mm:.0} mm.");
+        let text = format!(
+            "The machine {machine} is not known: SSD for a source-axis distance of {sad_mm:.0} mm."
+        );
         ui.colored_label(theme::palette(ui).warning, text);
     }
     if beam.control_points.len() > 1 {

@@ -47,10 +47,18 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     arrange::show(ui, state, plan, index, beam, commands);
     ui.add_enabled_ui(beam.read_only.is_none(), |ui| {
-        let mut form = Form { plan: state.plan, index, beam, commands };
+        let mut form = Form {
+            plan: state.plan,
+            index,
+            beam,
+            commands,
+        };
         angles(ui, &mut form, &start, state.shown_point(beam));
         arc::show(ui, form.plan, index, beam, form.commands);
-        let delivered = plan.normalisation.as_ref().and_then(|_| state.results.delivered_mu(plan, beam));
+        let delivered = plan
+            .normalisation
+            .as_ref()
+            .and_then(|_| state.results.delivered_mu(plan, beam));
         collimation(ui, &mut form, &start, delivered);
         optimise::panel::fluence::show(ui, state, index, beam, form.commands);
         aperture::show(ui, state, plan, index, beam, form.commands);
@@ -78,20 +86,30 @@ impl Form<'_> {
         if response.changed() {
             let mut value = self.beam.clone();
             change(&mut value);
-            let edit = Edit::SetBeam { plan: self.plan, beam: self.index, value };
+            let edit = Edit::SetBeam {
+                plan: self.plan,
+                beam: self.index,
+                value,
+            };
             self.commands.edit_with(response, edit);
         }
     }
 
     /// As [`Self::on`], for values of every control point.
     fn on_points(&mut self, response: &Response, mut change: impl FnMut(&mut ControlPoint)) {
-        self.on(response, |beam| beam.control_points.iter_mut().for_each(&mut change));
+        self.on(response, |beam| {
+            beam.control_points.iter_mut().for_each(&mut change)
+        });
     }
 
     /// Turns the control point on show to `gantry_deg`, as a drag in a view does, if the widget reports a change.
     fn turn_gantry(&mut self, response: &Response, gantry_deg: f64) {
         if response.changed() {
-            self.commands.push(Command::Gantry { beam: self.index, gantry_deg, gesture: gesture(response) });
+            self.commands.push(Command::Gantry {
+                beam: self.index,
+                gantry_deg,
+                gesture: gesture(response),
+            });
         }
     }
 
@@ -100,7 +118,11 @@ impl Form<'_> {
         let (beam, gesture, rect) = (self.index, gesture(dial), dial.rect);
         self.commands.follow(dial, move |pointer| {
             let gantry_deg = towards_deg(rect, pointer).filter(|deg| *deg != shown_deg)?;
-            Some(Command::Gantry { beam, gantry_deg, gesture })
+            Some(Command::Gantry {
+                beam,
+                gantry_deg,
+                gesture,
+            })
         });
     }
 }
@@ -112,7 +134,10 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
         ui.weak("Dose");
         // The chip is worth no more than the number beside it, which a normalisation makes of the whole plan's dose.
         let max = state.results.beam_max_gy(plan, beam);
-        match max.map(|max| max.status).or_else(|| state.results.beam_status(beam.number)) {
+        match max
+            .map(|max| max.status)
+            .or_else(|| state.results.beam_status(beam.number))
+        {
             Some(status) => {
                 status_chip(ui, status);
             }
@@ -128,7 +153,10 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
         }
     });
     if beam.off {
-        ui.colored_label(theme::palette(ui).warning, "Switched off: not in the plan's dose, not exported.");
+        ui.colored_label(
+            theme::palette(ui).warning,
+            "Switched off: not in the plan's dose, not exported.",
+        );
     }
     if let Some(why) = state.results.beam_failure(beam.number) {
         ui.colored_label(theme::palette(ui).error, why);
@@ -158,8 +186,12 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, shown: usize) 
                     let response = angle("Gantry angle", &mut typed).show(ui);
                     if response.has_focus() {
                         let big = ui.input_mut(|i| {
-                            i.count_and_consume_key(egui::Modifiers::SHIFT, egui::Key::ArrowUp) as f64
-                                - i.count_and_consume_key(egui::Modifiers::SHIFT, egui::Key::ArrowDown) as f64
+                            i.count_and_consume_key(egui::Modifiers::SHIFT, egui::Key::ArrowUp)
+                                as f64
+                                - i.count_and_consume_key(
+                                    egui::Modifiers::SHIFT,
+                                    egui::Key::ArrowDown,
+                                ) as f64
                         });
                         typed += 10.0 * big;
                     }
@@ -167,11 +199,14 @@ fn angles(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, shown: usize) 
                 });
                 form.turn_gantry(&response, typed);
                 let mut collimator = start.collimator_deg;
-                let response =
-                    field(ui, "Collimator", |ui| angle("Collimator angle", &mut collimator).show(ui));
+                let response = field(ui, "Collimator", |ui| {
+                    angle("Collimator angle", &mut collimator).show(ui)
+                });
                 let response = response.on_hover_text(COLLIMATOR_HINT);
                 let turn = collimator - start.collimator_deg;
-                form.on_points(&response, |p| p.collimator_deg = wrapped_deg(p.collimator_deg + turn));
+                form.on_points(&response, |p| {
+                    p.collimator_deg = wrapped_deg(p.collimator_deg + turn)
+                });
                 let mut couch = start.couch_deg;
                 let response = field(ui, "Couch", |ui| angle("Couch angle", &mut couch).show(ui));
                 let response = response.on_hover_text(COUCH_HINT);
@@ -195,7 +230,10 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
     fields(ui, "jaws", |ui| {
         let mut mu = form.beam.mu;
         let response = field(ui, "Monitor units", |ui| {
-            let response = number("Monitor units", &mut mu, " MU").speed(1.0).range(0.0..=MOST_MU).show(ui);
+            let response = number("Monitor units", &mut mu, " MU")
+                .speed(1.0)
+                .range(0.0..=MOST_MU)
+                .show(ui);
             if delivered.is_some() {
                 ui.weak("before normalisation");
             }
@@ -203,10 +241,16 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
         });
         form.on(&response, |b| b.mu = mu);
         if let Some(mu) = delivered {
-            field(ui, "Delivered", |ui| stated(ui, "", (mu, 1, " MU"), " a fraction"));
+            field(ui, "Delivered", |ui| {
+                stated(ui, "", (mu, 1, " MU"), " a fraction")
+            });
         }
         for (axis, caption) in [(0, "Jaws X"), (1, "Jaws Y")] {
-            let pair = if axis == 0 { start.jaws.x } else { start.jaws.y };
+            let pair = if axis == 0 {
+                start.jaws.x
+            } else {
+                start.jaws.y
+            };
             field(ui, caption, |ui| {
                 for side in 0..2 {
                     let mut value = pair[side];
@@ -216,9 +260,16 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
                         (pair[0] + 1.0).min(JAW_LIMIT_MM)..=JAW_LIMIT_MM
                     };
                     let name = format!("{caption}{}", side + 1);
-                    let response = number(&name, &mut value, "").speed(0.5).range(range).show(ui);
+                    let response = number(&name, &mut value, "")
+                        .speed(0.5)
+                        .range(range)
+                        .show(ui);
                     form.on_points(&response, |p| {
-                        let jaws = if axis == 0 { &mut p.jaws.x } else { &mut p.jaws.y };
+                        let jaws = if axis == 0 {
+                            &mut p.jaws.x
+                        } else {
+                            &mut p.jaws.y
+                        };
                         jaws[side] = value;
                     });
                 }
@@ -227,7 +278,10 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
         }
         if let Some(mlc) = &form.beam.mlc {
             ui.weak("MLC");
-            ui.label(format!("{} leaf pairs", mlc.boundaries_mm.len().saturating_sub(1)));
+            ui.label(format!(
+                "{} leaf pairs",
+                mlc.boundaries_mm.len().saturating_sub(1)
+            ));
             ui.end_row();
         }
     });
@@ -239,9 +293,13 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
         field(ui, "Machine", |ui| {
             let current = form.beam.machine.clone();
             let plans = format!("{} (plan's)", machine_label(of_plan));
-            let shown =
-                current.as_deref().map_or_else(|| plans.clone(), |name| machine_label(name).to_owned());
-            let combo = ComboBox::from_id_salt("beam machine").selected_text(shown).width(150.0).truncate();
+            let shown = current
+                .as_deref()
+                .map_or_else(|| plans.clone(), |name| machine_label(name).to_owned());
+            let combo = ComboBox::from_id_salt("beam machine")
+                .selected_text(shown)
+                .width(150.0)
+                .truncate();
             let response = combo.show_ui(ui, |ui| {
                 let mut choice = current.clone();
                 ui.selectable_value(&mut choice, None, plans);
@@ -253,8 +311,15 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
             });
             response.response.accessible_name("Machine of the beam");
             if let Some(choice) = response.inner.filter(|c| *c != current) {
-                let value = Beam { machine: choice, ..form.beam.clone() };
-                form.commands.edit(Edit::SetBeam { plan: form.plan, beam: form.index, value });
+                let value = Beam {
+                    machine: choice,
+                    ..form.beam.clone()
+                };
+                form.commands.edit(Edit::SetBeam {
+                    plan: form.plan,
+                    beam: form.index,
+                    value,
+                });
             }
         });
     });
@@ -266,14 +331,19 @@ fn machine(ui: &mut Ui, form: &mut Form<'_>, state: &State, of_plan: &str) {
             for remark in beam_remarks(form.beam, machine).into_iter().chain(outside) {
                 ui.colored_label(theme::palette(ui).warning, format!("Warning: {remark}."));
             }
-            ui.add(egui::Label::new(egui::RichText::new(&machine.description).small().weak()).wrap());
+            ui.add(
+                egui::Label::new(egui::RichText::new(&machine.description).small().weak()).wrap(),
+            );
             if matches!(machine.calibration, Calibration::PhotonFluence {}) {
                 let text = "This machine has no calibration: its dose is per photon fluence (Gy cm²), not Gy per MU.";
                 ui.colored_label(theme::palette(ui).warning, text);
             }
         }
         None => {
-            ui.colored_label(theme::palette(ui).error, format!("The machine {name} cannot be read."));
+            ui.colored_label(
+                theme::palette(ui).error,
+                format!("The machine {name} cannot be read."),
+            );
         }
     }
 }

@@ -31,9 +31,16 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
         if ui.small_button("Back").clicked() {
             to = current.saturating_sub(1);
         }
-        if ui.small_button(if plays { "Pause" } else { "Play" }).clicked() {
+        if ui
+            .small_button(if plays { "Pause" } else { "Play" })
+            .clicked()
+        {
             goes_on = !plays;
-            to = if goes_on && current + 1 == count { 0 } else { current };
+            to = if goes_on && current + 1 == count {
+                0
+            } else {
+                current
+            };
         }
         if ui.small_button("Next").clicked() {
             to = (current + 1).min(count - 1);
@@ -48,10 +55,17 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
     let row = ui.spacing().interact_size.y;
     ui.horizontal(|ui| {
         ui.add_space(ui.spacing().button_padding.x);
-        ui.label(RichText::new(HEADINGS).small().monospace().color(theme::palette(ui).weak));
+        ui.label(
+            RichText::new(HEADINGS)
+                .small()
+                .monospace()
+                .color(theme::palette(ui).weak),
+        );
     });
-    let mut table =
-        ScrollArea::vertical().max_height(160.0).min_scrolled_height(160.0).id_salt("control points");
+    let mut table = ScrollArea::vertical()
+        .max_height(160.0)
+        .min_scrolled_height(160.0)
+        .id_salt("control points");
     if to != current || plays {
         // The table follows the player and the buttons, the chosen row in its middle.
         let step = row + ui.spacing().item_spacing.y;
@@ -62,8 +76,11 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
             let p = &beam.control_points[n];
             let mu = beam.mu * p.meterset_weight;
             let ([x1, x2], [y1, y2]) = (p.jaws.x, p.jaws.y);
-            let text =
-                format!("{:>3} {mu:7.1} {:6.1} {x1:4.0} {x2:4.0} {y1:4.0} {y2:4.0}", n + 1, p.gantry_deg);
+            let text = format!(
+                "{:>3} {mu:7.1} {:6.1} {x1:4.0} {x2:4.0} {y1:4.0} {y2:4.0}",
+                n + 1,
+                p.gantry_deg
+            );
             let line = ui.selectable_label(n == current, RichText::new(text).small().monospace());
             if line.clicked() {
                 to = n;
@@ -72,12 +89,18 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
         }
     });
     ui.weak(
-        RichText::new("MU up to the control point. The views show the chosen one; leaves are edited there.")
-            .small(),
+        RichText::new(
+            "MU up to the control point. The views show the chosen one; leaves are edited there.",
+        )
+        .small(),
     );
     dose(ui, state, beam, to, commands);
     if (to, goes_on) != (current, plays) {
-        let action = ApertureAction::Show { beam: beam.number, point: to, plays: goes_on };
+        let action = ApertureAction::Show {
+            beam: beam.number,
+            point: to,
+            plays: goes_on,
+        };
         commands.push(Command::Aperture(action));
     }
 }
@@ -101,15 +124,27 @@ fn copies(ui: &mut Ui, beam: &Beam, current: usize) {
 
 /// Control points as a table with headings: angles in degrees, jaws and leaves in mm.
 fn rows_text(beam: &Beam, rows: Range<usize>) -> String {
-    let mut heads: Vec<String> =
-        ["point", "weight", "MU", "gantry", "collimator", "couch", "X1", "X2", "Y1", "Y2"]
-            .map(str::to_owned)
-            .into();
+    let mut heads: Vec<String> = [
+        "point",
+        "weight",
+        "MU",
+        "gantry",
+        "collimator",
+        "couch",
+        "X1",
+        "X2",
+        "Y1",
+        "Y2",
+    ]
+    .map(str::to_owned)
+    .into();
     let pairs = beam.control_points.first().map_or(0, |p| p.leaves_mm.len());
     heads.extend((1..=pairs).flat_map(|pair| [format!("leaf {pair} A"), format!("leaf {pair} B")]));
     let mut lines = vec![heads.join("\t")];
     for n in rows {
-        let Some(p) = beam.control_points.get(n) else { continue };
+        let Some(p) = beam.control_points.get(n) else {
+            continue;
+        };
         let numbers = [
             p.meterset_weight,
             beam.mu * p.meterset_weight,
@@ -121,10 +156,17 @@ fn rows_text(beam: &Beam, rows: Range<usize>) -> String {
             p.jaws.y[0],
             p.jaws.y[1],
         ];
-        let values = numbers.into_iter().chain(p.leaves_mm.iter().flatten().copied());
+        let values = numbers
+            .into_iter()
+            .chain(p.leaves_mm.iter().flatten().copied());
         // Six decimals keep a leaf to the nanometre; zeros behind them are left out.
         let words = values.map(|v| ((v * 1e6).round() / 1e6).to_string());
-        lines.push(std::iter::once((n + 1).to_string()).chain(words).collect::<Vec<_>>().join("\t"));
+        lines.push(
+            std::iter::once((n + 1).to_string())
+                .chain(words)
+                .collect::<Vec<_>>()
+                .join("\t"),
+        );
     }
     lines.join("\n") + "\n"
 }
@@ -136,9 +178,13 @@ fn dose(ui: &mut Ui, state: &State, beam: &Beam, point: usize, commands: &mut Co
     let mut on = is_shown;
     let by_beam = !state.results.is_monte_carlo() && is_computed(beam);
     let hint = "The views and the DVH show what is delivered from this control point to the next, before normalisation";
-    let switch =
-        ui.add_enabled(by_beam || on, egui::Checkbox::new(&mut on, "Dose of this control point alone"));
-    switch.on_hover_text(hint).on_disabled_hover_text("Monte Carlo has no dose by control point");
+    let switch = ui.add_enabled(
+        by_beam || on,
+        egui::Checkbox::new(&mut on, "Dose of this control point alone"),
+    );
+    switch
+        .on_hover_text(hint)
+        .on_disabled_hover_text("Monte Carlo has no dose by control point");
     let next = match (on, is_shown) {
         (true, _) => Shown::Point(beam.number, point),
         (false, true) => Shown::Plan,
@@ -153,12 +199,19 @@ fn dose(ui: &mut Ui, state: &State, beam: &Beam, point: usize, commands: &mut Co
 fn played(ui: &Ui, current: usize, count: usize) -> usize {
     let id = ui.scope_id().with("shown since");
     let time = ui.input(|i| i.time);
-    let (point, since) = ui.data(|d| d.get_temp::<(usize, f64)>(id)).unwrap_or((usize::MAX, time));
+    let (point, since) = ui
+        .data(|d| d.get_temp::<(usize, f64)>(id))
+        .unwrap_or((usize::MAX, time));
     let since = if point == current { since } else { time };
     ui.data_mut(|d| d.insert_temp(id, (current, since)));
     let left = SHOWN_S - (time - since);
-    ui.ctx().request_repaint_after(Duration::from_secs_f64(left.clamp(0.005, SHOWN_S)));
-    if left <= 0.0 { (current + 1).min(count - 1) } else { current }
+    ui.ctx()
+        .request_repaint_after(Duration::from_secs_f64(left.clamp(0.005, SHOWN_S)));
+    if left <= 0.0 {
+        (current + 1).min(count - 1)
+    } else {
+        current
+    }
 }
 
 #[cfg(test)]
@@ -170,17 +223,27 @@ mod tests {
     #[test]
     fn copied_rows_have_a_column_for_every_number() {
         let plan = Plan::new("P", "generic-6mv");
-        let arc = GantryArc { start_deg: 10.0, stop_deg: 0.0, clockwise: false };
+        let arc = GantryArc {
+            start_deg: 10.0,
+            stop_deg: 0.0,
+            clockwise: false,
+        };
         let mut beam = Template::Arc(arc).beams(&plan, DVec3::ZERO).remove(0);
         for point in &mut beam.control_points {
             point.leaves_mm = vec![[-1.5, 2.25], [0.1 + 0.2, 4.0]];
         }
         let text = rows_text(&beam, 1..3);
-        let cells: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+        let cells: Vec<Vec<&str>> = text
+            .lines()
+            .map(|line| line.split('\t').collect())
+            .collect();
         assert_eq!(cells.len(), 3, "headings and two rows");
         assert!(cells.iter().all(|row| row.len() == 14), "{text}");
         assert_eq!(cells[1][..4], ["2", "0.333333", "33.333333", "6.666667"]);
         assert_eq!(cells[1][10..], ["-1.5", "2.25", "0.3", "4"]);
-        assert!(rows_text(&beam, 9..12).lines().count() == 1, "no rows that are not there");
+        assert!(
+            rows_text(&beam, 9..12).lines().count() == 1,
+            "no rows that are not there"
+        );
     }
 }

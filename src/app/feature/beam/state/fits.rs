@@ -32,7 +32,10 @@ impl Fit {
 }
 
 fn angles_deg(beam: &Beam) -> Vec<[f64; 3]> {
-    beam.control_points.iter().map(|p| [p.gantry_deg, p.collimator_deg, p.couch_deg]).collect()
+    beam.control_points
+        .iter()
+        .map(|p| [p.gantry_deg, p.collimator_deg, p.couch_deg])
+        .collect()
 }
 
 /// The fits of this window by their resulting aperture, so that undo and manual leaf edits need no book-keeping.
@@ -75,7 +78,11 @@ impl State {
     /// The fit that produced the aperture of a beam, and what has moved since; `None` where it still fits, was not fitted in this
     /// window or was changed by hand.
     pub fn misfit(&self, beam: &Beam) -> Option<(&Fit, &'static str)> {
-        let fits = self.fits.by_aperture.get(&aperture_key(beam)).filter(|_| beam.read_only.is_none())?;
+        let fits = self
+            .fits
+            .by_aperture
+            .get(&aperture_key(beam))
+            .filter(|_| beam.read_only.is_none())?;
         let fit = fits.last()?;
         let why = self.fit_change(fit, beam)?;
         // One fit that still holds is enough: different fits may result in equal apertures.
@@ -102,7 +109,12 @@ impl State {
 
     /// Indices of the beams of the plan on show whose apertures no longer fit.
     pub fn misfits(&self) -> Vec<usize> {
-        let beams = self.plan().map(|plan| plan.beams.as_slice()).unwrap_or_default();
-        (0..beams.len()).filter(|n| self.misfit(&beams[*n]).is_some()).collect()
+        let beams = self
+            .plan()
+            .map(|plan| plan.beams.as_slice())
+            .unwrap_or_default();
+        (0..beams.len())
+            .filter(|n| self.misfit(&beams[*n]).is_some())
+            .collect()
     }
 }

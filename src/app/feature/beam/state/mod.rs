@@ -49,7 +49,12 @@ impl LimitBrush {
 
 impl Default for LimitBrush {
     fn default() -> Self {
-        Self { on: false, percent: 30.0, erases: false, diameter_mm: 15.0 }
+        Self {
+            on: false,
+            percent: 30.0,
+            erases: false,
+            diameter_mm: 15.0,
+        }
     }
 }
 
@@ -58,15 +63,24 @@ impl State {
     pub fn shown_point(&self, beam: &Beam) -> usize {
         let (number, index) = self.aperture.point;
         let last = beam.control_points.len().saturating_sub(1);
-        if number == beam.number { index.min(last) } else { 0 }
+        if number == beam.number {
+            index.min(last)
+        } else {
+            0
+        }
     }
 
     /// The structure that apertures are fitted to: the chosen one, else the plan's target, else any target.
     pub fn fitted_structure(&self) -> Option<&Structure> {
         let set = &self.case().structures;
-        let chosen = self.aperture.structure.and_then(|number| set.by_number(number));
+        let chosen = self
+            .aperture
+            .structure
+            .and_then(|number| set.by_number(number));
         chosen.or_else(|| target_of(self.plan()?, set)).or_else(|| {
-            StructureKind::TARGETS.into_iter().find_map(|kind| set.structures.iter().find(|s| s.kind == kind))
+            StructureKind::TARGETS
+                .into_iter()
+                .find_map(|kind| set.structures.iter().find(|s| s.kind == kind))
         })
     }
 }

@@ -23,7 +23,10 @@ pub fn show(ui: &mut Ui, check: &SecondCheck, stale: Option<&str>) {
         goals(ui, check);
         if !check.notes.is_empty() {
             section(ui, "Notes");
-            check.notes.iter().for_each(|note| _ = ui.add(Label::new(small(note)).wrap()));
+            check
+                .notes
+                .iter()
+                .for_each(|note| _ = ui.add(Label::new(small(note)).wrap()));
         }
     });
 }
@@ -40,8 +43,11 @@ fn verdict(ui: &mut Ui, check: &SecondCheck) {
         Verdict::NotJudged => (palette.warning, "Could not be judged"),
     };
     let reserved = !check.judgement.reservations.is_empty();
-    let colour =
-        if reserved && check.judgement.verdict == Verdict::Within { palette.warning } else { colour };
+    let colour = if reserved && check.judgement.verdict == Verdict::Within {
+        palette.warning
+    } else {
+        colour
+    };
     ui.label(RichText::new(words).strong().size(18.0).color(colour));
     for text in &check.judgement.reservations {
         ui.add(Label::new(RichText::new(capital(text)).color(palette.warning)).wrap());
@@ -55,21 +61,39 @@ fn verdict(ui: &mut Ui, check: &SecondCheck) {
 }
 
 fn facts(ui: &mut Ui, check: &SecondCheck) {
-    let or_none = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    let or_none = |text: &str| {
+        if text.is_empty() {
+            "none".to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
     let mut lines = vec![
-        format!("Plan '{}' of {}, patient {} {}", check.plan, check.case, check.patient, check.patient_id),
+        format!(
+            "Plan '{}' of {}, patient {} {}",
+            check.plan, check.case, check.patient, check.patient_id
+        ),
         format!("Planned dose: {}", or_none(&check.planned)),
         format!(
             "Recomputed dose: {} ({}, {}, grid {} mm, dose to {}, HU table {})",
             or_none(&check.recomputed),
             check.engine_words(),
-            if check.device.is_empty() { "nothing computed" } else { &check.device },
+            if check.device.is_empty() {
+                "nothing computed"
+            } else {
+                &check.device
+            },
             check.grid_mm,
             check.dose_to,
             check.hu_table
         ),
     ];
-    lines.extend(check.machines.iter().map(|of| format!("Machine: {}", of.words("model "))));
+    lines.extend(
+        check
+            .machines
+            .iter()
+            .map(|of| format!("Machine: {}", of.words("model "))),
+    );
     let limits = &check.tolerances;
     lines.push(format!(
         "Tolerances: gamma {}, both ways, at least {} % (action {} %); doses at points {} % (action {} %); {}",
@@ -80,22 +104,38 @@ fn facts(ui: &mut Ui, check: &SecondCheck) {
         limits.point_action_percent,
         limits.source
     ));
-    lines.into_iter().for_each(|line| _ = ui.add(Label::new(small(line)).wrap()));
+    lines
+        .into_iter()
+        .for_each(|line| _ = ui.add(Label::new(small(line)).wrap()));
 }
 
 /// Plan and beams: gamma, and the doses at a point for the same monitor units.
 fn items(ui: &mut Ui, check: &SecondCheck) {
-    section(ui, "Plan and beams: gamma, and the dose at a point for the same monitor units");
-    Grid::new("items of the check").striped(true).num_columns(7).show(ui, |ui| {
-        for head in ["", "MU", "Lower gamma", "Of points", "Planned Gy", "Recomputed Gy", "Difference"] {
-            ui.label(small(head).color(theme::palette(ui).weak));
-        }
-        ui.end_row();
-        for item in std::iter::once(&check.whole).chain(&check.beams) {
-            item_ui(ui, item, &check.tolerances);
+    section(
+        ui,
+        "Plan and beams: gamma, and the dose at a point for the same monitor units",
+    );
+    Grid::new("items of the check")
+        .striped(true)
+        .num_columns(7)
+        .show(ui, |ui| {
+            for head in [
+                "",
+                "MU",
+                "Lower gamma",
+                "Of points",
+                "Planned Gy",
+                "Recomputed Gy",
+                "Difference",
+            ] {
+                ui.label(small(head).color(theme::palette(ui).weak));
+            }
             ui.end_row();
-        }
-    });
+            for item in std::iter::once(&check.whole).chain(&check.beams) {
+                item_ui(ui, item, &check.tolerances);
+                ui.end_row();
+            }
+        });
 }
 
 fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
@@ -106,12 +146,20 @@ fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
     match agreement.and_then(|a| Some((a, a.gamma_words()?))) {
         Some((both, words)) => {
             let lower = both.lower_gamma();
-            let rate = lower.map_or("no points".to_owned(), |lower| rate_text(lower.pass_rate_percent));
+            let rate = lower.map_or("no points".to_owned(), |lower| {
+                rate_text(lower.pass_rate_percent)
+            });
             let level = both.gamma_level(limits);
             let verdict = level.map_or("not judged", Level::words);
-            let hint = format!("{verdict}: {words}; 100 % is {:.3} Gy", both.normalisation_gy);
-            ui.colored_label(palette.level(level), rate).on_hover_text(hint);
-            ui.label(lower.map_or("-".to_owned(), |lower| format!("{} {}", lower.points, lower.of)));
+            let hint = format!(
+                "{verdict}: {words}; 100 % is {:.3} Gy",
+                both.normalisation_gy
+            );
+            ui.colored_label(palette.level(level), rate)
+                .on_hover_text(hint);
+            ui.label(lower.map_or("-".to_owned(), |lower| {
+                format!("{} {}", lower.points, lower.of)
+            }));
         }
         None if item.not_judged.is_empty() && item.wrong.is_empty() => {
             ui.weak(item.words_without_figures());
@@ -119,7 +167,8 @@ fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
         }
         None => {
             let why = [&item.wrong[..], &item.not_judged[..]].concat().join("\n");
-            ui.colored_label(palette.warning, item.words_without_figures()).on_hover_text(why);
+            ui.colored_label(palette.warning, item.words_without_figures())
+                .on_hover_text(why);
             ui.weak("-");
         }
     }
@@ -127,11 +176,14 @@ fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
         Some(point) => {
             let [x, y, z] = point.point_mm;
             let place = format!("At {}: {x:.1}, {y:.1}, {z:.1} mm", point.place);
-            ui.label(format!("{:.3}", point.planned_gy)).on_hover_text(&place);
-            ui.label(format!("{:.3}", point.recomputed_gy)).on_hover_text(&place);
+            ui.label(format!("{:.3}", point.planned_gy))
+                .on_hover_text(&place);
+            ui.label(format!("{:.3}", point.recomputed_gy))
+                .on_hover_text(&place);
             let percent = point.difference_words(limits);
             let words = point.level(limits).map_or("not judged", Level::words);
-            ui.colored_label(palette.level(point.level(limits)), percent).on_hover_text(words);
+            ui.colored_label(palette.level(point.level(limits)), percent)
+                .on_hover_text(words);
         }
         None => {
             (0..3).for_each(|_| _ = ui.weak("-"));
@@ -140,34 +192,44 @@ fn item_ui(ui: &mut Ui, item: &Item, limits: &Tolerances) {
 }
 
 fn structures(ui: &mut Ui, check: &SecondCheck) {
-    let Some(first) = check.structures.first() else { return };
+    let Some(first) = check.structures.first() else {
+        return;
+    };
     section(ui, "Structures (not judged): planned, recomputed");
     let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
-    egui::ScrollArea::horizontal().id_salt("structures of the check").show(ui, |ui| {
-        Grid::new("structures of the check").striped(true).num_columns(2 + first.metrics.len()).show(
-            ui,
-            |ui| {
-                let heads = first.metrics.iter().map(|m| format!("{} {}", m.metric, m.unit));
-                for head in [String::new(), "Gamma".to_owned()].into_iter().chain(heads) {
-                    let head = small(head).color(theme::palette(ui).weak);
-                    whole(ui, head);
-                }
-                ui.end_row();
-                for of in &check.structures {
-                    let name = ui.label(&of.name);
-                    if !of.remarks.is_empty() {
-                        name.on_hover_text(of.remarks.join("\n"));
-                    }
-                    let rate = of.gamma_pass_rate_percent;
-                    whole(ui, rate.map_or("-".to_owned(), |rate| format!("{rate:.1} %")));
-                    for m in &of.metrics {
-                        whole(ui, format!("{}, {}", value(m.planned), value(m.recomputed)));
+    egui::ScrollArea::horizontal()
+        .id_salt("structures of the check")
+        .show(ui, |ui| {
+            Grid::new("structures of the check")
+                .striped(true)
+                .num_columns(2 + first.metrics.len())
+                .show(ui, |ui| {
+                    let heads = first
+                        .metrics
+                        .iter()
+                        .map(|m| format!("{} {}", m.metric, m.unit));
+                    for head in [String::new(), "Gamma".to_owned()].into_iter().chain(heads) {
+                        let head = small(head).color(theme::palette(ui).weak);
+                        whole(ui, head);
                     }
                     ui.end_row();
-                }
-            },
-        );
-    });
+                    for of in &check.structures {
+                        let name = ui.label(&of.name);
+                        if !of.remarks.is_empty() {
+                            name.on_hover_text(of.remarks.join("\n"));
+                        }
+                        let rate = of.gamma_pass_rate_percent;
+                        whole(
+                            ui,
+                            rate.map_or("-".to_owned(), |rate| format!("{rate:.1} %")),
+                        );
+                        for m in &of.metrics {
+                            whole(ui, format!("{}, {}", value(m.planned), value(m.recomputed)));
+                        }
+                        ui.end_row();
+                    }
+                });
+        });
 }
 
 fn goals(ui: &mut Ui, check: &SecondCheck) {
@@ -175,17 +237,25 @@ fn goals(ui: &mut Ui, check: &SecondCheck) {
         return;
     }
     section(ui, "Clinical goals (not judged)");
-    Grid::new("goals of the check").striped(true).num_columns(3).show(ui, |ui| {
-        for head in ["", "Planned", "Recomputed"] {
-            ui.label(small(head).color(theme::palette(ui).weak));
-        }
-        ui.end_row();
-        for goal in &check.goals {
-            ui.label(&goal.goal);
-            for (value, words) in [goal.planned, goal.recomputed].into_iter().zip(&goal.verdicts) {
-                ui.label(value.map_or(words.clone(), |v| format!("{v:.2} {} ({words})", goal.unit)));
+    Grid::new("goals of the check")
+        .striped(true)
+        .num_columns(3)
+        .show(ui, |ui| {
+            for head in ["", "Planned", "Recomputed"] {
+                ui.label(small(head).color(theme::palette(ui).weak));
             }
             ui.end_row();
-        }
-    });
+            for goal in &check.goals {
+                ui.label(&goal.goal);
+                for (value, words) in [goal.planned, goal.recomputed]
+                    .into_iter()
+                    .zip(&goal.verdicts)
+                {
+                    ui.label(
+                        value.map_or(words.clone(), |v| format!("{v:.2} {} ({words})", goal.unit)),
+                    );
+                }
+                ui.end_row();
+            }
+        });
 }

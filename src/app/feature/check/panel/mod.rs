@@ -64,26 +64,39 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
 }
 
 fn settings(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut Commands) {
-    Grid::new("second check").num_columns(2).min_col_width(150.0).show(ui, |ui| {
-        machines(ui, state, draft, commands);
-        ui.weak("Engine");
-        choose_engine(ui, "Engine of the check", 220.0, &mut draft.engine);
-        ui.end_row();
-        ui.weak("Grid");
-        let grid = number("Grid of the check", &mut draft.grid_mm, " mm").speed(0.05).decimals(2);
-        grid.range(1.0..=DEFAULT_GRID_MM).show(ui);
-        ui.end_row();
-        ui.weak("Gamma, global");
-        ui.horizontal(|ui| {
-            let [dose, dta] = &mut draft.gamma;
-            number("Dose of gamma", dose, " %").speed(0.1).decimals(1).range(0.1..=10.0).show(ui);
-            number("Distance of gamma", dta, " mm").speed(0.1).decimals(1).range(0.1..=10.0).show(ui);
+    Grid::new("second check")
+        .num_columns(2)
+        .min_col_width(150.0)
+        .show(ui, |ui| {
+            machines(ui, state, draft, commands);
+            ui.weak("Engine");
+            choose_engine(ui, "Engine of the check", 220.0, &mut draft.engine);
+            ui.end_row();
+            ui.weak("Grid");
+            let grid = number("Grid of the check", &mut draft.grid_mm, " mm")
+                .speed(0.05)
+                .decimals(2);
+            grid.range(1.0..=DEFAULT_GRID_MM).show(ui);
+            ui.end_row();
+            ui.weak("Gamma, global");
+            ui.horizontal(|ui| {
+                let [dose, dta] = &mut draft.gamma;
+                number("Dose of gamma", dose, " %")
+                    .speed(0.1)
+                    .decimals(1)
+                    .range(0.1..=10.0)
+                    .show(ui);
+                number("Distance of gamma", dta, " mm")
+                    .speed(0.1)
+                    .decimals(1)
+                    .range(0.1..=10.0)
+                    .show(ui);
+            });
+            ui.end_row();
+            ui.weak("Goals");
+            goals(ui, draft, commands);
+            ui.end_row();
         });
-        ui.end_row();
-        ui.weak("Goals");
-        goals(ui, draft, commands);
-        ui.end_row();
-    });
 }
 
 /// A row for each treatment machine and beam quality of the plan: the model that computes its beams.
@@ -104,7 +117,11 @@ fn machines(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut C
         }
     };
     for of in models {
-        let name = if of.machine.is_empty() { "Machine without a name" } else { &of.machine };
+        let name = if of.machine.is_empty() {
+            "Machine without a name"
+        } else {
+            &of.machine
+        };
         let row = format!("{name}, {}", of.quality);
         ui.weak(&row);
         ui.horizontal(|ui| {
@@ -112,7 +129,9 @@ fn machines(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut C
                 .file_name()
                 .map_or(of.model.as_str().into(), |n| n.to_string_lossy());
             let mut picked = None;
-            let combo = ComboBox::from_id_salt(("model", &row)).selected_text(short).width(220.0);
+            let combo = ComboBox::from_id_salt(("model", &row))
+                .selected_text(short)
+                .width(220.0);
             let response = combo.show_ui(ui, |ui| {
                 for model in state.machine_names() {
                     if ui.selectable_label(model == of.model, &model).clicked() {
@@ -125,7 +144,10 @@ fn machines(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut C
                     commands.push(Command::SecondCheck(action));
                 }
             });
-            response.response.accessible_name(format!("Model of {row}")).on_hover_text(&of.model);
+            response
+                .response
+                .accessible_name(format!("Model of {row}"))
+                .on_hover_text(&of.model);
             if let Some(model) = picked {
                 draft.picked.choose(&of.machine, &of.quality, &model);
             }
@@ -151,11 +173,16 @@ fn goals(ui: &mut Ui, draft: &mut CheckDraft, commands: &mut Commands) {
         CheckGoals::OfCase => of_case,
         CheckGoals::Template(word) => word,
     };
-    let combo = ComboBox::from_id_salt("goals of the check").selected_text(text).width(220.0).truncate();
+    let combo = ComboBox::from_id_salt("goals of the check")
+        .selected_text(text)
+        .width(220.0)
+        .truncate();
     let response = combo.show_ui(ui, |ui| {
-        let templates = GoalTemplate::shipped().map(|word| (word, CheckGoals::Template(word.to_owned())));
-        for (name, goals) in
-            [("None", CheckGoals::None), (of_case, CheckGoals::OfCase)].into_iter().chain(templates)
+        let templates =
+            GoalTemplate::shipped().map(|word| (word, CheckGoals::Template(word.to_owned())));
+        for (name, goals) in [("None", CheckGoals::None), (of_case, CheckGoals::OfCase)]
+            .into_iter()
+            .chain(templates)
         {
             ui.selectable_value(&mut draft.goals, goals, name);
         }
@@ -170,29 +197,45 @@ fn goals(ui: &mut Ui, draft: &mut CheckDraft, commands: &mut Commands) {
 fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let of = &state.second_check;
     if let Some(phase) = &of.running {
-        if ui.button("Cancel").accessible_name("Cancel the check").clicked() {
+        if ui
+            .button("Cancel")
+            .accessible_name("Cancel the check")
+            .clicked()
+        {
             commands.push(Command::Cancel(Slot::SecondCheck));
         }
-        progress(ui, state.jobs.done_of(Slot::SecondCheck), egui::vec2(180.0, 20.0), "");
+        progress(
+            ui,
+            state.jobs.done_of(Slot::SecondCheck),
+            egui::vec2(180.0, 20.0),
+            "",
+        );
         let words = phase.words();
         ui.weak(if words.is_empty() { "waiting" } else { &words });
         return;
     }
     let ask = state.check_to_ask();
     let run = ui.add_enabled(ask.is_ok(), Button::new("Check"));
-    let run =
-        run.accessible_name("Run the check").on_hover_text("Computes the dose of every beam and of the plan");
+    let run = run
+        .accessible_name("Run the check")
+        .on_hover_text("Computes the dose of every beam and of the plan");
     if let Err(why) = &ask {
         run.on_disabled_hover_text(why);
     } else if run.clicked() {
         commands.push(Command::SecondCheck(CheckAction::Run));
     }
-    if ui.button("Another folder…").on_hover_text("Opens the plan of another folder").clicked() {
+    if ui
+        .button("Another folder…")
+        .on_hover_text("Opens the plan of another folder")
+        .clicked()
+    {
         commands.push(Command::Pick(FileAction::OpenFolder));
     }
     let is_fresh = of.answer.is_some() && state.check_is_stale().is_none();
     let report = ui.add_enabled(is_fresh, Button::new("Save report as PDF…"));
-    if report.on_disabled_hover_text("Of a check that holds for the plan and the settings on show").clicked()
+    if report
+        .on_disabled_hover_text("Of a check that holds for the plan and the settings on show")
+        .clicked()
     {
         commands.push(Command::Pick(FileAction::SaveCheckReport));
     }

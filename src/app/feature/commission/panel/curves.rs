@@ -27,16 +27,27 @@ pub fn show(ui: &mut Ui, report: &Report) {
     let mut selected: usize = ui.data(|d| d.get_temp(id)).unwrap_or_default();
     selected = selected.min(report.curves.len() - 1);
     let height = ROW_HEIGHT * (report.curves.len().min(ROWS) + 1) as f32;
-    let area = egui::ScrollArea::both().auto_shrink([false, true]).max_height(height).id_salt("fit curves");
+    let area = egui::ScrollArea::both()
+        .auto_shrink([false, true])
+        .max_height(height)
+        .id_salt("fit curves");
     area.show(ui, |ui| table(ui, report, &mut selected));
     ui.data_mut(|d| d.insert_temp(id, selected));
     let curve = &report.curves[selected];
     ui.horizontal(|ui| {
         for (word, colour) in [("Points: measured", MEASURED), ("line: computed", COMPUTED)] {
-            ui.label(RichText::new(word).small().color(theme::palette(ui).legible(colour)));
+            ui.label(
+                RichText::new(word)
+                    .small()
+                    .color(theme::palette(ui).legible(colour)),
+            );
         }
         if curve.outside > 0 {
-            ui.label(RichText::new("points: outside tolerance").small().color(theme::palette(ui).error));
+            ui.label(
+                RichText::new("points: outside tolerance")
+                    .small()
+                    .color(theme::palette(ui).error),
+            );
         }
         ui.weak(RichText::new(LOCAL).small());
     });
@@ -45,7 +56,10 @@ pub fn show(ui: &mut Ui, report: &Report) {
 
 fn table(ui: &mut Ui, report: &Report, selected: &mut usize) {
     let palette = theme::palette(ui);
-    let grid = egui::Grid::new("fit curves").num_columns(COLUMNS.len()).striped(true).spacing([16.0, 2.0]);
+    let grid = egui::Grid::new("fit curves")
+        .num_columns(COLUMNS.len())
+        .striped(true)
+        .spacing([16.0, 2.0]);
     grid.show(ui, |ui| {
         for heading in COLUMNS {
             whole(ui, RichText::new(heading).small().weak());
@@ -79,30 +93,75 @@ fn plots(ui: &mut Ui, selected: usize, curve: &CurveReport) {
     let points = &curve.points;
     let parts = |of: fn(&PointReport) -> f64| -> [Vec<[f64; 2]>; 2] {
         [false, true].map(|outside| {
-            let own = points.iter().filter(|p| (p.within == Some(false)) == outside);
+            let own = points
+                .iter()
+                .filter(|p| (p.within == Some(false)) == outside);
             own.map(|p| [p.position_mm, of(p)]).collect()
         })
     };
     let line = |of: fn(&PointReport) -> f64| -> Vec<[f64; 2]> {
         points.iter().map(|p| [p.position_mm, of(p)]).collect()
     };
-    plot(ui, curve, (selected, "dose", "%"), (height - below).max(60.0), |plot| {
-        plot.line(plot_line("computed", line(|p| p.computed_percent)).color(COMPUTED).width(1.8));
-        scatter(plot, "measured", parts(|p| p.measured_percent), MEASURED);
-    });
-    plot(ui, curve, (selected, "difference", "% difference"), below, |plot| {
-        for percent in [-LEAST_PERCENT, 0.0, LEAST_PERCENT] {
-            let style = if percent == 0.0 { LineStyle::Solid } else { LineStyle::dashed_loose() };
-            plot.hline(HLine::new("", percent).color(theme::IMAGE.line).style(style).allow_hover(false));
-        }
-        plot.line(plot_line("difference", line(PointReport::difference_percent)).color(COMPUTED).width(1.2));
-        scatter(plot, "difference", parts(PointReport::difference_percent), COMPUTED);
-    });
+    plot(
+        ui,
+        curve,
+        (selected, "dose", "%"),
+        (height - below).max(60.0),
+        |plot| {
+            plot.line(
+                plot_line("computed", line(|p| p.computed_percent))
+                    .color(COMPUTED)
+                    .width(1.8),
+            );
+            scatter(plot, "measured", parts(|p| p.measured_percent), MEASURED);
+        },
+    );
+    plot(
+        ui,
+        curve,
+        (selected, "difference", "% difference"),
+        below,
+        |plot| {
+            for percent in [-LEAST_PERCENT, 0.0, LEAST_PERCENT] {
+                let style = if percent == 0.0 {
+                    LineStyle::Solid
+                } else {
+                    LineStyle::dashed_loose()
+                };
+                plot.hline(
+                    HLine::new("", percent)
+                        .color(theme::IMAGE.line)
+                        .style(style)
+                        .allow_hover(false),
+                );
+            }
+            plot.line(
+                plot_line("difference", line(PointReport::difference_percent))
+                    .color(COMPUTED)
+                    .width(1.2),
+            );
+            scatter(
+                plot,
+                "difference",
+                parts(PointReport::difference_percent),
+                COMPUTED,
+            );
+        },
+    );
 }
 
-fn scatter(plot: &mut PlotUi<'_>, name: &str, [within, outside]: [Vec<[f64; 2]>; 2], colour: Color32) {
+fn scatter(
+    plot: &mut PlotUi<'_>,
+    name: &str,
+    [within, outside]: [Vec<[f64; 2]>; 2],
+    colour: Color32,
+) {
     plot.points(Points::new(name, within).color(colour).radius(2.0));
-    plot.points(Points::new(name, outside).color(theme::IMAGE.error).radius(2.6));
+    plot.points(
+        Points::new(name, outside)
+            .color(theme::IMAGE.error)
+            .radius(2.6),
+    );
 }
 
 fn plot(
@@ -112,7 +171,11 @@ fn plot(
     height: f32,
     draw: impl FnOnce(&mut PlotUi<'_>),
 ) {
-    let axis = |label: &str| RichText::new(label.to_owned()).small().color(theme::palette(ui).weak);
+    let axis = |label: &str| {
+        RichText::new(label.to_owned())
+            .small()
+            .color(theme::palette(ui).weak)
+    };
     let mut plot = Plot::new((what, selected))
         .height(height)
         .allow_scroll(false)
@@ -141,8 +204,12 @@ fn plot(
         plot.pointer_coordinate()
     });
     let name = format!("{}: {what}", curve.label);
-    shown.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name.clone()));
-    let Some(at) = shown.inner.filter(|_| shown.response.hovered()) else { return };
+    shown
+        .response
+        .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name.clone()));
+    let Some(at) = shown.inner.filter(|_| shown.response.hovered()) else {
+        return;
+    };
     let off = |p: &PointReport| (p.position_mm - at.x).abs();
     if let Some(point) = curve.points.iter().min_by(|a, b| off(a).total_cmp(&off(b))) {
         shown.response.on_hover_text_at_pointer(words(point));

@@ -27,27 +27,40 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let (mut is_open, mut chosen) = (true, fit.chosen.clone());
     let size = SIZE.min(ctx.content_rect().size() - egui::vec2(40.0, 70.0));
     let mut then = Commands::default();
-    let window = egui::Window::new("Machine").open(&mut is_open).default_size(size).min_size([640.0, 360.0]);
+    let window = egui::Window::new("Machine")
+        .open(&mut is_open)
+        .default_size(size)
+        .min_size([640.0, 360.0]);
     window.show(ctx, |ui| {
         let frame = egui::Frame::new();
-        egui::Panel::left("machine inputs").frame(frame).resizable(false).exact_size(INPUTS_WIDTH).show(
-            ui,
-            |ui| {
-                let bottom = egui::Panel::bottom("machine work").frame(frame).resizable(false);
+        egui::Panel::left("machine inputs")
+            .frame(frame)
+            .resizable(false)
+            .exact_size(INPUTS_WIDTH)
+            .show(ui, |ui| {
+                let bottom = egui::Panel::bottom("machine work")
+                    .frame(frame)
+                    .resizable(false);
                 bottom.show(ui, |ui| work(ui, state, &mut then));
                 egui::CentralPanel::default().frame(frame).show(ui, |ui| {
                     egui::ScrollArea::vertical()
                         .auto_shrink(false)
                         .show(ui, |ui| inputs(ui, state, &mut chosen, &mut then));
                 });
-            },
-        );
-        let frame = egui::Frame::new().inner_margin(egui::Margin { left: 12, ..egui::Margin::ZERO });
-        egui::CentralPanel::default().frame(frame).show(ui, |ui| outcome::show(ui, state, &mut then));
+            });
+        let frame = egui::Frame::new().inner_margin(egui::Margin {
+            left: 12,
+            ..egui::Margin::ZERO
+        });
+        egui::CentralPanel::default()
+            .frame(frame)
+            .show(ui, |ui| outcome::show(ui, state, &mut then));
     });
     if chosen != fit.chosen {
         // What is chosen counts before the button that is pressed with it.
-        commands.push(Command::MachineFit(MachineFitAction::Choose(Box::new(chosen))));
+        commands.push(Command::MachineFit(MachineFitAction::Choose(Box::new(
+            chosen,
+        ))));
     }
     commands.extend(then.take());
     if !is_open {
@@ -61,20 +74,37 @@ fn inputs(ui: &mut Ui, state: &State, chosen: &mut Chosen, commands: &mut Comman
     ui.weak(RichText::new(note).small());
     section(ui, "Machine");
     ui.horizontal(|ui| {
-        let combo = ComboBox::from_id_salt("fitted machine").width(190.0).truncate();
-        let response = combo.selected_text(machine_label(&chosen.machine)).show_ui(ui, |ui| {
-            for name in state.machine_names() {
-                let label = machine_label(&name).to_owned();
-                ui.selectable_value(&mut chosen.machine, name, label);
-            }
-        });
-        response.response.accessible_name("Machine to start from").on_hover_text(&chosen.machine);
+        let combo = ComboBox::from_id_salt("fitted machine")
+            .width(190.0)
+            .truncate();
+        let response = combo
+            .selected_text(machine_label(&chosen.machine))
+            .show_ui(ui, |ui| {
+                for name in state.machine_names() {
+                    let label = machine_label(&name).to_owned();
+                    ui.selectable_value(&mut chosen.machine, name, label);
+                }
+            });
+        response
+            .response
+            .accessible_name("Machine to start from")
+            .on_hover_text(&chosen.machine);
         add_button(ui, "File…", "Machine file", TankFile::Machine, commands);
     });
     let files = &mut chosen.files;
     for (title, list, what, name) in [
-        ("Depth doses", &mut files.pdd, TankFile::Pdd, "Add depth doses"),
-        ("Profiles", &mut files.profiles, TankFile::Profiles, "Add profiles"),
+        (
+            "Depth doses",
+            &mut files.pdd,
+            TankFile::Pdd,
+            "Add depth doses",
+        ),
+        (
+            "Profiles",
+            &mut files.profiles,
+            TankFile::Profiles,
+            "Add profiles",
+        ),
     ] {
         section(ui, title);
         let mut gone = None;
@@ -89,47 +119,67 @@ fn inputs(ui: &mut Ui, state: &State, chosen: &mut Chosen, commands: &mut Comman
         add_button(ui, "Add…", name, what, commands);
     }
     section(ui, "Output factors");
-    if files.output_factors.as_ref().is_some_and(|path| file_row(ui, path)) {
+    if files
+        .output_factors
+        .as_ref()
+        .is_some_and(|path| file_row(ui, path))
+    {
         files.output_factors = None;
     }
-    add_button(ui, "Choose…", "Choose output factors", TankFile::OutputFactors, commands);
+    add_button(
+        ui,
+        "Choose…",
+        "Choose output factors",
+        TankFile::OutputFactors,
+        commands,
+    );
     section(ui, "How");
     ui.horizontal(|ui| {
         ui.weak("Compared at");
         let quality = &mut chosen.settings.last.quality;
-        let combo = ComboBox::from_id_salt("fit quality").selected_text(quality.word()).width(90.0);
+        let combo = ComboBox::from_id_salt("fit quality")
+            .selected_text(quality.word())
+            .width(90.0);
         let response = combo.show_ui(ui, |ui| {
             for named in Quality::NAMED {
                 ui.selectable_value(quality, named, named.word());
             }
         });
-        response.response.accessible_name("Quality of the comparison");
+        response
+            .response
+            .accessible_name("Quality of the comparison");
         ui.weak("quality");
     });
     let kept = match chosen.fixed.len() {
         0 => "Fitted: all that the data determine".to_owned(),
         n => format!("Kept as they are: {n}"),
     };
-    egui::CollapsingHeader::new(kept).id_salt("kept parameters").show(ui, |ui| {
-        ui.weak(RichText::new("What is marked stays as in the machine above.").small());
-        for parameter in Parameter::ALL {
-            let mut kept = chosen.fixed.contains(&parameter);
-            if ui.checkbox(&mut kept, parameter.word()).changed() {
-                chosen.fixed.retain(|p| *p != parameter);
-                if kept {
-                    chosen.fixed.push(parameter);
-                    chosen.fixed.sort_by_key(|p| Parameter::ALL.iter().position(|of| of == p));
+    egui::CollapsingHeader::new(kept)
+        .id_salt("kept parameters")
+        .show(ui, |ui| {
+            ui.weak(RichText::new("What is marked stays as in the machine above.").small());
+            for parameter in Parameter::ALL {
+                let mut kept = chosen.fixed.contains(&parameter);
+                if ui.checkbox(&mut kept, parameter.word()).changed() {
+                    chosen.fixed.retain(|p| *p != parameter);
+                    if kept {
+                        chosen.fixed.push(parameter);
+                        chosen
+                            .fixed
+                            .sort_by_key(|p| Parameter::ALL.iter().position(|of| of == p));
+                    }
                 }
             }
-        }
-    });
+        });
 }
 
 /// A file of the list; whether it is to go.
 fn file_row(ui: &mut Ui, path: &Path) -> bool {
     let name = file_name(path);
     ui.horizontal(|ui| {
-        let gone = ui.add(Button::new("×").small()).accessible_name(format!("Leave out {name}"));
+        let gone = ui
+            .add(Button::new("×").small())
+            .accessible_name(format!("Leave out {name}"));
         let label = egui::Label::new(name).truncate();
         ui.add(label).on_hover_text(path.display().to_string());
         gone.clicked()
@@ -145,14 +195,24 @@ fn add_button(ui: &mut Ui, text: &str, name: &str, what: TankFile, commands: &mu
             "A table (.csv), W2CAD (.asc), OmniPro RFA300 ASCII or PTW .mcc; one file may hold both kinds"
         }
     };
-    if ui.add(Button::new(text).small()).accessible_name(name).on_hover_text(hint).clicked() {
+    if ui
+        .add(Button::new(text).small())
+        .accessible_name(name)
+        .on_hover_text(hint)
+        .clicked()
+    {
         commands.push(Command::Pick(FileAction::OpenTank(what)));
     }
 }
 
 /// The buttons, or how far the work is.
 fn work(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let MachineFit { running, failure, chosen, .. } = &state.machine_fit;
+    let MachineFit {
+        running,
+        failure,
+        chosen,
+        ..
+    } = &state.machine_fit;
     ui.add_space(4.0);
     if let Some(why) = failure {
         ui.add(egui::Label::new(RichText::new(why).color(theme::palette(ui).error)).wrap());
@@ -177,10 +237,16 @@ fn work(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let done = state.jobs.done_of(Slot::MachineFit);
     let what = if running.fits { "Fitting" } else { "Comparing" };
     ui.horizontal(|ui| {
-        if ui.button("Cancel").accessible_name(format!("Cancel {what}")).clicked() {
+        if ui
+            .button("Cancel")
+            .accessible_name(format!("Cancel {what}"))
+            .clicked()
+        {
             commands.push(Command::Cancel(Slot::MachineFit));
         }
-        let text = done.map_or(what.to_owned(), |done| format!("{what}: {:.0} %", 100.0 * done));
+        let text = done.map_or(what.to_owned(), |done| {
+            format!("{what}: {:.0} %", 100.0 * done)
+        });
         progress(ui, done, egui::vec2(ui.available_width(), 20.0), &text);
     });
     ui.add(egui::Label::new(RichText::new(&running.stage).small().weak()).truncate());

@@ -43,17 +43,21 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     ui.data_mut(|d| d.insert_temp(id, page));
     ui.separator();
-    let bottom = egui::Panel::bottom("machine answer").frame(egui::Frame::new()).resizable(false);
+    let bottom = egui::Panel::bottom("machine answer")
+        .frame(egui::Frame::new())
+        .resizable(false);
     bottom.show(ui, |ui| actions(ui, state, answer, commands));
-    egui::CentralPanel::default().frame(egui::Frame::new()).show(ui, |ui| match (page, &answer.outcome) {
-        (Page::Curves, _) => curves::show(ui, report),
-        (Page::Factors, _) => factors(ui, report),
-        (Page::Numbers, Outcome::Fitted(fitted)) => numbers(ui, fitted),
-        (Page::Numbers, Outcome::Compared(_)) => {
-            ui.weak("The machine was compared, not fitted.");
-        }
-        (Page::Notes, _) => notes(ui, answer),
-    });
+    egui::CentralPanel::default()
+        .frame(egui::Frame::new())
+        .show(ui, |ui| match (page, &answer.outcome) {
+            (Page::Curves, _) => curves::show(ui, report),
+            (Page::Factors, _) => factors(ui, report),
+            (Page::Numbers, Outcome::Fitted(fitted)) => numbers(ui, fitted),
+            (Page::Numbers, Outcome::Compared(_)) => {
+                ui.weak("The machine was compared, not fitted.");
+            }
+            (Page::Notes, _) => notes(ui, answer),
+        });
 }
 
 fn verdict(ui: &mut Ui, fit: &MachineFit, answer: &Answered) {
@@ -65,7 +69,8 @@ fn verdict(ui: &mut Ui, fit: &MachineFit, answer: &Answered) {
             (false, Verdict::Within) => palette.good,
             (false, Verdict::NotTested | Verdict::Outside) => palette.error,
         };
-        ui.colored_label(colour, report.verdict_words()).on_hover_text(tolerances());
+        ui.colored_label(colour, report.verdict_words())
+            .on_hover_text(tolerances());
         if fit.is_stale() {
             let text = "STALE: of other files or settings than are chosen now";
             ui.colored_label(palette.warning, RichText::new(text).strong());
@@ -86,28 +91,34 @@ fn factors(ui: &mut Ui, report: &Report) {
         ui.weak("No output factors were given.");
         return;
     }
-    egui::ScrollArea::vertical().auto_shrink(false).id_salt("output factors").show(ui, |ui| {
-        let grid = egui::Grid::new("output factors").num_columns(4).striped(true).spacing([24.0, 3.0]);
-        grid.show(ui, |ui| {
-            for heading in ["field", "measured", "computed", "difference"] {
-                ui.weak(heading);
-            }
-            ui.end_row();
-            for f in &report.output_factors {
-                let [x, y] = f.field_mm;
-                ui.label(format!("{x} x {y} mm"));
-                ui.label(format!("{:.4}", f.measured));
-                ui.label(format!("{:.4}", f.computed));
-                let (colour, said) = match f.within {
-                    Some(true) => (palette.text, ""),
-                    Some(false) => (palette.error, "  outside"),
-                    None => (palette.weak, "  the reference itself: tests nothing"),
-                };
-                ui.colored_label(colour, format!("{:+.2} %{said}", f.difference_percent));
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .id_salt("output factors")
+        .show(ui, |ui| {
+            let grid = egui::Grid::new("output factors")
+                .num_columns(4)
+                .striped(true)
+                .spacing([24.0, 3.0]);
+            grid.show(ui, |ui| {
+                for heading in ["field", "measured", "computed", "difference"] {
+                    ui.weak(heading);
+                }
                 ui.end_row();
-            }
+                for f in &report.output_factors {
+                    let [x, y] = f.field_mm;
+                    ui.label(format!("{x} x {y} mm"));
+                    ui.label(format!("{:.4}", f.measured));
+                    ui.label(format!("{:.4}", f.computed));
+                    let (colour, said) = match f.within {
+                        Some(true) => (palette.text, ""),
+                        Some(false) => (palette.error, "  outside"),
+                        None => (palette.weak, "  the reference itself: tests nothing"),
+                    };
+                    ui.colored_label(colour, format!("{:+.2} %{said}", f.difference_percent));
+                    ui.end_row();
+                }
+            });
         });
-    });
 }
 
 fn numbers(ui: &mut Ui, fitted: &FittedMachine) {
@@ -154,22 +165,30 @@ fn numbers(ui: &mut Ui, fitted: &FittedMachine) {
 
 fn notes(ui: &mut Ui, answer: &Answered) {
     let read = answer.outcome.read();
-    egui::ScrollArea::vertical().auto_shrink(false).id_salt("notes of the fit").show(ui, |ui| {
-        let outside = answer.outcome.report().outside();
-        outside.iter().for_each(|line| {
-            ui.colored_label(theme::palette(ui).error, format!("Outside: {line}"));
+    egui::ScrollArea::vertical()
+        .auto_shrink(false)
+        .id_salt("notes of the fit")
+        .show(ui, |ui| {
+            let outside = answer.outcome.report().outside();
+            outside.iter().for_each(|line| {
+                ui.colored_label(theme::palette(ui).error, format!("Outside: {line}"));
+            });
+            answer
+                .outcome
+                .report()
+                .not_tested()
+                .iter()
+                .for_each(|line| {
+                    ui.colored_label(theme::palette(ui).warning, format!("Not tested: {line}"));
+                });
+            ui.label(format!("Tolerances: {}", tolerances()));
+            read.remarks.iter().for_each(|remark| {
+                ui.colored_label(theme::palette(ui).warning, remark);
+            });
+            read.digests.iter().for_each(|(file, digest)| {
+                ui.weak(format!("{file} ({digest})"));
+            });
         });
-        answer.outcome.report().not_tested().iter().for_each(|line| {
-            ui.colored_label(theme::palette(ui).warning, format!("Not tested: {line}"));
-        });
-        ui.label(format!("Tolerances: {}", tolerances()));
-        read.remarks.iter().for_each(|remark| {
-            ui.colored_label(theme::palette(ui).warning, remark);
-        });
-        read.digests.iter().for_each(|(file, digest)| {
-            ui.weak(format!("{file} ({digest})"));
-        });
-    });
 }
 
 fn actions(ui: &mut Ui, state: &State, answer: &Answered, commands: &mut Commands) {
@@ -180,7 +199,11 @@ fn actions(ui: &mut Ui, state: &State, answer: &Answered, commands: &mut Command
         if answer.outcome.fitted().is_some() {
             let save = ui.add_enabled(is_current, Button::new("Save machine…"));
             let hint = "A machine file (.toml); each fitted number says so, and how well it fits";
-            if save.on_hover_text(hint).on_disabled_hover_text(old).clicked() {
+            if save
+                .on_hover_text(hint)
+                .on_disabled_hover_text(old)
+                .clicked()
+            {
                 commands.push(Command::Pick(FileAction::SaveMachine));
             }
             let why_not = match (is_current, &answer.saved, state.plan()) {
@@ -191,18 +214,27 @@ fn actions(ui: &mut Ui, state: &State, answer: &Answered, commands: &mut Command
             };
             let used = ui.add_enabled(why_not.is_none(), Button::new("Use for this plan"));
             let hint = "All its beams of this energy are computed with the saved machine";
-            if used.on_hover_text(hint).on_disabled_hover_text(why_not.unwrap_or_default()).clicked() {
+            if used
+                .on_hover_text(hint)
+                .on_disabled_hover_text(why_not.unwrap_or_default())
+                .clicked()
+            {
                 commands.push(Command::MachineFit(MachineFitAction::Use));
             }
         }
         let report = ui.add_enabled(is_current, Button::new("Report…"));
         let report = report.accessible_name("Report of the comparison");
         let hint = "The curves drawn (.pdf), or every point (.csv)";
-        if report.on_hover_text(hint).on_disabled_hover_text(old).clicked() {
+        if report
+            .on_hover_text(hint)
+            .on_disabled_hover_text(old)
+            .clicked()
+        {
             commands.push(Command::Pick(FileAction::SaveMachineReport));
         }
         if let Some(path) = &answer.saved {
-            ui.weak(format!("saved as {}", file_name(path))).on_hover_text(path.display().to_string());
+            ui.weak(format!("saved as {}", file_name(path)))
+                .on_hover_text(path.display().to_string());
         }
     });
 }

@@ -23,7 +23,13 @@ impl State {
     /// The names of machines to be looked at now: those of all plans and of the second check, at once where one is new, else from
     /// time to time; none where they were looked at just now, or all come with the program.
     pub fn machines_to_look_at(&mut self, now: Instant) -> Option<Vec<String>> {
-        let of_check = self.second_check.models.iter().flatten().flatten().map(|of| of.model.as_str());
+        let of_check = self
+            .second_check
+            .models
+            .iter()
+            .flatten()
+            .flatten()
+            .map(|of| of.model.as_str());
         let plans = self.history.case().plans.iter();
         let of_plans = plans.flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam)));
         let files = &self.machine_files;
@@ -31,14 +37,23 @@ impl State {
         if files.waits && since.is_some_and(|since| since < PATIENCE) {
             return None;
         }
-        let new: BTreeSet<&str> =
-            of_plans.chain(of_check).filter(|name| !files.seen.contains_key(*name)).collect();
+        let new: BTreeSet<&str> = of_plans
+            .chain(of_check)
+            .filter(|name| !files.seen.contains_key(*name))
+            .collect();
         let is_due = since.is_none_or(|since| since >= EVERY)
-            && files.seen.values().any(|contents| *contents != MachineContents::Shipped);
+            && files
+                .seen
+                .values()
+                .any(|contents| *contents != MachineContents::Shipped);
         if new.is_empty() && !is_due {
             return None;
         }
-        let names = new.into_iter().chain(files.seen.keys().map(String::as_str)).map(str::to_owned).collect();
+        let names = new
+            .into_iter()
+            .chain(files.seen.keys().map(String::as_str))
+            .map(str::to_owned)
+            .collect();
         self.machine_files.asked = Some(now);
         self.machine_files.waits = true;
         Some(names)
@@ -51,7 +66,10 @@ impl State {
 
     /// Takes the present state of the files; returns the names of those that have changed, whose doses are thereby
     /// stale.
-    pub fn take_machine_contents(&mut self, contents: Vec<(String, MachineContents)>) -> Vec<String> {
+    pub fn take_machine_contents(
+        &mut self,
+        contents: Vec<(String, MachineContents)>,
+    ) -> Vec<String> {
         self.machine_files.waits = false;
         let seen = &mut self.machine_files.seen;
         let differs = |(name, now): (String, MachineContents)| {
@@ -81,7 +99,10 @@ mod tests {
                 ..Beam::fixed("B", 1, 0.0, DVec3::ZERO, Jaws::symmetric(50.0, 50.0), 1.0)
             })
             .collect();
-        state.history = case::History::new(Case { plans: vec![Arc::new(plan)], ..Case::default() });
+        state.history = case::History::new(Case {
+            plans: vec![Arc::new(plan)],
+            ..Case::default()
+        });
         state
     }
 
@@ -90,26 +111,46 @@ mod tests {
         let begin = Instant::now();
         let later = |s: u64| begin + Duration::from_secs(s);
         let mut shipped = with_machines(&["generic-6mv"]);
-        assert_eq!(shipped.machines_to_look_at(begin), Some(vec!["generic-6mv".to_owned()]));
+        assert_eq!(
+            shipped.machines_to_look_at(begin),
+            Some(vec!["generic-6mv".to_owned()])
+        );
         shipped.take_machine_contents(vec![("generic-6mv".to_owned(), MachineContents::Shipped)]);
-        assert_eq!(shipped.machines_to_look_at(later(60)), None, "it cannot change");
+        assert_eq!(
+            shipped.machines_to_look_at(later(60)),
+            None,
+            "it cannot change"
+        );
 
         let mut state = with_machines(&["my.toml", "generic-6mv"]);
         let both = Some(vec!["generic-6mv".to_owned(), "my.toml".to_owned()]);
         assert_eq!(state.machines_to_look_at(begin), both);
-        assert_eq!(state.machines_to_look_at(later(20)), None, "the worker reads");
+        assert_eq!(
+            state.machines_to_look_at(later(20)),
+            None,
+            "the worker reads"
+        );
         let contents = |n| {
             let file = ("my.toml".to_owned(), n);
             vec![("generic-6mv".to_owned(), MachineContents::Shipped), file]
         };
         let changes = |state: &State| state.results.settings.machine_changes;
         // Seen for the first time is no change.
-        assert_eq!(state.take_machine_contents(contents(MachineContents::File(1))), Vec::<String>::new());
+        assert_eq!(
+            state.take_machine_contents(contents(MachineContents::File(1))),
+            Vec::<String>::new()
+        );
         assert_eq!(state.machines_to_look_at(later(1)), None);
         assert_eq!(state.machines_to_look_at(later(2)), both);
-        assert_eq!(state.take_machine_contents(contents(MachineContents::File(1))), Vec::<String>::new());
+        assert_eq!(
+            state.take_machine_contents(contents(MachineContents::File(1))),
+            Vec::<String>::new()
+        );
         assert_eq!(changes(&state), 0);
-        for (n, now) in [(1, MachineContents::File(2)), (2, MachineContents::Unreadable)] {
+        for (n, now) in [
+            (1, MachineContents::File(2)),
+            (2, MachineContents::Unreadable),
+        ] {
             state.look_at_machines_again();
             assert_eq!(state.machines_to_look_at(later(3)), both);
             assert_eq!(state.take_machine_contents(contents(now)), ["my.toml"]);

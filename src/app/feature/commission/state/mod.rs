@@ -115,7 +115,10 @@ impl MachineFit {
                 Outcome::Fitted(_) => chosen.clone(),
                 Outcome::Compared(_) => Chosen {
                     fixed: Vec::new(),
-                    settings: FitSettings { last: chosen.settings.last, ..FitSettings::default() },
+                    settings: FitSettings {
+                        last: chosen.settings.last,
+                        ..FitSettings::default()
+                    },
                     ..chosen.clone()
                 },
             };
@@ -157,17 +160,29 @@ impl MachineFit {
 
     /// Files that are read, which none that is written replaces.
     pub fn inputs(&self) -> impl Iterator<Item = (&'static str, PathBuf)> + '_ {
-        let TankFiles { pdd, profiles, output_factors } = &self.chosen.files;
-        let measured =
-            pdd.iter().chain(profiles).chain(output_factors).map(|path| ("measured data", path.clone()));
-        measured.chain([("the machine of the fit", PathBuf::from(&self.chosen.machine))])
+        let TankFiles {
+            pdd,
+            profiles,
+            output_factors,
+        } = &self.chosen.files;
+        let measured = pdd
+            .iter()
+            .chain(profiles)
+            .chain(output_factors)
+            .map(|path| ("measured data", path.clone()));
+        measured.chain([(
+            "the machine of the fit",
+            PathBuf::from(&self.chosen.machine),
+        )])
     }
 
     /// The machine of the answer in words: its file, once it has one.
     pub fn machine_words(answer: &Answered) -> String {
         let saved = answer.saved.as_ref().map(|path| path.display().to_string());
         match &answer.outcome {
-            Outcome::Fitted(_) => saved.unwrap_or_else(|| format!("{}, fitted", answer.from.machine)),
+            Outcome::Fitted(_) => {
+                saved.unwrap_or_else(|| format!("{}, fitted", answer.from.machine))
+            }
             Outcome::Compared(_) => answer.from.machine.clone(),
         }
     }
@@ -183,7 +198,11 @@ mod tests {
         fit.add(TankFile::Pdd, PathBuf::from("a.csv"));
         let outcome = Outcome::Compared(Arc::new((Report::default(), TankRead::default())));
         assert!(!fit.is_stale(), "there is none");
-        fit.answer = Some(Answered { from: fit.chosen.clone(), outcome, saved: None });
+        fit.answer = Some(Answered {
+            from: fit.chosen.clone(),
+            outcome,
+            saved: None,
+        });
         fit.add(TankFile::Pdd, PathBuf::from("a.csv"));
         fit.chosen.fixed.push(Parameter::FocalX);
         assert!(!fit.is_stale(), "a comparison fixes nothing");

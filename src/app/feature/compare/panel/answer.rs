@@ -26,17 +26,21 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     if state.gamma_lacks_hundred() {
-        let text =
-            "No gamma: its percent are of the 100 % of the comparison, which is not defined. Choose another.";
+        let text = "No gamma: its percent are of the 100 % of the comparison, which is not defined. Choose another.";
         ui.add(Label::new(RichText::new(text).color(theme::palette(ui).error)).wrap());
     } else if let Some(why) = state.results.gamma_failure() {
-        ui.add(Label::new(RichText::new(format!("No gamma: {why}.")).color(theme::palette(ui).error)).wrap());
+        ui.add(
+            Label::new(RichText::new(format!("No gamma: {why}.")).color(theme::palette(ui).error))
+                .wrap(),
+        );
     } else {
         pass_rate(ui, state);
     }
     ui.spacing_mut().item_spacing.y = 1.0;
     changed(ui, state, commands);
-    let Some((figures, standing)) = state.results.gamma_figures() else { return };
+    let Some((figures, standing)) = state.results.gamma_figures() else {
+        return;
+    };
     let stale = standing == Standing::Stale || state.results.gamma_failure().is_some();
     // Results of other criteria are dimmed and labelled.
     ui.scope(|ui| {
@@ -75,8 +79,16 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     let verdict = state.gamma_verdict().filter(|_| current);
     ui.horizontal(|ui| {
         let level = verdict.as_ref().and_then(|verdict| verdict.level);
-        let colour = if stale { theme::palette(ui).weak } else { theme::palette(ui).level(level) };
-        let text = if estimated { format!("≈ {rate:.1} %") } else { rate_text(rate) };
+        let colour = if stale {
+            theme::palette(ui).weak
+        } else {
+            theme::palette(ui).level(level)
+        };
+        let text = if estimated {
+            format!("≈ {rate:.1} %")
+        } else {
+            rate_text(rate)
+        };
         ui.label(RichText::new(text).size(32.0).strong().color(colour))
             .on_hover_text("Points of gamma at most 1");
         ui.vertical(|ui| {
@@ -98,19 +110,35 @@ fn pass_rate(ui: &mut Ui, state: &State) {
             }
         });
     });
-    criterion_line(ui, state, full.as_ref().filter(|_| current).map(|(r, ..)| r.normalisation_gy));
-    ui.label(small(format!("{} points judged", grouped(counts[0].analysed))));
+    criterion_line(
+        ui,
+        state,
+        full.as_ref()
+            .filter(|_| current)
+            .map(|(r, ..)| r.normalisation_gy),
+    );
+    ui.label(small(format!(
+        "{} points judged",
+        grouped(counts[0].analysed)
+    )));
     if let Some(text) = unjudged_words(&counts[0], settings.roles()[1]) {
         ui.add(Label::new(small(text).color(theme::palette(ui).warning)).wrap());
     }
     for text in uncertainties(state) {
         ui.add(Label::new(small(text)).wrap());
     }
-    for warning in full.iter().filter(|_| current).flat_map(|(result, ..)| &result.receipt.warnings) {
+    for warning in full
+        .iter()
+        .filter(|_| current)
+        .flat_map(|(result, ..)| &result.receipt.warnings)
+    {
         ui.add(Label::new(small(warning).color(theme::palette(ui).warning)).wrap());
     }
     if let (Some([percent, mm]), Some(counts)) = (settings.second, counts.get(1)) {
-        let text = format!("{percent} %/{mm} mm: {}", rate_text(counts.pass_rate_percent()));
+        let text = format!(
+            "{percent} %/{mm} mm: {}",
+            rate_text(counts.pass_rate_percent())
+        );
         ui.label(RichText::new(text).strong().color(if stale {
             theme::palette(ui).weak
         } else {
@@ -123,7 +151,11 @@ fn pass_rate(ui: &mut Ui, state: &State) {
 fn uncertainties(state: &State) -> impl Iterator<Item = String> + '_ {
     Side::BOTH.into_iter().filter_map(|side| {
         let certainty = state.results.side_certainty(side)?;
-        Some(format!("{}: Monte Carlo, {}", side.name(), certainty.percent_words()))
+        Some(format!(
+            "{}: Monte Carlo, {}",
+            side.name(),
+            certainty.percent_words()
+        ))
     })
 }
 
@@ -131,10 +163,15 @@ fn criterion_line(ui: &mut Ui, state: &State, normalisation_gy: Option<f64>) {
     let g = &state.compare.gamma;
     let [reference, evaluated] = g.roles().map(Side::name);
     let kind = if g.local { "local" } else { "global" };
-    let norm = state.results.gamma().map(|(_, query, _)| query.normalisation.word());
+    let norm = state
+        .results
+        .gamma()
+        .map(|(_, query, _)| query.normalisation.word());
     let hundred = norm
         .zip(normalisation_gy)
-        .map_or(String::new(), |(norm, gy)| format!(", 100 % = {gy:.2} Gy ({norm})"));
+        .map_or(String::new(), |(norm, gy)| {
+            format!(", 100 % = {gy:.2} Gy ({norm})")
+        });
     let text = format!(
         "{} %/{} mm {kind}{hundred}, from {} %; reference {reference}, evaluated {evaluated}",
         g.dose_percent, g.dta_mm, g.threshold_percent
@@ -150,8 +187,12 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("no structure with a DVH in both");
     }
     for row in rows.iter().take(3) {
-        let Some(metric) = most_changed(row) else { continue };
-        let [a, b] = row.dvhs.map(|dvh| dvh.metric(metric, None).unwrap_or_default());
+        let Some(metric) = most_changed(row) else {
+            continue;
+        };
+        let [a, b] = row
+            .dvhs
+            .map(|dvh| dvh.metric(metric, None).unwrap_or_default());
         let detail = format!("{metric}  {a:.1} to {b:.1} Gy  ({:+.2})", b - a);
         let weak = row.change_gy() < 0.01 * state.compare_reference().map_or(10.0, |(gy, _)| gy);
         if line(ui, Some(row.structure), &row.structure.name, &detail, weak).clicked() {
@@ -162,12 +203,22 @@ fn changed(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The metric with the largest change.
 fn most_changed(row: &DvhPair<'_>) -> Option<Metric> {
-    let changes = DvhPair::CHANGES.iter().map(|m| (*m, row.change(*m, None).unwrap_or(0.0).abs()));
-    changes.max_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(metric, _)| metric)
+    let changes = DvhPair::CHANGES
+        .iter()
+        .map(|m| (*m, row.change(*m, None).unwrap_or(0.0).abs()));
+    changes
+        .max_by(|(_, a), (_, b)| a.total_cmp(b))
+        .map(|(metric, _)| metric)
 }
 
 /// A row with a swatch, a name on the left and figures on the right.
-fn line(ui: &mut Ui, structure: Option<&Structure>, name: &str, detail: &str, weak: bool) -> egui::Response {
+fn line(
+    ui: &mut Ui,
+    structure: Option<&Structure>,
+    name: &str,
+    detail: &str,
+    weak: bool,
+) -> egui::Response {
     row(name, detail, false).weak(weak).show(ui, 14.0, |ui| {
         // The space is allocated even without a swatch, so that rows are equally high.
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
@@ -189,16 +240,27 @@ fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &m
         let capped = f64::from(cluster.max_gamma) >= state.compare.gamma.max_gamma - 1e-6;
         let sign = if capped { "> " } else { "" };
         let detail = format!("{}  max {sign}{:.2}", volume(cluster), cluster.max_gamma);
-        let response = line(ui, structure, &format!("{}  {place}", n + 1), &detail, false);
+        let response = line(
+            ui,
+            structure,
+            &format!("{}  {place}", n + 1),
+            &detail,
+            false,
+        );
         let [x, y, z] = cluster.worst_mm;
-        let hint =
-            format!("{} voxels, worst at {x:.1}, {y:.1}, {z:.1} mm. A click goes there.", cluster.voxels);
+        let hint = format!(
+            "{} voxels, worst at {x:.1}, {y:.1}, {z:.1} mm. A click goes there.",
+            cluster.voxels
+        );
         if response.on_hover_text(hint).clicked() {
             commands.push(Command::GoTo(cluster.worst()));
         }
     }
     if count > MOST_CLUSTERS {
-        ui.label(small(format!("and {} smaller ones", count - MOST_CLUSTERS)).color(theme::palette(ui).weak));
+        ui.label(
+            small(format!("and {} smaller ones", count - MOST_CLUSTERS))
+                .color(theme::palette(ui).weak),
+        );
     }
 }
 
@@ -209,14 +271,17 @@ fn volume(cluster: &Cluster) -> String {
 /// The structure that holds a cluster, in words.
 fn place(state: &State, held: Option<(u32, f64)>) -> (Option<&Structure>, String) {
     let structures = &state.case().structures.structures;
-    let held =
-        held.and_then(|(number, share)| Some((structures.iter().find(|s| s.number == number)?, share)));
+    let held = held
+        .and_then(|(number, share)| Some((structures.iter().find(|s| s.number == number)?, share)));
     match held {
         Some((structure, share)) if share > 0.995 => (Some(structure), structure.name.clone()),
-        Some((structure, share)) if share < 0.1 => (Some(structure), format!("touches {}", structure.name)),
-        Some((structure, share)) => {
-            (Some(structure), format!("{:.0} % in {}", 100.0 * share, structure.name))
+        Some((structure, share)) if share < 0.1 => {
+            (Some(structure), format!("touches {}", structure.name))
         }
+        Some((structure, share)) => (
+            Some(structure),
+            format!("{:.0} % in {}", 100.0 * share, structure.name),
+        ),
         None => (None, "outside structures".to_owned()),
     }
 }
@@ -241,7 +306,10 @@ fn structures(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: 
             n => format!(" + {} NOT judged", grouped(n)),
         };
         let (more, digits) = (inside.more_than_sign(), digits_apart(rate, &[100.0], 1));
-        let detail = format!("{rate:.digits$} %  max {more}{max:.2}  n {}{missing}", grouped(inside.points));
+        let detail = format!(
+            "{rate:.digits$} %  max {more}{max:.2}  n {}{missing}",
+            grouped(inside.points)
+        );
         if line(ui, Some(structure), &structure.name, &detail, false).clicked() {
             commands.push(Command::Select(Selection::Structure(structure.number)));
         }
@@ -253,7 +321,10 @@ fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
     let overall = &figures.report.figures;
     let [mean, max] = [overall.mean, overall.max].map(Option::unwrap_or_default);
     let more = overall.more_than_sign();
-    section(ui, &format!("Histogram  (mean {more}{mean:.2}, max {more}{max:.2})"));
+    section(
+        ui,
+        &format!("Histogram  (mean {more}{mean:.2}, max {more}{max:.2})"),
+    );
     theme::plate(ui, |ui| bars(ui, state, &figures.report.histogram));
     ui.label(small("Heights are square roots of counts.").color(theme::palette(ui).weak));
 }
@@ -282,9 +353,17 @@ fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
         let bar = Rect::from_min_max(low, pos2(low.x + width - 0.5, plot.bottom()));
         painter.rect_filled(bar, 0.0, theme::colour(gamma_colour(middle, end)));
     }
-    painter.hline(plot.x_range(), plot.bottom(), Stroke::new(1.0, theme::palette(ui).line));
+    painter.hline(
+        plot.x_range(),
+        plot.bottom(),
+        Stroke::new(1.0, theme::palette(ui).line),
+    );
     let x_of_gamma = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
-    painter.vline(x_of_gamma(1.0), plot.y_range(), Stroke::new(1.0, theme::palette(ui).text));
+    painter.vline(
+        x_of_gamma(1.0),
+        plot.y_range(),
+        Stroke::new(1.0, theme::palette(ui).text),
+    );
     let font = FontId::proportional(10.5);
     for (gamma, text, align) in [
         (0.0, "0".to_owned(), Align2::LEFT_TOP),

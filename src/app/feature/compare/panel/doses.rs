@@ -29,27 +29,50 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
     if let Some(why) = state.results.pair_refusal() {
         ui.add(Label::new(RichText::new(why).color(theme::palette(ui).error)).wrap());
     } else if let Some(note) = state.results.pair_note() {
-        ui.add(Label::new(RichText::new(note).small().color(theme::palette(ui).warning)).wrap());
+        ui.add(
+            Label::new(
+                RichText::new(note)
+                    .small()
+                    .color(theme::palette(ui).warning),
+            )
+            .wrap(),
+        );
     }
-    let unsure =
-        state.results.pair_status().filter(|s| !matches!(s, DoseStatus::Final | DoseStatus::Imported));
+    let unsure = state
+        .results
+        .pair_status()
+        .filter(|s| !matches!(s, DoseStatus::Final | DoseStatus::Imported));
     if let Some(status) = unsure {
         let text = format!("One of the doses is {status}: so is everything below.");
-        ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
+        ui.add(
+            Label::new(
+                RichText::new(text)
+                    .small()
+                    .color(theme::palette(ui).warning),
+            )
+            .wrap(),
+        );
     }
-    ui.collapsing(RichText::new("New dose from A and B").small(), |ui| new_dose(ui, state, next, commands));
+    ui.collapsing(RichText::new("New dose from A and B").small(), |ui| {
+        new_dose(ui, state, next, commands)
+    });
 }
 
 fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
     let sources = state.results.sources(state.case(), state.plan);
     let chosen = next.sides[side.index()];
-    let label = sources.iter().find(|(s, ..)| Some(*s) == chosen).map_or("choose a dose", |(_, l, _)| l);
+    let label = sources
+        .iter()
+        .find(|(s, ..)| Some(*s) == chosen)
+        .map_or("choose a dose", |(_, l, _)| l);
     ui.horizontal(|ui| {
         ui.label(RichText::new(side.name()).strong().size(16.0));
         let style = if side == Side::A { "solid" } else { "dashed" };
         let width = (ui.available_width() - 104.0).max(70.0);
-        let combo =
-            ComboBox::from_id_salt(("side", side.index())).selected_text(label).width(width).truncate();
+        let combo = ComboBox::from_id_salt(("side", side.index()))
+            .selected_text(label)
+            .width(width)
+            .truncate();
         // The combo box is as wide as its text, within a limit that leaves the status in place.
         let scope = ui.scope(|ui| {
             ui.set_max_width(width + 22.0);
@@ -66,7 +89,10 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
                 }
             })
         });
-        scope.inner.response.accessible_name(format!("Dose {}", side.name()));
+        scope
+            .inner
+            .response
+            .accessible_name(format!("Dose {}", side.name()));
         if let Some(dose) = state.results.side(side) {
             status_with_caveats(ui, dose.status, &dose.caveats, &dose.remarks)
                 .on_hover_text(format!("{} lines", style));
@@ -75,11 +101,16 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
     match (state.results.side(side), state.results.side_failure(side)) {
         (dose, Some(why)) => {
             ui.add(Label::new(RichText::new(why).small().color(theme::palette(ui).error)).wrap());
-            dose.into_iter().for_each(|dose| about(ui, state, side, dose));
+            dose.into_iter()
+                .for_each(|dose| about(ui, state, side, dose));
         }
         (Some(dose), None) => about(ui, state, side, dose),
         (None, None) if chosen.is_some() => {
-            ui.label(RichText::new("being computed…").small().color(theme::palette(ui).warning));
+            ui.label(
+                RichText::new("being computed…")
+                    .small()
+                    .color(theme::palette(ui).warning),
+            );
         }
         (None, None) => {
             let text = match state.compare.sides.iter().any(Option::is_some) {
@@ -100,9 +131,16 @@ fn about(ui: &mut Ui, state: &State, side: Side, dose: &Dose) {
     let line = format!("max {max_gy:.2} Gy   {nx} × {ny} × {nz} voxels");
     ui.label(RichText::new(line).small().color(theme::palette(ui).weak));
     let frame = dose.frame_of_reference_uid.trim();
-    let frame = if frame.is_empty() { "not named".to_owned() } else { shortened(frame) };
-    let line = RichText::new(format!("frame of reference {frame}")).small().color(theme::palette(ui).weak);
-    ui.add(Label::new(line).truncate()).on_hover_text(&dose.frame_of_reference_uid);
+    let frame = if frame.is_empty() {
+        "not named".to_owned()
+    } else {
+        shortened(frame)
+    };
+    let line = RichText::new(format!("frame of reference {frame}"))
+        .small()
+        .color(theme::palette(ui).weak);
+    ui.add(Label::new(line).truncate())
+        .on_hover_text(&dose.frame_of_reference_uid);
 }
 
 /// UIDs differ at their end, so the end is shown.
@@ -125,20 +163,41 @@ fn new_dose(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
             (has_a, "Copy of A", copy_hint, [1.0, 0.0]),
             (has_b, "Copy of B", copy_hint, [0.0, 1.0]),
             (pair, "A + B", "The sum as a dose of its own", [1.0, 1.0]),
-            (pair, "B - A", "The difference as a dose of its own", [-1.0, 1.0]),
+            (
+                pair,
+                "B - A",
+                "The difference as a dose of its own",
+                [-1.0, 1.0],
+            ),
         ] {
-            if ui.add_enabled(enabled, Button::new(word).small()).on_hover_text(hint).clicked() {
+            if ui
+                .add_enabled(enabled, Button::new(word).small())
+                .on_hover_text(hint)
+                .clicked()
+            {
                 commands.push(Command::MakeDose(weights));
             }
         }
     });
     ui.horizontal(|ui| {
         let [a, b] = &mut next.weights;
-        number("Weight of A", a, "").speed(0.01).decimals(2).range(-100.0..=100.0).show(ui);
+        number("Weight of A", a, "")
+            .speed(0.01)
+            .decimals(2)
+            .range(-100.0..=100.0)
+            .show(ui);
         ui.label("× A +");
-        number("Weight of B", b, "").speed(0.01).decimals(2).range(-100.0..=100.0).show(ui);
+        number("Weight of B", b, "")
+            .speed(0.01)
+            .decimals(2)
+            .range(-100.0..=100.0)
+            .show(ui);
         ui.label("× B");
-        if ui.add_enabled(pair, Button::new("Make").small()).accessible_name("Make weighted dose").clicked() {
+        if ui
+            .add_enabled(pair, Button::new("Make").small())
+            .accessible_name("Make weighted dose")
+            .clicked()
+        {
             commands.push(Command::MakeDose(next.weights));
         }
     });

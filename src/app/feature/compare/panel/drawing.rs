@@ -21,12 +21,19 @@ fn doses(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands
         ui.weak("Isodoses");
         for (isolines, word, hint) in [
             (Isolines::Own, "own", "Each dose with its own lines"),
-            (Isolines::Both, "A and B", "Lines of A solid, of B dashed, on every image"),
+            (
+                Isolines::Both,
+                "A and B",
+                "Lines of A solid, of B dashed, on every image",
+            ),
             (Isolines::None, "none", "No lines"),
         ] {
             let button = Button::selectable(next.isolines == isolines, word);
             let response = ui.add(button).on_hover_text(hint);
-            if response.accessible_name(format!("Isodoses {word}")).clicked() {
+            if response
+                .accessible_name(format!("Isodoses {word}"))
+                .clicked()
+            {
                 next.isolines = isolines;
                 display.lines |= isolines != Isolines::None;
             }
@@ -35,9 +42,12 @@ fn doses(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands
     ui.horizontal(|ui| {
         ui.checkbox(&mut display.wash, "Colourwash");
         let mut percent = display.wash_opacity * 100.0;
-        let slider = Slider::new(&mut percent, 5.0..=100.0).suffix(" %").fixed_decimals(0);
+        let slider = Slider::new(&mut percent, 5.0..=100.0)
+            .suffix(" %")
+            .fixed_decimals(0);
         ui.spacing_mut().slider_width = 70.0;
-        ui.add_enabled(display.wash, slider).accessible_name("Colourwash opacity");
+        ui.add_enabled(display.wash, slider)
+            .accessible_name("Colourwash opacity");
         display.wash_opacity = percent / 100.0;
     });
     ui.horizontal_wrapped(|ui| {
@@ -62,9 +72,15 @@ fn doses(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands
                 }
             }
         });
-        response.response.accessible_name("100 percent of the comparison");
+        response
+            .response
+            .accessible_name("100 percent of the comparison");
         if let DoseReference::Typed(gy) = &mut display.reference {
-            number("Reference dose", gy, " Gy").speed(0.1).decimals(2).range(0.01..=500.0).show(ui);
+            number("Reference dose", gy, " Gy")
+                .speed(0.1)
+                .decimals(2)
+                .range(0.01..=500.0)
+                .show(ui);
         } else {
             match resolved {
                 Some((gy, _)) => ui.label(format!("{gy:.2} Gy")),
@@ -93,17 +109,32 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
         ui.weak("in");
         for unit in DifferenceUnit::ALL {
             let button = Button::selectable(d.unit == unit, unit.name());
-            if ui.add(button).accessible_name(format!("Difference in {}", unit.name())).clicked() {
-                *d = DifferenceDisplay { opacity: d.opacity, ..DifferenceDisplay::new(unit, reference_gy) };
+            if ui
+                .add(button)
+                .accessible_name(format!("Difference in {}", unit.name()))
+                .clicked()
+            {
+                *d = DifferenceDisplay {
+                    opacity: d.opacity,
+                    ..DifferenceDisplay::new(unit, reference_gy)
+                };
             }
         }
     });
     let symbol = format!(" {}", d.unit.symbol());
-    let speed = if d.unit == DifferenceUnit::Gy { 0.02 } else { 0.1 };
+    let speed = if d.unit == DifferenceUnit::Gy {
+        0.02
+    } else {
+        0.1
+    };
     ui.horizontal_wrapped(|ui| {
         ui.weak("nothing up to");
         let end = d.end;
-        number("Dead band", &mut d.dead_band, &symbol).speed(speed).decimals(2).range(0.0..=end).show(ui);
+        number("Dead band", &mut d.dead_band, &symbol)
+            .speed(speed)
+            .decimals(2)
+            .range(0.0..=end)
+            .show(ui);
         ui.weak("full at ±");
         let smallest_end = d.dead_band.max(0.01);
         number("Scale of the difference", &mut d.end, &symbol)
@@ -114,6 +145,10 @@ fn difference(ui: &mut Ui, state: &State, next: &mut Compare) {
     });
     if state.compare_reference().is_none() && d.unit != DifferenceUnit::Gy {
         let text = "no percent: there is no 100 %. Choose another reference, or Gy.";
-        ui.label(RichText::new(text).small().color(theme::palette(ui).warning));
+        ui.label(
+            RichText::new(text)
+                .small()
+                .color(theme::palette(ui).warning),
+        );
     }
 }

@@ -46,7 +46,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         .size_range(240.0..=(0.31 * window.width()).clamp(244.0, 460.0))
         .show(ui, |ui| {
             held(ui, |ui| {
-                ScrollArea::vertical().auto_shrink(false).show(ui, |ui| answer::show(ui, state, commands));
+                ScrollArea::vertical()
+                    .auto_shrink(false)
+                    .show(ui, |ui| answer::show(ui, state, commands));
             });
         });
     set(state, next, commands);

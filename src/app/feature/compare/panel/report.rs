@@ -13,9 +13,12 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
     section(ui, "Report");
     ui.add_enabled_ui(state.results.pair().is_some(), |ui| {
         ui.horizontal(|ui| {
-            let field = TextEdit::singleline(&mut next.report_path).desired_width(150.0).hint_text("path");
+            let field = TextEdit::singleline(&mut next.report_path)
+                .desired_width(150.0)
+                .hint_text("path");
             ui.add(field).accessible_name("Path of the report");
-            let hint = "PDF with pictures, or figures as .csv or .json; without a path the desktop asks";
+            let hint =
+                "PDF with pictures, or figures as .csv or .json; without a path the desktop asks";
             if ui.button("Write report").on_hover_text(hint).clicked() {
                 let path = next.report_path.trim();
                 commands.push(match path {

@@ -6,6 +6,13 @@ use egui::{Label, RichText, Ui};
 
 pub fn hu_remarks(ui: &mut Ui, state: &State) {
     for remark in state.results.hu_remarks() {
-        ui.add(Label::new(RichText::new(remark).small().color(theme::palette(ui).warning)).wrap());
+        ui.add(
+            Label::new(
+                RichText::new(remark)
+                    .small()
+                    .color(theme::palette(ui).warning),
+            )
+            .wrap(),
+        );
     }
 }

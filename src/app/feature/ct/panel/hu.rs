@@ -29,7 +29,9 @@ pub fn choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let now = &state.results.settings.hu_table;
     fields(ui, "hu table choice", |ui| {
         field(ui, "HU table", |ui| {
-            let combo = ComboBox::from_id_salt("hu table").selected_text(&now.name).width(150.0);
+            let combo = ComboBox::from_id_salt("hu table")
+                .selected_text(&now.name)
+                .width(150.0);
             let response = combo.show_ui(ui, |ui| {
                 for name in HuTable::shipped() {
                     if ui.selectable_label(now.name == name, name).clicked()
@@ -57,11 +59,16 @@ fn in_force(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     for line in [&table.description, &table.source] {
         if !line.is_empty() {
-            ui.add(egui::Label::new(RichText::new(line).small().color(theme::palette(ui).weak)).wrap());
+            ui.add(
+                egui::Label::new(RichText::new(line).small().color(theme::palette(ui).weak)).wrap(),
+            );
         }
     }
     curve(ui, table.points());
-    let grid = egui::Grid::new("hu points").striped(true).num_columns(3).spacing([18.0, 2.0]);
+    let grid = egui::Grid::new("hu points")
+        .striped(true)
+        .num_columns(3)
+        .spacing([18.0, 2.0]);
     grid.show(ui, |ui| {
         headings(ui);
         ui.end_row();
@@ -73,16 +80,20 @@ fn in_force(ui: &mut Ui, state: &State, commands: &mut Commands) {
         }
     });
     ui.add_space(4.0);
-    egui::Grid::new("hu classes").striped(true).num_columns(2).spacing([18.0, 2.0]).show(ui, |ui| {
-        ui.weak("From HU");
-        ui.weak("Material");
-        ui.end_row();
-        for (from, material) in table.materials() {
-            ui.label(format!("{from:.0}"));
-            ui.label(material_name(*material));
+    egui::Grid::new("hu classes")
+        .striped(true)
+        .num_columns(2)
+        .spacing([18.0, 2.0])
+        .show(ui, |ui| {
+            ui.weak("From HU");
+            ui.weak("Material");
             ui.end_row();
-        }
-    });
+            for (from, material) in table.materials() {
+                ui.label(format!("{from:.0}"));
+                ui.label(material_name(*material));
+                ui.end_row();
+            }
+        });
 }
 
 fn headings(ui: &mut Ui) {
@@ -119,12 +130,26 @@ fn curve(ui: &mut Ui, points: &[[f64; 3]]) {
         .label_formatter(|_| None);
     let colours = theme::palette(ui);
     plot.show(ui, |plot| {
-        plot.line(plot_line("Relative electron density", line(2)).color(colours.warning).width(1.4));
-        plot.line(plot_line("Mass density", line(1)).color(colours.accent).width(1.4));
+        plot.line(
+            plot_line("Relative electron density", line(2))
+                .color(colours.warning)
+                .width(1.4),
+        );
+        plot.line(
+            plot_line("Mass density", line(1))
+                .color(colours.accent)
+                .width(1.4),
+        );
     });
     ui.horizontal(|ui| {
-        ui.colored_label(theme::palette(ui).accent, RichText::new("mass density g/cm³").small());
-        ui.colored_label(theme::palette(ui).warning, RichText::new("relative electron density").small());
+        ui.colored_label(
+            theme::palette(ui).accent,
+            RichText::new("mass density g/cm³").small(),
+        );
+        ui.colored_label(
+            theme::palette(ui).warning,
+            RichText::new("relative electron density").small(),
+        );
         ui.weak(RichText::new("against HU").small());
     });
 }
@@ -139,7 +164,8 @@ fn editor(ui: &mut Ui, draft: &HuDraft, commands: &mut Commands) {
             ("Source", "HU table source", &mut next.source),
         ] {
             field(ui, caption, |ui| {
-                ui.add(TextEdit::singleline(text).desired_width(180.0)).accessible_name(name);
+                ui.add(TextEdit::singleline(text).desired_width(180.0))
+                    .accessible_name(name);
             });
         }
     });
@@ -152,10 +178,17 @@ fn editor(ui: &mut Ui, draft: &HuDraft, commands: &mut Commands) {
         Err(why) => ui.colored_label(theme::palette(ui).error, format!("Cannot be used: {why}.")),
     };
     ui.horizontal(|ui| {
-        if ui.add_enabled(verdict.is_ok(), Button::new("Use HU table")).clicked() {
+        if ui
+            .add_enabled(verdict.is_ok(), Button::new("Use HU table"))
+            .clicked()
+        {
             commands.push(Command::UseHuDraft);
         }
-        if ui.button("Discard").on_hover_text("Back to the table in force").clicked() {
+        if ui
+            .button("Discard")
+            .on_hover_text("Back to the table in force")
+            .clicked()
+        {
             dropped = true;
         }
     });
@@ -173,23 +206,34 @@ fn editor(ui: &mut Ui, draft: &HuDraft, commands: &mut Commands) {
 
 fn points(ui: &mut Ui, next: &mut HuDraft) {
     let mut change = None;
-    egui::Grid::new("hu draft points").num_columns(5).spacing([4.0, 3.0]).show(ui, |ui| {
-        headings(ui);
-        ui.end_row();
-        for (n, point) in next.points.iter_mut().enumerate() {
-            let [hu, density, electrons] = point;
-            let name = |what: &str| format!("{what} of point {}", n + 1);
-            number(&name("HU"), hu, "").speed(1.0).decimals(1).range(-1e5..=1e5).show(ui);
-            number(&name("Mass density"), density, "").speed(0.002).decimals(5).range(0.0..=25.0).show(ui);
-            number(&name("Electron density"), electrons, "")
-                .speed(0.002)
-                .decimals(5)
-                .range(0.0..=25.0)
-                .show(ui);
-            change = row_buttons(ui, "point", n).or(change);
+    egui::Grid::new("hu draft points")
+        .num_columns(5)
+        .spacing([4.0, 3.0])
+        .show(ui, |ui| {
+            headings(ui);
             ui.end_row();
-        }
-    });
+            for (n, point) in next.points.iter_mut().enumerate() {
+                let [hu, density, electrons] = point;
+                let name = |what: &str| format!("{what} of point {}", n + 1);
+                number(&name("HU"), hu, "")
+                    .speed(1.0)
+                    .decimals(1)
+                    .range(-1e5..=1e5)
+                    .show(ui);
+                number(&name("Mass density"), density, "")
+                    .speed(0.002)
+                    .decimals(5)
+                    .range(0.0..=25.0)
+                    .show(ui);
+                number(&name("Electron density"), electrons, "")
+                    .speed(0.002)
+                    .decimals(5)
+                    .range(0.0..=25.0)
+                    .show(ui);
+                change = row_buttons(ui, "point", n).or(change);
+                ui.end_row();
+            }
+        });
     match change {
         Some(RowChange::InsertAfter(n)) => next.insert_point(n),
         Some(RowChange::Remove(n)) => {
@@ -208,32 +252,52 @@ enum RowChange {
 
 /// The buttons at the end of a row of points or classes.
 fn row_buttons(ui: &mut Ui, what: &str, n: usize) -> Option<RowChange> {
-    let insert = ui.small_button("+").accessible_name(format!("Insert after {what} {}", n + 1)).clicked();
-    let remove = ui.small_button("×").accessible_name(format!("Remove {what} {}", n + 1)).clicked();
-    if remove { Some(RowChange::Remove(n)) } else { insert.then_some(RowChange::InsertAfter(n)) }
+    let insert = ui
+        .small_button("+")
+        .accessible_name(format!("Insert after {what} {}", n + 1))
+        .clicked();
+    let remove = ui
+        .small_button("×")
+        .accessible_name(format!("Remove {what} {}", n + 1))
+        .clicked();
+    if remove {
+        Some(RowChange::Remove(n))
+    } else {
+        insert.then_some(RowChange::InsertAfter(n))
+    }
 }
 
 fn classes(ui: &mut Ui, next: &mut HuDraft) {
     let mut change = None;
-    egui::Grid::new("hu draft classes").num_columns(4).spacing([4.0, 3.0]).show(ui, |ui| {
-        ui.weak("From HU");
-        ui.weak("Material");
-        ui.end_row();
-        for (n, (from, material)) in next.materials.iter_mut().enumerate() {
-            let name = format!("HU of class {}", n + 1);
-            number(&name, from, "").speed(1.0).decimals(1).range(-1e5..=1e5).show(ui);
-            let combo =
-                ComboBox::from_id_salt(("class", n)).selected_text(material_name(*material)).width(118.0);
-            let response = combo.show_ui(ui, |ui| {
-                for choice in Material::ALL {
-                    ui.selectable_value(material, choice, material_name(choice));
-                }
-            });
-            response.response.accessible_name(format!("Material of class {}", n + 1));
-            change = row_buttons(ui, "class", n).or(change);
+    egui::Grid::new("hu draft classes")
+        .num_columns(4)
+        .spacing([4.0, 3.0])
+        .show(ui, |ui| {
+            ui.weak("From HU");
+            ui.weak("Material");
             ui.end_row();
-        }
-    });
+            for (n, (from, material)) in next.materials.iter_mut().enumerate() {
+                let name = format!("HU of class {}", n + 1);
+                number(&name, from, "")
+                    .speed(1.0)
+                    .decimals(1)
+                    .range(-1e5..=1e5)
+                    .show(ui);
+                let combo = ComboBox::from_id_salt(("class", n))
+                    .selected_text(material_name(*material))
+                    .width(118.0);
+                let response = combo.show_ui(ui, |ui| {
+                    for choice in Material::ALL {
+                        ui.selectable_value(material, choice, material_name(choice));
+                    }
+                });
+                response
+                    .response
+                    .accessible_name(format!("Material of class {}", n + 1));
+                change = row_buttons(ui, "class", n).or(change);
+                ui.end_row();
+            }
+        });
     match change {
         Some(RowChange::InsertAfter(n)) => next.insert_material(n),
         Some(RowChange::Remove(n)) => {
@@ -249,16 +313,31 @@ fn file_row(ui: &mut Ui, editing: bool, commands: &mut Commands) {
     let id = ui.scope_id().with("hu table file");
     let mut path: String = ui.data_mut(|d| d.get_temp(id)).unwrap_or_default();
     ui.horizontal(|ui| {
-        let edit = TextEdit::singleline(&mut path).desired_width(140.0).hint_text("table.toml, or browse");
+        let edit = TextEdit::singleline(&mut path)
+            .desired_width(140.0)
+            .hint_text("table.toml, or browse");
         if ui.add(edit).accessible_name("HU table file").changed() {
             ui.data_mut(|d| d.insert_temp(id, path.clone()));
         }
         let typed = (!path.trim().is_empty()).then(|| PathBuf::from(path.trim()));
-        if ui.add_enabled(!editing, Button::new("Load")).accessible_name("Load HU table").clicked() {
-            commands.push(typed.clone().map_or(Command::Pick(FileAction::OpenHuTable), Command::OpenHuTable));
+        if ui
+            .add_enabled(!editing, Button::new("Load"))
+            .accessible_name("Load HU table")
+            .clicked()
+        {
+            commands.push(
+                typed
+                    .clone()
+                    .map_or(Command::Pick(FileAction::OpenHuTable), Command::OpenHuTable),
+            );
         }
-        if ui.button("Save as").accessible_name("Save HU table").clicked() {
-            commands.push(typed.map_or(Command::Pick(FileAction::SaveHuTable), Command::SaveHuTable));
+        if ui
+            .button("Save as")
+            .accessible_name("Save HU table")
+            .clicked()
+        {
+            commands
+                .push(typed.map_or(Command::Pick(FileAction::SaveHuTable), Command::SaveHuTable));
         }
     });
 }

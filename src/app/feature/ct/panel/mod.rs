@@ -15,7 +15,15 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     };
     let grid = ct.hu.grid();
-    title(ui, "CT", if ct.description.is_empty() { "CT series" } else { &ct.description });
+    title(
+        ui,
+        "CT",
+        if ct.description.is_empty() {
+            "CT series"
+        } else {
+            &ct.description
+        },
+    );
     fields(ui, "series", |ui| {
         let [nx, ny, nz] = grid.size();
         let [dx, dy] = grid.spacing_xy_mm();
@@ -31,14 +39,21 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 Some(mm) => format!("every {mm:.3} mm"),
                 None => {
                     let steps = grid.planes_mm().windows(2).map(|w| w[1] - w[0]);
-                    let (least, most) = steps.fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(s), b.max(s)));
+                    let (least, most) =
+                        steps.fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(s), b.max(s)));
                     format!("uneven, {least:.3} to {most:.3} mm")
                 }
             },
         );
         text("Position", ct.position.to_string());
         let missing = "none in the files";
-        let uid = |uid: &str| if uid.is_empty() { missing.to_owned() } else { uid.to_owned() };
+        let uid = |uid: &str| {
+            if uid.is_empty() {
+                missing.to_owned()
+            } else {
+                uid.to_owned()
+            }
+        };
         text("Frame of ref.", uid(&ct.frame_of_reference_uid));
         text("Series UID", uid(&ct.series_uid));
     });

@@ -4,7 +4,9 @@ pub mod dvh;
 
 use crate::command::{Command, Commands};
 use crate::feature::plan;
-use crate::kit::{colour_button, field, fields, number, section, status_with_caveats, theme, title};
+use crate::kit::{
+    colour_button, field, fields, number, section, status_with_caveats, theme, title,
+};
 use crate::state::State;
 use crate::state::display::{DoseDisplay, DoseReference, LevelPreset, WashOf};
 use crate::state::results::Shown;
@@ -17,7 +19,10 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal(|ui| match shown {
         Some(dose) => {
             status_with_caveats(ui, dose.status, &dose.caveats, &dose.remarks);
-            ui.weak(format!("maximum {:.2} Gy", state.results.shown_max_gy().unwrap_or(0.0)));
+            ui.weak(format!(
+                "maximum {:.2} Gy",
+                state.results.shown_max_gy().unwrap_or(0.0)
+            ));
             if let Some(certainty) = state.results.certainty() {
                 ui.weak(format!("Monte Carlo {}", certainty.percent_words()));
             }
@@ -29,7 +34,10 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(text) = state.shown_normalisation() {
         ui.add(egui::Label::new(egui::RichText::new(text).small().weak()).wrap());
     }
-    if matches!(state.results.shown, Shown::Plan | Shown::Beam(_) | Shown::Point(..)) {
+    if matches!(
+        state.results.shown,
+        Shown::Plan | Shown::Beam(_) | Shown::Point(..)
+    ) {
         plan::panel::given_densities(ui, state);
     }
     if let Some(why) = state.results.shown_failure() {
@@ -49,8 +57,9 @@ fn reference(ui: &mut Ui, state: &State, next: &mut DoseDisplay) -> Option<f64> 
     section(ui, "100 % is");
     let resolved = state.reference();
     ui.horizontal(|ui| {
-        let combo =
-            ComboBox::from_id_salt("reference").selected_text(reference_name(next.reference)).width(140.0);
+        let combo = ComboBox::from_id_salt("reference")
+            .selected_text(reference_name(next.reference))
+            .width(140.0);
         let response = combo.show_ui(ui, |ui| {
             let typed = DoseReference::Typed(resolved.map_or(60.0, |(gy, _)| gy));
             for choice in [DoseReference::Prescription, DoseReference::Maximum, typed] {
@@ -65,9 +74,15 @@ fn reference(ui: &mut Ui, state: &State, next: &mut DoseDisplay) -> Option<f64> 
                 }
             }
         });
-        response.response.accessible_name("Reference of the isodoses");
+        response
+            .response
+            .accessible_name("Reference of the isodoses");
         if let DoseReference::Typed(gy) = &mut next.reference {
-            number("Reference dose", gy, " Gy").speed(0.1).decimals(2).range(0.01..=500.0).show(ui);
+            number("Reference dose", gy, " Gy")
+                .speed(0.1)
+                .decimals(2)
+                .range(0.01..=500.0)
+                .show(ui);
         } else {
             match resolved {
                 Some((gy, _)) => ui.label(format!("{gy:.2} Gy")),
@@ -131,36 +146,54 @@ fn levels(ui: &mut Ui, next: &mut DoseDisplay, reference_gy: Option<f64>) {
         }
     });
     let mut remove = None;
-    egui::Grid::new("levels").num_columns(5).spacing([8.0, 3.0]).show(ui, |ui| {
-        for (index, level) in next.levels.iter_mut().enumerate() {
-            let name = format!("Level {:.0}", level.percent);
-            ui.checkbox(&mut level.shown, "").accessible_name(format!("Show {name}"));
-            colour_button(ui, &format!("{name} colour"), &mut level.colour.0);
-            let mut percent = f64::from(level.percent);
-            number(&name, &mut percent, " %").speed(0.5).range(0.1..=200.0).show(ui);
-            level.percent = percent as f32;
-            match reference_gy {
-                Some(gy) => ui.label(format!("{:.2} Gy", gy * percent / 100.0)),
-                None => ui.weak("–"),
-            };
-            if ui.small_button("×").accessible_name(format!("Remove {name}")).clicked() {
-                remove = Some(index);
+    egui::Grid::new("levels")
+        .num_columns(5)
+        .spacing([8.0, 3.0])
+        .show(ui, |ui| {
+            for (index, level) in next.levels.iter_mut().enumerate() {
+                let name = format!("Level {:.0}", level.percent);
+                ui.checkbox(&mut level.shown, "")
+                    .accessible_name(format!("Show {name}"));
+                colour_button(ui, &format!("{name} colour"), &mut level.colour.0);
+                let mut percent = f64::from(level.percent);
+                number(&name, &mut percent, " %")
+                    .speed(0.5)
+                    .range(0.1..=200.0)
+                    .show(ui);
+                level.percent = percent as f32;
+                match reference_gy {
+                    Some(gy) => ui.label(format!("{:.2} Gy", gy * percent / 100.0)),
+                    None => ui.weak("–"),
+                };
+                if ui
+                    .small_button("×")
+                    .accessible_name(format!("Remove {name}"))
+                    .clicked()
+                {
+                    remove = Some(index);
+                }
+                ui.end_row();
             }
-            ui.end_row();
-        }
-    });
+        });
     if let Some(index) = remove {
         next.levels.remove(index);
     }
     ui.horizontal(|ui| {
         let (_, _) = ui.allocate_exact_size(vec2(0.0, 20.0), Sense::hover());
         let room = next.levels.len() < crate::state::display::MOST_LEVELS;
-        if ui.add_enabled(room, egui::Button::new("Add level").small()).clicked() {
+        if ui
+            .add_enabled(room, egui::Button::new("Add level").small())
+            .clicked()
+        {
             let lowest = next.levels.last().map_or(100.0, |l| l.percent);
-            let colour =
-                crate::state::roi::NEW_COLOURS[next.levels.len() % crate::state::roi::NEW_COLOURS.len()];
+            let colour = crate::state::roi::NEW_COLOURS
+                [next.levels.len() % crate::state::roi::NEW_COLOURS.len()];
             let percent = (lowest - 10.0).max(1.0);
-            next.levels.push(crate::state::display::Isodose { percent, colour, shown: true });
+            next.levels.push(crate::state::display::Isodose {
+                percent,
+                colour,
+                shown: true,
+            });
         }
     });
     // Sorts typed levels highest first, but not while a number is dragged.

@@ -16,7 +16,10 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for (index, goal) in state.goals().iter().enumerate() {
         ui.horizontal(|ui| {
             let button = ui.add(Button::new("×").small());
-            if button.accessible_name(format!("Remove goal {}", index + 1)).clicked() {
+            if button
+                .accessible_name(format!("Remove goal {}", index + 1))
+                .clicked()
+            {
                 commands.push(Command::Goals(GoalAction::Remove(index)));
             }
             let open = state.goal_editor.open == Some(index);
@@ -32,7 +35,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     lungs::offer(ui, state, commands);
     if state.goals_are_usual() {
         let none = state.goals().is_empty();
-        let text = if none { "none" } else { "the usual ones of the target, until you change or add one" };
+        let text = if none {
+            "none"
+        } else {
+            "the usual ones of the target, until you change or add one"
+        };
         ui.label(RichText::new(text).small().color(theme::palette(ui).weak));
     }
     ui.horizontal(|ui| buttons(ui, state, commands));
@@ -76,7 +83,10 @@ pub(crate) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.add(Label::new(RichText::new(why).small().color(theme::palette(ui).error)).wrap());
     }
     // The field is the last of the list: what is said below it is brought into view once it changes.
-    let shown = (state.goal_editor.draft.clone(), state.goal_editor.fault.clone());
+    let shown = (
+        state.goal_editor.draft.clone(),
+        state.goal_editor.fault.clone(),
+    );
     let id = egui::Id::unique("said of the typed goal");
     let previous: (String, Option<String>) = ui.data(|d| d.get_temp(id)).unwrap_or_default();
     if previous != shown {
@@ -98,18 +108,34 @@ fn completions(state: &State, text: &str) -> Vec<(String, String)> {
         }
         let names = state.case().structures.completions(text);
         let names = names.into_iter().take(OFFERED);
-        return names.map(|s| (s.name.clone(), format!("{}: ", s.name))).collect();
+        return names
+            .map(|s| (s.name.clone(), format!("{}: ", s.name)))
+            .collect();
     };
     let prefix = metric.trim().to_lowercase();
     // The most usual metrics first.
-    let usual = [Metric::MAX, Metric::MEAN, Metric::D95, Metric::D2, Metric::V95];
-    let listed = Metric::LISTED.into_iter().filter(|metric| !usual.contains(metric));
-    let names = usual.into_iter().chain(listed).map(|metric| metric.to_string());
+    let usual = [
+        Metric::MAX,
+        Metric::MEAN,
+        Metric::D95,
+        Metric::D2,
+        Metric::V95,
+    ];
+    let listed = Metric::LISTED
+        .into_iter()
+        .filter(|metric| !usual.contains(metric));
+    let names = usual
+        .into_iter()
+        .chain(listed)
+        .map(|metric| metric.to_string());
     let metrics = names.filter(|name| {
         let name = name.to_lowercase();
         name.starts_with(&prefix) && name != prefix
     });
-    metrics.take(OFFERED).map(|name| (name.clone(), format!("{structure}: {name} "))).collect()
+    metrics
+        .take(OFFERED)
+        .map(|name| (name.clone(), format!("{structure}: {name} ")))
+        .collect()
 }
 
 /// Completions of the typed text: a click, or the tabulator for the first.
@@ -122,8 +148,16 @@ fn offered(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.spacing_mut().item_spacing.x = 4.0;
         for (n, (name, text)) in offers.into_iter().enumerate() {
             let button = ui.add(Button::new(RichText::new(&name).small()));
-            let hint = if n == 0 { "The tabulator takes it too" } else { "Completes what is typed" };
-            if button.accessible_name(format!("Complete {name}")).on_hover_text(hint).clicked() {
+            let hint = if n == 0 {
+                "The tabulator takes it too"
+            } else {
+                "Completes what is typed"
+            };
+            if button
+                .accessible_name(format!("Complete {name}"))
+                .on_hover_text(hint)
+                .clicked()
+            {
                 let id = egui::Id::unique("typed goal");
                 cursor_to_end(ui, id, &text);
                 ui.memory_mut(|m| m.request_focus(id));

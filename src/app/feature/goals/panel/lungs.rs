@@ -15,17 +15,29 @@ pub(super) fn offer(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if !goals.iter().any(|goal| lacks_lungs(goal, set)) {
         return;
     }
-    let Ok(lungs) = lungs_without_targets(set) else { return };
+    let Ok(lungs) = lungs_without_targets(set) else {
+        return;
+    };
     ui.horizontal_wrapped(|ui| {
         let text = RichText::new("Goals of the lungs have no structure.").small();
         ui.label(text.color(theme::palette(ui).warning));
-        let button = ui.add(Button::new(RichText::new(format!("Make {}", lungs.name)).small()));
+        let button = ui.add(Button::new(
+            RichText::new(format!("Make {}", lungs.name)).small(),
+        ));
         if button.on_hover_text(LUNGS_HINT).clicked() {
             // Goals that are renamed first find the structure once its contours exist.
-            for (index, goal) in goals.iter().enumerate().filter(|(_, goal)| lacks_lungs(goal, set)) {
+            for (index, goal) in goals
+                .iter()
+                .enumerate()
+                .filter(|(_, goal)| lacks_lungs(goal, set))
+            {
                 if goal.structure != lungs.name {
                     let goal = goal.clone().of_structure(&lungs.name, None);
-                    commands.push(Command::Goals(GoalAction::Set { index, goal, gesture: None }));
+                    commands.push(Command::Goals(GoalAction::Set {
+                        index,
+                        goal,
+                        gesture: None,
+                    }));
                 }
             }
             if set.by_name(&lungs.name).is_none() {

@@ -16,8 +16,8 @@ use crate::state::files::FileAction;
 use analysis::{GoalRow, Outcome, Unanswered, Verdict, met_text};
 use case::{DoseStatus, Goal};
 use egui::{
-    Align, Button, Color32, CornerRadius, Label, Layout, Rect, RichText, ScrollArea, Sense, Ui, UiBuilder,
-    pos2, vec2,
+    Align, Button, Color32, CornerRadius, Label, Layout, Rect, RichText, ScrollArea, Sense, Ui,
+    UiBuilder, pos2, vec2,
 };
 use files::GoalTemplate;
 
@@ -44,17 +44,23 @@ pub fn beside(ui: &mut Ui, state: &State, commands: &mut Commands) -> Option<boo
     }
     let scorecard_width = match instead {
         true => (0.62 * width).clamp(300.0, 460.0).min(width),
-        false if shows_objectives(state, instead) => (width - CURVES).clamp(WITH_WORDS + OBJECTIVES, 860.0),
+        false if shows_objectives(state, instead) => {
+            (width - CURVES).clamp(WITH_WORDS + OBJECTIVES, 860.0)
+        }
         false if state.may_show_objectives() => (0.46 * width).clamp(WITH_WORDS + 12.0, 560.0),
         false => (0.38 * width).clamp(NARROW + 12.0, 520.0),
     };
-    let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
-    egui::Panel::right("scorecard").frame(frame).resizable(false).exact_size(scorecard_width).show(
-        ui,
-        |ui| {
+    let frame = egui::Frame::new().inner_margin(egui::Margin {
+        left: 10,
+        ..egui::Margin::ZERO
+    });
+    egui::Panel::right("scorecard")
+        .frame(frame)
+        .resizable(false)
+        .exact_size(scorecard_width)
+        .show(ui, |ui| {
             show(ui, state, instead, commands);
-        },
-    );
+        });
     Some(instead)
 }
 
@@ -70,7 +76,11 @@ const CURVES: f32 = 276.0;
 /// The button that shows the scorecard where there is no room for it beside the table of metrics.
 pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let rows = state.scorecard_on_view();
-    let text = if rows.is_empty() { "Goals".to_owned() } else { format!("Goals: {}", met_text(&rows)) };
+    let text = if rows.is_empty() {
+        "Goals".to_owned()
+    } else {
+        format!("Goals: {}", met_text(&rows))
+    };
     let on = state.goal_editor.in_place_of_metrics;
     let button = ui.add(Button::selectable(on, RichText::new(text).small()));
     let hint = "The scorecard in place of the table of metrics; in a wide window both are there";
@@ -87,55 +97,77 @@ fn show(ui: &mut Ui, state: &State, instead: bool, commands: &mut Commands) {
         && let Some(stages) = state.stages()
     {
         optimise::panel::stages::headings(ui, &stages);
-        ScrollArea::vertical().auto_shrink(false).id_salt("stages").show(ui, |ui| {
-            ui.spacing_mut().item_spacing.y = 1.0;
-            optimise::panel::stages::rows(ui, state, &stages);
-        });
+        ScrollArea::vertical()
+            .auto_shrink(false)
+            .id_salt("stages")
+            .show(ui, |ui| {
+                ui.spacing_mut().item_spacing.y = 1.0;
+                optimise::panel::stages::rows(ui, state, &stages);
+            });
         return;
     }
     let are_objectives_beside = shows_objectives(state, instead);
     if are_objectives_beside {
-        let frame = egui::Frame::new().inner_margin(egui::Margin { left: 8, ..egui::Margin::ZERO });
-        egui::Panel::right("objectives").frame(frame).resizable(false).exact_size(OBJECTIVES).show(
-            ui,
-            |ui| {
-                ScrollArea::vertical().auto_shrink(false).id_salt("objectives").show(ui, |ui| {
-                    ui.spacing_mut().item_spacing.y = 1.0;
-                    optimise::panel::objectives::show(ui, state, commands);
-                });
-            },
-        );
+        let frame = egui::Frame::new().inner_margin(egui::Margin {
+            left: 8,
+            ..egui::Margin::ZERO
+        });
+        egui::Panel::right("objectives")
+            .frame(frame)
+            .resizable(false)
+            .exact_size(OBJECTIVES)
+            .show(ui, |ui| {
+                ScrollArea::vertical()
+                    .auto_shrink(false)
+                    .id_salt("objectives")
+                    .show(ui, |ui| {
+                        ui.spacing_mut().item_spacing.y = 1.0;
+                        optimise::panel::objectives::show(ui, state, commands);
+                    });
+            });
     }
-    ScrollArea::vertical().auto_shrink(false).id_salt("scorecard").show(ui, |ui| {
-        ui.spacing_mut().item_spacing.y = 1.0;
-        if rows.is_empty() {
-            let text = "No goals: add one, or load a template.";
-            ui.add(Label::new(RichText::new(text).color(theme::palette(ui).weak)).wrap());
-        } else {
-            headings(ui, state);
-        }
-        let reservation = state.reservation_on_view();
-        for (n, row) in rows.iter().enumerate() {
-            score(ui, state, row, n, reservation.as_deref(), commands);
-        }
-        lungs::offer(ui, state, commands);
-        if !are_objectives_beside {
+    ScrollArea::vertical()
+        .auto_shrink(false)
+        .id_salt("scorecard")
+        .show(ui, |ui| {
+            ui.spacing_mut().item_spacing.y = 1.0;
+            if rows.is_empty() {
+                let text = "No goals: add one, or load a template.";
+                ui.add(Label::new(RichText::new(text).color(theme::palette(ui).weak)).wrap());
+            } else {
+                headings(ui, state);
+            }
+            let reservation = state.reservation_on_view();
+            for (n, row) in rows.iter().enumerate() {
+                score(ui, state, row, n, reservation.as_deref(), commands);
+            }
+            lungs::offer(ui, state, commands);
+            if !are_objectives_beside {
+                ui.add_space(4.0);
+                optimise::panel::objectives::show(ui, state, commands);
+            }
             ui.add_space(4.0);
-            optimise::panel::objectives::show(ui, state, commands);
-        }
-        ui.add_space(4.0);
-        notes(ui, state, &rows);
-        list::typed(ui, state, commands);
-    });
+            notes(ui, state, &rows);
+            list::typed(ui, state, commands);
+        });
 }
 
 fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 5.0;
-        ui.label(RichText::new("Goals").strong().size(12.0).color(theme::palette(ui).weak));
+        ui.label(
+            RichText::new("Goals")
+                .strong()
+                .size(12.0)
+                .color(theme::palette(ui).weak),
+        );
         if !rows.is_empty() {
             let are_met = rows.iter().all(GoalRow::is_met) && state.reservation_on_view().is_none();
-            let colour = if are_met { theme::palette(ui).good } else { theme::palette(ui).text };
+            let colour = if are_met {
+                theme::palette(ui).good
+            } else {
+                theme::palette(ui).text
+            };
             ui.label(RichText::new(met_text(rows)).small().strong().color(colour));
         }
         if let Some(status) = state.curves_status().filter(|_| !rows.is_empty()) {
@@ -154,7 +186,10 @@ fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands:
         }
         if instead {
             let back = ui.add(Button::new(RichText::new("Metrics").small()));
-            if back.on_hover_text("The table of metrics in place of the scorecard").clicked() {
+            if back
+                .on_hover_text("The table of metrics in place of the scorecard")
+                .clicked()
+            {
                 commands.push(Command::Goals(GoalAction::InPlaceOfMetrics(false)));
             }
         }
@@ -164,34 +199,56 @@ fn header(ui: &mut Ui, state: &State, rows: &[GoalRow], instead: bool, commands:
 /// The buttons of every list of goals.
 fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let has_structures = !state.case().structures.structures.is_empty();
-    let add = ui.add_enabled(has_structures, Button::new(RichText::new("Add goal").small()));
+    let add = ui.add_enabled(
+        has_structures,
+        Button::new(RichText::new("Add goal").small()),
+    );
     let add = add.on_disabled_hover_text("The case has no structure that a goal could be of");
-    if add.on_hover_text("A goal of the selected structure, chosen from lists").clicked() {
+    if add
+        .on_hover_text("A goal of the selected structure, chosen from lists")
+        .clicked()
+    {
         commands.push(Command::Goals(GoalAction::Add));
     }
     ui.menu_button(RichText::new("Templates").small(), |ui| {
         for word in GoalTemplate::shipped() {
             // Shipped texts are small, and a test reads each of them.
-            let Ok(template) = GoalTemplate::resolve(word) else { continue };
-            if ui.button(&template.name).on_hover_text(&template.source).clicked() {
+            let Ok(template) = GoalTemplate::resolve(word) else {
+                continue;
+            };
+            if ui
+                .button(&template.name)
+                .on_hover_text(&template.source)
+                .clicked()
+            {
                 commands.push(Command::Goals(GoalAction::Template(word)));
                 ui.close();
             }
         }
         ui.separator();
-        if ui.button("Load template…").on_hover_text("Adds the goals of a TOML file").clicked() {
+        if ui
+            .button("Load template…")
+            .on_hover_text("Adds the goals of a TOML file")
+            .clicked()
+        {
             commands.push(Command::Pick(FileAction::OpenGoals));
             ui.close();
         }
         let has_goals = !state.goals().is_empty();
         let save = ui.add_enabled(has_goals, Button::new("Save as template…"));
-        if save.on_disabled_hover_text("There is no goal to save").clicked() {
+        if save
+            .on_disabled_hover_text("There is no goal to save")
+            .clicked()
+        {
             commands.push(Command::Pick(FileAction::SaveGoals));
             ui.close();
         }
         let can_remove = has_goals && !state.goals_are_usual();
         let remove = ui.add_enabled(can_remove, Button::new("Remove all goals"));
-        if remove.on_disabled_hover_text("The case has no goals of its own").clicked() {
+        if remove
+            .on_disabled_hover_text("The case has no goals of its own")
+            .clicked()
+        {
             commands.push(Command::Goals(GoalAction::RemoveAll));
             ui.close();
         }
@@ -244,11 +301,20 @@ const NARROW: f32 = 370.0;
 
 fn headings(ui: &mut Ui, state: &State) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW - 3.0), Sense::hover());
-    let last = if state.is_optimised() { "weight, lock, share" } else { "to the limit" };
+    let last = if state.is_optimised() {
+        "weight, lock, share"
+    } else {
+        "to the limit"
+    };
     let words = ["", "structure", "metric", "limit", "value", "", last];
-    for ([left, width], word) in columns(rect.width(), state.is_optimised()).into_iter().zip(words) {
+    for ([left, width], word) in columns(rect.width(), state.is_optimised())
+        .into_iter()
+        .zip(words)
+    {
         cell(ui, rect, [left, width], |ui| {
-            ui.add(Label::new(RichText::new(word).small().color(theme::palette(ui).weak)).truncate());
+            ui.add(
+                Label::new(RichText::new(word).small().color(theme::palette(ui).weak)).truncate(),
+            );
         });
     }
 }
@@ -256,8 +322,10 @@ fn headings(ui: &mut Ui, state: &State) {
 /// A cell of a row; nothing where it has no room.
 pub fn cell(ui: &mut Ui, row: Rect, [left, width]: [f32; 2], add: impl FnOnce(&mut Ui)) {
     let from = row.left() + left;
-    let room =
-        Rect::from_min_max(pos2(from, row.top()), pos2((from + width - 4.0).min(row.right()), row.bottom()));
+    let room = Rect::from_min_max(
+        pos2(from, row.top()),
+        pos2((from + width - 4.0).min(row.right()), row.bottom()),
+    );
     if room.width() > 8.0 {
         let layout = Layout::left_to_right(Align::Center);
         ui.scope_builder(UiBuilder::new().max_rect(room).layout(layout), |ui| {
@@ -276,7 +344,12 @@ fn score(
     reservation: Option<&str>,
     commands: &mut Commands,
 ) {
-    let GoalRow { index, goal, answer, .. } = row;
+    let GoalRow {
+        index,
+        goal,
+        answer,
+        ..
+    } = row;
     let open = state.goal_editor.open == Some(*index);
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::click());
     let name = format!("Goal {}", goal.short_text());
@@ -287,13 +360,20 @@ fn score(
         _ => Color32::TRANSPARENT,
     };
     ui.painter().rect_filled(rect, CornerRadius::same(2), fill);
-    let structure = state.case().structures.referenced(goal.number, &goal.structure).ok();
+    let structure = state
+        .case()
+        .structures
+        .referenced(goal.number, &goal.structure)
+        .ok();
     let is_optimised = state.is_optimised();
-    let [priority, name, metric, limit, value, verdict, distance] = columns(rect.width(), is_optimised);
+    let [priority, name, metric, limit, value, verdict, distance] =
+        columns(rect.width(), is_optimised);
     let with_word = verdict[1] > 30.0;
     let weak = theme::palette(ui).weak;
     cell(ui, rect, priority, |ui| {
-        _ = ui.add(small_label(RichText::new(goal.priority().to_string()).color(weak)))
+        _ = ui.add(small_label(
+            RichText::new(goal.priority().to_string()).color(weak),
+        ))
     });
     cell(ui, rect, name, |ui| {
         let (dot, _) = ui.allocate_exact_size(vec2(9.0, 9.0), Sense::hover());
@@ -301,34 +381,61 @@ fn score(
             Some(s) => theme::swatch(ui, dot, s.colour),
             None => {
                 let stroke = egui::Stroke::new(1.0, theme::palette(ui).warning);
-                _ = ui.painter().rect_stroke(dot, 2.0, stroke, egui::StrokeKind::Inside);
+                _ = ui
+                    .painter()
+                    .rect_stroke(dot, 2.0, stroke, egui::StrokeKind::Inside);
             }
         }
         let mark = if row.remarks.is_empty() { "" } else { " !" };
         ui.add(small_label(format!("{}{mark}", goal.structure)));
     });
-    cell(ui, rect, metric, |ui| _ = ui.add(small_label(goal.metric().to_string())));
-    cell(ui, rect, limit, |ui| _ = ui.add(small_label(goal.limit_text())));
+    cell(ui, rect, metric, |ui| {
+        _ = ui.add(small_label(goal.metric().to_string()))
+    });
+    cell(ui, rect, limit, |ui| {
+        _ = ui.add(small_label(goal.limit_text()))
+    });
     cell(ui, rect, value, |ui| {
-        let text = answer.as_ref().map_or("–".to_owned(), |outcome| value_text(outcome, goal));
+        let text = answer
+            .as_ref()
+            .map_or("–".to_owned(), |outcome| value_text(outcome, goal));
         let text = RichText::new(text).small();
-        let text = if reservation.is_some() { text.color(theme::palette(ui).warning) } else { text };
+        let text = if reservation.is_some() {
+            text.color(theme::palette(ui).warning)
+        } else {
+            text
+        };
         ui.add(Label::new(text).truncate().selectable(false));
     });
     // Without a value there is no distance: the reason has its room.
     let is_told_whole = answer.is_err() && !is_optimised && !state.is_turned_by_drag(row);
-    let verdict = if is_told_whole { [verdict[0], verdict[1] + distance[1]] } else { verdict };
+    let verdict = if is_told_whole {
+        [verdict[0], verdict[1] + distance[1]]
+    } else {
+        verdict
+    };
     cell(ui, rect, verdict, |ui| {
         let (sign, word, colour) = verdict_parts(ui, answer, reservation.is_some());
-        let text = if with_word { format!("{sign} {word}") } else { sign.to_owned() };
+        let text = if with_word {
+            format!("{sign} {word}")
+        } else {
+            sign.to_owned()
+        };
         let text = RichText::new(text).small().strong().color(colour);
         ui.add(Label::new(text).truncate().selectable(false));
     });
     // A cell with nothing in it would end the row at its middle.
-    let distance = if is_told_whole { [distance[0], 0.0] } else { distance };
+    let distance = if is_told_whole {
+        [distance[0], 0.0]
+    } else {
+        distance
+    };
     cell(ui, rect, distance, |ui| {
         if state.is_turned_by_drag(row) {
-            let text = RichText::new("unmet by this drag").small().strong().color(theme::palette(ui).error);
+            let text = RichText::new("unmet by this drag")
+                .small()
+                .strong()
+                .color(theme::palette(ui).error);
             ui.add(Label::new(text).truncate().selectable(false));
             return;
         }
@@ -343,14 +450,23 @@ fn score(
         match reservation {
             // The status stands in the header; beside each distance where it has room.
             Some(status) => {
-                let text = if distance[1] < WITH_STATUS { text } else { format!("{text} · {status}") };
-                let text = RichText::new(text).small().color(theme::palette(ui).warning);
+                let text = if distance[1] < WITH_STATUS {
+                    text
+                } else {
+                    format!("{text} · {status}")
+                };
+                let text = RichText::new(text)
+                    .small()
+                    .color(theme::palette(ui).warning);
                 ui.add(Label::new(text).truncate().selectable(false));
             }
             None => _ = ui.add(small_label(RichText::new(text).color(weak))),
         }
     });
-    if response.on_hover_ui(|ui| hover(ui, row, reservation)).clicked() {
+    if response
+        .on_hover_ui(|ui| hover(ui, row, reservation))
+        .clicked()
+    {
         commands.push(Command::Goals(GoalAction::Open((!open).then_some(*index))));
     }
     if open {
@@ -363,13 +479,18 @@ fn small_label(text: impl Into<RichText>) -> Label {
 }
 
 pub fn value_text(outcome: &Outcome, goal: &Goal) -> String {
-    format!("{:.2} {}", outcome.value, goal.unit().symbol()).trim_end().to_owned()
+    format!("{:.2} {}", outcome.value, goal.unit().symbol())
+        .trim_end()
+        .to_owned()
 }
 
 /// The verdict in a sign, a word and a colour; a dose that is not final gets no green, and one that is not whole no verdict.
 pub fn verdict_text(ui: &Ui, answer: &Result<Outcome, Unanswered>, reserved: bool) -> RichText {
     let (sign, word, colour) = verdict_parts(ui, answer, reserved);
-    RichText::new(format!("{sign} {word}")).small().strong().color(colour)
+    RichText::new(format!("{sign} {word}"))
+        .small()
+        .strong()
+        .color(colour)
 }
 
 fn verdict_parts(
@@ -407,7 +528,10 @@ fn hover(ui: &mut Ui, row: &GoalRow, reservation: Option<&str>) {
         Err(why) => _ = ui.colored_label(theme::palette(ui).warning, why.to_string()),
     }
     if let Some(status) = reservation {
-        ui.colored_label(theme::palette(ui).warning, format!("The dose is not final: {status}"));
+        ui.colored_label(
+            theme::palette(ui).warning,
+            format!("The dose is not final: {status}"),
+        );
     }
     for remark in &row.remarks {
         ui.colored_label(theme::palette(ui).warning, remark);
@@ -428,7 +552,14 @@ fn notes(ui: &mut Ui, state: &State, rows: &[GoalRow]) {
         }
     }
     for text in told {
-        ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
+        ui.add(
+            Label::new(
+                RichText::new(text)
+                    .small()
+                    .color(theme::palette(ui).warning),
+            )
+            .wrap(),
+        );
     }
     if rows.is_empty() {
         return;

@@ -82,8 +82,12 @@ impl State {
             name: OPTIMISER,
             status: answer.map(|(_, standing)| standing.status()),
             caveat: Some(match answer {
-                Some((_, standing)) if standing.is_dose_current => "dose of sampled voxels".to_owned(),
-                Some(_) => "of another patient, beams, machine or settings: optimise again".to_owned(),
+                Some((_, standing)) if standing.is_dose_current => {
+                    "dose of sampled voxels".to_owned()
+                }
+                Some(_) => {
+                    "of another patient, beams, machine or settings: optimise again".to_owned()
+                }
                 None => "the optimiser's dose of these maps is not kept: optimise again".to_owned(),
             }),
             dose: optimum.map_or(StageDose::Missing, StageDose::Optimiser),
@@ -126,7 +130,11 @@ impl State {
         let [fluence, leaves] = [fluence, leaves].map(|source| source.before_run(are_before_run));
         let stages = [optimiser, fluence, leaves].map(|source| self.stage(&targets, source));
         let targets = targets.iter().map(|s| s.name.clone()).collect();
-        Some(Stages { targets, stages, are_before_run })
+        Some(Stages {
+            targets,
+            stages,
+            are_before_run,
+        })
     }
 
     /// The displayed dose as the source of a stage, where it is the dose of the plan.
@@ -141,7 +149,10 @@ impl State {
                 is_judged_by_scorecard: false,
             };
         }
-        let dose = self.results.shown_dose().filter(|dose| !dose.caveats.is_empty());
+        let dose = self
+            .results
+            .shown_dose()
+            .filter(|dose| !dose.caveats.is_empty());
         let failure = self.results.shown_failure().map(str::to_owned);
         Source {
             name,
@@ -155,11 +166,17 @@ impl State {
     fn stage_dvh<'a>(&'a self, dose: StageDose<'a>, structure: &Structure) -> Option<&'a Dvh> {
         match dose {
             StageDose::Optimiser(optimum) => {
-                let dvh = optimum.dvhs.iter().find(|(number, _)| *number == structure.number);
+                let dvh = optimum
+                    .dvhs
+                    .iter()
+                    .find(|(number, _)| *number == structure.number);
                 dvh.map(|(_, dvh)| &**dvh)
             }
             StageDose::Group(group) => {
-                let node = self.results.nodes.node::<DvhOf>((group, structure.number))?;
+                let node = self
+                    .results
+                    .nodes
+                    .node::<DvhOf>((group, structure.number))?;
                 node.latest().map(|answer| &*answer.dvh)
             }
             StageDose::Missing => None,
@@ -167,9 +184,16 @@ impl State {
     }
 
     fn stage(&self, targets: &[&Structure], source: Source<'_>) -> Stage {
-        let Source { name, status, caveat, dose, is_judged_by_scorecard } = source;
-        let d95_gy =
-            targets.iter().map(|target| self.stage_dvh(dose, target)?.metric(Metric::D95, None).ok());
+        let Source {
+            name,
+            status,
+            caveat,
+            dose,
+            is_judged_by_scorecard,
+        } = source;
+        let d95_gy = targets
+            .iter()
+            .map(|target| self.stage_dvh(dose, target)?.metric(Metric::D95, None).ok());
         let targets_gy = d95_gy.collect();
         let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
         let unsettled = match status {
@@ -179,11 +203,21 @@ impl State {
         };
         let goals = match is_judged_by_scorecard {
             true => self.scorecard(),
-            false => scorecard(&self.goals(), &self.case().structures, hundred_gy, unsettled, |structure| {
-                self.stage_dvh(dose, structure).ok_or(Unanswered::Waiting)
-            }),
+            false => scorecard(
+                &self.goals(),
+                &self.case().structures,
+                hundred_gy,
+                unsettled,
+                |structure| self.stage_dvh(dose, structure).ok_or(Unanswered::Waiting),
+            ),
         };
-        Stage { name, status, caveat, targets_gy, goals }
+        Stage {
+            name,
+            status,
+            caveat,
+            targets_gy,
+            goals,
+        }
     }
 
     /// Delivery of the displayed plan; `None` where a beam has none, or its machine no limits of delivery.
@@ -197,14 +231,19 @@ impl State {
             self.leaves.delivery = None;
             return;
         };
-        let normalisation = self.results.normalisation_factor().filter(|_| plan.normalisation.is_some());
+        let normalisation = self
+            .results
+            .normalisation_factor()
+            .filter(|_| plan.normalisation.is_some());
         let status = if plan.normalisation.is_none() {
             Some(DoseStatus::Final)
         } else {
             normalisation.map(|factor| factor.status)
         };
-        let (factor, changes) =
-            (normalisation.map_or(1.0, |factor| factor.value), self.results.settings.machine_changes);
+        let (factor, changes) = (
+            normalisation.map_or(1.0, |factor| factor.value),
+            self.results.settings.machine_changes,
+        );
         let is_current = self.leaves.delivery.as_ref().is_some_and(|cached| {
             Arc::ptr_eq(&cached.plan, plan)
                 && (cached.factor, cached.changes) == (factor, changes)
@@ -212,8 +251,15 @@ impl State {
         });
         if !is_current {
             let plan = Arc::clone(plan);
-            let delivery = PlanDelivery::new(&plan, factor).map(|of_plan| Delivery { of_plan, status });
-            self.leaves.delivery = Some(CachedDelivery { plan, factor, changes, status, delivery });
+            let delivery =
+                PlanDelivery::new(&plan, factor).map(|of_plan| Delivery { of_plan, status });
+            self.leaves.delivery = Some(CachedDelivery {
+                plan,
+                factor,
+                changes,
+                status,
+                delivery,
+            });
         }
     }
 }

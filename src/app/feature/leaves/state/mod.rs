@@ -12,8 +12,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Techniques to choose from, each with its name.
-pub const TECHNIQUES: [(Technique, &str); 2] =
-    [(Technique::SlidingWindow, "sliding window"), (Technique::StepAndShoot, "step and shoot")];
+pub const TECHNIQUES: [(Technique, &str); 2] = [
+    (Technique::SlidingWindow, "sliding window"),
+    (Technique::StepAndShoot, "step and shoot"),
+];
 
 /// Leaves that are cut from the maps of plans.
 #[derive(Debug)]
@@ -77,13 +79,18 @@ impl Default for Leaves {
 
 /// Whether a plan has arcs that are computed: their leaves come from the goals in one go, without maps to look at.
 pub fn has_arcs(plan: &Plan) -> bool {
-    plan.beams.iter().any(|beam| is_computed(beam) && arc_of(beam).is_some())
+    plan.beams
+        .iter()
+        .any(|beam| is_computed(beam) && arc_of(beam).is_some())
 }
 
 impl Leaves {
     /// The chosen technique, as it is listed.
     pub fn technique_name(&self) -> &'static str {
-        TECHNIQUES.iter().find(|(technique, _)| *technique == self.technique).map_or("", |(_, name)| name)
+        TECHNIQUES
+            .iter()
+            .find(|(technique, _)| *technique == self.technique)
+            .map_or("", |(_, name)| name)
     }
 
     /// Chooses a technique by its name; an unknown one changes nothing.
@@ -111,24 +118,36 @@ impl State {
 
     /// Whether the plan on show has leaves that were cut from maps, or is to have them again.
     pub fn has_leaves(&self) -> bool {
-        let follow = self.optimise.run.as_ref().is_some_and(|run| run.leaves_follow);
+        let follow = self
+            .optimise
+            .run
+            .as_ref()
+            .is_some_and(|run| run.leaves_follow);
         follow || self.leaves.are_to_follow() || self.plan().is_some_and(|plan| plan.is_cut())
     }
 
     /// How far a cut is, in words and as a share: where another job has the device, which one it waits for.
     pub fn cut_words(&self) -> Option<(String, Option<f32>)> {
-        let Cut { plan: (_, plan), .. } = self.leaves.cut.as_ref()?;
+        let Cut {
+            plan: (_, plan), ..
+        } = self.leaves.cut.as_ref()?;
         let live = &self.jobs.live;
         if let Some(job) = live.iter().find(|job| job.slot == Slot::Leaves) {
             return Some((format!("leaves of {}", plan.name), job.done));
         }
-        let waits_for = live.first().map_or_else(String::new, |job| format!(" for: {}", job.name));
+        let waits_for = live
+            .first()
+            .map_or_else(String::new, |job| format!(" for: {}", job.name));
         Some((format!("leaves of {} wait{waits_for}", plan.name), None))
     }
 
     /// Whether leaves of the displayed arcs are being optimised: the dose of the present arcs is then of no use.
     pub fn is_cutting_arcs(&self) -> bool {
-        let cut = self.leaves.cut.as_ref().filter(|cut| cut.plan.0 == self.plan);
+        let cut = self
+            .leaves
+            .cut
+            .as_ref()
+            .filter(|cut| cut.plan.0 == self.plan);
         cut.is_some_and(|cut| has_arcs(&cut.plan.1))
     }
 
@@ -151,7 +170,11 @@ impl State {
         for beam in &plan.beams {
             let is_sequenced = is_computed(beam) && (from_goals || beam.map().is_some());
             // A machine that cannot be read fails the cut itself.
-            if let Some(machine) = self.results.machine(plan.machine_of(beam)).filter(|_| is_sequenced) {
+            if let Some(machine) = self
+                .results
+                .machine(plan.machine_of(beam))
+                .filter(|_| is_sequenced)
+            {
                 check_machine(beam, machine).map_err(|why| why.to_string())?;
             }
         }

@@ -18,11 +18,18 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
 
 /// Whether a dose of another patient is of the case's patient.
 fn dose(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(of) = state.strange_doses.first() else { return };
+    let Some(of) = state.strange_doses.first() else {
+        return;
+    };
     let text = "To answer yes is to say that both are one patient. If they are not, its DVHs, goals and gamma are of one patient's \
                 dose in another's body. The dose says the answer wherever it is shown.";
-    let answer =
-        asked(ctx, "strange dose", "Is this dose of the same patient?", &format!("{}.", of.why), text);
+    let answer = asked(
+        ctx,
+        "strange dose",
+        "Is this dose of the same patient?",
+        &format!("{}.", of.why),
+        text,
+    );
     commands.extend(answer.map(Command::ReplyDose));
 }
 
@@ -41,7 +48,10 @@ fn asked(ctx: &egui::Context, id: &str, heading: &str, what: &str, warning: &str
                 no.request_focus();
             }
             let yes = ui.button("They are one patient: show it");
-            [(no, false), (yes, true)].into_iter().find(|(button, _)| button.clicked()).map(|(_, yes)| yes)
+            [(no, false), (yes, true)]
+                .into_iter()
+                .find(|(button, _)| button.clicked())
+                .map(|(_, yes)| yes)
         })
         .inner
     });
@@ -50,16 +60,30 @@ fn asked(ctx: &egui::Context, id: &str, heading: &str, what: &str, warning: &str
 
 /// Whether an X-ray of another patient ID is of the case's patient.
 fn xray(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(of) = state.register.strange.first() else { return };
-    let what = format!("{} is of the patient ID {}, the CT of {}.", of.label, of.theirs, of.ours);
+    let Some(of) = state.register.strange.first() else {
+        return;
+    };
+    let what = format!(
+        "{} is of the patient ID {}, the CT of {}.",
+        of.label, of.theirs, of.ours
+    );
     let text = "To answer yes is to say that both IDs are one patient. If they are not, a pose found here is of one patient \
                 before the X-ray of another. The answer is kept in the session; the registration and exports say it.";
-    let answer = asked(ctx, "strange x-ray", "Is this X-ray of the same patient?", &what, text);
-    commands.extend(answer.map(|accepted| Command::Register(RegisterAction::IsOfPatient(accepted))));
+    let answer = asked(
+        ctx,
+        "strange x-ray",
+        "Is this X-ray of the same patient?",
+        &what,
+        text,
+    );
+    commands
+        .extend(answer.map(|accepted| Command::Register(RegisterAction::IsOfPatient(accepted))));
 }
 
 fn folder(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(question) = &state.patients else { return };
+    let Some(question) = &state.patients else {
+        return;
+    };
     let modal = egui::Modal::new(egui::Id::unique("patients")).show(ctx, |ui| {
         ui.set_width(WIDTH);
         ui.heading("Whose objects are to be opened?");

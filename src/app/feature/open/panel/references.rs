@@ -15,37 +15,60 @@ const WIDTH: f32 = 640.0;
 
 /// Shows the box when it is open.
 pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(folder) = state.folder().filter(|_| state.references_open) else { return };
+    let Some(folder) = state.folder().filter(|_| state.references_open) else {
+        return;
+    };
     let mut is_open = true;
     let height = (ctx.content_rect().height() - 160.0).max(160.0);
-    egui::Window::new("References").open(&mut is_open).resizable(false).default_size([WIDTH, height]).show(
-        ctx,
-        |ui| {
+    egui::Window::new("References")
+        .open(&mut is_open)
+        .resizable(false)
+        .default_size([WIDTH, height])
+        .show(ctx, |ui| {
             ui.set_width(WIDTH);
             ui.weak(&folder.catalogue.place);
-            let area = ScrollArea::vertical().auto_shrink([false, true]).max_height(height);
+            let area = ScrollArea::vertical()
+                .auto_shrink([false, true])
+                .max_height(height);
             area.show(ui, |ui| {
                 for branch in &folder.tree.patients {
                     let who = who(&branch.patient.name, &branch.patient.id);
                     section(ui, &format!("Patient {}", theme::spelled(ui.ctx(), &who)));
-                    branch.studies.iter().for_each(|study| study_ui(ui, state, folder, study, commands));
+                    branch
+                        .studies
+                        .iter()
+                        .for_each(|study| study_ui(ui, state, folder, study, commands));
                 }
             });
-        },
-    );
+        });
     if !is_open {
         commands.push(Command::ShowReferences(false));
     }
 }
 
-fn study_ui(ui: &mut Ui, state: &State, folder: &Folder, study: &StudyBranch, commands: &mut Commands) {
-    let or_none = |uid: &str| if uid.is_empty() { "not stated".to_owned() } else { uid.to_owned() };
+fn study_ui(
+    ui: &mut Ui,
+    state: &State,
+    folder: &Folder,
+    study: &StudyBranch,
+    commands: &mut Commands,
+) {
+    let or_none = |uid: &str| {
+        if uid.is_empty() {
+            "not stated".to_owned()
+        } else {
+            uid.to_owned()
+        }
+    };
     ui.weak(RichText::new(format!("Study {}", or_none(&study.uid))).small());
     for frame in &study.frames {
         let text = format!("Frame of reference {}", or_none(&frame.uid));
         ui.indent(("frame", &study.uid, &frame.uid), |ui| {
             ui.weak(RichText::new(text).small());
-            frame.objects.iter().for_each(|leaf| leaf_ui(ui, state, folder, leaf, commands));
+            frame
+                .objects
+                .iter()
+                .for_each(|leaf| leaf_ui(ui, state, folder, leaf, commands));
         });
     }
 }
@@ -56,15 +79,27 @@ fn leaf_ui(ui: &mut Ui, state: &State, folder: &Folder, leaf: &Leaf, commands: &
         ui.add_space(step);
         let is_open = is_open(state, folder, leaf);
         let name = RichText::new(&leaf.name).strong();
-        ui.add(Label::new(if is_open { name.color(theme::palette(ui).good) } else { name }));
+        ui.add(Label::new(if is_open {
+            name.color(theme::palette(ui).good)
+        } else {
+            name
+        }));
         if is_open {
-            ui.colored_label(theme::palette(ui).good, "open").on_hover_text("Part of the case on show");
+            ui.colored_label(theme::palette(ui).good, "open")
+                .on_hover_text("Part of the case on show");
         }
-        let label = if leaf.label.is_empty() { String::new() } else { format!("'{}'  ", leaf.label) };
+        let label = if leaf.label.is_empty() {
+            String::new()
+        } else {
+            format!("'{}'  ", leaf.label)
+        };
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
             if let Some((word, command)) = offered(state, folder, leaf, is_open) {
                 let button = ui.small_button(word);
-                if button.accessible_name(format!("{word} {}", leaf.name)).clicked() {
+                if button
+                    .accessible_name(format!("{word} {}", leaf.name))
+                    .clicked()
+                {
                     commands.push(command);
                 }
             }
@@ -76,9 +111,15 @@ fn leaf_ui(ui: &mut Ui, state: &State, folder: &Folder, leaf: &Leaf, commands: &
     for partner in &leaf.partners {
         ui.horizontal(|ui| {
             ui.add_space(step + 14.0);
-            let colour = if partner.missing { theme::palette(ui).warning } else { theme::palette(ui).weak };
+            let colour = if partner.missing {
+                theme::palette(ui).warning
+            } else {
+                theme::palette(ui).weak
+            };
             let lead = if partner.missing { "missing:" } else { "names" };
-            let text = RichText::new(format!("{lead} {}", partner.text)).small().color(colour);
+            let text = RichText::new(format!("{lead} {}", partner.text))
+                .small()
+                .color(colour);
             ui.add(Label::new(text).truncate());
         });
     }
@@ -91,7 +132,9 @@ fn is_open(state: &State, folder: &Folder, leaf: &Leaf) -> bool {
     match leaf.object {
         // The phases of a 4D CT share a UID and differ in their names.
         Object::Series(n) => shown_series(state, folder) == Some(n),
-        Object::StructureSet(_) => sources.structures.as_ref().map(|s| &s.path) == path && path.is_some(),
+        Object::StructureSet(_) => {
+            sources.structures.as_ref().map(|s| &s.path) == path && path.is_some()
+        }
         Object::Plan(_) => sources.plans.iter().any(|s| Some(&s.path) == path),
         Object::Dose(_) => sources.doses.iter().any(|s| Some(&s.path) == path),
         Object::Other => false,
@@ -99,7 +142,12 @@ fn is_open(state: &State, folder: &Folder, leaf: &Leaf) -> bool {
 }
 
 /// Word of an object's button, and its command.
-fn offered(state: &State, folder: &Folder, leaf: &Leaf, is_open: bool) -> Option<(&'static str, Command)> {
+fn offered(
+    state: &State,
+    folder: &Folder,
+    leaf: &Leaf,
+    is_open: bool,
+) -> Option<(&'static str, Command)> {
     let case = state.case();
     let now = folder.choice;
     let open = |choice: Choice| Some(("Open", Command::OpenChoice(choice)));
@@ -110,32 +158,62 @@ fn offered(state: &State, folder: &Folder, leaf: &Leaf, is_open: bool) -> Option
         if is_same {
             Choice { series, ..now }
         } else {
-            Choice { series, other_patients: now.other_patients, ..Choice::default() }
+            Choice {
+                series,
+                other_patients: now.other_patients,
+                ..Choice::default()
+            }
         }
     };
     match leaf.object {
         Object::Series(n) if !is_open => {
-            let series = folder.catalogue.series.get(n).filter(|s| s.modality == "CT" && !s.multiframe);
+            let series = folder
+                .catalogue
+                .series
+                .get(n)
+                .filter(|s| s.modality == "CT" && !s.multiframe);
             series.and_then(|_| {
-                open(Choice { series: Some(n), other_patients: now.other_patients, ..Choice::default() })
+                open(Choice {
+                    series: Some(n),
+                    other_patients: now.other_patients,
+                    ..Choice::default()
+                })
             })
         }
         Object::StructureSet(n) if !is_open => {
             let entry = folder.catalogue.structure_sets.get(n)?;
-            open(Choice { structure_set: Some(n), ..with_images_of(entry) })
+            open(Choice {
+                structure_set: Some(n),
+                ..with_images_of(entry)
+            })
         }
-        Object::Plan(n) if !is_open => {
-            open(Choice { plan: Some(n), ..with_images_of(folder.catalogue.plans.get(n)?) })
-        }
+        Object::Plan(n) if !is_open => open(Choice {
+            plan: Some(n),
+            ..with_images_of(folder.catalogue.plans.get(n)?)
+        }),
         // One of several plans on show.
         Object::Plan(_) => {
-            let source = case.sources.plans.iter().find(|s| Some(&s.path) == leaf.path.as_ref())?;
-            let n = case.plans.iter().position(|plan| plan.uid.is_some() && plan.uid == source.read.uid)?;
+            let source = case
+                .sources
+                .plans
+                .iter()
+                .find(|s| Some(&s.path) == leaf.path.as_ref())?;
+            let n = case
+                .plans
+                .iter()
+                .position(|plan| plan.uid.is_some() && plan.uid == source.read.uid)?;
             (n != state.plan).then_some(("Show", Command::ShowPlan(n)))
         }
         Object::Dose(_) if is_open => {
-            let source = case.sources.doses.iter().find(|s| Some(&s.path) == leaf.path.as_ref())?;
-            let n = case.doses.iter().position(|dose| Arc::ptr_eq(dose, &source.read))?;
+            let source = case
+                .sources
+                .doses
+                .iter()
+                .find(|s| Some(&s.path) == leaf.path.as_ref())?;
+            let n = case
+                .doses
+                .iter()
+                .position(|dose| Arc::ptr_eq(dose, &source.read))?;
             let shown = Shown::Imported(n);
             (state.results.shown != shown).then_some(("Show", Command::ShowDose(shown)))
         }
@@ -160,5 +238,7 @@ fn series_for(state: &State, folder: &Folder, entry: &Entry) -> Option<usize> {
     if frame.is_empty() || shown.is_some_and(|n| is_of_frame(&all[n])) {
         return shown;
     }
-    all.iter().position(|s| s.modality == "CT" && !s.multiframe && is_of_frame(s)).or(shown)
+    all.iter()
+        .position(|s| s.modality == "CT" && !s.multiframe && is_of_frame(s))
+        .or(shown)
 }

@@ -45,7 +45,11 @@ pub fn show(ui: &mut Ui, state: &State, index: usize, beam: &Beam, commands: &mu
     if brush != state.aperture.limits {
         // Only one brush is active at a time.
         let leaves = state.aperture.brush && !brush.on;
-        let next = Aperture { limits: brush, brush: leaves, ..state.aperture.clone() };
+        let next = Aperture {
+            limits: brush,
+            brush: leaves,
+            ..state.aperture.clone()
+        };
         commands.push(Command::Aperture(ApertureAction::Set(next)));
     }
 }

@@ -32,13 +32,22 @@ fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     if !state.optimise.is_running() {
         let arcs = state.plan().is_some_and(|plan| has_arcs(plan));
         let query = match arcs {
-            true => Err("arcs have no maps of their own: Make deliverable optimises them".to_owned()),
+            true => {
+                Err("arcs have no maps of their own: Make deliverable optimises them".to_owned())
+            }
             false => state.can_optimise().map(drop),
         };
-        let start = ui.add_enabled(query.is_ok(), Button::new(RichText::new("Optimise").small().strong()));
+        let start = ui.add_enabled(
+            query.is_ok(),
+            Button::new(RichText::new("Optimise").small().strong()),
+        );
         tour::mark(ui, Stop::Optimise, start.rect);
-        let start = start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
-        let why = query.err().map(|why| format!("Not yet: {why}")).unwrap_or_default();
+        let start =
+            start.on_hover_text("Finds fluence maps of the beams whose dose meets the goals best");
+        let why = query
+            .err()
+            .map(|why| format!("Not yet: {why}"))
+            .unwrap_or_default();
         if start.on_disabled_hover_text(why).clicked() {
             commands.push(Command::Optimise(OptimiseAction::Start));
         }
@@ -61,19 +70,30 @@ fn buttons(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
         }
         return;
     }
-    let stop = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop optimising");
-    if stop.on_hover_text("Ends the optimisation; the plan gets the fluences found so far").clicked() {
+    let stop = ui
+        .add(Button::new(RichText::new("Stop").small()))
+        .accessible_name("Stop optimising");
+    if stop
+        .on_hover_text("Ends the optimisation; the plan gets the fluences found so far")
+        .clicked()
+    {
         commands.push(Command::Optimise(OptimiseAction::Stop));
     }
     let back = ui.add(Button::new(RichText::new("Take back").small()));
-    if back.on_hover_text("Ends the optimisation and leaves the plan as it was (Esc)").clicked() {
+    if back
+        .on_hover_text("Ends the optimisation and leaves the plan as it was (Esc)")
+        .clicked()
+    {
         commands.push(Command::Optimise(OptimiseAction::TakeBack));
     }
 }
 
 /// The switch that lets maps follow newer goals, with a warning where goals are newer than maps.
 fn follow_goals(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let Some(plan) = state.plan().filter(|plan| plan.has_maps() || plan.answered_goals.is_some()) else {
+    let Some(plan) = state
+        .plan()
+        .filter(|plan| plan.has_maps() || plan.answered_goals.is_some())
+    else {
         return;
     };
     let mut follows = plan.follows_goals;
@@ -84,30 +104,49 @@ fn follow_goals(ui: &mut Ui, state: &State, commands: &mut Commands) {
         commands.push(Command::Optimise(OptimiseAction::FollowGoals(follows)));
     }
     if state.optimise.goals_are_newer() {
-        let text = RichText::new("goals are newer than maps").small().color(theme::palette(ui).warning);
-        ui.label(text)
-            .on_hover_text("The maps of the plan answer other goals or beams: 'Optimise' finds new ones");
+        let text = RichText::new("goals are newer than maps")
+            .small()
+            .color(theme::palette(ui).warning);
+        ui.label(text).on_hover_text(
+            "The maps of the plan answer other goals or beams: 'Optimise' finds new ones",
+        );
     }
 }
 
 /// The button that cuts maps into leaves, by a technique to choose, or ends that.
 fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Commands) {
     if state.leaves.is_cutting() {
-        let keep = ui.add(Button::new(RichText::new("Stop").small())).accessible_name("Stop cutting leaves");
-        if keep.on_hover_text("Ends it; the plan stays as it is (Esc)").clicked() {
+        let keep = ui
+            .add(Button::new(RichText::new("Stop").small()))
+            .accessible_name("Stop cutting leaves");
+        if keep
+            .on_hover_text("Ends it; the plan stays as it is (Esc)")
+            .clicked()
+        {
             commands.push(Command::Optimise(OptimiseAction::KeepMaps));
         }
         return;
     }
-    let why = state.can_make_deliverable().err().map(|why| format!("Not yet: {why}"));
+    let why = state
+        .can_make_deliverable()
+        .err()
+        .map(|why| format!("Not yet: {why}"));
     let make = Button::new(RichText::new("Make deliverable").small().strong());
     let make = ui.add_enabled(why.is_none(), make);
-    let hint = match state.plan().is_some_and(|plan| plan.has_maps() && !has_arcs(plan)) {
+    let hint = match state
+        .plan()
+        .is_some_and(|plan| plan.has_maps() && !has_arcs(plan))
+    {
         true => "Cuts the fluence maps into leaves that the machine can move",
-        false => "Optimises by the goals, and cuts what it found into leaves that the machine can move",
+        false => {
+            "Optimises by the goals, and cuts what it found into leaves that the machine can move"
+        }
     };
     let make = make.on_hover_text(hint);
-    if make.on_disabled_hover_text(why.unwrap_or_default()).clicked() {
+    if make
+        .on_disabled_hover_text(why.unwrap_or_default())
+        .clicked()
+    {
         commands.push(Command::Optimise(OptimiseAction::MakeDeliverable));
     }
     if !with_technique {
@@ -116,7 +155,10 @@ fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Comm
     let technique = state.leaves.technique_name();
     let choice = ui.menu_button(RichText::new(format!("by {technique}")).small(), |ui| {
         for (technique, name) in TECHNIQUES {
-            if ui.selectable_label(technique == state.leaves.technique, name).clicked() {
+            if ui
+                .selectable_label(technique == state.leaves.technique, name)
+                .clicked()
+            {
                 commands.push(Command::Optimise(OptimiseAction::SetTechnique(technique)));
                 ui.close();
             }
@@ -154,31 +196,50 @@ pub const WEIGHT: f32 = NUMBER + LOCK + SHARE + 12.0;
 
 /// Weight, lock and share of a goal, or why it is judged only.
 pub fn weight(ui: &mut Ui, state: &State, row: &GoalRow, commands: &mut Commands) {
-    let GoalRow { index, goal, answer, .. } = row;
+    let GoalRow {
+        index,
+        goal,
+        answer,
+        ..
+    } = row;
     let share = state.goal_share(*index);
     if let Some(Err(why)) = share {
-        let text = RichText::new(format!("judged only: {why}")).small().color(theme::palette(ui).weak);
+        let text = RichText::new(format!("judged only: {why}"))
+            .small()
+            .color(theme::palette(ui).weak);
         ui.add(Label::new(text).truncate()).on_hover_text(why);
         return;
     }
     let mut set = |goal: Goal, gesture: Option<u64>| {
-        commands.push(Command::Goals(GoalAction::Set { index: *index, goal, gesture }));
+        commands.push(Command::Goals(GoalAction::Set {
+            index: *index,
+            goal,
+            gesture,
+        }));
     };
     // As it is laid out: what is added may be higher.
     let row = ui.max_rect();
     if let Some((weight, gesture)) = weight_field(ui, goal.weight(), &goal.short_text()) {
         set(goal.clone().with_weight(Some(weight)), gesture);
     }
-    let value = answer.as_ref().ok().map(|outcome| (100.0 * outcome.value).round() / 100.0);
+    let value = answer
+        .as_ref()
+        .ok()
+        .map(|outcome| (100.0 * outcome.value).round() / 100.0);
     let is_kept = goal.kept().is_some();
     let lock = Button::selectable(is_kept, RichText::new("lock").small()).min_size(vec2(LOCK, 0.0));
     let lock = ui.add_enabled(is_kept || value.is_some(), lock);
-    let lock = lock.accessible_name(format!("Lock {}", goal.short_text())).on_hover_text(match goal.kept() {
-        Some(kept) => format!("May not get worse than {kept:.2} {}", goal.unit().symbol()),
-        None => "May not get worse than it is now".to_owned(),
-    });
+    let lock = lock
+        .accessible_name(format!("Lock {}", goal.short_text()))
+        .on_hover_text(match goal.kept() {
+            Some(kept) => format!("May not get worse than {kept:.2} {}", goal.unit().symbol()),
+            None => "May not get worse than it is now".to_owned(),
+        });
     if lock.clicked() {
-        set(goal.clone().with_kept(if is_kept { None } else { value }), Some(single_gesture(&lock)));
+        set(
+            goal.clone().with_kept(if is_kept { None } else { value }),
+            Some(single_gesture(&lock)),
+        );
     }
     if let Some(Ok(share)) = share {
         share_bar(ui, row, *share);
@@ -194,8 +255,15 @@ pub(crate) fn weight_field(ui: &mut Ui, current: f64, name: &str) -> Option<(f64
     ui.spacing_mut().interact_size = vec2(NUMBER, ROW - 2.0);
     ui.spacing_mut().button_padding = vec2(2.0, 0.0);
     let label = format!("Weight of {name}");
-    let decimals = if weight < 1.0 { 2 } else { usize::from(weight < 10.0) };
-    let field = number(&label, &mut weight, "").decimals(decimals).speed(0.02 * current.max(0.05)).in_a_row();
+    let decimals = if weight < 1.0 {
+        2
+    } else {
+        usize::from(weight < 10.0)
+    };
+    let field = number(&label, &mut weight, "")
+        .decimals(decimals)
+        .speed(0.02 * current.max(0.05))
+        .in_a_row();
     let field = field.range(Goal::WEIGHTS).show(ui);
     let changed = field.changed().then(|| {
         // Two digits are as fine as a hand sets it.
@@ -203,7 +271,9 @@ pub(crate) fn weight_field(ui: &mut Ui, current: f64, name: &str) -> Option<(f64
         let gesture = gesture(&field).unwrap_or_else(|| single_gesture(&field));
         ((weight / scale).round() * scale, Some(gesture))
     });
-    field.on_hover_text(format!("Weight {current:.2}: a larger one counts more against the others"));
+    field.on_hover_text(format!(
+        "Weight {current:.2}: a larger one counts more against the others"
+    ));
     changed
 }
 
@@ -211,12 +281,15 @@ pub(crate) fn weight_field(ui: &mut Ui, current: f64, name: &str) -> Option<(f64
 pub(crate) fn share_bar(ui: &mut Ui, row: Rect, share: f64) {
     let percent = format!("{:.0} %", 100.0 * share);
     if ui.available_width() > 0.8 * SHARE {
-        let text = RichText::new(&percent).small().color(theme::palette(ui).weak);
+        let text = RichText::new(&percent)
+            .small()
+            .color(theme::palette(ui).weak);
         let text = ui.add(Label::new(text).truncate().selectable(false));
         text.on_hover_text(format!("{percent} of all that is minimised: the bar below"));
     }
     let bar = Rect::from_min_max(pos2(row.left(), row.bottom() - 2.0), row.right_bottom());
     ui.painter().rect_filled(bar, 0.0, theme::palette(ui).line);
     let filled = Rect::from_min_size(bar.min, vec2(bar.width() * share as f32, bar.height()));
-    ui.painter().rect_filled(filled, 0.0, theme::palette(ui).accent);
+    ui.painter()
+        .rect_filled(filled, 0.0, theme::palette(ui).accent);
 }

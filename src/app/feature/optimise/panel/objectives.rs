@@ -26,26 +26,52 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         uniform(ui, state, objectives, index, share, &mut change);
     }
     if objectives.fall_off.weight > 0.0 {
-        fall_off(ui, objectives, shares.map(|shares| shares.fall_off), &mut change);
+        fall_off(
+            ui,
+            objectives,
+            shares.map(|shares| shares.fall_off),
+            &mut change,
+        );
     }
     if objectives.smoothness > 0.0 {
-        smoothness(ui, objectives, shares.map(|shares| shares.smoothness), &mut change);
+        smoothness(
+            ui,
+            objectives,
+            shares.map(|shares| shares.smoothness),
+            &mut change,
+        );
     }
     super::hottest::show(ui, state, commands);
     if let Some((objectives, gesture)) = change {
-        let value = Plan { objectives, ..(**plan).clone() };
-        commands.push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }.into(), gesture });
+        let value = Plan {
+            objectives,
+            ..(**plan).clone()
+        };
+        commands.push(Command::Edit {
+            edit: Edit::SetPlan {
+                plan: state.plan,
+                value,
+            }
+            .into(),
+            gesture,
+        });
     }
 }
 
 fn heading(ui: &mut Ui, state: &State, plan: &Plan, change: &mut Change) {
     let objectives = &plan.objectives;
     ui.horizontal(|ui| {
-        let text = RichText::new("Objectives beside the goals").small().color(theme::palette(ui).weak);
+        let text = RichText::new("Objectives beside the goals")
+            .small()
+            .color(theme::palette(ui).weak);
         ui.add(Label::new(text).truncate());
         let menu = small_menu(ui, "Add objective", |ui| {
-            for structure in
-                state.case().structures.structures.iter().filter(|s| may_be_uniform(objectives, s))
+            for structure in state
+                .case()
+                .structures
+                .structures
+                .iter()
+                .filter(|s| may_be_uniform(objectives, s))
             {
                 let mut next = objectives.clone();
                 next.uniform.push(UniformDose {
@@ -54,16 +80,29 @@ fn heading(ui: &mut Ui, state: &State, plan: &Plan, change: &mut Change) {
                     dose_gy: plan.prescription_gy.unwrap_or_default(),
                     weight: 1.0,
                 });
-                let hint = "The same dose throughout: what is above or below it counts by its square";
-                add_button(ui, &format!("Uniform dose in {}", structure.name), hint, next, change);
+                let hint =
+                    "The same dose throughout: what is above or below it counts by its square";
+                add_button(
+                    ui,
+                    &format!("Uniform dose in {}", structure.name),
+                    hint,
+                    next,
+                    change,
+                );
             }
             if objectives.fall_off.weight == 0.0 {
-                let next = FluenceObjectives { fall_off: FallOff::default(), ..objectives.clone() };
+                let next = FluenceObjectives {
+                    fall_off: FallOff::default(),
+                    ..objectives.clone()
+                };
                 add_button(ui, FALL_OFF, FALL_OFF_HINT, next, change);
             }
             if objectives.smoothness == 0.0 {
                 let usual = FluenceObjectives::default().smoothness;
-                let next = FluenceObjectives { smoothness: usual, ..objectives.clone() };
+                let next = FluenceObjectives {
+                    smoothness: usual,
+                    ..objectives.clone()
+                };
                 add_button(ui, SMOOTH, SMOOTH_HINT, next, change);
             }
         });
@@ -88,7 +127,10 @@ const SMOOTH_HINT: &str =
 
 fn may_be_uniform(objectives: &FluenceObjectives, structure: &Structure) -> bool {
     !structure.contours.is_empty()
-        && !objectives.uniform.iter().any(|uniform| uniform.number == Some(structure.number))
+        && !objectives
+            .uniform
+            .iter()
+            .any(|uniform| uniform.number == Some(structure.number))
         && objectives.uniform.len() < FluenceObjectives::MOST_UNIFORM
         && structure.kind.is_target()
 }
@@ -112,8 +154,16 @@ fn uniform(
     };
     let name = format!("{}: uniform", objective.structure);
     let row = Row::new(ui, &name);
-    let structure = state.case().structures.referenced(objective.number, &objective.structure).ok();
-    if row.name(ui, structure.map(|s| theme::colour(s.colour)), "The same dose throughout") {
+    let structure = state
+        .case()
+        .structures
+        .referenced(objective.number, &objective.structure)
+        .ok();
+    if row.name(
+        ui,
+        structure.map(|s| theme::colour(s.colour)),
+        "The same dose throughout",
+    ) {
         set(None, None);
     }
     let mut dose_gy = objective.dose_gy;
@@ -123,7 +173,13 @@ fn uniform(
         field.range(0.0..=bounds::MOST_COURSE_GY).show(ui)
     });
     if let Some(field) = field.filter(|_| dose_gy != objective.dose_gy) {
-        set(Some(UniformDose { dose_gy, ..objective.clone() }), gesture(&field));
+        set(
+            Some(UniformDose {
+                dose_gy,
+                ..objective.clone()
+            }),
+            gesture(&field),
+        );
     }
     let (share, why) = match share {
         Some(Ok(share)) => (Some(*share), None),
@@ -131,27 +187,53 @@ fn uniform(
         None => (None, None),
     };
     if let Some((weight, gesture)) = row.weight(ui, objective.weight, share, why) {
-        set(Some(UniformDose { weight, ..objective.clone() }), gesture);
+        set(
+            Some(UniformDose {
+                weight,
+                ..objective.clone()
+            }),
+            gesture,
+        );
     }
 }
 
 fn fall_off(ui: &mut Ui, objectives: &FluenceObjectives, share: Option<f64>, change: &mut Change) {
     let previous = objectives.fall_off;
     let mut set = |fall_off: FallOff, gesture: Option<u64>| {
-        *change = Some((FluenceObjectives { fall_off, ..objectives.clone() }, gesture));
+        *change = Some((
+            FluenceObjectives {
+                fall_off,
+                ..objectives.clone()
+            },
+            gesture,
+        ));
     };
     let row = Row::new(ui, FALL_OFF);
     if row.name(ui, None, FALL_OFF_HINT) {
-        set(FallOff { weight: 0.0, ..previous }, None);
+        set(
+            FallOff {
+                weight: 0.0,
+                ..previous
+            },
+            None,
+        );
     }
     let mut next = previous;
     let field = row.fields(ui, |ui| {
-        let rate = number("Fall-off per mm", &mut next.percent_per_mm, " %/mm").decimals(1).speed(0.1);
+        let rate = number("Fall-off per mm", &mut next.percent_per_mm, " %/mm")
+            .decimals(1)
+            .speed(0.1);
         let rate = rate.range(FallOff::PERCENT_PER_MM).show(ui);
         ui.weak("to");
-        let far = number("Fall-off far away", &mut next.far_percent, " %").decimals(0).speed(0.2);
+        let far = number("Fall-off far away", &mut next.far_percent, " %")
+            .decimals(0)
+            .speed(0.2);
         let far = far.range(0.0..=100.0).show(ui);
-        if next.far_percent == previous.far_percent { rate } else { far }
+        if next.far_percent == previous.far_percent {
+            rate
+        } else {
+            far
+        }
     });
     if let Some(field) = field.filter(|_| next != previous) {
         set(next, gesture(&field));
@@ -161,7 +243,12 @@ fn fall_off(ui: &mut Ui, objectives: &FluenceObjectives, share: Option<f64>, cha
     }
 }
 
-fn smoothness(ui: &mut Ui, objectives: &FluenceObjectives, share: Option<f64>, change: &mut Change) {
+fn smoothness(
+    ui: &mut Ui,
+    objectives: &FluenceObjectives,
+    share: Option<f64>,
+    change: &mut Change,
+) {
     let row = Row::new(ui, SMOOTH);
     let mut next = None;
     if row.name(ui, None, SMOOTH_HINT) {
@@ -171,7 +258,13 @@ fn smoothness(ui: &mut Ui, objectives: &FluenceObjectives, share: Option<f64>, c
         next = Some(weight);
     }
     if let Some((smoothness, gesture)) = next {
-        *change = Some((FluenceObjectives { smoothness, ..objectives.clone() }, gesture));
+        *change = Some((
+            FluenceObjectives {
+                smoothness,
+                ..objectives.clone()
+            },
+            gesture,
+        ));
     }
 }
 
@@ -191,8 +284,10 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     fn new(ui: &mut Ui, name: &'a str) -> Self {
-        let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW + 2.0), Sense::hover());
-        ui.painter().rect_filled(rect, CornerRadius::same(2), ui.visuals().faint_bg_color);
+        let (rect, _) =
+            ui.allocate_exact_size(vec2(ui.available_width(), ROW + 2.0), Sense::hover());
+        ui.painter()
+            .rect_filled(rect, CornerRadius::same(2), ui.visuals().faint_bg_color);
         Self { rect, name }
     }
 
@@ -214,7 +309,9 @@ impl<'a> Row<'a> {
                 let (dot, _) = ui.allocate_exact_size(vec2(9.0, 9.0), Sense::hover());
                 ui.painter().rect_filled(dot, CornerRadius::same(2), colour);
             }
-            let text = Label::new(RichText::new(self.name).small()).truncate().selectable(false);
+            let text = Label::new(RichText::new(self.name).small())
+                .truncate()
+                .selectable(false);
             ui.add(text).on_hover_text(hint);
         });
         removed
@@ -240,19 +337,25 @@ impl<'a> Row<'a> {
         why: Option<&str>,
     ) -> Option<(f64, Option<u64>)> {
         let mut next = None;
-        cell(ui, self.rect, [self.fields_left() + FIELDS, WEIGHT_OF_OBJECTIVE], |ui| {
-            if let Some(why) = why {
-                let text =
-                    RichText::new(format!("left out: {why}")).small().color(theme::palette(ui).warning);
-                ui.add(Label::new(text).truncate()).on_hover_text(why);
-                return;
-            }
-            let row = ui.max_rect();
-            next = weight_field(ui, weight, self.name);
-            if let Some(share) = share {
-                share_bar(ui, row, share);
-            }
-        });
+        cell(
+            ui,
+            self.rect,
+            [self.fields_left() + FIELDS, WEIGHT_OF_OBJECTIVE],
+            |ui| {
+                if let Some(why) = why {
+                    let text = RichText::new(format!("left out: {why}"))
+                        .small()
+                        .color(theme::palette(ui).warning);
+                    ui.add(Label::new(text).truncate()).on_hover_text(why);
+                    return;
+                }
+                let row = ui.max_rect();
+                next = weight_field(ui, weight, self.name);
+                if let Some(share) = share {
+                    share_bar(ui, row, share);
+                }
+            },
+        );
         next
     }
 }

@@ -18,7 +18,10 @@ const FIGURE: f32 = 106.0;
 pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.has_leaves() {
         let on = state.leaves.shows_stages;
-        let button = ui.add(Button::selectable(on, RichText::new("Side by side").small()));
+        let button = ui.add(Button::selectable(
+            on,
+            RichText::new("Side by side").small(),
+        ));
         let hint = "Goals in the doses of the optimiser, of the fluence and of the leaves, in place of their weights";
         if button.on_hover_text(hint).clicked() {
             commands.push(Command::Optimise(OptimiseAction::ShowStages(!on)));
@@ -29,7 +32,11 @@ pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// Rows of D95 of the targets and of the goals, and how the leaves deliver.
 pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
     for (n, target) in stages.targets.iter().enumerate() {
-        let heading = RowHeading { structure: target, figure: "D95%", limit: "" };
+        let heading = RowHeading {
+            structure: target,
+            figure: "D95%",
+            limit: "",
+        };
         row(ui, n, heading, stages, |stage| {
             let gy = stage.targets_gy.get(n).copied().flatten();
             Figure::unjudged(gy.map_or(NOTHING.to_owned(), |gy| format!("{gy:.2} Gy")))
@@ -42,13 +49,22 @@ pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
             figure: &goal.metric().to_string(),
             limit: &goal.limit_text(),
         };
-        row(ui, stages.targets.len() + n, heading, stages, |stage| Figure::of_goal(&stage.goals[n]));
+        row(ui, stages.targets.len() + n, heading, stages, |stage| {
+            Figure::of_goal(&stage.goals[n])
+        });
     }
     if let Some(delivery) = state.delivery() {
         ui.add_space(3.0);
         let f = &delivery.of_plan.figures;
-        let per_gy = delivery.of_plan.mu_per_gy.map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
-        let prefix = if stages.are_before_run { "before this run: " } else { "" };
+        let per_gy = delivery
+            .of_plan
+            .mu_per_gy
+            .map_or_else(String::new, |mu| format!(" ({mu:.0} MU/Gy)"));
+        let prefix = if stages.are_before_run {
+            "before this run: "
+        } else {
+            ""
+        };
         let text = format!(
             "{prefix}{:.1} MU{per_gy}, beam on {:.0} s, complexity {:.2}, mean gap {:.1} mm",
             f.mu, f.beam_on_s, f.complexity, f.mean_gap_mm
@@ -56,7 +72,14 @@ pub fn rows(ui: &mut Ui, state: &State, stages: &Stages) {
         let line = ui.add(Label::new(RichText::new(text).small()).truncate());
         line.on_hover_text(delivery.of_plan.words());
         if let Some(remark) = &delivery.of_plan.remark {
-            ui.add(Label::new(RichText::new(remark).small().color(theme::palette(ui).warning)).wrap());
+            ui.add(
+                Label::new(
+                    RichText::new(remark)
+                        .small()
+                        .color(theme::palette(ui).warning),
+                )
+                .wrap(),
+            );
         }
     }
 }
@@ -74,7 +97,11 @@ struct Figure {
 
 impl Figure {
     fn unjudged(text: String) -> Self {
-        Self { text, verdict: None, hint: String::new() }
+        Self {
+            text,
+            verdict: None,
+            hint: String::new(),
+        }
     }
 
     /// The value of a goal with the verdict that the scorecard gives on the same dose.
@@ -85,7 +112,10 @@ impl Figure {
                 verdict: Some(outcome.verdict.clone()),
                 hint: row.verdict_text(),
             },
-            Err(why) => Self { hint: why.to_string(), ..Self::unjudged(NOTHING.to_owned()) },
+            Err(why) => Self {
+                hint: why.to_string(),
+                ..Self::unjudged(NOTHING.to_owned())
+            },
         }
     }
 
@@ -105,23 +135,34 @@ impl Figure {
 
 /// Names of the doses, each with its status: they stay above the rows, which scroll.
 pub fn headings(ui: &mut Ui, stages: &Stages) {
-    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 2.0 * ROW - 6.0), Sense::hover());
+    let (rect, _) =
+        ui.allocate_exact_size(vec2(ui.available_width(), 2.0 * ROW - 6.0), Sense::hover());
     for (stage, [left, width]) in stages.stages.iter().zip(columns(rect.width())) {
         let mut own = rect;
         (own.min.x, own.max.x) = (rect.left() + left, rect.left() + left + width - 6.0);
-        let child = egui::UiBuilder::new().max_rect(own).layout(Layout::top_down(Align::Max));
+        let child = egui::UiBuilder::new()
+            .max_rect(own)
+            .layout(Layout::top_down(Align::Max));
         ui.scope_builder(child, |ui| {
             ui.spacing_mut().item_spacing.y = 0.0;
             ui.add(
-                Label::new(RichText::new(stage.name).small().color(theme::palette(ui).weak))
-                    .selectable(false),
+                Label::new(
+                    RichText::new(stage.name)
+                        .small()
+                        .color(theme::palette(ui).weak),
+                )
+                .selectable(false),
             );
             let (word, colour) = match stage.status {
-                Some(status) => (status.word().to_uppercase(), theme::palette(ui).status(status)),
+                Some(status) => (
+                    status.word().to_uppercase(),
+                    theme::palette(ui).status(status),
+                ),
                 None => ("none".to_owned(), theme::palette(ui).weak),
             };
-            let chip =
-                ui.add(Label::new(RichText::new(&word).small().strong().color(colour)).selectable(false));
+            let chip = ui.add(
+                Label::new(RichText::new(&word).small().strong().color(colour)).selectable(false),
+            );
             let name = format!("Dose of {}: {word}", stage.name);
             chip.widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
             if let Some(caveat) = stage.caveat.as_deref().filter(|caveat| !caveat.is_empty()) {
@@ -152,15 +193,25 @@ fn row(
     stages: &Stages,
     figure_of: impl Fn(&Stage) -> Figure,
 ) {
-    let RowHeading { structure, figure, limit } = heading;
+    let RowHeading {
+        structure,
+        figure,
+        limit,
+    } = heading;
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW), Sense::hover());
-    let fill = if place % 2 == 1 { ui.visuals().faint_bg_color } else { Color32::TRANSPARENT };
+    let fill = if place % 2 == 1 {
+        ui.visuals().faint_bg_color
+    } else {
+        Color32::TRANSPARENT
+    };
     ui.painter().rect_filled(rect, 2.0, fill);
     let numbers = columns(rect.width());
     let to_numbers = numbers[0][0];
     // However long the name of the structure, its figures stay distinguishable.
     let name_width = (to_numbers - FIGURE).max(0.3 * to_numbers);
-    cell(ui, rect, [0.0, name_width], |ui| _ = ui.add(small_label(structure)).on_hover_text(structure));
+    cell(ui, rect, [0.0, name_width], |ui| {
+        _ = ui.add(small_label(structure)).on_hover_text(structure)
+    });
     cell(ui, rect, [name_width, to_numbers - name_width], |ui| {
         _ = ui.add(small_label(&format!("{figure} {limit}")))
     });
@@ -170,7 +221,9 @@ fn row(
         let (sign, colour) = figure.sign_and_colour(ui);
         cell(ui, rect, [left, width], |ui| {
             ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                let shown = RichText::new(format!("{sign}{}", figure.text)).small().color(colour);
+                let shown = RichText::new(format!("{sign}{}", figure.text))
+                    .small()
+                    .color(colour);
                 let label = ui.add(Label::new(shown).selectable(false));
                 let name = format!("{name} of {}: {}", stage.name, figure.text);
                 label.widget_info(|| WidgetInfo::labeled(Role::Label, true, &name));
@@ -183,5 +236,7 @@ fn row(
 }
 
 fn small_label(text: &str) -> Label {
-    Label::new(RichText::new(text).small()).truncate().selectable(false)
+    Label::new(RichText::new(text).small())
+        .truncate()
+        .selectable(false)
 }

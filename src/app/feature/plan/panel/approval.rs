@@ -17,22 +17,37 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
         Some(Stage::Rejected) => palette.error,
         Some(Stage::Reviewed) | None => palette.text,
     };
-    ui.colored_label(colour, sentence(&plan.approval_words())).on_hover_text(NO_RELEASE);
+    ui.colored_label(colour, sentence(&plan.approval_words()))
+        .on_hover_text(NO_RELEASE);
     let mut record = |stage: Option<Stage>, reason: &str| {
         let reason = reason.to_owned();
-        commands.push(Command::Plans(PlanAction::Record { plan: state.plan, stage, reason }));
+        commands.push(Command::Plans(PlanAction::Record {
+            plan: state.plan,
+            stage,
+            reason,
+        }));
     };
     if plan.is_approved() {
         ui.weak("Read-only: copy the plan to change it, or take the approval back.");
-        if ui.button("Take approval back").on_hover_text("The plan can be changed again").clicked() {
+        if ui
+            .button("Take approval back")
+            .on_hover_text("The plan can be changed again")
+            .clicked()
+        {
             record(None, "");
         }
         return;
     }
     let id = egui::Id::unique(("reason of approval", state.plan));
     let mut reason: String = ui.data(|data| data.get_temp(id)).unwrap_or_default();
-    let field = TextEdit::singleline(&mut reason).desired_width(f32::INFINITY).hint_text("reason or remark");
-    if ui.add(field).accessible_name("Reason of the approval").changed() {
+    let field = TextEdit::singleline(&mut reason)
+        .desired_width(f32::INFINITY)
+        .hint_text("reason or remark");
+    if ui
+        .add(field)
+        .accessible_name("Reason of the approval")
+        .changed()
+    {
         ui.data_mut(|data| data.insert_temp(id, reason.clone()));
     }
     let user = user_name();
@@ -40,12 +55,22 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
     let asks = egui::Id::unique(("question of approval", state.plan, &plan.name));
     ui.horizontal_wrapped(|ui| {
         for (words, stage, then) in [
-            ("Reviewed", Stage::Reviewed, "A change of the plan ends the review"),
-            ("Approve", Stage::Approved, "The plan is read-only from then on"),
+            (
+                "Reviewed",
+                Stage::Reviewed,
+                "A change of the plan ends the review",
+            ),
+            (
+                "Approve",
+                Stage::Approved,
+                "The plan is read-only from then on",
+            ),
         ] {
             let button = ui.add_enabled(!user.is_empty(), Button::new(words));
             let hint = format!("Recorded as by {user}, with the time. {then}. {NO_RELEASE}");
-            let button = button.on_hover_text(hint).on_disabled_hover_text("The system names no user");
+            let button = button
+                .on_hover_text(hint)
+                .on_disabled_hover_text("The system names no user");
             if !button.clicked() {
                 continue;
             }
@@ -89,7 +114,11 @@ fn question(ui: &mut Ui, reservations: &[String]) -> Option<bool> {
     ui.horizontal_wrapped(|ui| {
         let waits = ui.button("Not yet");
         let approves = ui.button("Approve all the same");
-        if approves.clicked() { Some(true) } else { waits.clicked().then_some(false) }
+        if approves.clicked() {
+            Some(true)
+        } else {
+            waits.clicked().then_some(false)
+        }
     })
     .inner
 }
@@ -97,5 +126,7 @@ fn question(ui: &mut Ui, reservations: &[String]) -> Option<bool> {
 /// With a capital.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }

@@ -33,7 +33,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             count => format!("{count} apertures no longer fit"),
         };
         ui.horizontal_wrapped(|ui| {
-            ui.label(egui::RichText::new(text).small().color(theme::palette(ui).warning));
+            ui.label(
+                egui::RichText::new(text)
+                    .small()
+                    .color(theme::palette(ui).warning),
+            );
             beam::panel::aperture::refit(ui, state, commands);
         });
     }
@@ -49,9 +53,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 }
             }
         });
-        menu.on_hover_text("Round the isocentre of the other beams, else the target, else the crosshair");
-        let (arc, _) =
-            lasting_menu(ui, Button::new("Arc…").small(), |ui| beam::panel::arc::new_arc(ui, commands));
+        menu.on_hover_text(
+            "Round the isocentre of the other beams, else the target, else the crosshair",
+        );
+        let (arc, _) = lasting_menu(ui, Button::new("Arc…").small(), |ui| {
+            beam::panel::arc::new_arc(ui, commands)
+        });
         arc.on_hover_text("An arc by its start, stop and direction");
         let mut shown = state.show_beams;
         if ui.checkbox(&mut shown, "Show beams").changed() {
@@ -71,21 +78,26 @@ fn plan_row(ui: &mut Ui, state: &State, index: usize, plan: &Plan, commands: &mu
         Some(approval) => format!("{}  {detail}", approval.stage),
         None => detail,
     };
-    let response = row(&plan.name, &detail, selected).weak(!displayed).show(ui, 0.0, |_| {});
+    let response = row(&plan.name, &detail, selected)
+        .weak(!displayed)
+        .show(ui, 0.0, |_| {});
     if response.clicked() {
         commands.push(Command::ShowPlan(index));
     }
     response.context_menu(|ui| {
-        for (word, action) in
-            [("Copy plan", PlanAction::Copy(index)), ("Delete plan", PlanAction::Remove(index))]
-        {
+        for (word, action) in [
+            ("Copy plan", PlanAction::Copy(index)),
+            ("Delete plan", PlanAction::Remove(index)),
+        ] {
             if ui.button(word).clicked() {
                 commands.push(Command::Plans(action));
                 ui.close();
             }
         }
         let compare = Button::new("Compare with the displayed plan");
-        let response = ui.add_enabled(!displayed, compare).on_disabled_hover_text("This plan is displayed");
+        let response = ui
+            .add_enabled(!displayed, compare)
+            .on_disabled_hover_text("This plan is displayed");
         if response.clicked() {
             commands.push(Command::Plans(PlanAction::Compare(index)));
             ui.close();
@@ -107,7 +119,11 @@ fn plan_buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if ui.small_button("Copy plan").clicked() {
             commands.push(Command::Plans(PlanAction::Copy(state.plan)));
         }
-        if ui.small_button("Delete plan").on_hover_text("Ctrl + Z brings it back").clicked() {
+        if ui
+            .small_button("Delete plan")
+            .on_hover_text("Ctrl + Z brings it back")
+            .clicked()
+        {
             commands.push(Command::Plans(PlanAction::Remove(state.plan)));
         }
         if plans.len() > 1 {
@@ -137,7 +153,10 @@ fn beam_row(
     let gantry = beam.start().map_or(0.0, |c| c.gantry_deg);
     // The delivered monitor units, as in the plan's metrics; until they are known the typed ones, labelled as such.
     let normalised = plan.normalisation.is_some();
-    let delivered = state.results.delivered_mu(plan, beam).filter(|_| normalised && !beam.off);
+    let delivered = state
+        .results
+        .delivered_mu(plan, beam)
+        .filter(|_| normalised && !beam.off);
     let mu = match delivered {
         _ if beam.off => "off".to_owned(),
         Some(mu) if mu.is_provisional() => format!("({:.1} MU)", mu.value),
@@ -149,24 +168,44 @@ fn beam_row(
     let detail = format!("{gantry:.0}°  {mu}{share}");
     let status = state.results.beam_status(beam.number).filter(|_| !beam.off);
     let lead_width = if beam.setup { 10.0 } else { 34.0 };
-    let response = row(&beam.name, &detail, selected).indent(6.0).weak(beam.off).show(ui, lead_width, |ui| {
-        if !beam.setup {
-            let mut on = !beam.off;
-            let switch = ui.add(egui::Checkbox::without_text(&mut on));
-            if switch.accessible_name(format!("Deliver {}", beam.name)).changed() {
-                let value = Beam { off: !on, ..beam.clone() };
-                commands.edit(Edit::SetBeam { plan: state.plan, beam: index, value });
+    let response = row(&beam.name, &detail, selected)
+        .indent(6.0)
+        .weak(beam.off)
+        .show(ui, lead_width, |ui| {
+            if !beam.setup {
+                let mut on = !beam.off;
+                let switch = ui.add(egui::Checkbox::without_text(&mut on));
+                if switch
+                    .accessible_name(format!("Deliver {}", beam.name))
+                    .changed()
+                {
+                    let value = Beam {
+                        off: !on,
+                        ..beam.clone()
+                    };
+                    commands.edit(Edit::SetBeam {
+                        plan: state.plan,
+                        beam: index,
+                        value,
+                    });
+                }
             }
-        }
-        status_dot(ui, status);
-    });
+            status_dot(ui, status);
+        });
     let response = match delivered {
-        _ if beam.off => response.on_hover_text("Switched off: not in the plan's dose, not exported"),
+        _ if beam.off => {
+            response.on_hover_text("Switched off: not in the plan's dose, not exported")
+        }
         Some(mu) => {
             let delivered = mu.worded(1, " MU", " a fraction are delivered");
-            response.on_hover_text(format!("{delivered}: {:.1} MU times the plan's normalisation", beam.mu))
+            response.on_hover_text(format!(
+                "{delivered}: {:.1} MU times the plan's normalisation",
+                beam.mu
+            ))
         }
-        None if normalised => response.on_hover_text("Monitor units before the plan's normalisation"),
+        None if normalised => {
+            response.on_hover_text("Monitor units before the plan's normalisation")
+        }
         None => response,
     };
     let response = match (status, &beam.read_only) {
@@ -183,10 +222,15 @@ fn status_dot(ui: &mut Ui, status: Option<DoseStatus>) {
     let (rect, _) = ui.allocate_exact_size(vec2(8.0, 8.0), Sense::hover());
     match status {
         Some(status) => {
-            ui.painter().circle_filled(rect.center(), 3.5, theme::palette(ui).status(status));
+            ui.painter()
+                .circle_filled(rect.center(), 3.5, theme::palette(ui).status(status));
         }
         None => {
-            ui.painter().circle_stroke(rect.center(), 3.0, egui::Stroke::new(1.0, theme::palette(ui).weak));
+            ui.painter().circle_stroke(
+                rect.center(),
+                3.0,
+                egui::Stroke::new(1.0, theme::palette(ui).weak),
+            );
         }
     }
 }

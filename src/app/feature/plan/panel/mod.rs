@@ -8,7 +8,8 @@ use crate::command::{Command, Commands};
 use crate::feature::commission::state::MachineFitAction;
 use crate::feature::{beam, check, ct, leaves};
 use crate::kit::{
-    choose_engine, field, fields, number, remarks, section, stated, status_with_caveats, theme, title,
+    choose_engine, field, fields, number, remarks, section, stated, status_with_caveats, theme,
+    title,
 };
 use crate::state::State;
 use crate::state::files::FileAction;
@@ -53,7 +54,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
         }
         if let Some(certainty) = state.results.run_certainty() {
-            ui.weak(format!("{}, {}", certainty.percent_words(), certainty.histories_words()));
+            ui.weak(format!(
+                "{}, {}",
+                certainty.percent_words(),
+                certainty.histories_words()
+            ));
         }
     });
     if let Some(why) = state.results.plan_failure() {
@@ -70,7 +75,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
         });
     });
-    let hint = "PDF of the plan: pictures, beams, apertures, DVHs, goals and the status of the dose";
+    let hint =
+        "PDF of the plan: pictures, beams, apertures, DVHs, goals and the status of the dose";
     ui.horizontal(|ui| {
         if ui.button("Report…").on_hover_text(hint).clicked() {
             commands.push(Command::Pick(FileAction::SavePlanReport));
@@ -91,7 +97,10 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn set(state: &State, plan: &Plan, commands: &mut Commands, change: impl FnOnce(&mut Plan)) {
     let mut value = plan.clone();
     change(&mut value);
-    commands.edit(Edit::SetPlan { plan: state.plan, value });
+    commands.edit(Edit::SetPlan {
+        plan: state.plan,
+        value,
+    });
 }
 
 fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
@@ -99,16 +108,32 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
     fields(ui, "prescription", |ui| {
         field(ui, "Prescribed", |ui| {
             let mut on = plan.prescription_gy.is_some();
-            let switch = ui.checkbox(&mut on, "").accessible_name("Has a prescription");
+            let switch = ui
+                .checkbox(&mut on, "")
+                .accessible_name("Has a prescription");
             if switch.changed() {
-                set(state, plan, commands, |p| p.prescription_gy = on.then_some(60.0));
+                set(state, plan, commands, |p| {
+                    p.prescription_gy = on.then_some(60.0)
+                });
             }
             if let Some(mut gy) = plan.prescription_gy {
-                let response =
-                    number("Prescription", &mut gy, " Gy").speed(0.1).decimals(2).range(0.1..=200.0).show(ui);
+                let response = number("Prescription", &mut gy, " Gy")
+                    .speed(0.1)
+                    .decimals(2)
+                    .range(0.1..=200.0)
+                    .show(ui);
                 if response.changed() {
-                    let value = Plan { prescription_gy: Some(gy), ..plan.clone() };
-                    commands.edit_with(&response, Edit::SetPlan { plan: state.plan, value });
+                    let value = Plan {
+                        prescription_gy: Some(gy),
+                        ..plan.clone()
+                    };
+                    commands.edit_with(
+                        &response,
+                        Edit::SetPlan {
+                            plan: state.plan,
+                            value,
+                        },
+                    );
                 }
                 if plan.prescription_gy.is_some_and(|gy| gy <= 0.0) {
                     ui.colored_label(theme::palette(ui).warning, "no dose: percent mean nothing");
@@ -119,39 +144,75 @@ fn prescription(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands
         });
         field(ui, "Fractions", |ui| {
             let mut fractions = f64::from(plan.fractions);
-            let response =
-                number("Fractions", &mut fractions, "").speed(0.2).decimals(0).range(1.0..=100.0).show(ui);
+            let response = number("Fractions", &mut fractions, "")
+                .speed(0.2)
+                .decimals(0)
+                .range(1.0..=100.0)
+                .show(ui);
             if response.changed() {
-                let value = Plan { fractions: fractions.round() as u32, ..plan.clone() };
-                commands.edit_with(&response, Edit::SetPlan { plan: state.plan, value });
+                let value = Plan {
+                    fractions: fractions.round() as u32,
+                    ..plan.clone()
+                };
+                commands.edit_with(
+                    &response,
+                    Edit::SetPlan {
+                        plan: state.plan,
+                        value,
+                    },
+                );
             }
         });
         field(ui, "Machine", |ui| {
-            let combo = ComboBox::from_id_salt("plan machine").width(150.0).truncate();
-            let response = combo.selected_text(machine_label(&plan.machine)).show_ui(ui, |ui| {
-                for name in state.machine_names() {
-                    if ui.selectable_label(name == plan.machine, machine_label(&name)).clicked() {
-                        set(state, plan, commands, |p| p.machine = name);
+            let combo = ComboBox::from_id_salt("plan machine")
+                .width(150.0)
+                .truncate();
+            let response = combo
+                .selected_text(machine_label(&plan.machine))
+                .show_ui(ui, |ui| {
+                    for name in state.machine_names() {
+                        if ui
+                            .selectable_label(name == plan.machine, machine_label(&name))
+                            .clicked()
+                        {
+                            set(state, plan, commands, |p| p.machine = name);
+                        }
                     }
-                }
-            });
-            response.response.accessible_name("Machine of the plan").on_hover_text(&plan.machine);
+                });
+            response
+                .response
+                .accessible_name("Machine of the plan")
+                .on_hover_text(&plan.machine);
             let hint = "Fit a machine to measured data, or compare it with them";
-            if ui.small_button("Fit…").accessible_name("Fit a machine").on_hover_text(hint).clicked() {
+            if ui
+                .small_button("Fit…")
+                .accessible_name("Fit a machine")
+                .on_hover_text(hint)
+                .clicked()
+            {
                 commands.push(Command::MachineFit(MachineFitAction::Open(true)));
             }
         });
-        field(ui, "Monitor units", |ui| ui.vertical(|ui| monitor_units(ui, state, plan)));
+        field(ui, "Monitor units", |ui| {
+            ui.vertical(|ui| monitor_units(ui, state, plan))
+        });
     });
 }
 
 /// Monitor units of the computed beams, with the normalisation of the displayed dose.
 fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
     let mu = computed_mu(plan);
-    match state.results.normalisation_factor().filter(|_| plan.normalisation.is_some()) {
+    match state
+        .results
+        .normalisation_factor()
+        .filter(|_| plan.normalisation.is_some())
+    {
         Some(factor) => {
             stated(ui, "", (factor.times(mu), 1, " MU"), " a fraction");
-            ui.weak(format!("= {mu:.1} × {}", factor.worded(4, "", " (normalisation)")));
+            ui.weak(format!(
+                "= {mu:.1} × {}",
+                factor.worded(4, "", " (normalisation)")
+            ));
         }
         None if plan.normalisation.is_some() => {
             ui.label(format!("{mu:.1} MU a fraction before normalisation"));
@@ -184,11 +245,13 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
         });
         // Each new value restarts the run: it begins when the drag ends.
         field(ui, "", |ui| match next.ends_at {
-            EndsAt::Uncertainty => number("Target uncertainty", &mut next.uncertainty_percent, " %")
-                .speed(0.01)
-                .decimals(2)
-                .range(EngineChoice::UNCERTAINTY_PERCENT)
-                .show(ui),
+            EndsAt::Uncertainty => {
+                number("Target uncertainty", &mut next.uncertainty_percent, " %")
+                    .speed(0.01)
+                    .decimals(2)
+                    .range(EngineChoice::UNCERTAINTY_PERCENT)
+                    .show(ui)
+            }
             EndsAt::Histories => number("Histories", &mut next.histories_million, " million")
                 .speed(1.0)
                 .decimals(2)
@@ -197,13 +260,16 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
         });
     });
     if next.engine.is_statistical() {
-        egui::CollapsingHeader::new(egui::RichText::new("More").small()).id_salt("more of engine").show(
-            ui,
-            |ui| {
+        egui::CollapsingHeader::new(egui::RichText::new("More").small())
+            .id_salt("more of engine")
+            .show(ui, |ui| {
                 fields(ui, "seed", |ui| {
                     field(ui, "Seed", |ui| {
                         let mut seed = next.seed as f64;
-                        let field = number("Seed", &mut seed, "").speed(0.1).decimals(0).range(0.0..=4e9);
+                        let field = number("Seed", &mut seed, "")
+                            .speed(0.1)
+                            .decimals(0)
+                            .range(0.0..=4e9);
                         // A value from a file may have more digits than this field.
                         if field.show(ui).changed() {
                             next.seed = seed.round() as u64;
@@ -211,11 +277,13 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
                     });
                 });
                 ui.weak(egui::RichText::new("Equal seeds give equal doses.").small());
-            },
-        );
+            });
     }
     if next != now {
-        commands.push(Command::Engine { plan: state.plan, choice: next });
+        commands.push(Command::Engine {
+            plan: state.plan,
+            choice: next,
+        });
     }
     next
 }
@@ -223,7 +291,9 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
 fn quality(ui: &mut Ui, next: &mut Settings) {
     field(ui, "Quality", |ui| {
         let name = |q: Quality| format!("{} ({} directions)", q.word(), q.directions());
-        let combo = ComboBox::from_id_salt("quality").selected_text(name(next.quality)).width(150.0);
+        let combo = ComboBox::from_id_salt("quality")
+            .selected_text(name(next.quality))
+            .width(150.0);
         let response = combo.show_ui(ui, |ui| {
             for quality in Quality::NAMED {
                 ui.selectable_value(&mut next.quality, quality, name(quality));
@@ -238,25 +308,39 @@ fn body(ui: &mut Ui, state: &State, next: &mut Settings) {
     let set = &state.case().structures.structures;
     let drawn = body_of(&state.case().structures).map(|b| b.name.as_str());
     let name = |choice: BodyChoice| match choice {
-        BodyChoice::Drawn => drawn.map_or("found in the CT".to_owned(), |name| format!("{name} (drawn)")),
+        BodyChoice::Drawn => drawn.map_or("found in the CT".to_owned(), |name| {
+            format!("{name} (drawn)")
+        }),
         BodyChoice::Auto => "found in the CT".to_owned(),
         BodyChoice::Everything => "none: all counts".to_owned(),
-        BodyChoice::Structure(number) => {
-            set.iter().find(|s| s.number == number).map_or("gone".to_owned(), |s| s.name.clone())
-        }
+        BodyChoice::Structure(number) => set
+            .iter()
+            .find(|s| s.number == number)
+            .map_or("gone".to_owned(), |s| s.name.clone()),
     };
     field(ui, "Body", |ui| {
-        let combo = ComboBox::from_id_salt("body").selected_text(name(next.body)).width(150.0);
+        let combo = ComboBox::from_id_salt("body")
+            .selected_text(name(next.body))
+            .width(150.0);
         let response = combo.show_ui(ui, |ui| {
-            let own = set.iter().filter(|s| !s.contours.is_empty()).map(|s| BodyChoice::Structure(s.number));
+            let own = set
+                .iter()
+                .filter(|s| !s.contours.is_empty())
+                .map(|s| BodyChoice::Structure(s.number));
             let found = drawn.map(|_| BodyChoice::Auto);
-            for choice in
-                [BodyChoice::Drawn].into_iter().chain(found).chain([BodyChoice::Everything]).chain(own)
+            for choice in [BodyChoice::Drawn]
+                .into_iter()
+                .chain(found)
+                .chain([BodyChoice::Everything])
+                .chain(own)
             {
                 ui.selectable_value(&mut next.body, choice, name(choice));
             }
         });
-        response.response.accessible_name("Body").on_hover_text("Outside the body nothing counts");
+        response
+            .response
+            .accessible_name("Body")
+            .on_hover_text("Outside the body nothing counts");
     });
 }
 
@@ -274,7 +358,11 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
         });
         field(ui, "Dose grid", |ui| {
-            number("Dose grid", &mut next.grid_mm, " mm").speed(0.1).decimals(2).range(1.0..=10.0).show(ui)
+            number("Dose grid", &mut next.grid_mm, " mm")
+                .speed(0.1)
+                .decimals(2)
+                .range(1.0..=10.0)
+                .show(ui)
         });
         body(ui, state, &mut next);
         field(ui, "Device", |ui| device(ui, state, &mut next.device));
@@ -283,7 +371,11 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
     for remark in state.results.body_remarks() {
         ui.add(egui::Label::new(egui::RichText::new(remark).small().weak()).wrap());
     }
-    if ui.small_button("Compute again").on_hover_text("What was cancelled or failed").clicked() {
+    if ui
+        .small_button("Compute again")
+        .on_hover_text("What was cancelled or failed")
+        .clicked()
+    {
         commands.push(Command::Recompute);
     }
     if next != state.results.settings {
@@ -295,20 +387,31 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn device(ui: &mut Ui, state: &State, chosen: &mut DeviceChoice) {
     let known = automatic_order();
-    let combo = ComboBox::from_id_salt("device").selected_text(state.results.device_name()).width(150.0);
+    let combo = ComboBox::from_id_salt("device")
+        .selected_text(state.results.device_name())
+        .width(150.0);
     let combo = combo.show_ui(ui, |ui| {
-        let fastest = known.first().map(|first| format!(": {}", first.name)).unwrap_or_default();
+        let fastest = known
+            .first()
+            .map(|first| format!(": {}", first.name))
+            .unwrap_or_default();
         ui.selectable_value(chosen, DeviceChoice::Auto, format!("automatic{fastest}"));
         ui.selectable_value(chosen, DeviceChoice::Cpu, "cpu");
         for card in cuda::cards().unwrap_or_default() {
             ui.selectable_value(chosen, DeviceChoice::Cuda(card.ordinal), card.to_string());
         }
         for adapter in wgpu::listed() {
-            ui.selectable_value(chosen, DeviceChoice::Wgpu(Some(adapter.ordinal)), adapter.to_string());
+            ui.selectable_value(
+                chosen,
+                DeviceChoice::Wgpu(Some(adapter.ordinal)),
+                adapter.to_string(),
+            );
         }
     });
     combo.response.accessible_name("Device").on_hover_ui(|ui| {
-        ui.label("Automatic is the fastest device, by a small dose that is timed once and remembered.");
+        ui.label(
+            "Automatic is the fastest device, by a small dose that is timed once and remembered.",
+        );
         for Measured { name, ms, .. } in known {
             match ms {
                 Some(Ok(ms)) => ui.label(format!("{name}: {ms:.1} ms")),

@@ -22,16 +22,26 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
         field(ui, "Scale", |ui| place(ui, state, plan, &mut next));
         let Some(next) = &mut next else { return };
         match &mut next.at {
-            NormalisedAt::Volume { structure, number: of, volume_percent } => {
+            NormalisedAt::Volume {
+                structure,
+                number: of,
+                volume_percent,
+            } => {
                 field(ui, "Structure", |ui| structures(ui, state, structure, of));
                 field(ui, "Volume", |ui| {
-                    let r = number("Normalised volume", volume_percent, " %").range(0.1..=100.0).show(ui);
+                    let r = number("Normalised volume", volume_percent, " %")
+                        .range(0.1..=100.0)
+                        .show(ui);
                     dragged = dragged.or(gesture(&r));
                 });
                 field(ui, "", |ui| {
                     for percent in USUAL_PERCENT {
                         let hint = format!("{percent} % of the structure get at least the dose");
-                        if ui.small_button(format!("D{percent}")).on_hover_text(hint).clicked() {
+                        if ui
+                            .small_button(format!("D{percent}"))
+                            .on_hover_text(hint)
+                            .clicked()
+                        {
                             *volume_percent = percent;
                         }
                     }
@@ -47,9 +57,18 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
         said(ui, state, plan, now);
     }
     if next != plan.normalisation {
-        let value = Plan { normalisation: next, ..plan.clone() };
-        commands
-            .push(Command::Edit { edit: Edit::SetPlan { plan: state.plan, value }.into(), gesture: dragged });
+        let value = Plan {
+            normalisation: next,
+            ..plan.clone()
+        };
+        commands.push(Command::Edit {
+            edit: Edit::SetPlan {
+                plan: state.plan,
+                value,
+            }
+            .into(),
+            gesture: dragged,
+        });
     }
 }
 
@@ -62,10 +81,17 @@ fn place(ui: &mut Ui, state: &State, plan: &Plan, next: &mut Option<Normalisatio
         Some(NormalisedAt::Maximum) => "to the maximum",
     };
     let now = next.as_ref().map(|n| n.at.clone());
-    let combo = ComboBox::from_id_salt("normalise at").selected_text(name(now.as_ref())).width(190.0);
+    let combo = ComboBox::from_id_salt("normalise at")
+        .selected_text(name(now.as_ref()))
+        .width(190.0);
     let response = combo.show_ui(ui, |ui| {
         let point = NormalisedAt::Point(first_isocentre_mm(plan).unwrap_or(state.crosshair_mm));
-        for at in [None, first_volume(state), Some(point), Some(NormalisedAt::Maximum)] {
+        for at in [
+            None,
+            first_volume(state),
+            Some(point),
+            Some(NormalisedAt::Maximum),
+        ] {
             let chosen = at.as_ref().map(discriminant) == now.as_ref().map(discriminant);
             if ui.selectable_label(chosen, name(at.as_ref())).clicked() && !chosen {
                 let first = || match plan.prescription_gy {
@@ -77,13 +103,22 @@ fn place(ui: &mut Ui, state: &State, plan: &Plan, next: &mut Option<Normalisatio
             }
         }
     });
-    let hint = "All monitor units of the plan are scaled so that this part of its dose is the dose below";
-    response.response.accessible_name("Normalise the plan").on_hover_text(hint);
+    let hint =
+        "All monitor units of the plan are scaled so that this part of its dose is the dose below";
+    response
+        .response
+        .accessible_name("Normalise the plan")
+        .on_hover_text(hint);
 }
 
 /// The target, else any structure with contours; without one a name that is missing, which the plan then says.
 fn first_volume(state: &State) -> Option<NormalisedAt> {
-    let drawn = state.case().structures.structures.iter().filter(|s| !s.contours.is_empty());
+    let drawn = state
+        .case()
+        .structures
+        .structures
+        .iter()
+        .filter(|s| !s.contours.is_empty());
     let first = drawn.min_by_key(|s| match s.kind {
         StructureKind::Ptv => 0,
         StructureKind::Ctv => 1,
@@ -96,42 +131,60 @@ fn first_volume(state: &State) -> Option<NormalisedAt> {
 
 /// The isocentre of the first beam for treatment.
 fn first_isocentre_mm(plan: &Plan) -> Option<DVec3> {
-    plan.beams.iter().find(|b| b.is_switched_on()).map(|b| b.isocentre_mm)
+    plan.beams
+        .iter()
+        .find(|b| b.is_switched_on())
+        .map(|b| b.isocentre_mm)
 }
 
 fn structures(ui: &mut Ui, state: &State, name: &mut String, number: &mut Option<u32>) {
-    let combo = ComboBox::from_id_salt("normalise to").selected_text(&*name).width(150.0);
+    let combo = ComboBox::from_id_salt("normalise to")
+        .selected_text(&*name)
+        .width(150.0);
     let response = combo.show_ui(ui, |ui| {
         for s in &state.case().structures.structures {
             let drawn = !s.contours.is_empty();
             let label = egui::Button::selectable(*number == Some(s.number), &s.name);
-            let response = ui.add_enabled(drawn, label).on_disabled_hover_text("It has no contours");
+            let response = ui
+                .add_enabled(drawn, label)
+                .on_disabled_hover_text("It has no contours");
             if response.clicked() {
                 (*name, *number) = (s.name.clone(), Some(s.number));
             }
         }
     });
-    response.response.accessible_name("Structure of the normalisation");
+    response
+        .response
+        .accessible_name("Structure of the normalisation");
 }
 
 fn point(ui: &mut Ui, state: &State, plan: &Plan, mm: &mut DVec3, dragged: &mut Option<u64>) {
     field(ui, "Point", |ui| {
         for (axis, name) in ["x", "y", "z"].into_iter().enumerate() {
             let r = number(&format!("Normalisation point {name}"), &mut mm[axis], "").show(ui);
-            r.clone().on_hover_text(format!("{name} of the point, patient LPS, mm"));
+            r.clone()
+                .on_hover_text(format!("{name} of the point, patient LPS, mm"));
             *dragged = dragged.or(gesture(&r));
         }
     });
     field(ui, "", |ui| {
-        let button = ui.small_button("Crosshair").accessible_name("Normalise at the crosshair");
-        if button.on_hover_text("The point goes to the crosshair").clicked() {
+        let button = ui
+            .small_button("Crosshair")
+            .accessible_name("Normalise at the crosshair");
+        if button
+            .on_hover_text("The point goes to the crosshair")
+            .clicked()
+        {
             *mm = state.crosshair_mm;
         }
         let isocentre = first_isocentre_mm(plan);
         let button = ui.add_enabled(isocentre.is_some(), egui::Button::new("Isocentre").small());
         let button = button.accessible_name("Normalise at the isocentre");
         let button = button.on_disabled_hover_text("No beam is delivered");
-        if button.on_hover_text("The point goes to the isocentre of the first beam").clicked() {
+        if button
+            .on_hover_text("The point goes to the isocentre of the first beam")
+            .clicked()
+        {
             *mm = isocentre.unwrap_or(*mm);
         }
     });
@@ -140,12 +193,15 @@ fn point(ui: &mut Ui, state: &State, plan: &Plan, mm: &mut DVec3, dragged: &mut 
 /// The dose in Gy or in percent of the prescription.
 fn dose(ui: &mut Ui, dose: &mut NormalisedDose, dragged: &mut Option<u64>) {
     let r = match dose {
-        NormalisedDose::Gy(gy) => {
-            number("Normalised dose", gy, " Gy").decimals(2).speed(0.1).range(0.1..=200.0).show(ui)
-        }
-        NormalisedDose::Percent(percent) => {
-            number("Normalised dose", percent, " %").decimals(1).range(1.0..=1000.0).show(ui)
-        }
+        NormalisedDose::Gy(gy) => number("Normalised dose", gy, " Gy")
+            .decimals(2)
+            .speed(0.1)
+            .range(0.1..=200.0)
+            .show(ui),
+        NormalisedDose::Percent(percent) => number("Normalised dose", percent, " %")
+            .decimals(1)
+            .range(1.0..=1000.0)
+            .show(ui),
     };
     *dragged = dragged.or(gesture(&r));
 }
@@ -154,13 +210,19 @@ fn dose(ui: &mut Ui, dose: &mut NormalisedDose, dragged: &mut Option<u64>) {
 fn unit(ui: &mut Ui, plan: &Plan, dose: &mut NormalisedDose) {
     let is_gy = matches!(dose, NormalisedDose::Gy(_));
     let prescribed = plan.prescription_gy.filter(|gy| *gy > 0.0);
-    if ui.selectable_label(is_gy, "Gy").on_hover_text("Dose of the whole course").clicked()
+    if ui
+        .selectable_label(is_gy, "Gy")
+        .on_hover_text("Dose of the whole course")
+        .clicked()
         && let NormalisedDose::Percent(percent) = *dose
     {
         *dose = NormalisedDose::Gy(prescribed.map_or(FIRST_GY, |gy| gy * percent / 100.0));
     }
     let hint = "Percent of the prescription";
-    if ui.selectable_label(!is_gy, "% of prescription").on_hover_text(hint).clicked()
+    if ui
+        .selectable_label(!is_gy, "% of prescription")
+        .on_hover_text(hint)
+        .clicked()
         && let NormalisedDose::Gy(gy) = *dose
     {
         *dose = NormalisedDose::Percent(prescribed.map_or(100.0, |whole| 100.0 * gy / whole));
@@ -176,10 +238,16 @@ fn said(ui: &mut Ui, state: &State, plan: &Plan, now: &Normalisation) {
         Ok(gy) => {
             let text = match state.results.normalisation_factor() {
                 Some(factor) if !factor.is_provisional() => {
-                    format!("{} = {gy:.2} Gy: monitor units × {}", now.at, factor.worded(4, "", ""))
+                    format!(
+                        "{} = {gy:.2} Gy: monitor units × {}",
+                        now.at,
+                        factor.worded(4, "", "")
+                    )
                 }
                 Some(_) => format!("{} = {gy:.2} Gy: not computed yet", now.at),
-                None if plan.beams.is_empty() => format!("{} = {gy:.2} Gy, once the plan has beams", now.at),
+                None if plan.beams.is_empty() => {
+                    format!("{} = {gy:.2} Gy, once the plan has beams", now.at)
+                }
                 None => format!("{} = {gy:.2} Gy: not met by the dose on show", now.at),
             };
             ui.add(egui::Label::new(egui::RichText::new(text).small().weak()).wrap());

@@ -28,7 +28,10 @@ pub fn made_up(
     let pose = Pose::new(t, [within(TURN_DEG), within(TURN_DEG), within(TURN_DEG)]);
     let image = |(side, gantry_deg): (u64, f64)| {
         let setup = simulate::imager(gantry_deg, ct.position, isocentre_mm);
-        let exposure = simulate::Exposure { seed: 2 * number + side, ..simulate::Exposure::default() };
+        let exposure = simulate::Exposure {
+            seed: 2 * number + side,
+            ..simulate::Exposure::default()
+        };
         let shot = simulate::xray(&attenuation, setup, pose, &exposure, &Compute::Cpu, control)
             .map_err(|e| e.to_string())?;
         let radiograph = Radiograph {
@@ -39,6 +42,9 @@ pub fn made_up(
         };
         Image::new(radiograph).map_err(|e| e.to_string())
     };
-    let images = [(0, 0.0), (1, 90.0)].into_iter().map(image).collect::<Result<_, String>>()?;
+    let images = [(0, 0.0), (1, 90.0)]
+        .into_iter()
+        .map(image)
+        .collect::<Result<_, String>>()?;
     Ok((images, pose))
 }

@@ -25,7 +25,9 @@ impl Requests<'_> {
         let state = &mut *self.state;
         let centre_mm = state.register.centre_mm(state.history.case());
         let device = state.results.settings.device;
-        let Some(attenuation) = state.results.current_attenuation().cloned() else { return };
+        let Some(attenuation) = state.results.current_attenuation().cloned() else {
+            return;
+        };
         let register = &mut state.register;
         if matches!(register.search, Search::Running(_)) || register.images.is_empty() {
             return;
@@ -48,8 +50,8 @@ impl Requests<'_> {
                 ctx.request_repaint();
             };
             let device = device.resolve_for_cuda().map_err(|e| e.to_string())?;
-            let found =
-                registration::register(&request, &device, control, &note).map_err(|e| e.to_string())?;
+            let found = registration::register(&request, &device, control, &note)
+                .map_err(|e| e.to_string())?;
             Ok::<_, String>(JobAnswer::then(move |window| window.take_found(found)))
         });
         self.worker.submit(Slot::Search, task.on(Lane::Device));
@@ -58,23 +60,36 @@ impl Requests<'_> {
     fn take_found(&mut self, found: Found) {
         let register = &mut self.state.register;
         if matches!(register.search, Search::Running(_)) {
-            register.search = Search::Ended(Box::new(Proposal { pose: found.pose, found: Some(found) }));
+            register.search = Search::Ended(Box::new(Proposal {
+                pose: found.pose,
+                found: Some(found),
+            }));
         }
     }
 
     /// The search was cancelled: the best so far waits for an answer.
     pub fn cancelled_search(&mut self) {
-        let State { register, notices, .. } = &mut *self.state;
+        let State {
+            register, notices, ..
+        } = &mut *self.state;
         if !matches!(register.search, Search::Running(_)) {
             return;
         }
         let how = match register.best() {
-            Some(_) => "The best pose so far waits for 'Accept' or 'Reject'; 'Find pose' begins anew.",
+            Some(_) => {
+                "The best pose so far waits for 'Accept' or 'Reject'; 'Find pose' begins anew."
+            }
             None => "There is no pose yet. Press 'Find pose' to go on.",
         };
-        notices.add(NoticeKind::Info, format!("Cancelled: finding the pose. {how}"));
+        notices.add(
+            NoticeKind::Info,
+            format!("Cancelled: finding the pose. {how}"),
+        );
         register.search = match register.best() {
-            Some(step) => Search::Ended(Box::new(Proposal { pose: step.pose, found: None })),
+            Some(step) => Search::Ended(Box::new(Proposal {
+                pose: step.pose,
+                found: None,
+            })),
             None => Search::Idle,
         };
     }

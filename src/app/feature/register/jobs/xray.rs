@@ -41,10 +41,14 @@ impl Requests<'_> {
     /// Reads an X-ray and adds it to those displayed; `given` takes precedence over the geometry in the file. The
     /// metric is restricted to `region`, if any.
     pub fn open_xray(&mut self, path: PathBuf, given: Placement, region: Option<Region>) {
-        self.state.notices.retain(|about| *about != About::XrayRefused);
+        self.state
+            .notices
+            .retain(|about| *about != About::XrayRefused);
         let Some(ct) = self.state.case().ct.clone() else {
             let text = "An X-ray is registered with a CT: open the CT first.";
-            self.state.notices.add_about(About::XrayRefused, NoticeKind::Warning, text);
+            self.state
+                .notices
+                .add_about(About::XrayRefused, NoticeKind::Warning, text);
             return;
         };
         let task = Task::new(format!("Opening X-ray {}", file_name(&path)), move |_| {
@@ -53,14 +57,27 @@ impl Requests<'_> {
                     let image = Image::new(*radiograph).map_err(|e| e.to_string())?;
                     let p = &image.radiograph.projection;
                     let region = region.filter(|r| r.fits([p.columns(), p.rows()]));
-                    let image = Image { region, file: Some((path, given)), ..image };
-                    JobAnswer::then(move |window| window.take_opened(OpenedImage { image, remarks }))
+                    let image = Image {
+                        region,
+                        file: Some((path, given)),
+                        ..image
+                    };
+                    JobAnswer::then(move |window| {
+                        window.take_opened(OpenedImage { image, remarks })
+                    })
                 }
                 Read::Lacks(missing) => {
                     // What is asked for begins with what the file says.
                     let declared = declared_placement(&path).map_err(|error| error.to_string())?;
-                    let placement = Placement { position: given.position.or(declared.position), ..given };
-                    let draft = Box::new(GeometryDraft { path, missing, placement });
+                    let placement = Placement {
+                        position: given.position.or(declared.position),
+                        ..given
+                    };
+                    let draft = Box::new(GeometryDraft {
+                        path,
+                        missing,
+                        placement,
+                    });
                     JobAnswer::then(move |window| window.ask_for_geometry(draft))
                 }
             };
@@ -73,7 +90,10 @@ impl Requests<'_> {
     pub fn make_up_xrays(&mut self) {
         let state = &mut *self.state;
         let Some(ct) = state.case().ct.clone() else {
-            state.notices.add(NoticeKind::Warning, "X-rays are made up from a CT: open one, or a demo.");
+            state.notices.add(
+                NoticeKind::Warning,
+                "X-rays are made up from a CT: open one, or a demo.",
+            );
             return;
         };
         let isocentre_mm = state.register.centre_mm(state.case());
@@ -81,8 +101,11 @@ impl Requests<'_> {
         let number = state.register.made_up;
         state.register.made_up += 1;
         let task = Task::new("Making up X-rays", move |control| {
-            made_up::made_up(&ct, isocentre_mm, &patient, number, control)
-                .map(|(images, hidden)| JobAnswer::then(move |window| window.take_made_up(images, hidden)))
+            made_up::made_up(&ct, isocentre_mm, &patient, number, control).map(
+                |(images, hidden)| {
+                    JobAnswer::then(move |window| window.take_made_up(images, hidden))
+                },
+            )
         });
         self.submit_xray(task);
     }
@@ -95,7 +118,8 @@ impl Requests<'_> {
 
     /// Submits a job that reads an X-ray. Each has its own slot, so no job replaces another.
     fn submit_xray(&mut self, task: Task<JobAnswer>) {
-        self.worker.submit(Slot::Xray(self.state.register.requested), task);
+        self.worker
+            .submit(Slot::Xray(self.state.register.requested), task);
         self.state.register.requested += 1;
     }
 }

@@ -10,7 +10,9 @@ use geometry::PatientPosition;
 use glam::DVec3;
 
 pub(crate) fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(previous) = state.register.draft() else { return };
+    let Some(previous) = state.register.draft() else {
+        return;
+    };
     let mut draft = previous.clone();
     let mut action = None;
     Window::new("Where was this X-ray taken?")
@@ -51,7 +53,11 @@ fn fields(ui: &mut Ui, draft: &mut GeometryDraft) {
     let angle = |ui: &mut Ui, name: &str, value: &mut Option<f64>| {
         let mut v = value.unwrap_or(0.0);
         ui.label(name);
-        if number(name, &mut v, "°").range(-360.0..=360.0).show(ui).changed() {
+        if number(name, &mut v, "°")
+            .range(-360.0..=360.0)
+            .show(ui)
+            .changed()
+        {
             *value = Some(v);
         }
         ui.end_row();
@@ -65,9 +71,16 @@ fn fields(ui: &mut Ui, draft: &mut GeometryDraft) {
         ui.label("Isocentre");
         let changed = ui.horizontal(|ui| {
             let one = |(axis, v): (&str, &mut f64)| {
-                number(&format!("Isocentre {axis}"), v, " mm").range(-3000.0..=3000.0).show(ui).changed()
+                number(&format!("Isocentre {axis}"), v, " mm")
+                    .range(-3000.0..=3000.0)
+                    .show(ui)
+                    .changed()
             };
-            ["x", "y", "z"].into_iter().zip(&mut isocentre_mm).map(one).fold(false, |a, b| a | b)
+            ["x", "y", "z"]
+                .into_iter()
+                .zip(&mut isocentre_mm)
+                .map(one)
+                .fold(false, |a, b| a | b)
         });
         if changed.inner {
             placement.isocentre_mm = Some(DVec3::from(isocentre_mm));
@@ -78,16 +91,32 @@ fn fields(ui: &mut Ui, draft: &mut GeometryDraft) {
         |ui: &mut Ui, name: &str, value: &mut Option<f64>, range: std::ops::RangeInclusive<f64>| {
             let mut v = value.unwrap_or(*range.start());
             ui.label(name);
-            if number(name, &mut v, " mm").speed(1.0).decimals(2).range(range).show(ui).changed() {
+            if number(name, &mut v, " mm")
+                .speed(1.0)
+                .decimals(2)
+                .range(range)
+                .show(ui)
+                .changed()
+            {
                 *value = Some(v);
             }
             ui.end_row();
         };
     if lacks("source to axis distance") {
-        distance(ui, "Source to axis", &mut placement.sad_mm, 100.0..=10_000.0);
+        distance(
+            ui,
+            "Source to axis",
+            &mut placement.sad_mm,
+            100.0..=10_000.0,
+        );
     }
     if lacks("source to image distance") {
-        distance(ui, "Source to image", &mut placement.sid_mm, 100.0..=10_000.0);
+        distance(
+            ui,
+            "Source to image",
+            &mut placement.sid_mm,
+            100.0..=10_000.0,
+        );
     }
     if lacks("pixel size") {
         let mut side = placement.pixel_mm.map(|p| p[0]);
@@ -96,16 +125,22 @@ fn fields(ui: &mut Ui, draft: &mut GeometryDraft) {
     }
     ui.label("Patient");
     let mut position = placement.position.unwrap_or_default();
-    ComboBox::from_id_salt("position").selected_text(position.to_string()).show_ui(ui, |ui| {
-        for choice in PatientPosition::ALL {
-            ui.selectable_value(&mut position, choice, choice.to_string());
-        }
-    });
+    ComboBox::from_id_salt("position")
+        .selected_text(position.to_string())
+        .show_ui(ui, |ui| {
+            for choice in PatientPosition::ALL {
+                ui.selectable_value(&mut position, choice, choice.to_string());
+            }
+        });
     placement.position = Some(position);
     ui.end_row();
     ui.label("Bone");
     ui.horizontal(|ui| {
-        for (name, choice) in [("as the file says", None), ("bright", Some(true)), ("dark", Some(false))] {
+        for (name, choice) in [
+            ("as the file says", None),
+            ("bright", Some(true)),
+            ("dark", Some(false)),
+        ] {
             ui.selectable_value(&mut placement.bone_is_bright, choice, name);
         }
     });

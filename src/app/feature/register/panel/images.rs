@@ -24,7 +24,8 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.checkbox(&mut display.outlines, "Outlines of structures");
     ui.checkbox(&mut display.graticule, "Graticule");
     let hint = "The plan's fields from this source, and (dashed) what the collimator of the X-ray left open";
-    ui.checkbox(&mut display.field, "Field edge").on_hover_text(hint);
+    ui.checkbox(&mut display.field, "Field edge")
+        .on_hover_text(hint);
     if display != before {
         commands.push(Command::Register(RegisterAction::Display(display)));
     }
@@ -39,7 +40,10 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.label(format!("{}", index + 1));
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 let remove = ui.small_button("Remove");
-                if remove.accessible_name(format!("Remove X-ray {}", index + 1)).clicked() {
+                if remove
+                    .accessible_name(format!("Remove X-ray {}", index + 1))
+                    .clicked()
+                {
                     commands.push(Command::Register(RegisterAction::RemoveImage(index)));
                 }
                 ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
@@ -50,7 +54,10 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let p = &image_of.projection;
         let mut detail = format!("{} × {}", p.columns(), p.rows());
         if let Some(s) = image_of.setup {
-            detail += &format!(", gantry {:.1}°, {:.0} / {:.0} mm", s.gantry_deg, s.sad_mm, s.sid_mm);
+            detail += &format!(
+                ", gantry {:.1}°, {:.0} / {:.0} mm",
+                s.gantry_deg, s.sad_mm, s.sid_mm
+            );
         }
         ui.weak(RichText::new(detail).small());
         if image.region.is_some() {
@@ -60,7 +67,10 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     RichText::new("Metric looks at the region").small(),
                 );
                 if ui.small_button("All of it").clicked() {
-                    let action = RegisterAction::Region { image: index, region: None };
+                    let action = RegisterAction::Region {
+                        image: index,
+                        region: None,
+                    };
                     commands.push(Command::Register(action));
                 }
             });
@@ -72,7 +82,11 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
         }
         let mut marking = state.register.marking;
         let hint = "The next drag in a view marks what the metric looks at";
-        if ui.toggle_value(&mut marking, RichText::new("Mark region").small()).on_hover_text(hint).changed() {
+        if ui
+            .toggle_value(&mut marking, RichText::new("Mark region").small())
+            .on_hover_text(hint)
+            .changed()
+        {
             commands.push(Command::Register(RegisterAction::Mark(marking)));
         }
     });
@@ -80,17 +94,19 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn modes(ui: &mut Ui, display: &mut Display) {
     let width = 0.5 * (ui.available_width() - 6.0);
-    egui::Grid::new("modes").spacing(vec2(6.0, 4.0)).show(ui, |ui| {
-        for (n, mode) in Mode::ALL.into_iter().enumerate() {
-            let button = egui::Button::selectable(display.mode == mode, mode.name());
-            if ui.add_sized(vec2(width, 22.0), button).clicked() {
-                display.mode = mode;
+    egui::Grid::new("modes")
+        .spacing(vec2(6.0, 4.0))
+        .show(ui, |ui| {
+            for (n, mode) in Mode::ALL.into_iter().enumerate() {
+                let button = egui::Button::selectable(display.mode == mode, mode.name());
+                if ui.add_sized(vec2(width, 22.0), button).clicked() {
+                    display.mode = mode;
+                }
+                if n % 2 == 1 {
+                    ui.end_row();
+                }
             }
-            if n % 2 == 1 {
-                ui.end_row();
-            }
-        }
-    });
+        });
     match display.mode {
         Mode::Blend => {
             ui.horizontal(|ui| {
@@ -102,11 +118,13 @@ fn modes(ui: &mut Ui, display: &mut Display) {
             });
         }
         Mode::Colours => {
-            ComboBox::from_id_salt("pair").selected_text(display.pair.name()).show_ui(ui, |ui| {
-                for pair in Pair::ALL {
-                    ui.selectable_value(&mut display.pair, pair, pair.name());
-                }
-            });
+            ComboBox::from_id_salt("pair")
+                .selected_text(display.pair.name())
+                .show_ui(ui, |ui| {
+                    for pair in Pair::ALL {
+                        ui.selectable_value(&mut display.pair, pair, pair.name());
+                    }
+                });
         }
         _ => {}
     }
@@ -144,23 +162,37 @@ fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn greys(ui: &mut Ui, display: &mut Display) {
-    ui.add(Checkbox::new(&mut display.bone_dark, "Bone dark, as on film"));
-    egui::Grid::new("greys").num_columns(3).spacing(vec2(6.0, 4.0)).show(ui, |ui| {
-        for (name, window) in [("X-ray", &mut display.xray_window), ("DRR", &mut display.drr_window)] {
-            ui.weak(name);
-            for (end, value) in ["black", "white"].into_iter().zip(window.iter_mut()) {
-                let drag = egui::DragValue::new(value)
-                    .speed(0.005)
-                    .range(-2.0..=3.0)
-                    .custom_formatter(|v, _| format!("{:.0} %", 100.0 * v))
-                    .custom_parser(|t| {
-                        t.trim().trim_end_matches('%').trim().parse().ok().map(|v: f64| 0.01 * v)
-                    });
-                ui.add(drag).accessible_name(format!("{name} {end}"));
+    ui.add(Checkbox::new(
+        &mut display.bone_dark,
+        "Bone dark, as on film",
+    ));
+    egui::Grid::new("greys")
+        .num_columns(3)
+        .spacing(vec2(6.0, 4.0))
+        .show(ui, |ui| {
+            for (name, window) in [
+                ("X-ray", &mut display.xray_window),
+                ("DRR", &mut display.drr_window),
+            ] {
+                ui.weak(name);
+                for (end, value) in ["black", "white"].into_iter().zip(window.iter_mut()) {
+                    let drag = egui::DragValue::new(value)
+                        .speed(0.005)
+                        .range(-2.0..=3.0)
+                        .custom_formatter(|v, _| format!("{:.0} %", 100.0 * v))
+                        .custom_parser(|t| {
+                            t.trim()
+                                .trim_end_matches('%')
+                                .trim()
+                                .parse()
+                                .ok()
+                                .map(|v: f64| 0.01 * v)
+                        });
+                    ui.add(drag).accessible_name(format!("{name} {end}"));
+                }
+                ui.end_row();
             }
-            ui.end_row();
-        }
-    });
+        });
     ui.horizontal(|ui| {
         if ui.small_button("Reset grey values").clicked() {
             display.xray_window = Display::default().xray_window;
@@ -177,19 +209,34 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     section(ui, "Structures");
-    for structure in set.iter().filter(|s| s.kind != case::StructureKind::External) {
+    for structure in set
+        .iter()
+        .filter(|s| s.kind != case::StructureKind::External)
+    {
         let shown = !state.hidden.contains(&structure.number);
         ui.horizontal(|ui| {
             let mut on = shown;
             let name = format!("Show {}", structure.name);
-            if ui.add(Checkbox::without_text(&mut on)).accessible_name(name).changed() {
-                commands.push(Command::ShowStructure { number: structure.number, shown: on });
+            if ui
+                .add(Checkbox::without_text(&mut on))
+                .accessible_name(name)
+                .changed()
+            {
+                commands.push(Command::ShowStructure {
+                    number: structure.number,
+                    shown: on,
+                });
             }
             let (rect, _) = ui.allocate_exact_size(vec2(12.0, 12.0), egui::Sense::hover());
             theme::swatch(ui, rect, structure.colour);
             let text = RichText::new(&structure.name);
             ui.add(
-                egui::Label::new(if shown { text } else { text.color(theme::palette(ui).weak) }).truncate(),
+                egui::Label::new(if shown {
+                    text
+                } else {
+                    text.color(theme::palette(ui).weak)
+                })
+                .truncate(),
             );
         });
     }

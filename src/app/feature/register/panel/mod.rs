@@ -17,18 +17,29 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let left = Panel::left("register images").frame(theme::panel_frame(ui));
-    left.default_size(252.0).size_range(200.0..=420.0).show(ui, |ui| {
-        ScrollArea::vertical().auto_shrink(false).id_salt("register images").show(ui, |ui| {
-            images::show(ui, state, commands);
+    left.default_size(252.0)
+        .size_range(200.0..=420.0)
+        .show(ui, |ui| {
+            ScrollArea::vertical()
+                .auto_shrink(false)
+                .id_salt("register images")
+                .show(ui, |ui| {
+                    images::show(ui, state, commands);
+                });
         });
-    });
     let right = Panel::right("register pose").frame(theme::panel_frame(ui));
-    right.default_size(330.0).size_range(300.0..=480.0).show(ui, |ui| {
-        ScrollArea::vertical().auto_shrink(false).id_salt("register pose").show(ui, |ui| {
-            pose::show(ui, state, commands);
-            search::show(ui, state, commands);
-            pose::couch(ui, state);
-            pose::save(ui, state, commands);
+    right
+        .default_size(330.0)
+        .size_range(300.0..=480.0)
+        .show(ui, |ui| {
+            ScrollArea::vertical()
+                .auto_shrink(false)
+                .id_salt("register pose")
+                .show(ui, |ui| {
+                    pose::show(ui, state, commands);
+                    search::show(ui, state, commands);
+                    pose::couch(ui, state);
+                    pose::save(ui, state, commands);
+                });
         });
-    });
 }

@@ -37,57 +37,91 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     let shown = numbers(&register.shown_pose());
     let free = register.is_free();
-    egui::Grid::new("pose").num_columns(5).spacing(vec2(5.0, 4.0)).show(ui, |ui| {
-        for (axis, (name, about)) in AXES.into_iter().enumerate() {
-            let unit = if axis < 3 { " mm" } else { "°" };
-            let locked = register.locked[axis];
-            let letters = ["L", "P", "H"][axis % 3];
-            let way =
-                if axis < 3 { format!("{name}  {letters} +") } else { format!("{name}  about {letters}") };
-            ui.label(way).on_hover_text(format!("+ {about}"));
-            ui.add_enabled_ui(free && !locked, |ui| {
-                let less = ui.add(Button::new("−").min_size(vec2(22.0, 22.0)));
-                if less.accessible_name(format!("{name} −")).clicked() {
-                    push(commands, with_number(shown, axis, shown[axis] - register.step), None);
+    egui::Grid::new("pose")
+        .num_columns(5)
+        .spacing(vec2(5.0, 4.0))
+        .show(ui, |ui| {
+            for (axis, (name, about)) in AXES.into_iter().enumerate() {
+                let unit = if axis < 3 { " mm" } else { "°" };
+                let locked = register.locked[axis];
+                let letters = ["L", "P", "H"][axis % 3];
+                let way = if axis < 3 {
+                    format!("{name}  {letters} +")
+                } else {
+                    format!("{name}  about {letters}")
+                };
+                ui.label(way).on_hover_text(format!("+ {about}"));
+                ui.add_enabled_ui(free && !locked, |ui| {
+                    let less = ui.add(Button::new("−").min_size(vec2(22.0, 22.0)));
+                    if less.accessible_name(format!("{name} −")).clicked() {
+                        push(
+                            commands,
+                            with_number(shown, axis, shown[axis] - register.step),
+                            None,
+                        );
+                    }
+                });
+                ui.add_enabled_ui(free && !locked, |ui| {
+                    let mut value = shown[axis];
+                    let range = if axis < 3 {
+                        -500.0..=500.0
+                    } else {
+                        -180.0..=180.0
+                    };
+                    let response = ui
+                        .allocate_ui(vec2(88.0, 22.0), |ui| {
+                            ui.spacing_mut().interact_size.x = 84.0;
+                            number(name, &mut value, unit)
+                                .speed(0.1)
+                                .decimals(2)
+                                .range(range)
+                                .show(ui)
+                        })
+                        .inner;
+                    if response.changed() {
+                        push(
+                            commands,
+                            with_number(shown, axis, value),
+                            gesture(&response),
+                        );
+                    }
+                });
+                ui.add_enabled_ui(free && !locked, |ui| {
+                    let more = ui.add(Button::new("+").min_size(vec2(22.0, 22.0)));
+                    if more.accessible_name(format!("{name} +")).clicked() {
+                        push(
+                            commands,
+                            with_number(shown, axis, shown[axis] + register.step),
+                            None,
+                        );
+                    }
+                });
+                let mut lock = locked;
+                let hint = "Keeps this number as it is, by hand and in the search";
+                let check = ui.checkbox(&mut lock, "lock").on_hover_text(hint);
+                if check.accessible_name(format!("Lock {name}")).changed() {
+                    commands.push(Command::Register(RegisterAction::Lock {
+                        axis,
+                        locked: lock,
+                    }));
                 }
-            });
-            ui.add_enabled_ui(free && !locked, |ui| {
-                let mut value = shown[axis];
-                let range = if axis < 3 { -500.0..=500.0 } else { -180.0..=180.0 };
-                let response = ui
-                    .allocate_ui(vec2(88.0, 22.0), |ui| {
-                        ui.spacing_mut().interact_size.x = 84.0;
-                        number(name, &mut value, unit).speed(0.1).decimals(2).range(range).show(ui)
-                    })
-                    .inner;
-                if response.changed() {
-                    push(commands, with_number(shown, axis, value), gesture(&response));
-                }
-            });
-            ui.add_enabled_ui(free && !locked, |ui| {
-                let more = ui.add(Button::new("+").min_size(vec2(22.0, 22.0)));
-                if more.accessible_name(format!("{name} +")).clicked() {
-                    push(commands, with_number(shown, axis, shown[axis] + register.step), None);
-                }
-            });
-            let mut lock = locked;
-            let hint = "Keeps this number as it is, by hand and in the search";
-            let check = ui.checkbox(&mut lock, "lock").on_hover_text(hint);
-            if check.accessible_name(format!("Lock {name}")).changed() {
-                commands.push(Command::Register(RegisterAction::Lock { axis, locked: lock }));
+                ui.end_row();
             }
-            ui.end_row();
-        }
-    });
+        });
     ui.horizontal(|ui| {
-        let button = |ui: &mut Ui, name: &str, can: bool| ui.add_enabled(can, Button::new(name)).clicked();
+        let button =
+            |ui: &mut Ui, name: &str, can: bool| ui.add_enabled(can, Button::new(name)).clicked();
         if button(ui, "Undo nudge", state.can_undo()) {
             commands.push(Command::Undo);
         }
         if button(ui, "Redo nudge", state.can_redo()) {
             commands.push(Command::Redo);
         }
-        if button(ui, "Reset pose", free && !register.poses.now().is_identity()) {
+        if button(
+            ui,
+            "Reset pose",
+            free && !register.poses.now().is_identity(),
+        ) {
             commands.push(Command::Register(RegisterAction::Reset));
         }
     });
@@ -111,31 +145,38 @@ pub(crate) fn couch(ui: &mut Ui, state: &State) {
             PoseStanding::ByHand => palette.weak,
             PoseStanding::NoMatch { .. } => palette.error,
         };
-        let text = RichText::new(format!("Of a pose {}", standing.words())).small().color(colour);
+        let text = RichText::new(format!("Of a pose {}", standing.words()))
+            .small()
+            .color(colour);
         ui.add(egui::Label::new(text).wrap());
     }
     if let Some(what) = beyond_couch(&state.register.shown_pose()) {
-        let text = RichText::new(format!("It has {what}")).small().color(theme::palette(ui).warning);
+        let text = RichText::new(format!("It has {what}"))
+            .small()
+            .color(theme::palette(ui).warning);
         ui.add(egui::Label::new(text).wrap());
     }
     let couch = CouchShift::undoing(&state.register.shown_pose(), ct.position);
     let mm = |v: f64| format!("{:+.1} mm", 0.0 + (10.0 * v).round() / 10.0);
     let deg = |v: f64| format!("{:+.1}°", 0.0 + (10.0 * v).round() / 10.0);
-    egui::Grid::new("couch").num_columns(4).spacing(vec2(14.0, 3.0)).show(ui, |ui| {
-        let [x, y, z] = couch.shift_mm;
-        let [pitch, roll, yaw] = couch.pitch_roll_yaw_deg;
-        for (shift, value, turn, angle) in [
-            ("Lateral x", mm(x), "Pitch, about x", deg(pitch)),
-            ("Longitudinal y", mm(y), "Roll, about y", deg(roll)),
-            ("Vertical z", mm(z), "Yaw, about z", deg(yaw)),
-        ] {
-            ui.weak(shift);
-            ui.monospace(value);
-            ui.weak(turn);
-            ui.monospace(angle);
-            ui.end_row();
-        }
-    });
+    egui::Grid::new("couch")
+        .num_columns(4)
+        .spacing(vec2(14.0, 3.0))
+        .show(ui, |ui| {
+            let [x, y, z] = couch.shift_mm;
+            let [pitch, roll, yaw] = couch.pitch_roll_yaw_deg;
+            for (shift, value, turn, angle) in [
+                ("Lateral x", mm(x), "Pitch, about x", deg(pitch)),
+                ("Longitudinal y", mm(y), "Roll, about y", deg(roll)),
+                ("Vertical z", mm(z), "Yaw, about z", deg(yaw)),
+            ] {
+                ui.weak(shift);
+                ui.monospace(value);
+                ui.weak(turn);
+                ui.monospace(angle);
+                ui.end_row();
+            }
+        });
     ui.add(egui::Label::new(RichText::new(convention(ct.position)).small().weak()).wrap());
 }
 

@@ -13,11 +13,14 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     section(ui, "Metric");
     ui.horizontal(|ui| {
         let mut metric = register.metric;
-        ComboBox::from_id_salt("metric").selected_text(metric.name()).width(190.0).show_ui(ui, |ui| {
-            for choice in Metric::ALL {
-                ui.selectable_value(&mut metric, choice, choice.name());
-            }
-        });
+        ComboBox::from_id_salt("metric")
+            .selected_text(metric.name())
+            .width(190.0)
+            .show_ui(ui, |ui| {
+                for choice in Metric::ALL {
+                    ui.selectable_value(&mut metric, choice, choice.name());
+                }
+            });
         if metric != register.metric && register.is_free() {
             commands.push(Command::Register(RegisterAction::Metric(metric)));
         }
@@ -40,8 +43,10 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
     if let Some(why) = state.results.metric_failure() {
         ui.add(
-            egui::Label::new(RichText::new(format!("No metric: {why}.")).color(theme::palette(ui).error))
-                .wrap(),
+            egui::Label::new(
+                RichText::new(format!("No metric: {why}.")).color(theme::palette(ui).error),
+            )
+            .wrap(),
         );
     }
     curve(ui, state);
@@ -57,10 +62,14 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// Plots the newest values, from left to right.
 fn curve(ui: &mut Ui, state: &State) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 56.0), Sense::hover());
-    ui.painter().rect_filled(rect, 3.0, theme::palette(ui).field);
+    ui.painter()
+        .rect_filled(rect, 3.0, theme::palette(ui).field);
     let values: Vec<f64> = state.register.curve().collect();
-    let (low, high) =
-        values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| (a.min(*v), b.max(*v)));
+    let (low, high) = values
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
+            (a.min(*v), b.max(*v))
+        });
     if values.len() < 2 || low > high {
         let text = "the metric's curve, as the pose moves";
         let centre = rect.center();
@@ -77,8 +86,13 @@ fn curve(ui: &mut Ui, state: &State) {
     let inner = rect.shrink2(vec2(4.0, 6.0));
     let x = |n: usize| inner.left() + inner.width() * n as f32 / (values.len() - 1) as f32;
     let y = |v: f64| inner.bottom() - inner.height() * ((v - low) / span) as f32;
-    let line = values.iter().enumerate().map(|(n, v)| pos2(x(n), y(*v))).collect();
-    ui.painter().line(line, Stroke::new(1.4, theme::palette(ui).accent));
+    let line = values
+        .iter()
+        .enumerate()
+        .map(|(n, v)| pos2(x(n), y(*v)))
+        .collect();
+    ui.painter()
+        .line(line, Stroke::new(1.4, theme::palette(ui).accent));
     response.on_hover_text(format!("{low:.4} to {high:.4}"));
 }
 
@@ -86,11 +100,14 @@ fn idle(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let register = &state.register;
     ui.horizontal(|ui| {
         let mut method = register.method;
-        ComboBox::from_id_salt("method").selected_text(method.word()).width(90.0).show_ui(ui, |ui| {
-            for choice in Method::ALL {
-                ui.selectable_value(&mut method, choice, choice.word());
-            }
-        });
+        ComboBox::from_id_salt("method")
+            .selected_text(method.word())
+            .width(90.0)
+            .show_ui(ui, |ui| {
+                for choice in Method::ALL {
+                    ui.selectable_value(&mut method, choice, choice.word());
+                }
+            });
         if method != register.method {
             commands.push(Command::Register(RegisterAction::Method(method)));
         }
@@ -103,17 +120,22 @@ fn idle(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The hidden pose of a made-up pair, so that the user can check the result.
 fn hidden(ui: &mut Ui, state: &State) {
-    let Some(hidden) = state.register.hidden() else { return };
-    ui.collapsing(RichText::new("Made-up pair: show what it hides").small(), |ui| {
-        let (t, r) = (hidden.translation_mm, hidden.rotation_deg);
-        let text = format!(
-            "tx {:.2}, ty {:.2}, tz {:.2} mm; rx {:.2}, ry {:.2}, rz {:.2}°",
-            t.x, t.y, t.z, r.x, r.y, r.z
-        );
-        ui.monospace(RichText::new(text).small());
-        let off = state.register.shown_pose().translation_mm - t;
-        ui.weak(RichText::new(format!("The isocentre is {:.2} mm off.", off.length())).small());
-    });
+    let Some(hidden) = state.register.hidden() else {
+        return;
+    };
+    ui.collapsing(
+        RichText::new("Made-up pair: show what it hides").small(),
+        |ui| {
+            let (t, r) = (hidden.translation_mm, hidden.rotation_deg);
+            let text = format!(
+                "tx {:.2}, ty {:.2}, tz {:.2} mm; rx {:.2}, ry {:.2}, rz {:.2}°",
+                t.x, t.y, t.z, r.x, r.y, r.z
+            );
+            ui.monospace(RichText::new(text).small());
+            let off = state.register.shown_pose().translation_mm - t;
+            ui.weak(RichText::new(format!("The isocentre is {:.2} mm off.", off.length())).small());
+        },
+    );
 }
 
 fn running(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -138,18 +160,34 @@ fn evidence(ui: &mut Ui, pose: &Found) {
         let words = format!("Match {}", pose.standing().words());
         ui.add(egui::Label::new(RichText::new(words).strong().color(palette.good)).wrap());
     } else {
-        ui.label(RichText::new("No match: NOT found").strong().color(palette.error));
+        ui.label(
+            RichText::new("No match: NOT found")
+                .strong()
+                .color(palette.error),
+        );
         for why in &pose.doubts {
             ui.add(egui::Label::new(RichText::new(why).small().color(palette.error)).wrap());
         }
     }
     let images = pose.evidence.images.iter().map(|image| {
-        let alone = image.alone.map_or_else(String::new, |a| format!(", alone {:.1} mm off", a.off_mm));
+        let alone = image
+            .alone
+            .map_or_else(String::new, |a| format!(", alone {:.1} mm off", a.off_mm));
         format!("{} {:.3}{alone}", image.image, image.metric)
     });
-    let again = format!("searches begun beside it end within {:.1} mm", pose.evidence.again_mm);
-    let depth = pose.evidence.depth_mm.map(|mm| format!("depth ±{mm:.1} mm"));
-    let text = images.chain([again]).chain(depth).collect::<Vec<_>>().join("; ");
+    let again = format!(
+        "searches begun beside it end within {:.1} mm",
+        pose.evidence.again_mm
+    );
+    let depth = pose
+        .evidence
+        .depth_mm
+        .map(|mm| format!("depth ±{mm:.1} mm"));
+    let text = images
+        .chain([again])
+        .chain(depth)
+        .collect::<Vec<_>>()
+        .join("; ");
     ui.add(egui::Label::new(RichText::new(text).small().weak()).wrap());
 }
 
@@ -164,7 +202,9 @@ fn ended(ui: &mut Ui, proposal: &Proposal, commands: &mut Commands) {
             evidence(ui, pose);
         }
         None => {
-            ui.add(egui::Label::new(RichText::new("Stopped: this is the best so far.").small()).wrap());
+            ui.add(
+                egui::Label::new(RichText::new("Stopped: this is the best so far.").small()).wrap(),
+            );
         }
     }
     ui.horizontal(|ui| {

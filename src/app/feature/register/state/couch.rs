@@ -43,19 +43,40 @@ mod tests {
     #[test]
     fn a_patient_too_far_left_is_moved_right() {
         let c = CouchShift::undoing(&Pose::new([3.0, -5.0, 7.0], [0.0; 3]), PatientPosition::Hfs);
-        assert!(c.shift_mm.iter().zip([-3.0, -7.0, -5.0]).all(|(a, b)| (a - b).abs() < 1e-12), "{c:?}");
+        assert!(
+            c.shift_mm
+                .iter()
+                .zip([-3.0, -7.0, -5.0])
+                .all(|(a, b)| (a - b).abs() < 1e-12),
+            "{c:?}"
+        );
         // Feet first, supine: left is -x, head is -y.
         let c = CouchShift::undoing(&Pose::new([3.0, -5.0, 7.0], [0.0; 3]), PatientPosition::Ffs);
-        assert!(c.shift_mm.iter().zip([3.0, 7.0, -5.0]).all(|(a, b)| (a - b).abs() < 1e-12), "{c:?}");
+        assert!(
+            c.shift_mm
+                .iter()
+                .zip([3.0, 7.0, -5.0])
+                .all(|(a, b)| (a - b).abs() < 1e-12),
+            "{c:?}"
+        );
         // Turned about the patient's z (head, the room's y): rolled back.
         let c = CouchShift::undoing(&Pose::new([0.0; 3], [0.0, 0.0, 2.0]), PatientPosition::Hfs);
         assert!(
-            c.pitch_roll_yaw_deg.iter().zip([0.0, -2.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-9),
+            c.pitch_roll_yaw_deg
+                .iter()
+                .zip([0.0, -2.0, 0.0])
+                .all(|(a, b)| (a - b).abs() < 1e-9),
             "{c:?}"
         );
         // About the patient's back (y, the room's -z) by 2: the table yaws by +2 about z.
         let c = CouchShift::undoing(&Pose::new([0.0; 3], [0.0, 2.0, 0.0]), PatientPosition::Hfs);
-        assert!(c.pitch_roll_yaw_deg.iter().zip([0.0, 0.0, 2.0]).all(|(a, b)| (a - b).abs() < 1e-9), "{c:?}");
+        assert!(
+            c.pitch_roll_yaw_deg
+                .iter()
+                .zip([0.0, 0.0, 2.0])
+                .all(|(a, b)| (a - b).abs() < 1e-9),
+            "{c:?}"
+        );
     }
 
     /// Applied to where the patient lies, the couch's motion brings every point back.

@@ -65,10 +65,13 @@ impl FromStr for Mode {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|m| m.word() == word).ok_or_else(|| {
-            let words: Vec<&str> = Self::ALL.iter().map(|m| m.word()).collect();
-            format!("it is {}", words.join(", "))
-        })
+        Self::ALL
+            .into_iter()
+            .find(|m| m.word() == word)
+            .ok_or_else(|| {
+                let words: Vec<&str> = Self::ALL.iter().map(|m| m.word()).collect();
+                format!("it is {}", words.join(", "))
+            })
     }
 }
 
@@ -157,11 +160,19 @@ impl Display {
 }
 
 fn sound_share(share: f32) -> f32 {
-    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.5 }
+    if share.is_finite() {
+        share.clamp(0.0, 1.0)
+    } else {
+        0.5
+    }
 }
 
 fn sound_window(window: [f32; 2], default: [f32; 2]) -> [f32; 2] {
-    if window.iter().all(|v| v.is_finite()) { window } else { default }
+    if window.iter().all(|v| v.is_finite()) {
+        window
+    } else {
+        default
+    }
 }
 
 impl Default for Display {

@@ -28,8 +28,15 @@ pub struct StrangeXray {
 impl GeometryDraft {
     /// Question to the user, in a sentence.
     pub fn said(&self) -> String {
-        let name = self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        format!("{name} does not say where it was taken: no {}", self.missing.join(", no "))
+        let name = self
+            .path
+            .file_name()
+            .map(|n| n.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        format!(
+            "{name} does not say where it was taken: no {}",
+            self.missing.join(", no ")
+        )
     }
 
     /// Fills what is missing with what is usual, the isocentre with the plan's: to begin with.
@@ -51,6 +58,8 @@ impl GeometryDraft {
         if lacks("pixel size") {
             placement.pixel_mm.get_or_insert([0.4, 0.4]);
         }
-        placement.position = placement.position.or(case.ct.as_ref().map(|ct| ct.position));
+        placement.position = placement
+            .position
+            .or(case.ct.as_ref().map(|ct| ct.position));
     }
 }

@@ -30,22 +30,43 @@ impl Image {
     pub fn new(radiograph: Radiograph) -> Result<Self, RegistrationError> {
         let radiograph = Arc::new(radiograph);
         let picture = View::new(Arc::clone(&radiograph)).picture()?;
-        let size = [radiograph.projection.columns(), radiograph.projection.rows()];
-        let counted = picture.values.iter().zip(&picture.mask).filter(|(_, m)| **m).map(|(v, _)| *v);
+        let size = [
+            radiograph.projection.columns(),
+            radiograph.projection.rows(),
+        ];
+        let counted = picture
+            .values
+            .iter()
+            .zip(&picture.mask)
+            .filter(|(_, m)| **m)
+            .map(|(v, _)| *v);
         let range = range_of(counted.collect());
         let texels = Arc::new(binned(&picture.values, size));
-        let opening = radiograph.open.as_ref().and_then(|open| Region::around(open, size[0]));
+        let opening = radiograph
+            .open
+            .as_ref()
+            .and_then(|open| Region::around(open, size[0]));
         let opening = opening.filter(|r| [r.columns, r.rows] != size);
-        Ok(Self { radiograph, texels, range, region: None, opening, file: None })
+        Ok(Self {
+            radiograph,
+            texels,
+            range,
+            region: None,
+            opening,
+            file: None,
+        })
     }
 
     /// The X-ray within the region that the metric reads.
     pub fn view(&self) -> View {
         let view = View::new(Arc::clone(&self.radiograph));
         match self.region {
-            Some(Region { column, row, columns, rows }) => {
-                view.within(column..column + columns, row..row + rows)
-            }
+            Some(Region {
+                column,
+                row,
+                columns,
+                rows,
+            }) => view.within(column..column + columns, row..row + rows),
             None => view,
         }
     }
@@ -85,7 +106,10 @@ mod tests {
         let (columns, rows) = (5000, 3);
         let values: Vec<f32> = (0..columns * rows).map(|n| (n % columns) as f32).collect();
         let texels = binned(&values, [columns, rows]);
-        assert_eq!((texels.columns, texels.rows, texels.pixels_per_texel), (1667, 1, 3));
+        assert_eq!(
+            (texels.columns, texels.rows, texels.pixels_per_texel),
+            (1667, 1, 3)
+        );
         assert_eq!(texels.values[10], 31.0);
         assert_eq!(texels.values[1666], 4998.5);
     }
@@ -93,19 +117,42 @@ mod tests {
     #[test]
     fn a_region_is_cut_to_the_image_and_never_empty() {
         let size = [100, 80];
-        let full = Region { column: 0, row: 0, columns: 100, rows: 80 };
-        assert_eq!(Region::between([-50.0, 300.0], [400.0, -2.0], size), Some(full));
+        let full = Region {
+            column: 0,
+            row: 0,
+            columns: 100,
+            rows: 80,
+        };
+        assert_eq!(
+            Region::between([-50.0, 300.0], [400.0, -2.0], size),
+            Some(full)
+        );
         assert_eq!(Region::between([20.0, 20.0], [20.4, 60.0], size), None);
         assert_eq!(Region::between([120.0, 20.0], [180.0, 60.0], size), None);
         assert!(full.fits(size) && !Region { column: 1, ..full }.fits(size));
-        assert!(!Region { columns: usize::MAX, ..full }.fits(size));
+        assert!(
+            !Region {
+                columns: usize::MAX,
+                ..full
+            }
+            .fits(size)
+        );
     }
 
     #[test]
     fn what_is_open_has_a_rim() {
-        let open: Vec<bool> =
-            (0..60).map(|n| (2..7).contains(&(n % 10)) && (1..4).contains(&(n / 10))).collect();
-        assert_eq!(Region::around(&open, 10), Some(Region { column: 2, row: 1, columns: 5, rows: 3 }));
+        let open: Vec<bool> = (0..60)
+            .map(|n| (2..7).contains(&(n % 10)) && (1..4).contains(&(n / 10)))
+            .collect();
+        assert_eq!(
+            Region::around(&open, 10),
+            Some(Region {
+                column: 2,
+                row: 1,
+                columns: 5,
+                rows: 3
+            })
+        );
         assert_eq!(Region::around(&[false; 60], 10), None);
     }
 }

@@ -51,8 +51,15 @@ impl AttenuationChoice {
     /// Within what is offered.
     #[must_use]
     pub fn sound(self) -> Self {
-        let kev = if self.kev.is_finite() { self.kev } else { Self::default().kev };
-        Self { kev: kev.clamp(*Self::KEV.start(), *Self::KEV.end()), ..self }
+        let kev = if self.kev.is_finite() {
+            self.kev
+        } else {
+            Self::default().kev
+        };
+        Self {
+            kev: kev.clamp(*Self::KEV.start(), *Self::KEV.end()),
+            ..self
+        }
     }
 
     pub fn curve(self, table: &HuTable) -> AttenuationCurve {
@@ -62,7 +69,10 @@ impl AttenuationChoice {
 
 impl Default for AttenuationChoice {
     fn default() -> Self {
-        Self { curve: CurveKind::default(), kev: 1000.0 * AttenuationCurve::KILOVOLT_MEV }
+        Self {
+            curve: CurveKind::default(),
+            kev: 1000.0 * AttenuationCurve::KILOVOLT_MEV,
+        }
     }
 }
 
@@ -142,7 +152,9 @@ impl Register {
 
     /// The best of the search so far, while it runs.
     pub fn best(&self) -> Option<Step> {
-        let Search::Running(trace) = &self.search else { return None };
+        let Search::Running(trace) = &self.search else {
+            return None;
+        };
         trace.best()
     }
 
@@ -157,14 +169,19 @@ impl Register {
     pub fn shown_pose(&self) -> Pose {
         match &self.search {
             Search::Idle => *self.poses.now(),
-            Search::Running(trace) => trace.best().map_or_else(|| *self.poses.now(), |step| step.pose),
+            Search::Running(trace) => trace
+                .best()
+                .map_or_else(|| *self.poses.now(), |step| step.pose),
             Search::Ended(proposal) => proposal.pose,
         }
     }
 
     /// Standing of the pose that the patient was given.
     pub fn standing(&self) -> PoseStanding {
-        let images = self.images.iter().map(|image| image.radiograph.label.as_str());
+        let images = self
+            .images
+            .iter()
+            .map(|image| image.radiograph.label.as_str());
         AcceptedPose::standing_of(self.accepted.as_ref(), self.poses.now(), images)
     }
 
@@ -192,7 +209,10 @@ impl Register {
         if let Some(beam) = case.plans.first().and_then(|plan| plan.beams.first()) {
             return beam.isocentre_mm;
         }
-        case.ct.as_ref().map(|ct| ct.hu.grid().middle_mm()).unwrap_or_default()
+        case.ct
+            .as_ref()
+            .map(|ct| ct.hu.grid().middle_mm())
+            .unwrap_or_default()
     }
 
     /// Values of the metric, the newest last.
@@ -204,7 +224,9 @@ impl Register {
     pub fn place_trouble(&self, image: usize, case: &Case) -> Option<String> {
         let (image, ct) = (self.images.get(image)?, case.ct.as_ref()?);
         let (pose, centre_mm) = (self.shown_pose(), self.centre_mm(case));
-        check_place(&image.radiograph, ct.hu.grid(), &pose, centre_mm).err().map(|e| e.to_string())
+        check_place(&image.radiograph, ct.hu.grid(), &pose, centre_mm)
+            .err()
+            .map(|e| e.to_string())
     }
 
     pub fn note_value(&mut self, value: f64) {
@@ -224,7 +246,23 @@ impl Register {
     /// Another case is on show: how things are shown stays.
     pub fn reset(&mut self) {
         let old = std::mem::take(self);
-        let Self { display, reading, metric, method, step, requested, .. } = old;
-        *self = Self { display, reading, metric, method, step, requested, ..Self::default() };
+        let Self {
+            display,
+            reading,
+            metric,
+            method,
+            step,
+            requested,
+            ..
+        } = old;
+        *self = Self {
+            display,
+            reading,
+            metric,
+            method,
+            step,
+            requested,
+            ..Self::default()
+        };
     }
 }

@@ -7,7 +7,10 @@ use glam::{DMat3, DMat4, DVec3};
 
 /// A pose shifted in the room, patient LPS, mm.
 pub fn shifted(pose: &Pose, by_mm: DVec3) -> Pose {
-    Pose { translation_mm: pose.translation_mm + by_mm, ..*pose }
+    Pose {
+        translation_mm: pose.translation_mm + by_mm,
+        ..*pose
+    }
 }
 
 /// A pose turned about an axis of the room through where its centre has come to lie, anticlockwise as seen from the
@@ -16,7 +19,10 @@ pub fn turned(pose: &Pose, axis: DVec3, by_deg: f64) -> Pose {
     let turn = DMat3::from_axis_angle(axis.normalize_or(DVec3::Z), by_deg.to_radians());
     let matrix = DMat4::from_mat3(turn * pose.rotation());
     match Pose::from_matrix(matrix, DVec3::ZERO) {
-        Some(new) => Pose { rotation_deg: new.rotation_deg, ..*pose },
+        Some(new) => Pose {
+            rotation_deg: new.rotation_deg,
+            ..*pose
+        },
         None => *pose,
     }
 }
@@ -57,8 +63,11 @@ mod tests {
             let before = start.apply(p, centre);
             let v = before - (centre + start.translation_mm);
             // Rodrigues.
-            let want =
-                v * c + axis.cross(v) * s + axis * axis.dot(v) * (1.0 - c) + centre + start.translation_mm;
+            let want = v * c
+                + axis.cross(v) * s
+                + axis * axis.dot(v) * (1.0 - c)
+                + centre
+                + start.translation_mm;
             assert!((after.apply(p, centre) - want).length() < 1e-9);
         }
         let locked = held(&start, &after, [false, false, false, true, false, true]);

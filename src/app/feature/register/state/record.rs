@@ -40,7 +40,11 @@ impl RegisterRecord {
         let kept = register.images.iter().filter_map(|image| {
             let (path, placement) = image.file.clone()?;
             let path = std::path::absolute(&path).unwrap_or(path);
-            Some(KeptImage { path, placement, region: image.region })
+            Some(KeptImage {
+                path,
+                placement,
+                region: image.region,
+            })
         });
         Self {
             images: kept.collect(),

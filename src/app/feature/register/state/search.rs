@@ -27,7 +27,9 @@ impl Proposal {
     pub fn standing(&self) -> PoseStanding {
         match &self.found {
             Some(pose) => pose.standing(),
-            None => PoseStanding::NoMatch { why: "the search was stopped".to_owned() },
+            None => PoseStanding::NoMatch {
+                why: "the search was stopped".to_owned(),
+            },
         }
     }
 }
@@ -50,7 +52,8 @@ impl AcceptedPose {
     ) -> PoseStanding {
         match accepted {
             Some(accepted)
-                if accepted.pose == *pose && images.eq(accepted.images.iter().map(String::as_str)) =>
+                if accepted.pose == *pose
+                    && images.eq(accepted.images.iter().map(String::as_str)) =>
             {
                 accepted.standing.clone()
             }

@@ -42,7 +42,10 @@ impl Camera {
             // From the foot end of the couch, aside and above: as one enters the room.
             Preset::Room => {
                 let aside = along.cross(above);
-                ((above * 0.42 - along * 0.72 + aside * 0.55).normalize(), above)
+                (
+                    (above * 0.42 - along * 0.72 + aside * 0.55).normalize(),
+                    above,
+                )
             }
             Preset::Anterior => (DVec3::NEG_Y, DVec3::Z),
             Preset::Left => (DVec3::X, DVec3::Z),
@@ -50,15 +53,30 @@ impl Camera {
             Preset::CouchEnd => (-along, above),
             Preset::BeamsEye => {
                 if let Some(beam) = beam {
-                    let BeamFrame { isocentre_mm, axes, sad_mm, .. } = beam.frame();
-                    return Self { target_mm: isocentre_mm, axes, height_mm, eye_mm: Some(sad_mm) };
+                    let BeamFrame {
+                        isocentre_mm,
+                        axes,
+                        sad_mm,
+                        ..
+                    } = beam.frame();
+                    return Self {
+                        target_mm: isocentre_mm,
+                        axes,
+                        height_mm,
+                        eye_mm: Some(sad_mm),
+                    };
                 }
                 (DVec3::NEG_Y, DVec3::Z)
             }
         };
         let right = up.cross(towards_eye).normalize();
         let axes = [right, towards_eye.cross(right), towards_eye];
-        Self { target_mm, axes, height_mm, eye_mm: None }
+        Self {
+            target_mm,
+            axes,
+            height_mm,
+            eye_mm: None,
+        }
     }
 
     /// Turned by a drag of the pointer: the room follows it.
@@ -70,7 +88,10 @@ impl Camera {
         // Rounding must not skew the axes over many drags.
         let x = x.normalize();
         let z = x.cross(y).normalize();
-        Self { axes: [x, z.cross(x), z], ..*self }
+        Self {
+            axes: [x, z.cross(x), z],
+            ..*self
+        }
     }
 
     /// Shifted by a drag in a view.
@@ -78,7 +99,10 @@ impl Camera {
         let mm = self.height_mm / f64::from(rect.height().max(1.0));
         let [right, up, _] = self.axes;
         let shift = right * (-f64::from(drag.x) * mm) + up * (f64::from(drag.y) * mm);
-        Self { target_mm: self.target_mm + shift, ..*self }
+        Self {
+            target_mm: self.target_mm + shift,
+            ..*self
+        }
     }
 
     pub fn zoomed(&self, zoom: f64) -> Self {
@@ -99,7 +123,10 @@ impl Camera {
     pub fn clip_from_patient(&self, aspect: f64) -> DMat4 {
         let distance = self.distance_mm();
         let focal = 2.0 * distance / self.height_mm;
-        let (near, far) = ((distance - REACH_MM).max(0.02 * distance), distance + REACH_MM);
+        let (near, far) = (
+            (distance - REACH_MM).max(0.02 * distance),
+            distance + REACH_MM,
+        );
         let axes = DMat3::from_cols_array(&std::array::from_fn(|n| self.axes[n % 3][n / 3]));
         let shift = -(axes * self.eye());
         let camera = DMat4::from_cols(
@@ -162,10 +189,20 @@ mod tests {
     use case::{Beam, Jaws};
     use egui::{pos2, vec2};
 
-    const RECT: Rect = Rect { min: pos2(100.0, 50.0), max: pos2(700.0, 450.0) };
+    const RECT: Rect = Rect {
+        min: pos2(100.0, 50.0),
+        max: pos2(700.0, 450.0),
+    };
 
     fn seen(preset: Preset, position: PatientPosition) -> Camera {
-        let beam = Beam::fixed("B", 1, 90.0, DVec3::ZERO, Jaws::symmetric(100.0, 100.0), 1.0);
+        let beam = Beam::fixed(
+            "B",
+            1,
+            90.0,
+            DVec3::ZERO,
+            Jaws::symmetric(100.0, 100.0),
+            1.0,
+        );
         let beam = BeamLayer::new(0, &beam, position, 1000.0, true);
         Camera::preset(preset, position, beam.as_ref(), DVec3::ZERO, 800.0)
     }
@@ -189,26 +226,40 @@ mod tests {
         ] {
             let axes = seen(preset, position).axes;
             for (axis, want) in axes.into_iter().zip(want) {
-                assert!(axis.distance(want) < 1e-9, "{preset:?} {position}: {axes:?}");
+                assert!(
+                    axis.distance(want) < 1e-9,
+                    "{preset:?} {position}: {axes:?}"
+                );
             }
         }
         for position in PatientPosition::ALL {
             let [x, y, z] = seen(Preset::Room, position).axes;
             assert!((x.cross(y) - z).length() < 1e-9, "{position}: right-handed");
-            assert!(y.dot(position.patient_from_table().z_axis) > 0.8, "{position}: the ceiling is up");
+            assert!(
+                y.dot(position.patient_from_table().z_axis) > 0.8,
+                "{position}: the ceiling is up"
+            );
         }
     }
 
     /// The picture's matrix and the pointer agree, and the line of sight of a point leads to it.
     #[test]
     fn the_device_and_the_pointer_see_the_same() {
-        let camera =
-            seen(Preset::Room, PatientPosition::Hfs).orbited(vec2(40.0, -25.0)).panned(vec2(9.0, 4.0), RECT);
+        let camera = seen(Preset::Room, PatientPosition::Hfs)
+            .orbited(vec2(40.0, -25.0))
+            .panned(vec2(9.0, 4.0), RECT);
         let aspect = f64::from(RECT.aspect_ratio());
-        for at in [DVec3::ZERO, DVec3::new(120.0, -80.0, 200.0), DVec3::new(-300.0, 150.0, 40.0)] {
+        for at in [
+            DVec3::ZERO,
+            DVec3::new(120.0, -80.0, 200.0),
+            DVec3::new(-300.0, 150.0, 40.0),
+        ] {
             let screen = camera.screen(at, RECT).expect("before the eye");
             let clip = camera.clip_from_patient(aspect) * at.extend(1.0);
-            assert!(screen.distance(screen_of_clip(clip, RECT)) < 1e-2, "{screen:?}");
+            assert!(
+                screen.distance(screen_of_clip(clip, RECT)) < 1e-2,
+                "{screen:?}"
+            );
             assert!((0.0..1.0).contains(&(clip.z / clip.w)));
             let sight = camera.sight(screen, RECT);
             assert!(sight.cross((at - camera.eye()).normalize()).length() < 1e-5);
@@ -222,12 +273,18 @@ mod tests {
         let frame = BeamFrame::new(PatientPosition::Hfs, 90.0, 0.0, 0.0, DVec3::ZERO, 1000.0);
         let at = |z: f64| {
             let share = (1000.0 - z) / 1000.0;
-            camera.screen(frame.patient_from_device(DVec3::new(50.0 * share, -30.0 * share, z)), RECT)
+            camera.screen(
+                frame.patient_from_device(DVec3::new(50.0 * share, -30.0 * share, z)),
+                RECT,
+            )
         };
         let (near, far) = (at(300.0).expect("seen"), at(-300.0).expect("seen"));
         assert!(near.distance(far) < 0.01);
         // 50 mm to the right and 30 mm down at 800 mm in 400 points.
-        assert!(near.distance(RECT.center() + vec2(25.0, 15.0)) < 0.01, "{near:?}");
+        assert!(
+            near.distance(RECT.center() + vec2(25.0, 15.0)) < 0.01,
+            "{near:?}"
+        );
     }
 
     #[test]
@@ -235,11 +292,20 @@ mod tests {
         let camera = seen(Preset::Anterior, PatientPosition::Hfs);
         let near = DVec3::new(0.0, -200.0, 0.0);
         let before = camera.screen(near, RECT).expect("seen");
-        let right = camera.orbited(vec2(30.0, 0.0)).screen(near, RECT).expect("seen");
-        let down = camera.orbited(vec2(0.0, 30.0)).screen(near, RECT).expect("seen");
+        let right = camera
+            .orbited(vec2(30.0, 0.0))
+            .screen(near, RECT)
+            .expect("seen");
+        let down = camera
+            .orbited(vec2(0.0, 30.0))
+            .screen(near, RECT)
+            .expect("seen");
         assert!(right.x > before.x + 5.0 && (right.y - before.y).abs() < 0.1);
         assert!(down.y > before.y + 5.0 && (down.x - before.x).abs() < 0.1);
-        let panned = camera.panned(vec2(12.0, -7.0), RECT).screen(DVec3::ZERO, RECT).expect("seen");
+        let panned = camera
+            .panned(vec2(12.0, -7.0), RECT)
+            .screen(DVec3::ZERO, RECT)
+            .expect("seen");
         assert!(panned.distance(RECT.center() + vec2(12.0, -7.0)) < 0.01);
     }
 }

@@ -70,8 +70,16 @@ fn structures(room: &RoomScene<'_>) -> Vec<RoomSurface> {
             StructureKind::Organ | StructureKind::Other => (0.4, true),
         };
         let skin = Color32::from_rgb(226, 200, 180);
-        let colour = if s.kind == StructureKind::External { skin } else { on_image(s.colour) };
-        RoomSurface { surface: Arc::clone(&s.surface), colour: with(colour, opacity), rim }
+        let colour = if s.kind == StructureKind::External {
+            skin
+        } else {
+            on_image(s.colour)
+        };
+        RoomSurface {
+            surface: Arc::clone(&s.surface),
+            colour: with(colour, opacity),
+            rim,
+        }
     });
     looks.collect()
 }
@@ -94,7 +102,10 @@ fn beam_look(
     let field = Field::new(beam, beyond_mm(room, beam));
     let main = room.scene.bev_beam().is_some_and(|b| b.index == beam.index);
     let mut draw = |ends_mm: Ends, colour: Color32, opacity: f32| {
-        lines.push(RoomLines { ends_mm, colour: with(colour, opacity) });
+        lines.push(RoomLines {
+            ends_mm,
+            colour: with(colour, opacity),
+        });
     };
     if main {
         draw(field.jaw_lines(beam), SELECTED, 0.9);
@@ -102,7 +113,11 @@ fn beam_look(
         draw(field.axis(), SELECTED, 0.5);
         draw(cross(beam.isocentre_mm), SELECTED, 1.0);
         let colour = with(OPENING, 0.16);
-        surfaces.push(RoomSurface { surface: Arc::new(field.sides(beam)), colour, rim: false });
+        surfaces.push(RoomSurface {
+            surface: Arc::new(field.sides(beam)),
+            colour,
+            rim: false,
+        });
     } else {
         draw(field.jaw_lines(beam), OTHERS, 0.45);
     }
@@ -110,17 +125,23 @@ fn beam_look(
 
 /// How far a beam runs beyond its isocentre: past the body.
 fn beyond_mm(room: &RoomScene<'_>, beam: &BeamLayer) -> f64 {
-    let Some([low, high]) = room.body_mm else { return BEYOND_MM };
+    let Some([low, high]) = room.body_mm else {
+        return BEYOND_MM;
+    };
     let towards_source = beam.frame().axes[2];
-    let corner =
-        |n: usize| DVec3::from_array(std::array::from_fn(|a| if n >> a & 1 == 0 { low[a] } else { high[a] }));
+    let corner = |n: usize| {
+        DVec3::from_array(std::array::from_fn(|a| {
+            if n >> a & 1 == 0 { low[a] } else { high[a] }
+        }))
+    };
     let depths = (0..8).map(|n| (beam.isocentre_mm - corner(n)).dot(towards_source));
     depths.fold(0.0, f64::max) + 40.0
 }
 
 fn cross(at_mm: DVec3) -> Ends {
-    let arm =
-        |axis: DVec3| [at_mm - axis * CROSS_MM, at_mm + axis * CROSS_MM].map(|p| p.as_vec3().to_array());
+    let arm = |axis: DVec3| {
+        [at_mm - axis * CROSS_MM, at_mm + axis * CROSS_MM].map(|p| p.as_vec3().to_array())
+    };
     [DVec3::X, DVec3::Y, DVec3::Z].map(arm).to_vec()
 }
 
@@ -133,11 +154,19 @@ fn machine(room: &RoomScene<'_>, camera: &Camera, surfaces: &mut Vec<RoomSurface
         if !inside {
             let colour = if room.is_near(beam) { NEAR } else { HEAD };
             let colour = with(colour, 0.3);
-            surfaces.push(RoomSurface { surface: Arc::new(head(&frame)), colour, rim: true });
+            surfaces.push(RoomSurface {
+                surface: Arc::new(head(&frame)),
+                colour,
+                rim: true,
+            });
         }
     }
     if let Some(top) = &room.couch_top {
         let colour = with(COUCH, 0.45);
-        surfaces.push(RoomSurface { surface: Arc::new(couch(top)), colour, rim: false });
+        surfaces.push(RoomSurface {
+            surface: Arc::new(couch(top)),
+            colour,
+            rim: false,
+        });
     }
 }

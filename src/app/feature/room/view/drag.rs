@@ -38,15 +38,25 @@ pub(crate) fn respond(
     let id = response.id.with("room");
     if response.drag_started_by(PointerButton::Primary) {
         let from = ui.input(|i| i.pointer.press_origin());
-        let hold = from.and_then(|at| held(room, &camera, rect, at)).unwrap_or(Hold::Room);
+        let hold = from
+            .and_then(|at| held(room, &camera, rect, at))
+            .unwrap_or(Hold::Room);
         ui.data_mut(|d| d.insert_temp(id, hold));
     }
     let drag = response.drag_delta();
     if response.dragged_by(PointerButton::Secondary) || response.dragged_by(PointerButton::Middle) {
-        return if drag == Vec2::ZERO { camera } else { camera.panned(drag, rect) };
+        return if drag == Vec2::ZERO {
+            camera
+        } else {
+            camera.panned(drag, rect)
+        };
     }
-    if !response.dragged_by(PointerButton::Primary) && !response.drag_stopped_by(PointerButton::Primary) {
-        let over = response.hover_pos().is_some_and(|at| held(room, &camera, rect, at).is_some());
+    if !response.dragged_by(PointerButton::Primary)
+        && !response.drag_stopped_by(PointerButton::Primary)
+    {
+        let over = response
+            .hover_pos()
+            .is_some_and(|at| held(room, &camera, rect, at).is_some());
         if over {
             ui.set_cursor_icon(CursorIcon::Grab);
         }
@@ -60,7 +70,10 @@ pub(crate) fn respond(
             if let Some(beam) = beam {
                 let gantry_deg = gantry_at(beam, &camera, rect, at + offset);
                 if gantry_deg != beam.gantry_deg {
-                    events.push(ViewEvent::GantryDragged { beam: index, gantry_deg });
+                    events.push(ViewEvent::GantryDragged {
+                        beam: index,
+                        gantry_deg,
+                    });
                 }
             }
         }
@@ -72,7 +85,10 @@ pub(crate) fn respond(
 
 /// The head under the pointer, if it can be turned.
 fn held(room: &RoomScene<'_>, camera: &Camera, rect: Rect, at: Pos2) -> Option<Hold> {
-    let beam = room.scene.bev_beam().filter(|b| b.editable && room.settings.machine)?;
+    let beam = room
+        .scene
+        .bev_beam()
+        .filter(|b| b.editable && room.settings.machine)?;
     let frame = beam.frame();
     meets_head(&frame, camera.eye(), camera.sight(at, rect)).then_some(())?;
     let middle = camera.screen(middle_of_head(beam, beam.gantry_deg), rect)?;
@@ -88,8 +104,9 @@ fn meets_head(frame: &BeamFrame, eye_mm: DVec3, sight: DVec3) -> bool {
     if inside_at(eye) && (face..=back).contains(&eye.z) {
         return false;
     }
-    let through =
-        |z: f64| d.z.abs() > 1e-9 && (z - eye.z) / d.z > 0.0 && inside_at(eye + d * ((z - eye.z) / d.z));
+    let through = |z: f64| {
+        d.z.abs() > 1e-9 && (z - eye.z) / d.z > 0.0 && inside_at(eye + d * ((z - eye.z) / d.z))
+    };
     if through(face) || through(back) {
         return true;
     }
@@ -107,8 +124,14 @@ fn meets_head(frame: &BeamFrame, eye_mm: DVec3, sight: DVec3) -> bool {
 }
 
 fn middle_of_head(beam: &BeamLayer, gantry_deg: f64) -> DVec3 {
-    let frame =
-        BeamFrame::new(beam.position, gantry_deg, 0.0, beam.couch_deg, beam.isocentre_mm, beam.sad_mm);
+    let frame = BeamFrame::new(
+        beam.position,
+        gantry_deg,
+        0.0,
+        beam.couch_deg,
+        beam.isocentre_mm,
+        beam.sad_mm,
+    );
     beam.isocentre_mm + frame.axes[2] * (HEAD_FACE_MM + 0.5 * HEAD_LENGTH_MM)
 }
 
@@ -119,7 +142,10 @@ fn gantry_at(beam: &BeamLayer, camera: &Camera, rect: Rect, at: Pos2) -> f64 {
         let deg = f64::from(deg);
         let seen = camera.screen(middle_of_head(beam, deg), rect)?;
         let turn = (deg - beam.gantry_deg + 180.0).rem_euclid(360.0) - 180.0;
-        Some((seen.distance_sq(at) + (turn as f32 * POINTS_PER_DEGREE).powi(2), deg))
+        Some((
+            seen.distance_sq(at) + (turn as f32 * POINTS_PER_DEGREE).powi(2),
+            deg,
+        ))
     };
     let best = (0..360).filter_map(cost).min_by(|a, b| a.0.total_cmp(&b.0));
     best.map_or(beam.gantry_deg, |(_, deg)| deg)
@@ -133,7 +159,10 @@ mod tests {
     use egui::pos2;
     use geometry::PatientPosition;
 
-    const RECT: Rect = Rect { min: pos2(0.0, 0.0), max: pos2(600.0, 500.0) };
+    const RECT: Rect = Rect {
+        min: pos2(0.0, 0.0),
+        max: pos2(600.0, 500.0),
+    };
 
     fn layer(gantry_deg: f64) -> BeamLayer {
         let iso = DVec3::new(20.0, -30.0, 40.0);
@@ -143,7 +172,13 @@ mod tests {
 
     fn camera(preset: Preset) -> Camera {
         let beam = layer(0.0);
-        Camera::preset(preset, beam.position, Some(&beam), beam.isocentre_mm, 1600.0)
+        Camera::preset(
+            preset,
+            beam.position,
+            Some(&beam),
+            beam.isocentre_mm,
+            1600.0,
+        )
     }
 
     /// The head follows the pointer to where another angle puts it, seen along the gantry's axis and aslant.
@@ -152,7 +187,9 @@ mod tests {
         for preset in [Preset::CouchEnd, Preset::Room] {
             let camera = camera(preset);
             for (from, to) in [(0.0, 60.0), (350.0, 20.0), (180.0, 95.0), (0.0, 300.0)] {
-                let at = camera.screen(middle_of_head(&layer(from), to), RECT).expect("seen");
+                let at = camera
+                    .screen(middle_of_head(&layer(from), to), RECT)
+                    .expect("seen");
                 let got = gantry_at(&layer(from), &camera, RECT, at);
                 let off = (got - to + 180.0_f64).rem_euclid(360.0) - 180.0;
                 assert!(off.abs() <= 6.0, "{preset:?}: {from} to {to} became {got}");
@@ -165,7 +202,9 @@ mod tests {
     fn from_above_the_head_stays_on_its_side() {
         let camera = camera(Preset::Anterior);
         for (from, to) in [(20.0, 40.0), (160.0, 140.0)] {
-            let at = camera.screen(middle_of_head(&layer(from), to), RECT).expect("seen");
+            let at = camera
+                .screen(middle_of_head(&layer(from), to), RECT)
+                .expect("seen");
             let got = gantry_at(&layer(from), &camera, RECT, at);
             assert!((got - to).abs() < 12.0, "{from} to {to} became {got}");
         }
@@ -176,17 +215,30 @@ mod tests {
         let frame = layer(0.0).frame();
         let camera = camera(Preset::CouchEnd);
         let meets = |mm: DVec3| {
-            let at = camera.screen(frame.patient_from_device(mm), RECT).expect("seen");
+            let at = camera
+                .screen(frame.patient_from_device(mm), RECT)
+                .expect("seen");
             meets_head(&frame, camera.eye(), camera.sight(at, RECT))
         };
         assert!(meets(DVec3::new(0.0, 0.0, HEAD_FACE_MM + 100.0)));
-        assert!(meets(DVec3::new(HEAD_RADIUS_MM - 20.0, 0.0, HEAD_FACE_MM + 20.0)));
-        assert!(!meets(DVec3::new(HEAD_RADIUS_MM + 60.0, 0.0, HEAD_FACE_MM + 100.0)));
+        assert!(meets(DVec3::new(
+            HEAD_RADIUS_MM - 20.0,
+            0.0,
+            HEAD_FACE_MM + 20.0
+        )));
+        assert!(!meets(DVec3::new(
+            HEAD_RADIUS_MM + 60.0,
+            0.0,
+            HEAD_FACE_MM + 100.0
+        )));
         assert!(!meets(DVec3::new(0.0, 0.0, HEAD_FACE_MM - 100.0)));
         assert!(!meets(DVec3::ZERO));
         let from_source = self::camera(Preset::BeamsEye);
         let at = from_source.sight(RECT.center(), RECT);
-        assert!(meets_head(&frame, frame.source_mm, at), "the source is behind the head that is drawn");
+        assert!(
+            meets_head(&frame, frame.source_mm, at),
+            "the source is behind the head that is drawn"
+        );
         let in_it = frame.patient_from_device(DVec3::new(0.0, 0.0, HEAD_FACE_MM + 10.0));
         assert!(!meets_head(&frame, in_it, at));
     }

@@ -45,8 +45,14 @@ pub enum Preset {
 }
 
 impl Preset {
-    pub const ALL: [Self; 6] =
-        [Self::Room, Self::Anterior, Self::Left, Self::Superior, Self::CouchEnd, Self::BeamsEye];
+    pub const ALL: [Self; 6] = [
+        Self::Room,
+        Self::Anterior,
+        Self::Left,
+        Self::Superior,
+        Self::CouchEnd,
+        Self::BeamsEye,
+    ];
 
     /// Its button, and what that says.
     pub fn words(self) -> (&'static str, &'static str) {
@@ -55,8 +61,14 @@ impl Preset {
             Self::Anterior => ("Ant", "From the patient's front, head up"),
             Self::Left => ("Left", "From the patient's left, head up"),
             Self::Superior => ("Sup", "From the patient's head, front up"),
-            Self::CouchEnd => ("Couch", "From the foot end of the couch, towards the gantry"),
-            Self::BeamsEye => ("Source", "From the source of the selected beam, as the beam sees it"),
+            Self::CouchEnd => (
+                "Couch",
+                "From the foot end of the couch, towards the gantry",
+            ),
+            Self::BeamsEye => (
+                "Source",
+                "From the source of the selected beam, as the beam sees it",
+            ),
         }
     }
 }
@@ -90,9 +102,20 @@ impl RoomScene<'_> {
     /// The camera of a preset, on the isocentre, else on the middle of the body.
     pub fn camera(&self, preset: Preset) -> Camera {
         let beam = self.scene.bev_beam();
-        let middle = || self.body_mm.or(self.scene.box_mm()).map(|[low, high]| 0.5 * (low + high));
-        let target = beam.map(|b| b.isocentre_mm).or_else(middle).unwrap_or_default();
-        let height = if preset == Preset::BeamsEye { FIELD_MM } else { SHOWN_MM };
+        let middle = || {
+            self.body_mm
+                .or(self.scene.box_mm())
+                .map(|[low, high]| 0.5 * (low + high))
+        };
+        let target = beam
+            .map(|b| b.isocentre_mm)
+            .or_else(middle)
+            .unwrap_or_default();
+        let height = if preset == Preset::BeamsEye {
+            FIELD_MM
+        } else {
+            SHOWN_MM
+        };
         Camera::preset(preset, self.position, beam, target, height)
     }
 }
@@ -105,7 +128,9 @@ pub fn show(
     events: &mut Vec<ViewEvent>,
 ) -> Response {
     use egui::emath::GuiRounding as _;
-    let rect = ui.available_rect_before_wrap().round_to_pixels(ui.pixels_per_point());
+    let rect = ui
+        .available_rect_before_wrap()
+        .round_to_pixels(ui.pixels_per_point());
     let response = ui.allocate_rect(rect, Sense::click_and_drag());
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, ROOM_VIEW));
     if rect.width() < 8.0 || rect.height() < 8.0 {
@@ -127,7 +152,14 @@ pub fn show(
         }
         None => {
             let why = "The room needs a graphics device";
-            text(&painter, rect.center(), Anchor::Middle, why, 13.0, theme::IMAGE.weak);
+            text(
+                &painter,
+                rect.center(),
+                Anchor::Middle,
+                why,
+                13.0,
+                theme::IMAGE.weak,
+            );
         }
     }
     names(&painter, rect, room, &camera);
@@ -154,10 +186,19 @@ fn names(painter: &Painter, rect: Rect, room: &RoomScene<'_>, camera: &Camera) {
     beams.sort_by_key(|b| Some(b.index) != main);
     for beam in beams {
         let at = beam.isocentre_mm + beam.frame().axes[2] * 360.0;
-        let Some(at) = camera.screen(at, rect).filter(|at| rect.shrink(30.0).contains(*at)) else { continue };
+        let Some(at) = camera
+            .screen(at, rect)
+            .filter(|at| rect.shrink(30.0).contains(*at))
+        else {
+            continue;
+        };
         let covers = Rect::from_center_size(at, vec2(6.5 * beam.name.chars().count() as f32, 14.0));
         if !taken.iter().any(|t| t.intersects(covers)) {
-            let colour = if Some(beam.index) == main { theme::IMAGE.text } else { theme::IMAGE.weak };
+            let colour = if Some(beam.index) == main {
+                theme::IMAGE.text
+            } else {
+                theme::IMAGE.weak
+            };
             text(painter, at, Anchor::Middle, &beam.name, SMALL, colour);
             taken.push(covers);
         }
@@ -168,37 +209,76 @@ fn title(painter: &Painter, rect: Rect, room: &RoomScene<'_>) {
     let at = rect.left_top() + vec2(MARGIN, 14.0);
     let name = text(painter, at, Anchor::Left, "Room", 13.0, theme::IMAGE.text);
     if let Some(beam) = room.scene.bev_beam() {
-        let about = format!("{}   G {:.1}°   T {:.1}°", beam.name, beam.gantry_deg, beam.couch_deg);
-        let about =
-            text(painter, pos2(name.max.x + 8.0, at.y), Anchor::Left, &about, SMALL, theme::IMAGE.weak);
+        let about = format!(
+            "{}   G {:.1}°   T {:.1}°",
+            beam.name, beam.gantry_deg, beam.couch_deg
+        );
+        let about = text(
+            painter,
+            pos2(name.max.x + 8.0, at.y),
+            Anchor::Left,
+            &about,
+            SMALL,
+            theme::IMAGE.weak,
+        );
         if let Some((words, status)) = beam.map_words().zip(beam.map_status) {
             let below = pos2(name.min.x, about.max.y + 8.0);
-            text(painter, below, Anchor::Left, &words, SMALL, theme::IMAGE.status(status));
+            text(
+                painter,
+                below,
+                Anchor::Left,
+                &words,
+                SMALL,
+                theme::IMAGE.status(status),
+            );
         }
     }
-    let Some(status) = room.isodose_status.filter(|_| !room.isodoses.is_empty()) else { return };
+    let Some(status) = room.isodose_status.filter(|_| !room.isodoses.is_empty()) else {
+        return;
+    };
     let mut left = rect.left_top() + vec2(MARGIN, 32.0);
     for isodose in &room.isodoses {
         let words = format!("{} %", isodose.percent);
         let colour = overlay::on_image(isodose.colour);
-        left.x = text(painter, left, Anchor::Left, &words, SMALL, colour).max.x + 8.0;
+        left.x = text(painter, left, Anchor::Left, &words, SMALL, colour)
+            .max
+            .x
+            + 8.0;
     }
     let words = format!("Dose: {}", status.word());
-    text(painter, left, Anchor::Left, &words, SMALL, theme::IMAGE.status(status));
+    text(
+        painter,
+        left,
+        Anchor::Left,
+        &words,
+        SMALL,
+        theme::IMAGE.status(status),
+    );
 }
 
 /// The beams whose head comes near something.
 fn warnings(ui: &mut Ui, response: &Response, room: &RoomScene<'_>) {
     let rect = response.rect;
     let more = room.near.len().saturating_sub(MOST_NEAR);
-    let mut lines: Vec<String> =
-        room.near.iter().take(MOST_NEAR).map(|(_, name, near)| words_of(name, near)).collect();
+    let mut lines: Vec<String> = room
+        .near
+        .iter()
+        .take(MOST_NEAR)
+        .map(|(_, name, near)| words_of(name, near))
+        .collect();
     if more > 0 {
         lines.push(format!("and {more} more"));
     }
     for (n, line) in lines.iter().enumerate() {
         let at = rect.left_top() + vec2(MARGIN, 50.0 + 16.0 * n as f32);
-        let covered = text(&ui.painter_at(rect), at, Anchor::Left, line, 12.0, theme::IMAGE.warning);
+        let covered = text(
+            &ui.painter_at(rect),
+            at,
+            Anchor::Left,
+            line,
+            12.0,
+            theme::IMAGE.warning,
+        );
         let hint = ui.interact(covered, response.id.with(("near", n)), Sense::hover());
         hint.widget_info(|| WidgetInfo::labeled(Role::Label, true, line));
         hint.on_hover_text(
@@ -223,7 +303,10 @@ fn words_of(beam: &str, near: &NearHead) -> String {
 /// The buttons of the presets along the lower rim.
 fn presets(ui: &mut Ui, response: &Response, state: &mut ViewState, room: &RoomScene<'_>) {
     let rect = response.rect;
-    let place = Rect::from_min_max(pos2(rect.min.x + 6.0, rect.max.y - PRESETS), rect.max - vec2(6.0, 4.0));
+    let place = Rect::from_min_max(
+        pos2(rect.min.x + 6.0, rect.max.y - PRESETS),
+        rect.max - vec2(6.0, 4.0),
+    );
     ui.scope_builder(egui::UiBuilder::new().max_rect(place), |ui| {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 3.0;
@@ -232,7 +315,11 @@ fn presets(ui: &mut Ui, response: &Response, state: &mut ViewState, room: &RoomS
                 let able = preset != Preset::BeamsEye || room.scene.bev_beam().is_some();
                 let button = ui.add_enabled(able, egui::Button::new(word).small());
                 button.widget_info(|| WidgetInfo::labeled(Role::Button, able, about));
-                if button.on_hover_text(about).on_disabled_hover_text("The plan has no beam").clicked() {
+                if button
+                    .on_hover_text(about)
+                    .on_disabled_hover_text("The plan has no beam")
+                    .clicked()
+                {
                     state.camera = Some(room.camera(preset));
                     ui.request_repaint();
                 }
@@ -247,7 +334,12 @@ mod tests {
 
     #[test]
     fn a_clearance_is_told_in_the_planners_words() {
-        let near = |mm, is_couch| NearHead { beam: 1, mm, gantry_deg: 180.4, is_couch };
+        let near = |mm, is_couch| NearHead {
+            beam: 1,
+            mm,
+            gantry_deg: 180.4,
+            is_couch,
+        };
         assert_eq!(
             words_of("PA", &near(20.0, true)),
             "PA: head 2.0 cm from the couch at G 180° (assumed geometry)"

@@ -23,16 +23,26 @@ pub fn head(frame: &BeamFrame) -> Mesh {
     let (face, back) = (HEAD_FACE_MM, HEAD_FACE_MM + HEAD_LENGTH_MM);
     // Mantle and ends have rings of their own, so that the rims stay sharp.
     let middles = [face, back].map(|z| DVec3::new(0.0, 0.0, z));
-    let corners: Vec<DVec3> =
-        ring(face).chain(ring(back)).chain(ring(face)).chain(ring(back)).chain(middles).collect();
+    let corners: Vec<DVec3> = ring(face)
+        .chain(ring(back))
+        .chain(ring(face))
+        .chain(ring(back))
+        .chain(middles)
+        .collect();
     let n = HEAD_SIDES;
     let mut triangles = Vec::new();
     for a in 0..n {
         let b = (a + 1) % n;
         triangles.extend([[a, b, n + b], [a, n + b, n + a]]);
-        triangles.extend([[4 * n, 2 * n + b, 2 * n + a], [4 * n + 1, 3 * n + a, 3 * n + b]]);
+        triangles.extend([
+            [4 * n, 2 * n + b, 2 * n + a],
+            [4 * n + 1, 3 * n + a, 3 * n + b],
+        ]);
     }
-    let corners: Vec<DVec3> = corners.into_iter().map(|p| frame.patient_from_device(p)).collect();
+    let corners: Vec<DVec3> = corners
+        .into_iter()
+        .map(|p| frame.patient_from_device(p))
+        .collect();
     Mesh::new(&corners, triangles)
 }
 
@@ -40,10 +50,18 @@ pub fn head(frame: &BeamFrame) -> Mesh {
 pub fn couch(top: &CouchTop) -> Mesh {
     let ends = top.corners_mm();
     // Each face has corners of its own; counter-clockwise as seen from outside (bits: across, along, up).
-    let faces = [[0, 2, 3, 1], [4, 5, 7, 6], [0, 1, 5, 4], [2, 6, 7, 3], [0, 4, 6, 2], [1, 3, 7, 5]];
+    let faces = [
+        [0, 2, 3, 1],
+        [4, 5, 7, 6],
+        [0, 1, 5, 4],
+        [2, 6, 7, 3],
+        [0, 4, 6, 2],
+        [1, 3, 7, 5],
+    ];
     let corners: Vec<DVec3> = faces.iter().flatten().map(|n| ends[*n]).collect();
-    let triangles =
-        (0..6).flat_map(|f| [[4 * f, 4 * f + 1, 4 * f + 2], [4 * f, 4 * f + 2, 4 * f + 3]]).collect();
+    let triangles = (0..6)
+        .flat_map(|f| [[4 * f, 4 * f + 1, 4 * f + 2], [4 * f, 4 * f + 2, 4 * f + 3]])
+        .collect();
     Mesh::new(&corners, triangles)
 }
 
@@ -58,13 +76,17 @@ pub struct Field {
 
 impl Field {
     pub fn new(beam: &BeamLayer, beyond_mm: f64) -> Self {
-        Self { frame: beam.frame(), beyond_mm }
+        Self {
+            frame: beam.frame(),
+            beyond_mm,
+        }
     }
 
     /// A point of the isocentre plane, carried along its ray to the height `z` over that plane, mm.
     fn at(&self, [x, y]: [f64; 2], z_mm: f64) -> DVec3 {
         let share = (self.frame.sad_mm - z_mm) / self.frame.sad_mm;
-        self.frame.patient_from_device(DVec3::new(x * share, y * share, z_mm))
+        self.frame
+            .patient_from_device(DVec3::new(x * share, y * share, z_mm))
     }
 
     /// The edges of the jaws' field: its corner rays, and its rim where it ends, and at the isocentre plane.
@@ -93,7 +115,10 @@ impl Field {
 
     /// The beam's axis from the source on.
     pub fn axis(&self) -> Ends {
-        lines(vec![[self.frame.source_mm, self.at([0.0; 2], -self.beyond_mm)]])
+        lines(vec![[
+            self.frame.source_mm,
+            self.at([0.0; 2], -self.beyond_mm),
+        ]])
     }
 
     /// The sides of the opening, of the leaves where there are some, else of the jaws.
@@ -108,9 +133,15 @@ impl Field {
         };
         let mut points = Vec::with_capacity(3 * edges.len());
         for [a, b] in edges {
-            points.extend([self.frame.source_mm, self.at(a, -self.beyond_mm), self.at(b, -self.beyond_mm)]);
+            points.extend([
+                self.frame.source_mm,
+                self.at(a, -self.beyond_mm),
+                self.at(b, -self.beyond_mm),
+            ]);
         }
-        let triangles = (0..points.len() as u32 / 3).map(|n| [3 * n, 3 * n + 1, 3 * n + 2]).collect();
+        let triangles = (0..points.len() as u32 / 3)
+            .map(|n| [3 * n, 3 * n + 1, 3 * n + 2])
+            .collect();
         Mesh::new(&points, triangles)
     }
 }
@@ -121,12 +152,16 @@ fn corners(beam: &BeamLayer) -> [[f64; 2]; 4] {
 }
 
 fn leaf_edges(beam: &BeamLayer) -> Vec<[[f64; 2]; 2]> {
-    let Some(mlc) = &beam.mlc else { return Vec::new() };
+    let Some(mlc) = &beam.mlc else {
+        return Vec::new();
+    };
     opening_edges(&leaf_openings(&beam.jaws, mlc, &beam.leaves_mm), mlc.axis)
 }
 
 fn lines(ends: Vec<[DVec3; 2]>) -> Ends {
-    ends.into_iter().map(|ends| ends.map(|p| p.as_vec3().to_array())).collect()
+    ends.into_iter()
+        .map(|ends| ends.map(|p| p.as_vec3().to_array()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -138,8 +173,14 @@ mod tests {
     use std::f64::consts::PI;
 
     fn layer(gantry_deg: f64) -> BeamLayer {
-        let beam =
-            Beam::fixed("B", 1, gantry_deg, DVec3::new(5.0, 6.0, 7.0), Jaws::symmetric(100.0, 60.0), 1.0);
+        let beam = Beam::fixed(
+            "B",
+            1,
+            gantry_deg,
+            DVec3::new(5.0, 6.0, 7.0),
+            Jaws::symmetric(100.0, 60.0),
+            1.0,
+        );
         BeamLayer::new(0, &beam, PatientPosition::Hfs, 1000.0, true).expect("a beam")
     }
 
@@ -149,22 +190,40 @@ mod tests {
         let frame = layer(30.0).frame();
         let head = head(&frame);
         let want = PI * HEAD_RADIUS_MM.powi(2) * HEAD_LENGTH_MM;
-        assert!((head.volume_mm3() / want - 1.0).abs() < 0.01, "{}", head.volume_mm3());
-        assert!(head.corners_mm().all(|p| head_clearance_mm(&frame, p) < 0.1));
-        let nearest = head.corners_mm().map(|p| frame.device_from_patient(p).z).fold(f64::MAX, f64::min);
+        assert!(
+            (head.volume_mm3() / want - 1.0).abs() < 0.01,
+            "{}",
+            head.volume_mm3()
+        );
+        assert!(
+            head.corners_mm()
+                .all(|p| head_clearance_mm(&frame, p) < 0.1)
+        );
+        let nearest = head
+            .corners_mm()
+            .map(|p| frame.device_from_patient(p).z)
+            .fold(f64::MAX, f64::min);
         assert!((nearest - HEAD_FACE_MM).abs() < 1e-3);
     }
 
     #[test]
     fn the_couch_top_is_a_box_that_faces_outwards() {
-        let body =
-            Mesh::new(&[DVec3::new(-200.0, -100.0, -50.0), DVec3::new(200.0, 100.0, 250.0)], Vec::new());
+        let body = Mesh::new(
+            &[
+                DVec3::new(-200.0, -100.0, -50.0),
+                DVec3::new(200.0, 100.0, 250.0),
+            ],
+            Vec::new(),
+        );
         for position in PatientPosition::ALL {
             let top = CouchTop::below(&body, position).expect("a couch");
             let [first, .., last] = top.corners_mm();
             let size = (last - first).abs();
             let mm3 = couch(&top).volume_mm3();
-            assert!((mm3 / (size.x * size.y * size.z) - 1.0).abs() < 1e-3, "{position}: {mm3}");
+            assert!(
+                (mm3 / (size.x * size.y * size.z) - 1.0).abs() < 1e-3,
+                "{position}: {mm3}"
+            );
         }
     }
 
@@ -183,6 +242,9 @@ mod tests {
                 && (d.y.abs() - 36.0).abs() < 1e-3;
             assert!(at_end || p.distance(frame.source_mm) < 1e-3, "{d}");
         }
-        assert_eq!((field.jaw_lines(&beam).len(), field.leaf_lines(&beam).len()), (12, 0));
+        assert_eq!(
+            (field.jaw_lines(&beam).len(), field.leaf_lines(&beam).len()),
+            (12, 0)
+        );
     }
 }

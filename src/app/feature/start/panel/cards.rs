@@ -23,7 +23,9 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let [columns, rows] = CasePicture::SIZE.map(|n| n as f32);
     let least = columns + TEXT + 3.0 * PADDING;
     let gap = ui.spacing().item_spacing.x;
-    let in_row = ((ui.available_width() + gap) / (least + gap)).floor().max(1.0);
+    let in_row = ((ui.available_width() + gap) / (least + gap))
+        .floor()
+        .max(1.0);
     let width = (ui.available_width() - (in_row - 1.0) * gap) / in_row;
     for cases in state.recent.chunks(in_row as usize) {
         ui.horizontal(|ui| {
@@ -42,15 +44,37 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 fn card(ui: &mut Ui, case: &RecentCase, size: egui::Vec2, commands: &mut Commands) {
-    let word = case.word.parse().unwrap_or_else(|_| CaseWord::of_path(case.word.clone().into()));
+    let word = case
+        .word
+        .parse()
+        .unwrap_or_else(|_| CaseWord::of_path(case.word.clone().into()));
     let name = word.short();
     let (rect, response) = ui.allocate_exact_size(size, Sense::click());
-    let spoken = [format!("Open {name}"), case.patient.clone(), case.opened.clone()].join(", ");
+    let spoken = [
+        format!("Open {name}"),
+        case.patient.clone(),
+        case.opened.clone(),
+    ]
+    .join(", ");
     response.widget_info(|| WidgetInfo::labeled(Role::Button, true, &spoken));
     let palette = theme::palette(ui);
-    let fill = if response.hovered() { palette.raised } else { palette.panel };
-    let outline = if response.has_focus() { palette.accent } else { palette.outlines[0] };
-    ui.painter().rect(rect, 4.0, fill, Stroke::new(1.0, outline), StrokeKind::Inside);
+    let fill = if response.hovered() {
+        palette.raised
+    } else {
+        palette.panel
+    };
+    let outline = if response.has_focus() {
+        palette.accent
+    } else {
+        palette.outlines[0]
+    };
+    ui.painter().rect(
+        rect,
+        4.0,
+        fill,
+        Stroke::new(1.0, outline),
+        StrokeKind::Inside,
+    );
 
     let [columns, rows] = CasePicture::SIZE.map(|n| n as f32);
     let place = Rect::from_min_size(rect.min + vec2(PADDING, PADDING), vec2(columns, rows));
@@ -59,14 +83,28 @@ fn card(ui: &mut Ui, case: &RecentCase, size: egui::Vec2, commands: &mut Command
         None => {
             ui.painter().rect_filled(place, 2.0, theme::IMAGE.ground);
             let (middle, font) = (egui::Align2::CENTER_CENTER, FontId::proportional(11.0));
-            ui.painter().text(place.center(), middle, "no picture yet", font, theme::IMAGE.weak);
+            ui.painter().text(
+                place.center(),
+                middle,
+                "no picture yet",
+                font,
+                theme::IMAGE.weak,
+            );
         }
     }
     let left = place.right() + 2.0 * PADDING;
     let wide = rect.right() - PADDING - left;
-    let patient = if case.patient.is_empty() { "No name in the files" } else { &case.patient };
+    let patient = if case.patient.is_empty() {
+        "No name in the files"
+    } else {
+        &case.patient
+    };
     let patient = theme::spelled(ui.ctx(), patient).into_owned();
-    let opened = if case.opened.is_empty() { String::new() } else { format!("opened {}", case.opened) };
+    let opened = if case.opened.is_empty() {
+        String::new()
+    } else {
+        format!("opened {}", case.opened)
+    };
     let mut top = place.top();
     // The patient is never cut short: the name breaks into lines.
     let lines = [
@@ -78,12 +116,17 @@ fn card(ui: &mut Ui, case: &RecentCase, size: egui::Vec2, commands: &mut Command
         top += line(ui, [left, top], wide, (&text, points, colour), most) + 2.0;
     }
 
-    let forget = Rect::from_min_max(pos2(left, rect.bottom() - 26.0), rect.max - vec2(PADDING, PADDING));
+    let forget = Rect::from_min_max(
+        pos2(left, rect.bottom() - 26.0),
+        rect.max - vec2(PADDING, PADDING),
+    );
     // A child of the card's own: the row goes on after the card.
     let button = Button::new(RichText::new("Forget").small());
     let forget = ui.new_child(UiBuilder::new().max_rect(forget)).add(button);
     let hint = "Removes it from this list with its picture; the case stays where it is";
-    let forget = forget.accessible_name(format!("Forget {name}")).on_hover_text(hint);
+    let forget = forget
+        .accessible_name(format!("Forget {name}"))
+        .on_hover_text(hint);
     if forget.clicked() {
         commands.push(Command::ForgetRecent(Some(case.word.clone())));
     } else if response.on_hover_text(&case.word).clicked() {
@@ -108,7 +151,9 @@ fn texture(ui: &Ui, picture: &CasePicture) -> TextureHandle {
     let known: Option<TextureHandle> = ui.data(|d| d.get_temp(id));
     known.unwrap_or_else(|| {
         let image = ColorImage::from_rgb(CasePicture::SIZE, picture.rgb());
-        let texture = ui.ctx().load_texture("recent case", image, TextureOptions::LINEAR);
+        let texture = ui
+            .ctx()
+            .load_texture("recent case", image, TextureOptions::LINEAR);
         ui.data_mut(|d| d.insert_temp(id, texture.clone()));
         texture
     })

@@ -31,18 +31,27 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let left = all.center().x - 0.5 * width;
         let two = all.width() >= TWO_COLUMNS;
         let cases_width = if two { 0.5 * (width - MARGIN) } else { width };
-        let column = |ui: &mut Ui, left: f32, top: f32, width: f32, add: &mut dyn FnMut(&mut Ui)| {
-            let rect = egui::Rect::from_min_size(egui::pos2(left, top), vec2(width, 0.0));
-            ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
-                ui.set_width(width);
-                add(ui);
-            });
-            ui.min_rect().bottom()
-        };
+        let column =
+            |ui: &mut Ui, left: f32, top: f32, width: f32, add: &mut dyn FnMut(&mut Ui)| {
+                let rect = egui::Rect::from_min_size(egui::pos2(left, top), vec2(width, 0.0));
+                ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
+                    ui.set_width(width);
+                    add(ui);
+                });
+                ui.min_rect().bottom()
+            };
         let top = all.top() + 0.5 * MARGIN;
-        let below = column(ui, left, top, cases_width, &mut |ui: &mut Ui| cases(ui, state, commands));
-        let (left, top) = if two { (left + cases_width + MARGIN, top) } else { (left, below + MARGIN) };
-        column(ui, left, top, cases_width, &mut |ui: &mut Ui| begin(ui, commands));
+        let below = column(ui, left, top, cases_width, &mut |ui: &mut Ui| {
+            cases(ui, state, commands)
+        });
+        let (left, top) = if two {
+            (left + cases_width + MARGIN, top)
+        } else {
+            (left, below + MARGIN)
+        };
+        column(ui, left, top, cases_width, &mut |ui: &mut Ui| {
+            begin(ui, commands)
+        });
         ui.add_space(MARGIN);
     });
 }
@@ -52,8 +61,10 @@ fn cases(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let text = "A folder of DICOM files, one file, a .mha volume in HU, or a session; it may also be dropped on the window.";
     ui.add(Label::new(RichText::new(text).weak()).wrap());
     ui.horizontal(|ui| {
-        for (word, action) in [("Open folder…", FileAction::OpenFolder), ("Open file…", FileAction::OpenFile)]
-        {
+        for (word, action) in [
+            ("Open folder…", FileAction::OpenFolder),
+            ("Open file…", FileAction::OpenFile),
+        ] {
             if ui.button(word).clicked() {
                 commands.push(Command::Pick(action));
             }

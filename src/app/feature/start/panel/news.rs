@@ -16,10 +16,20 @@ enum Line<'a> {
 
 /// Title and lines of the newest release: the first section of the second level.
 fn newest(changelog: &str) -> (&str, Vec<Line<'_>>) {
-    let mut lines = changelog.lines().skip_while(|line| !line.starts_with("## "));
-    let title = lines.next().and_then(|line| line.strip_prefix("## ")).unwrap_or_default();
-    let of_release = lines.take_while(|line| !line.starts_with("## ")).filter(|line| !line.is_empty());
-    let line = |line| match (str::strip_prefix(line, "### "), str::strip_prefix(line, "- ")) {
+    let mut lines = changelog
+        .lines()
+        .skip_while(|line| !line.starts_with("## "));
+    let title = lines
+        .next()
+        .and_then(|line| line.strip_prefix("## "))
+        .unwrap_or_default();
+    let of_release = lines
+        .take_while(|line| !line.starts_with("## "))
+        .filter(|line| !line.is_empty());
+    let line = |line| match (
+        str::strip_prefix(line, "### "),
+        str::strip_prefix(line, "- "),
+    ) {
         (Some(heading), _) => Line::Heading(heading),
         (_, Some(item)) => Line::Item(item),
         _ => Line::Text(line),
@@ -56,7 +66,11 @@ mod tests {
     #[test]
     fn the_newest_release_is_read_and_no_older_one() {
         let text = "# C\n\nOf all.\n\n## 2.0\n\nGood.\n\n### New\n\n- a `b`\n\n## 1.0\n\n- old\n";
-        let want = vec![Line::Text("Good."), Line::Heading("New"), Line::Item("a `b`")];
+        let want = vec![
+            Line::Text("Good."),
+            Line::Heading("New"),
+            Line::Item("a `b`"),
+        ];
         assert_eq!(newest(text), ("2.0", want));
         assert_eq!(newest(""), ("", vec![]));
     }

@@ -5,7 +5,8 @@ use crate::feature::start::state::{Stop, TourAction};
 use crate::kit::theme;
 use crate::state::State;
 use egui::{
-    Area, Context, Frame, Id, Label, LayerId, Order, Rect, RichText, Stroke, StrokeKind, Ui, Vec2, pos2, vec2,
+    Area, Context, Frame, Id, Label, LayerId, Order, Rect, RichText, Stroke, StrokeKind, Ui, Vec2,
+    pos2, vec2,
 };
 
 /// Words beside the buttons that begin the tour.
@@ -21,19 +22,26 @@ fn id(stop: Stop) -> Id {
 
 /// Notes where the widget of a stop is, as far as it is on screen.
 pub fn mark(ui: &Ui, stop: Stop, rect: Rect) {
-    let now = (ui.ctx().cumulative_pass_nr(), rect.intersect(ui.clip_rect()));
+    let now = (
+        ui.ctx().cumulative_pass_nr(),
+        rect.intersect(ui.clip_rect()),
+    );
     ui.data_mut(|d| d.insert_temp(id(stop), now));
 }
 
 /// Rectangle of the widget of a stop in this frame.
 fn marked(ctx: &Context, stop: Stop) -> Option<Rect> {
     let noted: Option<(u64, Rect)> = ctx.data(|d| d.get_temp(id(stop)));
-    noted.filter(|(pass, rect)| *pass == ctx.cumulative_pass_nr() && rect.is_positive()).map(|(_, rect)| rect)
+    noted
+        .filter(|(pass, rect)| *pass == ctx.cumulative_pass_nr() && rect.is_positive())
+        .map(|(_, rect)| rect)
 }
 
 /// Shows the stop on show, if any.
 pub fn show(ctx: &Context, state: &State, commands: &mut Commands) {
-    let Some(stop) = state.tour_stop() else { return };
+    let Some(stop) = state.tour_stop() else {
+        return;
+    };
     let widget = marked(ctx, stop);
     let window = ctx.content_rect().shrink(GAP);
     let area = Id::unique("tour");
@@ -41,21 +49,39 @@ pub fn show(ctx: &Context, state: &State, commands: &mut Commands) {
     let place = beside(widget, size, window);
     if let Some(widget) = widget {
         let colour = theme::of_ctx(ctx).accent;
-        let painter = ctx.layer_painter(LayerId::new(Order::Middle, Id::unique("line of the tour")));
-        painter.rect_stroke(widget.expand(3.0), 4.0, Stroke::new(2.0, colour), StrokeKind::Outside);
+        let painter =
+            ctx.layer_painter(LayerId::new(Order::Middle, Id::unique("line of the tour")));
+        painter.rect_stroke(
+            widget.expand(3.0),
+            4.0,
+            Stroke::new(2.0, colour),
+            StrokeKind::Outside,
+        );
     }
-    let shown = Area::new(area).order(Order::Middle).fixed_pos(place.min).show(ctx, |ui| {
-        Frame::popup(ui.style()).stroke(Stroke::new(1.5, theme::palette(ui).accent)).show(ui, |ui| {
-            ui.set_width(WIDTH - 2.0 * GAP);
-            content(ui, stop, commands);
+    let shown = Area::new(area)
+        .order(Order::Middle)
+        .fixed_pos(place.min)
+        .show(ctx, |ui| {
+            Frame::popup(ui.style())
+                .stroke(Stroke::new(1.5, theme::palette(ui).accent))
+                .show(ui, |ui| {
+                    ui.set_width(WIDTH - 2.0 * GAP);
+                    content(ui, stop, commands);
+                });
         });
-    });
     ctx.data_mut(|d| d.insert_temp(area, shown.response.rect.size()));
 }
 
 fn content(ui: &mut Ui, stop: Stop, commands: &mut Commands) {
     let count = Stop::ALL.len();
-    ui.label(RichText::new(format!("{} of {count}: {}", stop.index() + 1, stop.heading())).strong());
+    ui.label(
+        RichText::new(format!(
+            "{} of {count}: {}",
+            stop.index() + 1,
+            stop.heading()
+        ))
+        .strong(),
+    );
     ui.add(Label::new(stop.text()).wrap());
     ui.add_space(4.0);
     ui.horizontal(|ui| {
@@ -82,15 +108,24 @@ fn beside(widget: Option<Rect>, size: Vec2, window: Rect) -> Rect {
         Rect::from_min_size(min.clamp(window.min, most), size)
     };
     let Some(widget) = widget else {
-        return kept_inside(pos2(window.center().x - 0.5 * size.x, window.bottom() - size.y - 60.0));
+        return kept_inside(pos2(
+            window.center().x - 0.5 * size.x,
+            window.bottom() - size.y - 60.0,
+        ));
     };
     let places = [
         pos2(widget.left() - size.x - GAP, widget.top()),
         pos2(widget.right() + GAP, widget.top()),
         pos2(widget.center().x - 0.5 * size.x, widget.bottom() + GAP),
-        pos2(widget.center().x - 0.5 * size.x, widget.top() - size.y - GAP),
+        pos2(
+            widget.center().x - 0.5 * size.x,
+            widget.top() - size.y - GAP,
+        ),
     ];
-    let free = places.into_iter().map(kept_inside).find(|place| !place.intersects(widget));
+    let free = places
+        .into_iter()
+        .map(kept_inside)
+        .find(|place| !place.intersects(widget));
     free.unwrap_or_else(|| kept_inside(window.center() - 0.5 * size))
 }
 
@@ -111,7 +146,10 @@ mod tests {
         ] {
             let widget = Rect::from_min_size(at.into(), extent.into());
             let place = beside(Some(widget), size, window);
-            assert!(window.contains_rect(place) && !place.intersects(widget), "{widget:?}: {place:?}");
+            assert!(
+                window.contains_rect(place) && !place.intersects(widget),
+                "{widget:?}: {place:?}"
+            );
         }
         assert!(window.contains_rect(beside(None, size, window)));
         // A widget that leaves no room.

@@ -11,12 +11,19 @@ use worker::Task;
 impl Requests<'_> {
     /// Starts the search for what the CT shows outside the body.
     pub fn couch_from_ct(&mut self, density: DensityOverride) {
-        let Some(ct) = self.state.case().ct.clone() else { return };
-        let (set, body) = (self.state.case().structures.clone(), self.state.results.settings.body);
+        let Some(ct) = self.state.case().ct.clone() else {
+            return;
+        };
+        let (set, body) = (
+            self.state.case().structures.clone(),
+            self.state.results.settings.body,
+        );
         let task = Task::new("Finding the couch in the CT", move |control| {
             let couch = couch_from_ct(&ct, &set, body, control);
             let (contours, cm3) = couch.map_err(|e| format!("Couch from CT: {e}"))?;
-            Ok::<_, String>(JobAnswer::then(move |window| window.state.take_couch(contours, cm3, density)))
+            Ok::<_, String>(JobAnswer::then(move |window| {
+                window.state.take_couch(contours, cm3, density)
+            }))
         });
         self.worker.submit(Slot::Body, task);
     }
@@ -26,7 +33,11 @@ impl State {
     /// Adds the couch found in the CT, with the requested density.
     fn take_couch(&mut self, contours: Contours, cm3: f64, density: DensityOverride) {
         let empty = roi::new_structure(self.case(), "CT couch", StructureKind::Support);
-        let structure = Structure { contours, density: Some(density), ..empty };
+        let structure = Structure {
+            contours,
+            density: Some(density),
+            ..empty
+        };
         let how = match density.density {
             Density::AsScanned => {
                 "count as scanned; if they are not there at treatment, give them the density of air"
@@ -52,7 +63,8 @@ impl State {
         let couch = match Couch::below(ct, body, below_mm) {
             Ok(couch) => couch,
             Err(why) => {
-                self.notices.add(NoticeKind::Error, format!("No couch is added: {why}."));
+                self.notices
+                    .add(NoticeKind::Error, format!("No couch is added: {why}."));
                 return;
             }
         };
@@ -64,13 +76,16 @@ impl State {
         };
         let shell = part(case, "Couch shell", couch.shell, shell_density);
         let mut with_shell = case.clone();
-        Arc::make_mut(&mut with_shell.structures).structures.push(shell.clone());
+        Arc::make_mut(&mut with_shell.structures)
+            .structures
+            .push(shell.clone());
         let core = part(&with_shell, "Couch core", couch.core, core_density);
         let number = shell.number;
         self.edit(Edit::AddStructures("couch", vec![shell, core]), None);
         self.selection = Selection::Structure(number);
         for remark in couch.remarks {
-            self.notices.add(NoticeKind::Warning, format!("Couch: {remark}."));
+            self.notices
+                .add(NoticeKind::Warning, format!("Couch: {remark}."));
         }
     }
 }

@@ -28,7 +28,9 @@ impl Requests<'_> {
         let Some(ct) = case.ct.clone() else { return };
         let set = case.structures.clone();
         let sources = sources(case, &action);
-        let source = set.by_number(action.structure).map_or("", |s| s.name.as_str());
+        let source = set
+            .by_number(action.structure)
+            .map_or("", |s| s.name.as_str());
         let name = match changed(&action).len() {
             1 => format!("{} of {source}", action.operation.name()),
             count => format!("{} of {count} structures", action.operation.name()),
@@ -46,8 +48,14 @@ impl Requests<'_> {
             match refused {
                 Some(why) if made.is_empty() => Err(format!("{}: {why}", action.operation.name())),
                 _ => {
-                    let contoured = Contoured { action, sources, made };
-                    Ok::<_, String>(JobAnswer::then(move |window| window.take_contoured(contoured)))
+                    let contoured = Contoured {
+                        action,
+                        sources,
+                        made,
+                    };
+                    Ok::<_, String>(JobAnswer::then(move |window| {
+                        window.take_contoured(contoured)
+                    }))
                 }
             }
         });
@@ -56,11 +64,17 @@ impl Requests<'_> {
 
     /// Applies what was calculated as one step, if it is made of the structures as they are.
     fn take_contoured(&mut self, contoured: Contoured) {
-        let Contoured { action, sources: made_of, made } = contoured;
+        let Contoured {
+            action,
+            sources: made_of,
+            made,
+        } = contoured;
         let state = &mut *self.state;
         let case = state.history.case();
         let what = action.operation.name();
-        if case.structures.by_number(action.structure).is_none() || sources(case, &action) != made_of {
+        if case.structures.by_number(action.structure).is_none()
+            || sources(case, &action) != made_of
+        {
             let text = format!(
                 "{what}: a structure it is made of changed meanwhile, so the result is not used. Do it again."
             );
@@ -71,22 +85,33 @@ impl Requests<'_> {
             Destination::Itself | Destination::Each(_) => {
                 let (names, mut changed) = changed_structures(case, &made);
                 let edit = match changed.len() {
-                    1 => changed.pop().map(|(index, value)| Edit::SetStructure { index, value }),
+                    1 => changed
+                        .pop()
+                        .map(|(index, value)| Edit::SetStructure { index, value }),
                     _ => Some(Edit::SetStructures(what, changed)),
                 };
                 (names, action.structure, edit)
             }
             Destination::New { name, kind } => {
                 let mut value = roi::new_structure(case, &name, kind);
-                value.contours = made.first().map(|(_, made)| made.contours.clone()).unwrap_or_default();
+                value.contours = made
+                    .first()
+                    .map(|(_, made)| made.contours.clone())
+                    .unwrap_or_default();
                 value.density =
                     (kind == StructureKind::Bolus).then(|| DensityOverride::preset(Medium::Water));
-                (vec![value.name.clone()], value.number, Some(Edit::AddStructure(value)))
+                (
+                    vec![value.name.clone()],
+                    value.number,
+                    Some(Edit::AddStructure(value)),
+                )
             }
         };
         for (name, (_, made)) in names.iter().zip(&made) {
             let done = made.done.iter().map(|text| (NoticeKind::Success, text));
-            for (kind, text) in done.chain(made.remarks.iter().map(|text| (NoticeKind::Warning, text))) {
+            for (kind, text) in
+                done.chain(made.remarks.iter().map(|text| (NoticeKind::Warning, text)))
+            {
                 state.notices.add(kind, format!("{name}: {text}."));
             }
         }
@@ -117,11 +142,17 @@ impl State {
             (0, _) => format!("{}: all its structures are there already.", template.name),
             (added, 0) => format!("{}: {added} structures added, to be drawn.", template.name),
             (added, existing) => {
-                format!("{}: {added} structures added, to be drawn; {existing} were there.", template.name)
+                format!(
+                    "{}: {added} structures added, to be drawn; {existing} were there.",
+                    template.name
+                )
             }
         };
         if !missing.is_empty() {
-            self.edit(Edit::AddStructures("structures of a template", missing), None);
+            self.edit(
+                Edit::AddStructures("structures of a template", missing),
+                None,
+            );
         }
         self.notices.add(NoticeKind::Success, text);
     }
@@ -133,16 +164,25 @@ fn changed(action: &ContouringAction) -> Vec<u32> {
         Destination::Each(others) => others.as_slice(),
         Destination::Itself | Destination::New { .. } => &[],
     };
-    let others = others.iter().copied().filter(|number| *number != action.structure);
+    let others = others
+        .iter()
+        .copied()
+        .filter(|number| *number != action.structure);
     std::iter::once(action.structure).chain(others).collect()
 }
 
 /// Names of the structures with new contours, and the structures with their places in the set.
-fn changed_structures(case: &Case, made: &[(u32, MadeContours)]) -> (Vec<String>, Vec<(usize, Structure)>) {
+fn changed_structures(
+    case: &Case,
+    made: &[(u32, MadeContours)],
+) -> (Vec<String>, Vec<(usize, Structure)>) {
     let all = &case.structures.structures;
     let with_contours = |(number, made): &(u32, MadeContours)| {
         let index = all.iter().position(|s| s.number == *number)?;
-        let value = Structure { contours: made.contours.clone(), ..all[index].clone() };
+        let value = Structure {
+            contours: made.contours.clone(),
+            ..all[index].clone()
+        };
         Some((value.name.clone(), (index, value)))
     };
     made.iter().filter_map(with_contours).unzip()
@@ -150,6 +190,10 @@ fn changed_structures(case: &Case, made: &[(u32, MadeContours)]) -> (Vec<String>
 
 /// Numbers and contours of the structures that an action works with.
 fn sources(case: &Case, action: &ContouringAction) -> Vec<(u32, Option<u64>)> {
-    let numbers = changed(action).into_iter().chain(action.operation.others(&case.structures));
-    numbers.map(|n| (n, case.structures.by_number(n).map(|s| s.contours.id()))).collect()
+    let numbers = changed(action)
+        .into_iter()
+        .chain(action.operation.others(&case.structures));
+    numbers
+        .map(|n| (n, case.structures.by_number(n).map(|s| s.contours.id())))
+        .collect()
 }

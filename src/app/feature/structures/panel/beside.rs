@@ -28,7 +28,12 @@ enum Over {
 
 impl Default for Draft {
     fn default() -> Self {
-        Self { thickness_mm: 5.0, over: Over::Body, within_mm: 30.0, below_mm: 0.0 }
+        Self {
+            thickness_mm: 5.0,
+            over: Over::Body,
+            within_mm: 30.0,
+            below_mm: 0.0,
+        }
     }
 }
 
@@ -48,7 +53,8 @@ impl Draft {
 
 /// The tools of a body.
 pub fn of_body(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Commands) {
-    let is_body = body_of(&state.case().structures).is_some_and(|body| body.number == structure.number);
+    let is_body =
+        body_of(&state.case().structures).is_some_and(|body| body.number == structure.number);
     if !is_body || state.case().ct.is_none() {
         return;
     }
@@ -56,21 +62,31 @@ pub fn of_body(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut
     let mut draft = Draft::load(ui);
     fields(ui, "bolus", |ui| {
         let mut refused = false;
-        field(ui, "Bolus", |ui| refused = refuses(ui, |ui| thickness(ui, &mut draft)));
+        field(ui, "Bolus", |ui| {
+            refused = refuses(ui, |ui| thickness(ui, &mut draft))
+        });
         field(ui, "Over", |ui| over(ui, state, &mut draft));
         if let Over::Structure(_) = draft.over {
             field(ui, "Within", |ui| {
                 refused |= refuses(ui, |ui| {
-                    number("Bolus within", &mut draft.within_mm, " mm of it").range(0.0..=100.0).show(ui);
+                    number("Bolus within", &mut draft.within_mm, " mm of it")
+                        .range(0.0..=100.0)
+                        .show(ui);
                 });
             });
         }
         field(ui, "", |ui| {
             let what = bolus_over(state, structure, draft);
             let button = ui.add_enabled(what.is_some() && !refused, Button::new("Create bolus"));
-            let why = if refused { REFUSED } else { "This beam has no open field, or is gone" };
+            let why = if refused {
+                REFUSED
+            } else {
+                "This beam has no open field, or is gone"
+            };
             let button = button.on_disabled_hover_text(why);
-            if button.on_hover_text("A structure of type BOLUS, of water").clicked()
+            if button
+                .on_hover_text("A structure of type BOLUS, of water")
+                .clicked()
                 && let Some(over) = what
             {
                 create(structure, draft, over, commands);
@@ -78,10 +94,16 @@ pub fn of_body(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut
         });
         field(ui, "Couch", |ui| {
             let refused = refuses(ui, |ui| {
-                number("Couch below the body", &mut draft.below_mm, " mm below").range(0.0..=500.0).show(ui);
+                number("Couch below the body", &mut draft.below_mm, " mm below")
+                    .range(0.0..=500.0)
+                    .show(ui);
             });
             let button = ui.add_enabled(!refused, Button::new("Insert couch"));
-            if button.on_hover_text(COUCH_HINT).on_disabled_hover_text(REFUSED).clicked() {
+            if button
+                .on_hover_text(COUCH_HINT)
+                .on_disabled_hover_text(REFUSED)
+                .clicked()
+            {
                 commands.push(Command::AddCouch(draft.below_mm));
             }
         });
@@ -102,15 +124,20 @@ pub fn in_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
             "{} mm of water all over the body; less of it in the body's inspector",
             draft.thickness_mm
         );
-        let bolus = ui.button("Bolus on the body").on_hover_text(hint).on_disabled_hover_text(no_body);
+        let bolus = ui
+            .button("Bolus on the body")
+            .on_hover_text(hint)
+            .on_disabled_hover_text(no_body);
         if bolus.clicked()
             && let Some(body) = body
         {
             create(body, draft, BolusOver::Body, commands);
             ui.close();
         }
-        let couch =
-            ui.button("Couch below the body").on_hover_text(COUCH_HINT).on_disabled_hover_text(no_body);
+        let couch = ui
+            .button("Couch below the body")
+            .on_hover_text(COUCH_HINT)
+            .on_disabled_hover_text(no_body);
         if couch.clicked() {
             commands.push(Command::AddCouch(draft.below_mm));
             ui.close();
@@ -120,7 +147,9 @@ pub fn in_menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// A bolus where a beam enters.
 pub fn under_field(ui: &mut Ui, state: &State, index: usize, beam: &Beam, commands: &mut Commands) {
-    let Some(body) = body_of(&state.case().structures).filter(|_| state.case().ct.is_some()) else { return };
+    let Some(body) = body_of(&state.case().structures).filter(|_| state.case().ct.is_some()) else {
+        return;
+    };
     section(ui, "Bolus");
     let mut draft = Draft::load(ui);
     ui.horizontal(|ui| {
@@ -143,7 +172,9 @@ pub fn under_field(ui: &mut Ui, state: &State, index: usize, beam: &Beam, comman
 }
 
 fn thickness(ui: &mut Ui, draft: &mut Draft) {
-    number("Bolus thickness", &mut draft.thickness_mm, " mm").range(0.5..=50.0).show(ui);
+    number("Bolus thickness", &mut draft.thickness_mm, " mm")
+        .range(0.5..=50.0)
+        .show(ui);
 }
 
 fn over(ui: &mut Ui, state: &State, draft: &mut Draft) {
@@ -153,17 +184,28 @@ fn over(ui: &mut Ui, state: &State, draft: &mut Draft) {
         Over::Body => "the whole body".to_owned(),
         Over::Beam(number) => {
             let beam = beams.iter().find(|b| b.number == number);
-            beam.map_or("a beam that is gone".to_owned(), |b| format!("the field of {}", b.name))
+            beam.map_or("a beam that is gone".to_owned(), |b| {
+                format!("the field of {}", b.name)
+            })
         }
         Over::Structure(number) => set
             .by_number(number)
-            .map_or("a structure that is gone".to_owned(), |s| format!("near {}", s.name)),
+            .map_or("a structure that is gone".to_owned(), |s| {
+                format!("near {}", s.name)
+            }),
     };
-    let combo = ComboBox::from_id_salt("bolus over").selected_text(name(draft.over)).width(170.0);
+    let combo = ComboBox::from_id_salt("bolus over")
+        .selected_text(name(draft.over))
+        .width(170.0);
     let response = combo.show_ui(ui, |ui| {
-        let fields = beams.iter().filter(|b| !b.setup).map(|b| Over::Beam(b.number));
+        let fields = beams
+            .iter()
+            .filter(|b| !b.setup)
+            .map(|b| Over::Beam(b.number));
         let inside = set.structures.iter().filter(|s| {
-            !s.contours.is_empty() && s.kind != StructureKind::External && !s.kind.is_beside_patient()
+            !s.contours.is_empty()
+                && s.kind != StructureKind::External
+                && !s.kind.is_beside_patient()
         });
         let near = inside.map(|s| Over::Structure(s.number));
         for choice in std::iter::once(Over::Body).chain(fields).chain(near) {
@@ -179,10 +221,17 @@ fn over(ui: &mut Ui, state: &State, draft: &mut Draft) {
 fn bolus_over(state: &State, body: &Structure, draft: Draft) -> Option<BolusOver> {
     match draft.over {
         Over::Body => Some(BolusOver::Body),
-        Over::Beam(number) => field_of(state, body, state.plan()?.beams.iter().find(|b| b.number == number)?),
+        Over::Beam(number) => field_of(
+            state,
+            body,
+            state.plan()?.beams.iter().find(|b| b.number == number)?,
+        ),
         Over::Structure(number) => {
             state.case().structures.by_number(number)?;
-            Some(BolusOver::Structure { number, within_mm: draft.within_mm })
+            Some(BolusOver::Structure {
+                number,
+                within_mm: draft.within_mm,
+            })
         }
     }
 }
@@ -195,7 +244,17 @@ fn field_of(state: &State, body: &Structure, beam: &Beam) -> Option<BolusOver> {
 }
 
 fn create(body: &Structure, draft: Draft, over: BolusOver, commands: &mut Commands) {
-    let operation = Operation::Bolus { thickness_mm: draft.thickness_mm, over };
-    let into = Destination::New { name: "Bolus".to_owned(), kind: StructureKind::Bolus };
-    commands.push(Command::Contouring(ContouringAction { structure: body.number, operation, into }));
+    let operation = Operation::Bolus {
+        thickness_mm: draft.thickness_mm,
+        over,
+    };
+    let into = Destination::New {
+        name: "Bolus".to_owned(),
+        kind: StructureKind::Bolus,
+    };
+    commands.push(Command::Contouring(ContouringAction {
+        structure: body.number,
+        operation,
+        into,
+    }));
 }

@@ -11,19 +11,29 @@ pub fn of_beam(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), comman
     let set = &state.case().structures.structures;
     for bolus in set.iter().filter(|s| s.kind == StructureKind::Bolus) {
         let mut on = beam.meets(bolus);
-        let switch =
-            ui.checkbox(&mut on, &bolus.name).accessible_name(format!("{} for this beam", bolus.name));
-        if switch.on_hover_text("Unticked, it is taken off for this beam").changed() {
+        let switch = ui
+            .checkbox(&mut on, &bolus.name)
+            .accessible_name(format!("{} for this beam", bolus.name));
+        if switch
+            .on_hover_text("Unticked, it is taken off for this beam")
+            .changed()
+        {
             let mut value = beam.clone();
             value.set_bolus(&bolus.name, on);
-            commands.edit(Edit::SetBeam { plan: state.plan, beam: index, value });
+            commands.edit(Edit::SetBeam {
+                plan: state.plan,
+                beam: index,
+                value,
+            });
         }
     }
 }
 
 /// The treatment beams of the displayed plan, each with a bolus or without.
 pub fn of_bolus(ui: &mut Ui, state: &State, bolus: &Structure, commands: &mut Commands) {
-    let Some(plan) = state.plan().filter(|_| bolus.kind == StructureKind::Bolus) else { return };
+    let Some(plan) = state.plan().filter(|_| bolus.kind == StructureKind::Bolus) else {
+        return;
+    };
     section(ui, "Beams");
     let mut next = Plan::clone(plan);
     fields(ui, "bolus beams", |ui| {
@@ -32,7 +42,10 @@ pub fn of_bolus(ui: &mut Ui, state: &State, bolus: &Structure, commands: &mut Co
                 for beam in next.beams.iter_mut().filter(|b| !b.setup) {
                     let mut on = beam.meets(bolus);
                     let switch = ui.checkbox(&mut on, &beam.name);
-                    if switch.accessible_name(format!("Bolus for {}", beam.name)).changed() {
+                    if switch
+                        .accessible_name(format!("Bolus for {}", beam.name))
+                        .changed()
+                    {
                         beam.set_bolus(&bolus.name, on);
                     }
                 }
@@ -40,6 +53,9 @@ pub fn of_bolus(ui: &mut Ui, state: &State, bolus: &Structure, commands: &mut Co
         });
     });
     if next != **plan {
-        commands.edit(Edit::SetPlan { plan: state.plan, value: next });
+        commands.edit(Edit::SetPlan {
+            plan: state.plan,
+            value: next,
+        });
     }
 }

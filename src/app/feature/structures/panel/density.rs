@@ -6,7 +6,12 @@ use crate::state::State;
 use case::{Density, DensityOverride, Edit, Structure, StructureKind};
 use egui::Ui;
 
-pub fn show(ui: &mut Ui, state: &State, (index, structure): (usize, &Structure), commands: &mut Commands) {
+pub fn show(
+    ui: &mut Ui,
+    state: &State,
+    (index, structure): (usize, &Structure),
+    commands: &mut Commands,
+) {
     section(ui, "Density for dose");
     let mut next = structure.density;
     let mut dragged = None;
@@ -16,13 +21,18 @@ pub fn show(ui: &mut Ui, state: &State, (index, structure): (usize, &Structure),
             false => ("CT", "The densities of the CT count, as elsewhere"),
         };
         let button = ui.selectable_label(next.is_none(), none);
-        if button.accessible_name("No density of its own").on_hover_text(hint).clicked() {
+        if button
+            .accessible_name("No density of its own")
+            .on_hover_text(hint)
+            .clicked()
+        {
             next = None;
         }
         let is_as_scanned = next.is_some_and(|d| d.density == Density::AsScanned);
         if structure.kind.is_beside_patient() || is_as_scanned {
-            let button =
-                ui.selectable_label(is_as_scanned, "As scanned").accessible_name("Density as scanned");
+            let button = ui
+                .selectable_label(is_as_scanned, "As scanned")
+                .accessible_name("Density as scanned");
             if button
                 .on_hover_text("The densities of the CT count, though it lies outside the body")
                 .clicked()
@@ -31,20 +41,33 @@ pub fn show(ui: &mut Ui, state: &State, (index, structure): (usize, &Structure),
             }
         }
         for (medium, mass) in DensityOverride::PRESETS {
-            let chosen =
-                next.is_some_and(|d| d.medium == Some(medium) && d.density == Density::MassGCm3(mass));
+            let chosen = next
+                .is_some_and(|d| d.medium == Some(medium) && d.density == Density::MassGCm3(mass));
             let button = ui.selectable_label(chosen, medium.name());
-            let button = button.accessible_name(format!("Density of {}", medium.name().to_lowercase()));
-            if button.on_hover_text(format!("{mass} g/cm³ in place of the CT's densities")).clicked() {
+            let button =
+                button.accessible_name(format!("Density of {}", medium.name().to_lowercase()));
+            if button
+                .on_hover_text(format!("{mass} g/cm³ in place of the CT's densities"))
+                .clicked()
+            {
                 next = Some(DensityOverride::preset(medium));
             }
         }
         let typed = next.is_some_and(|d| d.medium.is_none() && !is_as_scanned);
-        let button = ui.selectable_label(typed, "Typed").accessible_name("Typed density");
-        if button.on_hover_text("A number; its atoms are those of the HU table at that density").clicked() {
+        let button = ui
+            .selectable_label(typed, "Typed")
+            .accessible_name("Typed density");
+        if button
+            .on_hover_text("A number; its atoms are those of the HU table at that density")
+            .clicked()
+        {
             let override_density = next.filter(|_| !is_as_scanned);
             let density = override_density.map_or(Density::MassGCm3(1.0), |d| d.density);
-            next = Some(DensityOverride { density, medium: None, off: false });
+            next = Some(DensityOverride {
+                density,
+                medium: None,
+                off: false,
+            });
         }
     });
     if let Some(density) = &mut next {
@@ -52,8 +75,14 @@ pub fn show(ui: &mut Ui, state: &State, (index, structure): (usize, &Structure),
     }
     warnings(ui, structure);
     if next != structure.density {
-        let value = Structure { density: next, ..structure.clone() };
-        commands.push(Command::Edit { edit: Edit::SetStructure { index, value }.into(), gesture: dragged });
+        let value = Structure {
+            density: next,
+            ..structure.clone()
+        };
+        commands.push(Command::Edit {
+            edit: Edit::SetStructure { index, value }.into(),
+            gesture: dragged,
+        });
     }
 }
 
@@ -61,17 +90,26 @@ pub fn show(ui: &mut Ui, state: &State, (index, structure): (usize, &Structure),
 fn typed(ui: &mut Ui, state: &State, given: &mut DensityOverride, dragged: &mut Option<u64>) {
     fields(ui, "density", |ui| {
         if let Some(value) = given.density.value() {
-            field(ui, "Density", |ui| number_and_unit(ui, state, (given, value), dragged));
+            field(ui, "Density", |ui| {
+                number_and_unit(ui, state, (given, value), dragged)
+            });
         }
         field(ui, "Counts", |ui| {
             let mut on = !given.off;
-            let switch = ui.checkbox(&mut on, "in dose").accessible_name("Density counts in dose");
-            if switch.on_hover_text("Switched off, the density is kept and the CT's counts").changed() {
+            let switch = ui
+                .checkbox(&mut on, "in dose")
+                .accessible_name("Density counts in dose");
+            if switch
+                .on_hover_text("Switched off, the density is kept and the CT's counts")
+                .changed()
+            {
                 given.off = !on;
             }
         });
     });
-    let Some(tissue) = state.results.settings.hu_table.of_density(given) else { return };
+    let Some(tissue) = state.results.settings.hu_table.of_density(given) else {
+        return;
+    };
     let words = format!(
         "{:.3} g/cm³, {:.3} electrons of water, atoms of {}",
         tissue.mass_density_g_cm3,
@@ -88,18 +126,36 @@ fn number_and_unit(
     dragged: &mut Option<u64>,
 ) {
     let is_mass = matches!(given.density, Density::MassGCm3(_));
-    let r = number("Density of the structure", &mut value, if is_mass { " g/cm³" } else { "" });
+    let r = number(
+        "Density of the structure",
+        &mut value,
+        if is_mass { " g/cm³" } else { "" },
+    );
     let r = r.speed(0.005).decimals(3).range(Density::RANGE).show(ui);
     *dragged = dragged.or(gesture(&r));
     if r.changed() {
-        given.density = if is_mass { Density::MassGCm3(value) } else { Density::RelativeElectrons(value) };
+        given.density = if is_mass {
+            Density::MassGCm3(value)
+        } else {
+            Density::RelativeElectrons(value)
+        };
     }
-    let Some(tissue) = state.results.settings.hu_table.of_density(given) else { return };
-    if ui.selectable_label(is_mass, "g/cm³").on_hover_text("Mass density").clicked() {
+    let Some(tissue) = state.results.settings.hu_table.of_density(given) else {
+        return;
+    };
+    if ui
+        .selectable_label(is_mass, "g/cm³")
+        .on_hover_text("Mass density")
+        .clicked()
+    {
         given.density = Density::MassGCm3(f64::from(tissue.mass_density_g_cm3));
     }
     let hint = "Electrons per volume, water = 1";
-    if ui.selectable_label(!is_mass, "electrons").on_hover_text(hint).clicked() {
+    if ui
+        .selectable_label(!is_mass, "electrons")
+        .on_hover_text(hint)
+        .clicked()
+    {
         given.density = Density::RelativeElectrons(f64::from(tissue.relative_electron_density));
     }
 }
@@ -109,7 +165,9 @@ fn warnings(ui: &mut Ui, structure: &Structure) {
     let text = match structure.density {
         Some(given) => match given.fault() {
             Some(why) => format!("No dose: {why}."),
-            None if structure.contours.is_empty() => "It has no contours: nothing of it counts.".to_owned(),
+            None if structure.contours.is_empty() => {
+                "It has no contours: nothing of it counts.".to_owned()
+            }
             None if given.off && beside => "Switched off: it takes no part in dose.".to_owned(),
             None if given.density == Density::AsScanned && !beside => {
                 "As scanned: the CT's densities count, as without it.".to_owned()
@@ -117,10 +175,21 @@ fn warnings(ui: &mut Ui, structure: &Structure) {
             None => return,
         },
         None if beside => {
-            let what = if structure.kind == StructureKind::Bolus { "bolus" } else { "support" };
+            let what = if structure.kind == StructureKind::Bolus {
+                "bolus"
+            } else {
+                "support"
+            };
             format!("A {what} without a density takes no part in dose.")
         }
         None => return,
     };
-    ui.add(egui::Label::new(egui::RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
+    ui.add(
+        egui::Label::new(
+            egui::RichText::new(text)
+                .small()
+                .color(theme::palette(ui).warning),
+        )
+        .wrap(),
+    );
 }

@@ -27,34 +27,46 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     identity(ui, index, structure, commands);
     section(ui, "Size");
     fields(ui, "size", |ui| {
-        field(ui, "Volume", |ui| match state.results.volume_cm3(structure.number) {
-            Some(cm3) => {
-                ui.label(format_cm3(cm3));
-                if cm3 < 1.0 && cm3 > 0.0 {
-                    ui.colored_label(theme::palette(ui).warning, "under 1 cm³");
+        field(ui, "Volume", |ui| {
+            match state.results.volume_cm3(structure.number) {
+                Some(cm3) => {
+                    ui.label(format_cm3(cm3));
+                    if cm3 < 1.0 && cm3 > 0.0 {
+                        ui.colored_label(theme::palette(ui).warning, "under 1 cm³");
+                    }
+                }
+                None if structure.contours.is_empty() => {
+                    ui.weak("no contours: no volume, no dose");
+                }
+                None => {
+                    ui.weak(state.results.mask_failure(structure.number).unwrap_or("…"));
                 }
             }
-            None if structure.contours.is_empty() => {
-                ui.weak("no contours: no volume, no dose");
-            }
-            None => {
-                ui.weak(state.results.mask_failure(structure.number).unwrap_or("…"));
-            }
         });
-        field(ui, "Contours", |ui| ui.label(structure.contours.len().to_string()));
+        field(ui, "Contours", |ui| {
+            ui.label(structure.contours.len().to_string())
+        });
         if !structure.points_mm.is_empty() {
-            field(ui, "Points", |ui| ui.label(structure.points_mm.len().to_string()));
+            field(ui, "Points", |ui| {
+                ui.label(structure.points_mm.len().to_string())
+            });
         }
     });
     // Above the tools, which may need more height than the window has.
     ui.horizontal(|ui| {
-        if ui.button("Show").on_hover_text("Moves the crosshair to its middle").clicked()
+        if ui
+            .button("Show")
+            .on_hover_text("Moves the crosshair to its middle")
+            .clicked()
             && let Some(middle) = roi::middle_mm(structure)
         {
             commands.push(Command::CentreOn(middle));
         }
         if ui.button("Delete structure").clicked() {
-            commands.push(Command::RemoveStructure { number: structure.number, sure: false });
+            commands.push(Command::RemoveStructure {
+                number: structure.number,
+                sure: false,
+            });
         }
     });
     if let Some(shape) = state.shapes.shape_of(structure) {
@@ -74,14 +86,19 @@ fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Com
         field(ui, "Name", |ui| {
             // The text is the case's until the user types: then it is a draft until Enter or a click elsewhere.
             let id = ui.scope_id().with(("name draft", structure.number));
-            let mut draft: String = ui.data_mut(|d| d.get_temp(id)).unwrap_or_else(|| structure.name.clone());
+            let mut draft: String = ui
+                .data_mut(|d| d.get_temp(id))
+                .unwrap_or_else(|| structure.name.clone());
             let edit = egui::TextEdit::singleline(&mut draft).desired_width(150.0);
             let response = ui.add(edit).accessible_name("Structure name");
             if response.lost_focus() {
                 ui.data_mut(|d| d.remove::<String>(id));
                 let name = draft.trim();
                 if !name.is_empty() && name != structure.name {
-                    let value = Structure { name: name.to_owned(), ..structure.clone() };
+                    let value = Structure {
+                        name: name.to_owned(),
+                        ..structure.clone()
+                    };
                     commands.edit(Edit::SetStructure { index, value });
                 }
             } else if response.changed() {
@@ -89,11 +106,19 @@ fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Com
             }
         });
         field(ui, "Type", |ui| {
-            let combo = ComboBox::from_id_salt("kind").selected_text(kind_name(structure.kind)).width(150.0);
+            let combo = ComboBox::from_id_salt("kind")
+                .selected_text(kind_name(structure.kind))
+                .width(150.0);
             let response = combo.show_ui(ui, |ui| {
                 for kind in StructureKind::ALL {
-                    if ui.selectable_label(kind == structure.kind, kind_name(kind)).clicked() {
-                        let value = Structure { kind, ..structure.clone() };
+                    if ui
+                        .selectable_label(kind == structure.kind, kind_name(kind))
+                        .clicked()
+                    {
+                        let value = Structure {
+                            kind,
+                            ..structure.clone()
+                        };
                         commands.edit(Edit::SetStructure { index, value });
                     }
                 }
@@ -104,10 +129,16 @@ fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Com
             let mut rgb = structure.colour.0;
             let response = colour_button(ui, "Structure colour", &mut rgb);
             if response.changed() {
-                let value = Structure { colour: Rgb(rgb), ..structure.clone() };
+                let value = Structure {
+                    colour: Rgb(rgb),
+                    ..structure.clone()
+                };
                 // The picker is a pop-up with its own id: all its changes are one gesture.
                 let gesture = Some(response.id.value());
-                commands.push(Command::Edit { edit: Edit::SetStructure { index, value }.into(), gesture });
+                commands.push(Command::Edit {
+                    edit: Edit::SetStructure { index, value }.into(),
+                    gesture,
+                });
             }
         });
     });
@@ -118,7 +149,11 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
     let mut reshape = |response: &egui::Response, shape: Shape| {
         if response.changed() {
             let gesture = crate::command::gesture(response);
-            commands.push(Command::Reshape { structure: structure.number, shape, gesture });
+            commands.push(Command::Reshape {
+                structure: structure.number,
+                shape,
+                gesture,
+            });
         }
     };
     fields(ui, "shape", |ui| {
@@ -130,11 +165,25 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
             }
         });
         match shape {
-            Shape::Sphere { centre_mm, mut radius_mm } => field(ui, "Radius", |ui| {
-                let response = number("Radius", &mut radius_mm, " mm").range(SMALLEST_MM..=500.0).show(ui);
-                reshape(&response, Shape::Sphere { centre_mm, radius_mm });
+            Shape::Sphere {
+                centre_mm,
+                mut radius_mm,
+            } => field(ui, "Radius", |ui| {
+                let response = number("Radius", &mut radius_mm, " mm")
+                    .range(SMALLEST_MM..=500.0)
+                    .show(ui);
+                reshape(
+                    &response,
+                    Shape::Sphere {
+                        centre_mm,
+                        radius_mm,
+                    },
+                );
             }),
-            Shape::Box { centre_mm, mut size_mm } => field(ui, "Sides", |ui| {
+            Shape::Box {
+                centre_mm,
+                mut size_mm,
+            } => field(ui, "Sides", |ui| {
                 for (axis, name) in ["Side x", "Side y", "Side z"].into_iter().enumerate() {
                     let range = 2.0 * SMALLEST_MM..=1000.0;
                     let response = number(name, &mut size_mm[axis], "").range(range).show(ui);
@@ -147,7 +196,9 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
 
 /// Dose metrics of the structure in the displayed dose.
 fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
-    let Some(dvh) = state.results.dvh(structure.number) else { return };
+    let Some(dvh) = state.results.dvh(structure.number) else {
+        return;
+    };
     section(ui, "Dose");
     fields(ui, "dose figures", |ui| {
         field(ui, "Status", |ui| {
@@ -157,7 +208,9 @@ fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
         });
         for metric in Metric::USUAL {
             if let Ok(gy) = dvh.metric(metric, None) {
-                field(ui, &metric.to_string(), |ui| ui.label(format!("{gy:.2} Gy")));
+                field(ui, &metric.to_string(), |ui| {
+                    ui.label(format!("{gy:.2} Gy"))
+                });
             }
         }
     });

@@ -9,12 +9,22 @@ use egui::{Label, RichText, Ui};
 
 /// Shown while the displayed dose leaves such matter out, with the two ways to make the dose whole.
 pub fn offer(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let dose = state.results.shown_dose().filter(|dose| dose.status != DoseStatus::Stale);
+    let dose = state
+        .results
+        .shown_dose()
+        .filter(|dose| dose.status != DoseStatus::Stale);
     if !dose.is_some_and(|dose| dose.caveats.iter().any(|caveat| caveat == OUTSIDE_CAVEAT)) {
         return;
     }
     let text = "Beams pass matter outside the body, which is not counted: the couch of the CT?";
-    ui.add(Label::new(RichText::new(text).small().color(theme::palette(ui).warning)).wrap());
+    ui.add(
+        Label::new(
+            RichText::new(text)
+                .small()
+                .color(theme::palette(ui).warning),
+        )
+        .wrap(),
+    );
     ui.horizontal_wrapped(|ui| {
         for (word, hint, density) in choices() {
             if ui.button(word).on_hover_text(hint).clicked() {

@@ -12,8 +12,11 @@ use geometry::Grid;
 use geometry::polygons::Boolean;
 
 /// Sides of the patient at the smaller and the greater coordinates of each axis (LPS).
-const SIDES_OF_AXIS: [[&str; 2]; 3] =
-    [["right", "left"], ["anterior", "posterior"], ["inferior", "superior"]];
+const SIDES_OF_AXIS: [[&str; 2]; 3] = [
+    ["right", "left"],
+    ["anterior", "posterior"],
+    ["inferior", "superior"],
+];
 
 /// Entries of the user, kept by the window for each structure.
 #[derive(Clone)]
@@ -84,8 +87,16 @@ pub fn show(ui: &mut Ui, state: &State, structure: &Structure, commands: &mut Co
     let id = egui::Id::unique(("contouring", structure.number));
     let mut draft: Draft = ui.data_mut(|d| d.get_temp(id)).unwrap_or_default();
     let set = &state.case().structures;
-    let mut tools = Tools { state, set, structure, commands, all_shown: false };
-    CollapsingHeader::new("Margin").default_open(true).show(ui, |ui| tools.margin(ui, &mut draft));
+    let mut tools = Tools {
+        state,
+        set,
+        structure,
+        commands,
+        all_shown: false,
+    };
+    CollapsingHeader::new("Margin")
+        .default_open(true)
+        .show(ui, |ui| tools.margin(ui, &mut draft));
     CollapsingHeader::new("Ring").show(ui, |ui| tools.ring(ui, &mut draft));
     CollapsingHeader::new("Boolean").show(ui, |ui| tools.boolean(ui, &mut draft));
     CollapsingHeader::new("Crop").show(ui, |ui| tools.crop(ui, &mut draft));
@@ -100,22 +111,48 @@ impl<'a> Tools<'a> {
         let refused = refuses(ui, |ui| margin_fields(ui, draft));
         let mm = draft.sides_mm.unwrap_or([draft.mm; 6]);
         let (name, kind) = self.margin_name(draft.grow, mm);
-        let nothing = mm.iter().all(|mm| *mm == 0.0).then_some("A margin of 0 mm changes nothing");
+        let nothing = mm
+            .iter()
+            .all(|mm| *mm == 0.0)
+            .then_some("A margin of 0 mm changes nothing");
         let why_not = refused.then_some(REFUSED).or(nothing);
-        self.outcome(ui, Operation::Margin { grow: draft.grow, mm }, Some((name, kind)), why_not);
+        self.outcome(
+            ui,
+            Operation::Margin {
+                grow: draft.grow,
+                mm,
+            },
+            Some((name, kind)),
+            why_not,
+        );
     }
 
     /// The name and type that a planner would give: PTV of a GTV or CTV, PRV of an organ.
     fn margin_name(&self, grow: bool, mm: [f64; 6]) -> (String, StructureKind) {
         let Structure { name, kind, .. } = self.structure;
-        let size = if mm.iter().all(|m| *m == mm[0]) { format!("{}mm", mm[0]) } else { "margin".to_owned() };
+        let size = if mm.iter().all(|m| *m == mm[0]) {
+            format!("{}mm", mm[0])
+        } else {
+            "margin".to_owned()
+        };
         let target = matches!(kind, StructureKind::Gtv | StructureKind::Ctv);
         match (grow, kind) {
             (true, _) if target => {
-                let word = if *kind == StructureKind::Gtv { "GTV" } else { "CTV" };
-                let named = if name.contains(word) { name.replace(word, "PTV") } else { "PTV".to_owned() };
-                let named =
-                    if self.set.by_name(&named).is_some() { format!("{named}_{size}") } else { named };
+                let word = if *kind == StructureKind::Gtv {
+                    "GTV"
+                } else {
+                    "CTV"
+                };
+                let named = if name.contains(word) {
+                    name.replace(word, "PTV")
+                } else {
+                    "PTV".to_owned()
+                };
+                let named = if self.set.by_name(&named).is_some() {
+                    format!("{named}_{size}")
+                } else {
+                    named
+                };
                 (named, StructureKind::Ptv)
             }
             (true, StructureKind::Organ) => (format!("{name}_PRV_{size}"), StructureKind::Organ),
@@ -128,25 +165,37 @@ impl<'a> Tools<'a> {
         let refused = refuses(ui, |ui| {
             ui.horizontal(|ui| {
                 let range = 0.0..=MOST_MARGIN_MM;
-                number("Ring from mm", &mut draft.ring_mm[0], " mm").range(range.clone()).show(ui);
+                number("Ring from mm", &mut draft.ring_mm[0], " mm")
+                    .range(range.clone())
+                    .show(ui);
                 ui.label("to");
-                number("Ring to mm", &mut draft.ring_mm[1], " mm").range(range).show(ui);
+                number("Ring to mm", &mut draft.ring_mm[1], " mm")
+                    .range(range)
+                    .show(ui);
             });
         });
         let kind = self.structure.kind;
         let of_kind = drawn_of(self.set, kind).len();
         let many = of_kind > 1 && kind.is_target();
         if many {
-            ui.checkbox(&mut draft.ring_round_all, format!("Round all {of_kind} of type {}", kind.name()));
+            ui.checkbox(
+                &mut draft.ring_round_all,
+                format!("Round all {of_kind} of type {}", kind.name()),
+            );
         }
         let round_all = (many && draft.ring_round_all).then_some(kind);
         let [from, to] = draft.ring_mm;
         let source = round_all.map_or(self.structure.name.as_str(), |kind| kind.name());
         let name = format!("{source}_ring_{from}-{to}mm");
-        let inside = around::body_with_contours(self.set).filter(|body| *body != self.structure.number);
+        let inside =
+            around::body_with_contours(self.set).filter(|body| *body != self.structure.number);
         let crossed = (from >= to).then_some("A ring must end further out than it begins");
         let why_not = refused.then_some(REFUSED).or(crossed);
-        let operation = Operation::Ring { mm: draft.ring_mm, round_all, inside };
+        let operation = Operation::Ring {
+            mm: draft.ring_mm,
+            round_all,
+            inside,
+        };
         self.outcome(ui, operation, Some((name, StructureKind::Other)), why_not);
     }
 
@@ -154,11 +203,16 @@ impl<'a> Tools<'a> {
         ui.horizontal_wrapped(|ui| {
             for (how, word, hint) in [
                 (Boolean::Union, "Union", "What lies in either"),
-                (Boolean::Difference, "Minus", "This structure without the other"),
+                (
+                    Boolean::Difference,
+                    "Minus",
+                    "This structure without the other",
+                ),
                 (Boolean::Intersection, "And", "What lies in both"),
                 (Boolean::Xor, "Xor", "What lies in one of them alone"),
             ] {
-                ui.selectable_value(&mut draft.how, how, word).on_hover_text(hint);
+                ui.selectable_value(&mut draft.how, how, word)
+                    .on_hover_text(hint);
             }
         });
         let other = self.other(ui, "With", &mut draft.other, |_| true);
@@ -170,8 +224,16 @@ impl<'a> Tools<'a> {
             Boolean::Xor => " xor ",
         };
         let name = format!("{}{sign}{}", self.structure.name, other.name);
-        let operation = Operation::Boolean { how: draft.how, other: other.number };
-        self.outcome(ui, operation, Some((name, made_kind(self.structure.kind))), None);
+        let operation = Operation::Boolean {
+            how: draft.how,
+            other: other.number,
+        };
+        self.outcome(
+            ui,
+            operation,
+            Some((name, made_kind(self.structure.kind))),
+            None,
+        );
     }
 
     fn crop(&mut self, ui: &mut Ui, draft: &mut Draft) {
@@ -179,19 +241,26 @@ impl<'a> Tools<'a> {
             ui.selectable_value(&mut draft.inside, true, "Keep inside");
             ui.selectable_value(&mut draft.inside, false, "Keep outside");
         });
-        let other = self.other(ui, "Of", &mut draft.crop_by, |s| s.kind == StructureKind::External);
+        let other = self.other(ui, "Of", &mut draft.crop_by, |s| {
+            s.kind == StructureKind::External
+        });
         let Some(other) = other else { return };
         let refused = refuses(ui, |ui| {
             fields(ui, "crop distance", |ui| {
                 field(ui, "At least", |ui| {
                     let range = 0.0..=MOST_MARGIN_MM;
-                    number("Crop distance", &mut draft.distance_mm, " mm from it").range(range).show(ui);
+                    number("Crop distance", &mut draft.distance_mm, " mm from it")
+                        .range(range)
+                        .show(ui);
                 });
             });
         });
         let name = format!("{}_crop", self.structure.name);
-        let operation =
-            Operation::Crop { inside: draft.inside, other: other.number, distance_mm: draft.distance_mm };
+        let operation = Operation::Crop {
+            inside: draft.inside,
+            other: other.number,
+            distance_mm: draft.distance_mm,
+        };
         let why_not = refused.then_some(REFUSED);
         self.outcome(ui, operation, Some((name, self.structure.kind)), why_not);
     }
@@ -200,21 +269,36 @@ impl<'a> Tools<'a> {
         let refused = refuses(ui, |ui| {
             fields(ui, "hu limits", |ui| {
                 field(ui, "HU", |ui| {
-                    number("Lowest HU", &mut draft.hu[0], "").decimals(0).speed(5.0).show(ui);
+                    number("Lowest HU", &mut draft.hu[0], "")
+                        .decimals(0)
+                        .speed(5.0)
+                        .show(ui);
                     ui.label("to");
-                    number("Highest HU", &mut draft.hu[1], "").decimals(0).speed(5.0).show(ui);
+                    number("Highest HU", &mut draft.hu[1], "")
+                        .decimals(0)
+                        .speed(5.0)
+                        .show(ui);
                 });
             });
         });
         let hu = draft.hu.map(|v| v as f32);
         let crossed = (hu[0] >= hu[1]).then_some("The lower limit must be below the upper one");
         let why_not = refused.then_some(REFUSED).or(crossed);
-        let [threshold, region] = ["HU", "region"].map(|suffix| format!("{}_{suffix}", self.structure.name));
+        let [threshold, region] =
+            ["HU", "region"].map(|suffix| format!("{}_{suffix}", self.structure.name));
         ui.weak("Threshold: all of this structure within the limits");
         let kind = StructureKind::Other;
-        self.outcome(ui, Operation::Threshold { hu }, Some((threshold, kind)), why_not);
+        self.outcome(
+            ui,
+            Operation::Threshold { hu },
+            Some((threshold, kind)),
+            why_not,
+        );
         ui.weak("Region growing: what hangs together with the crosshair");
-        let grow = Operation::Grow { hu, from_mm: self.state.crosshair_mm };
+        let grow = Operation::Grow {
+            hu,
+            from_mm: self.state.crosshair_mm,
+        };
         self.outcome(ui, grow, Some((region, kind)), why_not);
     }
 
@@ -226,17 +310,22 @@ impl<'a> Tools<'a> {
             return;
         }
         let hint = "The tools here change all structures on show together, as one step; not the body, couches and boluses";
-        ui.checkbox(&mut draft.all_shown, format!("All {count} shown")).on_hover_text(hint);
+        ui.checkbox(&mut draft.all_shown, format!("All {count} shown"))
+            .on_hover_text(hint);
         self.all_shown = draft.all_shown;
     }
 
     /// How many slices have contours, and how many between them are filled by those.
     fn filled(&self, ui: &mut Ui) {
-        let Some(ct) = &self.state.case().ct else { return };
+        let Some(ct) = &self.state.case().ct else {
+            return;
+        };
         let (drawn, between) = drawn_and_filled(ct.hu.grid(), self.structure);
         let text = match between {
             0 => format!("{drawn} slices drawn, none left out between them"),
-            between => format!("{drawn} slices drawn; the {between} between them take the nearest contours"),
+            between => format!(
+                "{drawn} slices drawn; the {between} between them take the nearest contours"
+            ),
         };
         ui.add(Label::new(RichText::new(text).small().weak()).wrap());
     }
@@ -247,7 +336,10 @@ impl<'a> Tools<'a> {
             for kind in [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal] {
                 let button = Button::selectable(draft.plane == kind, kind.name());
                 let button = ui.add(button).on_hover_text("The slices that are cleared");
-                if button.accessible_name(format!("Clear {} slices", kind.name())).clicked() {
+                if button
+                    .accessible_name(format!("Clear {} slices", kind.name()))
+                    .clicked()
+                {
                     draft.plane = kind;
                 }
             }
@@ -260,11 +352,19 @@ impl<'a> Tools<'a> {
                 ui,
                 "Clear slice",
                 hint,
-                Operation::Clear { at_mm, axis, part: Cleared::Slice },
+                Operation::Clear {
+                    at_mm,
+                    axis,
+                    part: Cleared::Slice,
+                },
                 false,
             );
             for (word, up) in [(greater, true), (smaller, false)] {
-                let operation = Operation::Clear { at_mm, axis, part: Cleared::Beyond { greater: up } };
+                let operation = Operation::Clear {
+                    at_mm,
+                    axis,
+                    part: Cleared::Beyond { greater: up },
+                };
                 let hint = format!("Removes all that lies {word} of the slice at the crosshair");
                 self.change(ui, &format!("Delete {word}"), &hint, operation, false);
             }
@@ -280,9 +380,15 @@ impl<'a> Tools<'a> {
         let at_mm = self.state.crosshair_mm;
         let hint = "Copies the contours of the slice at the crosshair, replacing what is there";
         ui.horizontal(|ui| {
-            let up = Operation::CopySlice { at_mm, superior: true };
+            let up = Operation::CopySlice {
+                at_mm,
+                superior: true,
+            };
             self.change(ui, "Copy slice superior", hint, up, false);
-            let down = Operation::CopySlice { at_mm, superior: false };
+            let down = Operation::CopySlice {
+                at_mm,
+                superior: false,
+            };
             self.change(ui, "Copy slice inferior", hint, down, false);
         });
     }
@@ -292,19 +398,42 @@ impl<'a> Tools<'a> {
         ui.horizontal(|ui| {
             let smooth_mm = &mut draft.smooth_mm;
             let refused = refuses(ui, |ui| {
-                number("Smooth mm", smooth_mm, " mm").range(0.5..=20.0).show(ui);
+                number("Smooth mm", smooth_mm, " mm")
+                    .range(0.5..=20.0)
+                    .show(ui);
             });
             let hint = "Rounds edges finer than this, in 3D";
-            self.change(ui, "Smooth", hint, Operation::Smooth { mm: draft.smooth_mm }, refused);
+            self.change(
+                ui,
+                "Smooth",
+                hint,
+                Operation::Smooth {
+                    mm: draft.smooth_mm,
+                },
+                refused,
+            );
         });
         ui.horizontal_wrapped(|ui| {
             let below_cm2 = &mut draft.below_cm2;
             let refused = refuses(ui, |ui| {
-                number("Smaller than cm²", below_cm2, " cm²").range(0.01..=1000.0).decimals(2).show(ui);
+                number("Smaller than cm²", below_cm2, " cm²")
+                    .range(0.01..=1000.0)
+                    .decimals(2)
+                    .show(ui);
             });
-            let holes = Operation::RemoveHoles { below_cm2: *below_cm2 };
-            self.change(ui, "Remove holes", "Fills holes smaller than this on a slice", holes, refused);
-            let parts = Operation::RemoveParts { below_cm2: *below_cm2 };
+            let holes = Operation::RemoveHoles {
+                below_cm2: *below_cm2,
+            };
+            self.change(
+                ui,
+                "Remove holes",
+                "Fills holes smaller than this on a slice",
+                holes,
+                refused,
+            );
+            let parts = Operation::RemoveParts {
+                below_cm2: *below_cm2,
+            };
             self.change(
                 ui,
                 "Remove small parts",
@@ -324,10 +453,13 @@ impl<'a> Tools<'a> {
         preferred: impl Fn(&Structure) -> bool,
     ) -> Option<&'a Structure> {
         let others = self.set.structures.iter();
-        let others: Vec<&'a Structure> =
-            others.filter(|s| s.number != self.structure.number && !s.contours.is_empty()).collect();
+        let others: Vec<&'a Structure> = others
+            .filter(|s| s.number != self.structure.number && !s.contours.is_empty())
+            .collect();
         let current = others.iter().find(|s| Some(s.number) == *chosen);
-        let current = current.or_else(|| others.iter().find(|s| preferred(s))).or(others.first());
+        let current = current
+            .or_else(|| others.iter().find(|s| preferred(s)))
+            .or(others.first());
         let Some(current) = current.copied() else {
             ui.weak("There is no other structure with contours.");
             return None;
@@ -335,16 +467,23 @@ impl<'a> Tools<'a> {
         let mut taken = current;
         fields(ui, caption, |ui| {
             field(ui, caption, |ui| {
-                let combo = ComboBox::from_id_salt(caption).selected_text(&current.name).width(150.0);
+                let combo = ComboBox::from_id_salt(caption)
+                    .selected_text(&current.name)
+                    .width(150.0);
                 let response = combo.show_ui(ui, |ui| {
                     for &other in &others {
-                        if ui.selectable_label(other.number == current.number, &other.name).clicked() {
+                        if ui
+                            .selectable_label(other.number == current.number, &other.name)
+                            .clicked()
+                        {
                             *chosen = Some(other.number);
                             taken = other;
                         }
                     }
                 });
-                response.response.accessible_name(format!("{caption} structure"));
+                response
+                    .response
+                    .accessible_name(format!("{caption} structure"));
             });
         });
         Some(taken)
@@ -388,7 +527,11 @@ impl<'a> Tools<'a> {
     /// A button that changes this structure; `refused`: the number beside it was not taken.
     fn change(&mut self, ui: &mut Ui, word: &str, hint: &str, operation: Operation, refused: bool) {
         let button = ui.add_enabled(!refused, Button::new(word));
-        if button.on_hover_text(hint).on_disabled_hover_text(REFUSED).clicked() {
+        if button
+            .on_hover_text(hint)
+            .on_disabled_hover_text(REFUSED)
+            .clicked()
+        {
             let into = match self.all_shown {
                 true => Destination::Each(around::shown_together(self.state)),
                 false => Destination::Itself,
@@ -399,7 +542,11 @@ impl<'a> Tools<'a> {
 
     fn push(&mut self, operation: Operation, into: Destination) {
         let structure = self.structure.number;
-        self.commands.push(Command::Contouring(ContouringAction { structure, operation, into }));
+        self.commands.push(Command::Contouring(ContouringAction {
+            structure,
+            operation,
+            into,
+        }));
     }
 }
 
@@ -409,7 +556,9 @@ fn margin_fields(ui: &mut Ui, draft: &mut Draft) {
         ui.selectable_value(&mut draft.grow, false, "Shrink");
         let range = 0.0..=MOST_MARGIN_MM;
         if draft.sides_mm.is_none() {
-            number("Margin mm", &mut draft.mm, " mm").range(range).show(ui);
+            number("Margin mm", &mut draft.mm, " mm")
+                .range(range)
+                .show(ui);
         }
         let mut by_side = draft.sides_mm.is_some();
         if ui.checkbox(&mut by_side, "By side").changed() {
@@ -429,7 +578,9 @@ fn margin_fields(ui: &mut Ui, draft: &mut Draft) {
 /// Type of what is made of a structure: there is one body, and a part of a target is none.
 fn made_kind(kind: StructureKind) -> StructureKind {
     match kind {
-        StructureKind::External | StructureKind::Support | StructureKind::Bolus => StructureKind::Other,
+        StructureKind::External | StructureKind::Support | StructureKind::Bolus => {
+            StructureKind::Other
+        }
         other => other,
     }
 }
@@ -438,10 +589,18 @@ fn made_kind(kind: StructureKind) -> StructureKind {
 fn drawn_and_filled(grid: &Grid, structure: &Structure) -> (usize, usize) {
     let edges = grid.edges_mm(2);
     let slice_of = |z: f64| edges.partition_point(|e| *e <= z);
-    let first = structure.contours.iter().filter_map(|c| c.points_mm.first());
-    let mut drawn: Vec<usize> = first.map(|p| slice_of(grid.local_from_patient(*p).z)).collect();
+    let first = structure
+        .contours
+        .iter()
+        .filter_map(|c| c.points_mm.first());
+    let mut drawn: Vec<usize> = first
+        .map(|p| slice_of(grid.local_from_patient(*p).z))
+        .collect();
     drawn.sort_unstable();
     drawn.dedup();
-    let span = drawn.last().zip(drawn.first()).map_or(0, |(last, first)| last - first + 1);
+    let span = drawn
+        .last()
+        .zip(drawn.first())
+        .map_or(0, |(last, first)| last - first + 1);
     (drawn.len(), span - drawn.len())
 }

@@ -12,13 +12,17 @@ use crate::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Workspace};
 use analysis::{Dvh, Metric, value_at};
 use case::{DoseStatus, Structure};
 use egui::{Button, Color32, RichText, Ui};
-use egui_plot::{AxisHints, HPlacement, LineStyle, Plot, PlotBounds, PlotPoint, PlotResponse, VLine};
+use egui_plot::{
+    AxisHints, HPlacement, LineStyle, Plot, PlotBounds, PlotPoint, PlotResponse, VLine,
+};
 
 /// Shows the DVHs of the visible structures, with the goals beside them.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     start::panel::tour::mark(ui, Stop::Goals, ui.available_rect_before_wrap());
     let wide = ui.available_width() >= goals::panel::WIDE;
-    let Some(goals_instead) = goals::panel::beside(ui, state, commands) else { return };
+    let Some(goals_instead) = goals::panel::beside(ui, state, commands) else {
+        return;
+    };
     let curves = curves(state);
     header(ui, state, wide, commands);
     if curves.is_empty() {
@@ -34,20 +38,35 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     // Objectives beside the goals, which a wide window shows, take the place of the table, too.
     if goals_instead || wide && ui.available_width() < LEAST_CURVES + LEAST_TABLE {
         let plate = egui::CentralPanel::default().frame(egui::Frame::new());
-        plate.show(ui, |ui| plot_with_handles(ui, state, &axes, &curves, commands));
+        plate.show(ui, |ui| {
+            plot_with_handles(ui, state, &axes, &curves, commands)
+        });
         return;
     }
     // The curves keep what can be read, and the table scrolls; where that leaves it nothing, they share.
-    let table_width = if has_uncertainty(state) { 446.0_f32 } else { 410.0 };
+    let table_width = if has_uncertainty(state) {
+        446.0_f32
+    } else {
+        410.0
+    };
     let width = ui.available_width();
     let table_width = table_width.min((width - LEAST_CURVES).max(0.5 * width));
-    let frame = egui::Frame::new().inner_margin(egui::Margin { left: 10, ..egui::Margin::ZERO });
-    egui::Panel::right("dvh table").frame(frame).resizable(false).exact_size(table_width).show(ui, |ui| {
-        ui.add_space(2.0);
-        held(ui, |ui| table(ui, state, &curves, commands));
+    let frame = egui::Frame::new().inner_margin(egui::Margin {
+        left: 10,
+        ..egui::Margin::ZERO
     });
+    egui::Panel::right("dvh table")
+        .frame(frame)
+        .resizable(false)
+        .exact_size(table_width)
+        .show(ui, |ui| {
+            ui.add_space(2.0);
+            held(ui, |ui| table(ui, state, &curves, commands));
+        });
     let plate = egui::CentralPanel::default().frame(egui::Frame::new());
-    plate.show(ui, |ui| plot_with_handles(ui, state, &axes, &curves, commands));
+    plate.show(ui, |ui| {
+        plot_with_handles(ui, state, &axes, &curves, commands)
+    });
 }
 
 /// Whether the curves have an uncertainty: those of a Monte Carlo dose.
@@ -64,7 +83,12 @@ const LEAST_TABLE: f32 = 120.0;
 /// The visible structures that have a DVH, in the order of the tree.
 fn curves(state: &State) -> Vec<Curve<'_>> {
     let dvhs = state.curves_on_view().into_iter();
-    dvhs.map(|(structure, dvh)| Curve { structure, dvh, dashed: false }).collect()
+    dvhs.map(|(structure, dvh)| Curve {
+        structure,
+        dvh,
+        dashed: false,
+    })
+    .collect()
 }
 
 /// A structure with its DVH.
@@ -129,9 +153,13 @@ const ROOM_FOR_AXES: f32 = 410.0;
 pub(crate) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let mut next = state.dvh_display;
     if ui.available_size_before_wrap().x >= ROOM_FOR_AXES {
-        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| axes_buttons(ui, &mut next));
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            axes_buttons(ui, &mut next)
+        });
     } else {
-        ui.menu_button(RichText::new("Axes").small(), |ui| axes_buttons(ui, &mut next));
+        ui.menu_button(RichText::new("Axes").small(), |ui| {
+            axes_buttons(ui, &mut next)
+        });
     }
     if next != state.dvh_display {
         commands.push(Command::DvhDisplay(next));
@@ -141,7 +169,10 @@ pub(crate) fn axes_choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
 fn axes_buttons(ui: &mut Ui, next: &mut DvhDisplay) {
     let current = *next;
     for (differential, word) in [(true, "Differential"), (false, "Cumulative")] {
-        let choice = DvhDisplay { differential, ..current };
+        let choice = DvhDisplay {
+            differential,
+            ..current
+        };
         if axes_button(ui, word, current == choice) {
             *next = choice;
         }
@@ -154,7 +185,11 @@ fn axes_buttons(ui: &mut Ui, next: &mut DvhDisplay) {
         }
     }
     ui.separator();
-    for (dose, word) in [(DvhDose::Percent, "% dose"), (DvhDose::CentiGy, "cGy"), (DvhDose::Gy, "Gy")] {
+    for (dose, word) in [
+        (DvhDose::Percent, "% dose"),
+        (DvhDose::CentiGy, "cGy"),
+        (DvhDose::Gy, "Gy"),
+    ] {
         let choice = DvhDisplay { dose, ..current };
         if axes_button(ui, word, current == choice) {
             *next = choice;
@@ -163,7 +198,8 @@ fn axes_buttons(ui: &mut Ui, next: &mut DvhDisplay) {
 }
 
 fn axes_button(ui: &mut Ui, word: &str, is_chosen: bool) -> bool {
-    ui.add(Button::selectable(is_chosen, RichText::new(word).small())).clicked()
+    ui.add(Button::selectable(is_chosen, RichText::new(word).small()))
+        .clicked()
 }
 
 /// Conversion from Gy and percent of volume to axis units.
@@ -183,7 +219,12 @@ impl Axes {
             // Without a reference percent is undefined.
             (DvhDose::Percent, None) | (DvhDose::Gy, _) => (1.0, "Gy".to_owned()),
         };
-        Self { display, per_gy, dose_unit, reference: reference.map(|(gy, _)| gy * per_gy) }
+        Self {
+            display,
+            per_gy,
+            dose_unit,
+            reference: reference.map(|(gy, _)| gy * per_gy),
+        }
     }
 
     /// The volume, in axis units, of one percent of a structure.
@@ -204,24 +245,44 @@ impl Axes {
     /// Unit of a curve's height.
     fn height_unit(&self) -> String {
         let dose_unit = self.dose_unit.split(' ').next().unwrap_or("Gy");
-        let per = if self.display.differential { format!(" per {dose_unit}") } else { String::new() };
+        let per = if self.display.differential {
+            format!(" per {dose_unit}")
+        } else {
+            String::new()
+        };
         format!("{}{per}", self.volume_unit())
     }
 
     /// Height units of one percent of a structure, or of one percent per Gy.
     fn per_height(&self, dvh: &Dvh) -> f64 {
-        self.per_percent(dvh) / if self.display.differential { self.per_gy } else { 1.0 }
+        self.per_percent(dvh)
+            / if self.display.differential {
+                self.per_gy
+            } else {
+                1.0
+            }
     }
 
     fn points(&self, dvh: &Dvh) -> Vec<[f64; 2]> {
         let height = self.per_height(dvh);
-        let curve = if self.display.differential { dvh.differential() } else { dvh.cumulative() };
-        curve.into_iter().map(|[gy, v]| [gy * self.per_gy, v * height]).collect()
+        let curve = if self.display.differential {
+            dvh.differential()
+        } else {
+            dvh.cumulative()
+        };
+        curve
+            .into_iter()
+            .map(|[gy, v]| [gy * self.per_gy, v * height])
+            .collect()
     }
 
     /// Height of the curve at a dose.
     fn height(&self, dvh: &Dvh, gy: f64) -> f64 {
-        let value = if self.display.differential { dvh.percent_per_gy_at(gy) } else { dvh.percent_at(gy) };
+        let value = if self.display.differential {
+            dvh.percent_per_gy_at(gy)
+        } else {
+            dvh.percent_at(gy)
+        };
         value * self.per_height(dvh)
     }
 }
@@ -240,7 +301,13 @@ pub(crate) fn plot(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>]
 }
 
 /// The curves, the curves before the last drag, and the goals as handles.
-fn plot_with_handles(ui: &mut Ui, state: &State, axes: &Axes, curves: &[Curve<'_>], commands: &mut Commands) {
+fn plot_with_handles(
+    ui: &mut Ui,
+    state: &State,
+    axes: &Axes,
+    curves: &[Curve<'_>],
+    commands: &mut Commands,
+) {
     theme::plate(ui, |ui| {
         let plot = plot_here(ui, state, axes, curves, &state.ghost_curves());
         if !axes.display.differential {
@@ -278,13 +345,21 @@ fn plot_here(
         .include_y(0.0)
         .custom_x_axes(vec![
             AxisHints::new_x()
-                .label(RichText::new(format!("Dose ({x_unit})")).small().color(theme::palette(ui).weak))
+                .label(
+                    RichText::new(format!("Dose ({x_unit})"))
+                        .small()
+                        .color(theme::palette(ui).weak),
+                )
                 .formatter(|mark, _| mark_text(mark))
                 .label_spacing(egui::Rangef::new(22.0, 32.0)),
         ])
         .custom_y_axes(vec![
             AxisHints::new_y()
-                .label(RichText::new(y_label).small().color(theme::palette(ui).weak))
+                .label(
+                    RichText::new(y_label)
+                        .small()
+                        .color(theme::palette(ui).weak),
+                )
                 .placement(HPlacement::Left)
                 .formatter(|mark, _| mark_text(mark)),
         ])
@@ -303,7 +378,11 @@ fn plot_here(
             None => plot.set_auto_bounds(true),
         }
         if let Some(reference) = axes.reference {
-            plot.vline(VLine::new("100 %", reference).color(theme::IMAGE.line).width(1.0));
+            plot.vline(
+                VLine::new("100 %", reference)
+                    .color(theme::IMAGE.line)
+                    .width(1.0),
+            );
         }
         if let Some(gy) = crosshair_gy(state) {
             let style = LineStyle::dashed_dense();
@@ -315,17 +394,28 @@ fn plot_here(
             );
         }
         let lines: Vec<_> = curves.iter().map(|curve| axes.points(curve.dvh)).collect();
-        let axis_ends = [0, 1].map(|axis| lines.iter().flatten().map(|p| p[axis]).fold(0.0, f64::max));
+        let axis_ends =
+            [0, 1].map(|axis| lines.iter().flatten().map(|p| p[axis]).fold(0.0, f64::max));
         for (structure, dvh) in ghosts {
-            let line = plot_line(format!("{} before", structure.name), apart(&axes.points(dvh), axis_ends));
-            plot.line(line.color(theme::colour(structure.colour).gamma_multiply(0.4)).width(1.2));
+            let line = plot_line(
+                format!("{} before", structure.name),
+                apart(&axes.points(dvh), axis_ends),
+            );
+            plot.line(
+                line.color(theme::colour(structure.colour).gamma_multiply(0.4))
+                    .width(1.2),
+            );
         }
         for (curve, points) in curves.iter().zip(&lines) {
             let strong = selected == Some(curve.structure.number);
             let line = plot_line(curve.structure.name.clone(), apart(points, axis_ends))
                 .color(theme::colour(curve.structure.colour))
                 .width(if strong { 3.2 } else { 2.0 })
-                .style(if curve.dashed { LineStyle::dashed_dense() } else { LineStyle::Solid });
+                .style(if curve.dashed {
+                    LineStyle::dashed_dense()
+                } else {
+                    LineStyle::Solid
+                });
             plot.line(line);
         }
         plot.pointer_coordinate()
@@ -337,7 +427,14 @@ fn plot_here(
         && point.x >= 0.0
         && state.optimise.drag().is_none()
     {
-        hover(ui, axes, curves, point, pointer, *response.transform.frame());
+        hover(
+            ui,
+            axes,
+            curves,
+            point,
+            pointer,
+            *response.transform.frame(),
+        );
     }
     response
 }
@@ -376,35 +473,57 @@ fn hover(
 ) {
     let gy = point.x / axes.per_gy;
     let mut near: Vec<usize> = (0..curves.len()).collect();
-    let distances: Vec<f64> =
-        curves.iter().map(|curve| (axes.height(curve.dvh, gy) - point.y).abs()).collect();
+    let distances: Vec<f64> = curves
+        .iter()
+        .map(|curve| (axes.height(curve.dvh, gy) - point.y).abs())
+        .collect();
     near.sort_by(|&a, &b| distances[a].total_cmp(&distances[b]));
     near.truncate(MOST_TOLD);
     let nearest = near.first().copied();
     near.sort_unstable();
     let unit = axes.dose_unit.split(' ').next().unwrap_or("Gy");
     let font = egui::FontId::proportional(12.0);
-    let head = format!("at {:.2} {unit}, {:.2} {}", point.x, point.y.max(0.0), axes.height_unit());
+    let head = format!(
+        "at {:.2} {unit}, {:.2} {}",
+        point.x,
+        point.y.max(0.0),
+        axes.height_unit()
+    );
     let mut lines = vec![(head, theme::palette(ui).weak)];
     for n in near {
-        let Curve { structure, dvh, dashed } = &curves[n];
-        let name = format!("{}{}", structure.name, if *dashed { " (B, dashed)" } else { "" });
+        let Curve {
+            structure,
+            dvh,
+            dashed,
+        } = &curves[n];
+        let name = format!(
+            "{}{}",
+            structure.name,
+            if *dashed { " (B, dashed)" } else { "" }
+        );
         let volume = format!("V {:.1} % = {:.2} cm³", dvh.percent_at(gy), dvh.cm3_at(gy));
         let other = if axes.display.differential {
             format!("{:.2} {}", axes.height(dvh, gy), axes.height_unit())
         } else {
             let percent = point.y / axes.per_percent(dvh);
             // No dose corresponds to a volume above 100 % or below 0 %.
-            let dose = (0.0..=100.0).contains(&percent).then(|| dvh.dose_at_percent(percent) * axes.per_gy);
+            let dose = (0.0..=100.0)
+                .contains(&percent)
+                .then(|| dvh.dose_at_percent(percent) * axes.per_gy);
             dose.map_or("D –".to_owned(), |dose| format!("D {dose:.2} {unit}"))
         };
         let mark = if Some(n) == nearest { "> " } else { "   " };
-        lines.push((format!("{mark}{name}:  {volume},  {other}"), theme::colour(structure.colour)));
+        lines.push((
+            format!("{mark}{name}:  {volume},  {other}"),
+            theme::colour(structure.colour),
+        ));
     }
     let layer = egui::LayerId::new(egui::Order::Tooltip, egui::Id::unique("values of curves"));
     let painter = ui.ctx().layer_painter(layer);
-    let galleys: Vec<_> =
-        lines.into_iter().map(|(text, colour)| painter.layout_no_wrap(text, font.clone(), colour)).collect();
+    let galleys: Vec<_> = lines
+        .into_iter()
+        .map(|(text, colour)| painter.layout_no_wrap(text, font.clone(), colour))
+        .collect();
     let width = galleys.iter().map(|g| g.size().x).fold(0.0, f32::max);
     let height = galleys.iter().map(|g| g.size().y).sum::<f32>();
     let size = egui::vec2(width + 12.0, height + 8.0);
@@ -414,7 +533,13 @@ fn hover(
     min.y = min.y.max(room.top());
     let rect = egui::Rect::from_min_size(min, size);
     let stroke = egui::Stroke::new(1.0, theme::palette(ui).line);
-    painter.rect(rect, 4.0, Color32::from_black_alpha(220), stroke, egui::StrokeKind::Inside);
+    painter.rect(
+        rect,
+        4.0,
+        Color32::from_black_alpha(220),
+        stroke,
+        egui::StrokeKind::Inside,
+    );
     let mut place = rect.min + egui::vec2(6.0, 4.0);
     for galley in galleys {
         let height = galley.size().y;
@@ -530,22 +655,35 @@ mod tests {
 
     /// Whether anything is painted at a point of a plot whose curve is a target's: all of it gets 14 Gy.
     fn is_painted(point: [f64; 2]) -> bool {
-        let fall = (0..=256).map(|n| f64::from(n) / 256.0).map(|s| [14.0 + 0.1 * s, 100.0 * (1.0 - s * s)]);
+        let fall = (0..=256)
+            .map(|n| f64::from(n) / 256.0)
+            .map(|s| [14.0 + 0.1 * s, 100.0 * (1.0 - s * s)]);
         let points: Vec<[f64; 2]> = std::iter::once([0.0, 100.0]).chain(fall).collect();
         let colour = egui::Color32::from_rgb(1, 254, 3);
         let place = std::cell::Cell::new(egui::Pos2::ZERO);
         let harness = Harness::builder().with_size([260.0, 200.0]).build_ui(|ui| {
             let shown = Plot::new("plot").show(ui, |plot| {
-                plot.line(plot_line("target", apart(&points, [14.1, 100.0])).color(colour).width(2.0));
+                plot.line(
+                    plot_line("target", apart(&points, [14.1, 100.0]))
+                        .color(colour)
+                        .width(2.0),
+                );
             });
-            place.set(shown.transform.position_from_point(&PlotPoint::new(point[0], point[1])));
+            place.set(
+                shown
+                    .transform
+                    .position_from_point(&PlotPoint::new(point[0], point[1])),
+            );
         });
         let output = harness.output();
-        let clipped = harness.ctx.tessellate(output.shapes.clone(), output.pixels_per_point);
+        let clipped = harness
+            .ctx
+            .tessellate(output.shapes.clone(), output.pixels_per_point);
         clipped.iter().any(|shape| match &shape.primitive {
             egui::epaint::Primitive::Mesh(mesh) => mesh.indices.chunks_exact(3).any(|corners| {
                 let triangle = [0, 1, 2].map(|n| mesh.vertices[corners[n] as usize]);
-                triangle[0].color == colour && is_inside(triangle.map(|vertex| vertex.pos), place.get())
+                triangle[0].color == colour
+                    && is_inside(triangle.map(|vertex| vertex.pos), place.get())
             }),
             egui::epaint::Primitive::Callback(_) => false,
         })
@@ -569,7 +707,9 @@ mod tests {
 
     #[test]
     fn points_of_a_curve_lie_apart() {
-        let dense: Vec<[f64; 2]> = (0..=256).map(|n| [5.0 + 1e-7 * f64::from(n), 100.0]).collect();
+        let dense: Vec<[f64; 2]> = (0..=256)
+            .map(|n| [5.0 + 1e-7 * f64::from(n), 100.0])
+            .collect();
         assert_eq!(apart(&dense, [60.0, 100.0]), [dense[0], dense[256]]);
         let coarse = [[0.0, 100.0], [1.0, 100.0], [1.0, 50.0], [2.0, 0.0]];
         assert_eq!(apart(&coarse, [2.0, 100.0]), coarse);
