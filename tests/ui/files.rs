@@ -19,7 +19,6 @@ use egui_kittest::kittest::Queryable as _;
 use glam::DVec3;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 /// Writes a small CT of a few planes into a folder of its own.
 fn series(folder: &Path, description: &str, planes_mm: &[f64], hu: f32) {
@@ -405,8 +404,7 @@ fn dialogs_answer_and_where_there_is_none_the_window_has_its_own() {
     w.run_steps(3);
     w.get_by_label("Save session").click();
     w.run_steps(3);
-    std::thread::sleep(Duration::from_millis(100));
-    w.run_steps(3);
+    until(&mut w, "rest", App::is_settled);
     assert_eq!(said(&w), "", "a dialog that was closed says nothing");
     w.get_by_label("Open").click();
     w.run_steps(3);

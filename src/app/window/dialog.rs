@@ -32,6 +32,8 @@ type Answered = (Ask, Picked);
 pub(super) struct Dialogs {
     pub dialog: Dialog,
     answers: (Sender<Answered>, Receiver<Answered>),
+    /// Number of dialogs that are open.
+    open: usize,
     /// The browser instead of a dialog, if the desktop has none, and its last folder.
     browser: Option<Browser>,
     folder: Option<PathBuf>,
@@ -42,9 +44,16 @@ impl Default for Dialogs {
         Self {
             dialog: desktop_dialog(),
             answers: crossbeam_channel::unbounded(),
+            open: 0,
             browser: None,
             folder: None,
         }
+    }
+}
+
+impl Dialogs {
+    pub(super) fn has_open(&self) -> bool {
+        self.open > 0
     }
 }
 
@@ -147,12 +156,12 @@ impl App {
                 ctx.request_repaint();
             }
         };
-        if std::thread::Builder::new()
+        let spawned = std::thread::Builder::new()
             .name("dialog".to_owned())
-            .spawn(wait)
-            .is_err()
-        {
-            self.browse(unanswered);
+            .spawn(wait);
+        match spawned {
+            Ok(_) => self.dialogs.open += 1,
+            Err(_) => self.browse(unanswered),
         }
     }
 
@@ -246,6 +255,7 @@ impl App {
     pub(super) fn take_picked(&mut self) {
         let picked: Vec<Answered> = self.dialogs.answers.1.try_iter().collect();
         for (ask, answer) in picked {
+            self.dialogs.open -= 1;
             let action = ask.action;
             match answer {
                 Picked::NoDialog => self.browse(ask),

@@ -196,10 +196,10 @@ impl App {
         self.worker.live_jobs()
     }
 
-    /// Whether all results of the case are available: for two frames no job waited or ran, and none was submitted or
+    /// Whether all results of the case are available and no file dialog is open: for two frames no job waited or ran, and none was submitted or
     /// reported.
     pub fn is_settled(&self) -> bool {
-        self.is_idle() && self.state.report_waits.is_none()
+        self.is_idle() && !self.dialogs.has_open() && self.state.report_waits.is_none()
     }
 
     pub(super) fn is_idle(&self) -> bool {

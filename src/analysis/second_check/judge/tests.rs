@@ -1,4 +1,3 @@
-
 use super::super::{SumDifference, TargetDoses};
 use super::*;
 
