@@ -30,6 +30,17 @@ fn shaped(machine: &Machine, jaws: Jaws, tips: impl Fn(f64) -> Bank) -> Beam {
     b
 }
 
+fn grid_of_points(reach_mm: i32, step_mm: i32) -> Vec<[f64; 2]> {
+    let line = || {
+        (-reach_mm..=reach_mm)
+            .step_by(step_mm as usize)
+            .map(f64::from)
+    };
+    line()
+        .flat_map(|x| line().map(move |y| [x + 0.3, y - 0.2]))
+        .collect()
+}
+
 fn fluence_of(machine: &Machine, beam: &Beam) -> Fluence {
     Fluence::new(machine, beam, &exposures(beam, 2.0)[0]).expect("a fluence")
 }

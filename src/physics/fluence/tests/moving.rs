@@ -44,17 +44,6 @@ fn still(jaws: Jaws) -> Beam {
     Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0)
 }
 
-fn grid_of_points(reach_mm: i32, step_mm: i32) -> Vec<[f64; 2]> {
-    let line = || {
-        (-reach_mm..=reach_mm)
-            .step_by(step_mm as usize)
-            .map(f64::from)
-    };
-    line()
-        .flat_map(|x| line().map(move |y| [x + 0.3, y - 0.2]))
-        .collect()
-}
-
 /// A jaw that travels 90 mm opens each point for its share of the units; a point source without transmission has no more.
 #[test]
 fn a_moving_jaw_opens_a_point_for_its_share_of_the_units() {
