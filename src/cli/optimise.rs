@@ -7,16 +7,17 @@ use super::sequence::{Cut, Leaves};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::{Engine, HotSpot};
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use clap::ValueEnum;
 use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
 use inverse::{OptimiseRemark, Progress, with_arcs, write_matrix};
-use results::{BEAMLET_MM, Graph, OptimiseJob, optimise_plan};
+use results::{BEAMLET_MM, Graph, OptimiseQuery, optimise_plan};
 use sequence::{SequencedPlan, arc_of, check_machines};
 use serde_json::json;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -131,15 +132,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             plan.beams.iter().filter(|beam| analysis::is_computed(beam)),
         )?;
     }
-    let job = OptimiseJob {
-        case: &case,
-        plan: &plan,
-        goals: &goals,
-        settings: &settings,
-        rows_mm: args.rows,
-        beamlet_mm: args.beamlets,
-        technique: args.technique.leaves().map(Into::into),
-    };
+    let plan = Arc::new(plan);
+    let query = OptimiseQuery::new(&case, &plan, goals, &settings, args.rows, args.beamlets)
+        .map_err(|why| anyhow!("{why}"))?;
+    let technique = args.technique.leaves().map(Into::into);
     let start = Instant::now();
     let control = JobControl::new();
     let asked = stop_in_order();
@@ -174,7 +170,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             }
         }
     };
-    let found = optimise_plan(&job, &Graph::default(), &control, &mut tell)?;
+    let found = optimise_plan(&query, technique, &Graph::default(), &control, &mut tell)?;
     let answer = &found.answer;
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");
@@ -232,8 +228,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     };
     let _ = writeln!(
         text,
-        "  objective {:.6} after {} evaluations, {end}; true dose within {:.2} % in the targets; {seconds:.1} s",
-        answer.objective, answer.evaluations, answer.moved_percent
+        "  objective {:.6}, {end}; true dose within {:.2} % in the targets; {seconds:.1} s: {}",
+        answer.objective,
+        answer.moved_percent,
+        answer.receipt.words()
     );
     let _ = writeln!(text, "{}", result.figures);
     let hottest = found.outside.hottest(&result.dose.gy);
@@ -276,7 +274,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         "case": case.source,
         "plan": answer.plan.name,
         "objective": answer.objective,
-        "evaluations": answer.evaluations,
+        "evaluations": answer.receipt.evaluations,
+        "receipt": answer.receipt,
         "stopped": answer.stopped,
         "true_dose_moved_percent": answer.moved_percent,
         "beamlets": answer.fluences.len(),

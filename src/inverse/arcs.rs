@@ -250,14 +250,18 @@ impl Sectors {
             report,
         )?;
         let extent = Extent::last(&inputs.device);
-        refine(
+        let last = refine(
             &fields,
             &refined.plan,
             &|beam| self.places(&fields, beam),
             extent,
             control,
             report,
-        )
+        )?;
+        Ok(RefinedLeaves {
+            true_doses: refined.true_doses + last.true_doses,
+            ..last
+        })
     }
 
     /// Indices of the fields of an arc or of a static beam among the fields of an optimiser.

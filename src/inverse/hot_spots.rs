@@ -268,6 +268,7 @@ impl Optimiser {
         }
         let mut setup = self.setup.clone();
         setup.rows = Arc::new(rows);
+        setup.has_hot_spots = true;
         let mut columns = vec![None; setup.fields.len()];
         while compute_missing(&setup, &mut columns, control)? {
             let done = columns.iter().flatten().count();

@@ -7,6 +7,7 @@ use super::hot_spots::Greatest;
 use super::objective::Objective;
 use super::optimiser::Optimiser;
 use super::progress::Progress;
+use super::receipt::{OptimiseReceipt, since_ms};
 use super::refine::RefinedLeaves;
 use super::remarks::OptimiseRemark;
 use super::rows::{Rows, RowsError};
@@ -19,6 +20,7 @@ use geometry::GridError;
 use physics::MachineError;
 use sequence::{SequenceError, sequence_plan};
 use std::sync::Arc;
+use std::time::Instant;
 use thiserror::Error;
 
 /// Why a plan is not optimised.
@@ -68,7 +70,7 @@ pub struct Optimised {
     pub upper: Vec<f64>,
     pub doses_gy: Vec<f32>,
     pub objective: f64,
-    pub evaluations: u64,
+    pub receipt: OptimiseReceipt,
     /// The last move of the true dose in the targets, percent of the reference dose.
     pub moved_percent: f64,
     /// Whether it was stopped before convergence.
@@ -113,6 +115,7 @@ pub fn optimise(
             step?;
         }
     }
+    let leaves_start = Instant::now();
     let leaves = inputs.technique.map(|technique| match &sectors {
         Some(sectors) => sectors.leaves(inputs, &optimiser, technique, control, report),
         None => {
@@ -121,6 +124,10 @@ pub fn optimise(
         }
     });
     let leaves = leaves.transpose()?;
+    let mut receipt = optimiser.receipt.clone();
+    if let Some(leaves) = &leaves {
+        (receipt.leaf_doses, receipt.leaves_ms) = (leaves.true_doses, since_ms(leaves_start));
+    }
     let (doses_gy, smoothness) = (optimiser.doses_gy(), optimiser.smoothness());
     let plan = optimiser.with_maps(&optimiser.fluences);
     let mut remarks = optimiser.remarks();
@@ -143,7 +150,7 @@ pub fn optimise(
         upper: optimiser.upper,
         doses_gy,
         objective: optimiser.objective,
-        evaluations: optimiser.evaluations,
+        receipt,
         moved_percent: optimiser.moved_percent.unwrap_or(100.0),
         stopped,
         leaves,

@@ -7,6 +7,7 @@ use super::hot_spots::{self, Greatest};
 use super::objective::Objective;
 use super::problem::Problem;
 use super::progress::{Progress, Snapshot, Watch};
+use super::receipt::{OptimiseReceipt, since_ms};
 use super::remarks::{self, OptimiseRemark};
 use super::rows::{RowSet, Rows};
 use super::setup::{
@@ -18,6 +19,7 @@ use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
 use engine::{Compute, JobControl};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Maximum number of evaluations between two computations of the true dose.
 struct EvaluationLimits {
@@ -86,7 +88,7 @@ pub struct Optimiser {
     /// DVH point on the evaluation grid minus the same point on the sampled voxels, for each objective, Gy.
     dvh_offset_gy: Vec<f64>,
     pub(super) objective: f64,
-    pub(super) evaluations: u64,
+    pub(super) receipt: OptimiseReceipt,
     pub(super) moved_percent: Option<f64>,
     phase: Phase,
     pass: usize,
@@ -114,6 +116,31 @@ impl Optimiser {
         previous: Option<&Self>,
     ) -> Result<Self, OptimiseError> {
         let setup = Setup::new(inputs, previous.map(|previous| &previous.setup))?;
+        Self::of_setup(setup, objectives, reference_gy, previous)
+    }
+
+    /// An optimiser that answers as if there were no previous one: it takes only columns, and rows without hot spots.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn afresh(
+        inputs: &Inputs<'_>,
+        objectives: Vec<Objective>,
+        reference_gy: f64,
+        previous: &Self,
+    ) -> Result<Self, OptimiseError> {
+        let previous_setup = Some(&previous.setup).filter(|setup| !setup.has_hot_spots);
+        let mut setup = Setup::new(inputs, previous_setup)?;
+        setup.unavoidable_gy = 0.0;
+        Self::of_setup(setup, objectives, reference_gy, Some(previous))
+    }
+
+    fn of_setup(
+        setup: Setup,
+        objectives: Vec<Objective>,
+        reference_gy: f64,
+        previous: Option<&Self>,
+    ) -> Result<Self, OptimiseError> {
         let field_columns: Vec<_> = setup
             .fields
             .iter()
@@ -135,7 +162,7 @@ impl Optimiser {
             is_judged: setup.judged.is_none(),
             dvh_offset_gy: Vec::new(),
             objective: f64::INFINITY,
-            evaluations: 0,
+            receipt: OptimiseReceipt::new(&setup.device),
             moved_percent: None,
             phase: Phase::Solve,
             pass: 0,
@@ -174,6 +201,10 @@ impl Optimiser {
     /// The last move of the true dose in the targets, percent of the reference dose; `None` before its first computation.
     pub fn moved_percent(&self) -> Option<f64> {
         self.moved_percent
+    }
+
+    pub fn receipt(&self) -> &OptimiseReceipt {
+        &self.receipt
     }
 
     pub fn is_at_rest(&self) -> bool {
@@ -255,7 +286,9 @@ impl Optimiser {
         control: &JobControl,
         watch: &mut Watch<'_>,
     ) -> Result<(), OptimiseError> {
+        let start = Instant::now();
         if self.compute_next(control)? {
+            self.receipt.columns_ms += since_ms(start);
             let [done, total] = self.beams();
             watch(Progress::Columns { done, of: total }, &|| None);
             return Ok(());
@@ -265,9 +298,14 @@ impl Optimiser {
             (self.fluences, self.follows) = self.start();
         }
         match self.phase {
-            Phase::Solve => self.solve(watch)?,
+            Phase::Solve => {
+                self.solve(watch)?;
+                self.receipt.solutions_ms += since_ms(start);
+            }
             Phase::Correct => {
                 let (moved, truth) = self.correct(control)?;
+                self.receipt.true_doses += 1;
+                self.receipt.true_doses_ms += since_ms(start);
                 // Fluences of former objectives say nothing about the goals of new ones.
                 let mut are_met = false;
                 if !self.follows {
@@ -298,6 +336,8 @@ impl Optimiser {
             }
             Phase::Judge => {
                 self.judge(control)?;
+                self.receipt.true_doses += 1;
+                self.receipt.true_doses_ms += since_ms(start);
                 (self.is_judged, self.phase) = (true, Phase::Solve);
                 let moved_percent = self.moved_percent.unwrap_or_default();
                 watch(Progress::TrueDose { moved_percent }, &|| self.snapshot());
@@ -390,7 +430,7 @@ impl Optimiser {
             max_evaluations,
             gain,
             &mut |objective, evaluations, fluences| {
-                let evaluations = self.evaluations + evaluations;
+                let evaluations = self.receipt.evaluations + evaluations;
                 watch(
                     Progress::Iteration {
                         objective,
@@ -400,7 +440,8 @@ impl Optimiser {
                 )
             },
         )?;
-        self.evaluations += solved.evaluations;
+        self.receipt.evaluations += solved.evaluations;
+        self.receipt.solutions += 1;
         (self.fluences, self.objective) = (solved.variables, solved.objective);
         if solved.stop != Stop::Asked {
             self.follows = false;
@@ -473,7 +514,7 @@ impl Optimiser {
                 &self.problem(),
                 &self.fluences,
                 self.objective,
-                self.evaluations,
+                self.receipt.evaluations,
             )
         })
     }
@@ -511,7 +552,10 @@ impl Optimiser {
                 .sum(),
             smoothness_share: smoothness / total,
             objective,
-            evaluations,
+            receipt: OptimiseReceipt {
+                evaluations,
+                ..self.receipt.clone()
+            },
         }
     }
 
@@ -673,7 +717,7 @@ impl Optimiser {
 
     /// Weight of the squared steps between neighbours of a map.
     pub(super) fn smoothness(&self) -> f64 {
-        smoothness::weight(&self.setup.plan, self.setup.technique, self.reference_gy)
+        smoothness::weight(&self.setup.plan, self.reference_gy)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Progress of an optimisation, and its answer so far.
 
 use super::hot_spots::Greatest;
+use super::receipt::OptimiseReceipt;
 use super::rows::Rows;
 use case::Plan;
 use std::sync::Arc;
@@ -44,7 +45,7 @@ pub struct Snapshot {
     pub fall_off_share: f64,
     pub smoothness_share: f64,
     pub objective: f64,
-    pub evaluations: u64,
+    pub receipt: OptimiseReceipt,
 }
 
 /// Is called after each step with its progress and a source of snapshots, which are available once all columns are computed; returns

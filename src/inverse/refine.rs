@@ -76,6 +76,8 @@ pub struct RefinedLeaves {
     /// Objective under true dose at the last dose levels, of the initial leaves and of these; `None` if it was stopped before the first
     /// true dose.
     pub objective: Option<[f64; 2]>,
+    /// Number of true doses that the refinement has computed.
+    pub true_doses: usize,
 }
 
 impl RefinedLeaves {
@@ -84,6 +86,7 @@ impl RefinedLeaves {
         Self {
             plan,
             objective: None,
+            true_doses: 0,
         }
     }
 }
@@ -190,6 +193,7 @@ pub fn refine(
     };
     let first_gy = first.rows_gy.clone();
     let mut best = first;
+    let mut true_doses = 1;
     let mut reach_mm = REACH_MM;
     for pass in 0..extent.passes {
         if reach_mm < LEAST_REACH_MM || control.is_cancelled() {
@@ -227,6 +231,7 @@ pub fn refine(
             Err(_) if control.is_cancelled() => break,
             next => next?,
         };
+        true_doses += 1;
         let next_value = total_value(&problem, &next.rows_gy);
         report(Progress::Leaves {
             before: best_value,
@@ -251,6 +256,7 @@ pub fn refine(
         } else {
             [objective[0]; 2]
         }),
+        true_doses,
     })
 }
 

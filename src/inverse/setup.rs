@@ -70,7 +70,7 @@ pub struct Inputs<'a> {
     pub dose_to: DoseTo,
     /// Spacing (mm) and quality of the dose that the plan is finally judged by; `None`: the dose on the rows' grid.
     pub judged: Option<(f64, Quality)>,
-    /// Technique that will deliver the maps, which are smoothed for it.
+    /// Technique that delivers the maps.
     pub technique: Option<Technique>,
     /// Fields that stand for arcs and whose maps are narrower than their targets.
     pub windows: Vec<FieldWindow>,
@@ -142,8 +142,9 @@ pub(super) struct Setup {
     pub dose_to: DoseTo,
     /// Grid and quality of the dose that the plan is judged by, if they differ from the corrections.
     pub judged: Option<(Arc<Grid>, Quality)>,
-    pub technique: Option<Technique>,
     pub device: Compute,
+    /// Whether hot spots have become rows.
+    pub has_hot_spots: bool,
     /// Greatest dose outside the targets of uniform fluence that gives the targets the reference dose on average, Gy; 0 before the first
     /// search for hot spots.
     pub unavoidable_gy: f64,
@@ -195,8 +196,8 @@ impl Setup {
             target_mm,
             dose_to: inputs.dose_to,
             judged,
-            technique: inputs.technique,
             device: inputs.device.clone(),
+            has_hot_spots: same_rows.is_some_and(|same| same.has_hot_spots),
             unavoidable_gy: same_rows.map_or(0.0, |same| same.unavoidable_gy),
         })
     }

@@ -16,7 +16,7 @@ use numpy::ndarray::Array2;
 use numpy::{PyArray1, PyArray2, ToPyArray as _};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyDict};
-use results::{Graph, OptimiseJob, optimise_plan};
+use results::{Graph, OptimiseQuery, optimise_plan};
 use sequence::{Technique, arc_of, check_machines};
 use std::sync::Arc;
 
@@ -109,18 +109,14 @@ pub fn optimise(
     let (technique, plan) = asked.technique(how.plan(&case.0, plan)?)?;
     let goals = goals_of(&case.0, asked.goals.as_deref())?;
     let (settings, search) = (how.settings(&case.0)?, asked.search);
-    let job = OptimiseJob {
-        case: &case.0,
-        plan: &plan,
-        goals: &goals,
-        settings: &settings,
-        rows_mm: asked
-            .rows
-            .map(|mm| words::within("rows", mm, [0.5, 100.0]))
-            .transpose()?,
-        beamlet_mm: words::within("beamlets", asked.beamlets, [1.0, 20.0])?,
-        technique,
-    };
+    let rows_mm = asked
+        .rows
+        .map(|mm| words::within("rows", mm, [0.5, 100.0]))
+        .transpose()?;
+    let beamlet_mm = words::within("beamlets", asked.beamlets, [1.0, 20.0])?;
+    let plan = Arc::new(plan);
+    let query = OptimiseQuery::new(&case.0, &plan, goals, &settings, rows_mm, beamlet_mm)
+        .map_err(|why| Kind::Computation.exception(why))?;
     let found = run(py, progress.as_ref(), |control, steps| {
         // The influence alone is the search, stopped before its first step.
         let own = control.child();
@@ -136,7 +132,8 @@ pub fn optimise(
             Progress::TrueDose { .. } => steps.tell("true dose"),
             Progress::Leaves { after, .. } => steps.tell(&format!("leaves: objective {after:.6}")),
         };
-        optimise_plan(&job, &Graph::default(), &own, &mut tell).map_err(|why| failure(&why))
+        optimise_plan(&query, technique, &Graph::default(), &own, &mut tell)
+            .map_err(|why| failure(&why))
     })?;
     Ok(PyOptimum {
         answer: found.answer,
@@ -300,7 +297,13 @@ impl PyOptimum {
 
     #[getter]
     fn evaluations(&self) -> u64 {
-        self.answer.evaluations
+        self.answer.receipt.evaluations
+    }
+
+    /// Device, work and times (ms) of the search, as a dictionary.
+    #[getter]
+    fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        dictionary(py, &self.answer.receipt)
     }
 
     /// The last move of the true dose in the targets, percent of the prescription.
@@ -342,10 +345,9 @@ impl PyOptimum {
                 None => "fluence, not deliverable".to_owned(),
             };
             let Optimised {
-                objective,
-                evaluations,
-                ..
+                objective, receipt, ..
             } = &self.answer;
+            let evaluations = receipt.evaluations;
             format!("objective {objective:.6} after {evaluations} evaluations; {leaves}")
         } else {
             "influence alone, fluences where a search starts".to_owned()

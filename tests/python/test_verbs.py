@@ -96,6 +96,9 @@ def test_optimised_maps_are_those_of_the_verb(verb, tmp_path):
         case, tmp_path / "plan.toml", goals="tg119-c-shape", beamlets=10, grid=6, quality="fast", **CPU
     )
     assert (found.objective, found.evaluations) == (said["objective"], said["evaluations"])
+    work = ["evaluations", "solutions", "true_doses", "leaf_doses"]
+    assert [found.receipt[count] for count in work] == [said["receipt"][count] for count in work]
+    assert found.receipt["device"] == said["receipt"]["device"] and said["receipt"]["true_doses_ms"] > 0
     assert found.influence.shape == (said["beamlets"], said["rows"])
     doses = found.influence.T @ found.fluences + found.offset_gy
     assert np.allclose(doses, found.doses_gy, atol=1e-3)

@@ -364,7 +364,7 @@ fn the_optimisers_dose_is_that_of_its_maps() {
     begun(&mut w);
     let mut last = None;
     until(&mut w, "the last answer", |app| {
-        if let Some(now) = app.state.optimisers_dose().filter(|now| now.is_at_rest) {
+        if let Some(now) = app.state.optimisers_dose().filter(|now| now.is_at_rest()) {
             last = Some(now.dvhs.clone());
         }
         !app.state.optimise.is_running()

@@ -52,9 +52,10 @@ struct Run {
 
 impl Run {
     fn query(&self, rows_mm: Option<f64>) -> Result<OptimiseQuery, Failure> {
+        let plan = self.case.plans.first();
         let query = OptimiseQuery::new(
             &self.case,
-            0,
+            plan.ok_or_else(|| Failure::Words("the case has no plan".to_owned()))?,
             self.goals.clone(),
             &self.settings,
             rows_mm,
@@ -138,9 +139,11 @@ impl Run {
         loop {
             match self.step()? {
                 (ms, Step::Columns { .. }) => columns.ms.push(ms),
-                (ms, Step::Optimum(optimum)) if optimum.evaluations > before => {
+                (ms, Step::Optimum(optimum)) if optimum.receipt.evaluations > before => {
                     solution.ms.push(ms);
-                    solution.evaluations.push(optimum.evaluations - before);
+                    solution
+                        .evaluations
+                        .push(optimum.receipt.evaluations - before);
                     return Ok(*optimum);
                 }
                 // The step that makes the last columns has an answer without an evaluation.
@@ -219,11 +222,11 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     run.columns(Some(COARSE_MM), &mut coarse, runs)?;
     let start = Instant::now();
     let mut optimum = run.solution(&mut row(""), &mut cold, 0)?;
-    while !optimum.is_at_rest {
+    while !optimum.is_at_rest() {
         let (ms, Step::Optimum(next)) = run.step()? else {
             continue;
         };
-        let evaluations = next.evaluations - optimum.evaluations;
+        let evaluations = next.receipt.evaluations - optimum.receipt.evaluations;
         let row = if evaluations == 0 {
             &mut truth
         } else {
@@ -236,7 +239,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let all = Row {
         name: "from nothing to rest",
         ms: vec![1e3 * start.elapsed().as_secs_f64()],
-        evaluations: vec![optimum.evaluations],
+        evaluations: vec![optimum.receipt.evaluations],
     };
     let (cut, refined) = run.leaves(&optimum, runs)?;
     let mut drag = row("drag of a goal");
@@ -246,7 +249,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         if let Some(goal) = run.goals.last_mut() {
             *goal = goal.clone().with_limit(goal.limit() * (1.0 - DRAG_PART));
         }
-        optimum = run.solution(&mut row(""), &mut drag, optimum.evaluations)?;
+        optimum = run.solution(&mut row(""), &mut drag, optimum.receipt.evaluations)?;
         let own = run
             .place
             .as_ref()

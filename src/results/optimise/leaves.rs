@@ -5,7 +5,7 @@ use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use super::super::plan_dose::DoseOfPlan;
-use super::job::{OptimiseJob, optimise_plan};
+use super::job::optimise_plan;
 use super::live::LiveOptimiser;
 use super::query::OptimiseQuery;
 use analysis::{is_computed, no_beams};
@@ -91,26 +91,25 @@ pub fn leaves_of_arcs(
     /// Parts of the time that columns take, and one look at true dose of the refinement.
     const COLUMNS: f32 = 0.3;
     const LOOK: f32 = 0.05;
-    let job = OptimiseJob {
-        case: &query.case,
-        plan: &query.plan,
-        goals: &query.goals,
-        settings: &query.settings,
-        rows_mm: query.rows_mm,
-        beamlet_mm: query.beamlet_mm,
-        technique: Some(technique),
-    };
     let mut looks = 0.0;
-    let optimised = optimise_plan(&job, graph, control, &mut |progress| match progress {
-        Progress::Columns { done, of: count } => {
-            control.report((COLUMNS * done as f32 / count.max(1) as f32).max(control.done()));
-        }
-        Progress::Leaves { .. } => {
-            looks += 1.0;
-            control.report((COLUMNS + LOOK * looks).min(0.99));
-        }
-        Progress::Iteration { .. } | Progress::TrueDose { .. } => {}
-    })?;
+    let optimised =
+        optimise_plan(
+            query,
+            Some(technique),
+            graph,
+            control,
+            &mut |progress| match progress {
+                Progress::Columns { done, of: count } => {
+                    control
+                        .report((COLUMNS * done as f32 / count.max(1) as f32).max(control.done()));
+                }
+                Progress::Leaves { .. } => {
+                    looks += 1.0;
+                    control.report((COLUMNS + LOOK * looks).min(0.99));
+                }
+                Progress::Iteration { .. } | Progress::TrueDose { .. } => {}
+            },
+        )?;
     control.check()?;
     let leaves = optimised
         .answer

@@ -1,21 +1,15 @@
-//! An optimisation that the window keeps: it follows the case, and goes on from where it was.
+//! An optimisation that the window keeps: it follows the case from where it was, and comes to rest where the verb does.
 
 use super::super::graph::{Failure, Graph};
-use super::ORGAN_ROWS;
 use super::query::OptimiseQuery;
-use super::request::{OptimiseRequest, body_of_fall_off};
+use super::request::{OptimiseRequest, Prepared};
 use analysis::{Dvh, HotSpot};
 use case::{Beam, FluenceMap, Plan};
 use engine::JobControl;
-use engine::dose::dose_grid;
-use inverse::{Inputs, OptimiseError, OptimiseRemark, Optimiser, RefinedLeaves, Snapshot, Watch};
+use inverse::{
+    OptimiseError, OptimiseReceipt, OptimiseRemark, Optimiser, RefinedLeaves, Snapshot, Watch,
+};
 use std::sync::Arc;
-
-/// Rows of all organs together; each of many gets fewer than one of few.
-const ALL_ORGAN_ROWS: usize = 30_000;
-
-/// Rows of an organ at least.
-const LEAST_ORGAN_ROWS: usize = 300;
 
 /// The optimiser's answer so far, of a query.
 #[derive(Clone, Debug)]
@@ -30,13 +24,30 @@ pub struct Optimum {
     /// Parts of what no goal stands for.
     pub others: OtherShares,
     pub objective: f64,
-    pub evaluations: u64,
+    /// Work and time of the search that is on show.
+    pub receipt: OptimiseReceipt,
     /// The last move of the true dose in the targets, percent of the reference dose, once it was looked at.
     pub moved_percent: Option<f64>,
-    pub is_at_rest: bool,
+    pub stage: OptimumStage,
     /// The greatest true dose outside the targets, when that was last looked at.
     pub hottest_outside: Option<HotSpot>,
     pub remarks: Arc<[OptimiseRemark]>,
+}
+
+/// How far an optimum is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptimumStage {
+    Searching,
+    /// At rest, but goals or beams changed on the way, on which the optimum depends: a search from the plan's start comes next.
+    Settling,
+    /// At rest, as any search for the same query.
+    AtRest,
+}
+
+impl Optimum {
+    pub fn is_at_rest(&self) -> bool {
+        self.stage == OptimumStage::AtRest
+    }
 }
 
 /// Parts of objectives that no goal stands for in all that is minimised.
@@ -68,6 +79,10 @@ pub struct LiveOptimiser {
     query: OptimiseQuery,
     request: OptimiseRequest,
     optimiser: Optimiser,
+    /// Whether the optimiser went on from fluences of another query: where it comes to rest depends on the way.
+    has_followed: bool,
+    /// Optimiser of the same query from the start of its plan, once `optimiser` rests but has followed.
+    afresh: Option<Optimiser>,
     /// Remarks on the query.
     remarks: Arc<[OptimiseRemark]>,
     /// The run whose fluences it has.
@@ -83,7 +98,8 @@ struct PreviousRun<'a> {
 impl LiveOptimiser {
     /// Does the next step of an optimisation for a query, and keeps it in its place: rows and fields are made anew only where they
     /// changed, columns only of beams that changed. In one `run` fluences go on from where they were; another starts at the plan's
-    /// maps. `publish` hears of the answers on the way and says whether to go on.
+    /// maps. An optimiser that has gone on from other fluences is followed by one from the start of the plan, so that the optimum at
+    /// rest follows from the query alone. `publish` hears of the answers on the way and says whether to go on.
     ///
     /// # Errors
     /// [`Failure`]; what was there stays for the next query.
@@ -107,18 +123,65 @@ impl LiveOptimiser {
         let Some(live) = place else {
             return Err(Failure::here("there is nothing to optimise"));
         };
-        let (query, request, remarks) = (&live.query, &live.request, &live.remarks);
-        let moved_percent = live.optimiser.moved_percent();
         if !live.optimiser.is_at_rest() {
-            let watch: &mut Watch<'_> = &mut |_, snapshot| {
-                publish(&|| {
-                    let optimum = optimum(query, request, remarks, snapshot()?, moved_percent);
-                    Some(Step::Optimum(Box::new(optimum)))
-                }) && !control.is_cancelled()
-            };
-            live.optimiser.advance(control, watch).map_err(failure)?;
+            live.advance(control, publish)?;
+        } else if live.has_followed {
+            live.advance_afresh(graph, control, publish)?;
         }
         Ok(live.answer())
+    }
+
+    fn advance(&mut self, control: &JobControl, publish: &mut Publish<'_>) -> Result<(), Failure> {
+        let (query, request, remarks) = (&self.query, &self.request, &self.remarks);
+        let moved_percent = self.optimiser.moved_percent();
+        let mut goes_on = true;
+        let watch: &mut Watch<'_> = &mut |_, snapshot| {
+            goes_on &= publish(&|| {
+                let optimum = optimum(query, request, remarks, snapshot()?, moved_percent);
+                Some(Step::Optimum(Box::new(optimum)))
+            }) && !control.is_cancelled();
+            goes_on
+        };
+        let step = self.optimiser.advance(control, watch);
+        // A solution that was cut short is another way, even where the goals come back to what they were.
+        self.has_followed |= !goes_on;
+        step.map_err(failure)
+    }
+
+    /// The next step from the start of the plan; at rest it takes the place of the optimiser that has followed. Its answers on the way are
+    /// not published: they would jump back from an optimum to the start.
+    fn advance_afresh(
+        &mut self,
+        graph: &Graph,
+        control: &JobControl,
+        publish: &mut Publish<'_>,
+    ) -> Result<(), Failure> {
+        let mut afresh = match self.afresh.take() {
+            Some(afresh) => afresh,
+            None => {
+                let prepared = Prepared::new(&self.query, graph, control)?;
+                let start = self.query.start();
+                let inputs = prepared.inputs(&self.query, &start, None);
+                let Prepared { request, .. } = prepared;
+                let objectives = request.objectives();
+                Optimiser::afresh(&inputs, objectives, request.reference_gy, &self.optimiser)
+                    .map_err(failure)?
+            }
+        };
+        let mut goes_on = true;
+        afresh
+            .advance(control, &mut |_, _| {
+                goes_on &= publish(&|| None) && !control.is_cancelled();
+                goes_on
+            })
+            .map_err(failure)?;
+        match (goes_on, afresh.is_at_rest()) {
+            (true, true) => (self.optimiser, self.has_followed) = (afresh, false),
+            (true, false) => self.afresh = Some(afresh),
+            // One that was cut short begins again.
+            (false, _) => {}
+        }
+        Ok(())
     }
 
     /// The objective now over the least of the same problem.
@@ -167,8 +230,12 @@ impl LiveOptimiser {
             snapshot,
             moved_percent,
         );
-        optimum.is_at_rest = self.optimiser.is_at_rest();
-        if optimum.is_at_rest {
+        optimum.stage = match (self.optimiser.is_at_rest(), self.has_followed) {
+            (false, _) => OptimumStage::Searching,
+            (true, true) => OptimumStage::Settling,
+            (true, false) => OptimumStage::AtRest,
+        };
+        if optimum.is_at_rest() {
             let maps = Plan {
                 beams: optimum.beams.clone(),
                 ..Plan::clone(&self.query.plan)
@@ -190,66 +257,41 @@ impl LiveOptimiser {
         graph: &Graph,
         control: &JobControl,
     ) -> Result<Self, Failure> {
-        if let Some(fault) = query.plan.fault() {
-            return Err(Failure::Here(fault.to_string()));
-        }
-        let ready = graph.full(&query.densities, control)?;
-        let image = ready.patient().mass_density_g_cm3.grid();
-        let grid = dose_grid(image, ready.corners_mm(), query.grid_mm()).map_err(Failure::here)?;
-        let request = OptimiseRequest::new(
-            &query.case,
-            &query.plan,
-            &query.goals,
-            true,
-            &grid,
-            graph,
-            control,
-        )?;
+        let prepared = Prepared::new(query, graph, control)?;
         let previous = previous.map(|previous| PreviousRun {
             optimiser: &previous.optimiser,
             is_same_run: previous.run == run,
         });
-        let mut plan = query.start();
+        let mut start = query.start();
+        let mut has_followed = false;
         if let Some(PreviousRun {
             optimiser,
             is_same_run: true,
         }) = &previous
             && let Some(snapshot) = optimiser.snapshot()
         {
-            carry(&snapshot.plan, &mut plan);
+            carry(&snapshot.plan, &mut start);
+            has_followed = true;
         }
-        let organs = request
-            .structures
-            .iter()
-            .filter(|(_, _, is_target)| !is_target)
-            .count();
-        let most_rows = (ALL_ORGAN_ROWS / organs.max(1)).clamp(LEAST_ORGAN_ROWS, ORGAN_ROWS);
-        let inputs = Inputs {
-            plan: &plan,
-            patient: Arc::clone(ready.patient()),
-            corners_mm: ready.corners_mm(),
-            body: body_of_fall_off(&query.case, &query.settings, &ready, graph, control)?,
-            regions: request.regions(most_rows),
-            grid_mm: query.grid_mm(),
-            beamlet_mm: query.beamlet_mm,
-            dose_to: query.settings.dose_to,
-            judged: Some((query.settings.grid_mm, query.settings.quality)),
-            technique: None,
-            windows: Vec::new(),
-            device: query.settings.device.resolve().map_err(Failure::here)?,
+        let inputs = prepared.inputs(query, &start, None);
+        let Prepared { request, .. } = prepared;
+        let (objectives, reference_gy) = (request.objectives(), request.reference_gy);
+        let optimiser = match previous {
+            Some(PreviousRun { optimiser, .. }) if has_followed => {
+                Optimiser::new(&inputs, objectives, reference_gy, Some(optimiser))
+            }
+            Some(PreviousRun { optimiser, .. }) => {
+                Optimiser::afresh(&inputs, objectives, reference_gy, optimiser)
+            }
+            None => Optimiser::new(&inputs, objectives, reference_gy, None),
         };
-        let previous = previous.map(|previous| previous.optimiser);
-        let optimiser = Optimiser::new(
-            &inputs,
-            request.objectives(),
-            request.reference_gy,
-            previous,
-        );
         let optimiser = optimiser.map_err(failure)?;
         Ok(Self {
             query: query.clone(),
             remarks: optimiser.remarks().into(),
             optimiser,
+            has_followed,
+            afresh: None,
             request,
             run,
         })
@@ -263,17 +305,12 @@ impl LiveOptimiser {
         graph: &Graph,
         control: &JobControl,
     ) -> Result<(), Failure> {
+        if self.query == *query && self.run == run {
+            return Ok(());
+        }
         if self.query != *query {
             let grid = Arc::clone(&self.optimiser.rows().grid);
-            let request = OptimiseRequest::new(
-                &query.case,
-                &query.plan,
-                &query.goals,
-                true,
-                &grid,
-                graph,
-                control,
-            )?;
+            let request = OptimiseRequest::new(query, &grid, graph, control)?;
             self.optimiser.set_plan(&query.start());
             self.optimiser
                 .set_objectives(request.objectives(), request.reference_gy)
@@ -294,6 +331,7 @@ impl LiveOptimiser {
             }
         }
         (self.query, self.run) = (query.clone(), run);
+        (self.has_followed, self.afresh) = (true, None);
         Ok(())
     }
 }
@@ -378,9 +416,9 @@ fn optimum(
             .filter(|beam| beam.fluence.is_some())
             .collect(),
         objective: snapshot.objective,
-        evaluations: snapshot.evaluations,
+        receipt: snapshot.receipt,
         moved_percent,
-        is_at_rest: false,
+        stage: OptimumStage::Searching,
         hottest_outside: snapshot.greatest.outside,
         remarks: Arc::clone(remarks),
     }

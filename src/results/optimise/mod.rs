@@ -6,13 +6,13 @@ mod live;
 mod query;
 mod request;
 
-pub use job::{OptimiseJob, OptimisedPlan, optimise_plan};
+pub use job::{OptimisedPlan, optimise_plan};
 pub use leaves::{Leaves, LeavesJob, cut_into_leaves, leaves_of_arcs};
-pub use live::{LiveOptimiser, Optimum, OtherShares, Step};
+pub use live::{LiveOptimiser, Optimum, OptimumStage, OtherShares, Step};
 pub use query::OptimiseQuery;
 
 /// Width of a beamlet along the leaves' travel, mm, unless chosen.
 pub const BEAMLET_MM: f64 = 5.0;
 
-/// Voxels of an organ that become rows at most; of targets all do.
-const ORGAN_ROWS: usize = 3000;
+#[cfg(test)]
+mod tests;

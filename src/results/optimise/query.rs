@@ -22,20 +22,19 @@ pub struct OptimiseQuery {
 }
 
 impl OptimiseQuery {
-    /// Query for a plan of the case, by index, and goals.
+    /// Query for a plan of the case, or one that the case may get, and goals.
     ///
     /// # Errors
     /// Words for the user on what is missing.
     pub fn new(
         case: &Case,
-        plan: usize,
+        plan: &Arc<Plan>,
         goals: Vec<Goal>,
         settings: &Settings,
         rows_mm: Option<f64>,
         beamlet_mm: f64,
     ) -> Result<Self, String> {
         let densities = Densities::new(case, settings).ok_or("the case has no CT")?;
-        let plan = case.plans.get(plan).ok_or("the case has no plan")?;
         if !plan.beams.iter().any(is_computed) {
             return Err(analysis::no_beams(plan));
         }

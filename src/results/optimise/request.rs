@@ -1,14 +1,77 @@
-//! Objectives of an optimisation: structures with their voxels, and the objectives of goals.
+//! What window, verb and Python minimise alike: the patient, sampled structures, and the objectives of goals.
 
 use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;
 use super::super::patient::{Densities, MaskOf};
+use super::query::OptimiseQuery;
 use analysis::{BodyChoice, OutsideTargets, Ready, target_of};
 use case::{Case, Goal, Plan, Structure, UniformDose};
-use engine::JobControl;
+use engine::dose::dose_grid;
+use engine::{Compute, JobControl};
 use geometry::{Grid, Mask};
-use inverse::{Aim, Objective, Region, of_goal};
+use inverse::{Aim, Inputs, Objective, Region, of_goal};
+use sequence::Technique;
 use std::sync::Arc;
+
+/// Maximum number of rows of all organs together: each of many has fewer than one of few.
+const ALL_ORGAN_ROWS: usize = 30_000;
+
+/// Minimum and maximum number of rows of an organ; of targets all voxels are rows.
+const ORGAN_ROWS: [usize; 2] = [300, 3000];
+
+/// The patient, the body and the objectives of a query, on a device.
+pub(super) struct Prepared {
+    pub request: OptimiseRequest,
+    ready: Ready,
+    pub body: Option<Arc<Mask>>,
+    device: Compute,
+}
+
+impl Prepared {
+    /// # Errors
+    /// [`Failure`] of the plan, the patient, a structure or the device.
+    pub fn new(
+        query: &OptimiseQuery,
+        graph: &Graph,
+        control: &JobControl,
+    ) -> Result<Self, Failure> {
+        if let Some(fault) = query.plan.fault() {
+            return Err(Failure::Here(fault.to_string()));
+        }
+        let ready = graph.full(&query.densities, control)?;
+        let image = ready.patient().mass_density_g_cm3.grid();
+        let grid = dose_grid(image, ready.corners_mm(), query.grid_mm()).map_err(Failure::here)?;
+        Ok(Self {
+            request: OptimiseRequest::new(query, &grid, graph, control)?,
+            body: body_of_fall_off(&query.case, &query.settings, &ready, graph, control)?,
+            ready,
+            device: query.settings.device.resolve().map_err(Failure::here)?,
+        })
+    }
+
+    /// Inputs of the optimiser for a query, from the maps of `plan`.
+    pub fn inputs<'a>(
+        &self,
+        query: &OptimiseQuery,
+        plan: &'a Plan,
+        technique: Option<Technique>,
+    ) -> Inputs<'a> {
+        Inputs {
+            plan,
+            patient: Arc::clone(self.ready.patient()),
+            corners_mm: self.ready.corners_mm(),
+            body: self.body.clone(),
+            regions: self.request.regions(),
+            grid_mm: query.grid_mm(),
+            beamlet_mm: query.beamlet_mm,
+            dose_to: query.settings.dose_to,
+            judged: Some((query.settings.grid_mm, query.settings.quality)),
+            technique,
+            windows: Vec::new(),
+            device: self.device.clone(),
+        }
+    }
+}
 
 /// Structures with their voxels, and the objectives of goals.
 #[derive(Debug)]
@@ -24,45 +87,35 @@ pub(super) struct OptimiseRequest {
 }
 
 impl OptimiseRequest {
-    /// Structures of goals and the target; with `follows_all` every structure that has contours. Each lies in the dose grid.
+    /// Every structure that has contours in the dose grid: the number of rows of one does not depend on the goals, so that a goal more
+    /// needs no new columns.
     pub fn new(
-        case: &Case,
-        plan: &Plan,
-        goals: &[Goal],
-        follows_all: bool,
+        query: &OptimiseQuery,
         dose_grid: &Grid,
         graph: &Graph,
         control: &JobControl,
     ) -> Result<Self, Failure> {
+        let OptimiseQuery {
+            case, plan, goals, ..
+        } = query;
         let target = target_of(plan, &case.structures).map(|s| s.number);
-
         let mut structures = Vec::new();
         for structure in &case.structures.structures {
-            let is_one = structure.kind.is_target() || Some(structure.number) == target;
-            let named = is_named(case, plan, goals, structure) || Some(structure.number) == target;
-            if !(named || follows_all) {
-                continue;
-            }
-            let Some(query) = MaskOf::new(case, structure) else {
+            let is_target = structure.kind.is_target() || Some(structure.number) == target;
+            let is_needed =
+                is_named(case, plan, goals, structure) || Some(structure.number) == target;
+            let Some(mask_query) = MaskOf::new(case, structure) else {
                 continue;
             };
-            let mask = match graph.full(&query, control) {
+            let mask = match graph.full(&mask_query, control) {
                 Ok(mask) => mask,
-                // What only is followed may have no voxels.
-                Err(Failure::Here(_)) if !named => continue,
+                // A structure that is only displayed may have no voxels.
+                Err(Failure::Here(_)) if !is_needed => continue,
                 Err(why) => return Err(why),
             };
             if lies_in(dose_grid, &mask) {
-                structures.push((structure.clone(), mask, is_one));
+                structures.push((structure.clone(), mask, is_target));
             }
-        }
-        if !follows_all {
-            structures.sort_by_key(|(s, ..)| {
-                goals
-                    .iter()
-                    .position(|goal| goal.number == Some(s.number))
-                    .unwrap_or(goals.len())
-            });
         }
         let by_goal: Vec<Result<Vec<Objective>, String>> = goals
             .iter()
@@ -93,8 +146,15 @@ impl OptimiseRequest {
         })
     }
 
-    /// Regions of the structures, with at most `most_rows` rows for the voxels of an organ.
-    pub fn regions(&self, most_rows: usize) -> Vec<Region> {
+    /// Regions of the structures.
+    fn regions(&self) -> Vec<Region> {
+        let organs = self
+            .structures
+            .iter()
+            .filter(|(_, _, is_target)| !is_target)
+            .count();
+        let [fewest, most] = ORGAN_ROWS;
+        let most_rows = (ALL_ORGAN_ROWS / organs.max(1)).clamp(fewest, most);
         let regions = self
             .structures
             .iter()
@@ -203,7 +263,7 @@ fn objectives_of(
 
 /// The body round whose targets dose falls off: what counts for the dose, else the drawn body or one found in the CT. The whole image
 /// would have shells of air, and without any single beamlets grow until they cost a goal.
-pub(super) fn body_of_fall_off(
+fn body_of_fall_off(
     case: &Case,
     settings: &Settings,
     ready: &Ready,

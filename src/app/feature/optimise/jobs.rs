@@ -5,7 +5,7 @@ use crate::jobs::{JobAnswer, Requests};
 use crate::state::NoticeKind;
 use crate::state::slot::Slot;
 use engine::JobControl;
-use results::{LiveOptimiser, OptimiseQuery, Step};
+use results::{LiveOptimiser, OptimiseQuery, OptimumStage, Step};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -64,23 +64,32 @@ impl Requests<'_> {
                 return;
             }
         };
+        let latest = self
+            .state
+            .optimise
+            .latest
+            .as_ref()
+            .filter(|(number, _)| *number == run.number)
+            .map(|(_, optimum)| optimum);
+        let is_settling = latest.is_some_and(|optimum| optimum.stage == OptimumStage::Settling);
         match &run.requested {
             Some(requested) if *requested == query => {}
-            Some(requested) if requested.has_rows_of(&query) => run.raise_priority(),
+            Some(requested) if requested.has_rows_of(&query) && !is_settling => {
+                run.raise_priority();
+            }
+            // A search that only settles would make a drag wait for its true doses.
             Some(_) => self.worker.cancel(Slot::Optimise),
             None => {
-                let latest = self
-                    .state
-                    .optimise
-                    .latest
-                    .as_ref()
-                    .filter(|(number, _)| *number == run.number);
-                let is_done =
-                    latest.is_some_and(|(_, optimum)| optimum.is_at_rest && optimum.query == query);
-                if is_done && !drags_goal {
-                    self.end_run(true);
-                } else if !is_done && rests {
-                    self.submit_step(query);
+                let stage = latest
+                    .filter(|optimum| optimum.query == query)
+                    .map(|optimum| optimum.stage);
+                match stage {
+                    Some(OptimumStage::AtRest) if !drags_goal => self.end_run(true),
+                    Some(OptimumStage::AtRest) => {}
+                    // The goal will be another before a search from the start is over.
+                    Some(OptimumStage::Settling) if drags_goal => {}
+                    _ if rests => self.submit_step(query),
+                    _ => {}
                 }
             }
         }

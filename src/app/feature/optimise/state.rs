@@ -4,7 +4,9 @@ use crate::state::State;
 use crate::state::results::DISPLAYED;
 use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
 use case::{Approval, Beam, Case, DoseStatus, Goal, Plan, Structure, StructureKind};
-use results::{BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OtherShares};
+use results::{
+    BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OptimumStage, OtherShares,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -219,7 +221,7 @@ impl State {
         let (rows_mm, beamlet_mm) = (self.optimise.rows_mm, self.optimise.beamlet_mm);
         OptimiseQuery::new(
             self.case(),
-            plan,
+            self.case().plans.get(plan).ok_or("the case has no plan")?,
             self.goals(),
             &self.results.settings,
             rows_mm,
@@ -265,16 +267,16 @@ impl State {
 
     /// Digest of the goals and beams of a plan, by index, once it has these beams.
     pub(crate) fn goals_digest_with(&self, plan: usize, beams: &[Beam]) -> Option<String> {
-        let mut case = self.case().clone();
-        for beam in &mut Arc::make_mut(case.plans.get_mut(plan)?).beams {
+        let mut plan = Plan::clone(self.case().plans.get(plan)?);
+        for beam in &mut plan.beams {
             if let Some(newer) = beams.iter().find(|newer| newer.number == beam.number) {
                 beam.clone_from(newer);
             }
         }
         let (rows_mm, beamlet_mm) = (self.optimise.rows_mm, self.optimise.beamlet_mm);
         let query = OptimiseQuery::new(
-            &case,
-            plan,
+            self.case(),
+            &Arc::new(plan),
             self.goals(),
             &self.results.settings,
             rows_mm,
@@ -311,7 +313,7 @@ impl State {
             let applied = optimise.applied.as_ref().zip(self.plan());
             let has_maps = applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan));
             let optimum = optimise.latest().filter(|_| has_maps)?;
-            let end = if optimum.is_at_rest {
+            let end = if optimum.is_at_rest() {
                 "at rest"
             } else {
                 "stopped before it came to rest"
@@ -614,16 +616,24 @@ impl State {
 /// Evaluations, objective and movement of the true dose of a step.
 fn progress_words(optimum: &Optimum) -> String {
     let Optimum {
-        evaluations,
+        receipt,
         objective,
         moved_percent,
+        stage,
         ..
     } = optimum;
     let moved = match moved_percent {
         Some(percent) => format!("true dose moved {percent:.2} %"),
         None => "true dose not yet looked at".to_owned(),
     };
-    format!("{evaluations} evaluations, objective {objective:.4}, {moved}")
+    let settling = match stage {
+        OptimumStage::Settling => {
+            "; settling: searched once more from the start, so that it does not depend on the way"
+        }
+        OptimumStage::Searching | OptimumStage::AtRest => "",
+    };
+    let work = receipt.words();
+    format!("objective {objective:.4}, {moved}; {work}{settling}")
 }
 
 /// A plan with the optimised beams, which keep the names that they have in the plan.

@@ -69,7 +69,7 @@ fn set_goal(case: &mut Case, words: &str) {
 
 fn digest(case: &Case) -> String {
     let goals = case.goals.as_ref().expect("goals").to_vec();
-    let query = OptimiseQuery::new(case, 0, goals, &Settings::default(), None, 5.0);
+    let query = OptimiseQuery::new(case, &case.plans[0], goals, &Settings::default(), None, 5.0);
     query.expect("a query").digest()
 }
 

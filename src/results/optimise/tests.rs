@@ -1,0 +1,259 @@
+//! Window and verb: the same query comes to the same maps and leaves, to the bit, whatever was optimised before.
+
+use super::{
+    LeavesJob, LiveOptimiser, OptimiseQuery, Optimum, Step, cut_into_leaves, leaves_of_arcs,
+    optimise_plan,
+};
+use crate::{Graph, Settings};
+use case::{Beam, Case, Contour, Ct, Goal, Jaws, Plan, Structure, StructureKind, StructureSet};
+use engine::{DeviceChoice, JobControl};
+use geometry::{Grid, PatientPosition, Volume};
+use glam::DVec3;
+use inverse::with_arcs;
+use sequence::Technique;
+use std::sync::{Arc, Mutex};
+
+const SPACING_MM: f64 = 8.0;
+const SIZE: [usize; 3] = [22, 22, 12];
+const PTV: u32 = 7;
+const CORD: u32 = 8;
+
+/// A structure of the case: a box.
+struct StructureBox {
+    name: &'static str,
+    number: u32,
+    kind: StructureKind,
+    low_mm: DVec3,
+    high_mm: DVec3,
+}
+
+impl StructureBox {
+    fn structure(self) -> Structure {
+        let (low, high) = (self.low_mm, self.high_mm);
+        let planes = (0..SIZE[2]).map(|k| k as f64 * SPACING_MM);
+        let contours = planes
+            .filter(|z| (low.z..=high.z).contains(z))
+            .map(|z| Contour {
+                points_mm: [
+                    [low.x, low.y],
+                    [high.x, low.y],
+                    [high.x, high.y],
+                    [low.x, high.y],
+                ]
+                .map(|[x, y]| DVec3::new(x, y, z))
+                .to_vec(),
+                image_uid: None,
+            })
+            .collect::<Vec<_>>();
+        let mut structure = Structure::new(self.name, self.number, self.kind);
+        structure.contours = contours.into();
+        structure
+    }
+}
+
+fn goal(words: &str, number: u32) -> Goal {
+    let mut goal: Goal = words.parse().expect("a goal");
+    goal.number = Some(number);
+    goal
+}
+
+/// Water with a target and a cord behind it, three fields.
+fn case() -> Case {
+    let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(SPACING_MM), SIZE).expect("a grid");
+    let voxels = grid.len();
+    let hu = Arc::new(Volume::new(Arc::new(grid), vec![0.0; voxels]));
+    let ptv = StructureBox {
+        name: "PTV",
+        number: PTV,
+        kind: StructureKind::Ptv,
+        low_mm: DVec3::new(62.0, 62.0, 30.0),
+        high_mm: DVec3::new(110.0, 98.0, 60.0),
+    };
+    let cord = StructureBox {
+        name: "Cord",
+        number: CORD,
+        kind: StructureKind::Organ,
+        low_mm: DVec3::new(70.0, 108.0, 14.0),
+        high_mm: DVec3::new(98.0, 128.0, 74.0),
+    };
+    let isocentre_mm = DVec3::new(86.0, 80.0, 45.0);
+    let jaws = Jaws::symmetric(100.0, 100.0);
+    let mut plan = Plan::new("P", "generic-6mv");
+    (plan.prescription_gy, plan.fractions) = (Some(60.0), 30);
+    plan.beams = [0.0, 75.0, 285.0]
+        .into_iter()
+        .zip(1..)
+        .map(|(gantry_deg, number)| {
+            Beam::fixed(
+                &format!("G{gantry_deg}"),
+                number,
+                gantry_deg,
+                isocentre_mm,
+                jaws,
+                100.0,
+            )
+        })
+        .collect();
+    Case {
+        ct: Some(Arc::new(Ct::unnamed(hu, PatientPosition::Hfs))),
+        structures: Arc::new(StructureSet {
+            structures: vec![ptv.structure(), cord.structure()],
+            ..StructureSet::default()
+        }),
+        plans: vec![Arc::new(plan)],
+        goals: Some(
+            vec![
+                goal("PTV: D95% >= 58 Gy", PTV),
+                goal("Cord: D10% <= 30 Gy", CORD),
+            ]
+            .into(),
+        ),
+        ..Case::default()
+    }
+}
+
+fn query(case: &Case) -> OptimiseQuery {
+    let settings = Settings {
+        grid_mm: SPACING_MM,
+        device: DeviceChoice::Cpu,
+        ..Settings::default()
+    };
+    let goals = case.goals.as_ref().expect("goals").to_vec();
+    OptimiseQuery::new(case, &case.plans[0], goals, &settings, None, 10.0).expect("a query")
+}
+
+/// The window's optimiser of a case, as its jobs step it.
+#[derive(Default)]
+struct Window {
+    place: Mutex<Option<LiveOptimiser>>,
+    graph: Graph,
+}
+
+impl Window {
+    fn step(&self, case: &Case, run: u64) -> Step {
+        let mut place = self.place.lock().expect("an optimiser");
+        LiveOptimiser::step(
+            &mut place,
+            &query(case),
+            run,
+            &self.graph,
+            &JobControl::new(),
+            &mut |_| true,
+        )
+        .expect("a step")
+    }
+
+    fn to_rest(&self, case: &Case, run: u64) -> Optimum {
+        loop {
+            if let Step::Optimum(optimum) = self.step(case, run)
+                && optimum.is_at_rest()
+            {
+                return *optimum;
+            }
+        }
+    }
+
+    fn leaves(&self, case: &Case, technique: Technique) -> super::Leaves {
+        let job = LeavesJob {
+            case: case.clone(),
+            plan: Arc::clone(&case.plans[0]),
+            settings: query(case).settings.clone(),
+            technique,
+        };
+        cut_into_leaves(&job, &self.place, &self.graph, &JobControl::new()).expect("leaves")
+    }
+}
+
+fn verb(case: &Case, technique: Option<Technique>) -> inverse::Optimised {
+    optimise_plan(
+        &query(case),
+        technique,
+        &Graph::default(),
+        &JobControl::new(),
+        &mut |_| {},
+    )
+    .expect("an optimum")
+    .answer
+}
+
+/// Number, monitor units, map and control points of each beam.
+fn delivered(beams: &[Beam]) -> Vec<Beam> {
+    beams
+        .iter()
+        .map(|beam| Beam {
+            name: String::new(),
+            ..beam.clone()
+        })
+        .collect()
+}
+
+fn assert_same(optimum: &Optimum, answer: &inverse::Optimised) {
+    assert_eq!(optimum.beams, answer.plan.beams);
+    assert_eq!(optimum.objective.to_bits(), answer.objective.to_bits());
+    assert_eq!(optimum.receipt.evaluations, answer.receipt.evaluations);
+}
+
+#[test]
+fn the_window_rests_at_the_verbs_maps_and_leaves() {
+    let mut case = case();
+    let window = Window::default();
+    let optimum = window.to_rest(&case, 1);
+    assert!(optimum.receipt.evaluations > 20, "{:?}", optimum.receipt);
+    assert_same(&optimum, &verb(&case, None));
+    Arc::make_mut(&mut case.plans[0]).beams = optimum.beams.clone();
+    for technique in [Technique::SlidingWindow, Technique::StepAndShoot] {
+        let leaves = window.leaves(&case, technique);
+        assert!(leaves.are_refined);
+        Arc::make_mut(&mut case.plans[0])
+            .beams
+            .iter_mut()
+            .for_each(|beam| beam.fluence = None);
+        let by_verb = verb(&case, Some(technique)).leaves.expect("leaves");
+        assert_eq!(delivered(&leaves.beams), delivered(&by_verb.plan.beams));
+        Arc::make_mut(&mut case.plans[0]).beams = optimum.beams.clone();
+    }
+}
+
+/// A goal dragged on the way, a beam turned on the way, and a second run of the plan with its maps.
+#[test]
+fn the_way_does_not_matter() {
+    let start = case();
+    let window = Window::default();
+    let mut dragged = start.clone();
+    dragged.goals = Some(
+        vec![
+            goal("PTV: D95% >= 59 Gy", PTV),
+            goal("Cord: D10% <= 22 Gy", CORD),
+        ]
+        .into(),
+    );
+    window.to_rest(&start, 1);
+    for _ in 0..3 {
+        window.step(&dragged, 1);
+    }
+    let optimum = window.to_rest(&dragged, 1);
+    assert_same(&optimum, &verb(&dragged, None));
+    let mut turned = dragged.clone();
+    Arc::make_mut(&mut turned.plans[0]).beams[1].control_points[0].gantry_deg = 60.0;
+    for _ in 0..3 {
+        window.step(&turned, 1);
+    }
+    let optimum = window.to_rest(&turned, 1);
+    assert_same(&optimum, &verb(&turned, None));
+    let mut again = turned.clone();
+    Arc::make_mut(&mut again.plans[0]).beams = optimum.beams;
+    assert_same(&window.to_rest(&again, 2), &verb(&again, None));
+}
+
+#[test]
+fn leaves_of_arcs_are_the_verbs() {
+    let mut case = case();
+    let arcs = with_arcs(&case.plans[0], 1);
+    case.plans[0] = Arc::new(arcs);
+    let technique = Technique::SlidingWindow;
+    let control = JobControl::new();
+    let leaves =
+        leaves_of_arcs(&query(&case), technique, &Graph::default(), &control).expect("leaves");
+    let by_verb = verb(&case, Some(technique)).leaves.expect("leaves");
+    assert_eq!(delivered(&leaves.beams), delivered(&by_verb.plan.beams));
+}
