@@ -3,6 +3,7 @@
 use super::App;
 use crate::command::Command;
 use crate::feature::open::state::Opening;
+use crate::feature::optimise::run::RunEnd;
 use crate::state::files::FileAction;
 use crate::state::results::Shown;
 use crate::state::slot::Slot;
@@ -25,16 +26,16 @@ impl App {
     fn go_through_history(&mut self, command: &Command) {
         let of_case = self.state.workspace != Workspace::Register;
         match command {
-            Command::Undo if of_case && self.requests().undo_run() => return,
+            Command::Undo if of_case && self.requests().end_run(RunEnd::Undone) => return,
             Command::Undo if of_case && self.requests().take_back_cut() => return,
             Command::Undo => self.state.undo(),
             Command::Redo => self.state.redo(),
             Command::StepTo(done) => {
                 if *done <= self.state.history.done() {
-                    self.requests().undo_run();
+                    self.requests().end_run(RunEnd::Undone);
                 } else {
                     // Maps that land now would take the place of what is redone.
-                    self.requests().take_back_run();
+                    self.requests().end_run(RunEnd::TakenBack);
                 }
                 self.requests().take_back_cut();
                 self.state.step_to(*done);
@@ -139,7 +140,7 @@ impl App {
                     view.centre_mm = Some(mm);
                 }
             }
-            Command::Cancel(Slot::Optimise) => self.requests().stop_run(),
+            Command::Cancel(Slot::Optimise) => _ = self.requests().end_run(RunEnd::Stopped),
             Command::Cancel(slot) => {
                 if let Slot::Result(place) = slot {
                     state.results.cancelled(place);

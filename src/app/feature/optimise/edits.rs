@@ -3,11 +3,13 @@
 use crate::feature::compare::state::Source;
 use crate::feature::leaves::state::Follow;
 use crate::feature::optimise::command::OptimiseAction;
+use crate::feature::optimise::run::{Run, RunEnd};
 use crate::feature::optimise::state::{GoalDrag, with_maps};
 use crate::jobs::Requests;
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State, Workspace};
 use case::{Beam, Edit, Goal, Plan};
+use results::Optimum;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,8 +24,8 @@ impl Requests<'_> {
                     .notices
                     .add(NoticeKind::Error, format!("Not optimised: {why}.")),
             },
-            OptimiseAction::Stop => self.stop_run(),
-            OptimiseAction::TakeBack => _ = self.take_back_run(),
+            OptimiseAction::Stop => _ = self.end_run(RunEnd::Stopped),
+            OptimiseAction::TakeBack => _ = self.end_run(RunEnd::TakenBack),
             OptimiseAction::CompareBefore => self.state.compare_with_before(),
             OptimiseAction::MakeDeliverable => self.make_deliverable(),
             OptimiseAction::KeepMaps => _ = self.stop_cut(),
@@ -33,167 +35,105 @@ impl Requests<'_> {
         }
     }
 
-    /// Ends the run for the user; the plan gets the maps found so far.
-    pub fn stop_run(&mut self) {
-        let optimise = &self.state.optimise;
-        let Some(run) = &optimise.run else { return };
-        let has_maps = optimise
-            .latest
-            .as_ref()
-            .is_some_and(|(number, _)| *number == run.number);
-        let has = if has_maps {
-            "has the fluences found so far"
-        } else {
-            "is as it was"
+    /// Ends the run, if there is one, as its end requires: whether its maps are used, whether a step of the history goes with it, and the
+    /// notice. Whether there was a run, or a drag that was taken back.
+    pub(crate) fn end_run(&mut self, end: RunEnd) -> bool {
+        // An undo during a drag takes the drag back.
+        let end = match end {
+            RunEnd::Undone if self.state.optimise.drag().is_some() => RunEnd::TakenBack,
+            end => end,
         };
-        let plan = &run.plan.1;
-        let text =
-            format!("Cancelled: optimising {plan}. The plan {has}. Press 'Optimise' to go on.");
-        self.state.notices.add(NoticeKind::Info, text);
-        self.halt_run();
-    }
-
-    /// Ends the run with the maps found so far.
-    pub fn halt_run(&mut self) {
-        self.worker.cancel(Slot::Optimise);
-        self.end_run(true);
-    }
-
-    /// Ends the run without its maps, and takes back the drag that it answers. Whether there was one.
-    pub fn take_back_run(&mut self) -> bool {
-        let dragged = self.state.drop_goal_drag();
+        let has_dropped_drag = end == RunEnd::TakenBack && self.state.drop_goal_drag();
         let Some(run) = self.state.optimise.run.take() else {
-            return dragged;
+            return has_dropped_drag;
         };
-        self.worker.cancel(Slot::Optimise);
-        if !dragged {
-            let plan = &run.plan.1;
-            let text = format!(
-                "Taken back: optimising {plan}. The plan is as it was. Press 'Optimise' to go on."
-            );
-            self.state.notices.add(NoticeKind::Info, text);
+        if end.has_step_under_way() {
+            self.worker.cancel(Slot::Optimise);
         }
-        if !dragged
-            && run
-                .step
-                .is_some_and(|step| self.state.history.gesture() == Some(step))
-        {
-            self.state.undo();
-        }
-        self.state.forget_run();
-        true
-    }
-
-    /// Ends the run for an undo. The maps found so far become a step, which is undone: redo brings them. Whether there was a run.
-    pub fn undo_run(&mut self) -> bool {
-        if self.state.optimise.drag().is_some() {
-            return self.take_back_run();
-        }
-        let Some(run) = &self.state.optimise.run else {
-            return false;
-        };
-        let (plan, step) = (run.plan.clone(), run.step);
-        let unoptimised = self.state.case().plans.get(plan.0).cloned();
-        self.halt_run();
-        self.drop_leaves();
-        let has_maps = self.state.case().plans.get(plan.0) != unoptimised.as_ref();
-        let has_begun_it = step.is_some() && self.state.history.gesture() == step;
-        if has_maps || has_begun_it {
-            self.state.undo();
-        }
-        let outcome = if has_maps {
-            "Redo brings the fluences found so far."
-        } else {
-            "It had found none yet."
-        };
-        let text = format!("Undone: optimising {}. {outcome}", plan.1);
-        self.state.notices.add(NoticeKind::Info, text);
-        self.state.forget_run();
-        true
-    }
-
-    /// Ends the run without its maps: the plan was reviewed meanwhile, as it is.
-    pub(crate) fn end_run_for_record(&mut self) {
-        let Some(run) = &self.state.optimise.run else {
-            return;
-        };
-        let words = self
-            .state
-            .plan()
-            .map(|plan| plan.approval_words())
-            .unwrap_or_default();
-        let text = format!(
-            "Ended: optimising {}, which is {words}. The plan stays as it was looked at.",
-            run.plan.1
-        );
-        self.state.notices.add(NoticeKind::Info, text);
-        self.worker.cancel(Slot::Optimise);
-        self.drop_leaves();
-        self.end_run(false);
-        self.state.forget_run();
-        self.state.derive_standing();
-    }
-
-    /// Ends the run, where it came to its maps or is to end.
-    pub(crate) fn end_run(&mut self, uses_maps: bool) {
-        let Some(run) = self.state.optimise.run.take() else {
-            return;
-        };
-        let latest = self
-            .state
-            .optimise
-            .latest
-            .as_ref()
-            .filter(|(number, _)| *number == run.number);
-        let latest = latest.map(|(_, latest)| Arc::clone(latest));
-        if let Some(latest) = latest.filter(|_| uses_maps) {
-            // The plan on show first: a copy of it has the same answer.
-            let case = self.state.case();
-            let mut plans = std::iter::once(run.plan.0).chain(0..case.plans.len());
-            let answered = plans.find(|plan| {
-                self.state
-                    .optimise_query_of(*plan)
-                    .is_ok_and(|query| query == latest.query)
-            });
-            match answered {
-                Some(plan) => {
-                    let are_set = self.state.set_fluences(plan, &latest.beams, run.step);
-                    if !are_set {
-                        // A new run would only find the refused maps again.
-                        self.state.forget_run();
-                    }
-                    self.state.notices.add_remarks(&run.plan.1, &latest.remarks);
-                    let optimised = self.state.case().plans.get(plan);
-                    let to_cut =
-                        optimised.filter(|plan| are_set && run.leaves_follow && !plan.is_cut());
-                    self.state.leaves.follow = to_cut.map(|to_cut| Follow {
-                        plan: (plan, Arc::clone(to_cut)),
-                        step: run.step,
-                        since: Instant::now(),
-                    });
-                }
-                None => {
-                    let text = "The optimisation ended before it answered the plan as it is: its fluences are not used.";
-                    self.state.notices.add(NoticeKind::Info, text);
-                    self.state.take_as_answered();
-                }
-            }
-        } else {
+        let latest = self.state.optimise.latest_of(run.number).cloned();
+        let has_answer = latest.is_some();
+        let plan_at_start = self.state.case().plans.get(run.plan.0).cloned();
+        match latest.filter(|_| end.uses_maps()) {
+            Some(latest) => self.state.give_maps(&run, &latest),
             // A failed run is not repeated until its inputs change.
-            self.state.take_as_answered();
+            None => self.state.take_as_answered(),
         }
-        (self.state.optimise.published, self.state.optimise.columns) = (None, None);
+        let has_maps = self.state.case().plans.get(run.plan.0) != plan_at_start.as_ref();
+        if matches!(end, RunEnd::Undone | RunEnd::Recorded) {
+            self.drop_leaves();
+        }
+        let has_begun_step = run
+            .step
+            .is_some_and(|step| self.state.history.gesture() == Some(step));
+        match end {
+            RunEnd::TakenBack if has_begun_step && !has_dropped_drag => self.state.undo(),
+            RunEnd::Undone if has_begun_step || has_maps => self.state.undo(),
+            _ => {}
+        }
+        let (kind, text) = match &end {
+            RunEnd::AtRest | RunEnd::Failed => (NoticeKind::Info, None),
+            RunEnd::Impossible(why) => (
+                NoticeKind::Error,
+                Some(format!("The optimisation ended: {why}.")),
+            ),
+            RunEnd::Stopped => (NoticeKind::Info, Some(run.stopped_words(has_answer))),
+            RunEnd::TakenBack if has_dropped_drag => (NoticeKind::Info, None),
+            RunEnd::TakenBack => (NoticeKind::Info, Some(run.taken_back_words())),
+            RunEnd::Undone => (NoticeKind::Info, Some(run.undone_words(has_maps))),
+            RunEnd::Recorded => {
+                let plan = self.state.plan();
+                let record = plan.map(|plan| plan.approval_words()).unwrap_or_default();
+                (NoticeKind::Info, Some(run.recorded_words(&record)))
+            }
+        };
+        if let Some(text) = text {
+            self.state.notices.add(kind, text);
+        }
+        if end.forgets() {
+            self.state.forget_run();
+        }
+        self.state.optimise.published = None;
         self.state.derive_standing();
+        true
     }
 }
 
 impl State {
+    /// Gives the maps of a run to the plan that they answer: the plan on show, else a copy of it; leaves follow if they were to.
+    fn give_maps(&mut self, run: &Run, latest: &Optimum) {
+        let mut plans = std::iter::once(run.plan.0).chain(0..self.case().plans.len());
+        let answered = plans.find(|plan| {
+            self.optimise_query_of(*plan)
+                .is_ok_and(|query| query == latest.query)
+        });
+        let Some(plan) = answered else {
+            let text = "The optimisation ended before it answered the plan as it is: its fluences are not used.";
+            self.notices.add(NoticeKind::Info, text);
+            self.take_as_answered();
+            return;
+        };
+        let are_set = self.set_fluences(plan, &latest.beams, run.step);
+        if !are_set {
+            // A new run would only find the refused maps again.
+            self.forget_run();
+        }
+        self.notices.add_remarks(&run.plan.1, &latest.remarks);
+        let optimised = self.case().plans.get(plan);
+        let to_cut = optimised.filter(|plan| are_set && run.leaves_follow && !plan.is_cut());
+        self.leaves.follow = to_cut.map(|to_cut| Follow {
+            plan: (plan, Arc::clone(to_cut)),
+            step: run.step,
+            since: Instant::now(),
+        });
+    }
+
     /// Gives a plan its maps as one step of the history; `false` where they are refused.
     fn set_fluences(&mut self, plan: usize, beams: &[Beam], step: Option<u64>) -> bool {
         let Some(previous) = self.case().plans.get(plan) else {
             return false;
         };
-        let answered_goals = self.optimise.latest_goals.clone();
+        let latest = self.optimise.latest.as_ref();
+        let answered_goals = latest.map(|latest| latest.goals.clone());
         let with = with_maps(previous, beams);
         if with != **previous || previous.answered_goals != answered_goals {
             let beams = with
@@ -236,7 +176,7 @@ impl State {
             None,
         );
         // The user now requests goals that were dismissed before.
-        self.optimise.dismissed = None;
+        self.optimise.followed.dismissed = None;
     }
 
     /// Opens Compare with the plan before its maps as A and the plan on show as B. The plan before becomes a plan of the case, once.
@@ -271,8 +211,7 @@ impl State {
     /// Drops all results of a run, except its influence matrix.
     fn forget_run(&mut self) {
         let optimise = &mut self.optimise;
-        (optimise.latest, optimise.columns, optimise.published) = (None, None, None);
-        optimise.latest_goals = None;
+        (optimise.latest, optimise.published) = (None, None);
         optimise.ghost.clear();
         self.take_as_answered();
     }
@@ -280,7 +219,7 @@ impl State {
     /// Accepts the maps of the case as they are, whatever its goals require: a step of the history that is undone or redone brings
     /// its own maps.
     pub fn take_as_answered(&mut self) {
-        self.optimise.dismissed = self.goals_digest();
+        self.optimise.followed.dismissed = self.goals_digest();
     }
 
     /// Drags the handle of a goal, or of a goal that the drag creates.

@@ -1,8 +1,8 @@
 //! Steps of the optimisation, one job each: between two of them others run, and the case may change.
 
-use crate::feature::optimise::state::Run;
+use crate::feature::optimise::run::{Run, RunEnd};
+use crate::feature::optimise::state::{LatestAnswer, Optimise};
 use crate::jobs::{JobAnswer, Requests};
-use crate::state::NoticeKind;
 use crate::state::slot::Slot;
 use engine::JobControl;
 use results::{LiveOptimiser, OptimiseQuery, OptimumStage, Step};
@@ -16,6 +16,44 @@ const LEAST_ITERATIONS: usize = 8;
 
 /// Shortest time between two published intermediate answers.
 const PUBLISH_EVERY: Duration = Duration::from_millis(120);
+
+/// What a run needs next.
+enum NextAction {
+    Wait,
+    End,
+    /// Ends the step under way, which answers another query.
+    Cancel,
+    Submit,
+}
+
+impl Optimise {
+    fn next_action(&self, query: &OptimiseQuery, drags_goal: bool) -> NextAction {
+        let Some(run) = &self.run else {
+            return NextAction::Wait;
+        };
+        let latest = self.latest_of(run.number);
+        let is_settling = latest.is_some_and(|optimum| optimum.stage == OptimumStage::Settling);
+        if let Some(requested) = &run.requested {
+            if requested == query {
+                return NextAction::Wait;
+            }
+            // A search that settles would make a drag wait for its true doses.
+            if is_settling || !requested.has_rows_of(query) {
+                return NextAction::Cancel;
+            }
+            run.raise_priority();
+            return NextAction::Wait;
+        }
+        match latest.filter(|optimum| optimum.query == *query) {
+            Some(optimum) if optimum.is_at_rest() && !drags_goal => NextAction::End,
+            // While a handle is held the goal will be another before a search from the start is over.
+            Some(optimum) if drags_goal && optimum.stage != OptimumStage::Searching => {
+                NextAction::Wait
+            }
+            _ => NextAction::Submit,
+        }
+    }
+}
 
 impl Requests<'_> {
     /// Starts, continues and ends the optimisation as the case requires. Cheap where nothing changed.
@@ -44,54 +82,29 @@ impl Requests<'_> {
         let shown = self.state.history.case().plans.get(self.state.plan);
         let Some(shown) = shown.filter(|shown| run.plan.0 == self.state.plan && run.is_of(shown))
         else {
-            self.stop_run();
+            self.end_run(RunEnd::Stopped);
             return;
         };
         if !Arc::ptr_eq(shown, &run.last) {
             (run.last, run.plan.1) = (Arc::clone(shown), shown.name.clone());
         }
         if shown.approval.is_some() && shown.approval != run.record {
-            self.end_run_for_record();
+            self.end_run(RunEnd::Recorded);
             return;
         }
         let query = match query {
             Ok(query) => query,
             Err(why) => {
-                self.state
-                    .notices
-                    .add(NoticeKind::Error, format!("The optimisation ended: {why}."));
-                self.halt_run();
+                self.end_run(RunEnd::Impossible(why));
                 return;
             }
         };
-        let latest = self
-            .state
-            .optimise
-            .latest
-            .as_ref()
-            .filter(|(number, _)| *number == run.number)
-            .map(|(_, optimum)| optimum);
-        let is_settling = latest.is_some_and(|optimum| optimum.stage == OptimumStage::Settling);
-        match &run.requested {
-            Some(requested) if *requested == query => {}
-            Some(requested) if requested.has_rows_of(&query) && !is_settling => {
-                run.raise_priority();
-            }
-            // A search that only settles would make a drag wait for its true doses.
-            Some(_) => self.worker.cancel(Slot::Optimise),
-            None => {
-                let stage = latest
-                    .filter(|optimum| optimum.query == query)
-                    .map(|optimum| optimum.stage);
-                match stage {
-                    Some(OptimumStage::AtRest) if !drags_goal => self.end_run(true),
-                    Some(OptimumStage::AtRest) => {}
-                    // The goal will be another before a search from the start is over.
-                    Some(OptimumStage::Settling) if drags_goal => {}
-                    _ if rests => self.submit_step(query),
-                    _ => {}
-                }
-            }
+        match self.state.optimise.next_action(&query, drags_goal) {
+            NextAction::Wait => {}
+            NextAction::End => _ = self.end_run(RunEnd::AtRest),
+            NextAction::Cancel => self.worker.cancel(Slot::Optimise),
+            NextAction::Submit if rests => self.submit_step(query),
+            NextAction::Submit => {}
         }
     }
 
@@ -109,8 +122,7 @@ impl Requests<'_> {
             state.optimise.ghost = state.curves_to_keep();
         }
         state.optimise.runs += 1;
-        state.optimise.seen = Some(state.plan);
-        state.optimise.columns = None;
+        state.optimise.followed.seen = Some(state.plan);
         state.optimise.run = Some(Run::new(
             state.optimise.runs,
             state.plan,
@@ -164,19 +176,19 @@ impl Requests<'_> {
     /// Takes a step of the run with this number.
     fn take_step(&mut self, run_number: u64, step: Step) {
         let optimise = &mut self.state.optimise;
-        if optimise
-            .run
-            .as_ref()
-            .is_none_or(|run| run.number != run_number)
-        {
+        let run = optimise.run.as_mut();
+        let Some(run) = run.filter(|run| run.number == run_number) else {
             return;
-        }
+        };
         match step {
-            Step::Columns { done, of: total } => optimise.columns = Some([done, total]),
+            Step::Columns { done, of: total } => run.columns = Some([done, total]),
             Step::Optimum(optimum) => {
-                optimise.columns = None;
-                optimise.latest_goals = Some(optimum.query.digest());
-                optimise.latest = Some((run_number, Arc::from(optimum)));
+                run.columns = None;
+                optimise.latest = Some(LatestAnswer {
+                    run: run_number,
+                    goals: optimum.query.digest(),
+                    optimum: Arc::from(optimum),
+                });
             }
         }
     }
@@ -187,7 +199,7 @@ impl Requests<'_> {
             run.requested = None;
         }
         if why.is_some() {
-            self.end_run(false);
+            self.end_run(RunEnd::Failed);
         }
     }
 }

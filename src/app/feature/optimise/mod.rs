@@ -4,5 +4,6 @@ pub mod command;
 pub mod edits;
 pub mod jobs;
 pub mod panel;
+pub mod run;
 pub mod state;
 pub mod view;

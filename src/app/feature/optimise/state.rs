@@ -1,19 +1,16 @@
 //! The optimisation of the plan on show: what runs, what it has come to, and what of that is shown.
 
+use crate::feature::optimise::run::Run;
 use crate::state::State;
 use crate::state::results::DISPLAYED;
 use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
-use case::{Approval, Beam, Case, DoseStatus, Goal, Plan, Structure, StructureKind};
+use case::{Beam, Case, DoseStatus, Goal, Plan, Structure, StructureKind};
 use results::{
     BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OptimumStage, OtherShares,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Identity of runs among the gestures.
-const RUN_STEP: u64 = 0x6c65_6176_6573;
 
 /// Name of a DVH of the optimiser wherever it is shown.
 pub const OPTIMISERS_DOSE: &str = "optimiser's dose";
@@ -38,24 +35,12 @@ pub struct Optimise {
     pub(crate) run: Option<Run>,
     /// Runs started so far.
     pub(crate) runs: u64,
-    /// Beams whose columns of the influence matrix are computed, and the number of beams.
-    pub(crate) columns: Option<[usize; 2]>,
-    /// The last answer, and the number of its run.
-    pub(crate) latest: Option<(u64, Arc<Optimum>)>,
+    pub(crate) latest: Option<LatestAnswer>,
     /// Standing of the last answer beside the plan on show; `None` where the plan has neither its maps nor its run.
     pub(crate) standing: Option<AnswerStanding>,
     /// The plan that has the maps of the last answer.
     pub(crate) applied: Option<Arc<Plan>>,
-    /// Digest of the goals of the last answer.
-    pub(crate) latest_goals: Option<String>,
-    /// Digest of goals and beams for which no run starts by itself: the user undid, refused, stopped or only viewed them.
-    pub(crate) dismissed: Option<String>,
-    /// The plan that was on show last, by index.
-    pub(crate) seen: Option<usize>,
-    /// The digest of the displayed plan and its goals, cached between frames.
-    digest: Option<CachedDigest>,
-    /// Whether the goals of the displayed plan are newer than its maps.
-    pub(crate) goals_are_newer: bool,
+    pub(crate) followed: FollowedGoals,
     /// The optimiser's dose, where the DVHs show it.
     pub(crate) on_view: Option<Arc<Optimum>>,
     /// The plan on show with the last published maps, while they are in no step of the history: kept against a crash.
@@ -73,21 +58,26 @@ impl Default for Optimise {
             place: OptimiserPlace::default(),
             run: None,
             runs: 0,
-            columns: None,
             latest: None,
             standing: None,
             applied: None,
-            latest_goals: None,
-            dismissed: None,
-            seen: None,
-            digest: None,
-            goals_are_newer: false,
+            followed: FollowedGoals::default(),
             on_view: None,
             published: None,
             ghost: Vec::new(),
             drag: None,
         }
     }
+}
+
+/// The last answer of the optimiser.
+#[derive(Clone, Debug)]
+pub(crate) struct LatestAnswer {
+    /// Number of its run.
+    pub run: u64,
+    pub optimum: Arc<Optimum>,
+    /// Digest of its goals and beams.
+    pub goals: String,
 }
 
 /// Standing of the last answer of the optimiser beside the plan on show: each number made of it derives its own from this.
@@ -112,6 +102,19 @@ impl AnswerStanding {
     }
 }
 
+/// Goals of the displayed plan, which its maps may follow.
+#[derive(Debug, Default)]
+pub(crate) struct FollowedGoals {
+    /// Digest of goals and beams for which no run starts by itself: the user undid, refused, stopped or only viewed them.
+    pub dismissed: Option<String>,
+    /// The plan that was on show last, by index.
+    pub seen: Option<usize>,
+    /// The digest of the displayed plan and its goals, cached between frames.
+    digest: Option<CachedDigest>,
+    /// Whether the goals are newer than the plan's maps.
+    pub are_newer: bool,
+}
+
 /// The digest of goals and beams, with the plan and the goals from which it was computed.
 #[derive(Debug)]
 struct CachedDigest {
@@ -124,26 +127,6 @@ impl CachedDigest {
     fn is_for(&self, query: &OptimiseQuery) -> bool {
         Arc::ptr_eq(&self.plan, query.plan()) && self.goals == query.goals()
     }
-}
-
-/// An optimisation that runs.
-#[derive(Debug)]
-pub struct Run {
-    pub number: u64,
-    /// The plan, by index and name: the run ends where another is on show.
-    pub plan: (usize, String),
-    /// The query of the step under way.
-    pub requested: Option<OptimiseQuery>,
-    /// Tells the step under way that another query waits.
-    pub has_changed: Arc<AtomicBool>,
-    /// The step of the history that the maps join: the step of a drag.
-    pub step: Option<u64>,
-    /// The plan had leaves, or they were to follow: new ones follow the maps.
-    pub leaves_follow: bool,
-    /// The record of review that the plan had when it began: one that is made meanwhile ends it.
-    pub record: Option<Approval>,
-    /// The plan as the last frame had it: one of another name is it as long as it delivers the same.
-    pub last: Arc<Plan>,
 }
 
 /// A goal whose handle is dragged.
@@ -166,12 +149,18 @@ impl Optimise {
 
     /// The last answer.
     pub fn latest(&self) -> Option<&Optimum> {
-        self.latest.as_ref().map(|(_, latest)| &**latest)
+        self.latest.as_ref().map(|latest| &*latest.optimum)
+    }
+
+    /// The last answer, if it is of the run with a number.
+    pub(crate) fn latest_of(&self, run: u64) -> Option<&Arc<Optimum>> {
+        let latest = self.latest.as_ref().filter(|latest| latest.run == run);
+        latest.map(|latest| &latest.optimum)
     }
 
     /// Share of the influence matrix that is computed, while it is being computed.
     pub fn share_done(&self) -> Option<f32> {
-        let [computed, total] = self.columns?;
+        let [computed, total] = self.run.as_ref()?.columns?;
         Some(computed as f32 / total.max(1) as f32)
     }
 
@@ -195,7 +184,7 @@ impl Optimise {
 
     /// Whether the goals of the displayed plan are newer than its maps.
     pub fn goals_are_newer(&self) -> bool {
-        self.goals_are_newer
+        self.followed.are_newer
     }
 
     /// DVHs before the last drag.
@@ -249,6 +238,7 @@ impl State {
         let query = self.optimise_query().ok()?;
         if let Some(cached) = self
             .optimise
+            .followed
             .digest
             .as_ref()
             .filter(|cached| cached.is_for(&query))
@@ -257,7 +247,7 @@ impl State {
         }
         let digest = query.digest();
         let (plan, goals) = (Arc::clone(query.plan()), query.goals().to_vec());
-        self.optimise.digest = Some(CachedDigest {
+        self.optimise.followed.digest = Some(CachedDigest {
             plan,
             goals,
             digest: digest.clone(),
@@ -295,15 +285,15 @@ impl State {
     /// Whether the displayed plan follows goals that its maps do not answer, and that were not dismissed.
     pub(crate) fn asks_for_newer_maps(&mut self) -> bool {
         let digest = self.goals_digest();
-        if self.optimise.seen.replace(self.plan) != Some(self.plan) {
+        if self.optimise.followed.seen.replace(self.plan) != Some(self.plan) {
             // The user has only opened the plan so far.
-            self.optimise.dismissed.clone_from(&digest);
+            self.optimise.followed.dismissed.clone_from(&digest);
         }
-        if self.optimise.dismissed != digest {
-            self.optimise.dismissed = None;
+        if self.optimise.followed.dismissed != digest {
+            self.optimise.followed.dismissed = None;
         }
         let answered = self.plan().and_then(|plan| plan.answered_goals.clone());
-        digest.is_some() && self.optimise.dismissed.is_none() && answered != digest
+        digest.is_some() && self.optimise.followed.dismissed.is_none() && answered != digest
     }
 
     /// How far the run is, or where the last one that the plan has the maps of came to rest, in words.
@@ -320,21 +310,13 @@ impl State {
             };
             return Some(format!("{end}: {}", progress_words(optimum)));
         };
-        Some(
-            match (
-                optimise
-                    .latest
-                    .as_ref()
-                    .filter(|(number, _)| *number == run.number),
-                optimise.columns,
-            ) {
-                (Some((_, optimum)), None) => progress_words(optimum),
-                (_, Some([computed, total])) => {
-                    format!("influence of beamlets: {computed} of {total} beams")
-                }
-                (None, None) => "begins".to_owned(),
-            },
-        )
+        Some(match (optimise.latest_of(run.number), run.columns) {
+            (Some(optimum), None) => progress_words(optimum),
+            (_, Some([computed, total])) => {
+                format!("influence of beamlets: {computed} of {total} beams")
+            }
+            (None, None) => "begins".to_owned(),
+        })
     }
 
     /// Whether the displayed plan has fluence maps or is being optimised: goals then show weights and shares.
@@ -407,11 +389,16 @@ impl State {
     /// Decides from the inputs of the last answer which parts of it are shown and kept.
     pub(crate) fn note_optimise(&mut self) {
         let answered = self.plan().and_then(|plan| plan.answered_goals.clone());
-        self.optimise.goals_are_newer = answered.is_some() && {
+        self.optimise.followed.are_newer = answered.is_some() && {
             let digest = self.goals_digest();
             digest.is_some() && digest != answered
         };
-        let Some((run_number, latest)) = self.optimise.latest.clone() else {
+        let Some(LatestAnswer {
+            run: run_number,
+            optimum: latest,
+            goals: answered_goals,
+        }) = self.optimise.latest.clone()
+        else {
             (
                 self.optimise.on_view,
                 self.optimise.published,
@@ -440,7 +427,7 @@ impl State {
         self.optimise.published = match (is_kept, self.plan()) {
             (true, Some(plan)) => {
                 let mut with = with_maps(plan, &latest.beams);
-                with.set_answered_goals(self.optimise.latest_goals.clone());
+                with.set_answered_goals(Some(answered_goals));
                 let with = Arc::new(with);
                 // An equal plan keeps its identity: it is written once.
                 let same = published.filter(|(index, old)| *index == self.plan && *old == with);
@@ -674,43 +661,4 @@ fn has_maps_of(plan: &Plan, optimum: &Optimum) -> bool {
         (beam.number, map_mu, beam.map())
     });
     planned.eq(optimised)
-}
-
-/// The step of the history for the maps and leaves of a run.
-fn step_of_run(number: u64) -> u64 {
-    RUN_STEP ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-impl Run {
-    pub(crate) fn new(
-        number: u64,
-        index: usize,
-        plan: Arc<Plan>,
-        step: Option<u64>,
-        leaves_follow: bool,
-    ) -> Self {
-        Self {
-            number,
-            plan: (index, plan.name.clone()),
-            requested: None,
-            has_changed: Arc::default(),
-            // Leaves join the step of their maps, which needs a name.
-            step: step.or_else(|| leaves_follow.then(|| step_of_run(number))),
-            leaves_follow,
-            record: plan.approval.clone(),
-            last: plan,
-        }
-    }
-
-    /// Whether a plan is the one that is optimised, by whatever name.
-    pub(crate) fn is_of(&self, plan: &Arc<Plan>) -> bool {
-        Arc::ptr_eq(plan, &self.last)
-            || plan.name == self.plan.1
-            || plan.delivered() == self.last.delivered()
-    }
-
-    /// Tells the step under way that other goals wait.
-    pub(crate) fn raise_priority(&self) {
-        self.has_changed.store(true, Ordering::Relaxed);
-    }
 }
