@@ -4,7 +4,6 @@ pub mod bench;
 mod check;
 mod cpu;
 mod cuda;
-mod heads;
 pub(crate) mod request;
 mod rows;
 pub(crate) mod selftest;
