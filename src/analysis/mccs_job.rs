@@ -8,7 +8,7 @@ use super::plan_sum::caveats_of;
 use super::remarks::status_with;
 use case::{Beam, Dose, DoseEngine, DoseStatus, Plan};
 use engine::dose::{DoseError, dose_grid};
-use engine::histories::{HistoriesDose, Next, OfPartsError, PartTally, RunPart, Until};
+use engine::histories::{HistoriesDose, Next, OfPartsError, PartTally, RunLength, RunPart, Until};
 use engine::mccs::{self, BATCH, DIRECTIONS, MccsRequest, Variant, dose_of_parts, refine_over};
 use engine::{Compute, DeviceError, JobControl};
 use geometry::Volume;
@@ -182,12 +182,14 @@ pub fn mccs_request(
         beams,
         grid: Arc::new(grid),
         dose_to: computation.dose_to,
-        until,
+        length: RunLength {
+            until,
+            batch: BATCH,
+            show_every,
+        },
         seed,
         directions,
-        batch: BATCH,
         variant,
-        show_every,
     })
 }
 
