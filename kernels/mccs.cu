@@ -117,7 +117,8 @@ mccs_head(const Tables run, const unsigned long long first, const unsigned begin
         from[a] = fminf(fmaxf(from[a] + entry * direction[a], 0.0f), (float)run.size[a]);
     }
     if (particle.kind == ELECTRON) {
-        Ray ray = {{from[0], from[1], from[2]}, particle.weight, {direction[0], direction[1], direction[2]}, packed_ray(particle.bin, 0u, 0u)};
+        Ray ray = {{from[0], from[1], from[2]}, particle.weight, {direction[0], direction[1], direction[2]},
+                   packed_ray(particle.bin, 0u, 0u)};
         rays[i] = ray;
         return;
     }
