@@ -1,6 +1,6 @@
 //! Options of the dose engines, worded once for verbs, Python and the window.
 
-use super::mccs_job::{Engine, MOST_HISTORIES, MonteCarlo};
+use super::plan_engine::{Engine, MOST_HISTORIES, MonteCarlo};
 use case::DoseEngine;
 use engine::histories::Until;
 use engine::mccs::Variant;
@@ -55,7 +55,7 @@ impl EngineOptions {
                 }),
                 None => Ok(by_beam),
             },
-            Engine::Mccs(usual) => {
+            Engine::MonteCarlo(usual) => {
                 let until = match (self.histories, self.uncertainty_percent) {
                     (Some(_), Some(_)) => return Err(EngineOptionError::TwoEnds),
                     (Some(histories), None) => Until::Histories(histories),
@@ -65,7 +65,7 @@ impl EngineOptions {
                     },
                     (None, None) => usual.until,
                 };
-                Ok(Engine::Mccs(MonteCarlo {
+                Ok(Engine::MonteCarlo(MonteCarlo {
                     until,
                     seed: self.seed.unwrap_or(usual.seed),
                     directions: self.directions.unwrap_or(usual.directions),

@@ -36,6 +36,7 @@ mod not_counted;
 mod opening;
 mod outside;
 mod outside_targets;
+mod plan_engine;
 mod plan_sum;
 mod point_beam;
 mod profile;
@@ -96,12 +97,12 @@ pub use goals::{
     GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, undecided_by, unsettled,
 };
 pub use mccs_job::{
-    Certainty, Engine, MOST_HISTORIES, MonteCarlo, RunDose, RunError, mccs_of_plan, mccs_request,
-    part_of_plan, scaled,
+    Certainty, RunDose, RunError, mccs_of_plan, mccs_request, part_of_plan, scaled,
 };
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};
 pub use outside_targets::{HotSpot, NEAR_TARGET_MM, OutsideTargets};
+pub use plan_engine::{Engine, MOST_HISTORIES, MonteCarlo};
 pub use plan_sum::{BeamShare, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};

@@ -4,114 +4,22 @@ use super::beam_job::{
     BeamJobError, Computation, DEFAULT_GRID_MM, Ready, is_computed, no_beams, remarks_in_patient,
 };
 use super::not_counted::NotCounted;
+use super::plan_engine::MonteCarlo;
 use super::plan_sum::caveats_of;
 use super::remarks::status_with;
 use case::{Beam, Dose, DoseEngine, DoseStatus, Plan};
 use engine::dose::{DoseError, dose_grid};
-use engine::histories::{HistoriesDose, Next, OfPartsError, PartTally, RunPart, Until};
-use engine::mccs::{self, BATCH, DIRECTIONS, MccsRequest, Variant, dose_of_parts, refine_over};
+use engine::histories::{HistoriesDose, Next, OfPartsError, PartTally, RunLength, RunPart, Until};
+use engine::mccs::{self, BATCH, MccsRequest, dose_of_parts, refine_over};
 use engine::{Compute, DeviceError, JobControl};
 use geometry::Volume;
 use physics::Machine;
 use serde::Serialize;
 use std::sync::Arc;
-use std::time::Duration;
 use thiserror::Error;
 
 /// From this number of histories on `auto` uses all cards: each has its own setup time.
 const WORTH_ALL_CARDS: u64 = 100_000_000;
-/// Most histories of a run, whichever way it ends.
-pub const MOST_HISTORIES: u64 = 100_000_000_000;
-
-/// Dose engine of a plan with its settings.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Engine {
-    /// An engine that computes beam by beam.
-    ByBeam(DoseEngine),
-    /// Monte Carlo convolution/superposition, all beams together.
-    Mccs(MonteCarlo),
-}
-
-impl Default for Engine {
-    fn default() -> Self {
-        Self::from(DoseEngine::default())
-    }
-}
-
-/// Engine with its usual settings.
-impl From<DoseEngine> for Engine {
-    fn from(engine: DoseEngine) -> Self {
-        match engine {
-            DoseEngine::CollapsedCone => Self::ByBeam(engine),
-            DoseEngine::MonteCarloConvolution => Self::Mccs(MonteCarlo::default()),
-        }
-    }
-}
-
-impl Engine {
-    pub const COLLAPSED_CONE: Self = Self::ByBeam(DoseEngine::CollapsedCone);
-
-    /// The engine without its settings.
-    pub fn kind(&self) -> DoseEngine {
-        match self {
-            Self::ByBeam(engine) => *engine,
-            Self::Mccs(_) => DoseEngine::MonteCarloConvolution,
-        }
-    }
-
-    /// Whether the doses of single beams are known.
-    pub fn is_by_beam(&self) -> bool {
-        !self.kind().is_statistical()
-    }
-
-    /// The engine with another time between two intermediate answers, where it has such.
-    pub fn show_every(self, show_every: Duration) -> Self {
-        match self {
-            Self::ByBeam(_) => self,
-            Self::Mccs(how) => Self::Mccs(MonteCarlo { show_every, ..how }),
-        }
-    }
-}
-
-/// The settings of a Monte Carlo run.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MonteCarlo {
-    pub until: Until,
-    pub seed: u64,
-    /// Directions that a photon is split over.
-    pub directions: u32,
-    pub variant: Variant,
-    /// Time between two intermediate answers.
-    pub show_every: Duration,
-}
-
-impl MonteCarlo {
-    /// A run to an uncertainty.
-    pub fn to_percent(percent: f64) -> Self {
-        Self {
-            until: Until::Uncertainty {
-                percent,
-                most: MOST_HISTORIES,
-            },
-            ..Self::default()
-        }
-    }
-}
-
-impl Default for MonteCarlo {
-    fn default() -> Self {
-        Self {
-            until: Until::Uncertainty {
-                percent: 1.0,
-                most: MOST_HISTORIES,
-            },
-            seed: 1,
-            directions: DIRECTIONS,
-            variant: Variant::Own,
-            show_every: Duration::from_millis(300),
-        }
-    }
-}
 
 /// The statistical uncertainty of a Monte Carlo dose.
 #[derive(Clone, Debug, Serialize)]
@@ -138,6 +46,8 @@ pub struct RunDose {
 pub enum RunError {
     #[error("{}", no_beams(.0))]
     NoBeams(Box<Plan>),
+    #[error("no run of histories is known for {}", .0.name())]
+    Engine(DoseEngine),
     #[error("beam '{beam}': {source}")]
     Beam { beam: String, source: BeamJobError },
     #[error(transparent)]
@@ -151,13 +61,25 @@ pub enum RunError {
 /// The request for a plan's beams.
 ///
 /// # Errors
-/// Unknown machines and impossible grids.
+/// Another engine than Monte Carlo convolution, unknown machines and impossible grids.
 pub fn mccs_request(
     plan: &Plan,
     ready: &Ready,
     computation: Computation,
     how: MonteCarlo,
 ) -> Result<MccsRequest, RunError> {
+    let MonteCarlo {
+        engine,
+        until,
+        seed,
+        directions,
+        variant,
+        show_every,
+    } = how;
+    // Histories of one engine must not bear the name of another.
+    if engine != DoseEngine::MonteCarloConvolution {
+        return Err(RunError::Engine(engine));
+    }
     let mut beams = Vec::new();
     for beam in plan.beams.iter().filter(|b| is_computed(b)) {
         let machine = Machine::resolve(plan.machine_of(beam))
@@ -170,24 +92,19 @@ pub fn mccs_request(
     let image = ready.patient().mass_density_g_cm3.grid();
     let grid = dose_grid(image, ready.corners_mm(), computation.grid_mm)
         .map_err(|e| RunError::of_beam(first, BeamJobError::Grid(e)))?;
-    let MonteCarlo {
-        until,
-        seed,
-        directions,
-        variant,
-        show_every,
-    } = how;
     Ok(MccsRequest {
         patient: Arc::clone(ready.patient()),
         beams,
         grid: Arc::new(grid),
         dose_to: computation.dose_to,
-        until,
+        length: RunLength {
+            until,
+            batch: BATCH,
+            show_every,
+        },
         seed,
         directions,
-        batch: BATCH,
         variant,
-        show_every,
     })
 }
 

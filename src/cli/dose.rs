@@ -318,10 +318,7 @@ fn figures_json(
     device: &str,
     seconds: f64,
 ) -> Value {
-    let run = match engine {
-        Engine::ByBeam(_) => None,
-        Engine::Mccs(run) => Some(run),
-    };
+    let run = engine.monte_carlo();
     let grid = result.dose.gy.grid();
     let structures: Vec<_> = result
         .dvhs

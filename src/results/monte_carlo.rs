@@ -100,6 +100,7 @@ impl EngineChoice {
             EndsAt::Histories => Until::Histories((self.histories_million * 1e6).round() as u64),
         };
         let how = MonteCarlo {
+            engine: self.engine,
             until,
             seed: self.seed,
             show_every: SHOW_EVERY,
@@ -109,7 +110,8 @@ impl EngineChoice {
     }
 
     pub fn engine(&self) -> Engine {
-        self.how().map_or(Engine::ByBeam(self.engine), Engine::Mccs)
+        self.how()
+            .map_or(Engine::ByBeam(self.engine), Engine::MonteCarlo)
     }
 }
 

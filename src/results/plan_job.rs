@@ -205,9 +205,10 @@ pub fn compute_part(
     control: &JobControl,
 ) -> Result<Arc<PartTally>, Failure> {
     let (settings, case) = (job.settings()?, job.case());
-    let Engine::Mccs(how) = job.engine else {
-        return Err(Failure::here("only Monte Carlo has histories"));
-    };
+    let how = job
+        .engine
+        .monte_carlo()
+        .ok_or_else(|| Failure::here("only Monte Carlo has histories"))?;
     let run = Densities::new(&case, &settings)
         .and_then(|densities| {
             RunOfPlan::new(
@@ -356,9 +357,9 @@ fn compute_with(
         .iter()
         .map(|beam| DoseOfBeam::new(&densities, &plan, beam, settings, None))
         .collect();
-    let (run, mut facts) = match engine {
-        Engine::ByBeam(_) => (None, access.beams(&plan, &beams, settings.device, tell)?),
-        Engine::Mccs(how) => {
+    let (run, mut facts) = match engine.monte_carlo() {
+        None => (None, access.beams(&plan, &beams, settings.device, tell)?),
+        Some(how) => {
             let keep = Arc::default();
             let run = RunOfPlan::new(&densities, &plan, settings, Some(how), 1, &keep, None);
             let run = run

@@ -12,7 +12,7 @@ use beamsight::case::{
     Beam, Contour, Dose, DoseStatus, Jaws, Rgb, Structure, StructureKind, StructureSet,
 };
 use beamsight::engine::dose::DoseTo;
-use beamsight::engine::histories::{Next, Until};
+use beamsight::engine::histories::{Next, RunLength, Until};
 use beamsight::engine::mccs::{DIRECTIONS, MccsRequest, Variant, refine};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::geometry::{Grid, Mask, PatientPosition, Volume};
@@ -646,12 +646,14 @@ fn monte_carlo(seed: u64) -> (Arc<Volume<f32>>, DoseLayer) {
         patient: Arc::new(patient),
         beams: vec![beam(90.0, 50.0, 100.0), beam(0.0, 30.0, 50.0)],
         dose_to: DoseTo::Medium,
-        until: Until::Histories(200_000),
+        length: RunLength {
+            until: Until::Histories(200_000),
+            batch: 10_000,
+            show_every: Duration::from_secs(3600),
+        },
         seed,
         directions: DIRECTIONS,
-        batch: 10_000,
         variant: Variant::Own,
-        show_every: Duration::from_secs(3600),
     };
     let run = refine(&request, &Compute::Cpu, &JobControl::new(), &mut |_| {
         Next::GoOn

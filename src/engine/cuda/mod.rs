@@ -12,6 +12,7 @@ mod download;
 pub(crate) mod error;
 pub(crate) mod grid;
 mod handed;
+pub(crate) mod head;
 pub(crate) mod kernels;
 pub(crate) mod memory;
 pub(crate) mod pages;

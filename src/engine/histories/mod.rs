@@ -1,7 +1,8 @@
 //! Runs of histories, for every engine that samples them: batches, parts and their merging, statistics, refinement on screen; random
-//! numbers by counting, and sampling from weights.
+//! numbers by counting, and the head source from which histories start.
 
-pub(crate) mod alias;
+mod alias;
+pub mod head;
 mod part;
 pub(crate) mod philox;
 mod request;

@@ -6,7 +6,7 @@
 
 use crate::bench::{Options, timed};
 use crate::dose::DoseError;
-use crate::histories::{HistoriesDose, Next, Until};
+use crate::histories::{HistoriesDose, Next, RunLength, Until};
 use crate::mccs::{MccsRequest, Variant, refine_over};
 use crate::{Compute, DeviceError, JobControl, phantom};
 use case::{Beam, Jaws};
@@ -153,7 +153,10 @@ fn time(
     // Loads the kernels and calibrates the machine.
     run(
         &MccsRequest {
-            until: Until::Histories(1000),
+            length: RunLength {
+                until: Until::Histories(1000),
+                ..asked.length
+            },
             ..asked.clone()
         },
         devices,

@@ -4,7 +4,6 @@ pub mod bench;
 mod check;
 mod cpu;
 mod cuda;
-mod heads;
 pub(crate) mod request;
 mod rows;
 pub(crate) mod selftest;
@@ -15,7 +14,7 @@ use crate::cuda::Failure;
 use crate::dispatch::else_cpu;
 use crate::dose::{Clock, DoseError};
 use crate::histories::{
-    DoseGrid, HistoriesDose, Next, OfPartsError, PartTally, Run, RunLength, RunPart, Runner, Shared,
+    DoseGrid, HistoriesDose, Next, OfPartsError, PartTally, Run, RunPart, Runner, Shared,
 };
 use crate::wgpu::WgpuError;
 use crate::{Compute, JobControl};
@@ -143,23 +142,13 @@ fn run_of(request: &MccsRequest, control: &JobControl) -> Result<Run<Simulation>
     let monitor_unit = |machine: &_| crate::cccs::cpu::monitor_unit(machine, control);
     let simulation = Simulation::new(request, &monitor_unit, control)?;
     clock.phase("tables");
-    let MccsRequest {
-        until,
-        batch,
-        show_every,
-        ..
-    } = *request;
     let dose_grid = DoseGrid {
         grid: Arc::clone(&request.grid),
         dose_to: request.dose_to,
     };
     Ok(Run::new(
         simulation,
-        RunLength {
-            until,
-            batch,
-            show_every,
-        },
+        request.length,
         dose_grid,
         request.digest(),
         clock,

@@ -6,7 +6,7 @@
 //! monitor unit are those of [`cccs`](crate::cccs).
 
 use crate::dose::DoseTo;
-use crate::histories::Until;
+use crate::histories::{RunLength, Until};
 use case::Beam;
 use geometry::Grid;
 use physics::{Machine, Patient};
@@ -39,16 +39,12 @@ pub struct MccsRequest {
     /// Grid of the dose: evenly spaced, any orientation.
     pub grid: Arc<Grid>,
     pub dose_to: DoseTo,
-    pub until: Until,
+    pub length: RunLength,
     /// Equal seeds give equal doses, whatever the number of threads or cards.
     pub seed: u64,
     /// Directions that a photon is split over, 1 to 24.
     pub directions: u32,
-    /// Histories of a batch, at most; there are ten batches at least.
-    pub batch: u64,
     pub variant: Variant,
-    /// Time between two intermediate doses.
-    pub show_every: Duration,
 }
 
 impl MccsRequest {
@@ -64,12 +60,14 @@ impl MccsRequest {
             beams,
             grid: Arc::clone(patient.mass_density_g_cm3.grid()),
             dose_to: DoseTo::Medium,
-            until: Until::Histories(histories),
+            length: RunLength {
+                until: Until::Histories(histories),
+                batch,
+                show_every: Duration::MAX,
+            },
             seed: 1,
             directions: DIRECTIONS,
-            batch,
             variant: Variant::Own,
-            show_every: Duration::MAX,
         }
     }
 
@@ -81,13 +79,13 @@ impl MccsRequest {
             beams,
             grid,
             dose_to,
-            until,
+            length,
             seed,
             directions,
-            batch,
             variant,
-            ..
         } = self;
+        // Doses on the way do not change the last one.
+        let RunLength { until, batch, .. } = length;
         let Patient {
             mass_density_g_cm3,
             material,

@@ -1,21 +1,23 @@
-//! Input of a run: the lattice, the groups of histories by energy, the heads.
+//! Input of a run: the lattice, the head source, and the kernels of its energy bins.
 
-use super::heads::{Heads, MachineHead, MonitorUnitOf};
 use super::request::{MccsRequest, Variant};
 use super::rows::{KernelRows, electron_row};
-use super::tables::{CLASSES, ELECTRON, Group, PHOTON, PackedVoxel, RADII, RADIUS_STEP_MM};
+use super::tables::{BinKernel, CLASSES, PackedVoxel};
 use crate::JobControl;
+use crate::cccs::calibrate::MonitorUnit;
 use crate::digest::Digest;
 use crate::dose::DoseError;
 use crate::dose::lattice::Lattice;
 use crate::dose::medium::{Medium, attenuation_over_water};
 use crate::histories;
+use crate::histories::head::tables::{ELECTRON, PHOTON};
+use crate::histories::head::{HeadRequest, HeadSource, MachineOutput, SampledLine};
 use bytemuck::cast_slice;
 use case::DoseEngine;
 use geometry::Grid;
 use physics::kernel::KernelTable;
 use physics::kernel_beam::GY_G_PER_MEV;
-use physics::{Material, Patient, Softening};
+use physics::{Electrons, Machine, Material, Patient};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -24,20 +26,23 @@ const ELECTRON_HISTORIES: f64 = 0.02;
 /// Energy of a mean history, quanta: deposits are whole numbers of quanta, so that their sum does not depend on their order.
 const QUANTA: f64 = (1u64 << 25) as f64;
 
+/// The monitor unit of a machine.
+pub type MonitorUnitOf<'a> = &'a dyn Fn(&Machine) -> Result<MonitorUnit, DoseError>;
+
 /// Ready to run histories.
 pub struct Simulation {
     pub medium: Arc<Medium>,
     pub lattice: Lattice,
     /// Density and material class of each voxel, x fastest.
     pub voxels: Vec<PackedVoxel>,
-    pub groups: Vec<Group>,
-    pub heads: Heads,
-    /// Part of a kernel's energy up to each cone, by group.
+    /// Particles weigh the quanta that they deposit.
+    pub head: HeadSource,
+    /// By energy bin of the head source.
+    pub kernels: Vec<BinKernel>,
+    /// Part of a kernel's energy up to each cone, by bin.
     pub cones: Vec<f32>,
-    /// Cumulative kernels, by group and cone.
+    /// Cumulative kernels, by bin and cone.
     pub rows: Vec<f32>,
-    /// Photons off the axis over those on it, by group.
-    pub softening: Vec<[f32; RADII]>,
     pub directions: u32,
     pub seed: u64,
     pub variant: Variant,
@@ -57,103 +62,116 @@ impl Simulation {
         let spectrum = &request.beams[0].1.spectrum;
         let medium = Medium::cached(&request.patient, spectrum, &request.grid, control)?;
         let lattice = medium.lattice();
-        let heads = Heads::new(request, &medium.grid, monitor_unit, control)?;
+        let head_request = HeadRequest {
+            patient: &request.patient,
+            beams: &request.beams,
+            lattice: &medium.grid,
+        };
+        let output = |machine: &Machine| monitor_unit(machine).map(output_of);
+        let head = HeadSource::new(head_request, &output, control)?;
         let voxels = packed(&medium, &request.patient);
         let mut simulation = Self {
             lattice,
             voxels,
-            groups: Vec::new(),
-            heads,
+            head,
+            kernels: Vec::new(),
             cones: Vec::new(),
             rows: Vec::new(),
-            softening: Vec::new(),
             directions: request.directions,
             seed: request.seed,
             variant: request.variant,
             gy_g_cm3_per_quantum: 0.0,
             medium,
         };
-        simulation.add_groups(&attenuation_over_water(spectrum));
+        simulation.add_lines(&attenuation_over_water(spectrum), monitor_unit)?;
         Ok(simulation)
     }
 
-    /// The groups of all machines; `over_water` is the attenuation by which the lattice's densities are equivalent.
-    fn add_groups(&mut self, over_water: &[f64]) {
-        let machines = std::mem::take(&mut self.heads.machines);
-        let energy = |m: &MachineHead| m.photons.total * m.machine.spectrum.mean_energy_mev();
-        let whole: f64 = machines.iter().map(energy).sum();
-        let scale = QUANTA / whole;
-        let mut until = 0.0;
-        for (head, m) in machines.iter().enumerate() {
-            let share = energy(m) / whole;
+    /// Energies of all machines with their kernels; `over_water` is the attenuation by which the lattice's densities are equivalent.
+    fn add_lines(
+        &mut self,
+        over_water: &[f64],
+        monitor_unit: MonitorUnitOf<'_>,
+    ) -> Result<(), DoseError> {
+        let machines = std::mem::take(&mut self.head.machines);
+        let whole_mev: f64 = machines.iter().map(|m| m.energy_mev()).sum();
+        let quanta_per_mev = QUANTA / whole_mev;
+        let mut lines = Vec::new();
+        for (number, m) in machines.iter().enumerate() {
+            let share = m.energy_mev() / whole_mev;
             let electron_share = if m.electrons.is_some() {
                 ELECTRON_HISTORIES
             } else {
                 0.0
             };
-            let importance = |energy: f64, photons: f64| match self.variant {
-                Variant::Own => photons * energy,
-                Variant::Paper => photons,
-            };
-            let sum: f64 = m
-                .machine
-                .spectrum
+            let spectrum = &m.machine.spectrum;
+            let importances = spectrum
                 .bins()
-                .map(|(e, w)| importance(e, w))
-                .sum();
-            let softening = Softening::new(&m.machine);
-            for (mev, photons) in m.machine.spectrum.bins() {
-                if photons <= 0.0 {
-                    continue;
-                }
-                let chance = share * (1.0 - electron_share) * importance(mev, photons) / sum;
-                until += chance;
-                let kernel = KernelRows::new(mev);
-                self.groups.push(Group {
-                    until: until as f32,
-                    energy: (scale * photons * mev * kernel.fraction / chance) as f32,
+                .map(|(mev, photons)| self.importance(mev, photons));
+            let sum: f64 = importances.sum();
+            for (mev, photons) in spectrum.bins().filter(|(_, photons)| *photons > 0.0) {
+                let importance = self.importance(mev, photons);
+                let fraction = self.add_photon_kernel(mev, over_water);
+                lines.push(SampledLine {
+                    machine: number,
                     kind: PHOTON,
-                    head: head as u32,
-                    cells_at: m.photons.at as u32,
-                    cells: m.photons.count as u32,
-                    cones_at: self.cones.len() as u32,
-                    rows_at: self.rows.len() as u32,
-                    softening_at: (self.softening.len() * RADII) as u32,
-                    near_cm: KernelRows::primary_range_cm(mev) as f32,
-                    mu: attenuation(mev, over_water),
+                    energy_mev: mev,
+                    chance: share * (1.0 - electron_share) * importance / sum,
+                    weight: quanta_per_mev * photons * mev * fraction,
                 });
-                self.cones.extend(&kernel.cones);
-                self.rows.extend(&kernel.rows);
-                let mu = KernelTable::water().mu_over_rho_cm2_g(mev);
-                self.softening.push(std::array::from_fn(|n| {
-                    softening.at(n as f64 * RADIUS_STEP_MM).photons(mu) as f32
-                }));
             }
-            if let (Some(cells), Some(electrons)) = (m.electrons, &m.machine.electrons) {
-                let chance = share * electron_share;
-                until += chance;
-                let (row, depth_g_cm2) = electron_row(electrons);
-                let mev = m.per_mu.electrons_gy * depth_g_cm2 / GY_G_PER_MEV;
-                self.groups.push(Group {
-                    until: until as f32,
-                    energy: (scale * mev / chance) as f32,
+            if let (Some(_), Some(electrons)) = (m.electrons, &m.machine.electrons) {
+                let depth_g_cm2 = self.add_electron_kernel(electrons);
+                let mev = monitor_unit(&m.machine)?.electrons_gy * depth_g_cm2 / GY_G_PER_MEV;
+                lines.push(SampledLine {
+                    machine: number,
                     kind: ELECTRON,
-                    head: head as u32,
-                    cells_at: cells.at as u32,
-                    cells: cells.count as u32,
-                    rows_at: self.rows.len() as u32,
-                    near_cm: f32::MAX,
-                    ..Group::default()
+                    // Their dose falls off along the ray by depth alone.
+                    energy_mev: 0.0,
+                    chance: share * electron_share,
+                    weight: quanta_per_mev * mev,
                 });
-                self.rows.extend(&row);
             }
         }
-        if let Some(last) = self.groups.last_mut() {
-            last.until = 2.0;
-        }
-        self.heads.machines = machines;
+        self.head.machines = machines;
+        self.head.set_lines(&lines);
         let [x, y, z] = self.lattice.spacing_mm;
-        self.gy_g_cm3_per_quantum = GY_G_PER_MEV / (scale * 1e-3 * x * y * z);
+        self.gy_g_cm3_per_quantum = GY_G_PER_MEV / (quanta_per_mev * 1e-3 * x * y * z);
+        Ok(())
+    }
+
+    /// How often photons of an energy are sampled, relative.
+    fn importance(&self, mev: f64, photons: f64) -> f64 {
+        match self.variant {
+            Variant::Own => photons * mev,
+            Variant::Paper => photons,
+        }
+    }
+
+    /// Adds the kernel of an energy; returns the part of the photon's energy that comes to rest within its last radius.
+    fn add_photon_kernel(&mut self, mev: f64, over_water: &[f64]) -> f64 {
+        let kernel = KernelRows::new(mev);
+        self.kernels.push(BinKernel {
+            cones_at: self.cones.len() as u32,
+            rows_at: self.rows.len() as u32,
+            near_cm: KernelRows::primary_range_cm(mev) as f32,
+            mu: attenuation(mev, over_water),
+        });
+        self.cones.extend(&kernel.cones);
+        self.rows.extend(&kernel.rows);
+        kernel.fraction
+    }
+
+    /// Adds the fall-off of contaminant electrons; returns its integral over depth, g/cm2.
+    fn add_electron_kernel(&mut self, electrons: &Electrons) -> f64 {
+        let (row, depth_g_cm2) = electron_row(electrons);
+        self.kernels.push(BinKernel {
+            rows_at: self.rows.len() as u32,
+            near_cm: f32::MAX,
+            ..BinKernel::default()
+        });
+        self.rows.extend(&row);
+        depth_g_cm2
     }
 
     /// Voxels per cm along each axis.
@@ -175,31 +193,12 @@ impl histories::Simulation for Simulation {
 
     fn digest(&self) -> String {
         let mut digest = Digest::default();
-        let Heads {
-            machines: _,
-            heads,
-            horns,
-            beam_positions,
-            segments,
-            tips_mm,
-            leaf_boundaries_mm,
-            map_values,
-            cells,
-        } = &self.heads;
-        let tables: [&[u8]; 13] = [
+        self.head.add_to(&mut digest);
+        let tables: [&[u8]; 4] = [
             cast_slice(&self.voxels),
-            cast_slice(&self.groups),
-            cast_slice(heads),
-            cast_slice(horns),
-            cast_slice(beam_positions),
-            cast_slice(segments),
-            cast_slice(tips_mm),
-            cast_slice(leaf_boundaries_mm),
-            cast_slice(map_values),
-            cast_slice(cells),
+            cast_slice(&self.kernels),
             cast_slice(&self.cones),
             cast_slice(&self.rows),
-            cast_slice(&self.softening),
         ];
         tables.into_iter().for_each(|table| digest.add_bytes(table));
         let Self {
@@ -213,6 +212,13 @@ impl histories::Simulation for Simulation {
         let rest = format!("{lattice:?} {directions} {seed} {variant:?} {gy_g_cm3_per_quantum:e}");
         digest.add_bytes(rest.as_bytes());
         digest.to_string()
+    }
+}
+
+fn output_of(unit: MonitorUnit) -> MachineOutput {
+    MachineOutput {
+        photons_per_cm2: unit.fluence,
+        has_electrons: unit.electrons_gy > 0.0,
     }
 }
 

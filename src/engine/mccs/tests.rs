@@ -1,6 +1,8 @@
 //! Histories distributed over several runners.
 
-use crate::histories::{HistoriesDose, Next, OfPartsError, PartError, PartTally, RunPart, Shared};
+use crate::histories::{
+    HistoriesDose, Next, OfPartsError, PartError, PartTally, RunLength, RunPart, Shared,
+};
 use crate::mccs::cpu::Histories;
 use crate::mccs::*;
 use crate::phantom::patient;
@@ -57,7 +59,10 @@ fn any_number_of_runners_gives_the_same_bits() {
         assert_eq!((dose.batches, dose.histories), (11, 11_000));
         assert!(bits(&dose) == bits(&one), "{runners} runners");
         let often = MccsRequest {
-            show_every: Duration::ZERO,
+            length: RunLength {
+                show_every: Duration::ZERO,
+                ..request.length
+            },
             ..request.clone()
         };
         let (dose, shown) = over(runners, &often);

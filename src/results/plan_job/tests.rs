@@ -147,7 +147,7 @@ fn the_dose_in_a_stack_with_lung_is_the_same_in_the_body_that_is_found_and_in_on
 fn a_beam_that_is_not_computed_as_it_is_has_a_partial_dose() {
     let ct = cube_and_slab(0.0);
     let set = drawn(&ct, DVec3::splat(-60.0), DVec3::splat(60.0));
-    for engine in [Engine::COLLAPSED_CONE, Engine::Mccs(monte_carlo())] {
+    for engine in [Engine::COLLAPSED_CONE, Engine::MonteCarlo(monte_carlo())] {
         // The grid is coarse.
         for (change, status, words) in [
             ((|_| ()) as fn(&mut Beam), DoseStatus::Coarse, ""),
@@ -213,7 +213,7 @@ fn what_a_beam_meets_outside_the_body_is_said_and_its_dose_is_partial() {
     // Thicker, it would reach the rim of a round field of view.
     let thick = cube_and_slab(24.0);
     let set = cube(&thick, 60.0);
-    for engine in [Engine::COLLAPSED_CONE, Engine::Mccs(monte_carlo())] {
+    for engine in [Engine::COLLAPSED_CONE, Engine::MonteCarlo(monte_carlo())] {
         let got = computed(&PlanJob {
             engine,
             ..job(&thick, &set, BodyChoice::Drawn)

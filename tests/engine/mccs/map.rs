@@ -4,7 +4,7 @@ use super::delivery::{both, mean};
 use super::{request, run};
 use crate::cccs::phantom::{block, machine};
 use beamsight::case::{Beam, FluenceMap, Jaws, MlcAxis};
-use beamsight::engine::histories::HistoriesDose;
+use beamsight::engine::histories::{HistoriesDose, RunLength};
 use beamsight::engine::mccs::MccsRequest;
 use beamsight::physics::{Machine, Patient};
 use glam::DVec3;
@@ -57,7 +57,10 @@ fn asked(beam: &Beam, machine: &Arc<Machine>, seed: u64) -> MccsRequest {
     );
     MccsRequest {
         seed,
-        batch: histories / 50,
+        length: RunLength {
+            batch: histories / 50,
+            ..plain.length
+        },
         ..plain
     }
 }

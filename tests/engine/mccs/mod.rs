@@ -11,7 +11,7 @@ mod wide;
 
 use beamsight::case::Beam;
 use beamsight::engine::dose::DoseTo;
-use beamsight::engine::histories::{HistoriesDose, Next, Until};
+use beamsight::engine::histories::{HistoriesDose, Next, RunLength, Until};
 use beamsight::engine::mccs::{BATCH, DIRECTIONS, MccsRequest, Variant, refine};
 use beamsight::engine::{Compute, JobControl};
 use beamsight::physics::{Machine, Patient};
@@ -29,12 +29,14 @@ fn request(
         beams,
         grid: Arc::clone(patient.mass_density_g_cm3.grid()),
         dose_to: DoseTo::Water,
-        until: Until::Histories(histories),
+        length: RunLength {
+            until: Until::Histories(histories),
+            batch: BATCH,
+            show_every: Duration::from_secs(3600),
+        },
         seed: 1,
         directions: DIRECTIONS,
-        batch: BATCH,
         variant: Variant::Own,
-        show_every: Duration::from_secs(3600),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{request, run};
 use crate::cccs::phantom::{block, machine};
 use beamsight::case::{Beam, DoseStatus, FluenceMap, Jaws, MlcAxis};
-use beamsight::engine::histories::{HistoriesDose, Next, Until};
+use beamsight::engine::histories::{HistoriesDose, Next, RunLength, Until};
 use beamsight::engine::mccs::{MccsRequest, refine};
 use beamsight::engine::{Compute, JobControl};
 use glam::DVec3;
@@ -62,7 +62,10 @@ fn deviation_is_spread(asked: MccsRequest) {
         .map(|seed| {
             run(&MccsRequest {
                 seed,
-                batch: 2_000,
+                length: RunLength {
+                    batch: 2_000,
+                    ..asked.length
+                },
                 ..asked.clone()
             })
         })
@@ -109,7 +112,10 @@ fn the_same_for_any_number_of_threads_and_however_often_it_is_looked_at() {
             .build()
             .expect("threads");
         let often = MccsRequest {
-            show_every: Duration::ZERO,
+            length: RunLength {
+                show_every: Duration::ZERO,
+                ..asked.length
+            },
             ..asked.clone()
         };
         assert!(
@@ -132,9 +138,11 @@ fn it_refines_until_the_wish_is_met_or_it_is_kept() {
         most: 10_000_000,
     };
     let asked = MccsRequest {
-        until,
-        batch: 4_000,
-        show_every: Duration::ZERO,
+        length: RunLength {
+            until,
+            batch: 4_000,
+            show_every: Duration::ZERO,
+        },
         ..small(0)
     };
     let mut seen = Vec::new();

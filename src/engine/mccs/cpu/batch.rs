@@ -2,14 +2,14 @@
 
 use super::deposit::{Numbers, deposit, deposit_electrons, ray};
 use super::flight::{entry, interactions};
-use super::head::{PLACE_PATIENT, draw};
 use crate::dose::DoseError;
 use crate::histories::Runner;
 use crate::histories::Tally;
+use crate::histories::head::PLACE_DELIVERY;
+use crate::histories::head::tables::ELECTRON;
 use crate::histories::philox::{Stream, unit};
 use crate::mccs::request::Variant;
 use crate::mccs::simulation::Simulation;
-use crate::mccs::tables::ELECTRON;
 use crate::{Cancelled, JobControl};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -102,39 +102,39 @@ impl crate::histories::Sharing for Histories {
 /// One history from source to rest.
 fn history(run: &Simulation, number: u64, n: u64, batch: u64, quanta: &mut [u64]) {
     let stream = Stream::new(run.seed, number);
-    let particle = draw(run, stream, n, batch);
-    if particle.energy <= 0.0 {
+    let particle = run.head.sample(stream, n, batch);
+    if particle.weight <= 0.0 {
         return;
     }
-    let group = &run.groups[particle.group as usize];
-    if group.kind == ELECTRON {
+    let kernel = &run.kernels[particle.bin as usize];
+    if particle.kind == ELECTRON {
         if let Some(from) = entry(run, &particle) {
-            deposit_electrons(run, group, from, &particle, quanta);
+            deposit_electrons(run, kernel, from, &particle, quanta);
         }
         return;
     }
-    let xi = unit(stream.words(PLACE_PATIENT)[0]);
+    let xi = unit(stream.words(PLACE_DELIVERY)[0]);
     let n = run.directions;
     let mut numbers = Numbers::new(stream);
     match run.variant {
         // A direction from each of as many places along the photon's way.
-        Variant::Own => interactions(run, &particle, &group.mu, [n as f32, xi], |k, at| {
+        Variant::Own => interactions(run, &particle, &kernel.mu, [n as f32, xi], |k, at| {
             deposit(
                 run,
-                group,
+                kernel,
                 at,
-                &ray(run, group, &particle, &mut numbers, k),
+                &ray(run, kernel, &particle, &mut numbers, k),
                 quanta,
             );
         }),
         // All directions from one place.
-        Variant::Paper => interactions(run, &particle, &group.mu, [1.0, xi], |_, at| {
+        Variant::Paper => interactions(run, &particle, &kernel.mu, [1.0, xi], |_, at| {
             (0..n).for_each(|k| {
                 deposit(
                     run,
-                    group,
+                    kernel,
                     at,
-                    &ray(run, group, &particle, &mut numbers, k),
+                    &ray(run, kernel, &particle, &mut numbers, k),
                     quanta,
                 );
             });

@@ -1,15 +1,18 @@
 //! Deposit of a first interaction's energy along sampled directions.
 
 use super::flight::in_voxels;
-use super::head::{PLACE_RAYS, Particle};
+use crate::histories::head::{ENGINE_PLACES, Particle};
 use crate::histories::philox::{Stream, unit};
 use crate::mccs::request::Variant;
 use crate::mccs::simulation::Simulation;
-use crate::mccs::tables::{FAR_ONE_IN, Group, LAST_CM, NODES};
+use crate::mccs::tables::{BinKernel, FAR_ONE_IN, LAST_CM, NODES};
 use geometry::walk::even::EvenWalk;
 use multiversion::multiversion;
 use physics::kernel::CONES;
 use std::sync::LazyLock;
+
+/// Places of a history's directions in its random numbers.
+const PLACE_RAYS: u32 = ENGINE_PLACES;
 
 /// A direction of deposition.
 pub struct Ray {
@@ -19,7 +22,7 @@ pub struct Ray {
     pub cone: usize,
     /// Quanta.
     pub energy: f32,
-    /// Factor on the energy beyond the group's near radius; 0 where it ends there.
+    /// Factor on the energy beyond the kernel's near radius; 0 where it ends there.
     pub far: f32,
 }
 
@@ -55,7 +58,7 @@ impl Numbers {
 /// its equal part of the energy (the paper's design: directions even over the sphere, each with its cone's energy).
 pub fn ray(
     run: &Simulation,
-    group: &Group,
+    kernel: &BinKernel,
     photon: &Particle,
     numbers: &mut Numbers,
     k: u32,
@@ -64,8 +67,8 @@ pub fn ray(
     let count = run.directions as f32;
     let xi = unit(numbers.of_direction(k)[(k % 4) as usize]);
     let first = numbers.first;
-    let limits = &run.cones[group.cones_at as usize..][..CONES];
-    let share = photon.energy / count;
+    let limits = &run.cones[kernel.cones_at as usize..][..CONES];
+    let share = photon.weight / count;
     let (cone, cos, azimuth, energy, far) = match run.variant {
         Variant::Own => {
             // Strata are assigned to places along the photon's path at random.
@@ -128,24 +131,30 @@ fn turned(axis: [f32; 3], cos: f32, azimuth: f32) -> [f32; 3] {
 /// Deposits the energy of a ray in the voxels it passes: the part of its cone's kernel between the radiological radii (g/cm2) of
 /// entry and exit (Zhou 2010, eq. 4, over one cone), so that energy is conserved.
 #[multiversion(targets("x86_64+avx2+fma"))]
-pub fn deposit(run: &Simulation, group: &Group, from: [f32; 3], ray: &Ray, quanta: &mut [u64]) {
-    let row = &run.rows[group.rows_at as usize + ray.cone * NODES..][..NODES];
-    along(run, row, group.near_cm, from, ray, quanta);
+pub fn deposit(
+    run: &Simulation,
+    kernel: &BinKernel,
+    from: [f32; 3],
+    ray: &Ray,
+    quanta: &mut [u64],
+) {
+    let row = &run.rows[kernel.rows_at as usize + ray.cone * NODES..][..NODES];
+    along(run, row, kernel.near_cm, from, ray, quanta);
 }
 
 /// As [`deposit`], by the row of contaminant electrons, which are followed to their end.
 pub fn deposit_electrons(
     run: &Simulation,
-    group: &Group,
+    kernel: &BinKernel,
     from: [f32; 3],
     electron: &Particle,
     quanta: &mut [u64],
 ) {
-    let row = &run.rows[group.rows_at as usize..][..NODES];
+    let row = &run.rows[kernel.rows_at as usize..][..NODES];
     let ray = Ray {
         direction: electron.direction,
         cone: 0,
-        energy: electron.energy,
+        energy: electron.weight,
         far: 0.0,
     };
     along(run, row, f32::INFINITY, from, &ray, quanta);

@@ -1,6 +1,6 @@
 //! Flight of a photon through the patient to its first interaction.
 
-use super::head::Particle;
+use crate::histories::head::Particle;
 use crate::mccs::simulation::Simulation;
 use crate::mccs::tables::{CLASSES, MOST_DIRECTIONS};
 use geometry::walk::even::{EvenWalk, within};
@@ -14,7 +14,7 @@ pub fn in_voxels(per_cm: [f32; 3], cm: [f32; 3]) -> [f32; 3] {
 /// Entry of the particle into the lattice, in voxels; `None` where it misses it.
 pub fn entry(run: &Simulation, particle: &Particle) -> Option<[f32; 3]> {
     let per_cm = run.voxels_per_cm();
-    let from = in_voxels(per_cm, particle.from_cm);
+    let from = in_voxels(per_cm, particle.position_cm);
     let direction = in_voxels(per_cm, particle.direction);
     let [begin, _] = within(run.lattice.size, from, direction)?;
     Some(std::array::from_fn(|a| {

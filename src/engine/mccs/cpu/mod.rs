@@ -1,7 +1,7 @@
 //! Monte Carlo convolution/superposition on the CPU. The four steps of Zhou 2010, Sec. 2.1, each history by
 //! itself and from numbers of its own ([`philox`](crate::histories::philox)):
 //!
-//! 1. and 2. [`head`]: a photon is drawn from its source and followed through jaws and leaves, as a weight.
+//! 1. and 2. [`head`](crate::histories::head): a photon is drawn from its source and followed through jaws and leaves, as a weight.
 //! 3. [`flight`]: where in the patient it interacts, by the voxel walk.
 //! 4. [`deposit`]: its energy along directions turned to its own, by cumulative kernels over radiological length.
 //!
@@ -10,6 +10,5 @@
 mod batch;
 mod deposit;
 mod flight;
-mod head;
 
 pub(crate) use batch::Histories;

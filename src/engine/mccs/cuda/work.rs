@@ -2,6 +2,7 @@
 
 use super::CHUNK;
 use crate::JobControl;
+use crate::cuda::head::{HeadTables, uploaded};
 use crate::cuda::{Arg, Buffer, CardLock, Clock, CudaError, Resident, Shape, int};
 use crate::mccs::request::Variant;
 use crate::mccs::simulation::Simulation;
@@ -16,26 +17,15 @@ const WIDE: u32 = 256;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 struct Tables {
+    head: HeadTables,
     voxels: u64,
-    groups: u64,
-    heads: u64,
-    beam_positions: u64,
-    segments: u64,
-    cells: u64,
-    horns: u64,
-    tips_mm: u64,
-    leaf_boundaries_mm: u64,
-    map_values: u64,
+    kernels: u64,
     cones: u64,
     rows: u64,
-    softening: u64,
     size: [i32; 3],
     per_cm: [f32; 3],
-    group_count: u32,
     directions: u32,
     paper: u32,
-    seed: [u32; 2],
-    padding: u32,
 }
 
 /// `struct Ray` of `kernels/mccs.cuh`.
@@ -77,52 +67,21 @@ impl Sums {
     }
 }
 
-/// Uploads a table and returns its address; an empty one as a single zero.
-fn uploaded<T: Pod>(
-    card: &mut CardLock<'_>,
-    alive: &mut Vec<Box<dyn Resident>>,
-    values: &[T],
-) -> Result<u64, CudaError> {
-    let zero = [T::zeroed()];
-    let buffer = card.upload(if values.is_empty() { &zero } else { values })?;
-    let address = buffer.address();
-    alive.push(Box::new(buffer));
-    Ok(address)
-}
-
 impl RunBuffers {
     pub fn new(run: &Simulation, batch: u64, card: &mut CardLock<'_>) -> Result<Self, CudaError> {
         let voxels = run.lattice.voxels();
         card.fits_int("a dose lattice", voxels)?;
-        let heads = &run.heads;
-        let sides: Vec<f32> = heads
-            .leaf_boundaries_mm
-            .iter()
-            .map(|mm| *mm as f32)
-            .collect();
-        let softening: Vec<f32> = run.softening.iter().flatten().copied().collect();
         let mut alive = Vec::new();
         let tables = Tables {
+            head: HeadTables::uploaded(card, &mut alive, &run.head, run.seed)?,
             voxels: uploaded(card, &mut alive, &run.voxels)?,
-            groups: uploaded(card, &mut alive, &run.groups)?,
-            heads: uploaded(card, &mut alive, &heads.heads)?,
-            beam_positions: uploaded(card, &mut alive, &heads.beam_positions)?,
-            segments: uploaded(card, &mut alive, &heads.segments)?,
-            cells: uploaded(card, &mut alive, &heads.cells)?,
-            horns: uploaded(card, &mut alive, &heads.horns)?,
-            tips_mm: uploaded(card, &mut alive, &heads.tips_mm)?,
-            leaf_boundaries_mm: uploaded(card, &mut alive, &sides)?,
-            map_values: uploaded(card, &mut alive, &heads.map_values)?,
+            kernels: uploaded(card, &mut alive, &run.kernels)?,
             cones: uploaded(card, &mut alive, &run.cones)?,
             rows: uploaded(card, &mut alive, &run.rows)?,
-            softening: uploaded(card, &mut alive, &softening)?,
             size: run.lattice.size.map(int),
             per_cm: run.voxels_per_cm(),
-            group_count: run.groups.len() as u32,
             directions: run.directions,
             paper: u32::from(run.variant == Variant::Paper),
-            seed: [run.seed as u32, (run.seed >> 32) as u32],
-            padding: 0,
         };
         let slots = u64::from(run.directions.next_multiple_of(FAR_ONE_IN));
         let rays = card.alloc((slots * batch.min(CHUNK)) as usize)?;
@@ -264,7 +223,7 @@ mod tests {
     use super::{Ray, SumsAt, Tables};
     use crate::cuda::kernels::{constant, ptx};
     use crate::cuda::signature;
-    use crate::mccs::tables::{CLASSES, LAST_CM, MOST_DIRECTIONS, NODES, RADII, RADIUS_STEP_MM};
+    use crate::mccs::tables::{CLASSES, LAST_CM, MOST_DIRECTIONS, NODES};
     use physics::kernel::CONES;
 
     /// The kernels repeat constants of the tables.
@@ -275,8 +234,6 @@ mod tests {
             ("CONES", CONES as f64),
             ("NODES", NODES as f64),
             ("LAST_CM", LAST_CM),
-            ("RADII", RADII as f64),
-            ("RADIUS_STEP_MM", RADIUS_STEP_MM),
             ("CLASSES", CLASSES as f64),
             ("MOST_DIRECTIONS", f64::from(MOST_DIRECTIONS)),
             ("HEAD_THREADS", f64::from(super::THREADS)),

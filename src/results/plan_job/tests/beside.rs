@@ -488,7 +488,7 @@ fn what_lies_beyond_the_ct_makes_the_dose_partial_and_what_is_counted_is_not_mis
             moved_by(&beyond, by),
             water(),
         );
-        for engine in [Engine::COLLAPSED_CONE, Engine::Mccs(monte_carlo())] {
+        for engine in [Engine::COLLAPSED_CONE, Engine::MonteCarlo(monte_carlo())] {
             let got = computed(&PlanJob {
                 engine,
                 ..job_of(&ct, &set, 0.0)
@@ -668,7 +668,7 @@ fn a_bolus_counts_for_the_beams_that_it_lies_on_for() {
         dose_gy(&both_through, skin),
         dose_gy(&got, skin)
     );
-    both.engine = Engine::Mccs(monte_carlo());
+    both.engine = Engine::MonteCarlo(monte_carlo());
     let why = compute_plan(&both, &JobControl::new(), &|_| {})
         .expect_err("one patient")
         .to_string();

@@ -16,7 +16,7 @@ fn with_metal(metal_hu: f32, side: f64) -> Arc<Ct> {
 fn hu_above_the_table_are_said_and_more_than_a_few_make_a_caveat() {
     let metal = with_metal(8000.0, 16.0);
     let set = cube(&metal, 60.0);
-    for engine in [Engine::COLLAPSED_CONE, Engine::Mccs(monte_carlo())] {
+    for engine in [Engine::COLLAPSED_CONE, Engine::MonteCarlo(monte_carlo())] {
         let got = computed(&PlanJob {
             engine,
             ..job(&metal, &set, BodyChoice::Drawn)
