@@ -171,7 +171,7 @@ fn rows_text(beam: &Beam, rows: Range<usize>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Whether the dose on show is that of the control point, which it follows.
+/// The switch that displays the dose of the selected control point.
 fn dose(ui: &mut Ui, state: &State, beam: &Beam, point: usize, commands: &mut Commands) {
     let current = state.results.shown;
     let is_shown = matches!(current, Shown::Point(number, _) if number == beam.number);

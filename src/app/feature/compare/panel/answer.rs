@@ -358,9 +358,9 @@ fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
         plot.bottom(),
         Stroke::new(1.0, theme::palette(ui).line),
     );
-    let x_of_gamma = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
+    let per_gamma = f64::from(plot.width()) / end;
     painter.vline(
-        x_of_gamma(1.0),
+        plot.left() + per_gamma as f32,
         plot.y_range(),
         Stroke::new(1.0, theme::palette(ui).text),
     );
@@ -371,7 +371,10 @@ fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
         (end, format!("{end} and more"), Align2::RIGHT_TOP),
     ] {
         painter.text(
-            pos2(x_of_gamma(gamma), plot.bottom() + 2.0),
+            pos2(
+                plot.left() + (gamma * per_gamma) as f32,
+                plot.bottom() + 2.0,
+            ),
             align,
             text,
             font.clone(),

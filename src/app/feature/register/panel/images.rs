@@ -12,8 +12,8 @@ use physics::CurveKind;
 
 pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     list(ui, state, commands);
-    let before = state.register.display;
-    let mut display = before;
+    let previous = state.register.display;
+    let mut display = previous;
     section(ui, "Overlay");
     modes(ui, &mut display);
     section(ui, "DRR of the CT");
@@ -26,7 +26,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let hint = "The plan's fields from this source, and (dashed) what the collimator of the X-ray left open";
     ui.checkbox(&mut display.field, "Field edge")
         .on_hover_text(hint);
-    if display != before {
+    if display != previous {
         commands.push(Command::Register(RegisterAction::Display(display)));
     }
     structures(ui, state, commands);
@@ -133,8 +133,8 @@ fn modes(ui: &mut Ui, display: &mut Display) {
 
 /// Conversion of HU to attenuation: the curve and the energy.
 fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let before = state.register.reading;
-    let mut reading = before;
+    let previous = state.register.reading;
+    let mut reading = previous;
     ui.add_enabled_ui(state.register.is_free(), |ui| {
         let chosen = ComboBox::from_id_salt("curve").selected_text(reading.curve.name()).width(170.0);
         let answer = chosen.show_ui(ui, |ui| {
@@ -156,7 +156,7 @@ fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if reading.curve == CurveKind::Tissue {
         ct::panel::beyond::hu_remarks(ui, state);
     }
-    if reading != before {
+    if reading != previous {
         commands.push(Command::Register(RegisterAction::Attenuation(reading)));
     }
 }

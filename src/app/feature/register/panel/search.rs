@@ -33,7 +33,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     text.color(theme::palette(ui).weak)
                 })
                 .on_hover_text("Greater is more alike");
-                // The search's value is of finer pixels: a number of its own.
+                // The search compares finer pixels, where the metric has another value.
                 ui.weak(RichText::new(format!("at {METRIC_SIDE_MM} mm")).small());
             }
             None => {
@@ -84,15 +84,16 @@ fn curve(ui: &mut Ui, state: &State) {
     }
     let span = (high - low).max(1e-4);
     let inner = rect.shrink2(vec2(4.0, 6.0));
-    let x = |n: usize| inner.left() + inner.width() * n as f32 / (values.len() - 1) as f32;
-    let y = |v: f64| inner.bottom() - inner.height() * ((v - low) / span) as f32;
-    let line = values
-        .iter()
-        .enumerate()
-        .map(|(n, v)| pos2(x(n), y(*v)))
-        .collect();
-    ui.painter()
-        .line(line, Stroke::new(1.4, theme::palette(ui).accent));
+    let line = values.iter().enumerate().map(|(n, value)| {
+        let across = n as f32 / (values.len() - 1) as f32;
+        let up = ((value - low) / span) as f32;
+        pos2(
+            inner.left() + inner.width() * across,
+            inner.bottom() - inner.height() * up,
+        )
+    });
+    let stroke = Stroke::new(1.4, theme::palette(ui).accent);
+    ui.painter().line(line.collect(), stroke);
     response.on_hover_text(format!("{low:.4} to {high:.4}"));
 }
 
