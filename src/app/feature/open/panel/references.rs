@@ -7,6 +7,7 @@ use crate::feature::open::state::Folder;
 use crate::kit::{section, theme};
 use crate::state::State;
 use crate::state::results::Shown;
+use case::Case;
 use dicom::{Choice, Entry, Leaf, Object, StudyBranch};
 use egui::{Label, RichText, ScrollArea, Ui};
 use std::sync::Arc;
@@ -128,7 +129,7 @@ fn is_open(state: &State, folder: &Folder, leaf: &Leaf) -> bool {
     let path = leaf.path.as_ref();
     match leaf.object {
         // The phases of a 4D CT share a UID and differ in their names.
-        Object::Series(n) => shown_series(state, folder) == Some(n),
+        Object::Series(n) => shown_series(state.case(), folder) == Some(n),
         Object::StructureSet(_) => {
             sources.structures.as_ref().map(|s| &s.path) == path && path.is_some()
         }
@@ -209,7 +210,10 @@ fn open(choice: Choice) -> (&'static str, Command) {
 fn choice_with_images_of(state: &State, folder: &Folder, entry: &Entry) -> Choice {
     let current = folder.choice;
     let series = series_for(state, folder, entry);
-    let is_same = series == current.series.or_else(|| shown_series(state, folder));
+    let is_same = series
+        == current
+            .series
+            .or_else(|| shown_series(state.case(), folder));
     if is_same {
         Choice { series, ..current }
     } else {
@@ -222,8 +226,8 @@ fn choice_with_images_of(state: &State, folder: &Folder, entry: &Entry) -> Choic
 }
 
 /// The images on show, by index in the catalogue.
-fn shown_series(state: &State, folder: &Folder) -> Option<usize> {
-    let ct = state.case().ct.as_ref()?;
+fn shown_series(case: &Case, folder: &Folder) -> Option<usize> {
+    let ct = case.ct.as_ref()?;
     folder.catalogue.series.iter().position(|s| {
         s.uid == ct.series_uid && (s.description == ct.description || ct.description.is_empty())
     })
@@ -232,7 +236,7 @@ fn shown_series(state: &State, folder: &Folder) -> Option<usize> {
 /// The images to open with an object: the images on show, of whichever patient, unless the object is of another frame of
 /// reference that has images.
 fn series_for(state: &State, folder: &Folder, entry: &Entry) -> Option<usize> {
-    let (series, shown) = (&folder.catalogue.series, shown_series(state, folder));
+    let (series, shown) = (&folder.catalogue.series, shown_series(state.case(), folder));
     let frame = &entry.frame_of_reference_uid;
     if frame.is_empty() || shown.is_some_and(|n| series[n].frame_of_reference_uid == *frame) {
         return shown;

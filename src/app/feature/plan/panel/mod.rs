@@ -13,6 +13,7 @@ use crate::kit::{
 };
 use crate::state::State;
 use crate::state::files::FileAction;
+use crate::state::results::CaseResults;
 use crate::state::results::{EndsAt, EngineChoice, Settings, machine_label};
 use analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
 use case::{Case, Edit, Plan, StructureSet};
@@ -307,8 +308,8 @@ fn quality_name(quality: Quality) -> String {
 }
 
 /// The part of the CT that counts as the body.
-fn body(ui: &mut Ui, state: &State, next: &mut Settings) {
-    let set = &state.case().structures;
+fn body(ui: &mut Ui, case: &Case, next: &mut Settings) {
+    let set = &case.structures;
     field(ui, "Body", |ui| {
         let combo = ComboBox::from_id_salt("body")
             .selected_text(body_name(set, next.body))
@@ -372,8 +373,10 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 .range(1.0..=10.0)
                 .show(ui)
         });
-        body(ui, state, &mut next);
-        field(ui, "Device", |ui| device(ui, state, &mut next.device));
+        body(ui, state.case(), &mut next);
+        field(ui, "Device", |ui| {
+            device(ui, &state.results, &mut next.device)
+        });
     });
     given_densities(ui, state);
     for remark in state.results.body_remarks() {
@@ -393,10 +396,10 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ct::panel::beyond::hu_remarks(ui, state);
 }
 
-fn device(ui: &mut Ui, state: &State, chosen: &mut DeviceChoice) {
+fn device(ui: &mut Ui, results: &CaseResults, chosen: &mut DeviceChoice) {
     let by_speed = automatic_order();
     let combo = ComboBox::from_id_salt("device")
-        .selected_text(state.results.device_name())
+        .selected_text(results.device_name())
         .width(150.0);
     let combo = combo.show_ui(ui, |ui| {
         let fastest = by_speed

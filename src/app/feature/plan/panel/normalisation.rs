@@ -3,7 +3,8 @@
 use crate::command::{Command, Commands, gesture};
 use crate::kit::{field, fields, number, section, theme};
 use crate::state::State;
-use case::{Edit, Normalisation, NormalisedAt, NormalisedDose, Plan, StructureKind};
+use crate::state::results::CaseResults;
+use case::{Case, Edit, Normalisation, NormalisedAt, NormalisedDose, Plan, StructureKind};
 use egui::{ComboBox, Ui};
 use glam::DVec3;
 use std::mem::discriminant;
@@ -28,7 +29,7 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
                 volume_percent,
             } => {
                 field(ui, "Structure", |ui| {
-                    structures(ui, state, structure, structure_number)
+                    structures(ui, state.case(), structure, structure_number)
                 });
                 field(ui, "Volume", |ui| {
                     let r = number("Normalised volume", volume_percent, " %")
@@ -56,7 +57,7 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
         field(ui, "", |ui| unit(ui, plan, &mut next.dose));
     });
     if let Some(normalisation) = &next {
-        outcome(ui, state, plan, normalisation);
+        outcome(ui, &state.results, plan, normalisation);
     }
     if next != plan.normalisation {
         let value = Plan {
@@ -143,12 +144,12 @@ fn first_isocentre_mm(plan: &Plan) -> Option<DVec3> {
         .map(|b| b.isocentre_mm)
 }
 
-fn structures(ui: &mut Ui, state: &State, name: &mut String, number: &mut Option<u32>) {
+fn structures(ui: &mut Ui, case: &Case, name: &mut String, number: &mut Option<u32>) {
     let combo = ComboBox::from_id_salt("normalise to")
         .selected_text(&*name)
         .width(150.0);
     let response = combo.show_ui(ui, |ui| {
-        for s in &state.case().structures.structures {
+        for s in &case.structures.structures {
             let drawn = !s.contours.is_empty();
             let label = egui::Button::selectable(*number == Some(s.number), &s.name);
             let response = ui
@@ -237,13 +238,13 @@ fn unit(ui: &mut Ui, plan: &Plan, dose: &mut NormalisedDose) {
 }
 
 /// The normalisation in words with its factor, or that the dose is not normalised.
-fn outcome(ui: &mut Ui, state: &State, plan: &Plan, normalisation: &Normalisation) {
+fn outcome(ui: &mut Ui, results: &CaseResults, plan: &Plan, normalisation: &Normalisation) {
     match normalisation.wanted_gy(plan.prescription_gy) {
         Err(why) => {
             ui.colored_label(theme::palette(ui).error, format!("Not normalised: {why}."));
         }
         Ok(gy) => {
-            let text = match state.results.normalisation_factor() {
+            let text = match results.normalisation_factor() {
                 Some(factor) if !factor.is_provisional() => {
                     format!(
                         "{} = {gy:.2} Gy: monitor units × {}",

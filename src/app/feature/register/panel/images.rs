@@ -3,7 +3,7 @@
 use crate::command::{Command, Commands};
 use crate::feature::ct;
 use crate::feature::register::command::RegisterAction;
-use crate::feature::register::state::{AttenuationChoice, Display, Mode, Pair};
+use crate::feature::register::state::{AttenuationChoice, Display, Mode, Pair, Register};
 use crate::kit::{number, section, theme};
 use crate::state::State;
 use crate::state::files::FileAction;
@@ -11,7 +11,7 @@ use egui::{Checkbox, ComboBox, RichText, Slider, Ui, vec2};
 use physics::CurveKind;
 
 pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    list(ui, state, commands);
+    list(ui, &state.register, commands);
     let previous = state.register.display;
     let mut display = previous;
     section(ui, "Overlay");
@@ -32,9 +32,9 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     structures(ui, state, commands);
 }
 
-fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
+fn list(ui: &mut Ui, register: &Register, commands: &mut Commands) {
     section(ui, "X-rays");
-    for (index, image) in state.register.images().iter().enumerate() {
+    for (index, image) in register.images().iter().enumerate() {
         let image_of = &image.radiograph;
         ui.horizontal(|ui| {
             ui.label(format!("{}", index + 1));
@@ -80,7 +80,7 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if ui.small_button("Open X-ray…").clicked() {
             commands.push(Command::Pick(FileAction::OpenXray));
         }
-        let mut marking = state.register.marking;
+        let mut marking = register.marking;
         let hint = "The next drag in a view marks what the metric looks at";
         if ui
             .toggle_value(&mut marking, RichText::new("Mark region").small())

@@ -3,6 +3,7 @@
 use crate::command::{Command, Commands, gesture};
 use crate::kit::{field, fields, number, section, theme};
 use crate::state::State;
+use crate::state::results::CaseResults;
 use case::{Density, DensityOverride, Edit, Structure, StructureKind};
 use egui::Ui;
 
@@ -92,7 +93,7 @@ fn typed(ui: &mut Ui, state: &State, density: &mut DensityOverride, dragged: &mu
     fields(ui, "density", |ui| {
         if let Some(value) = density.density.value() {
             field(ui, "Density", |ui| {
-                number_and_unit(ui, state, density, value, dragged)
+                number_and_unit(ui, &state.results, density, value, dragged)
             });
         }
         field(ui, "Counts", |ui| {
@@ -122,7 +123,7 @@ fn typed(ui: &mut Ui, state: &State, density: &mut DensityOverride, dragged: &mu
 
 fn number_and_unit(
     ui: &mut Ui,
-    state: &State,
+    results: &CaseResults,
     density: &mut DensityOverride,
     value: f64,
     dragged: &mut Option<u64>,
@@ -143,7 +144,7 @@ fn number_and_unit(
             Density::RelativeElectrons(value)
         };
     }
-    let Some(tissue) = state.results.settings.hu_table.of_density(density) else {
+    let Some(tissue) = results.settings.hu_table.of_density(density) else {
         return;
     };
     if ui

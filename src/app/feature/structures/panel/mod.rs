@@ -13,6 +13,7 @@ use crate::feature::draw;
 use crate::kit::{colour_button, field, fields, number, section, status_chip, theme, title};
 use crate::panel::tree::format_cm3;
 use crate::state::State;
+use crate::state::results::CaseResults;
 use crate::state::roi::{self, SMALLEST_MM, Shape};
 use analysis::Metric;
 use case::{Edit, Rgb, Structure, StructureKind};
@@ -78,7 +79,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     bolus_beams::of_bolus(ui, state, structure, commands);
     draw::panel::show(ui, state, commands);
     tools::show(ui, state, structure, commands);
-    dose(ui, state, structure);
+    dose(ui, &state.results, structure);
 }
 
 fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Commands) {
@@ -196,14 +197,14 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
 }
 
 /// Dose metrics of the structure in the displayed dose.
-fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
-    let Some(dvh) = state.results.dvh(structure.number) else {
+fn dose(ui: &mut Ui, results: &CaseResults, structure: &Structure) {
+    let Some(dvh) = results.dvh(structure.number) else {
         return;
     };
     section(ui, "Dose");
     fields(ui, "dose figures", |ui| {
         field(ui, "Status", |ui| {
-            if let Some(status) = state.results.dvh_status() {
+            if let Some(status) = results.dvh_status() {
                 status_chip(ui, status);
             }
         });
