@@ -101,6 +101,7 @@ fn strokes(
         seconds += begin.elapsed().as_secs_f64();
         let start = Instant::now();
         frame(window, press(path.point(from + PART), false));
+        // A stroke that misses the view would be timed as a fast one.
         if contours_id(&window.app.state) == previous_contours {
             return Err(OffscreenError::Draw("the brush drew nothing".to_owned()));
         }

@@ -282,6 +282,7 @@ impl Textures {
         let [nx, ny, nz] = mask.size();
         let first = mask.offset()[2];
         let former = self.held.iter().find_map(|(key, held)| {
+            // A texture of this frame is still read by its draw call.
             let former = held
                 .mask
                 .as_ref()

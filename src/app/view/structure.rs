@@ -110,6 +110,7 @@ fn contours_on<'a>(
         .contours
         .axial_between(low, high)
         .filter(|(z, _)| *z < high);
+    // Twice read: for the nearest plane, then for its contours.
     let in_slab: Vec<_> = in_slab.collect();
     let nearest = in_slab
         .iter()

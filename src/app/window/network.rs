@@ -72,6 +72,7 @@ impl Drop for Conversations {
             conversation.stop.store(true, Ordering::Relaxed);
         }
         let start = Instant::now();
+        // A thread amid a conversation gets time to end its association.
         while running.iter().any(|one| !one.thread.is_finished()) && start.elapsed() < FAREWELL {
             thread::sleep(Duration::from_millis(10));
         }

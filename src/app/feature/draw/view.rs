@@ -53,6 +53,7 @@ pub(crate) fn respond(
     let mut actions = Vec::new();
     actions.extend(diameter_by_wheel(ui, response, layer).map(DrawAction::Diameter));
     let modifiers = ui.input(|i| i.modifiers);
+    // A key held turns the tool round, so that a slip is mended without a way to the panel.
     let erase = layer.erase ^ (modifiers.shift || modifiers.command || modifiers.ctrl);
     let id = response.id.with("stroke");
     let last: Option<DVec3> = ui.data(|d| d.get_temp(id)).flatten();
@@ -115,6 +116,7 @@ pub(crate) fn respond(
         }
     }
     events.extend(actions.into_iter().map(ViewEvent::Draw));
+    // The next frame draws on from here; without a held button the stroke ends.
     let stroke_end = at_mm.filter(|_| holding);
     if stroke_end != last {
         ui.data_mut(|d| d.insert_temp(id, stroke_end));

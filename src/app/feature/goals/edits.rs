@@ -96,6 +96,7 @@ impl State {
         };
         let previous_count = goals.len();
         for goal in matched.goals {
+            // Two templates may share goals, and a template may be added twice.
             if !goals.contains(&goal) {
                 goals.push(goal);
             }

@@ -230,7 +230,7 @@ fn title(word: &str) -> Result<AeTitle, String> {
         .map_err(|why| format!("'{}': {why}", word.trim()))
 }
 
-/// What an entry of a query stands for; `None` where it is empty.
+/// The value of an entry of a query; `None` where it is empty.
 fn entry(
     name: &str,
     typed: &str,

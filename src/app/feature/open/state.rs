@@ -151,11 +151,12 @@ fn objects_in_words(catalogue: &Catalogue, patient: usize) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// What opens the objects of a patient alone: the CT of most planes, else the first structure set, else the first plan.
+/// The choice that opens the objects of a patient alone: the CT of most planes, else the first structure set, else the first plan.
 fn choice_of_patient(catalogue: &Catalogue, patient: usize) -> Option<Choice> {
     let cts = catalogue.series.iter().enumerate();
     let ct = cts
         .filter(|(_, s)| s.patient == patient && s.modality == "CT" && !s.multiframe)
+        // Localisers and partial series have fewer planes than the planning CT.
         .max_by_key(|(index, s)| (s.planes, std::cmp::Reverse(*index)));
     let [structure_set, plan] = [&catalogue.structure_sets, &catalogue.plans]
         .map(|entries| entries.iter().position(|entry| entry.patient == patient));

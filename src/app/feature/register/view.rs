@@ -599,10 +599,9 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
     for (axis, across) in [(right, vec2(0.0, 1.0)), (up, vec2(1.0, 0.0))] {
         let ends = [-REACH_CM, REACH_CM].map(|cm| tick_place(plane, isocentre_mm, axis, cm));
         let [Some(from), Some(to)] = ends else { return };
-        let ticks = (-REACH_CM..=REACH_CM).filter(|n| *n != 0);
-        let ticks: Vec<_> = ticks
-            .filter_map(|n| Some((n, tick_place(plane, isocentre_mm, axis, n)?)))
-            .collect();
+        let ticks = (-REACH_CM..=REACH_CM).filter(|cm| *cm != 0);
+        let ticks = ticks.filter_map(|cm| Some((cm, tick_place(plane, isocentre_mm, axis, cm)?)));
+        let ticks: Vec<_> = ticks.collect();
         for stroke in [rim, thin] {
             painter.line_segment([from, to], stroke);
             for (n, place) in &ticks {
@@ -612,11 +611,11 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
         }
         // Labels are omitted where they would be cut off or cover a letter.
         let room = painter.clip_rect().shrink(26.0);
-        for (n, place) in ticks
+        let labelled = ticks
             .iter()
-            .filter(|(n, pos)| n % 10 == 0 && room.contains(*pos))
-        {
-            let label = format!("{} cm", n.abs());
+            .filter(|(cm, place)| cm % 10 == 0 && room.contains(*place));
+        for (cm, place) in labelled {
+            let label = format!("{} cm", cm.abs());
             let offset = if across.y > 0.0 {
                 vec2(0.0, 15.0)
             } else {

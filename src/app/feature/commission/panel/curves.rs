@@ -179,7 +179,7 @@ fn scatter(plot: &mut PlotUi<'_>, name: &str, points: ByTolerance, colour: Color
     );
 }
 
-/// What a plot of the selected curve shows, and its height in points.
+/// The quantity that a plot of the selected curve shows, and the plot's height in points.
 struct PlotForm {
     selected: usize,
     quantity: &'static str,

@@ -359,6 +359,7 @@ fn bars(ui: &mut Ui, compare: &Compare, histogram: &GammaHistogram) {
         plot.bottom(),
         Stroke::new(1.0, theme::palette(ui).line),
     );
+    // Gamma of 1 is marked: points to its right fail.
     let per_gamma = f64::from(plot.width()) / end;
     painter.vline(
         plot.left() + per_gamma as f32,

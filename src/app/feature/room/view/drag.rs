@@ -113,6 +113,7 @@ fn meets_head(frame: &BeamFrame, eye_mm: DVec3, sight: DVec3) -> bool {
     if a < 1e-12 || root < 0.0 {
         return false;
     }
+    // Both meetings count: the near one may lie beyond an end.
     [-1.0, 1.0].into_iter().any(|sign| {
         let t = (-b + sign * root.sqrt()) / a;
         t > 0.0 && (face..=back).contains(&(eye.z + d.z * t))

@@ -100,6 +100,7 @@ impl Requests<'_> {
                     .first()
                     .map(|(_, calculated)| calculated.contours.clone())
                     .unwrap_or_default();
+                // A bolus without a density takes no part in dose.
                 value.density =
                     (kind == StructureKind::Bolus).then(|| DensityOverride::preset(Medium::Water));
                 (
