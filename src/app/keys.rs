@@ -244,23 +244,15 @@ impl Keyboard {
 }
 
 /// Turns the keys of this frame into commands, after the panels are drawn: a field clicked in this frame has the focus
-/// by then, and a field whose typing ended in this frame had it `before`.
-pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: &mut Commands) {
-    let now = Keyboard::new(ctx);
-    let given = now.widget.is_some() && now.widget != before.widget;
-    if before.taken || now.taken || given {
+/// by then; a field whose typing ended in this frame had it in `previous`, the keyboard before the panels.
+pub fn commands(ctx: &egui::Context, previous: Keyboard, state: &State, commands: &mut Commands) {
+    let current = Keyboard::new(ctx);
+    let has_new_focus = current.widget.is_some() && current.widget != previous.widget;
+    if previous.taken || current.taken || has_new_focus {
         return;
     }
-    let pressed = |over_menus: bool, commands: &mut Commands| {
-        for shortcut in SHORTCUTS.iter().filter(|s| s.over_menus == over_menus) {
-            let is_pressed = |keys| ctx.input_mut(|i| i.consume_shortcut(keys));
-            if shortcut.keys.iter().any(is_pressed) {
-                commands.extend((shortcut.command)(state));
-            }
-        }
-    };
-    pressed(true, commands);
-    if before.menu || now.menu {
+    push_shortcuts(ctx, state, true, commands);
+    if previous.menu || current.menu {
         return;
     }
     if state.workspace == Workspace::Register {
@@ -270,7 +262,7 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
         draw_keys(ctx, state, commands);
     }
     // The arrows turn the selected beam, unless a widget has the focus.
-    let free = before.widget.is_none() && now.widget.is_none();
+    let free = previous.widget.is_none() && current.widget.is_none();
     let turns = free && state.workspace != Workspace::Register;
     let beam = state
         .selected_beam()
@@ -281,7 +273,7 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
             b.control_points.get(state.shown_point(b))?.gantry_deg,
         ))
     });
-    pressed(false, commands);
+    push_shortcuts(ctx, state, false, commands);
     // A digit that missed its field must not change the views: the presets belong to the pointer over a view.
     let over_view = state.pointer_mm.is_some();
     ctx.input_mut(|i| {
@@ -314,45 +306,57 @@ pub fn commands(ctx: &egui::Context, before: Keyboard, state: &State, commands: 
     });
 }
 
-/// Keys that take a tool for the selected structure, and those of the tool.
+/// Pushes the commands of the shortcuts that are pressed, among those that work while a menu is open or among the others.
+fn push_shortcuts(ctx: &egui::Context, state: &State, over_menus: bool, commands: &mut Commands) {
+    for shortcut in SHORTCUTS.iter().filter(|s| s.over_menus == over_menus) {
+        let mut keys = shortcut.keys.iter();
+        if keys.any(|keys| ctx.input_mut(|i| i.consume_shortcut(keys))) {
+            commands.extend((shortcut.command)(state));
+        }
+    }
+}
+
+/// Keys that take a tool for the selected structure, and keys of the tool that is taken.
 fn draw_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let drawing = &state.drawing;
-    let mut push = |action: DrawAction| commands.push(Command::Draw(action));
     ctx.input_mut(|i| {
         let tools = [Key::P, Key::S, Key::G, Key::H].into_iter().zip(Tool::ALL);
         for (key, tool) in tools {
             if i.consume_key(Modifiers::NONE, key) && state.why_not_drawn().is_none() {
-                push(DrawAction::Tool(
+                commands.push(Command::Draw(DrawAction::Tool(
                     (drawing.tool != Some(tool)).then_some(tool),
-                ));
+                )));
             }
         }
         let Some(tool) = drawing.tool else { return };
         if i.consume_key(Modifiers::NONE, Key::E) {
-            push(DrawAction::Erase(!drawing.erase));
+            commands.push(Command::Draw(DrawAction::Erase(!drawing.erase)));
         }
         for (key, steps) in [(Key::OpenBracket, -1.0), (Key::CloseBracket, 1.0)] {
             if tool.is_round() && i.consume_key(Modifiers::NONE, key) {
-                push(DrawAction::Diameter(stepped(drawing.diameter_mm, steps)));
+                commands.push(Command::Draw(DrawAction::Diameter(stepped(
+                    drawing.diameter_mm,
+                    steps,
+                ))));
             }
         }
         let outlined = drawing.outline.is_some();
         if outlined && i.consume_key(Modifiers::NONE, Key::Backspace) {
-            push(DrawAction::TakeBack);
+            commands.push(Command::Draw(DrawAction::TakeBack));
         }
         for (modifiers, flips) in [(Modifiers::SHIFT, true), (Modifiers::NONE, false)] {
             if outlined && i.consume_key(modifiers, Key::Enter) {
-                push(DrawAction::Close {
+                commands.push(Command::Draw(DrawAction::Close {
                     erase: drawing.erase ^ flips,
-                });
+                }));
             }
         }
         if i.consume_key(Modifiers::NONE, Key::Escape) {
-            push(if outlined {
+            commands.push(Command::Draw(if outlined {
                 DrawAction::Drop
             } else {
                 DrawAction::Tool(None)
-            });
+            }));
         }
     });
 }
@@ -369,7 +373,6 @@ fn register_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let start = *register.poses.now();
     let mut pose = start;
     ctx.input_mut(|i| {
-        let mut count = |modifiers, key| i.count_and_consume_key(modifiers, key) as f64;
         for (more, less, axis, pages) in [
             (Key::ArrowRight, Key::ArrowLeft, right, false),
             (Key::ArrowUp, Key::ArrowDown, up, false),
@@ -382,17 +385,20 @@ fn register_keys(ctx: &egui::Context, state: &State, commands: &mut Commands) {
             // With shift: the side that faces the source follows the arrow; the page keys turn in the plane of the
             // image.
             let turn = if pages { towards } else { towards.cross(axis) };
-            let n = count(Modifiers::SHIFT, more) - count(Modifiers::SHIFT, less);
-            if n != 0.0 {
-                pose = turned(&pose, turn, n * step);
+            let [turns, shifts] = [Modifiers::SHIFT, Modifiers::NONE].map(|modifiers| {
+                let [more, less] =
+                    [more, less].map(|key| i.count_and_consume_key(modifiers, key) as f64);
+                more - less
+            });
+            if turns != 0.0 {
+                pose = turned(&pose, turn, turns * step);
             }
-            let n = count(Modifiers::NONE, more) - count(Modifiers::NONE, less);
-            pose = shifted(&pose, axis * (n * step));
+            pose = shifted(&pose, axis * (shifts * step));
         }
         for (key, way) in [(Key::OpenBracket, -1_isize), (Key::CloseBracket, 1)] {
             if i.consume_key(Modifiers::NONE, key) {
-                let now = STEPS.iter().position(|s| *s == step).unwrap_or(1);
-                let next = now.saturating_add_signed(way).min(STEPS.len() - 1);
+                let index = STEPS.iter().position(|s| *s == step).unwrap_or(1);
+                let next = index.saturating_add_signed(way).min(STEPS.len() - 1);
                 commands.push(Command::Register(RegisterAction::Step(STEPS[next])));
             }
         }

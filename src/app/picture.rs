@@ -57,9 +57,13 @@ pub fn picture(
     // A report that is missing is an error like a comparison that is.
     let compares = options.compare.is_some() || options.plan_report.is_some();
     let xrays_asked = options.register.as_ref().map_or(0, |w| w.images.len());
-    let build = |cc: &_| App::with_options(cc, options);
-    let (app, picture) =
-        offscreen::draw(size_px, pixels_per_point, build, App::is_settled, patience)?;
+    let (app, picture) = offscreen::draw(
+        size_px,
+        pixels_per_point,
+        |cc: &_| App::with_options(cc, options),
+        App::is_settled,
+        patience,
+    )?;
     let (state, results) = (&app.state, &app.state.results);
     let error = state
         .notices
@@ -67,9 +71,8 @@ pub fn picture(
         .find(|n| n.kind == NoticeKind::Error)
         .map(|n| n.text.clone());
     let loaded = state.is_loaded();
-    // Nobody answers the question here.
-    let unanswered = || state.strange_doses.first().map(|of| of.why.clone());
-    let error = error.or_else(unanswered);
+    // Nobody answers the question about a strange dose here: it counts as an error.
+    let error = error.or_else(|| state.strange_doses.first().map(|dose| dose.why.clone()));
     // A requested X-ray that is missing is an error, too.
     if loaded && state.register.images().len() < xrays_asked {
         let unplaced = state.register.draft().map(|d| d.said());
@@ -79,13 +82,9 @@ pub fn picture(
         return Err(ShotError::Case(why));
     }
     // A requested comparison that is missing is an error, too.
-    let refusal = || {
-        results
-            .pair_refusal()
-            .map(str::to_owned)
-            .filter(|_| compares)
-    };
-    if let Some(why) = error.or_else(refusal).filter(|_| !loaded || compares) {
+    let refusal = results.pair_refusal().filter(|_| compares);
+    let error = error.or_else(|| refusal.map(str::to_owned));
+    if let Some(why) = error.filter(|_| !loaded || compares) {
         return Err(ShotError::Case(why));
     }
     let mut caveats = results

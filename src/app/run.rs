@@ -73,11 +73,15 @@ fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
         },
         ..Default::default()
     };
-    let create = move |cc: &eframe::CreationContext<'_>| {
-        let app = App::with_options(cc, options).map_err(Into::into);
-        app.map(|app| Box::new(app.on_this_display()) as Box<dyn eframe::App>)
-    };
-    eframe::run_native("Beamsight", native, Box::new(create)).map_err(|e| in_plain_words(&e))
+    let run = eframe::run_native(
+        "Beamsight",
+        native,
+        Box::new(move |cc: &eframe::CreationContext<'_>| {
+            let app = App::with_options(cc, options).map_err(Into::into);
+            app.map(|app| Box::new(app.on_this_display()) as Box<dyn eframe::App>)
+        }),
+    );
+    run.map_err(|e| in_plain_words(&e))
 }
 
 /// Translates eframe's error into the words of a user.
@@ -102,8 +106,9 @@ fn in_plain_words(error: &eframe::Error) -> RunError {
 
 /// A missing library causes a panic deep inside winit's helpers: the panic becomes an ordinary error.
 fn caught(work: impl FnOnce() -> Result<(), RunError>) -> Result<(), RunError> {
-    let before = std::panic::take_hook();
-    let hook: std::sync::Arc<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync> = before.into();
+    let default_hook = std::panic::take_hook();
+    let hook: std::sync::Arc<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync> =
+        default_hook.into();
     let inner = hook.clone();
     std::panic::set_hook(Box::new(move |info| {
         if missing_library(info.payload()).is_none() {
@@ -127,11 +132,10 @@ fn missing_library(payload: &(dyn std::any::Any + Send)) -> Option<String> {
 
 /// Whether this system has a display to open a window on.
 pub fn has_display() -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
     !cfg!(all(unix, not(target_os = "macos")))
-        || set("WAYLAND_DISPLAY")
-        || set("WAYLAND_SOCKET")
-        || set("DISPLAY")
+        || ["WAYLAND_DISPLAY", "WAYLAND_SOCKET", "DISPLAY"]
+            .into_iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `beamsight batch`: many jobs of a file, each in a process of its own, so that a crash is one job's and its memory is given back.
+//! `beamsight batch`: many jobs of a file, each in another process, so that a crash is one job's and its memory is given back.
 
 pub mod job;
 mod jobs_file;
@@ -84,7 +84,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let slurm_job = match args.slurm.submits() {
         true => Some(slurm::run_to_the_end(
             &args.slurm,
-            (&file, &out),
+            &file,
+            &out,
             pieces,
             device,
             stop,
@@ -110,23 +111,22 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             .collect();
         let mut units: Vec<Unit<'_>> = Vec::new();
         for n in of_level.iter().copied() {
-            let (job, whole) = (
-                &jobs[n],
-                Unit {
-                    job: &jobs[n],
-                    n,
-                    piece: Piece::Whole,
-                },
-            );
-            let is_done = |other: &&usize| rows[**other].as_ref().is_some_and(Row::is_done);
-            rows[n] = if let Some(other) = job.reads.iter().find(|other| !is_done(other)) {
+            let job = &jobs[n];
+            let whole_job = Unit {
+                job,
+                n,
+                piece: Piece::Whole,
+            };
+            let mut reads = job.reads.iter();
+            let missing = reads.find(|other| !rows[**other].as_ref().is_some_and(Row::is_done));
+            rows[n] = if let Some(other) = missing {
                 let why = format!(
                     "it reads the files of '{}', which is not done",
                     jobs[*other].name
                 );
-                Some(Row::bare(&whole, State::NotDone, &why))
-            } else if let Some(record) = done(&context, &whole) {
-                Some(Row::new(&whole, State::Before, &record))
+                Some(Row::bare(&whole_job, State::NotDone, &why))
+            } else if let Some(record) = done(&context, &whole_job) {
+                Some(Row::new(&whole_job, State::Before, &record))
             } else {
                 units.extend(job.pieces(n).filter(|unit| done(&context, unit).is_none()));
                 None
@@ -134,8 +134,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
         if let Some(RunPart { number, of }) = args.task {
             // Every task has a share of all jobs, done or not, so that two never share one.
-            let place = |unit: &Unit<'_>| (unit.job.group as u64 + unit.piece.number()) % of;
-            units.retain(|unit| place(unit) == number - 1);
+            units.retain(|unit| (unit.job.group as u64 + unit.piece.number()) % of == number - 1);
         }
         if runs {
             has_run |= !units.is_empty();
@@ -172,17 +171,17 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     for (n, row) in rows.iter_mut().enumerate() {
         let is_before = row.as_ref().is_some_and(|row| row.state == State::Before);
         if args.task.is_some() {
-            // The table of a task is that of what it has done.
+            // The table of a task lists only what the task has done.
             row.take_if(|row| matches!(row.state, State::Before | State::NotDone));
         } else if is_before && has_run {
-            let whole = Unit {
+            let unit = Unit {
                 job: &jobs[n],
                 n,
                 piece: Piece::Whole,
             };
-            if !inputs_stand(&context, &whole) {
+            if !inputs_stand(&context, &unit) {
                 let why = "what it read was written to by another job; start the batch again";
-                *row = Some(Row::bare(&whole, State::NotDone, why));
+                *row = Some(Row::bare(&unit, State::NotDone, why));
             }
         }
     }
@@ -209,15 +208,12 @@ fn remove_part(folder: &Path) {
 
 /// Refuses what tasks that do not know of each other cannot keep in order.
 fn check_tasks(jobs: &[Job]) -> Result<(), Failure> {
-    let is_split = |job: &Job, other: usize| job.parts.is_some() || jobs[other].parts.is_some();
-    let split = |job: &&Job| {
-        job.reads
-            .iter()
-            .copied()
-            .find(|other| is_split(job, *other))
-    };
-    let found = jobs.iter().find_map(|job| Some((job, split(&job)?)));
-    found.map_or(Ok(()), |(job, other)| {
+    let split = jobs.iter().find_map(|job| {
+        let mut reads = job.reads.iter().copied();
+        let other = reads.find(|other| job.parts.is_some() || jobs[*other].parts.is_some())?;
+        Some((job, other))
+    });
+    split.map_or(Ok(()), |(job, other)| {
         Err(Failure::Words(format!(
             "the job '{}' reads the files of '{}', and parts are spread over tasks that do not wait for each other: run these two \
              without --slurm and --task, or without parts",
@@ -228,36 +224,36 @@ fn check_tasks(jobs: &[Job]) -> Result<(), Failure> {
 
 /// The row of a job that was not run now, by what its last run left.
 fn not_done(context: &BatchContext<'_>, job: &Job, n: usize) -> Row {
-    let whole = Unit {
+    let unit = Unit {
         job,
         n,
         piece: Piece::Whole,
     };
-    match failure(context, &whole) {
-        Some(record) => Row::new(&whole, State::Failed, &record),
-        None => Row::bare(&whole, State::NotDone, ""),
+    match failure(context, &unit) {
+        Some(record) => Row::new(&unit, State::Failed, &record),
+        None => Row::bare(&unit, State::NotDone, ""),
     }
 }
 
 /// One batch works in a folder at a time, or several tasks of one.
 fn locks(out: &Path, task: Option<RunPart>) -> anyhow::Result<Vec<Lock>> {
-    let busy = || {
+    match task {
+        None => Ok(vec![lock(out, ".lock", false)?]),
+        Some(RunPart { number, of }) => Ok(vec![
+            lock(out, ".lock", true)?,
+            lock(out, &format!(".lock-{number}-of-{of}"), false)?,
+        ]),
+    }
+}
+
+fn lock(out: &Path, name: &str, shared: bool) -> anyhow::Result<Lock> {
+    let path = out.join(name);
+    let lock =
+        Lock::try_take(&path, shared).with_context(|| format!("cannot lock {}", path.display()))?;
+    lock.ok_or_else(|| {
         anyhow!(
             "another batch works in {}; wait for it, or name another --out",
             out.display()
         )
-    };
-    let lock = |name: &str, shared: bool| {
-        let path = out.join(name);
-        let lock = Lock::try_take(&path, shared);
-        lock.with_context(|| format!("cannot lock {}", path.display()))?
-            .ok_or_else(busy)
-    };
-    match task {
-        None => Ok(vec![lock(".lock", false)?]),
-        Some(RunPart { number, of }) => Ok(vec![
-            lock(".lock", true)?,
-            lock(&format!(".lock-{number}-of-{of}"), false)?,
-        ]),
-    }
+    })
 }

@@ -51,7 +51,7 @@ fn number(row: &Value, key: &str) -> Option<f64> {
     row[key].as_f64()
 }
 
-/// Job that holds memory of the engine and of the window against that of fresh processes.
+/// Job that compares the memory of the engine and of the window with fresh processes.
 const MEMORY: &str = "memory";
 
 /// Every job, in the order of `bench all`.
@@ -219,7 +219,7 @@ impl Args {
 }
 
 impl Args {
-    /// Timed runs of a case on a device, unless others are asked for.
+    /// Timed runs of a case on a device: the user's number, else a usual one.
     fn runs_on(&self, device: &Compute) -> usize {
         self.runs.unwrap_or(if matches!(device, Compute::Cpu) {
             3
@@ -241,7 +241,7 @@ fn names() -> Vec<&'static str> {
 }
 
 fn help() -> String {
-    let about = |job: &Job| {
+    let jobs = JOBS.iter().map(|job| {
         let cases = (job.cases)();
         let cases = if cases.is_empty() {
             cases
@@ -249,15 +249,13 @@ fn help() -> String {
             format!("; cases {cases}")
         };
         format!("  {:<9} {}{cases}\n", job.name, job.times)
-    };
-    let jobs = JOBS.iter().map(about);
-    let example = |job: &'static Job, words: &str| {
-        let gap = if words.is_empty() { "" } else { " " };
-        format!("\n  beamsight bench {}{gap}{words}", job.name)
-    };
-    let examples = JOBS
-        .iter()
-        .flat_map(|job| job.examples.iter().map(move |words| example(job, words)));
+    });
+    let examples = JOBS.iter().flat_map(|job| {
+        job.examples.iter().map(|words| {
+            let gap = if words.is_empty() { "" } else { " " };
+            format!("\n  beamsight bench {}{gap}{words}", job.name)
+        })
+    });
     format!(
         "Jobs:\n{}\n\
          Every case is run several times after warming up and the median is given: on a card the time of its \
@@ -271,11 +269,11 @@ fn help() -> String {
 }
 
 fn job(word: &str) -> Result<String, String> {
-    let known: Vec<&str> = names().into_iter().chain([ALL]).collect();
-    if known.contains(&word) {
+    let words: Vec<&str> = names().into_iter().chain([ALL]).collect();
+    if words.contains(&word) {
         return Ok(word.to_owned());
     }
-    Err(format!("there is a bench of {}", known.join(", ")))
+    Err(format!("there is a bench of {}", words.join(", ")))
 }
 
 fn runs(word: &str) -> Result<u32, String> {

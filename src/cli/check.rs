@@ -81,14 +81,23 @@ pub struct Args {
 
 /// `3%/2mm`.
 fn criterion(word: &str) -> Result<[f64; 2], String> {
-    let number = |part: &str, unit: &str| {
-        words::within(0.1, 10.0)(part.trim().trim_end_matches(unit).trim_end())
-            .map_err(|why| format!("'{part}': {why}"))
-    };
     let (dose, distance) = word
         .split_once('/')
         .ok_or_else(|| "it is percent and mm, like 3%/2mm".to_owned())?;
-    Ok([number(dose, "%")?, number(distance, "mm")?])
+    Ok([
+        part_of_criterion(dose, "%")?,
+        part_of_criterion(distance, "mm")?,
+    ])
+}
+
+fn part_of_criterion(part: &str, unit: &str) -> Result<f64, String> {
+    words::within(0.1, 10.0)(part.trim().trim_end_matches(unit).trim_end())
+        .map_err(|why| format!("'{part}': {why}"))
+}
+
+/// A fault of the user's words, with what caused it.
+fn wrong(error: impl Into<anyhow::Error>) -> Failure {
+    Failure::Words(super::chain(&error.into()))
 }
 
 /// A checked plan of a folder, or why its folder has none.
@@ -156,12 +165,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     }
     outputs.check()?;
     device.check()?;
-    let wrong = |error: anyhow::Error| Failure::Words(super::chain(&error));
     let tolerances = tolerances(args).map_err(wrong)?;
     let goals = args.goals.as_deref().map(GoalTemplate::resolve).transpose();
-    let goals = goals.map_err(|e| wrong(e.into()))?;
-    let mut machines =
-        CheckMachines::new(&args.machine, state_folder()).map_err(|e| wrong(e.into()))?;
+    let goals = goals.map_err(wrong)?;
+    let mut machines = CheckMachines::new(&args.machine, state_folder()).map_err(wrong)?;
     let grid_mm = args.grid.unwrap_or(DEFAULT_GRID_MM);
     let settings = Settings {
         device,
@@ -229,8 +236,8 @@ fn tolerances(args: &Args) -> anyhow::Result<Tolerances> {
     })
 }
 
-/// The folders of a folder of cases: one without files of its own, in which some folder holds a plan with its images or doses.
-/// `None` for the folder of one case, whose folders may hold its parts.
+/// The folders of a folder of cases, which holds folders alone, some of them with a plan and its images or doses. `None` for the
+/// folder of one case, whose folders may hold its parts.
 fn folders_of(folder: &Path) -> Option<Vec<PathBuf>> {
     let mut inside: Vec<PathBuf> = Vec::new();
     read_folder(folder);
@@ -242,11 +249,19 @@ fn folders_of(folder: &Path) -> Option<Vec<PathBuf>> {
         inside.push(path);
     }
     inside.sort();
-    let is_case = |path: &PathBuf| {
-        let found = scan(path, &|_| true);
-        found.is_ok_and(|c| !c.plans.is_empty() && (!c.series.is_empty() || !c.doses.is_empty()))
-    };
-    inside.iter().any(is_case).then_some(inside)
+    let has_case = inside.iter().any(|path| {
+        let catalogue = scan(path, &|_| true);
+        catalogue
+            .is_ok_and(|c| !c.plans.is_empty() && (!c.series.is_empty() || !c.doses.is_empty()))
+    });
+    has_case.then_some(inside)
+}
+
+fn not_judged(folder: &Path, why: &str) -> Row {
+    Row::Failed {
+        folder: folder.display().to_string(),
+        why: format!("Not judged: {why}."),
+    }
 }
 
 /// Options of a check that hold for every folder.
@@ -269,18 +284,12 @@ fn check_folder(
         template,
         settings,
     } = *options;
-    let failed = |why: String| {
-        vec![Row::Failed {
-            folder: folder.display().to_string(),
-            why: format!("Not judged: {why}."),
-        }]
-    };
     let files = match CheckFiles::read(folder) {
         Ok(files) => files,
-        Err(error) => return failed(error.to_string()),
+        Err(error) => return vec![not_judged(folder, &error.to_string())],
     };
     if files.case.plans.is_empty() && files.unchecked().is_empty() {
-        return failed(files.case.no_plan());
+        return vec![not_judged(folder, &files.case.no_plan())];
     }
     let goals = template
         .map(|template| template.matched(&files.case.structures).goals)
@@ -288,7 +297,7 @@ fn check_folder(
     let mut rows: Vec<Row> = files
         .unchecked()
         .iter()
-        .flat_map(|why| failed(why.clone()))
+        .map(|why| not_judged(folder, why))
         .collect();
     for plan in &files.case.plans {
         let stated = files.stated(plan);
@@ -306,7 +315,7 @@ fn check_folder(
         };
         match second_check(&job, &JobControl::new(), &super::tell) {
             Ok(check) => rows.push(Row::Checked(Box::new(check))),
-            Err(error) => rows.extend(failed(error.to_string())),
+            Err(error) => rows.push(not_judged(folder, &error.to_string())),
         }
     }
     rows

@@ -25,7 +25,7 @@ enum Known {
 }
 
 /// # Errors
-/// None; the type is that of all verbs.
+/// None; all verbs return this type.
 pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let (name, shell) = match args.shell {
         Known::Bash => ("bash", Shell::Bash),

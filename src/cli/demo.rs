@@ -146,7 +146,7 @@ impl XrayFiles {
     }
 }
 
-/// X-rays of a demo at a hidden pose within 12 mm and 6 degrees; the pose is written to a file of its own.
+/// X-rays of a demo at a hidden pose within 12 mm and 6 degrees; the pose is written to another file.
 fn write_xrays(name: &str, plan: &Plan, files: &XrayFiles, seed: u64) -> Result<(), Failure> {
     let XrayFiles {
         pictures,
@@ -158,9 +158,10 @@ fn write_xrays(name: &str, plan: &Plan, files: &XrayFiles, seed: u64) -> Result<
     let ct = super::words::ct_of(&case)?;
     let isocentre = plan.beams.first().map_or(DVec3::ZERO, |b| b.isocentre_mm);
     let mut random = Random::new(seed);
-    let mut three =
-        |most: f64| [(); 3].map(|()| (random.between(-most, most) * 100.0).round() / 100.0);
-    let pose = Pose::new(three(12.0), three(6.0));
+    let [shift_mm, turn_deg] = [12.0, 6.0].map(|reach: f64| {
+        [(); 3].map(|()| (random.between(-reach, reach) * 100.0).round() / 100.0)
+    });
+    let pose = Pose::new(shift_mm, turn_deg);
     let attenuation = simulate::attenuation(&ct.hu);
     let mut images = Vec::new();
     for gantry in [0.0, 90.0] {
@@ -249,25 +250,27 @@ fn write(name: &str, plan: &Plan, folder: &Path) -> anyhow::Result<(usize, Optio
             folder.display()
         );
     }
-    let written = || {
-        let staged = Temporary::folder_in(folder).with_context(|| {
-            format!(
-                "cannot write to {}; choose a folder you may write to with --out",
-                folder.display()
-            )
-        })?;
-        let (delivered, said) = as_delivered(name, plan)?;
-        let files = write_demo(name, staged.path(), &delivered, &|_| true)?;
-        plan_toml::write(&staged.path().join("plan.toml"), plan)?;
-        staged
-            .move_contents(folder)
-            .with_context(|| format!("cannot write to {}", folder.display()))?;
-        Ok((files, said))
-    };
-    let written = written();
+    let written = write_into(folder, name, plan);
     if written.is_err() && missing {
         // Of the folders made on the way only the last, which is empty, is removed.
         let _ = std::fs::remove_dir(folder);
     }
     written
+}
+
+/// Writes the files of a demo with its plan into an empty folder, all or none.
+fn write_into(folder: &Path, name: &str, plan: &Plan) -> anyhow::Result<(usize, Option<String>)> {
+    let staged = Temporary::folder_in(folder).with_context(|| {
+        format!(
+            "cannot write to {}; choose a folder you may write to with --out",
+            folder.display()
+        )
+    })?;
+    let (delivered, said) = as_delivered(name, plan)?;
+    let files = write_demo(name, staged.path(), &delivered, &|_| true)?;
+    plan_toml::write(&staged.path().join("plan.toml"), plan)?;
+    staged
+        .move_contents(folder)
+        .with_context(|| format!("cannot write to {}", folder.display()))?;
+    Ok((files, said))
 }

@@ -62,7 +62,7 @@ pub struct Args {
 }
 
 impl Args {
-    /// Whether it is a run of so many histories, which can be split.
+    /// Whether it runs a number of histories, which can be split into parts.
     pub fn has_histories(&self) -> bool {
         self.engine.is_statistical() && self.histories.histories.is_some()
     }
@@ -139,8 +139,8 @@ impl Histories {
 /// A whole number, like 5e7 or 672000.
 pub fn histories(word: &str) -> Result<u64, String> {
     let n = words::positive(word)?;
-    let whole = n.fract() == 0.0 && n <= MOST_HISTORIES as f64;
-    if whole {
+    let is_whole = n.fract() == 0.0 && n <= MOST_HISTORIES as f64;
+    if is_whole {
         Ok(n as u64)
     } else {
         Err("it is a whole number up to 1e11, like 5e7".to_owned())
@@ -261,14 +261,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 pub fn outputs(args: &Args) -> Outputs {
     let mut outputs = Outputs::new(args.output);
     outputs.file("--out", &args.out);
-    let dicom = |out: &&PathBuf| {
+    let dicom = args.out.as_ref().filter(|out| {
         out.extension()
             .is_some_and(|e| e.eq_ignore_ascii_case("dcm"))
-    };
-    outputs.file(
-        "--out",
-        &args.out.as_ref().filter(dicom).map(|out| plan_beside(out)),
-    );
+    });
+    outputs.file("--out", &dicom.map(|out| plan_beside(out)));
     outputs.file("--sigma", &args.histories.sigma);
     outputs.file("--tally", &args.histories.tally);
     outputs.reads("--merge", &args.histories.merge);
@@ -365,13 +362,11 @@ fn figures_json(
 }
 
 fn write(out: &Path, ending: &str, result: &PlanResult, json: &Value) -> anyhow::Result<()> {
-    let unwritable = || format!("cannot write {}", out.display());
-    match ending {
-        "csv" => replace_file(out, |file| file.write_all(dvh_table(result).as_bytes()))
-            .with_context(unwritable)?,
-        _ => replace_file(out, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
-    }
-    Ok(())
+    let written = match ending {
+        "csv" => replace_file(out, |file| file.write_all(dvh_table(result).as_bytes())),
+        _ => replace_file(out, |file| writeln!(file, "{json:#}")),
+    };
+    written.with_context(|| format!("cannot write {}", out.display()))
 }
 
 /// The plan as it is written beside its dose: the machine of `--machine` overrides the plan's energy and
@@ -394,11 +389,11 @@ fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
 
 /// Refuses, before the computation, a plan whose dose could not be written as a plan dose.
 fn check_leaves(plan: &Plan, case: &Case) -> anyhow::Result<()> {
-    let mut known = case.reservations();
-    known.add(&plan.reservations());
+    let mut reservations = case.reservations();
+    reservations.add(&plan.reservations());
     let caveats: Vec<String> = analysis::beams_left_out(plan)
         .into_iter()
-        .chain(known.caveats)
+        .chain(reservations.caveats)
         .collect();
     let partial = (!caveats.is_empty())
         .then(|| why_no_plan_dose(DoseStatus::Partial, &caveats))
@@ -439,10 +434,10 @@ fn write_dicom(
         source_plan_uid,
         ..Belonging::new(case)
     };
-    let beside = plan_beside(out);
+    let plan_file = plan_beside(out);
     write_dose(out, &result.dose, &belonging, DoseBits::ThirtyTwo)?;
-    write_plan(&beside, &plan, &result.beam_doses, &belonging)?;
-    Ok(vec![out.to_owned(), beside])
+    write_plan(&plan_file, &plan, &result.beam_doses, &belonging)?;
+    Ok(vec![out.to_owned(), plan_file])
 }
 
 /// The DVHs of all structures.

@@ -4,14 +4,14 @@ use anyhow::bail;
 use case::{Case, Remark};
 use open::{DoseFile, NotOfCase};
 
-/// Remarks that stand with a dose of a file: those on its file, and what is known of the case beside it.
+/// Remarks that stand with a dose of a file: on the file, and on the case that it is used with.
 pub fn remarks_of(file: &DoseFile) -> Vec<String> {
-    let of_file = |message: &String| file.remarks.iter().any(|remark| remark.message == *message);
+    let of_file: Vec<&str> = file.remarks.iter().map(|r| r.message.as_str()).collect();
     let of_case = file
         .dose
         .remarks
         .iter()
-        .filter(|message| !of_file(message))
+        .filter(|message| !of_file.contains(&message.as_str()))
         .cloned();
     file.remarks
         .iter()

@@ -169,22 +169,22 @@ enum Quantity {
 type Matrix = [[f64; 4]; 3];
 
 fn numbers<const N: usize>(word: &str, what: &str) -> Result<[f64; N], String> {
-    let all: Result<Vec<f64>, _> = word.split(',').map(words::finite).collect();
-    all.ok()
-        .and_then(|all| all.try_into().ok())
+    let numbers: Result<Vec<f64>, _> = word.split(',').map(words::finite).collect();
+    numbers
+        .ok()
+        .and_then(|numbers| numbers.try_into().ok())
         .ok_or_else(|| what.to_owned())
 }
 
+fn side_of_imager(word: &str) -> Option<usize> {
+    let pixels = word.trim().parse().ok();
+    pixels.filter(|n| (1..=Projection::MOST_PIXELS).contains(n))
+}
+
 fn size(word: &str) -> Result<[usize; 2], String> {
-    let side = |w: &str| {
-        w.trim()
-            .parse()
-            .ok()
-            .filter(|n| (1..=Projection::MOST_PIXELS).contains(n))
-    };
     let sides = word
         .split_once(['x', 'X'])
-        .and_then(|(c, r)| Some([side(c)?, side(r)?]));
+        .and_then(|(columns, rows)| Some([side_of_imager(columns)?, side_of_imager(rows)?]));
     sides.ok_or_else(|| {
         format!(
             "it is columns x rows, 1 to {} each, like 750x750",

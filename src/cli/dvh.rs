@@ -76,26 +76,19 @@ pub struct Args {
 struct MetricList(Vec<(String, Metric)>);
 
 fn metrics(list: &str) -> Result<MetricList, String> {
-    let words = || list.split(',').map(str::trim);
+    let words: Vec<&str> = list.split(',').map(str::trim).collect();
     // No metric begins with a digit: the list was split at a decimal comma.
-    if let Some(rest) = words()
-        .skip(1)
-        .find(|word| word.starts_with(|c: char| c.is_ascii_digit()))
-    {
+    let mut further = words.iter().skip(1);
+    if let Some(decimals) = further.find(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
         return Err(format!(
-            "',{rest}' follows a decimal comma; numbers of metrics have a point, like D0.03cc, and commas stand between metrics"
+            "',{decimals}' follows a decimal comma; numbers of metrics have a point, like D0.03cc, and commas stand between metrics"
         ));
     }
-    let metric = |word: &str| {
-        Ok((
-            word.to_owned(),
-            word.parse::<Metric>().map_err(|e| e.to_string())?,
-        ))
-    };
-    words()
-        .map(metric)
-        .collect::<Result<_, String>>()
-        .map(MetricList)
+    let metrics = words.into_iter().map(|word| {
+        let metric = word.parse::<Metric>().map_err(|e| e.to_string())?;
+        Ok((word.to_owned(), metric))
+    });
+    metrics.collect::<Result<_, String>>().map(MetricList)
 }
 
 /// A structure with its DVH and its metrics.
@@ -146,11 +139,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let asked_for = structures.len();
     for structure in goals
         .iter()
-        .flat_map(|of| scorecard::structures_of(&case, &of.goals))
+        .flat_map(|card| scorecard::structures_of(&case, &card.goals))
     {
         if !structures
             .iter()
-            .any(|known| known.number == structure.number)
+            .any(|listed| listed.number == structure.number)
         {
             structures.push(structure);
         }
@@ -263,8 +256,12 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 /// The requested structures, else all drawn ones.
 fn structures<'a>(args: &Args, case: &'a Case) -> Result<Vec<&'a Structure>, Failure> {
     let set = &case.structures;
-    let drawn = || set.structures.iter().filter(|s| !s.contours.is_empty());
-    if drawn().next().is_none() {
+    let drawn: Vec<&Structure> = set
+        .structures
+        .iter()
+        .filter(|s| !s.contours.is_empty())
+        .collect();
+    if drawn.is_empty() {
         return Err(anyhow!(
             "{} has no structure with contours; add the folder with its RTSTRUCT",
             case.source
@@ -272,19 +269,19 @@ fn structures<'a>(args: &Args, case: &'a Case) -> Result<Vec<&'a Structure>, Fai
         .into());
     }
     if args.structure.is_empty() {
-        return Ok(drawn().collect());
+        return Ok(drawn);
     }
     let mut named: Vec<&Structure> = Vec::new();
     for name in &args.structure {
         let structure = set.by_name(name).ok_or_else(|| {
-            let names: Vec<&str> = drawn().map(|s| s.name.as_str()).collect();
+            let names: Vec<&str> = drawn.iter().map(|s| s.name.as_str()).collect();
             Failure::Words(format!(
                 "{} has no structure '{name}'; it has {}",
                 case.source,
                 names.join(", ")
             ))
         })?;
-        if !named.iter().any(|known| known.number == structure.number) {
+        if !named.iter().any(|listed| listed.number == structure.number) {
             named.push(structure);
         }
     }
@@ -302,23 +299,21 @@ fn tell_of<'a>(
         Ok(dvh) => dvh.remarks(),
         Err(why) => vec![why.to_string()],
     };
-    let mut value = |(word, metric): &(String, Metric)| match dvh
-        .as_ref()
-        .ok()?
-        .metric(*metric, prescription.ok())
-    {
-        Ok(value) => Some(value),
-        Err(NoValue::NoHundred) => {
-            let why = prescription.err().unwrap_or("there is no prescription");
-            remarks.push(format!("{word}: {why}; give it with --prescription GY"));
-            None
+    let values = metrics_asked.0.iter().map(|(word, metric)| {
+        match dvh.as_ref().ok()?.metric(*metric, prescription.ok()) {
+            Ok(value) => Some(value),
+            Err(NoValue::NoHundred) => {
+                let why = prescription.err().unwrap_or("there is no prescription");
+                remarks.push(format!("{word}: {why}; give it with --prescription GY"));
+                None
+            }
+            Err(why) => {
+                remarks.push(format!("{word}: {why}"));
+                None
+            }
         }
-        Err(why) => {
-            remarks.push(format!("{word}: {why}"));
-            None
-        }
-    };
-    let values = metrics_asked.0.iter().map(&mut value).collect();
+    });
+    let values = values.collect();
     StructureRow {
         structure,
         dvh,
@@ -359,33 +354,25 @@ fn table(
     let hundred = prescription_gy.map_or(String::new(), |gy| format!(", 100 % is {gy:.2} Gy"));
     let mut text = format!("{} ({}){hundred}\n", dose.label, dose.status_text());
     let mut rows = vec![vec!["structure".to_owned(), "cm3".to_owned()]];
-    let head = |(word, metric): &(String, Metric)| {
-        format!("{word} {}", metric.unit().symbol())
-            .trim_end()
-            .to_owned()
-    };
-    rows[0].extend(metrics_asked.0.iter().map(head));
-    for of in structures {
-        let dash = || "-".to_owned();
-        let cm3 = of
-            .dvh
-            .as_ref()
-            .map_or(dash(), |dvh| format!("{:.2}", dvh.volume_cm3()));
-        let mut row = vec![of.structure.name.clone(), cm3];
-        row.extend(
-            of.values
-                .iter()
-                .map(|value| value.map_or(dash(), |v| format!("{v:.3}"))),
-        );
-        rows.push(row);
+    rows[0].extend(metrics_asked.0.iter().map(|(word, metric)| {
+        let head = format!("{word} {}", metric.unit().symbol());
+        head.trim_end().to_owned()
+    }));
+    for row in structures {
+        let volume_cm3 = row.dvh.as_ref().ok().map(Dvh::volume_cm3);
+        let cm3 = volume_cm3.map_or("-".to_owned(), |cm3| format!("{cm3:.2}"));
+        let values = row
+            .values
+            .iter()
+            .map(|value| value.map_or("-".to_owned(), |v| format!("{v:.3}")));
+        let cells = [row.structure.name.clone(), cm3];
+        rows.push(cells.into_iter().chain(values).collect());
     }
-    let width = |column: usize| {
-        rows.iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let widths = (0..rows[0].len()).map(|column| {
+        let widths = rows.iter().map(|row| row[column].chars().count());
+        widths.max().unwrap_or(0)
+    });
+    let widths: Vec<usize> = widths.collect();
     for row in &rows {
         let _ = write!(text, "  {:<width$}", row[0], width = widths[0]);
         row.iter()
@@ -394,15 +381,15 @@ fn table(
             .for_each(|(cell, width)| _ = write!(text, "  {cell:>width$}"));
         text.push('\n');
     }
-    for of in structures {
-        of.remarks
+    for row in structures {
+        row.remarks
             .iter()
-            .for_each(|remark| _ = writeln!(text, "note: {}: {remark}", of.structure.name));
-        of.doubt.iter().for_each(|why| {
+            .for_each(|remark| _ = writeln!(text, "note: {}: {remark}", row.structure.name));
+        row.doubt.iter().for_each(|why| {
             _ = writeln!(
                 text,
                 "note: {}: its metrics decide nothing: {why}",
-                of.structure.name
+                row.structure.name
             )
         });
     }
@@ -423,23 +410,16 @@ mod tests {
 
     #[test]
     fn lists_of_metrics() {
-        let words = |list: &str| {
-            metrics(list).map(|metrics_asked| {
-                metrics_asked
-                    .0
-                    .into_iter()
-                    .map(|(word, _)| word)
-                    .collect::<Vec<_>>()
-            })
-        };
-        assert_eq!(words("d95 %, V20Gy[cc]").unwrap(), ["d95 %", "V20Gy[cc]"]);
+        let MetricList(list) = metrics("d95 %, V20Gy[cc]").unwrap();
+        let words: Vec<&str> = list.iter().map(|(word, _)| word.as_str()).collect();
+        assert_eq!(words, ["d95 %", "V20Gy[cc]"]);
         for (list, says) in [
             ("D0,03cc", "decimal comma"),
             ("Dmean,gEUD(a=0,5)", "decimal comma"),
             ("Dmean,", "'' is no metric"),
             ("D95%;Dmean", "is no metric"),
         ] {
-            let why = words(list).unwrap_err();
+            let why = metrics(list).unwrap_err();
             assert!(why.contains(says), "{list}: {why}");
         }
     }

@@ -104,21 +104,20 @@ impl Args {
 
 /// A century either way; 0 would leave the dates as they are.
 fn days(word: &str) -> Result<i32, String> {
-    let fits = |days: &i32| *days != 0 && days.abs() <= 36_525;
     let why = "it must be a whole number of days from -36525 to 36525, and not 0";
     word.trim()
         .parse()
         .ok()
-        .filter(fits)
+        .filter(|days: &i32| *days != 0 && days.abs() <= 36_525)
         .ok_or_else(|| why.to_owned())
 }
 
 fn part(word: &str) -> Result<ExportPart, String> {
-    let known = ExportPart::ALL.map(ExportPart::word).join(", ");
+    let words = ExportPart::ALL.map(ExportPart::word).join(", ");
     ExportPart::ALL
         .into_iter()
         .find(|part| part.word() == word)
-        .ok_or_else(|| format!("it is of {known}"))
+        .ok_or_else(|| format!("it is of {words}"))
 }
 
 fn doses(word: &str) -> Result<DosesToExport, String> {
@@ -175,11 +174,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     } else {
         None
     };
-    let in_case = || {
+    let parts = args.only.clone().unwrap_or_else(|| {
         let of_case = ExportPart::ALL.into_iter().filter(|part| part.is_in(&case));
         of_case.chain(xrays.iter().flat_map(XRays::parts)).collect()
-    };
-    let parts = args.only.clone().unwrap_or_else(in_case);
+    });
     let anonymise = args.anonymise.then_some(Anonymise {
         shift_days: args.shift_dates,
     });
@@ -222,12 +220,12 @@ fn without_dose(failure: ExportFailure, options: &ExportOptions, engine: Engine)
         ExportFailure::Refused(why) | ExportFailure::NoDoseLeaves(why) => (why, ""),
         other => return other.into(),
     };
-    let rest = options
+    let others = options
         .parts
         .iter()
         .filter(|part| **part != ExportPart::Dose);
-    let rest: Vec<&str> = rest.map(|part| part.word()).collect();
-    anyhow!("{why}: {beams}--only {}", rest.join(","))
+    let others: Vec<&str> = others.map(|part| part.word()).collect();
+    anyhow!("{why}: {beams}--only {}", others.join(","))
 }
 
 fn describe(exported: &Exported, folder: &str) -> String {

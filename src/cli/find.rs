@@ -1,6 +1,6 @@
 //! `beamsight find`: what another system has, and its studies in a folder here.
 
-use super::peer::{Now, TitleArgs, make_folder};
+use super::peer::{ThrottledLine, TitleArgs, make_folder};
 use super::{Failure, VerbOutput};
 use files::stop_in_order;
 use network::{
@@ -141,16 +141,14 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
         By::Get => Route::Get,
         By::Move => Route::Move(SocketAddr::new(args.bind, args.port)),
     };
-    let now = Mutex::new(Now::new());
-    let progress = |come: usize, to_come: usize| {
-        let line = || format!("{come} objects have come, {to_come} are to come");
-        now.lock()
+    let line = Mutex::new(ThrottledLine::new());
+    let (arrived, errors) = retrieve_all(&call, &wanted, route, into, stop, &|come, to_come| {
+        line.lock()
             .unwrap_or_else(PoisonError::into_inner)
-            .tell(line);
-    };
-    let (all, errors) = retrieve_all(&call, &wanted, route, into, stop, &progress);
-    let answer = retrieved(&all, &errors, json!(matches), args, into);
-    let failed = all.failed > 0 || all.objects == 0 || !errors.is_empty();
+            .tell(|| format!("{come} objects have come, {to_come} are to come"));
+    });
+    let answer = retrieved(&arrived, &errors, json!(matches), args, into);
+    let failed = arrived.failed > 0 || arrived.objects == 0 || !errors.is_empty();
     if failed {
         Err(Failure::Checks(answer))
     } else {
@@ -159,21 +157,21 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
 }
 
 fn retrieved(
-    all: &Retrieval,
+    retrieval: &Retrieval,
     errors: &[String],
     matches: Value,
     args: &Args,
     into: &Path,
 ) -> VerbOutput {
-    let text = all.lines(errors, into).join("\n");
+    let text = retrieval.lines(errors, into).join("\n");
     let json = json!({
         "from": args.from,
         "matches": matches,
-        "objects": all.objects,
-        "failed": all.failed,
-        "refusals": all.refusals,
+        "objects": retrieval.objects,
+        "failed": retrieval.failed,
+        "refusals": retrieval.refusals,
         "errors": errors,
-        "folders": all.folders,
+        "folders": retrieval.folders,
     });
     VerbOutput { json, text }
 }

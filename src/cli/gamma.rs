@@ -208,15 +208,13 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         .map(|case| region(args, case))
         .transpose()?
         .flatten();
-    let on_reference = |structure: &Structure| MaskOf::on(&reference.gy, structure);
     let criterion = Criterion {
         dose_percent: args.dose,
         dta_mm: args.dta,
         local: args.local,
     };
     let criteria = vec![criterion, stricter(criterion)];
-    let dose_of =
-        |dose, index| Shared::new(DoseOfPlan::of_file(&Arc::new(dose), index, None), None);
+    let reference_gy = Arc::clone(&reference.gy);
     let query = GammaOfPair {
         normalisation: match args.norm {
             Norm::NearMaximum => Normalisation::NearMaximum,
@@ -227,7 +225,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         threshold_percent: args.threshold,
         max_gamma: Some(args.max_gamma),
         dims: args.dims,
-        region: region.map(on_reference),
+        region: region.map(|structure| MaskOf::on(&reference_gy, structure)),
         subset: args.subset.map(|count| Subset {
             count: count as usize,
             seed: args.seed,
@@ -238,8 +236,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             Surface::Simplices
         },
         ..GammaOfPair::new(
-            dose_of(reference.clone(), 0),
-            dose_of(evaluated, 1),
+            file_dose(reference.clone(), 0),
+            file_dose(evaluated, 1),
             criteria,
             device,
         )
@@ -248,9 +246,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let GammaAnswer { request, result } = graph.full(&query, &control)?;
     // Of structures that have nothing on the reference dose gamma says nothing.
     let structures = case.iter().flat_map(|case| &case.structures.structures);
-    let mask =
-        |s: &'_ Structure| Some((s.name.clone(), graph.full(&on_reference(s), &control).ok()?));
-    let masks: Vec<(String, Arc<Mask>)> = structures.filter_map(mask).collect();
+    let masks = structures.filter_map(|structure| {
+        let mask = graph.full(&MaskOf::on(&reference_gy, structure), &control);
+        Some((structure.name.clone(), mask.ok()?))
+    });
+    let masks: Vec<(String, Arc<Mask>)> = masks.collect();
     let labels = [&args.reference, &args.evaluated].map(|path| path.display().to_string());
     let structures: Vec<(&str, &Mask)> = masks
         .iter()
@@ -277,9 +277,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         .first()
         .ok_or_else(|| anyhow!("gamma answered no criterion"))?;
     outputs.write(|| {
-        files.iter().try_for_each(|(path, ending)| {
-            write(path, ending, args, &request, (map, &facts), &json)
-        })
+        files
+            .iter()
+            .try_for_each(|(path, ending)| write(path, ending, args, &request, map, &facts, &json))
     })?;
     for (path, _) in files {
         let _ = writeln!(text, "written to {}", path.display());
@@ -328,7 +328,9 @@ fn prescription(case: Option<&Case>) -> anyhow::Result<f64> {
 /// The report, with the figures of the requested criterion at the top.
 fn as_json(report: &GammaReport, args: &Args, remarks: &[String]) -> anyhow::Result<Value> {
     let mut json = serde_json::to_value(report)?;
-    let criteria = json.as_object_mut().and_then(|all| all.remove("criteria"));
+    let criteria = json
+        .as_object_mut()
+        .and_then(|object| object.remove("criteria"));
     let mut criteria = match criteria {
         Some(Value::Array(criteria)) => criteria.into_iter(),
         _ => Vec::new().into_iter(),
@@ -347,19 +349,18 @@ fn write(
     ending: &str,
     args: &Args,
     request: &GammaRequest,
-    (map, facts): (&GammaMap, &Facts),
+    map: &GammaMap,
+    facts: &Facts,
     json: &Value,
 ) -> anyhow::Result<()> {
     let signed = args.signed.then(|| map.signed(request));
     let gamma = signed.as_ref().unwrap_or(&map.gamma);
-    let unwritable = || format!("cannot write {}", path.display());
-    match ending {
-        "mha" => mha::write_with(path, gamma, facts)?,
-        "csv" => replace_file(path, |file| write_points(file, request, gamma.data()))
-            .with_context(unwritable)?,
-        _ => replace_file(path, |file| writeln!(file, "{json:#}")).with_context(unwritable)?,
-    }
-    Ok(())
+    let written = match ending {
+        "mha" => return Ok(mha::write_with(path, gamma, facts)?),
+        "csv" => replace_file(path, |file| write_points(file, request, gamma.data())),
+        _ => replace_file(path, |file| writeln!(file, "{json:#}")),
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes every point with a gamma: voxel, patient position, reference dose, gamma.
@@ -386,6 +387,11 @@ fn write_points(
         )?;
     }
     Ok(())
+}
+
+/// The dose of a file as gamma takes it, by its index among the two.
+fn file_dose(dose: Dose, index: usize) -> Shared<DoseOfPlan> {
+    Shared::new(DoseOfPlan::of_file(&Arc::new(dose), index, None), None)
 }
 
 #[cfg(test)]

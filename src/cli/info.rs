@@ -3,7 +3,7 @@
 use super::words::CaseArgs;
 use super::{Failure, VerbOutput};
 use analysis::{beam_remarks, is_computed};
-use case::{Beam, Case, Ct, Plan, Remark, Severity, Structure};
+use case::{Case, Ct, Plan, Remark, Severity, Structure};
 use dicom::{self, Catalogue};
 use geometry::Mask;
 use open::CaseWord;
@@ -37,7 +37,10 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     };
     let case = args.case.open().inspect_err(|_| {
         // Which of several patients, sets or plans is meant is chosen from this.
-        if let Some(catalogue) = catalogue.as_ref().filter(|found| found.patients.len() > 1) {
+        if let Some(catalogue) = catalogue
+            .as_ref()
+            .filter(|catalogue| catalogue.patients.len() > 1)
+        {
             super::tell(&catalogue.tree().to_string());
         }
     })?;
@@ -94,7 +97,8 @@ fn remarks(case: &Case) -> Vec<Remark> {
 
 /// Differences between a plan's beams and their machines.
 fn computed_otherwise(plan: &Plan) -> Vec<Remark> {
-    let of = |beam: &Beam| {
+    let beams = plan.beams.iter().filter(|b| is_computed(b));
+    let remarks = beams.flat_map(|beam| {
         let said =
             Machine::resolve(plan.machine_of(beam)).map(|machine| beam_remarks(beam, &machine));
         let said = said
@@ -103,12 +107,8 @@ fn computed_otherwise(plan: &Plan) -> Vec<Remark> {
         let name = format!("plan '{}', beam '{}'", plan.name, beam.name);
         said.map(move |text| Remark::warning(format!("{name}: {text}"), Vec::new()))
             .collect::<Vec<_>>()
-    };
-    plan.beams
-        .iter()
-        .filter(|b| is_computed(b))
-        .flat_map(of)
-        .collect()
+    });
+    remarks.collect()
 }
 
 fn ct_json(ct: &Ct) -> Value {

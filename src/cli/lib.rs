@@ -266,7 +266,7 @@ fn signed(command: Command) -> Command {
         TypeId::of::<Pose>(),
         TypeId::of::<Region>(),
     ];
-    let sign = |arg: Arg| {
+    let command = command.mut_args(|arg: Arg| {
         let of_numbers = numbers
             .iter()
             .any(|number| arg.get_value_parser().type_id() == *number);
@@ -275,8 +275,8 @@ fn signed(command: Command) -> Command {
         } else {
             arg
         }
-    };
-    command.mut_args(sign).mut_subcommands(signed)
+    });
+    command.mut_subcommands(signed)
 }
 
 fn carry_out(cli: Cli) -> Result<Option<VerbOutput>, Failure> {

@@ -111,11 +111,11 @@ struct CheckArgs {
 }
 
 fn parameter(word: &str) -> Result<Parameter, String> {
-    let known = || Parameter::ALL.map(Parameter::word).join(", ");
-    Parameter::ALL
-        .into_iter()
-        .find(|p| p.word() == word)
-        .ok_or_else(|| format!("it is one of {}", known()))
+    let mut parameters = Parameter::ALL.into_iter();
+    parameters.find(|p| p.word() == word).ok_or_else(|| {
+        let words = Parameter::ALL.map(Parameter::word);
+        format!("it is one of {}", words.join(", "))
+    })
 }
 
 /// # Errors

@@ -31,16 +31,11 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let mut command = signed(Cli::command());
     command.build();
-    let path = |page: &Command| {
-        args.out.join(format!(
-            "{}.1",
-            page.get_display_name().unwrap_or(page.get_name())
-        ))
-    };
-    let pages: Vec<(PathBuf, &Command)> = pages(&command)
-        .into_iter()
-        .map(|page| (path(page), page))
-        .collect();
+    let pages = pages(&command).into_iter().map(|page| {
+        let name = page.get_display_name().unwrap_or(page.get_name());
+        (args.out.join(format!("{name}.1")), page)
+    });
+    let pages: Vec<(PathBuf, &Command)> = pages.collect();
     let mut outputs = Outputs::new(args.output);
     std::fs::create_dir_all(&args.out).with_context(|| {
         format!(

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use open::CaseWord;
 use std::ffi::OsString;
 
-/// Likeness by Jaro and Winkler from which a verb counts as meant; clap asks the same of its own suggestions.
+/// Likeness by Jaro and Winkler from which a verb counts as meant; clap's suggestions have the same limit.
 const LIKE: f64 = 0.7;
 
 /// The error of two arguments of which the first is no verb. The parser would report subcommands.
@@ -14,10 +14,13 @@ pub fn no_verb(words: &[OsString], error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::ArgumentConflict {
         return None;
     }
-    let is_option = |word: &OsString| word.to_string_lossy().starts_with('-');
-    let with_value = |word: &OsString| word == "--device" || word == "--out";
-    let first = (1..words.len()).find(|&n| !is_option(&words[n]) && !with_value(&words[n - 1]))?;
-    let first = words[first].to_string_lossy();
+    // The word after an option that takes a value is that value.
+    let first = words.windows(2).find_map(|pair| {
+        let is_value = pair[0] == "--device" || pair[0] == "--out";
+        let is_option = pair[1].to_string_lossy().starts_with('-');
+        (!is_option && !is_value).then_some(&pair[1])
+    })?;
+    let first = first.to_string_lossy();
     // Options of a verb that exclude one another: the parser says which.
     if Cli::command().find_subcommand(&*first).is_some() {
         return None;
@@ -39,25 +42,28 @@ pub fn neither(case: &CaseWord) -> Option<String> {
         return None;
     }
     let word = case.to_string();
-    let known = "name a folder of DICOM files, a .mha volume, a session, or demo:thorax";
+    let kinds = "name a folder of DICOM files, a .mha volume, a session, or demo:thorax";
     Some(format!(
         "'{word}' is no verb and no file or folder that is there: {}",
-        instead_of(&word, known)
+        instead_of(&word, kinds)
     ))
 }
 
 /// The verb that was likely meant, all of them, and what else may be typed.
 fn instead_of(word: &str, or: &str) -> String {
     let verbs = verbs();
-    let like = |verb: &&String| strsim::jaro_winkler(&word.to_lowercase(), verb);
-    let all = format!("verbs are {}; or {or}", verbs.join(", "));
-    match verbs
+    let listed = format!("verbs are {}; or {or}", verbs.join(", "));
+    let word = word.to_lowercase();
+    let likest = verbs
         .iter()
-        .max_by(|a, b| like(a).total_cmp(&like(b)))
-        .filter(|verb| like(verb) > LIKE)
+        .map(|verb| (verb, strsim::jaro_winkler(&word, verb)))
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    match likest
+        .filter(|(_, likeness)| *likeness > LIKE)
+        .map(|(verb, _)| verb)
     {
-        Some(verb) => format!("did you mean '{verb}'? The {all}"),
-        None => format!("the {all}"),
+        Some(verb) => format!("did you mean '{verb}'? The {listed}"),
+        None => format!("the {listed}"),
     }
 }
 

@@ -81,7 +81,6 @@ impl Outputs {
     /// [`Failure::Words`] where two files have one name, or a file is also read, exists or cannot be written.
     pub fn check(&self) -> Result<(), Failure> {
         for (n, (option, path)) in self.files.iter().enumerate() {
-            let named = |obstacle| anyhow!("{option} {}: {obstacle}", path.display());
             let place = OutputPath::new(path)
                 .map_err(|e| anyhow!("cannot write {}: {e}", path.display()))?;
             if let Some((earlier, _)) = self.files[..n].iter().find(|(_, other)| place.is_at(other))
@@ -91,10 +90,12 @@ impl Outputs {
                     path.display()
                 )));
             }
-            place.check_against(&self.inputs).map_err(named)?;
+            let mut checked = place.check_against(&self.inputs);
             if self.overwrite {
-                place.check_replaceable().map_err(named)?;
-            } else {
+                checked = checked.and_then(|()| place.check_replaceable());
+            }
+            checked.map_err(|obstacle| anyhow!("{option} {}: {obstacle}", path.display()))?;
+            if !self.overwrite {
                 refuse_existing(option, path)?;
             }
             // A temporary folder tests write access, so that a refusal precedes the work.

@@ -43,12 +43,12 @@ pub fn make_folder(folder: &Path, option: &str) -> anyhow::Result<()> {
     })
 }
 
-/// Tells a line now and then, not for every object.
-pub struct Now {
+/// A line of progress, told at most every two seconds, not for every object.
+pub struct ThrottledLine {
     last: Cell<Option<Instant>>,
 }
 
-impl Now {
+impl ThrottledLine {
     pub fn new() -> Self {
         Self {
             last: Cell::new(None),

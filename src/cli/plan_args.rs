@@ -80,7 +80,7 @@ impl PlanArgs {
 
     /// The first given option that only applies to a computed dose.
     pub fn of_computing(&self) -> Option<&'static str> {
-        let given = [
+        let options = [
             (self.grid.is_some(), "--grid"),
             (self.quality.is_some(), "--quality"),
             (self.dose_to.is_some(), "--dose-to"),
@@ -88,7 +88,7 @@ impl PlanArgs {
             (self.hu_table.is_some(), "--hu-table"),
             (self.body.is_some(), "--body"),
         ];
-        given
+        options
             .into_iter()
             .find_map(|(is, option)| is.then_some(option))
     }
@@ -115,7 +115,7 @@ impl PlanArgs {
     /// The plan of a file, else the case's first.
     ///
     /// # Errors
-    /// A case without any; those of the reader.
+    /// A case without any; errors of the reader.
     pub fn plan(&self, case: &Case) -> anyhow::Result<Plan> {
         let ct = words::ct_of(case)?;
         let mut plan = match &self.plan {

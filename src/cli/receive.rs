@@ -75,14 +75,6 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
         in_words(OBJECT_BYTES)
     ));
     let events = Mutex::new(Vec::new());
-    let told = |event: &Event| {
-        super::tell(&event.to_string());
-        let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
-        // A listener may run for months.
-        if events.len() < EVENTS_KEPT {
-            events.push(event.clone());
-        }
-    };
     let time = args
         .seconds
         .map(|s| Instant::now() + Duration::from_secs(u64::from(s)));
@@ -93,7 +85,14 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
             done: None,
         },
         stop,
-        &told,
+        &|event: &Event| {
+            super::tell(&event.to_string());
+            let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
+            // A listener may run for months: what it keeps is bounded.
+            if events.len() < EVENTS_KEPT {
+                events.push(event.clone());
+            }
+        },
     )?;
     let events = events.into_inner().unwrap_or_else(PoisonError::into_inner);
     summary(&events, address, args)

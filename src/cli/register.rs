@@ -135,12 +135,10 @@ fn axes(word: &str) -> Result<Axes, String> {
 }
 
 fn two(word: &str) -> Result<[f64; 2], String> {
-    let wrong = || "it is two numbers above 0 with a comma between, like 40,25".to_owned();
-    let (a, b) = word.split_once(',').ok_or_else(wrong)?;
-    Ok([
-        words::positive(a).map_err(|_| wrong())?,
-        words::positive(b).map_err(|_| wrong())?,
-    ])
+    let numbers = word
+        .split_once(',')
+        .and_then(|(a, b)| Some([words::positive(a).ok()?, words::positive(b).ok()?]));
+    numbers.ok_or_else(|| "it is two numbers above 0 with a comma between, like 40,25".to_owned())
 }
 
 /// The files that it writes and reads.
@@ -200,19 +198,22 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         },
         &control,
     )?;
-    let view = |(n, image): (usize, &Arc<Radiograph>)| match args.region.get(n) {
-        Some(&Region {
-            column,
-            row,
-            columns,
-            rows,
-        }) => View::new(Arc::clone(image)).within(
-            column..column.saturating_add(columns),
-            row..row.saturating_add(rows),
-        ),
-        None => View::new(Arc::clone(image)),
-    };
-    let views = images.iter().enumerate().map(view).collect();
+    let views = images
+        .iter()
+        .enumerate()
+        .map(|(n, image)| match args.region.get(n) {
+            Some(&Region {
+                column,
+                row,
+                columns,
+                rows,
+            }) => View::new(Arc::clone(image)).within(
+                column..column.saturating_add(columns),
+                row..row.saturating_add(rows),
+            ),
+            None => View::new(Arc::clone(image)),
+        });
+    let views = views.collect();
     let request = Request {
         start: args.start,
         metric: args.metric,
@@ -224,11 +225,16 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         seed: args.seed,
         ..Request::new(attenuation, views, centre_mm)
     };
-    let found = register(&request, &device, &control, &|_| ())?;
-    let standing = found.standing();
+    let registered = register(&request, &device, &control, &|_| ())?;
+    let standing = registered.standing();
     if let (Some(out), true) = (&args.out, standing.is_match()) {
-        let object =
-            spatial_registration((&found.pose, &standing), centre_mm, &images[0], &ct, &case);
+        let object = spatial_registration(
+            (&registered.pose, &standing),
+            centre_mm,
+            &images[0],
+            &ct,
+            &case,
+        );
         outputs.write(|| {
             Ok(write_registration(
                 out,
@@ -238,7 +244,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             )?)
         })?;
     }
-    let answer = answer(args, &case, &request, &found, &remarks);
+    let answer = answer(args, &case, &request, &registered, &remarks);
     if standing.is_match() {
         Ok(answer)
     } else {
@@ -255,7 +261,7 @@ fn image(
     remarks: &mut Vec<Remark>,
 ) -> anyhow::Result<Radiograph> {
     let path = &args.images[n];
-    let given = Placement {
+    let placement = Placement {
         gantry_deg: args.gantry.get(n).copied(),
         isocentre_mm: args.isocentre,
         sad_mm: args.sad,
@@ -266,7 +272,7 @@ fn image(
         ..Placement::default()
     };
     let accepted = args.any_patient || args.case.accept_patient_mismatch;
-    let (image, said) = xray_of_case(path, &given, case, ct, accepted)?;
+    let (image, said) = xray_of_case(path, &placement, case, ct, accepted)?;
     remarks.extend(said);
     Ok(image)
 }
@@ -275,10 +281,10 @@ fn answer(
     args: &Args,
     case: &Case,
     request: &Request,
-    found: &Found,
+    registered: &Found,
     remarks: &[Remark],
 ) -> VerbOutput {
-    let (pose, standing) = (found.pose, found.standing());
+    let (pose, standing) = (registered.pose, registered.standing());
     let is_match = standing.is_match();
     let (t, r) = (pose.translation_mm, pose.rotation_deg);
     let matrix = pose.matrix(request.centre_mm).transpose().to_cols_array();
@@ -310,19 +316,19 @@ fn answer(
         text,
         "{} {:.4} at the start, {:.4} there; {} DRRs in {:.2} s on {}",
         request.metric.name(),
-        found.before,
-        found.after,
-        found.drrs,
-        found.seconds,
-        found.device
+        registered.before,
+        registered.after,
+        registered.drrs,
+        registered.seconds,
+        registered.device
     );
     let stopped: Vec<&str> = AXIS_WORDS
         .into_iter()
-        .zip(found.at_bound)
+        .zip(registered.at_bound)
         .filter(|b| b.1)
         .map(|b| b.0)
         .collect();
-    let evidence = &found.evidence;
+    let evidence = &registered.evidence;
     for image in &evidence.images {
         let _ = write!(text, "{}: {:.4}", image.image, image.metric);
         if let Some(Alone { off_mm, metric, .. }) = image.alone {
@@ -351,7 +357,7 @@ fn answer(
     match &standing {
         PoseStanding::NoMatch { .. } => {
             let _ = writeln!(text, "error: this is no match");
-            found.doubts.iter().for_each(|why| {
+            registered.doubts.iter().for_each(|why| {
                 let _ = writeln!(text, "  {why}");
             });
         }
@@ -380,7 +386,7 @@ fn answer(
             "metric_as_it_is": flipped.metric_as_it_is })
     });
     let flipped: Vec<Value> = flipped.collect();
-    let phases: Vec<Value> = found
+    let phases: Vec<Value> = registered
         .phases_ms
         .iter()
         .map(|(n, ms)| json!({ "phase": n, "ms": ms }))
@@ -393,19 +399,19 @@ fn answer(
         "matrix": rows,
         "metric": request.metric.word(),
         "method": request.method.word(),
-        "metric_before": found.before,
-        "metric_after": found.after,
+        "metric_before": registered.before,
+        "metric_after": registered.after,
         "stopped_at_reach": stopped,
         "match": is_match,
         "state": standing.words(),
-        "no_match": (!is_match).then_some(&found.doubts),
+        "no_match": (!is_match).then_some(&registered.doubts),
         "evidence": { "images": images, "again_mm": evidence.again_mm, "depth_mm": evidence.depth_mm,
             "negative_metric": evidence.negative, "flipped": flipped },
         "beyond_couch": couch,
-        "drrs": found.drrs,
-        "seconds": found.seconds,
+        "drrs": registered.drrs,
+        "seconds": registered.seconds,
         "phases": phases,
-        "device": found.device,
+        "device": registered.device,
         "remarks": remarks,
         "out": args.out.as_ref().filter(|_| is_match),
     });

@@ -144,9 +144,10 @@ impl DoseArgs {
     /// Monte Carlo options without Monte Carlo, and values that the window does not offer.
     fn engine(&self) -> anyhow::Result<Option<EngineChoice>> {
         let engine = self.engine.unwrap_or_default();
-        let given = self.histories.is_some() || self.uncertainty.is_some() || self.seed.is_some();
+        let has_histories =
+            self.histories.is_some() || self.uncertainty.is_some() || self.seed.is_some();
         anyhow::ensure!(
-            engine.is_statistical() || !given,
+            engine.is_statistical() || !has_histories,
             "{}",
             words::needs_histories("--histories, --uncertainty and --seed are options")
         );
@@ -227,21 +228,21 @@ impl CompareArgs {
 }
 
 fn layout(word: &str) -> Result<Layout, String> {
-    let named = |layout: &Layout| layout.name().to_lowercase().replace(' ', "-");
-    let found = Layout::ALL
-        .into_iter()
-        .find(|l| named(l) == word || named(l).trim_end_matches("-map") == word);
-    found.ok_or_else(|| {
+    let layout = Layout::ALL.into_iter().find(|layout| {
+        let name = layout.name().to_lowercase().replace(' ', "-");
+        name == word || name.trim_end_matches("-map") == word
+    });
+    layout.ok_or_else(|| {
         "it is side-by-side, swipe, checkerboard, spyglass, flicker, difference or gamma".to_owned()
     })
 }
 
 fn plane(word: &str) -> Result<ViewKind, String> {
     let planes = [ViewKind::Axial, ViewKind::Sagittal, ViewKind::Coronal];
-    let found = planes
+    let plane = planes
         .into_iter()
         .find(|p| p.name().eq_ignore_ascii_case(word));
-    found.ok_or_else(|| "it is axial, sagittal or coronal".to_owned())
+    plane.ok_or_else(|| "it is axial, sagittal or coronal".to_owned())
 }
 
 fn one_view(word: &str) -> Result<OneView, String> {
@@ -301,10 +302,10 @@ fn register(args: &Args) -> anyhow::Result<Option<RegisterOptions>> {
         );
         return Ok(None);
     }
-    let most = app::feature::register::state::MOST_IMAGES;
+    let max_images = app::feature::register::state::MOST_IMAGES;
     anyhow::ensure!(
-        args.image.len() <= most,
-        "--image is given {} times; {most} at most",
+        args.image.len() <= max_images,
+        "--image is given {} times; {max_images} at most",
         args.image.len()
     );
     Ok(Some(choice))
@@ -354,8 +355,8 @@ impl StagedReport {
             (Some(own), Some((_, report))) => {
                 let report = report.display().to_string();
                 // The window names files from the root.
-                let whole = std::path::absolute(&own).unwrap_or_else(|_| own.clone());
-                let text = text.replace(&whole.display().to_string(), &report);
+                let absolute = std::path::absolute(&own).unwrap_or_else(|_| own.clone());
+                let text = text.replace(&absolute.display().to_string(), &report);
                 text.replace(&own.display().to_string(), &report)
             }
             _ => text.to_owned(),
@@ -363,12 +364,12 @@ impl StagedReport {
     }
 
     fn put_in_place(&self) -> anyhow::Result<()> {
-        let (Some(own), Some((_, report))) = (self.path(), &self.0) else {
+        let (Some(path), Some((_, report))) = (self.path(), &self.0) else {
             return Ok(());
         };
-        let unwritable = || format!("cannot write {}", report.display());
-        let bytes = std::fs::read(own).with_context(unwritable)?;
-        replace_file(report, |file| file.write_all(&bytes)).with_context(unwritable)
+        let written = std::fs::read(path)
+            .and_then(|bytes| replace_file(report, |file| file.write_all(&bytes)));
+        written.with_context(|| format!("cannot write {}", report.display()))
     }
 }
 
@@ -503,9 +504,9 @@ mod tests {
     fn notices_name_the_report_where_it_will_be() {
         let folder = Temporary::folder_in(Path::new(".")).unwrap();
         let staged = StagedReport(Some((folder, PathBuf::from("plan.pdf"))));
-        let own = std::path::absolute(staged.path().unwrap()).unwrap();
+        let report = std::path::absolute(staged.path().unwrap()).unwrap();
         assert_eq!(
-            staged.with_final_path(&format!("Saved {}.", own.display())),
+            staged.with_final_path(&format!("Saved {}.", report.display())),
             "Saved plan.pdf."
         );
     }

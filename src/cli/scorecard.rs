@@ -11,14 +11,14 @@ use results::PlanResult;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 
-/// The goals of a template, else those of the case's session.
+/// The goals of a template, else of the case's session.
 ///
 /// # Errors
 /// A template that cannot be read.
 pub fn goals_of(case: &Case, template: Option<&str>) -> Result<Option<Matched>, Failure> {
     let Some(word) = template else {
-        let own = case.goals.as_ref();
-        return Ok(own.map(|goals| Matched {
+        let goals = case.goals.as_ref();
+        return Ok(goals.map(|goals| Matched {
             goals: goals.to_vec(),
             unmatched: Vec::new(),
         }));
@@ -35,16 +35,18 @@ pub fn goals_of(case: &Case, template: Option<&str>) -> Result<Option<Matched>, 
 
 /// The drawn structures that goals are of.
 pub fn structures_of<'a>(case: &'a Case, goals: &[Goal]) -> Vec<&'a Structure> {
-    let mut found: Vec<&Structure> = Vec::new();
+    let mut structures: Vec<&Structure> = Vec::new();
     for goal in goals {
         if let Ok(structure) = case.structures.referenced(goal.number, &goal.structure)
             && !structure.contours.is_empty()
-            && found.iter().all(|known| known.number != structure.number)
+            && structures
+                .iter()
+                .all(|listed| listed.number != structure.number)
         {
-            found.push(structure);
+            structures.push(structure);
         }
     }
-    found
+    structures
 }
 
 fn rows(
@@ -60,8 +62,10 @@ fn rows(
         hundred_gy,
         unsettled,
         |structure| {
-            let found = dvhs.iter().find(|(of, _)| of.number == structure.number);
-            match found {
+            let row = dvhs
+                .iter()
+                .find(|(dvh_structure, _)| dvh_structure.number == structure.number);
+            match row {
                 Some((_, Ok(dvh))) => Ok(dvh),
                 Some((_, Err(why))) => Err(Unanswered::NoDose(why.to_string())),
                 None => Err(Unanswered::NoDose("it has no DVH".to_owned())),
@@ -100,20 +104,19 @@ impl Scorecard {
         (result, with_matter): (&PlanResult, Option<&PlanResult>),
         hundred_gy: Option<f64>,
     ) -> Self {
-        let rows_of = |result: &PlanResult, unsettled: Option<&str>| {
-            let dvhs: Vec<(&Structure, _)> = result
-                .dvhs
-                .iter()
-                .map(|(s, dvh)| (s, Ok((**dvh).clone())))
-                .collect();
-            rows(case, &matched.goals, unsettled, &dvhs, hundred_gy)
-        };
-        let rows = match with_matter {
-            Some(counted) => decided_either_way(rows_of(result, None), &rows_of(counted, None)),
-            None => rows_of(
-                result,
-                undecided_by(&result.dose, result.dose.status).as_deref(),
-            ),
+        let undecided =
+            undecided_by(&result.dose, result.dose.status).filter(|_| with_matter.is_none());
+        let [result_rows, matter_rows] = [Some(result), with_matter].map(|result| {
+            let dvhs = result?.dvhs.iter();
+            let dvhs: Vec<(&Structure, _)> =
+                dvhs.map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
+            let undecided = undecided.as_deref();
+            Some(rows(case, &matched.goals, undecided, &dvhs, hundred_gy))
+        });
+        let result_rows = result_rows.unwrap_or_default();
+        let rows = match matter_rows {
+            Some(matter_rows) => decided_either_way(result_rows, &matter_rows),
+            None => result_rows,
         };
         Self {
             rows,
@@ -122,7 +125,7 @@ impl Scorecard {
     }
 
     pub fn json(&self) -> Value {
-        let row = |row: &GoalRow| {
+        let goals = self.rows.iter().map(|row| {
             let outcome = row.answer.as_ref().ok();
             json!({
                 "goal": row.goal,
@@ -142,31 +145,21 @@ impl Scorecard {
                 },
                 "remarks": row.remarks,
             })
-        };
+        });
+        let goals: Vec<Value> = goals.collect();
         json!({
             "met": self.rows.iter().filter(|row| row.is_met()).count(),
             "undecided": self.rows.iter().filter(|row| row.is_undecided()).count(),
             "of": self.rows.len(),
             "unmatched": self.unmatched,
-            "goals": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "goals": goals,
         })
     }
 
     /// A line for each goal, with its values and verdicts in two doses.
-    pub fn beside(&self, own: &str, other: &Self, others: &str) -> String {
-        let told = |row: &GoalRow| match &row.answer {
-            Ok(outcome) => {
-                format!(
-                    "{:.2} {} {}",
-                    outcome.value,
-                    row.goal.unit().symbol(),
-                    outcome.verdict.word()
-                )
-            }
-            Err(why) => why.short().to_owned(),
-        };
+    pub fn beside(&self, name: &str, other: &Self, others: &str) -> String {
         let mut text = format!(
-            "goals: {own} {}; {others} {}\n",
+            "goals: {name} {}; {others} {}\n",
             met_text(&self.rows),
             met_text(&other.rows)
         );
@@ -176,14 +169,10 @@ impl Scorecard {
             .map(|row| row.goal.short_text().chars().count())
             .max()
             .unwrap_or(0);
-        for (row, beside) in self.rows.iter().zip(&other.rows) {
+        for (row, other) in self.rows.iter().zip(&other.rows) {
             let goal = row.goal.short_text();
-            let _ = writeln!(
-                text,
-                "  {goal:<width$}  {own} {}, {others} {}",
-                told(row),
-                told(beside)
-            );
+            let [outcome, other] = [row, other].map(outcome_in_words);
+            let _ = writeln!(text, "  {goal:<width$}  {name} {outcome}, {others} {other}");
         }
         text
     }
@@ -222,5 +211,18 @@ impl Scorecard {
             );
         }
         text
+    }
+}
+
+/// The value and the verdict of a goal, or why it is undecided.
+fn outcome_in_words(row: &GoalRow) -> String {
+    match &row.answer {
+        Ok(outcome) => format!(
+            "{:.2} {} {}",
+            outcome.value,
+            row.goal.unit().symbol(),
+            outcome.verdict.word()
+        ),
+        Err(why) => why.short().to_owned(),
     }
 }

@@ -72,7 +72,8 @@ fn table(rows: &[Row]) -> String {
         "job", "case", "device", "way", "against", "worst", "mean", "tolerance", "repeats"
     );
     for row in rows {
-        let yes = |b: bool| if b { "yes" } else { "NO" };
+        let [repeats, passes] =
+            [row.repeats, row.passes()].map(|holds| if holds { "yes" } else { "NO" });
         let _ = writeln!(
             text,
             "{:<5} {:<44} {:<22} {:<8} {:<18} {:>9.6} {} {:>9.6} {} {:>6.3} {}  {:<7} {}",
@@ -87,8 +88,8 @@ fn table(rows: &[Row]) -> String {
             row.unit,
             row.tolerance,
             row.unit,
-            yes(row.repeats),
-            yes(row.passes()),
+            repeats,
+            passes,
         );
     }
     text

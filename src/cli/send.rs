@@ -1,6 +1,6 @@
 //! `beamsight send`: DICOM files to another system.
 
-use super::peer::{Now, TitleArgs};
+use super::peer::{ThrottledLine, TitleArgs};
 use super::{Failure, VerbOutput};
 use anyhow::anyhow;
 use dicom::{ToSend, transferables};
@@ -43,16 +43,16 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
     let stop = stop_in_order();
     let call = args.titles.call(&args.to);
-    let found = if args.echo {
+    let listed = if args.echo {
         ToSend::default()
     } else {
         transferables(&args.paths, &|_| !stop.load(Ordering::Relaxed))?
     };
-    let nothing = found.objects.is_empty() && found.faulty.is_empty();
+    let nothing = listed.objects.is_empty() && listed.faulty.is_empty();
     if !args.echo && nothing {
         return Err(anyhow!("there are no DICOM objects in {}", names(&args.paths)).into());
     }
-    let there = format!("{} at {}", call.called, call.to);
+    let peer = format!("{} at {}", call.called, call.to);
     match echo(&call, stop) {
         Ok(()) => {}
         // Some systems store without answering echoes.
@@ -65,15 +65,15 @@ pub fn run(args: &Args) -> Result<VerbOutput, Failure> {
         let json = json!({ "to": args.to, "called": call.called.as_str(), "echo": true });
         return Ok(VerbOutput {
             json,
-            text: format!("{there} is there and answers"),
+            text: format!("{peer} is there and answers"),
         });
     }
-    let (now, all) = (Now::new(), found.objects.len());
-    let sent = send(&call, &found.objects, stop, &|done| {
-        now.tell(|| format!("{done} of {all} objects sent"))
+    let (line, total) = (ThrottledLine::new(), listed.objects.len());
+    let sent = send(&call, &listed.objects, stop, &|done| {
+        line.tell(|| format!("{done} of {total} objects sent"))
     });
-    let answer = describe(&sent, &found, &there, args);
-    let failed = sent.broken.is_some() || !sent.refused.is_empty() || !found.faulty.is_empty();
+    let answer = describe(&sent, &listed, &peer, args);
+    let failed = sent.broken.is_some() || !sent.refused.is_empty() || !listed.faulty.is_empty();
     if failed {
         Err(Failure::Checks(answer))
     } else {
@@ -92,12 +92,12 @@ fn names(paths: &[PathBuf]) -> String {
         .join(", ")
 }
 
-fn describe(sent: &Sent, found: &ToSend, there: &str, args: &Args) -> VerbOutput {
+fn describe(sent: &Sent, listed: &ToSend, peer: &str, args: &Args) -> VerbOutput {
     let mut text = String::new();
     let lists = [
-        ("passed over", &found.passed_over),
+        ("passed over", &listed.passed_over),
         ("taken with a warning", &sent.warned),
-        ("not sent", &found.faulty),
+        ("not sent", &listed.faulty),
         ("refused", &sent.refused),
     ];
     for (what, list) in lists {
@@ -119,26 +119,26 @@ fn describe(sent: &Sent, found: &ToSend, there: &str, args: &Args) -> VerbOutput
             sent.left
         );
     }
-    let (refused, faulty) = (sent.refused.len(), found.faulty.len());
+    let (refused, faulty) = (sent.refused.len(), listed.faulty.len());
     let _ = write!(
         text,
-        "{} of {} objects sent to {there}",
+        "{} of {} objects sent to {peer}",
         sent.sent,
-        found.objects.len() + faulty
+        listed.objects.len() + faulty
     );
     if refused + faulty > 0 {
         let _ = write!(text, "; {refused} refused, {faulty} could not be read");
     }
-    if !found.passed_over.is_empty() {
-        let _ = write!(text, "; {} passed over", found.passed_over.len());
+    if !listed.passed_over.is_empty() {
+        let _ = write!(text, "; {} passed over", listed.passed_over.len());
     }
     let json = json!({
         "to": args.to,
         "sent": sent.sent,
         "warned": sent.warned,
         "refused": sent.refused,
-        "faulty": found.faulty,
-        "passed_over": found.passed_over,
+        "faulty": listed.faulty,
+        "passed_over": listed.passed_over,
         "left": sent.left,
         "error": sent.broken.as_ref().map(ToString::to_string),
     });

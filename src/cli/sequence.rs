@@ -86,7 +86,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let maps = args
         .plan
         .compute(&case, plan, Engine::COLLAPSED_CONE, device)?;
-    let cut = Cut::new(&case, &args.plan, (&maps, goals), args.technique, device)?;
+    let cut = Cut::new(&case, &args.plan, &maps, goals, args.technique, device)?;
     outputs.write(|| Ok(plan_toml::write(&args.out, cut.plan())?))?;
     let mut text = cut.text();
     for beam in undelivered(cut.plan()) {
@@ -107,14 +107,14 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     Ok(VerbOutput { json, text })
 }
 
-/// A plan cut into leaves, with its dose beside that of the maps.
+/// A plan sequenced into leaves, with its dose for comparison with the maps' dose.
 pub struct Cut {
     sequenced: SequencedPlan,
     /// The objective under true dose before and after the refinement of the leaves, where they were refined.
     refined: Option<[f64; 2]>,
     leaves: PlanResult,
     delivery: Option<PlanDelivery>,
-    /// Goals in the dose of the maps and in that of the leaves.
+    /// Goals in the dose of the maps and in the dose of the leaves.
     scorecards: Option<[Scorecard; 2]>,
 }
 
@@ -126,7 +126,8 @@ impl Cut {
     pub fn new(
         case: &Case,
         how: &PlanArgs,
-        (maps, goals): (&PlanResult, Option<Matched>),
+        maps: &PlanResult,
+        goals: Option<Matched>,
         technique: Leaves,
         device: DeviceChoice,
     ) -> Result<Self, Failure> {
@@ -135,7 +136,7 @@ impl Cut {
         Self::with_dose(case, how, (maps, goals), (sequenced, None), device)
     }
 
-    /// Computes the dose of leaves, and holds it beside that of the maps.
+    /// Computes the dose of leaves, and compares it with the maps' dose.
     ///
     /// # Errors
     /// Errors of the dose.
@@ -148,18 +149,11 @@ impl Cut {
     ) -> Result<Self, Failure> {
         super::tell("dose of the leaves");
         let leaves = how.compute(case, sequenced.plan.clone(), Engine::COLLAPSED_CONE, device)?;
-        let card = |result: &PlanResult, matched: Matched| {
-            let with_matter = how.with_matter_outside(case, (result, Some(&matched)), device)?;
-            let hundred_gy = result.plan.prescription_gy;
-            Ok::<_, Failure>(Scorecard::of_plan(
-                case,
-                matched,
-                (result, with_matter.as_ref()),
-                hundred_gy,
-            ))
-        };
         let scorecards = match goals {
-            Some(goals) => Some([card(maps, goals.clone())?, card(&leaves, goals)?]),
+            Some(goals) => Some([
+                scorecard(case, how, maps, goals.clone(), device)?,
+                scorecard(case, how, &leaves, goals, device)?,
+            ]),
             None => None,
         };
         Ok(Self {
@@ -214,7 +208,7 @@ impl Cut {
     }
 
     pub fn json(&self) -> Value {
-        let beam = |cut: &sequence::Sequenced| {
+        let beams = self.sequenced.beams.iter().map(|cut| {
             json!({
                 "name": cut.beam.name,
                 "mu": cut.beam.mu,
@@ -223,7 +217,8 @@ impl Cut {
                 "rms_percent": cut.difference.rms_percent,
                 "worst_percent": cut.difference.worst_percent,
             })
-        };
+        });
+        let beams: Vec<Value> = beams.collect();
         let figures = self.delivery.as_ref().map(|delivery| delivery.figures);
         let [maps, leaves] = match &self.scorecards {
             Some([maps, leaves]) => [maps.json(), leaves.json()],
@@ -242,11 +237,29 @@ impl Cut {
             "smallest_cm2": figures.map(|f| f.smallest_cm2),
             "apertures": figures.map(|f| f.apertures),
             "remark": self.delivery.as_ref().and_then(|delivery| delivery.remark.clone()),
-            "beams": self.sequenced.beams.iter().map(beam).collect::<Vec<_>>(),
+            "beams": beams,
             "objective_before_refinement": self.refined.map(|[before, _]| before),
             "objective_after_refinement": self.refined.map(|[_, after]| after),
             "goals_of_maps": maps,
             "goals": leaves,
         })
     }
+}
+
+/// Goals held against the dose of a plan.
+fn scorecard(
+    case: &Case,
+    how: &PlanArgs,
+    result: &PlanResult,
+    goals: Matched,
+    device: DeviceChoice,
+) -> Result<Scorecard, Failure> {
+    let with_matter = how.with_matter_outside(case, (result, Some(&goals)), device)?;
+    let hundred_gy = result.plan.prescription_gy;
+    Ok(Scorecard::of_plan(
+        case,
+        goals,
+        (result, with_matter.as_ref()),
+        hundred_gy,
+    ))
 }

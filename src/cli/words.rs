@@ -58,11 +58,13 @@ impl CaseArgs {
     }
 
     fn choice(&self) -> Choice {
-        let index = |n: Option<usize>| n.map(|n| n - 1);
+        // Users count from 1, the catalogue from 0.
+        let [series, structure_set, plan] =
+            [self.series, self.structure_set, self.rtplan].map(|n| n.map(|n| n - 1));
         Choice {
-            series: index(self.series),
-            structure_set: index(self.structure_set),
-            plan: index(self.rtplan),
+            series,
+            structure_set,
+            plan,
             other_patients: self.accept_patient_mismatch,
         }
     }
@@ -145,8 +147,8 @@ pub fn position(word: &str) -> Result<DVec3, String> {
 
 /// A rectangle of an image.
 pub fn region(word: &str) -> Result<Region, String> {
-    let whole: Option<Vec<usize>> = word.split(',').map(|w| w.trim().parse().ok()).collect();
-    match whole.as_deref() {
+    let counts: Option<Vec<usize>> = word.split(',').map(|w| w.trim().parse().ok()).collect();
+    match counts.as_deref() {
         Some(&[column, row, columns, rows]) => Ok(Region {
             column,
             row,
@@ -172,12 +174,11 @@ pub fn within(
     high: f64,
 ) -> impl Fn(&str) -> Result<f64, String> + Clone + Send + Sync + 'static {
     move |word| {
-        let inside = |v: &f64| (low..=high).contains(v);
-        finite(word).and_then(|v| {
-            Some(v)
-                .filter(inside)
-                .ok_or_else(|| format!("it must be from {low} to {high}"))
-        })
+        let value = finite(word)?;
+        if !(low..=high).contains(&value) {
+            return Err(format!("it must be from {low} to {high}"));
+        }
+        Ok(value)
     }
 }
 
@@ -193,10 +194,9 @@ pub fn whole<T: TryFrom<u64>>(word: &str) -> Result<T, String> {
 
 /// As [`whole`], from 1 on.
 pub fn count<T: TryFrom<u64> + PartialOrd + From<u8>>(word: &str) -> Result<T, String> {
-    let least = |n: &T| *n >= T::from(1);
     whole(word)
         .ok()
-        .filter(least)
+        .filter(|n| *n >= T::from(1))
         .ok_or_else(|| "it must be a whole number, 1 or more".to_owned())
 }
 
@@ -237,7 +237,7 @@ pub fn engine_refusal(error: &EngineOptionError) -> Failure {
     })
 }
 
-/// Remark that options, as `subject` says, are those of engines that sample histories.
+/// Remark that options, as `subject` says, belong to engines that sample histories.
 pub fn needs_histories(subject: &str) -> String {
     let engines: Vec<String> = DoseEngine::statistical()
         .map(|engine| format!("--engine {engine}"))
@@ -269,28 +269,28 @@ pub fn positive(word: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// [`Failure::Words`] for another ending.
-pub fn ending<'a>(path: &Path, known: &[&'a str]) -> Result<&'a str, Failure> {
-    ending_of(path, known, "--out")
+pub fn ending<'a>(path: &Path, endings: &[&'a str]) -> Result<&'a str, Failure> {
+    ending_of(path, endings, "--out")
 }
 
 /// As [`ending`], for the file of another option.
 ///
 /// # Errors
 /// [`Failure::Words`] for another ending.
-pub fn ending_of<'a>(path: &Path, known: &[&'a str], option: &str) -> Result<&'a str, Failure> {
+pub fn ending_of<'a>(path: &Path, endings: &[&'a str], option: &str) -> Result<&'a str, Failure> {
     let ending = path
         .extension()
         .map(|e| e.to_string_lossy().to_ascii_lowercase());
-    known
+    endings
         .iter()
         .find(|k| ending.as_deref() == Some(**k))
         .copied()
         .ok_or_else(|| {
-            let known: Vec<String> = known.iter().map(|k| format!(".{k}")).collect();
+            let endings: Vec<String> = endings.iter().map(|k| format!(".{k}")).collect();
             Failure::Words(format!(
                 "{option} {}: this verb writes {}",
                 path.display(),
-                known.join(", ")
+                endings.join(", ")
             ))
         })
 }

@@ -1,4 +1,4 @@
-//! X-rays of a case and the pose of the CT before them: those of a session, or named.
+//! X-rays of a case and the pose of the CT before them, from a session or named by options.
 
 use super::Failure;
 use super::words::{CaseArgs, first_isocentre};
@@ -31,11 +31,11 @@ impl XRayArgs {
     /// X-rays that cannot be read, or are of another patient or frame of reference.
     pub fn read(
         &self,
-        of: &CaseArgs,
+        case_args: &CaseArgs,
         case: &Case,
         table: &HuTable,
     ) -> Result<Option<XRays>, Failure> {
-        let record = match &of.case {
+        let record = match &case_args.case {
             CaseWord::Session(path) => {
                 record_of(&session::read(path).map_err(anyhow::Error::from)?.view)
             }
@@ -61,7 +61,7 @@ impl XRayArgs {
             let (mut read, _) = read_xray(&path, &placement, ct).with_context(|| {
                 format!("the X-ray {} (--only leaves X-rays out)", path.display())
             })?;
-            if of.accept_patient_mismatch {
+            if case_args.accept_patient_mismatch {
                 read.accepted_patient = Some(read.patient.id.clone());
             }
             check_belongs(&read, &case.patient.id, &ct.frame_of_reference_uid)

@@ -21,38 +21,43 @@ fn is_same_place(a: &Grid, b: &Grid) -> bool {
     let mut planes = std::iter::zip(a.planes_mm(), b.planes_mm());
     a.size() == b.size()
         && planes.all(|(a, b)| (a - b).abs() < SAME_PLACE_MM)
-        && corners
-            .into_iter()
-            .all(|at| a.patient_from_voxel(at).distance(b.patient_from_voxel(at)) < SAME_PLACE_MM)
+        && corners.into_iter().all(|corner| {
+            a.patient_from_voxel(corner)
+                .distance(b.patient_from_voxel(corner))
+                < SAME_PLACE_MM
+        })
 }
 
-/// The frame of reference of both; a dose without one is taken to be in that of the other.
+/// The frame of reference of both; a dose without one is taken to be in the other's.
 fn common_frame(a: &Dose, b: &Dose) -> PyResult<String> {
-    let [own, other] = [a, b].map(|dose| dose.frame_of_reference_uid.trim());
-    if !own.is_empty() && !other.is_empty() && own != other {
+    let [frame, other] = [a, b].map(|dose| dose.frame_of_reference_uid.trim());
+    if !frame.is_empty() && !other.is_empty() && frame != other {
         return Err(argument(format!(
-            "the doses are in two frames of reference, {own} and {other}: their voxels are not the same places"
+            "the doses are in two frames of reference, {frame} and {other}: their voxels are not the same places"
         )));
     }
-    Ok(if own.is_empty() { other } else { own }.to_owned())
+    Ok(if frame.is_empty() { other } else { frame }.to_owned())
 }
 
-/// A dose of values made here. Its status is no better than imported: it is that of no plan.
-fn made(values: Vec<f32>, grid: &Arc<Grid>, label: String, of: &[&Dose]) -> PyResult<Dose> {
+/// A dose of values made here. Its status is no better than imported, as no plan delivers it.
+fn made(values: Vec<f32>, grid: &Arc<Grid>, label: String, operands: &[&Dose]) -> PyResult<Dose> {
     let gy = Arc::new(Volume::new(Arc::clone(grid), values));
     DoseValueError::check(&gy).map_err(|fault| argument(format!("the result is {fault}")))?;
     let mut caveats: Vec<String> = Vec::new();
-    for caveat in of.iter().flat_map(|dose| &dose.caveats) {
+    for caveat in operands.iter().flat_map(|dose| &dose.caveats) {
         if !caveats.contains(caveat) {
             caveats.push(caveat.clone());
         }
     }
-    let status = of.iter().fold(DoseStatus::Imported, |status, dose| {
+    let status = operands.iter().fold(DoseStatus::Imported, |status, dose| {
         status.worst(dose.status)
     });
-    let known = Reservations {
+    let reservations = Reservations {
         caveats: Vec::new(),
-        remarks: of.iter().flat_map(|dose| dose.remarks.clone()).collect(),
+        remarks: operands
+            .iter()
+            .flat_map(|dose| dose.remarks.clone())
+            .collect(),
     };
     let dose = Dose {
         gy,
@@ -62,9 +67,9 @@ fn made(values: Vec<f32>, grid: &Arc<Grid>, label: String, of: &[&Dose]) -> PyRe
         receipt: None,
         caveats,
         remarks: Vec::new(),
-        part: of.iter().find_map(|dose| dose.part),
+        part: operands.iter().find_map(|dose| dose.part),
     };
-    Ok(dose.with_reservations(&known))
+    Ok(dose.with_reservations(&reservations))
 }
 
 /// The sum of two doses.
@@ -79,23 +84,23 @@ pub fn sum(a: &PyDose, other: &Bound<'_, PyAny>) -> PyResult<PyDose> {
         )));
     };
     let [a, b] = a.check_pair(&b, false)?;
-    let (own, other) = (&*a.dose, &*b.dose);
-    if !is_same_place(own.gy.grid(), other.gy.grid()) {
+    let (first, second) = (&*a.dose, &*b.dose);
+    if !is_same_place(first.gy.grid(), second.gy.grid()) {
         return Err(argument(
             "the doses are on two grids: compute or resample them on one before they are added",
         ));
     }
-    let frame_of_reference_uid = common_frame(own, other)?;
-    let label = format!("{} + {}", own.label, other.label);
-    let add = || {
-        let values = std::iter::zip(own.gy.data(), other.gy.data())
+    let frame_of_reference_uid = common_frame(first, second)?;
+    let label = format!("{} + {}", first.label, second.label);
+    let sum = compute(|| {
+        let values = std::iter::zip(first.gy.data(), second.gy.data())
             .map(|(a, b)| a + b)
             .collect();
-        made(values, own.gy.grid(), label, &[own, other])
-    };
+        made(values, first.gy.grid(), label, &[first, second])
+    });
     let dose = Dose {
         frame_of_reference_uid,
-        ..compute(add)??
+        ..sum??
     };
     Ok(a.derived(dose, &[&b]))
 }
@@ -125,9 +130,9 @@ pub fn product(a: &PyDose, factor: &Bound<'_, PyAny>, is_divisor: bool) -> PyRes
             "the factor {factor} makes no dose: it must be a finite number of 0 or more"
         )));
     }
-    let own = &*a.dose;
-    let multiply = || {
-        let values = own
+    let operand = &*a.dose;
+    let product = compute(|| {
+        let values = operand
             .gy
             .data()
             .iter()
@@ -135,16 +140,15 @@ pub fn product(a: &PyDose, factor: &Bound<'_, PyAny>, is_divisor: bool) -> PyRes
             .collect();
         made(
             values,
-            own.gy.grid(),
-            format!("{factor} x {}", own.label),
-            &[own],
+            operand.gy.grid(),
+            format!("{factor} x {}", operand.label),
+            &[operand],
         )
-    };
-    let dose = compute(multiply)??;
+    });
     Ok(a.derived(
         Dose {
-            frame_of_reference_uid: own.frame_of_reference_uid.clone(),
-            ..dose
+            frame_of_reference_uid: operand.frame_of_reference_uid.clone(),
+            ..product??
         },
         &[],
     ))

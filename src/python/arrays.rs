@@ -76,7 +76,7 @@ fn is_read_only(array: &Bound<'_, PyAny>) -> PyResult<bool> {
 /// the volume's memory; another one is copied once.
 ///
 /// # Errors
-/// `ArgumentError` for another shape than that of the grid, for masked and for other than real arrays.
+/// `ArgumentError` for another shape than the grid's, for masked and for other than real arrays.
 pub fn volume_of(
     array: &Bound<'_, PyAny>,
     grid: Arc<Grid>,
@@ -84,50 +84,53 @@ pub fn volume_of(
 ) -> PyResult<Arc<Volume<f32>>> {
     check_kind(array, what)?;
     let [nx, ny, nz] = grid.size();
-    let check_shape = |shape: &[usize]| {
-        if shape == [nz, ny, nx] {
-            return Ok(());
-        }
-        Err(argument(format!(
-            "{what} has the shape {shape:?}, and its grid [{nz}, {ny}, {nx}] (planes, rows, columns)"
-        )))
-    };
-    let given = array.cast::<PyUntypedArray>();
-    given
-        .as_ref()
-        .map_or(Ok(()), |given| check_shape(given.shape()))?;
+    let grid_shape = [nz, ny, nx];
+    let untyped = array.cast::<PyUntypedArray>();
+    // Before numpy copies it.
+    untyped.as_ref().map_or(Ok(()), |untyped| {
+        check_shape(untyped.shape(), grid_shape, what)
+    })?;
     let py = array.py();
     let options = [("order", "C")].into_py_dict(py)?;
-    let own = py.import("numpy")?.call_method(
+    let copy = py.import("numpy")?.call_method(
         "asarray",
         (array, numpy::dtype::<f32>(py)),
         Some(&options),
     );
-    let own = own
+    let copy = copy
         .ok()
-        .and_then(|own| own.cast_into::<PyArray3<f32>>().ok())
+        .and_then(|copy| copy.cast_into::<PyArray3<f32>>().ok())
         .ok_or_else(|| {
             argument(format!(
                 "{what} is no array of real numbers with three axes (planes, rows, columns)"
             ))
         })?;
-    check_shape(own.shape())?;
+    check_shape(copy.shape(), grid_shape, what)?;
     // Numpy has made it just now, of an array of another type or layout: nobody else knows it.
-    let is_new = given.is_ok() && !own.is(array) && own.getattr("base")?.is_none();
-    if own.data().is_aligned() && own.is_c_contiguous() && (is_new || is_read_only(&own)?) {
-        return Ok(Arc::new(lent(own, grid)));
+    let is_new = untyped.is_ok() && !copy.is(array) && copy.getattr("base")?.is_none();
+    if copy.data().is_aligned() && copy.is_c_contiguous() && (is_new || is_read_only(&copy)?) {
+        return Ok(Arc::new(lent(copy, grid)));
     }
-    // Numpy's copies lie on large pages, which are there sooner than those of a vector.
-    let copy = own
+    // Numpy's copies lie on large pages, which the system provides sooner than a vector's small ones.
+    let copy = copy
         .call_method1("copy", ("C",))?
         .cast_into::<PyArray3<f32>>()?;
     Ok(Arc::new(lent(copy, grid)))
 }
 
+fn check_shape(shape: &[usize], grid_shape: [usize; 3], what: &str) -> PyResult<()> {
+    if shape == grid_shape {
+        return Ok(());
+    }
+    Err(argument(format!(
+        "{what} has the shape {shape:?}, and its grid {grid_shape:?} (planes, rows, columns)"
+    )))
+}
+
 /// A volume in the memory of an array, which is contiguous, aligned, and written by nobody.
 #[expect(unsafe_code, reason = "the volume borrows the array, which it holds")]
 fn lent(array: Bound<'_, PyArray3<f32>>, grid: Arc<Grid>) -> Volume<f32> {
-    // SAFETY: the array has so many values at this aligned address, row by row; they neither move nor end while the volume holds the
+    // SAFETY: the array has `len` values at this aligned address, row by row; they neither move nor end while the volume holds the
     // array, and nobody writes into an array that is read-only or that nobody else knows. `python.md` says what is forbidden.
     let values = unsafe { std::slice::from_raw_parts(array.data().cast_const(), array.len()) };
     Volume::lent(grid, values, Box::new(array.unbind()))

@@ -45,7 +45,8 @@ pub struct Stated {
 type NamedMask<'py> = (String, String, Bound<'py, PyAny>);
 
 /// A structure whose mask on the grid has the same voxels.
-fn structure(number: u32, (name, kind, mask): &NamedMask<'_>, grid: &Grid) -> PyResult<Structure> {
+fn structure(number: u32, named: &NamedMask<'_>, grid: &Grid) -> PyResult<Structure> {
+    let (name, kind, mask) = named;
     let kind = words::one_of(&format!("the kind of '{name}'"), kind, &KINDS)?;
     let [nx, ny, nz] = grid.size();
     let mask: PyReadonlyArray3<'_, bool> = mask.extract().map_err(|_| {
@@ -62,12 +63,16 @@ fn structure(number: u32, (name, kind, mask): &NamedMask<'_>, grid: &Grid) -> Py
     let mut contours = Vec::new();
     for (k, plane) in mask.as_array().outer_iter().enumerate() {
         let inside: Vec<bool> = plane.iter().copied().collect();
-        let place = |[i, j]: [f64; 2]| grid.patient_from_voxel(DVec3::new(i, j, k as f64));
-        let contour = |ring: Vec<[f64; 2]>| Contour {
-            points_mm: ring.into_iter().map(place).collect(),
-            image_uid: None,
-        };
-        contours.extend(voxel_rings(&inside, [nx, ny]).into_iter().map(contour));
+        let rings = voxel_rings(&inside, [nx, ny]).into_iter();
+        contours.extend(rings.map(|ring| {
+            let points = ring
+                .into_iter()
+                .map(|[i, j]| grid.patient_from_voxel(DVec3::new(i, j, k as f64)));
+            Contour {
+                points_mm: points.collect(),
+                image_uid: None,
+            }
+        }));
     }
     if contours.is_empty() {
         return Err(argument(format!(

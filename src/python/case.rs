@@ -57,10 +57,6 @@ pub fn open_case(
             .map_err(|error| Kind::File.caused_by(&error))?,
         None => CaseWord::of_path(case),
     };
-    let index = |name: &str, n: Option<usize>| match n {
-        Some(0) => Err(argument(format!("{name} counts from 1"))),
-        n => Ok(n.map(|n| n - 1)),
-    };
     let choice = Choice {
         series: index("series", series)?,
         structure_set: index("structure_set", structure_set)?,
@@ -74,12 +70,11 @@ pub fn open_case(
         })
         .transpose()?;
     let case = run(py, progress.as_ref(), |control, _| {
-        let go_on = |done: f32| {
+        let case = open(&word, OpenOptions { choice, position }, &|done| {
             control.report(done);
             !control.is_cancelled()
-        };
-        open(&word, OpenOptions { choice, position }, &go_on)
-            .map_err(|error| Kind::File.caused_by(&error))
+        });
+        case.map_err(|error| Kind::File.caused_by(&error))
     })?;
     if let (Some(declared), Some(ct)) = (position, &case.ct)
         && declared != ct.position
@@ -90,6 +85,14 @@ pub fn open_case(
         )));
     }
     Ok(PyCase(case))
+}
+
+/// The index of a number that counts from 1.
+fn index(name: &str, number: Option<usize>) -> PyResult<Option<usize>> {
+    match number {
+        Some(0) => Err(argument(format!("{name} counts from 1"))),
+        number => Ok(number.map(|n| n - 1)),
+    }
 }
 
 impl PyCase {
@@ -147,14 +150,14 @@ impl PyCase {
     fn remarks(&self) -> Vec<String> {
         let of_ct = self.0.ct.iter().flat_map(|ct| &ct.remarks);
         let of_plans = self.0.plans.iter().flat_map(|plan| &plan.remarks);
-        let all = self
+        let names = self
             .0
             .remarks
             .iter()
             .chain(of_ct)
             .chain(&self.0.structures.remarks)
             .chain(of_plans);
-        all.map(Remark::with_files).collect()
+        names.map(Remark::with_files).collect()
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {

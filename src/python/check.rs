@@ -1,4 +1,4 @@
-//! The second check of plans from elsewhere: that of the verb `check`, a folder at a time.
+//! The second check of plans from elsewhere, as the verb `check` makes it, a folder at a time.
 
 use super::errors::{Kind, argument, failure};
 use super::job::run;

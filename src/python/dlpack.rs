@@ -93,7 +93,7 @@ struct Shared {
 /// Ends the tensor of [`Shared`]: whoever has taken it calls this once.
 #[expect(unsafe_code, reason = "dlpack.h hands the tensor back by its address")]
 unsafe extern "C" fn end(tensor: *mut ManagedTensor) {
-    // SAFETY: the address is that of a Shared made by `capsule`, and is handed back once.
+    // SAFETY: the address belongs to a Shared made by `capsule`, and is handed back once.
     drop(unsafe { Box::from_raw(tensor.cast::<Shared>()) });
 }
 
@@ -118,22 +118,29 @@ pub struct Shown {
     pub owner: Box<dyn Any + Send + Sync>,
 }
 
-/// The place that a consumer names by `dl_device` and asks for without a copy; `None` where it takes any.
+/// An option that is there and not `None`.
+fn option<'py>(options: &Bound<'py, PyDict>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(options.get_item(name)?.filter(|value| !value.is_none()))
+}
+
+/// The place that a consumer requests by `dl_device`, without a copy; `None` where it takes any.
 ///
 /// # Errors
-/// `BufferError`: a copy is asked for, which the consumer makes itself.
+/// `BufferError`: a copy is requested, which the consumer makes itself.
 pub fn wanted(options: Option<&Bound<'_, PyDict>>) -> PyResult<Option<DlDevice>> {
     let Some(options) = options else {
         return Ok(None);
     };
-    let given =
-        |name: &str| Ok::<_, PyErr>(options.get_item(name)?.filter(|value| !value.is_none()));
-    if given("copy")?.map(|copy| copy.is_truthy()).transpose()? == Some(true) {
+    if option(options, "copy")?
+        .map(|copy| copy.is_truthy())
+        .transpose()?
+        == Some(true)
+    {
         return Err(PyBufferError::new_err(
             "its memory is handed out as it is: copy what is made of it",
         ));
     }
-    let place = given("dl_device")?
+    let place = option(options, "dl_device")?
         .map(|device| device.extract::<(i32, i32)>())
         .transpose()?;
     Ok(place.map(|(kind, number)| DlDevice { kind, number }))
@@ -158,9 +165,9 @@ impl Shown {
             owner,
         } = self;
         if let Some(wanted) = wanted.filter(|wanted| *wanted != place) {
-            let (here, there) = (place.words(), wanted.words());
+            let (held_on, requested_on) = (place.words(), wanted.words());
             return Err(PyBufferError::new_err(format!(
-                "it lies on device {here:?} of DLPack, not on {there:?}"
+                "it lies on device {held_on:?} of DLPack, not on {requested_on:?}"
             )));
         }
         let shape: Vec<i64> = shape.into_iter().map(|n| n as i64).collect();
@@ -183,7 +190,7 @@ impl Shown {
         });
         shared.managed.tensor.shape = shared.shape.as_mut_ptr();
         let address = Box::into_raw(shared);
-        // SAFETY: the name is one of C and lives as long as the program; the address is that of a Shared, which the capsule's
+        // SAFETY: the name is one of C and lives as long as the program; the address belongs to a Shared, which the capsule's
         // destructor or whoever takes the tensor ends once.
         unsafe {
             let capsule =

@@ -136,14 +136,17 @@ impl PyDose {
 
     /// A dose made of this one and others, of their patient and with their remarks.
     pub fn derived(&self, dose: Dose, others: &[&Self]) -> Self {
-        let parts = || std::iter::once(self).chain(others.iter().copied());
+        let parts: Vec<&Self> = std::iter::once(self)
+            .chain(others.iter().copied())
+            .collect();
         let mut remarks: Vec<String> = Vec::new();
-        parts().flat_map(|part| &part.remarks).for_each(|remark| {
+        for remark in parts.iter().flat_map(|part| &part.remarks) {
             if !remarks.contains(remark) {
                 remarks.push(remark.clone());
             }
-        });
-        let patient = parts()
+        }
+        let patient = parts
+            .into_iter()
             .map(Self::patient)
             .find(|patient| !patient.in_words().is_empty());
         let file = patient.map(|patient| DoseFile {
@@ -188,9 +191,11 @@ impl PyDose {
     fn check_made_here(&self, case: &Case, any_patient: bool) -> PyResult<()> {
         let theirs = self.dose.frame_of_reference_uid.trim();
         let of_ct = case.ct.as_ref().map(|ct| ct.frame_of_reference_uid.trim());
-        let is_other = |ours: &&str| !theirs.is_empty() && *ours != theirs && of_ct != Some(theirs);
+        let mut frames = case.stated_frames();
+        let other_frame =
+            frames.find(|ours| !theirs.is_empty() && *ours != theirs && of_ct != Some(theirs));
         let (file, what) = (self.dose.label.clone(), "the case".to_owned());
-        if let Some(ours) = case.stated_frames().find(is_other) {
+        if let Some(ours) = other_frame {
             let (theirs, ours) = (theirs.to_owned(), ours.to_owned());
             return Err(argument(NotOfCase::Frame {
                 file,
@@ -203,11 +208,11 @@ impl PyDose {
     }
 
     fn check_patient(&self, other: &PatientInfo, what: &str, any_patient: bool) -> PyResult<()> {
-        let own = self.patient();
-        if any_patient || own.is_same(other) != Some(false) {
+        let patient = self.patient();
+        if any_patient || patient.is_same(other) != Some(false) {
             return Ok(());
         }
-        let [theirs, ours] = [&own, other].map(PatientInfo::in_words);
+        let [theirs, ours] = [&patient, other].map(PatientInfo::in_words);
         let (file, what) = (self.dose.label.clone(), what.to_owned());
         Err(argument(format!(
             "{}; {ONE_PATIENT}",
@@ -220,7 +225,7 @@ impl PyDose {
         )))
     }
 
-    /// Checks that two doses are of one patient, and those of files of one frame of reference.
+    /// Checks that two doses are of one patient, and doses of files also of one frame of reference.
     pub fn check_pair(&self, other: &Self, any_patient: bool) -> PyResult<[Self; 2]> {
         let (Some(mut a), Some(mut b)) = (self.file.clone(), other.file.clone()) else {
             self.check_patient(
@@ -238,13 +243,12 @@ impl PyDose {
     }
 
     fn of_file(file: DoseFile) -> Self {
-        let of_file =
-            |message: &String| file.remarks.iter().any(|remark| remark.message == *message);
+        let of_file: Vec<&str> = file.remarks.iter().map(|r| r.message.as_str()).collect();
         let of_case = file
             .dose
             .remarks
             .iter()
-            .filter(|message| !of_file(message))
+            .filter(|message| !of_file.contains(&message.as_str()))
             .cloned();
         let remarks = file
             .remarks
@@ -287,8 +291,11 @@ fn accepted(
 #[pyfunction(name = "read_dose")]
 #[pyo3(signature = (path, /))]
 pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<PyDose> {
-    let read = || read_dose(&path).map_err(|error| Kind::File.caused_by(&error));
-    guarded(|| py.detach(|| compute(read))?.map(PyDose::of_file))
+    guarded(|| {
+        let dose = py.detach(|| compute(|| read_dose(&path)))?;
+        let dose = dose.map_err(|error| Kind::File.caused_by(&error))?;
+        Ok(PyDose::of_file(dose))
+    })
 }
 
 /// The facts that an image of another library carries of a dose, as the header of its ``.mha`` file.
@@ -322,7 +329,7 @@ pub fn dose_of_image(
     let gy = guarded(|| checked_dose(py, gy, grid))?;
     let Standing {
         status,
-        known,
+        reservations,
         part,
     } = handed::standing_of(&gy);
     let stated = dose_of_facts(gy, &facts, label.to_owned());
@@ -331,7 +338,7 @@ pub fn dose_of_image(
         part: stated.part.or(part),
         ..stated
     };
-    let dose = dose.with_reservations(&known);
+    let dose = dose.with_reservations(&reservations);
     if facts == Facts::default() {
         return Ok(PyDose::from_dose(&Arc::new(dose)));
     }
@@ -342,7 +349,7 @@ pub fn dose_of_image(
     )))
 }
 
-/// The values of an array as those of a dose.
+/// The values of an array as values of a dose.
 ///
 /// # Errors
 /// `ArgumentError` for another shape or kind, and for values that no dose has.
@@ -352,9 +359,8 @@ fn checked_dose(
     grid: &PyGrid,
 ) -> PyResult<Arc<Volume<f32>>> {
     let gy = volume_of(gy, Arc::clone(&grid.0), "the dose")?;
-    let check =
-        || DoseValueError::check(&gy).map_err(|fault| argument(format!("the dose is {fault}")));
-    py.detach(|| compute(check))??;
+    let checked = py.detach(|| compute(|| DoseValueError::check(&gy)))?;
+    checked.map_err(|fault| argument(format!("the dose is {fault}")))?;
     Ok(gy)
 }
 
@@ -373,7 +379,7 @@ impl PyDose {
         let gy = guarded(|| checked_dose(py, gy, grid))?;
         let Standing {
             status,
-            known,
+            reservations,
             part,
         } = made_of.map_or_else(|| handed::standing_of(&gy), |dose| Standing::of(&dose.dose));
         Ok(Self::from_dose(&Arc::new(Dose {
@@ -382,8 +388,8 @@ impl PyDose {
             label: label.to_owned(),
             frame_of_reference_uid: frame_of_reference_uid.to_owned(),
             receipt: None,
-            caveats: known.caveats,
-            remarks: known.remarks,
+            caveats: reservations.caveats,
+            remarks: reservations.remarks,
             part,
         })))
     }
@@ -609,8 +615,11 @@ impl PyDose {
         }
         check_new(&path, overwrite)?;
         let (case, dose) = (self.stated_case(), &self.dose);
-        let write = || write_dose_volume(&path, Quantity::Dose, &dose.gy, dose, &case);
-        guarded(|| py.detach(|| write().map_err(|e| Kind::File.caused_by(&e))))
+        guarded(|| {
+            let written =
+                py.detach(|| write_dose_volume(&path, Quantity::Dose, &dose.gy, dose, &case));
+            written.map_err(|e| Kind::File.caused_by(&e))
+        })
     }
 
     fn _repr_html_(&self) -> PyResult<String> {

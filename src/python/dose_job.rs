@@ -36,8 +36,7 @@ impl How {
     /// # Errors
     /// `ArgumentError`: words and numbers out of their ranges, a table that cannot be read, a body that the case has not.
     pub fn settings(&self, case: &Case) -> PyResult<Settings> {
-        let word =
-            |word: &Option<String>, usual: &str| word.clone().unwrap_or_else(|| usual.to_owned());
+        let quality = self.quality.as_deref().unwrap_or(Quality::default().word());
         let qualities = Quality::NAMED.map(|quality| (quality.word(), quality));
         let body: Option<BodyWord> = self
             .body
@@ -45,14 +44,10 @@ impl How {
             .map(|word| word.parse().unwrap_or(BodyWord::Auto));
         Ok(Settings {
             engine: DoseEngine::default(),
-            quality: words::one_of(
-                "quality",
-                &word(&self.quality, Quality::default().word()),
-                &qualities,
-            )?,
+            quality: words::one_of("quality", quality, &qualities)?,
             dose_to: words::one_of(
                 "dose_to",
-                &word(&self.dose_to, "medium"),
+                self.dose_to.as_deref().unwrap_or("medium"),
                 &[("medium", DoseTo::Medium), ("water", DoseTo::Water)],
             )?,
             grid_mm: words::within("grid", self.grid.unwrap_or(DEFAULT_GRID_MM), [0.5, 100.0])?,
@@ -67,7 +62,7 @@ impl How {
         })
     }
 
-    /// The plan that is asked for, else the case's first, on the machine that is asked for.
+    /// The caller's plan, else the case's first, on the caller's machine, if there is one.
     pub fn plan(&self, case: &Case, plan: Option<&PyPlan>) -> PyResult<Plan> {
         let mut plan = match plan {
             Some(plan) => Plan::clone(&plan.0),
@@ -173,15 +168,14 @@ pub fn compute(
         parts: None,
     };
     let result = run(py, progress.as_ref(), |control, steps| {
-        let tell = |words: &str| steps.tell(words);
+        let tell: &(dyn Fn(&str) + Sync) = &|words| steps.tell(words);
         if on_card {
-            let made = compute_plan_on_card(&job, control, &tell).map_err(|why| failure(&why))?;
-            return Ok((made.0, Some(made.1)));
+            let computed =
+                compute_plan_on_card(&job, control, tell).map_err(|why| failure(&why))?;
+            return Ok((computed.0, Some(computed.1)));
         }
-        Ok((
-            compute_plan(&job, control, &tell).map_err(|why| failure(&why))?,
-            None,
-        ))
+        let computed = compute_plan(&job, control, tell).map_err(|why| failure(&why))?;
+        Ok((computed, None))
     })?;
     Ok(PyDose::computed(&case.0, result.0, result.1))
 }

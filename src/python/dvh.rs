@@ -6,7 +6,7 @@ use super::errors::{argument, failure};
 use super::html::{page, row};
 use super::job::run;
 use super::pickle;
-use analysis::{Dvh, DvhError, Metric, NoValue, dvhs_of};
+use analysis::{Dvh, Metric, NoValue, dvhs_of};
 use case::Structure;
 use numpy::PyArray1;
 use pyo3::prelude::*;
@@ -47,23 +47,23 @@ pub fn dvh(
     any_patient: bool,
 ) -> PyResult<Vec<(String, Answer)>> {
     let dose = dose.check(&case.0, any_patient)?;
-    let all = &case.0.structures.structures;
+    let set = &case.0.structures.structures;
     let named: Vec<&Structure> = match structures {
         Some(names) => names
             .iter()
             .map(|name| structure(&case.0, name))
             .collect::<PyResult<_>>()?,
-        None => all.iter().filter(|s| !s.contours.is_empty()).collect(),
+        None => set.iter().filter(|s| !s.contours.is_empty()).collect(),
     };
     // Without images only what lies in the dose grid counts, as the DVH's remarks say.
     let grid =
         patient_grid(&case.0).map_or_else(|| Arc::clone(dose.dose.gy.grid()), |(grid, _)| grid);
-    let made = run(py, None, |control, _| {
+    let rows = run(py, None, |control, _| {
         dvhs_of(named, &grid, &dose.dose, control)
             .map_err(|cancelled| failure(&Failure::from(cancelled)))
     })?;
     let status_text = dose.dose.status_text();
-    let shown = |(structure, dvh): (&Structure, Result<Dvh, DvhError>)| {
+    let answers = rows.into_iter().map(|(structure, dvh)| {
         let name = structure.name.clone();
         let answer = match dvh {
             Ok(dvh) => Answer::Dvh(PyDvh {
@@ -75,8 +75,8 @@ pub fn dvh(
             Err(why) => Answer::Why(why.to_string()),
         };
         (name, answer)
-    };
-    Ok(made.into_iter().map(shown).collect())
+    });
+    Ok(answers.collect())
 }
 
 #[pymethods]
@@ -210,9 +210,9 @@ impl PyDvh {
             status_text,
             ..
         } = self;
-        let [least, mean, most] = [dvh.min_gy(), dvh.mean_gy(), dvh.max_gy()];
+        let [minimum, mean, maximum] = [dvh.min_gy(), dvh.mean_gy(), dvh.max_gy()];
         let mut text = format!(
-            "DVH of {structure} ({status_text}): {:.2} cm3, {least:.3} to {most:.3} Gy, mean {mean:.3} Gy",
+            "DVH of {structure} ({status_text}): {:.2} cm3, {minimum:.3} to {maximum:.3} Gy, mean {mean:.3} Gy",
             dvh.volume_cm3()
         );
         dvh.remarks()
@@ -226,6 +226,7 @@ fn curve<'py>(
     py: Python<'py>,
     points: &[[f64; 2]],
 ) -> (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>) {
-    let column = |n: usize| PyArray1::from_vec(py, points.iter().map(|point| point[n]).collect());
-    (column(0), column(1))
+    let [doses, volumes] =
+        [0, 1].map(|n| PyArray1::from_vec(py, points.iter().map(|point| point[n]).collect()));
+    (doses, volumes)
 }

@@ -58,7 +58,7 @@ impl Options {
             .ct
             .as_ref()
             .ok_or_else(|| argument(format!("{} has no CT", case.source)))?;
-        let read = |path: &PathBuf| {
+        let images = self.xrays.iter().map(|path| {
             let (mut image, _) = read_xray(path, &Placement::default(), ct)
                 .map_err(|error| Kind::File.caused_by(&error))?;
             if self.any_patient {
@@ -70,8 +70,8 @@ impl Options {
                 radiograph: Arc::new(image),
                 path: path.clone(),
             })
-        };
-        let images: Vec<XRay> = self.xrays.iter().map(read).collect::<PyResult<_>>()?;
+        });
+        let images: Vec<XRay> = images.collect::<PyResult<_>>()?;
         let centre_mm = images
             .iter()
             .find_map(|image| image.radiograph.setup.map(|s| s.isocentre_mm));
@@ -173,9 +173,8 @@ pub fn export(
         .xrays
         .iter()
         .for_each(|path| inputs.add("an X-ray", path.clone()));
-    let file = |error: &(dyn std::error::Error + 'static)| Kind::File.caused_by(error);
     let folder = NewFolder::prepare(&out, &inputs, options.overwrite, "overwrite=True")
-        .map_err(|e| file(&e))?;
+        .map_err(|error| Kind::File.caused_by(&error))?;
     let options = ExportOptions {
         parts,
         bits,
@@ -195,7 +194,9 @@ pub fn export(
         })
         .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
-    let target = folder.finish().map_err(|error| file(&error))?;
+    let target = folder
+        .finish()
+        .map_err(|error| Kind::File.caused_by(&error))?;
     Ok((
         target,
         exported

@@ -13,7 +13,7 @@ use super::threads::compute;
 use super::words;
 use analysis::{GammaReport, not_final, stricter};
 use case::Receipt;
-use engine::gamma::{Criterion, Dims, GammaMap, Normalisation, Subset, Surface};
+use engine::gamma::{Criterion, Dims, Normalisation, Subset, Surface};
 use geometry::{Mask, Volume};
 use numpy::PyArray3;
 use pyo3::prelude::*;
@@ -51,7 +51,7 @@ struct PointCounts {
     not_judged: usize,
 }
 
-/// The first map with signs: made where it is asked for.
+/// The first map with signs: made where it is first read.
 enum Signed {
     Of(GammaAnswer),
     Made(Arc<Volume<f32>>),
@@ -133,19 +133,17 @@ pub fn gamma(
         (Some(_), None) => return Err(argument("a structure is one of a case: give the case too")),
         (None, _) => None,
     };
-    let criterion = |(dose_percent, dta_mm): &(f64, f64)| Criterion {
+    let criteria = how.criteria.iter().map(|(dose_percent, dta_mm)| Criterion {
         dose_percent: *dose_percent,
         dta_mm: *dta_mm,
         local: how.local,
-    };
-    let mut criteria: Vec<Criterion> = how.criteria.iter().map(criterion).collect();
+    });
+    let mut criteria: Vec<Criterion> = criteria.collect();
     if let [only] = criteria[..]
         && how.stricter
     {
         criteria.push(stricter(only));
     }
-    let dose_of =
-        |dose: &PyDose, index| Shared::new(DoseOfPlan::of_file(&dose.dose, index, None), None);
     let dims = [
         ("3", Dims::Volume),
         ("2.5", Dims::Slices),
@@ -156,7 +154,7 @@ pub fn gamma(
         threshold_percent: words::within("threshold", how.threshold, [0.0, 100.0])?,
         max_gamma: how
             .max_gamma
-            .map(|most| words::within("max_gamma", most, [1.1, 1e6]))
+            .map(|limit| words::within("max_gamma", limit, [1.1, 1e6]))
             .transpose()?,
         dims: words::one_of("dims", &how.dims, &dims)?,
         region,
@@ -170,8 +168,8 @@ pub fn gamma(
             Surface::Simplices
         },
         ..GammaOfPair::new(
-            dose_of(&reference, 0),
-            dose_of(&evaluated, 1),
+            Shared::new(DoseOfPlan::of_file(&reference.dose, 0, None), None),
+            Shared::new(DoseOfPlan::of_file(&evaluated.dose, 1, None), None),
             criteria,
             words::device(&how.device)?,
         )
@@ -190,16 +188,11 @@ pub fn gamma(
         let graph = Graph::default();
         let answer = graph.full(&query, control).map_err(|why| failure(&why))?;
         // Of structures that have nothing on the reference dose gamma says nothing.
-        let mask = |s: &'_ case::Structure| {
-            Some((
-                s.name.clone(),
-                graph
-                    .full(&MaskOf::on(&reference.dose.gy, s), control)
-                    .ok()?,
-            ))
-        };
-        let masks: Vec<(String, Arc<Mask>)> =
-            structures.structures.iter().filter_map(mask).collect();
+        let masks = structures.structures.iter().filter_map(|structure| {
+            let query = MaskOf::on(&reference.dose.gy, structure);
+            Some((structure.name.clone(), graph.full(&query, control).ok()?))
+        });
+        let masks: Vec<(String, Arc<Mask>)> = masks.collect();
         let structures: Vec<(&str, &Mask)> = masks
             .iter()
             .map(|(name, mask)| (name.as_str(), &**mask))
@@ -215,14 +208,14 @@ pub fn gamma(
         );
         Ok((answer, report))
     })?;
-    let counts = |map: &GammaMap| PointCounts {
+    let result = &answer.result;
+    let counts = result.maps.iter().map(|map| PointCounts {
         judged: map.counts.analysed,
         passing: map.counts.passing,
         not_judged: map.counts.unjudged(),
-    };
-    let result = &answer.result;
+    });
     let figures = GammaFigures {
-        counts: result.maps.iter().map(counts).collect(),
+        counts: counts.collect(),
         normalisation_gy: result.normalisation_gy,
         receipt: Receipt::clone(&result.receipt),
         report: serde_json::to_value(&report).map_err(argument)?,

@@ -1,4 +1,4 @@
-//! Grids as Python has them: shapes in the order of arrays, positions and spacings in that of x, y, z.
+//! Grids as Python has them: shapes in the order of arrays, positions and spacings in the order x, y, z.
 
 use super::errors::argument;
 use geometry::Grid;
@@ -48,11 +48,10 @@ impl PyGrid {
                 "the third direction is not the cross product of the first two: turn the array (array[::-1]) and move the origin",
             ));
         }
-        let even = || (0..nz).map(|k| k as f64 * spacing_mm[2]).collect();
         let planes = planes_mm.map_or_else(
             || {
                 if spacing_mm[2] > 0.0 {
-                    Ok(even())
+                    Ok((0..nz).map(|k| k as f64 * spacing_mm[2]).collect())
                 } else {
                     Err(argument("the spacing along z is not above 0 mm"))
                 }
@@ -89,8 +88,11 @@ impl PyGrid {
     pub fn spacing_mm(&self) -> (f64, f64, f64) {
         let [dx, dy] = self.0.spacing_xy_mm();
         let planes = self.0.planes_mm();
-        let mean = || planes[planes.len() - 1] / (planes.len() - 1) as f64;
-        (dx, dy, self.0.even_plane_spacing_mm().unwrap_or_else(mean))
+        let dz = self
+            .0
+            .even_plane_spacing_mm()
+            .unwrap_or_else(|| planes[planes.len() - 1] / (planes.len() - 1) as f64);
+        (dx, dy, dz)
     }
 
     /// Whether the planes are evenly spaced, to 1e-3 mm.
@@ -123,13 +125,13 @@ impl PyGrid {
         Bound<'py, PyArray1<f64>>,
         Bound<'py, PyArray1<f64>>,
     )> {
-        let of = [DVec3::X, DVec3::Y, DVec3::Z];
+        let expected = [DVec3::X, DVec3::Y, DVec3::Z];
         if self
             .0
             .axes()
             .iter()
-            .zip(of)
-            .any(|(axis, of)| axis.dot(of) < 1.0 - 1e-9)
+            .zip(expected)
+            .any(|(axis, expected)| axis.dot(expected) < 1.0 - 1e-9)
         {
             return Err(argument(
                 "the grid is turned against the patient's axes: it has no coordinates along them",
@@ -137,9 +139,10 @@ impl PyGrid {
         }
         let (origin, [nx, ny, _]) = (self.0.origin_mm(), self.0.size());
         let [dx, dy] = self.0.spacing_xy_mm();
-        let even = |first: f64, step: f64, count: usize| {
-            (0..count).map(|n| first + n as f64 * step).collect()
-        };
+        let [x, y] = [(origin.x, dx, nx), (origin.y, dy, ny)].map(|(first, step, count)| {
+            let coordinates = (0..count).map(|n| first + n as f64 * step);
+            coordinates.collect::<Vec<f64>>()
+        });
         let z = self
             .0
             .planes_mm()
@@ -148,8 +151,8 @@ impl PyGrid {
             .collect();
         Ok((
             PyArray1::from_vec(py, z),
-            PyArray1::from_vec(py, even(origin.y, dy, ny)),
-            PyArray1::from_vec(py, even(origin.x, dx, nx)),
+            PyArray1::from_vec(py, y),
+            PyArray1::from_vec(py, x),
         ))
     }
 
@@ -209,8 +212,7 @@ impl PyGrid {
         } else {
             " (uneven planes)"
         };
-        let short = |mm: f64| (mm * 1e4).round() / 1e4;
-        let [dx, dy, dz, x, y, z] = [dx, dy, dz, x, y, z].map(short);
+        let [dx, dy, dz, x, y, z] = [dx, dy, dz, x, y, z].map(|mm| (mm * 1e4).round() / 1e4);
         format!(
             "Grid of {nz} x {ny} x {nx} voxels (z, y, x), {dx} x {dy} x {dz} mm (x, y, z){uneven}, from ({x}, {y}, {z}) mm"
         )

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 #[derive(Clone)]
 pub struct Standing {
     pub status: DoseStatus,
-    pub known: Reservations,
+    pub reservations: Reservations,
     pub part: Option<DosePart>,
 }
 
@@ -17,22 +17,22 @@ impl Standing {
     /// Standing of values from outside of which nothing else is known.
     const IMPORTED: Self = Self {
         status: DoseStatus::Imported,
-        known: Reservations {
+        reservations: Reservations {
             caveats: Vec::new(),
             remarks: Vec::new(),
         },
         part: None,
     };
 
-    /// Standing of values that are those of a dose, or were made of them: no better than imported.
+    /// Standing of the values of a dose, or of values made of them: no better than imported.
     pub fn of(dose: &Dose) -> Self {
-        let known = Reservations {
+        let reservations = Reservations {
             caveats: dose.caveats.clone(),
             remarks: dose.remarks.clone(),
         };
         Self {
             status: DoseStatus::Imported.worst(dose.status),
-            known,
+            reservations,
             part: dose.part,
         }
     }
@@ -51,11 +51,11 @@ pub fn note(dose: &Dose) {
     if dose.is_reliable() {
         return;
     }
-    let mut all = HANDED.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|handed| handed.gy.strong_count() > 0);
+    let mut handed_doses = HANDED.lock().unwrap_or_else(PoisonError::into_inner);
+    handed_doses.retain(|handed| handed.gy.strong_count() > 0);
     let gy = Arc::downgrade(&dose.gy);
-    if all.iter().all(|handed| !handed.gy.ptr_eq(&gy)) {
-        all.push(Handed {
+    if handed_doses.iter().all(|handed| !handed.gy.ptr_eq(&gy)) {
+        handed_doses.push(Handed {
             gy,
             standing: Standing::of(dose),
         });
@@ -64,11 +64,11 @@ pub fn note(dose: &Dose) {
 
 /// The standing of a dose of values that come from outside: imported, or what is noted of these values.
 pub fn standing_of(gy: &Volume<f32>) -> Standing {
-    let all = HANDED.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_same =
-        |known: &Volume<f32>| known.grid().size() == gy.grid().size() && known.data() == gy.data();
-    let known = all
-        .iter()
-        .find(|handed| handed.gy.upgrade().is_some_and(|known| is_same(&known)));
-    known.map_or(Standing::IMPORTED, |handed| handed.standing.clone())
+    let handed_doses = HANDED.lock().unwrap_or_else(PoisonError::into_inner);
+    let same = handed_doses.iter().find(|handed| {
+        handed.gy.upgrade().is_some_and(|values| {
+            values.grid().size() == gy.grid().size() && values.data() == gy.data()
+        })
+    });
+    same.map_or(Standing::IMPORTED, |handed| handed.standing.clone())
 }

@@ -40,20 +40,20 @@ pub fn run<T: Send>(
     let (done, ended) = channel();
     // The scope ends when the job has: it borrows the arrays of the caller.
     std::thread::scope(|scope| {
-        let (own, steps) = (control.clone(), &steps);
+        let (job_control, steps) = (control.clone(), &steps);
         scope.spawn(move || {
             // Nobody listens after an interruption.
-            let _ = done.send(guarded(|| compute(|| work(&own, steps))?));
+            let _ = done.send(guarded(|| compute(|| work(&job_control, steps))?));
         });
         let mut told = None;
         let mut tell = |finished: bool| -> PyResult<()> {
             let Some(progress) = progress else {
                 return Ok(());
             };
-            let now = (if finished { 1.0 } else { control.done() }, steps.words());
-            if told.as_ref() != Some(&now) {
-                progress.call1((now.0, now.1.as_str()))?;
-                told = Some(now);
+            let status = (if finished { 1.0 } else { control.done() }, steps.words());
+            if told.as_ref() != Some(&status) {
+                progress.call1((status.0, status.1.as_str()))?;
+                told = Some(status);
             }
             Ok(())
         };

@@ -1,7 +1,7 @@
 //! The engines and the queries of results for Python: arrays in, arrays out, with grid, status, caveats and receipt.
 //!
 //! The package `beamsight` (beside these files) re-exports this module and turns objects of other libraries (pydicom, SimpleITK)
-//! into its own. Every answer is that of the query that window and verbs ask. Jobs run without the GIL ([`job`]); a
+//! into its own. Every answer comes from the query that window and verbs ask. Jobs run without the GIL ([`job`]); a
 //! panic below becomes an exception at this border.
 
 mod arithmetic;

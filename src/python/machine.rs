@@ -104,10 +104,10 @@ pub fn fit<'py>(
     device: &str,
     progress: Option<Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let known = Parameter::ALL.map(|parameter| (parameter.word(), parameter));
+    let parameters = Parameter::ALL.map(|parameter| (parameter.word(), parameter));
     let fixed = fix
         .iter()
-        .map(|word| words::one_of("fix", word, &known))
+        .map(|word| words::one_of("fix", word, &parameters))
         .collect::<PyResult<_>>()?;
     let (files, choice) = (
         files_of(pdd, profiles, output_factors)?,
@@ -128,9 +128,8 @@ pub fn fit<'py>(
         let device = choice
             .resolve()
             .map_err(|error| Kind::Computation.caused_by(&error))?;
-        let tell = |words: &str| steps.tell(words);
-        job.run(&context(&device, control, &tell))
-            .map_err(|error| Kind::Computation.caused_by(&error))
+        let fitted = job.run(&context(&device, control, &|words: &str| steps.tell(words)));
+        fitted.map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     let text = fitted.text(&out);
     replace_file(&out, |file| file.write_all(text.as_bytes())).map_err(|error| {
@@ -165,14 +164,13 @@ pub fn check<'py>(
         let device = choice
             .resolve()
             .map_err(|error| Kind::Computation.caused_by(&error))?;
-        let tell = |words: &str| steps.tell(words);
-        compare_files(
+        let compared = compare_files(
             machine,
             &files,
             &sampling,
-            &context(&device, control, &tell),
-        )
-        .map_err(|error| Kind::Computation.caused_by(&error))
+            &context(&device, control, &|words: &str| steps.tell(words)),
+        );
+        compared.map_err(|error| Kind::Computation.caused_by(&error))
     })?;
     dictionary(py, &figures(&report, &read.remarks))
 }
@@ -181,6 +179,8 @@ pub fn check<'py>(
 #[pyfunction]
 #[pyo3(signature = (machine, /))]
 pub fn machine_text(machine: &str) -> PyResult<String> {
-    let read = || Machine::resolve(machine).map(|machine| machine.to_text(&|_| Vec::new()));
-    guarded(|| read().map_err(|error| Kind::File.caused_by(&error)))
+    guarded(|| {
+        let machine = Machine::resolve(machine).map_err(|error| Kind::File.caused_by(&error))?;
+        Ok(machine.to_text(&|_| Vec::new()))
+    })
 }

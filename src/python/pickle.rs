@@ -1,4 +1,4 @@
-//! Objects as what pickle carries to another process of this version: numbers to the bit, arrays as those of numpy, the rest as JSON.
+//! Objects as pickle carries them to another process of this version: numbers to the bit, arrays as numpy's, the rest as JSON.
 //! The status of a dose goes along.
 
 use super::arrays::{shown, volume_of};
@@ -14,7 +14,7 @@ use case::{
     Case, Contour, Contours, Ct, Dose, DosePart, DoseStatus, Goal, PatientInfo, Plan, Receipt,
     Remark, Source, Sources, Structure, StructureSet,
 };
-use geometry::PatientPosition;
+use geometry::{PatientPosition, Volume};
 use open::DoseFile;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -88,7 +88,7 @@ pub fn dose<'py>(py: Python<'py>, dose: &PyDose) -> PyResult<Bound<'py, PyTuple>
         frame_of_reference_uid,
         receipt,
         caveats,
-        remarks: known,
+        remarks: dose_remarks,
         part,
     } = &*dose.dose;
     let file = dose.file.as_ref().map(|file| {
@@ -112,7 +112,7 @@ pub fn dose<'py>(py: Python<'py>, dose: &PyDose) -> PyResult<Bound<'py, PyTuple>
         frame_of_reference_uid: frame_of_reference_uid.clone(),
         receipt: receipt.as_deref().cloned(),
         caveats: caveats.clone(),
-        known: known.clone(),
+        known: dose_remarks.clone(),
         part: *part,
         remarks: dose.remarks.clone(),
         file,
@@ -245,7 +245,7 @@ impl From<&StructureSet> for SetState {
             remarks,
             not_modelled,
         } = set.clone();
-        let apart = |structure: Structure| {
+        let structures = structures.into_iter().map(|structure| {
             let contours = structure
                 .contours
                 .iter()
@@ -258,12 +258,11 @@ impl From<&StructureSet> for SetState {
                 },
                 contours,
             )
-        };
-        let structures = structures.into_iter().map(apart).collect();
+        });
         Self {
             label,
             frame_of_reference_uid,
-            structures,
+            structures: structures.collect(),
             uid,
             remarks,
             not_modelled,
@@ -281,15 +280,16 @@ impl From<SetState> for StructureSet {
             remarks,
             not_modelled,
         } = state;
-        let together = |(structure, contours): (Structure, Vec<Contour>)| Structure {
-            contours: structure.contours.replaced(|_| false, contours),
-            ..structure
-        };
-        let structures = structures.into_iter().map(together).collect();
+        let structures = structures
+            .into_iter()
+            .map(|(structure, contours)| Structure {
+                contours: structure.contours.replaced(|_| false, contours),
+                ..structure
+            });
         Self {
             label,
             frame_of_reference_uid,
-            structures,
+            structures: structures.collect(),
             uid,
             remarks,
             not_modelled,
@@ -304,7 +304,8 @@ fn plan_state(plan: &Plan) -> PlanState {
     (plan.clone(), plan.remarks.clone())
 }
 
-fn plan_of_state((plan, remarks): PlanState) -> Arc<Plan> {
+fn plan_of_state(state: PlanState) -> Arc<Plan> {
+    let (plan, remarks) = state;
     Arc::new(Plan { remarks, ..plan })
 }
 
@@ -338,12 +339,12 @@ pub fn case<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, PyTuple>> 
         spent_number,
         sources,
     } = case;
-    let of_dose = |file: &Source<Dose>| {
+    let dose_files = sources.doses.iter().filter_map(|file| {
         let index = doses
             .iter()
             .position(|dose| Arc::ptr_eq(dose, &file.read))?;
         Some((file.path.clone(), index))
-    };
+    });
     let state = CaseState {
         patient: patient.clone(),
         source: source.clone(),
@@ -362,7 +363,7 @@ pub fn case<'py>(py: Python<'py>, case: &Case) -> PyResult<Bound<'py, PyTuple>> 
             .iter()
             .map(|s| (s.path.clone(), plan_state(&s.read)))
             .collect(),
-        dose_files: sources.doses.iter().filter_map(of_dose).collect(),
+        dose_files: dose_files.collect(),
     };
     let doses: Vec<PyDose> = doses.iter().map(PyDose::from_dose).collect();
     reduced(
@@ -384,20 +385,20 @@ pub fn restored_case(
         path,
         read: Arc::new(set.into()),
     });
-    let plan_file = |(path, plan)| Source {
+    let plan_files = state.plan_files.into_iter().map(|(path, plan)| Source {
         path,
         read: plan_of_state(plan),
-    };
-    let dose_file = |(path, index): (PathBuf, usize)| {
+    });
+    let dose_files = state.dose_files.into_iter().filter_map(|(path, index)| {
         Some(Source {
             path,
             read: Arc::clone(doses.get(index)?),
         })
-    };
+    });
     let sources = Sources {
         structures: structures_file,
-        plans: state.plan_files.into_iter().map(plan_file).collect(),
-        doses: state.dose_files.into_iter().filter_map(dose_file).collect(),
+        plans: plan_files.collect(),
+        doses: dose_files.collect(),
     };
     Ok(PyCase(Case {
         patient: state.patient,
@@ -423,8 +424,12 @@ pub fn structures_of(case: &PyCase) -> PyStructures {
     PyStructures(case.0.clone())
 }
 
-pub fn structure<'py>(py: Python<'py>, of: &PyStructure) -> PyResult<Bound<'py, PyTuple>> {
-    reduced(py, "_structure_of", (PyCase(of.case.clone()), of.number))
+pub fn structure<'py>(py: Python<'py>, structure: &PyStructure) -> PyResult<Bound<'py, PyTuple>> {
+    reduced(
+        py,
+        "_structure_of",
+        (PyCase(structure.case.clone()), structure.number),
+    )
 }
 
 #[pyfunction(name = "_structure_of")]
@@ -467,9 +472,17 @@ pub fn restored_gamma(
     grid: &PyGrid,
     state: &str,
 ) -> PyResult<PyGamma> {
-    let map = |map: &Bound<'_, PyAny>| volume_of(map, Arc::clone(&grid.0), "the gamma");
-    let maps = maps.iter().map(map).collect::<PyResult<Vec<_>>>()?;
-    Ok(PyGamma::restored(maps, map(signed)?, state_of(state)?))
+    let maps = maps.iter().map(|map| gamma_map(map, grid));
+    let maps = maps.collect::<PyResult<Vec<_>>>()?;
+    Ok(PyGamma::restored(
+        maps,
+        gamma_map(signed, grid)?,
+        state_of(state)?,
+    ))
+}
+
+fn gamma_map(map: &Bound<'_, PyAny>, grid: &PyGrid) -> PyResult<Arc<Volume<f32>>> {
+    volume_of(map, Arc::clone(&grid.0), "the gamma")
 }
 
 pub fn dvh<'py>(py: Python<'py>, dvh: &PyDvh) -> PyResult<Bound<'py, PyTuple>> {

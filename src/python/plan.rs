@@ -32,21 +32,21 @@ impl PyPlan {
         let position = case
             .and_then(|case| case.0.ct.as_ref())
             .map_or(PatientPosition::default(), |ct| ct.position);
-        let read =
-            || plan_toml::read(&path, position).map_err(|error| Kind::File.caused_by(&error));
-        guarded(read).map(|plan| Self(Arc::new(plan)))
+        let plan = guarded(|| {
+            plan_toml::read(&path, position).map_err(|error| Kind::File.caused_by(&error))
+        })?;
+        Ok(Self(Arc::new(plan)))
     }
 
     /// The plan of a dictionary with the keys of ``to_dict``. Raises ArgumentError for what no plan may hold.
     #[staticmethod]
     fn from_dict(plan: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let dump = || {
+        let text: String = guarded(|| {
             plan.py()
                 .import("json")?
                 .call_method1("dumps", (plan,))?
                 .extract()
-        };
-        let text: String = guarded(dump)?;
+        })?;
         let plan: Plan = serde_json::from_str(&text)
             .map_err(|error| argument(format!("this is no plan: {error}")))?;
         if let Some(fault) = plan.fault() {

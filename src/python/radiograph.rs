@@ -58,10 +58,10 @@ impl ImagingPlace {
         position: geometry::PatientPosition,
         usual_mm: DVec3,
     ) -> PyResult<ImagingSetup> {
-        let most = geometry::Projection::MOST_PIXELS;
-        if self.size.iter().any(|n| !(1..=most).contains(n)) {
+        let max_pixels = geometry::Projection::MOST_PIXELS;
+        if self.size.iter().any(|n| !(1..=max_pixels).contains(n)) {
             return Err(argument(format!(
-                "size is {:?}: it is columns and rows, 1 to {most} each",
+                "size is {:?}: it is columns and rows, 1 to {max_pixels} each",
                 self.size
             )));
         }
@@ -162,7 +162,7 @@ impl How {
 
     fn integrator(&self) -> PyResult<Integrator> {
         let step_mm = self.step_mm()?;
-        let known = [
+        let integrators = [
             ("exact", Integrator::Exact),
             ("trilinear", Integrator::Trilinear { step_mm }),
             ("texture", Integrator::Texture { step_mm }),
@@ -170,21 +170,21 @@ impl How {
         words::one_of(
             "integrator",
             self.integrator.as_deref().unwrap_or("trilinear"),
-            &known,
+            &integrators,
         )
     }
 
     /// How the rays of an image with its gradient go.
     fn sampling(&self) -> PyResult<RaySampling> {
         let step_mm = self.step_mm()?;
-        let known = [
+        let words = [
             ("exact", RaySampling::Exact),
             ("trilinear", RaySampling::Steps { step_mm }),
         ];
         words::one_of(
             "integrator",
             self.integrator.as_deref().unwrap_or("exact"),
-            &known,
+            &words,
         )
     }
 
@@ -237,10 +237,16 @@ pub fn drr_of(
             .map_err(|why| failure(&why))?;
         if how.gradient {
             let level = Arc::new(Level::new(&attenuation, side_mm));
-            let at = (&pose, setup.isocentre_mm);
-            let made = drr_with_gradient(&level, (&projection, sampling), at, &device, control);
+            let pose_and_centre = (&pose, setup.isocentre_mm);
+            let gradient = drr_with_gradient(
+                &level,
+                (&projection, sampling),
+                pose_and_centre,
+                &device,
+                control,
+            );
             let GradientAnswer { drr, receipt } =
-                made.map_err(|cancelled| Kind::Computation.caused_by(&cancelled))?;
+                gradient.map_err(|cancelled| Kind::Computation.caused_by(&cancelled))?;
             return Ok((
                 drr.integrals,
                 receipt,
@@ -417,8 +423,10 @@ impl PyRadiograph {
         }
         check_new(&path, overwrite)?;
         let belonging = Belonging::new(&case.map(|case| case.0.clone()).unwrap_or_default());
-        let write = || write_radiograph(&path, &self.image, &belonging);
-        guarded(|| py.detach(|| write().map_err(|error| Kind::File.caused_by(&error))))
+        guarded(|| {
+            let written = py.detach(|| write_radiograph(&path, &self.image, &belonging));
+            written.map_err(|error| Kind::File.caused_by(&error))
+        })
     }
 
     /// The receipt of a DRR; None for an array.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 /// A pose that was found: a match, with what speaks for it.
 #[pyclass(frozen, name = "Registration", module = "beamsight")]
 pub struct PyRegistration {
-    found: Found,
+    registered: Found,
     centre_mm: DVec3,
     remarks: Vec<String>,
 }
@@ -126,11 +126,11 @@ pub fn search(
             }
         });
     }
-    let given = how
+    let options = how
         .isocentre
         .map(|xyz| words::position("isocentre", xyz))
         .transpose()?;
-    let centre_mm = given
+    let centre_mm = options
         .or_else(|| {
             read.iter()
                 .find_map(|image| image.setup.map(|setup| setup.isocentre_mm))
@@ -154,8 +154,11 @@ pub fn search(
         .map_err(|why| argument(format!("method is '{}': {why}", how.method)))?;
     let device = words::device(&how.device)?;
     let [reach_mm, reach_deg] = how.reach;
-    let request = |attenuation| -> PyResult<Request> {
-        Ok(Request {
+    let registered = run(py, progress.as_ref(), |control, _| {
+        let attenuation = Graph::default()
+            .full(&query, control)
+            .map_err(|why| failure(&why))?;
+        let request = Request {
             start: pose(how.start)?,
             metric,
             method,
@@ -165,26 +168,22 @@ pub fn search(
             share: words::within("share", how.share, [0.001, 1.0])?,
             seed: how.seed,
             ..Request::new(attenuation, views.clone(), centre_mm)
-        })
-    };
-    let found = run(py, progress.as_ref(), |control, _| {
-        let attenuation = Graph::default()
-            .full(&query, control)
-            .map_err(|why| failure(&why))?;
+        };
         let device = device
             .resolve_for_cuda()
             .map_err(|error| Kind::Computation.caused_by(&error))?;
-        register(&request(attenuation)?, &device, control, &|_| ())
+        register(&request, &device, control, &|_| ())
             .map_err(|error| Kind::Computation.caused_by(&error))
     })?;
-    if !found.standing().is_match() {
-        return Err(
-            Kind::NoMatch.exception(format!("this is no match: {}", found.doubts.join("; ")))
-        );
+    if !registered.standing().is_match() {
+        return Err(Kind::NoMatch.exception(format!(
+            "this is no match: {}",
+            registered.doubts.join("; ")
+        )));
     }
     let remarks = remarks.iter().map(Remark::with_files).collect();
     Ok(PyRegistration {
-        found,
+        registered,
         centre_mm,
         remarks,
     })
@@ -193,7 +192,11 @@ pub fn search(
 impl PyRegistration {
     /// The pose, its standing, and the centre that it turns about.
     pub fn placed(&self) -> (Pose, PoseStanding, DVec3) {
-        (self.found.pose, self.found.standing(), self.centre_mm)
+        (
+            self.registered.pose,
+            self.registered.standing(),
+            self.centre_mm,
+        )
     }
 }
 
@@ -203,7 +206,10 @@ impl PyRegistration {
     /// (patient axes LPS), then shifted.
     #[getter]
     fn pose(&self) -> (f64, f64, f64, f64, f64, f64) {
-        let (t, r) = (self.found.pose.translation_mm, self.found.pose.rotation_deg);
+        let (t, r) = (
+            self.registered.pose.translation_mm,
+            self.registered.pose.rotation_deg,
+        );
         (t.x, t.y, t.z, r.x, r.y, r.z)
     }
 
@@ -216,7 +222,7 @@ impl PyRegistration {
     #[getter]
     fn matrix<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let rows = self
-            .found
+            .registered
             .pose
             .matrix(self.centre_mm)
             .transpose()
@@ -227,35 +233,35 @@ impl PyRegistration {
     /// The metric at the start and at the pose found.
     #[getter]
     fn metric(&self) -> (f64, f64) {
-        (self.found.before, self.found.after)
+        (self.registered.before, self.registered.after)
     }
 
     /// How sure the match is, in words.
     #[getter]
     fn state(&self) -> String {
-        self.found.standing().words()
+        self.registered.standing().words()
     }
 
     /// The greatest distance from the pose at which searches end that begin beside it, mm.
     #[getter]
     fn again_mm(&self) -> f64 {
-        self.found.evidence.again_mm
+        self.registered.evidence.again_mm
     }
 
     /// One standard deviation of the depth that the X-rays see least, mm; None where there is none.
     #[getter]
     fn depth_mm(&self) -> Option<f64> {
-        self.found.evidence.depth_mm
+        self.registered.evidence.depth_mm
     }
 
     #[getter]
     fn device(&self) -> &str {
-        &self.found.device
+        &self.registered.device
     }
 
     #[getter]
     fn remarks(&self) -> Vec<String> {
-        let couch = beyond_couch(&self.found.pose);
+        let couch = beyond_couch(&self.registered.pose);
         self.remarks.iter().cloned().chain(couch).collect()
     }
 
@@ -264,9 +270,9 @@ impl PyRegistration {
         let mut text = format!(
             "Registration: {x:.3}, {y:.3}, {z:.3} mm, {rx:.3}, {ry:.3}, {rz:.3} degrees; match: {}; {} DRRs in {:.2} s on {}",
             self.state(),
-            self.found.drrs,
-            self.found.seconds,
-            self.found.device
+            self.registered.drrs,
+            self.registered.seconds,
+            self.registered.device
         );
         self.remarks()
             .iter()

@@ -8,7 +8,6 @@ use super::job::run;
 use super::pickle;
 use case::{Case, Structure};
 use geometry::{Mask, Volume};
-use glam::DVec3;
 use numpy::ndarray::ArrayView3;
 use numpy::{PyArray2, PyArray3, ToPyArray as _};
 use pyo3::exceptions::{PyIndexError, PyKeyError};
@@ -40,25 +39,27 @@ impl PyStructures {
         self.0.structures.structures.len()
     }
 
-    fn __getitem__(&self, at: NameOrPlace) -> PyResult<PyStructure> {
-        let all = &self.0.structures.structures;
-        let found = match at {
+    fn __getitem__(&self, place: NameOrPlace) -> PyResult<PyStructure> {
+        let structures = &self.0.structures.structures;
+        let structure = match place {
             NameOrPlace::Name(name) => {
                 structure(&self.0, &name).map_err(|error| PyKeyError::new_err(error.to_string()))?
             }
             NameOrPlace::Place(place) => {
                 let index = if place < 0 {
-                    place + all.len() as isize
+                    place + structures.len() as isize
                 } else {
                     place
                 };
-                let found = usize::try_from(index).ok().and_then(|index| all.get(index));
-                found.ok_or_else(|| {
-                    PyIndexError::new_err(format!("there are {} structures", all.len()))
+                let structure = usize::try_from(index)
+                    .ok()
+                    .and_then(|index| structures.get(index));
+                structure.ok_or_else(|| {
+                    PyIndexError::new_err(format!("there are {} structures", structures.len()))
                 })?
             }
         };
-        Ok(shown_structure(&self.0, found.number))
+        Ok(shown_structure(&self.0, structure.number))
     }
 
     fn __contains__(&self, name: &str) -> bool {
@@ -90,7 +91,7 @@ impl PyStructures {
 
     /// A table of pandas: ``name``, ``number``, ``kind`` and ``contours`` of each.
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let row = |structure: &Structure| {
+        let rows = self.0.structures.structures.iter().map(|structure| {
             let contours = structure.contours.iter().count();
             (
                 structure.name.clone(),
@@ -98,8 +99,8 @@ impl PyStructures {
                 kind_word(structure),
                 contours,
             )
-        };
-        let rows: Vec<_> = self.0.structures.structures.iter().map(row).collect();
+        });
+        let rows: Vec<_> = rows.collect();
         let columns = [("columns", ("name", "number", "kind", "contours"))].into_py_dict(py)?;
         py.import("pandas")?
             .call_method("DataFrame", (rows,), Some(&columns))
@@ -191,15 +192,12 @@ impl PyStructure {
     /// first. On one plane they combine by exclusive-or, so that an inner one is a hole.
     #[getter]
     fn contours<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyArray2<f64>>>> {
-        let points = |points: &[DVec3]| {
-            let rows: Vec<Vec<f64>> = points.iter().map(|p| p.to_array().to_vec()).collect();
+        let contours = self.structure()?.contours.iter().map(|contour| {
+            let points = contour.points_mm.iter();
+            let rows: Vec<Vec<f64>> = points.map(|p| p.to_array().to_vec()).collect();
             PyArray2::from_vec2(py, &rows).map_err(argument)
-        };
-        self.structure()?
-            .contours
-            .iter()
-            .map(|contour| points(&contour.points_mm))
-            .collect()
+        });
+        contours.collect()
     }
 
     /// Share of each voxel that the structure fills, float32 ``[z, y, x]`` from 0 to 1, on the CT's grid or another.

@@ -1,4 +1,4 @@
-//! Threads that compute: those that this process begins with, and in a forked process a pool of its own.
+//! Threads that compute: the threads that this process begins with, and in a forked process another pool.
 //!
 //! A fork copies the memory of a process and one thread. The threads of rayon's pool are not there, so that whoever waits for
 //! them waits for ever; locks that other threads held stay locked.
@@ -77,8 +77,9 @@ fn pool() -> PyResult<Arc<ThreadPool>> {
     if let Some(pool) = &*pool {
         return Ok(Arc::clone(pool));
     }
-    let no_threads =
-        |why| Kind::Computation.exception(format!("there are no threads to compute with: {why}"));
-    let made = Arc::new(ThreadPoolBuilder::new().build().map_err(no_threads)?);
-    Ok(Arc::clone(pool.insert(made)))
+    let threads = ThreadPoolBuilder::new().build().map_err(|why| {
+        Kind::Computation.exception(format!("there are no threads to compute with: {why}"))
+    })?;
+    let threads = Arc::new(threads);
+    Ok(Arc::clone(pool.insert(threads)))
 }

@@ -9,13 +9,13 @@ use pyo3::prelude::*;
 use std::path::Path;
 
 /// The meaning of a word among those that are known.
-pub fn one_of<T: Clone>(name: &str, word: &str, known: &[(&str, T)]) -> PyResult<T> {
-    let found = known
+pub fn one_of<T: Clone>(name: &str, word: &str, choices: &[(&str, T)]) -> PyResult<T> {
+    let choice = choices
         .iter()
-        .find(|(own, _)| *own == word)
+        .find(|(listed, _)| *listed == word)
         .map(|(_, meaning)| meaning.clone());
-    found.ok_or_else(|| {
-        let words: Vec<&str> = known.iter().map(|(own, _)| *own).collect();
+    choice.ok_or_else(|| {
+        let words: Vec<&str> = choices.iter().map(|(listed, _)| *listed).collect();
         argument(format!(
             "{name} is '{word}': it is one of {}",
             words.join(", ")

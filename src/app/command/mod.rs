@@ -216,7 +216,7 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// Commands beside that of a handle whose move is applied already.
+    /// Commands of a frame in which the handle `followed` was moved already.
     pub fn beside(followed: Option<Id>) -> Self {
         Self {
             followed,

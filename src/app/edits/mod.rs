@@ -20,10 +20,10 @@ impl State {
                 self.register.poses.undo();
             }
             Workspace::Plan | Workspace::Compare => {
-                let before = self.case().plans.clone();
+                let previous_plans = self.case().plans.clone();
                 self.refuse(self.history.undo_refusal());
                 self.history.undo();
-                self.follow_plans(&before);
+                self.follow_plans(&previous_plans);
             }
         }
     }
@@ -36,10 +36,10 @@ impl State {
                 self.register.poses.redo();
             }
             Workspace::Plan | Workspace::Compare => {
-                let before = self.case().plans.clone();
+                let previous_plans = self.case().plans.clone();
                 self.refuse(self.history.redo_refusal());
                 self.history.redo();
-                self.follow_plans(&before);
+                self.follow_plans(&previous_plans);
             }
         }
     }
@@ -60,18 +60,18 @@ impl State {
 
     /// Applies an edit as part of the step of the history with this gesture.
     pub(crate) fn edit_within(&mut self, edit: Edit, gesture: Option<u64>) {
-        let before = self.case().plans.clone();
+        let previous_plans = self.case().plans.clone();
         if let Err(error) = self.history.apply(edit, gesture) {
             return self.refuse(Some(error));
         }
-        self.follow_plans(&before);
+        self.follow_plans(&previous_plans);
     }
 
     /// Undoes or redoes until this many steps of the case are done, as far as approved plans let it.
     pub fn step_to(&mut self, done: usize) {
         self.history.go_to(done);
-        let now = self.history.done();
-        let refusal = match now.cmp(&done) {
+        let current = self.history.done();
+        let refusal = match current.cmp(&done) {
             Ordering::Greater => self.history.undo_refusal(),
             Ordering::Less => self.history.redo_refusal(),
             Ordering::Equal => None,

@@ -1,5 +1,5 @@
 //! Features of the window, a folder each. A file of one bears the name of its floor (ARCHITECTURE.md): `state`, `command`,
-//! `edits`, `jobs`, `view`, `panel`; files of a floor use those of the floors under it, also of other features.
+//! `edits`, `jobs`, `view`, `panel`; files of a floor use only files of the floors under it, also of other features.
 
 pub mod beam;
 pub mod check;

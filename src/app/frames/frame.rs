@@ -1,7 +1,7 @@
 //! The window's own work in a frame.
 
 use super::handle::{Handle, Path};
-use super::{press, settle, timed, view, window};
+use super::{Window, press, settle, timed, view, window};
 use crate::render::offscreen::OffscreenError;
 use case::Case;
 use egui::{Event, Modifiers, MouseWheelUnit, vec2};
@@ -27,45 +27,10 @@ pub fn frame_times(
     grid_mm: f64,
 ) -> Result<Vec<Frames>, OffscreenError> {
     let mut window = window(case, choice, grid_mm, None)?;
-    let mut drag = |handle: Handle| -> Result<Vec<f64>, OffscreenError> {
-        let path = Path::find(handle, &mut window)?;
-        timed(
-            &mut window,
-            Event::PointerMoved(path.at(0)),
-            Modifiers::NONE,
-        );
-        timed(&mut window, press(path.at(0), true), Modifiers::NONE);
-        let moved = |n| Event::PointerMoved(path.at(n));
-        let times = (1..=FRAMES)
-            .map(|n| timed(&mut window, moved(n), Modifiers::NONE))
-            .collect();
-        timed(&mut window, press(path.at(FRAMES), false), Modifiers::NONE);
-        settle(&mut window)?;
-        Ok(times)
-    };
-    let [turn, shape] = [drag(Handle::Gantry)?, drag(Handle::Structure)?];
+    let turn = drag_times(&mut window, Handle::Gantry)?;
+    let shape = drag_times(&mut window, Handle::Structure)?;
     let axial = view(&mut window, "Axial")?.center();
     timed(&mut window, Event::PointerMoved(axial), Modifiers::NONE);
-    let mut wheel = |modifiers| {
-        let event = |n: usize| Event::MouseWheel {
-            unit: MouseWheelUnit::Line,
-            // Back and forth.
-            delta: vec2(
-                0.0,
-                if (n / 30).is_multiple_of(2) {
-                    1.0
-                } else {
-                    -1.0
-                },
-            ),
-            phase: egui::TouchPhase::Move,
-            source: egui::MouseWheelSource::Wheel,
-            modifiers,
-        };
-        (0..FRAMES)
-            .map(|n| timed(&mut window, event(n), modifiers))
-            .collect()
-    };
     Ok(vec![
         Frames {
             what: "gantry dragged",
@@ -77,11 +42,44 @@ pub fn frame_times(
         },
         Frames {
             what: "slices scrolled",
-            times_ms: wheel(Modifiers::NONE),
+            times_ms: wheel_times(&mut window, Modifiers::NONE),
         },
         Frames {
             what: "zoomed",
-            times_ms: wheel(Modifiers::COMMAND),
+            times_ms: wheel_times(&mut window, Modifiers::COMMAND),
         },
     ])
+}
+
+/// Times of the frames of a drag of a handle, ms.
+fn drag_times(window: &mut Window, handle: Handle) -> Result<Vec<f64>, OffscreenError> {
+    let path = Path::find(handle, window)?;
+    timed(window, Event::PointerMoved(path.at(0)), Modifiers::NONE);
+    timed(window, press(path.at(0), true), Modifiers::NONE);
+    let times = (1..=FRAMES)
+        .map(|n| timed(window, Event::PointerMoved(path.at(n)), Modifiers::NONE))
+        .collect();
+    timed(window, press(path.at(FRAMES), false), Modifiers::NONE);
+    settle(window)?;
+    Ok(times)
+}
+
+/// Times of frames in which the wheel turns by a notch, back and forth, ms.
+fn wheel_times(window: &mut Window, modifiers: Modifiers) -> Vec<f64> {
+    let times = (0..FRAMES).map(|n| {
+        let notches = if (n / 30).is_multiple_of(2) {
+            1.0
+        } else {
+            -1.0
+        };
+        let event = Event::MouseWheel {
+            unit: MouseWheelUnit::Line,
+            delta: vec2(0.0, notches),
+            phase: egui::TouchPhase::Move,
+            source: egui::MouseWheelSource::Wheel,
+            modifiers,
+        };
+        timed(window, event, modifiers)
+    });
+    times.collect()
 }

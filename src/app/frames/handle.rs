@@ -91,24 +91,19 @@ impl Path {
             state.selection = Selection::Structure(1);
         }
         window.wait(3);
-        let bev = |window: &mut Window, [x, y]: [f64; 2]| -> Result<Pos2, OffscreenError> {
-            let rect = view(window, "Beam's eye")?;
-            let scale = rect.width().min(rect.height()) / (2.0 * SHOWN_MM);
-            Ok(rect.center() + vec2(x as f32, -y as f32) * scale)
-        };
         let start = beam.start().ok_or_else(|| missing("a control point"))?;
         Ok(match handle {
             Handle::Gantry => {
                 let dial = window.rect_of("Gantry", Some(Role::Slider));
                 Self::Round(dial.ok_or_else(|| missing("Gantry"))?)
             }
-            Handle::Jaw => Self::Line(bev(window, [start.jaws.x[1], 0.0])?, vec2(1.0, 0.0)),
+            Handle::Jaw => Self::Line(bev_place(window, [start.jaws.x[1], 0.0])?, vec2(1.0, 0.0)),
             Handle::Leaf => {
                 let mlc = beam.mlc.as_ref().ok_or_else(|| missing("a leaf"))?;
                 let pair = start.leaves_mm.len() / 2;
                 let across = 0.5 * (mlc.boundaries_mm[pair] + mlc.boundaries_mm[pair + 1]);
                 Self::Line(
-                    bev(window, [start.leaves_mm[pair][1], across])?,
+                    bev_place(window, [start.leaves_mm[pair][1], across])?,
                     vec2(-1.0, 0.0),
                 )
             }
@@ -125,9 +120,16 @@ impl Path {
                 dial.center() + 0.3 * dial.width() * vec2(angle.sin(), -angle.cos())
             }
             Self::Line(from, way) => {
-                let there = place % (2 * PLACES);
-                *from + STEP * there.min(2 * PLACES - there) as f32 * *way
+                let steps = place % (2 * PLACES);
+                *from + STEP * steps.min(2 * PLACES - steps) as f32 * *way
             }
         }
     }
+}
+
+/// Screen position of a point of the isocentre plane, mm, in the beam's-eye view.
+fn bev_place(window: &mut Window, [x_mm, y_mm]: [f64; 2]) -> Result<Pos2, OffscreenError> {
+    let rect = view(window, "Beam's eye")?;
+    let scale = rect.width().min(rect.height()) / (2.0 * SHOWN_MM);
+    Ok(rect.center() + vec2(x_mm as f32, -y_mm as f32) * scale)
 }

@@ -142,9 +142,10 @@ impl Player {
         let seconds = begin.elapsed().as_secs_f64();
         self.window.frame(vec![Event::PointerMoved(path.at(0))]);
         self.window.frame(vec![press(path.at(0), false)]);
-        // What is there when the pointer sets out answers no move.
-        let rate = |shown: usize| shown.saturating_sub(1) as f64 / seconds;
-        Ok((rate(doses.len()), rate(dvhs.len()), frames_ms))
+        // The first answer on show was there before the pointer moved.
+        let [doses_per_s, dvhs_per_s] =
+            [doses.len(), dvhs.len()].map(|shown| shown.saturating_sub(1) as f64 / seconds);
+        Ok((doses_per_s, dvhs_per_s, frames_ms))
     }
 }
 
@@ -154,8 +155,9 @@ fn statuses(app: &App) -> [Option<DoseStatus>; 2] {
 }
 
 fn is_answered(app: &App) -> bool {
-    let answers = |status| matches!(status, Some(s) if s < DoseStatus::Stale);
-    statuses(app).into_iter().all(answers)
+    statuses(app)
+        .into_iter()
+        .all(|status| status.is_some_and(|status| status < DoseStatus::Stale))
 }
 
 fn is_final(app: &App) -> bool {

@@ -107,13 +107,13 @@ impl User {
     /// Opens a case, and gives it a plan where it has none.
     fn open(&mut self, case: &str) -> Result<(), OffscreenError> {
         let state = &mut self.window.app.state;
-        let before = state.origin.as_ref().map(|origin| origin.number);
+        let previous_case = state.origin.as_ref().map(|origin| origin.number);
         // No question about unsaved work: there is nobody to answer.
         state.saved = Some(Work::new(state));
         self.act(Command::Open(case.to_owned()))?;
         settle(&mut self.window)?;
         let state = &self.window.app.state;
-        if state.origin.as_ref().map(|origin| origin.number) == before {
+        if state.origin.as_ref().map(|origin| origin.number) == previous_case {
             return Err(OffscreenError::Draw(format!("{case} was not opened")));
         }
         if state.plan().is_none() {
@@ -272,16 +272,16 @@ impl User {
     /// Undoes step by step, as far as there are steps.
     fn undo_to(&mut self, done: usize) -> Result<(), OffscreenError> {
         loop {
-            let before = self.window.app.state.history.done();
-            if before <= done {
+            let previous = self.window.app.state.history.done();
+            if previous <= done {
                 return Ok(());
             }
             self.act(Command::Undo)?;
             let after = self.window.app.state.history.done();
-            if after >= before {
+            if after >= previous {
                 return Err(OffscreenError::Draw("a step was not undone".to_owned()));
             }
-            self.steps += before - after;
+            self.steps += previous - after;
         }
     }
 

@@ -102,9 +102,9 @@ fn await_report(window: &mut Window, since: Instant) -> Result<(), OffscreenErro
     }
 }
 
-fn press(at: Pos2, pressed: bool) -> Event {
+fn press(pointer: Pos2, pressed: bool) -> Event {
     Event::PointerButton {
-        pos: at,
+        pos: pointer,
         button: PointerButton::Primary,
         pressed,
         modifiers: Modifiers::NONE,

@@ -46,7 +46,7 @@ pub fn stroke_times(
     window.app.state.results.shown = Shown::Imported(0);
     structures
         .iter()
-        .map(|structure| strokes(&mut window, *structure, wide_mm))
+        .map(|(number, axes_mm)| strokes(&mut window, *number, *axes_mm, wide_mm))
         .collect()
 }
 
@@ -59,7 +59,8 @@ fn frame(window: &mut Window, event: Event) -> f64 {
 
 fn strokes(
     window: &mut Window,
-    (number, axes_mm): (u32, [f32; 2]),
+    number: u32,
+    axes_mm: [f32; 2],
     wide_mm: f32,
 ) -> Result<Strokes, OffscreenError> {
     window.app.state.selection = Selection::Structure(number);
@@ -71,21 +72,21 @@ fn strokes(
     let rect = view(window, "Axial")?;
     // All of the CT is fitted into the view with a margin of 3 %.
     let scale = rect.width().min(rect.height()) / (1.03 * wide_mm);
-    let at = |turn: f32| -> Pos2 {
-        let (sin, cos) = (TAU * turn).sin_cos();
-        rect.center() + scale * vec2(axes_mm[0] * cos, axes_mm[1] * sin)
+    let path = Ellipse {
+        centre: rect.center(),
+        axes: scale * vec2(axes_mm[0], axes_mm[1]),
     };
     let (mut frames_ms, mut figures_ms) = (Vec::new(), Vec::new());
     let (mut dvhs, mut seconds) = (0, 0.0);
     for stroke in 0..STROKES {
         let from = stroke as f32 / STROKES as f32;
-        let before = contours_id(&window.app.state);
-        frame(window, Event::PointerMoved(at(from)));
-        frames_ms.push(frame(window, press(at(from), true)));
+        let previous_contours = contours_id(&window.app.state);
+        frame(window, Event::PointerMoved(path.point(from)));
+        frames_ms.push(frame(window, press(path.point(from), true)));
         let (begin, mut last) = (Instant::now(), None);
         for n in 1..=FRAMES {
             let start = Instant::now();
-            let to = at(from + PART * n as f32 / FRAMES as f32);
+            let to = path.point(from + PART * n as f32 / FRAMES as f32);
             frames_ms.push(frame(window, Event::PointerMoved(to)));
             let shown = window
                 .app
@@ -99,13 +100,14 @@ fn strokes(
         }
         seconds += begin.elapsed().as_secs_f64();
         let start = Instant::now();
-        frame(window, press(at(from + PART), false));
-        if contours_id(&window.app.state) == before {
+        frame(window, press(path.point(from + PART), false));
+        // A stroke that misses the view would be timed as a fast one.
+        if contours_id(&window.app.state) == previous_contours {
             return Err(OffscreenError::Draw("the brush drew nothing".to_owned()));
         }
         while !has_figures(&window.app.state, number) {
             await_report(window, start)?;
-            frame(window, Event::PointerMoved(at(from + PART)));
+            frame(window, Event::PointerMoved(path.point(from + PART)));
         }
         figures_ms.push(1e3 * start.elapsed().as_secs_f64());
         settle(window)?;
@@ -123,7 +125,21 @@ fn contours_id(state: &State) -> Option<u64> {
         .map(|(_, structure)| structure.contours.id())
 }
 
-/// Whether volume and DVH of a structure are those of its contours.
+/// The path of the strokes on the screen, points.
+struct Ellipse {
+    centre: Pos2,
+    axes: egui::Vec2,
+}
+
+impl Ellipse {
+    /// The point at a share of a turn from the right end of the path.
+    fn point(&self, turn: f32) -> Pos2 {
+        let (sin, cos) = (TAU * turn).sin_cos();
+        self.centre + self.axes * vec2(cos, sin)
+    }
+}
+
+/// Whether volume and DVH of a structure belong to its contours as they are.
 fn has_figures(state: &State, number: u32) -> bool {
     let dvh = state.results.nodes.node::<DvhOf>((DISPLAYED, number));
     state.results.volume_cm3(number).is_some() && dvh.is_some_and(|node| node.current().is_some())

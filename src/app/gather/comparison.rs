@@ -3,7 +3,7 @@
 use super::pictures;
 use crate::state::State;
 use crate::state::results::Standing;
-use analysis::{DvhPair, Side};
+use analysis::Side;
 use report::comparison::{
     ClusterFacts, CriterionFacts, GammaFacts, GoalFacts, Report, StructureFacts,
 };
@@ -39,25 +39,22 @@ pub fn comparison(state: &State) -> Result<Report, String> {
         state.dvh_pairs(),
         Side::BOTH.map(|side| state.side_scorecard(side)),
     );
-    let inside = results
+    let figures = results
         .gamma_figures()
         .filter(|_| results.gamma_failure().is_none());
-    let inside = |structure: u32| {
-        inside
-            .as_ref()
-            .and_then(|(figures, _)| figures.structures.iter().find(|(n, _)| *n == structure))
-    };
-    let structure = |row: &DvhPair<'_>| {
-        let gamma = inside(row.structure.number).map(|(_, figures)| figures);
-        StructureFacts::new(row, reference.map(|(gy, _)| gy), gamma)
-    };
-    let dose = |side: Side| {
+    let structures = rows.iter().map(|row| {
+        let mut by_structure = figures.iter().flat_map(|(figures, _)| &figures.structures);
+        let gamma = by_structure.find(|(number, _)| *number == row.structure.number);
+        let reference_gy = reference.map(|(gy, _)| gy);
+        StructureFacts::new(row, reference_gy, gamma.map(|(_, figures)| figures))
+    });
+    let doses = Side::BOTH.map(|side| {
         let uncertainty_percent = results
             .side_certainty(side)
             .and_then(|c| c.uncertainty_percent);
         let max_gy = results.side_max_gy(side).unwrap_or_default();
         DoseFacts::new(pair[side.index()], max_gy, uncertainty_percent)
-    };
+    });
     let [a, b] = &scorecards;
     Ok(Report {
         program: PROGRAM.to_owned(),
@@ -66,7 +63,7 @@ pub fn comparison(state: &State) -> Result<Report, String> {
         patient: patient_name(case),
         patient_id: case.patient.id.clone(),
         case: case.source.clone(),
-        doses: Side::BOTH.map(dose),
+        doses,
         note: results.pair_note().map(str::to_owned),
         reference,
         clusters: if gamma.is_some() {
@@ -76,7 +73,7 @@ pub fn comparison(state: &State) -> Result<Report, String> {
         },
         gamma,
         no_gamma,
-        structures: rows.iter().map(structure).collect(),
+        structures: structures.collect(),
         goals: a.iter().zip(b).map(|(a, b)| GoalFacts::new(a, b)).collect(),
         goals_percent_of: state.compare_goal_hundred(),
         crosshair_mm: state.crosshair_mm.to_array(),
@@ -92,7 +89,7 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
     };
     let settings = &state.compare.gamma;
     let [reference, evaluated] = settings.roles();
-    let all = &figures.report.figures;
+    let total = &figures.report.figures;
     let histogram = &figures.report.histogram;
     Some(GammaFacts {
         reference: reference.name(),
@@ -111,9 +108,9 @@ fn gamma_facts(state: &State) -> Option<GammaFacts> {
             .iter()
             .map(|map| CriterionFacts::new(map, evaluated))
             .collect(),
-        mean: all.mean.unwrap_or_default(),
-        max: all.max.unwrap_or_default(),
-        beyond_max_gamma: all.beyond_max_gamma,
+        mean: total.mean.unwrap_or_default(),
+        max: total.max.unwrap_or_default(),
+        beyond_max_gamma: total.beyond_max_gamma,
         histogram_step: histogram.bin,
         histogram: histogram.counts.clone(),
         histogram_above: histogram.above,
@@ -125,17 +122,12 @@ fn cluster_facts(state: &State) -> Vec<ClusterFacts> {
     let Some((figures, _)) = state.results.gamma_figures() else {
         return Vec::new();
     };
-    let name = |number: u32| {
-        let set = &state.case().structures.structures;
-        set.iter()
-            .find(|s| s.number == number)
-            .map(|s| s.name.clone())
-    };
+    let set = &state.case().structures;
     let facts = figures.clusters.iter().map(|(held, cluster)| ClusterFacts {
         volume_cm3: cluster.volume_cm3,
         max_gamma: f64::from(cluster.max_gamma),
         worst_mm: cluster.worst_mm,
-        structure: held.and_then(|(number, _)| name(number)),
+        structure: held.and_then(|(number, _)| Some(set.by_number(number)?.name.clone())),
         share_percent: held.map(|(_, share)| 100.0 * share),
     });
     facts.collect()

@@ -1,5 +1,5 @@
-//! Contents of reports, gathered from the state in one step so that they belong together. Rows, words and pages are
-//! those of [`report`]; the worker draws and writes them.
+//! Contents of reports, gathered from the state in one step so that they belong together. Rows, words and pages come
+//! from [`report`]; the worker draws and writes them.
 
 mod comparison;
 mod dvhs;

@@ -5,7 +5,7 @@ use crate::feature::beam::jobs::hull_of;
 use crate::state::State;
 use crate::state::results::Shown;
 use analysis::given_words;
-use case::{Beam, Plan, Structure, StructureKind};
+use case::{Plan, StructureKind};
 use report::plan::{
     BeamFacts, FieldFacts, Outline, PlanReport, PlanStructure, PlanesThrough, RoomPicture,
     reservation,
@@ -88,7 +88,8 @@ pub fn plan(state: &State) -> Result<PlanReport, String> {
 
 fn fields(state: &State, plan: &Plan) -> Vec<FieldFacts> {
     let results = &state.results;
-    let field = |(index, beam): (usize, &Beam)| {
+    let beams = plan.beams.iter().enumerate();
+    let fields = beams.filter_map(|(index, beam)| {
         let name = plan.machine_of(beam);
         let machine = results.machine(name);
         let mv = machine.map(|machine| (machine.nominal_mv, machine.is_flattened() == Some(false)));
@@ -99,8 +100,8 @@ fn fields(state: &State, plan: &Plan) -> Vec<FieldFacts> {
             mv,
             results.central_ray(beam.number),
         )
-    };
-    plan.beams.iter().enumerate().filter_map(field).collect()
+    });
+    fields.collect()
 }
 
 /// Volumes of the structures that have no row of metrics, cm3.
@@ -128,13 +129,13 @@ fn outlines(state: &State) -> Vec<Outline> {
     let shown = case.structures.structures.iter();
     let shown =
         shown.filter(|s| !state.hidden.contains(&s.number) && s.kind != StructureKind::External);
-    let outline = |structure: &Structure| {
+    let outlines = shown.filter_map(|structure| {
         Some(Outline {
             hull: Arc::new(hull_of(structure, grid).ok()?),
             colour: structure.colour,
         })
-    };
-    shown.filter_map(outline).collect()
+    });
+    outlines.collect()
 }
 
 /// The report with the picture of the room as the state has it.

@@ -33,7 +33,7 @@ impl Requests<'_> {
             .filter(|_| demand.shows_plan);
         let texture = isodoses
             .and_then(|node| node.now())
-            .map(|of| TextureOf::new(of.clone(), self.gpu));
+            .map(|isodoses| TextureOf::new(isodoses.clone(), self.gpu));
         results.entry((DISPLAYED, 0)).set(texture);
         let are_under_way = moving && worker.has_quick();
         if are_under_way && !worker.begin_wave(comes_first) {

@@ -9,26 +9,26 @@ use worker::Lane;
 #[derive(Clone)]
 pub(super) struct TextureOf {
     /// The isodoses name the dose, which need not be done.
-    of: IsodosesOf,
+    isodoses: IsodosesOf,
     gpu: Gpu,
 }
 
 impl TextureOf {
-    pub fn new(of: IsodosesOf, gpu: &Gpu) -> Self {
+    pub fn new(isodoses: IsodosesOf, gpu: &Gpu) -> Self {
         Self {
-            of,
+            isodoses,
             gpu: gpu.clone(),
         }
     }
 
     fn dose(&self) -> &DoseOfPlan {
-        &self.of.0
+        &self.isodoses.0
     }
 }
 
 impl PartialEq for TextureOf {
     fn eq(&self, other: &Self) -> bool {
-        self.of == other.of
+        self.isodoses == other.isodoses
     }
 }
 

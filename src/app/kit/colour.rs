@@ -30,14 +30,14 @@ pub fn colour_button(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) -> Response {
         Stroke::new(1.0, edge),
         StrokeKind::Inside,
     );
-    let before = *rgb;
+    let previous = *rgb;
     egui::Popup::menu(&response)
         .close_behavior(egui::PopupCloseBehavior::CloseOnClickOutside)
         .show(|ui| {
             swatches(ui, name, rgb);
             field(ui, name, rgb);
         });
-    if *rgb != before {
+    if *rgb != previous {
         response.mark_changed();
     }
     response
@@ -76,10 +76,9 @@ fn field(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) {
     response.widget_info(|| WidgetInfo::labeled(Role::Image, true, format!("{name} field")));
     let mut mesh = Mesh::default();
     let [nx, ny] = QUADS;
-    let place = |i: usize, j: usize| (i as f32 / nx as f32, j as f32 / ny as f32);
     for j in 0..=ny {
         for i in 0..=nx {
-            let (x, y) = place(i, j);
+            let (x, y) = (i as f32 / nx as f32, j as f32 / ny as f32);
             mesh.colored_vertex(rect.lerp_inside(vec2(x, y)), colour_at(x, y));
         }
     }
@@ -92,22 +91,22 @@ fn field(ui: &mut Ui, name: &str, rgb: &mut [u8; 3]) {
         }
     }
     ui.painter().add(mesh);
-    if let (true, Some(at)) = (response.dragged(), response.interact_pointer_pos()) {
-        let colour = picked(rect, at);
+    if let (true, Some(pointer)) = (response.dragged(), response.interact_pointer_pos()) {
+        let colour = picked(rect, pointer);
         *rgb = [colour.r(), colour.g(), colour.b()];
-        let here = at.clamp(rect.min, rect.max);
+        let mark = pointer.clamp(rect.min, rect.max);
         ui.painter()
-            .circle_stroke(here, 5.0, Stroke::new(2.5, Color32::from_black_alpha(160)));
+            .circle_stroke(mark, 5.0, Stroke::new(2.5, Color32::from_black_alpha(160)));
         ui.painter()
-            .circle_stroke(here, 5.0, Stroke::new(1.2, Color32::WHITE));
+            .circle_stroke(mark, 5.0, Stroke::new(1.2, Color32::WHITE));
     }
 }
 
-fn picked(rect: Rect, at: Pos2) -> Color32 {
-    let at = at.clamp(rect.min, rect.max);
+fn picked(rect: Rect, point: Pos2) -> Color32 {
+    let point = point.clamp(rect.min, rect.max);
     colour_at(
-        (at.x - rect.min.x) / rect.width(),
-        (at.y - rect.min.y) / rect.height(),
+        (point.x - rect.min.x) / rect.width(),
+        (point.y - rect.min.y) / rect.height(),
     )
 }
 
@@ -116,16 +115,31 @@ mod tests {
     use super::*;
     use egui::pos2;
 
+    const RECT: Rect = Rect {
+        min: pos2(10.0, 20.0),
+        max: pos2(10.0 + FIELD.x, 20.0 + FIELD.y),
+    };
+
+    /// The colour picked at a position of the field, both 0 to 1.
+    fn picked_at(x: f32, y: f32) -> Color32 {
+        picked(RECT, RECT.lerp_inside(vec2(x, y)))
+    }
+
     #[test]
     fn hues_run_across_and_shades_down() {
-        let rect = Rect::from_min_size(pos2(10.0, 20.0), FIELD);
-        let at = |x: f32, y: f32| picked(rect, rect.lerp_inside(vec2(x, y)));
-        assert_eq!(at(0.0, 0.5), Color32::from_rgb(255, 0, 0));
-        assert_eq!(at(1.0 / 3.0, 0.5), Color32::from_rgb(0, 255, 0));
-        assert_eq!(at(2.0 / 3.0, 0.5), Color32::from_rgb(0, 0, 255));
-        let sum = |c: Color32| u32::from(c.r()) + u32::from(c.g()) + u32::from(c.b());
-        assert!(sum(at(0.1, 0.0)) > sum(at(0.1, 0.5)) && sum(at(0.1, 0.5)) > sum(at(0.1, 1.0)));
+        for (x, [r, g, b]) in [
+            (0.0, [255, 0, 0]),
+            (1.0 / 3.0, [0, 255, 0]),
+            (2.0 / 3.0, [0, 0, 255]),
+        ] {
+            assert_eq!(picked_at(x, 0.5), Color32::from_rgb(r, g, b));
+        }
+        let [pale, full, dark] = [0.0, 0.5, 1.0].map(|y| {
+            let colour = picked_at(0.1, y);
+            u32::from(colour.r()) + u32::from(colour.g()) + u32::from(colour.b())
+        });
+        assert!(pale > full && full > dark);
         // Beyond the rim the colour of the rim is used.
-        assert_eq!(picked(rect, pos2(-500.0, 900.0)), at(0.0, 1.0));
+        assert_eq!(picked(RECT, pos2(-500.0, 900.0)), picked_at(0.0, 1.0));
     }
 }

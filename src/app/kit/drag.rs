@@ -14,11 +14,11 @@ pub struct Pointer {
 impl Pointer {
     /// The pointer that drags a widget; `None` where none does.
     pub fn dragging(response: &Response) -> Option<Self> {
-        let at = response
+        let position = response
             .interact_pointer_pos()
             .filter(|_| response.dragged())?;
         Some(Self {
-            at,
+            at: position,
             shift: response.ctx.input(|i| i.modifiers.shift),
         })
     }
@@ -127,20 +127,20 @@ mod tests {
             aim: 1.0,
             scale,
         };
-        let value = |x: f32, y: f32, shift: bool| {
-            held.value(Pointer {
+        for ([x, y], shift, value) in [
+            // 11.26 and half a unit either way.
+            ([120.0, 50.0], false, 11.0),
+            ([100.0, 30.0], false, 11.0),
+            // A tenth of the way with shift: 2.26 and a twentieth either way.
+            ([120.0, 50.0], true, 2.3),
+            ([1000.0, 50.0], false, 30.0),
+            ([100.0, 1000.0], false, -20.0),
+        ] {
+            let pointer = Pointer {
                 at: pos2(x, y),
                 shift,
-            })
-        };
-        // 11.26 and half a unit either way.
-        assert_eq!(value(120.0, 50.0, false), 11.0);
-        assert_eq!(value(100.0, 30.0, false), 11.0);
-        // A tenth of the way with shift: 2.26 and a twentieth either way.
-        assert_eq!(value(120.0, 50.0, true), 2.3);
-        assert_eq!(
-            [value(1000.0, 50.0, false), value(100.0, 1000.0, false)],
-            [30.0, -20.0]
-        );
+            };
+            assert_eq!(held.value(pointer), value, "{pointer:?}");
+        }
     }
 }

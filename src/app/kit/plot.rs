@@ -12,8 +12,9 @@ pub fn plot_line<'a>(name: impl Into<String>, points: Vec<[f64; 2]>) -> Line<'a>
     Line::new(name, points).allow_band(false)
 }
 
-/// About `count` marks at round numbers.
-pub fn marks((low, high): (f64, f64), count: f64) -> Vec<GridMark> {
+/// About `count` marks at round numbers from the lowest to the highest value.
+pub fn marks(bounds: (f64, f64), count: f64) -> Vec<GridMark> {
+    let (low, high) = bounds;
     let rough = (high - low) / count;
     if !(rough.is_finite() && rough > 0.0) {
         return Vec::new();
@@ -44,14 +45,12 @@ pub fn mark_text(mark: GridMark) -> String {
 mod tests {
     use super::*;
 
+    fn values(bounds: (f64, f64), count: f64) -> Vec<f64> {
+        marks(bounds, count).into_iter().map(|m| m.value).collect()
+    }
+
     #[test]
     fn marks_stand_at_round_numbers() {
-        let values = |bounds, count| {
-            marks(bounds, count)
-                .into_iter()
-                .map(|m| m.value)
-                .collect::<Vec<_>>()
-        };
         assert_eq!(
             values((-0.6, 64.3), 8.0),
             [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0]
@@ -60,16 +59,14 @@ mod tests {
             values((-1.0, 103.0), 6.0),
             [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
         );
-        let text = |value, step_size| mark_text(GridMark { value, step_size });
-        assert_eq!(
-            [
-                text(0.5, 0.5),
-                text(1.0, 0.5),
-                text(40.0, 20.0),
-                text(0.02, 0.01)
-            ],
-            ["0.5", "1.0", "40", "0.02"]
-        );
+        for (value, step_size, text) in [
+            (0.5, 0.5, "0.5"),
+            (1.0, 0.5, "1.0"),
+            (40.0, 20.0, "40"),
+            (0.02, 0.01, "0.02"),
+        ] {
+            assert_eq!(mark_text(GridMark { value, step_size }), text);
+        }
         assert!(values((0.0, 0.0), 5.0).is_empty() && values((0.0, f64::NAN), 5.0).is_empty());
     }
 }

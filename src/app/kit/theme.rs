@@ -187,8 +187,8 @@ pub fn apply(ctx: &egui::Context) {
         style.animation_time = 0.0;
         style.interaction.tooltip_delay = 0.4;
     });
-    // Where a press may also click, a handle stands still for so many points, then jumps to the pointer: as many
-    // as on other desktops, not egui's 6.
+    // Where a press may also click, a handle stays for this distance in points, then jumps to the pointer: the distance of
+    // other desktops, not egui's 6.
     ctx.options_mut(|options| options.input_options.max_click_dist = 4.0);
     ctx.set_visuals_of(egui::Theme::Dark, visuals(Visuals::dark(), &DARK));
     ctx.set_visuals_of(egui::Theme::Light, visuals(Visuals::light(), &LIGHT));
@@ -230,7 +230,7 @@ pub fn spelled<'a>(ctx: &egui::Context, text: &'a str) -> Cow<'a, str> {
     })
 }
 
-/// The visuals of a theme: those of egui in the colours of the palette.
+/// The visuals of a theme: egui's in the colours of the palette.
 fn visuals(mut v: Visuals, p: &Palette) -> Visuals {
     v.panel_fill = p.panel;
     v.window_fill = p.panel;
@@ -308,7 +308,7 @@ impl Palette {
         }
     }
 
-    /// Colour of a number read from a dose: warned of where the dose is not that of the case as it is.
+    /// Colour of a number read from a dose: a warning where the dose does not belong to the case as it is.
     pub fn doubtful(&self, status: DoseStatus, sure: Color32) -> Color32 {
         if is_doubtful(status) {
             self.status(status)
@@ -317,7 +317,7 @@ impl Palette {
         }
     }
 
-    /// Colour of a verdict by tolerance and action level; without a verdict that of any text: nothing was missed.
+    /// Colour of a verdict by tolerance and action level; without a verdict the colour of text: nothing was missed.
     pub fn level(&self, level: Option<Level>) -> Color32 {
         match level {
             Some(Level::Within) => self.good,
@@ -329,9 +329,9 @@ impl Palette {
 
     /// A background in the hue of a colour of this palette: a notice's.
     pub fn tint(&self, colour: Color32) -> Color32 {
-        let mix = |c: u8, ground: u8| (u16::from(c) / 6 + u16::from(ground) * 5 / 6) as u8;
-        let [r, g, b, _] = self.panel.to_array();
-        Color32::from_rgb(mix(colour.r(), r), mix(colour.g(), g), mix(colour.b(), b))
+        let [hue, ground] = [colour, self.panel].map(|colour| colour.to_array().map(u16::from));
+        let [r, g, b] = [0, 1, 2].map(|n| (hue[n] / 6 + ground[n] * 5 / 6) as u8);
+        Color32::from_rgb(r, g, b)
     }
 
     /// A colour of a map as text on a panel: lighter in the dark theme, darker in the light one.
@@ -377,8 +377,8 @@ mod tests {
     }
 
     fn stands_out(text: Color32, ground: Color32) {
-        let found = contrast(text, ground);
-        assert!(found >= 4.5, "{text:?} on {ground:?}: {found:.2}");
+        let ratio = contrast(text, ground);
+        assert!(ratio >= 4.5, "{text:?} on {ground:?}: {ratio:.2}");
     }
 
     /// WCAG 2.2, contrast (minimum): 4.5 to 1 for text.
@@ -410,21 +410,23 @@ mod tests {
     fn a_panel_has_the_palette_of_its_style() {
         let ctx = egui::Context::default();
         apply(&ctx);
-        let palettes = |choice| {
-            choose(&ctx, choice);
-            let mut seen = Vec::new();
-            let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
-                seen = vec![*palette(ui)];
-                dark_style(ui);
-                seen.push(*palette(ui));
-            });
-            // Nothing is drawn: egui wants that said.
-            output.textures_delta.clear();
-            seen
-        };
-        assert_eq!(palettes(ThemeChoice::Light), [LIGHT, IMAGE]);
-        assert_eq!(palettes(ThemeChoice::Dark), [DARK, IMAGE]);
+        assert_eq!(palettes(&ctx, ThemeChoice::Light), [LIGHT, IMAGE]);
+        assert_eq!(palettes(&ctx, ThemeChoice::Dark), [DARK, IMAGE]);
         // A desktop that names no theme.
-        assert_eq!(palettes(ThemeChoice::System), [DARK, IMAGE]);
+        assert_eq!(palettes(&ctx, ThemeChoice::System), [DARK, IMAGE]);
+    }
+
+    /// The palettes of a panel, and of the same panel as a dark one.
+    fn palettes(ctx: &egui::Context, choice: ThemeChoice) -> Vec<Palette> {
+        choose(ctx, choice);
+        let mut seen = Vec::new();
+        let mut output = ctx.run_ui(egui::RawInput::default(), |ui| {
+            seen = vec![*palette(ui)];
+            dark_style(ui);
+            seen.push(*palette(ui));
+        });
+        // Nothing is drawn: egui warns of texture changes that nobody takes.
+        output.textures_delta.clear();
+        seen
     }
 }

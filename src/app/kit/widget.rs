@@ -85,17 +85,18 @@ pub fn whole(ui: &mut Ui, text: impl Into<RichText>) -> Response {
     );
     let (size, seen) = (galley.size(), ui.clip_rect().x_range().expand(0.5));
     let left = ui.cursor().left();
-    let is_cut = |edge: f32| left < edge && edge < left + size.x;
-    if !is_cut(seen.min) && !is_cut(seen.max) {
+    let [is_cut_left, is_cut_right] =
+        [seen.min, seen.max].map(|edge| left < edge && edge < left + size.x);
+    if !is_cut_left && !is_cut_right {
         return ui.label(galley);
     }
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
-    let (align, at) = match is_cut(seen.max) {
+    let (align, ellipsis) = match is_cut_right {
         true => (Align2::LEFT_CENTER, rect.left_center()),
         false => (Align2::RIGHT_CENTER, rect.right_center()),
     };
     ui.painter().text(
-        at,
+        ellipsis,
         align,
         "…",
         TextStyle::Body.resolve(ui.style()),
@@ -176,11 +177,11 @@ impl Number<'_> {
             return self.show_here(ui);
         }
         // Beside the dial there is room for words below the number only.
-        let below = |ui: &mut Ui| {
+        let field = ui.vertical(|ui| {
             ui.set_max_width(ANGLE_WIDTH);
             self.show_here(ui)
-        };
-        ui.vertical(below).inner
+        });
+        field.inner
     }
 
     fn show_here(self, ui: &mut Ui) -> Response {
@@ -192,23 +193,6 @@ impl Number<'_> {
         };
         let is_periodic = self.is_periodic;
         let colours = theme::palette(ui);
-        let within = |text: &str| {
-            let text = text
-                .trim()
-                .trim_end_matches('°')
-                .trim_end()
-                .replace('\u{2212}', "-");
-            let value: f64 = text.parse().ok()?;
-            if !range.contains(&value) {
-                said.set(Some((colours.error, refused(value, &range))));
-                return None;
-            }
-            let shown = wrapped_deg(value);
-            if is_periodic && shown != value {
-                said.set(Some((colours.warning, format!("{value}° is {shown}°"))));
-            }
-            Some(value)
-        };
         let places = self.scale.decimals;
         // Its own drag is relative to its last layout, ours tells a number before the next one.
         let is_dragged = ui.ctx().is_being_dragged(ui.next_auto_id());
@@ -218,7 +202,18 @@ impl Number<'_> {
             .custom_formatter(move |value, _| decimals(value, places))
             .range(self.scale.range.clone())
             .clamp_existing_to_range(false)
-            .custom_parser(within)
+            .custom_parser(|text| {
+                let value = typed_number(text)?;
+                if !range.contains(&value) {
+                    said.set(Some((colours.error, refused(value, &range))));
+                    return None;
+                }
+                let shown = wrapped_deg(value);
+                if is_periodic && shown != value {
+                    said.set(Some((colours.warning, format!("{value}° is {shown}°"))));
+                }
+                Some(value)
+            })
             .suffix(self.unit)
             .update_while_editing(false);
         let mut response = ui.add(field).accessible_name(self.name);
@@ -246,21 +241,31 @@ impl Number<'_> {
     }
 }
 
+/// The number that a text stands for, with a degree sign or the minus of typesetting, where it stands for one.
+fn typed_number(text: &str) -> Option<f64> {
+    let text = text
+        .trim()
+        .trim_end_matches('°')
+        .trim_end()
+        .replace('\u{2212}', "-");
+    text.parse().ok()
+}
+
 /// Counts fields shown that refuse what was typed.
 fn refusals() -> egui::Id {
     egui::Id::unique("refused numbers")
 }
 
+fn refusal_count(ui: &Ui) -> u64 {
+    ui.data(|d| d.get_temp(refusals())).unwrap_or_default()
+}
+
 /// Shows number fields and says whether one of them refuses what was typed last: a button beside it must not act on the
-/// number of before.
+/// number that the field had.
 pub fn refuses(ui: &mut Ui, add: impl FnOnce(&mut Ui)) -> bool {
-    let count = |ui: &Ui| {
-        ui.data(|d| d.get_temp::<u64>(refusals()))
-            .unwrap_or_default()
-    };
-    let before = count(ui);
+    let count = refusal_count(ui);
     add(ui);
-    count(ui) != before
+    refusal_count(ui) != count
 }
 
 /// Why a button does nothing beside a field that refuses what was typed.
@@ -355,8 +360,8 @@ impl Row<'_> {
             theme::palette(ui).text
         };
         let clipped = elided(ui, self.name, taken.left() - 6.0 - from, colour);
-        let at = pos2(from, rect.center().y - 0.5 * clipped.size().y);
-        ui.painter().galley(at, clipped, colour);
+        let start = pos2(from, rect.center().y - 0.5 * clipped.size().y);
+        ui.painter().galley(start, clipped, colour);
         response
     }
 }
@@ -398,16 +403,18 @@ pub fn status_with_caveats(
     response
 }
 
-/// A number of so many digits and its unit between words, followed by its status in the status's colour where that is worse than
-/// final.
+/// A number with its digits after the point and its unit between words, followed by its status in the status's colour where that
+/// is worse than final.
 pub fn stated(
     ui: &mut Ui,
-    before: &str,
-    (number, digits, unit): (Stated, usize, &str),
-    after: &str,
+    prefix: &str,
+    number: Stated,
+    digits: usize,
+    unit: &str,
+    suffix: &str,
 ) -> Response {
-    let (words, rest) = number.words(digits, unit, after);
-    let words = format!("{before}{words}");
+    let (words, status_words) = number.words(digits, unit, suffix);
+    let words = format!("{prefix}{words}");
     let mut job = egui::text::LayoutJob::default();
     let font = TextStyle::Body.resolve(ui.style());
     let colour = if number.is_provisional() {
@@ -417,7 +424,7 @@ pub fn stated(
     };
     job.append(&words, 0.0, TextFormat::simple(font.clone(), colour));
     job.append(
-        &rest,
+        &status_words,
         0.0,
         TextFormat::simple(font, theme::palette(ui).status(number.status)),
     );
@@ -463,22 +470,18 @@ mod tests {
                     ui.horizontal(|ui| ["54.18", "20.77", "33.57"].map(|figure| whole(ui, figure)));
                 });
             });
-        let words = |shape: &Shape| match shape {
+        let shapes = harness.output().shapes.iter();
+        let words = shapes.filter_map(|clipped| match &clipped.shape {
             Shape::Text(text) => Some(text.galley.text().to_owned()),
             _ => None,
-        };
-        harness
-            .output()
-            .shapes
-            .iter()
-            .filter_map(|clipped| words(&clipped.shape))
-            .collect()
+        });
+        words.collect()
     }
 
     #[test]
     fn figures_are_painted_whole_or_not_at_all() {
-        let (all, two) = (["54.18", "20.77", "33.57"], ["54.18", "20.77"]);
-        assert_eq!(painted(300.0), all);
+        let (figures, two) = (["54.18", "20.77", "33.57"], ["54.18", "20.77"]);
+        assert_eq!(painted(300.0), figures);
         let mut seen_cut = 0;
         for width in 60..130 {
             let words = painted(width as f32);
@@ -487,7 +490,7 @@ mod tests {
                 .map(String::as_str)
                 .filter(|word| *word != "…")
                 .collect();
-            assert!(all.starts_with(&figures), "{width}: {words:?}");
+            assert!(figures.starts_with(&figures), "{width}: {words:?}");
             seen_cut += usize::from(figures == two && words.len() == 3);
         }
         assert!(seen_cut > 10, "the edge never passed a figure");

@@ -9,14 +9,11 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     // X-rays have a history of the pose, without names.
     let of_case = state.workspace != Workspace::Register;
     let (names, done) = (state.history.names(), state.history.done());
-    let name_of = |step: Option<usize>| step.and_then(|n| names.get(n)).filter(|_| of_case);
-    let hint = |word: &str, keys: &str, step: Option<usize>| match name_of(step) {
-        Some(name) => format!("{word}: {name} ({keys})"),
-        None => format!("{word} ({keys})"),
-    };
+    let undone = done.checked_sub(1).and_then(|step| names.get(step));
+    let [undone, redone] = [undone, names.get(done)].map(|name| name.copied().filter(|_| of_case));
     let undo = ui.add_enabled(state.can_undo(), Button::new("Undo"));
     if undo
-        .on_hover_text(hint("Undo", "Ctrl + Z", done.checked_sub(1)))
+        .on_hover_text(hint("Undo", "Ctrl + Z", undone))
         .on_disabled_hover_text("Nothing to undo")
         .clicked()
     {
@@ -24,7 +21,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     }
     let redo = ui.add_enabled(state.can_redo(), Button::new("Redo"));
     if redo
-        .on_hover_text(hint("Redo", "Ctrl + Y", Some(done)))
+        .on_hover_text(hint("Redo", "Ctrl + Y", redone))
         .on_disabled_hover_text("Nothing to redo")
         .clicked()
     {
@@ -35,6 +32,14 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let menu = ui.menu_button("History", |ui| list(ui, &names, done, commands));
             menu.response.on_disabled_hover_text("No step yet");
         });
+    }
+}
+
+/// A button's word with the name of its step, if it has one, and its keys.
+fn hint(word: &str, keys: &str, step: Option<&str>) -> String {
+    match step {
+        Some(name) => format!("{word}: {name} ({keys})"),
+        None => format!("{word} ({keys})"),
     }
 }
 

@@ -122,14 +122,10 @@ fn is_listed(job: &LiveJob) -> bool {
 }
 
 fn live_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
-    let bar = |ui: &mut Ui| {
-        let size = egui::vec2(ui.available_width().max(40.0), 18.0);
-        progress(ui, job.done, size, &job.name).on_hover_text(&*job.name);
-    };
     let is_run = job.slot.is_run();
     // Two lines: name and buttons would leave the bar no room.
     if is_run {
-        bar(ui);
+        bar(ui, job);
     }
     let line = egui::vec2(ui.available_width(), 20.0);
     // From the right, so that the buttons always have room.
@@ -144,9 +140,14 @@ fn live_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
         if is_run {
             run_ui(ui, state, job, commands);
         } else {
-            bar(ui);
+            bar(ui, job);
         }
     });
+}
+
+fn bar(ui: &mut Ui, job: &LiveJob) {
+    let size = egui::vec2(ui.available_width().max(40.0), 18.0);
+    progress(ui, job.done, size, &job.name).on_hover_text(&*job.name);
 }
 
 /// Progress of a Monte Carlo run, with the button that ends it and keeps its dose.
@@ -174,28 +175,33 @@ fn run_ui(ui: &mut Ui, state: &State, job: &LiveJob, commands: &mut Commands) {
 
 fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
     let weak = theme::palette(ui).weak;
-    let small = |text: String| egui::RichText::new(text).small().color(weak);
-    ui.label(small(format!("On {}", receipt.device)));
+    ui.label(small(weak, format!("On {}", receipt.device)));
     for (phase, ms) in &receipt.phases_ms {
-        ui.label(small(format!("{phase}: {}", format_ms(*ms))));
+        ui.label(small(weak, format!("{phase}: {}", format_ms(*ms))));
     }
     if receipt.work > 0 && receipt.total_ms() > 0.0 {
         let each = receipt.total_ms() * 1e6 / receipt.work as f64;
-        let of = if receipt.is_statistical() {
+        let work_unit = if receipt.is_statistical() {
             "histories"
         } else {
             "voxels × directions"
         };
-        ui.label(small(format!(
-            "{:.1} million {of}, {each:.2} ns each",
-            receipt.work as f64 / 1e6
-        )));
+        ui.label(small(
+            weak,
+            format!(
+                "{:.1} million {work_unit}, {each:.2} ns each",
+                receipt.work as f64 / 1e6
+            ),
+        ));
     }
     if !receipt.digest.is_empty() {
-        ui.label(small(format!(
-            "Inputs {}",
-            receipt.digest.get(..16).unwrap_or(&receipt.digest)
-        )));
+        ui.label(small(
+            weak,
+            format!(
+                "Inputs {}",
+                receipt.digest.get(..16).unwrap_or(&receipt.digest)
+            ),
+        ));
     }
     for warning in &receipt.warnings {
         ui.add(
@@ -207,6 +213,10 @@ fn receipt_ui(ui: &mut Ui, receipt: &Receipt) {
             .wrap(),
         );
     }
+}
+
+fn small(colour: egui::Color32, text: String) -> egui::RichText {
+    egui::RichText::new(text).small().color(colour)
 }
 
 /// A remaining time, rounded to its precision.

@@ -17,14 +17,14 @@ pub fn menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.set_width(560.0);
-    let now = SystemTime::now();
+    let time = SystemTime::now();
     ScrollArea::vertical().max_height(420.0).show(ui, |ui| {
         let mut case = None;
         for line in state.notices.log() {
             if case.replace(&line.case) != Some(&line.case) {
                 ui.weak(theme::spelled(ui.ctx(), heading(line)));
             }
-            let text = format!("{}  {}", clock(line.time, now), words(line));
+            let text = format!("{}  {}", clock(line.time, time), words(line));
             let text = RichText::new(theme::spelled(ui.ctx(), &text)).small();
             ui.add(Label::new(text.color(notices::colour(ui, line.kind))).wrap());
         }
@@ -33,9 +33,11 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
         }
     });
     if ui.small_button("Copy the log").clicked() {
-        let line = |l: &LogLine| format!("{}  {}  {}", clock(l.time, now), heading(l), words(l));
-        ui.ctx()
-            .copy_text(state.notices.log().map(line).collect::<Vec<_>>().join("\n"));
+        let lines = state.notices.log();
+        let lines: Vec<String> = lines
+            .map(|l| format!("{}  {}  {}", clock(l.time, time), heading(l), words(l)))
+            .collect();
+        ui.ctx().copy_text(lines.join("\n"));
         commands.push(Command::Notice(
             NoticeKind::Success,
             "The log is on the clipboard.".to_owned(),
@@ -63,10 +65,10 @@ fn words(line: &LogLine) -> String {
     format!("{}: {}{times}", line.kind.name(), line.text)
 }
 
-/// Local time of day, after the date where that is another than `now`'s.
-fn clock(time: SystemTime, now: SystemTime) -> String {
-    let [time, now] = [time, now].map(DateTime::<Local>::from);
-    let format = if time.date_naive() == now.date_naive() {
+/// Local time of day, after the date where that is another than `today`'s.
+fn clock(time: SystemTime, today: SystemTime) -> String {
+    let [time, today] = [time, today].map(DateTime::<Local>::from);
+    let format = if time.date_naive() == today.date_naive() {
         "%H:%M:%S"
     } else {
         "%Y-%m-%d %H:%M:%S"

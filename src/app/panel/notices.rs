@@ -16,8 +16,8 @@ const NARROWEST: f32 = 320.0;
 const RIM: f32 = 8.0;
 /// Points from the rim of a view to below its button that maximises it.
 const MAXIMISE_BUTTON: f32 = 28.0;
-/// Height of the list as a share of that of the views. Where these stand in two rows, status and caveats of the dose at the lower
-/// right of an upper one stay in sight.
+/// Height of the list as a share of the height of the views. Where these stand in two rows, status and caveats of the dose at the
+/// lower right of an upper one stay in sight.
 const SHARE_OF_HEIGHT: f32 = 0.28;
 const LOWEST: f32 = 60.0;
 /// Height of the line below the list.
@@ -45,7 +45,7 @@ pub fn show(ctx: &Context, views: Rect, state: &State, commands: &mut Commands) 
     let width = (0.5 * views.width() - 2.0 * RIM)
         .clamp(NARROWEST, WIDEST)
         .min(inner.width());
-    let most = (SHARE_OF_HEIGHT * views.height() - FOOT).max(LOWEST);
+    let max_height = (SHARE_OF_HEIGHT * views.height() - FOOT).max(LOWEST);
     // A question before the window is answered first: the notices wait behind it.
     let is_asked = ctx.memory(|m| m.top_modal_layer().is_some());
     let order = if is_asked {
@@ -62,14 +62,16 @@ pub fn show(ctx: &Context, views: Rect, state: &State, commands: &mut Commands) 
         .constrain_to(views);
     area.show(ctx, |ui| {
         ui.set_width(width);
-        ScrollArea::vertical().max_height(most).show(ui, |ui| {
-            ui.set_width(width);
-            ui.spacing_mut().item_spacing.y = 4.0;
-            if recovers {
-                unsaved::recoverable(ui, state, commands);
-            }
-            shown.iter().for_each(|notice| one(ui, notice, commands));
-        });
+        ScrollArea::vertical()
+            .max_height(max_height)
+            .show(ui, |ui| {
+                ui.set_width(width);
+                ui.spacing_mut().item_spacing.y = 4.0;
+                if recovers {
+                    unsaved::recoverable(ui, state, commands);
+                }
+                shown.iter().for_each(|notice| one(ui, notice, commands));
+            });
         if shown.len() > 1 {
             foot(ui, shown.len(), state.notices.crowded_out(), commands);
         }

@@ -13,6 +13,13 @@ use glam::DVec3;
 /// needs.
 const ROOM_FOR_VOXEL: [f32; 2] = [1060.0, 740.0];
 
+/// A number of the line, right-aligned in a fixed width, so that no text shifts as the pointer moves.
+fn digits(ui: &mut Ui, width: f32, text: String) {
+    let label = egui::Label::new(RichText::new(text).size(12.5));
+    let layout = egui::Layout::right_to_left(egui::Align::Center);
+    ui.allocate_ui_with_layout(egui::vec2(width, 18.0), layout, |ui| ui.add(label));
+}
+
 /// Shows the line for the position under the pointer, else at the crosshair.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal(|ui| {
@@ -20,12 +27,6 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         let (at_mm, whose) = match state.pointer_mm {
             Some(mm) => (mm, "Pointer"),
             None => (state.crosshair_mm, "Crosshair"),
-        };
-        let digits = |ui: &mut Ui, width: f32, text: String| {
-            let label = egui::Label::new(RichText::new(text).size(12.5));
-            // Right-aligned in a fixed width: no text shifts as the pointer moves.
-            let layout = egui::Layout::right_to_left(egui::Align::Center);
-            ui.allocate_ui_with_layout(egui::vec2(width, 18.0), layout, |ui| ui.add(label));
         };
         if state.is_loaded() {
             ui.weak(whose);
@@ -166,12 +167,12 @@ fn compared(ui: &mut Ui, state: &State, at_mm: DVec3, digits: impl Fn(&mut Ui, f
         if d.unit != DifferenceUnit::Gy
             && let Some(value) = d.value(a, b, reference.map(|(gy, _)| gy))
         {
-            let of = if d.unit == DifferenceUnit::Percent {
+            let unit = if d.unit == DifferenceUnit::Percent {
                 "%"
             } else {
                 "% of A"
             };
-            digits(ui, 72.0, format!("{value:+.1} {of}"));
+            digits(ui, 72.0, format!("{value:+.1} {unit}"));
         }
         if let Some((result, _, standing)) = state.results.gamma() {
             ui.separator();

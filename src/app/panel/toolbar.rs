@@ -59,7 +59,7 @@ pub fn show(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Comm
                 theme::palette(ui).warning,
                 egui::RichText::new("Not for clinical use").small(),
             );
-            // Identity is never cut short for want of room: it has a line of its own then.
+            // An identity that is cut short may be taken for another's: without room here it gets its own line.
             let font = egui::TextStyle::Body.resolve(ui.style());
             let galley =
                 ui.painter()
@@ -224,26 +224,25 @@ fn save_menu(ui: &mut Ui, state: &State, drafts: &mut Drafts, commands: &mut Com
     drafts.save_shown = shown.is_some();
 }
 
-/// Objects that leave as DICOM, and the folder for them; `true` once the export is asked for.
+/// Objects to export as DICOM, and the folder for them; `true` once the export is requested.
 fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Commands) -> bool {
     ui.weak("DICOM files in a new folder");
     let mut choice = state.export.clone();
     let case = &choice.case_that_leaves(state.case());
     let mut left_out = choice.plans_left_out.clone();
-    let is_in = |part: ExportPart| part.is_in(case);
-    let doses = is_in(ExportPart::Dose) && choice.plans;
+    let doses = ExportPart::Dose.is_in(case) && choice.plans;
     let xrays = state.xrays();
     let has = xrays.is_some();
     let lines = [
         (
             &mut choice.ct,
-            is_in(ExportPart::Ct),
+            ExportPart::Ct.is_in(case),
             "CT",
             "The images: the files they were read from, where there are any",
         ),
         (
             &mut choice.structures,
-            is_in(ExportPart::Structures),
+            ExportPart::Structures.is_in(case),
             "Structures",
             "All structures, also the hidden ones",
         ),
@@ -304,14 +303,14 @@ fn export(ui: &mut Ui, state: &State, typed: Option<PathBuf>, commands: &mut Com
         commands.push(Command::ExportChoice(choice));
     }
     let hint = "What was not changed leaves as its own file, the rest as new objects of the same study. All files or none";
-    let asked = ui
+    let is_requested = ui
         .add_enabled(leaves, Button::new("Export…"))
         .on_hover_text(hint)
         .clicked();
-    if asked {
+    if is_requested {
         commands.push(typed.map_or(Command::Pick(FileAction::Export), Command::Export));
     }
-    asked
+    is_requested
 }
 
 /// The part of an export whose plans are chosen.
@@ -356,11 +355,11 @@ fn window_level(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if ui.available_width() > ROOM_FOR_PRESETS {
         presets(ui, state, commands);
     } else {
-        let now = WINDOW_PRESETS
+        let current = WINDOW_PRESETS
             .iter()
             .find(|(_, w)| *w == state.window)
             .map_or("Window", |(name, _)| *name);
-        ui.menu_button(now, |ui| presets(ui, state, commands))
+        ui.menu_button(current, |ui| presets(ui, state, commands))
             .response
             .accessible_name("Window presets");
     }

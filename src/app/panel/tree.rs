@@ -2,7 +2,6 @@
 
 use crate::command::{Command, Commands, NewShape};
 use crate::feature::draw::command::DrawAction;
-use crate::feature::open::state::SeriesLine;
 use crate::feature::{plan, structures};
 use crate::kit::{row, section, theme};
 use crate::state::{Selection, State};
@@ -51,16 +50,12 @@ fn images(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let detail = format!("{nx} × {ny} × {nz}");
     let response = row(name, &detail, state.selection == Selection::Ct).show(ui, 0.0, |_| {});
     select(&response, Selection::Ct, commands);
+    let series = state.origin.iter().flat_map(|o| &o.series);
     // The phases of a 4D CT share a UID and differ in their names.
-    let shown = |s: &SeriesLine| {
-        s.uid == ct.series_uid && (s.name == ct.description || ct.description.is_empty())
-    };
-    for other in state
-        .origin
-        .iter()
-        .flat_map(|o| &o.series)
-        .filter(|s| !shown(s))
-    {
+    let others = series.filter(|s| {
+        s.uid != ct.series_uid || (s.name != ct.description && !ct.description.is_empty())
+    });
+    for other in others {
         let response = row(&other.name, &other.detail, false)
             .weak(true)
             .show(ui, 0.0, |_| {});

@@ -1,4 +1,4 @@
-//! Unsaved work: the question before it is lost, and the offer to recover that of earlier windows.
+//! Unsaved work: the question before it is lost, and the offer to recover the unsaved work of earlier windows.
 
 use crate::command::{Command, Commands};
 use crate::kit::theme;
@@ -18,7 +18,7 @@ pub fn question(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         return;
     };
     let name = state.origin.as_ref().map(|o| o.name()).unwrap_or_default();
-    let known = state.origin.as_ref().is_some_and(|o| o.session.is_some());
+    let has_session = state.origin.as_ref().is_some_and(|o| o.session.is_some());
     let (heading, without) = match &question.then {
         Then::Close => ("Close the window?", "Close without saving"),
         Then::Open(_) | Then::Show(_) => ("Open another case?", "Open without saving"),
@@ -38,7 +38,7 @@ pub fn question(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         );
         ui.add_space(8.0);
         ui.horizontal(|ui| {
-            let save = ui.button(if known { "Save" } else { "Save as…" });
+            let save = ui.button(if has_session { "Save" } else { "Save as…" });
             if ui.memory(|m| m.focused().is_none()) {
                 save.request_focus();
             }
@@ -107,7 +107,7 @@ fn line(ui: &mut Ui, left: &Recoverable, commands: &mut Commands) {
     ui.horizontal(|ui| {
         let age = left
             .written
-            .and_then(|at| at.elapsed().ok())
+            .and_then(|written| written.elapsed().ok())
             .map(ago)
             .unwrap_or_default();
         match &left.case {
@@ -144,13 +144,13 @@ fn line(ui: &mut Ui, left: &Recoverable, commands: &mut Commands) {
 /// The age of unsaved work, in words.
 fn ago(age: Duration) -> String {
     let minutes = age.as_secs() / 60;
-    let some = |n: u64, what: &str| format!("{n} {what}{} ago", if n == 1 { "" } else { "s" });
-    match minutes {
-        0 => "just now".to_owned(),
-        1..60 => some(minutes, "minute"),
-        60..1440 => some(minutes / 60, "hour"),
-        _ => some(minutes / 1440, "day"),
-    }
+    let (count, unit) = match minutes {
+        0 => return "just now".to_owned(),
+        1..60 => (minutes, "minute"),
+        60..1440 => (minutes / 60, "hour"),
+        _ => (minutes / 1440, "day"),
+    };
+    format!("{count} {unit}{} ago", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -75,11 +75,12 @@ impl BevPipeline {
             .iter()
             .map(|(_, layer)| uniform(frame, layer))
             .collect();
-        let draw = |(n, (picture, _))| (self.blocks.offset(n), vec![picture]);
+        let draws = layers.into_iter().enumerate();
+        let draws = draws.map(|(n, (picture, _))| (self.blocks.offset(n), vec![picture]));
         Some(Layers {
             pipeline: self.pipeline.clone(),
             uniforms: self.blocks.upload(device, &uniforms),
-            draws: layers.into_iter().enumerate().map(draw).collect(),
+            draws: draws.collect(),
             corners: 3,
         })
     }

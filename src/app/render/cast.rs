@@ -212,13 +212,18 @@ impl Caster {
     /// A texture to cast into, and the group that shows it.
     fn new_target(&self, device: &wgpu::Device, fineness: Fineness) -> (Target, wgpu::BindGroup) {
         let target = self.shader.target([fineness.texels(); 2]);
-        let entry = |binding, resource| wgpu::BindGroupEntry { binding, resource };
         let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("cast"),
             layout: &self.picture_layout,
             entries: &[
-                entry(0, wgpu::BindingResource::TextureView(&target.view)),
-                entry(1, wgpu::BindingResource::Sampler(&self.sampler)),
+                wgpu::BindGroupEntry {
+                    binding: 0,
+                    resource: wgpu::BindingResource::TextureView(&target.view),
+                },
+                wgpu::BindGroupEntry {
+                    binding: 1,
+                    resource: wgpu::BindingResource::Sampler(&self.sampler),
+                },
             ],
         });
         (target, group)

@@ -1,7 +1,7 @@
 //! The pipeline of `kernels/compare.wgsl`: two doses on one plane, their difference, gamma.
 
 use super::frame::{GridUniform, PlaneFrame};
-use super::pipeline::{self, Blocks, Layers};
+use super::pipeline::{self, Blocks, Layers, flag, opaque};
 use super::slice::{DoseStyle, MAX_LEVELS};
 use super::textures::Layouts;
 use bytemuck::{Pod, Zeroable};
@@ -40,7 +40,7 @@ pub enum Blend {
     Gamma,
 }
 
-/// Isodose lines to draw: those of A solid, those of B dashed.
+/// Isodose lines to draw: A's are solid, B's dashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Isolines {
     None,
@@ -147,17 +147,17 @@ impl ComparePipeline {
         Self { pipeline, blocks }
     }
 
-    /// The draw call of the plane in egui's pass; `there`: which of A, B and gamma have a texture.
+    /// The draw call of the plane in egui's pass; `has_texture` says it of A, B and gamma.
     pub(super) fn paint(
         &self,
         device: &wgpu::Device,
         frame: &PlaneFrame,
         look: &CompareLook<'_>,
         has_ct: bool,
-        there: [bool; 3],
+        has_texture: [bool; 3],
         groups: Vec<wgpu::BindGroup>,
     ) -> Layers {
-        let uniform = uniform_of(frame, look, has_ct, there);
+        let uniform = uniform_of(frame, look, has_ct, has_texture);
         Layers {
             pipeline: self.pipeline.clone(),
             uniforms: self.blocks.upload(device, &[uniform]),
@@ -171,11 +171,9 @@ fn uniform_of(
     frame: &PlaneFrame,
     look: &CompareLook<'_>,
     has_ct: bool,
-    there: [bool; 3],
+    has_texture: [bool; 3],
 ) -> CompareUniform {
     let mut u = CompareUniform::zeroed();
-    let flag = |b: bool| f32::from(u8::from(b));
-    let opaque = |c: [f32; 3]| [c[0], c[1], c[2], 1.0];
     let [low, high] = look.window_hu;
     u.background = opaque(look.background);
     u.window = [low, 1.0 / (high - low).max(1e-3), flag(has_ct), 0.0];
@@ -200,16 +198,18 @@ fn uniform_of(
         Isolines::Both if look.style.lines => 2.0,
         _ => 0.0,
     };
-    u.there = [flag(there[0]), flag(there[1]), flag(there[2]), lines];
-    let place = |grid: &mut GridUniform, volume: Option<&Arc<Volume<f32>>>| {
+    let [has_a, has_b, has_gamma] = has_texture.map(flag);
+    u.there = [has_a, has_b, has_gamma, lines];
+    for (grid, volume) in [
+        (&mut u.ct, look.ct.filter(|_| has_ct)),
+        (&mut u.a, look.a),
+        (&mut u.b, look.b),
+        (&mut u.gamma, look.gamma),
+    ] {
         if let Some(volume) = volume {
             *grid = GridUniform::new(volume.grid(), frame);
         }
-    };
-    place(&mut u.ct, look.ct.filter(|_| has_ct));
-    place(&mut u.a, look.a);
-    place(&mut u.b, look.b);
-    place(&mut u.gamma, look.gamma);
+    }
     let count = look.style.write(&mut u.wash, &mut u.levels, &mut u.colours);
     u.shape[2] = count as f32;
     let d = &look.difference;

@@ -41,12 +41,12 @@ impl DrrView {
             .windows(2)
             .map(|w| w[1] - w[0])
             .fold(dx.min(dy), f64::min);
-        let (most, step_mm) = match self.fineness {
+        let (max_texels, step_mm) = match self.fineness {
             Fineness::Coarse => (176, 4.0_f64),
             Fineness::Medium => (512, 1.5),
             Fineness::Fine => (1024, 0.0),
         };
-        (most, step_mm.max(0.5 * least_mm))
+        (max_texels, step_mm.max(0.5 * least_mm))
     }
 
     /// Pixels of the image along the side of a texel.
@@ -61,10 +61,11 @@ impl DrrView {
         let k = self.pixels_per_texel(grid);
         let middle = 0.5 * (k as f64 - 1.0);
         let back = self.pose.rotation().transpose();
-        let place = |p: DVec3| self.pose.undo(p, self.centre_mm);
+        let [source_mm, first_mm] = [image.source_mm(), image.pixel_mm(middle, middle)]
+            .map(|p| self.pose.undo(p, self.centre_mm));
         Sheet {
-            source_mm: place(image.source_mm()),
-            first_mm: place(image.pixel_mm(middle, middle)),
+            source_mm,
+            first_mm,
             right_mm: back * image.column_step_mm() * k as f64,
             down_mm: back * image.row_step_mm() * k as f64,
             texels: [
@@ -98,6 +99,11 @@ impl Picture {
     /// The texture's view, for reading by texels.
     pub(super) fn shown(&self) -> &wgpu::TextureView {
         &self.target.view
+    }
+
+    /// The texture's view, and the pixels of the image along the side of a texel.
+    pub(super) fn drawn(&self) -> (wgpu::TextureView, usize) {
+        (self.shown().clone(), self.pixels_per_texel)
     }
 }
 
@@ -189,11 +195,11 @@ impl DrrCaster {
     }
 
     /// Sets the number of the frame to be drawn.
-    pub(super) fn begin_frame(&mut self, now: u64) {
-        if now != self.frame {
-            self.frame = now;
+    pub(super) fn begin_frame(&mut self, frame: u64) {
+        if frame != self.frame {
+            self.frame = frame;
             self.pictures
-                .retain(|_, p| now.saturating_sub(p.last_frame) <= FRAMES_KEPT);
+                .retain(|_, p| frame.saturating_sub(p.last_frame) <= FRAMES_KEPT);
         }
     }
 

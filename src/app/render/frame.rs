@@ -32,13 +32,18 @@ impl GridUniform {
     /// stays exact.
     pub(super) fn new(grid: &Grid, frame: &PlaneFrame) -> Self {
         let [dx, dy] = grid.spacing_xy_mm();
-        let scaled = |v: DVec3| [(v.x / dx) as f32, (v.y / dy) as f32, v.z as f32, 0.0];
         let [nx, ny, nz] = grid.size();
         let edges = grid.edges_mm(2);
+        let [origin, right, down] = [
+            grid.local_from_patient(frame.top_left_mm),
+            grid.local_direction(frame.right_mm),
+            grid.local_direction(frame.down_mm),
+        ]
+        .map(|v| [(v.x / dx) as f32, (v.y / dy) as f32, v.z as f32, 0.0]);
         Self {
-            origin: scaled(grid.local_from_patient(frame.top_left_mm)),
-            right: scaled(grid.local_direction(frame.right_mm)),
-            down: scaled(grid.local_direction(frame.down_mm)),
+            origin,
+            right,
+            down,
             size: [
                 nx as f32,
                 ny as f32,
@@ -76,14 +81,14 @@ impl GridUniform {
 pub(super) fn corners_mm(mask: &Mask) -> [DVec3; 8] {
     let (grid, offset, size) = (mask.grid(), mask.offset(), mask.size());
     std::array::from_fn(|corner| {
-        let at = |a: usize| {
-            if corner >> a & 1 == 0 {
-                offset[a] as f64 - 1.0
+        let voxel = [0, 1, 2].map(|axis| {
+            if corner >> axis & 1 == 0 {
+                offset[axis] as f64 - 1.0
             } else {
-                (offset[a] + size[a]) as f64
+                (offset[axis] + size[axis]) as f64
             }
-        };
-        grid.patient_from_voxel(DVec3::new(at(0), at(1), at(2)))
+        });
+        grid.patient_from_voxel(DVec3::from_array(voxel))
     })
 }
 

@@ -165,8 +165,8 @@ impl Gpu {
         // The frames that are drawn meanwhile do not wait for it.
         let missing = parts.textures.lock().missing(volume, kind);
         if let Some(uploader) = missing {
-            let made = uploader.volume(volume, kind);
-            parts.textures.lock().insert_ahead(volume, kind, made);
+            let texture = uploader.volume(volume, kind);
+            parts.textures.lock().insert_ahead(volume, kind, texture);
         }
     }
 
@@ -205,13 +205,13 @@ impl Gpu {
         let mut textures = parts.textures.lock();
         let ct = look.ct.and_then(|v| textures.volume(v, Kind::Ct));
         let no_ct = textures.empty(Kind::Ct);
-        let (doses, there) = textures.three([look.a, look.b, look.gamma]);
+        let (doses, has_dose) = textures.three([look.a, look.b, look.gamma]);
         drop(textures);
         let has_ct = ct.is_some();
         let groups = vec![ct.unwrap_or(no_ct), doses];
         let paint = parts
             .compare
-            .paint(&parts.device, frame, look, has_ct, there, groups);
+            .paint(&parts.device, frame, look, has_ct, has_dose, groups);
         Some(egui_wgpu::Callback::new_paint_callback(rect, paint))
     }
 
@@ -287,12 +287,14 @@ impl Gpu {
         let mut silhouettes = Vec::new();
         if let Some(caster) = &parts.drr {
             let (mut caster, mut textures) = (caster.lock(), parts.textures.lock());
-            let drawn = |p: &drr::Picture| (p.shown().clone(), p.pixels_per_texel);
-            drr = attenuation.and_then(|a| caster.drr(&mut textures, image, a, view).map(drawn));
+            drr = attenuation.and_then(|volume| {
+                let picture = caster.drr(&mut textures, image, volume, view);
+                picture.map(drr::Picture::drawn)
+            });
             for outline in &look.outlines {
                 let picture = caster
                     .silhouette(&mut textures, image, outline.mask, view)
-                    .map(drawn);
+                    .map(drr::Picture::drawn);
                 silhouettes.extend(picture.map(|p| (p, outline)));
             }
             caster.submit();

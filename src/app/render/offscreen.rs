@@ -6,6 +6,7 @@ use egui::accesskit::{Node, NodeId, Role};
 use egui::style::ScrollAnimation;
 use egui::{Event, FullOutput, Pos2, RawInput, Rect, Vec2, ViewportId};
 use egui_wgpu::{RenderState, RendererOptions, ScreenDescriptor, WgpuConfiguration, WgpuSetup};
+use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,7 +62,7 @@ pub struct Offscreen<A> {
     pixels_per_point: f32,
     began: Instant,
     waited_s: f64,
-    /// Whether a frame was asked for at once since the last one began.
+    /// Whether the next frame was requested without delay since the last one began.
     is_due: Arc<AtomicBool>,
 }
 
@@ -89,10 +90,10 @@ impl<A: eframe::App> Offscreen<A> {
             style.scroll_animation = ScrollAnimation::none();
         });
         let is_due = Arc::new(AtomicBool::new(false));
-        let asked = is_due.clone();
+        let repaint_requested = is_due.clone();
         ctx.set_request_repaint_callback(move |request| {
             if request.delay.is_zero() {
-                asked.store(true, Ordering::Release);
+                repaint_requested.store(true, Ordering::Release);
             }
         });
         let output = FullOutput::default();
@@ -112,8 +113,8 @@ impl<A: eframe::App> Offscreen<A> {
         Ok(window)
     }
 
-    /// Whether a display would show the next frame at once. Frames that are asked for later, as by a view that refines its picture at
-    /// rest, are not due.
+    /// Whether a display would show the next frame at once. Frames that are requested for later, as by a view that refines its
+    /// picture at rest, are not due.
     pub fn is_due(&self) -> bool {
         self.is_due.load(Ordering::Acquire)
     }
@@ -179,19 +180,15 @@ impl<A: eframe::App> Offscreen<A> {
         self.frame(Vec::new());
         self.ctx.disable_accesskit();
         let nodes = self.output.platform_output.accesskit_update.take()?.nodes;
-        let label = |id: &NodeId| {
-            nodes
-                .iter()
-                .find(|(n, _)| n == id)
-                .and_then(|(_, node)| own_name(node))
-        };
-        let is_named = |node: &Node| {
-            own_name(node) == Some(name)
-                || node.labelled_by().iter().any(|id| label(id) == Some(name))
-        };
-        let (_, node) = nodes
+        let labels: HashMap<NodeId, &str> = nodes
             .iter()
-            .find(|(_, node)| role.is_none_or(|role| node.role() == role) && is_named(node))?;
+            .filter_map(|(id, node)| Some((*id, own_name(node)?)))
+            .collect();
+        let (_, node) = nodes.iter().find(|(id, node)| {
+            let mut names = node.labelled_by().iter().chain([id]);
+            role.is_none_or(|role| node.role() == role)
+                && names.any(|id| labels.get(id) == Some(&name))
+        })?;
         let b = node.bounds()?;
         let [low, high] = [(b.x0, b.y0), (b.x1, b.y1)].map(|(x, y)| Pos2::new(x as f32, y as f32));
         Some(Rect::from_min_max(low, high))
@@ -283,12 +280,12 @@ impl<A: eframe::App> Offscreen<A> {
         encoder.copy_texture_to_buffer(texture.as_image_copy(), into, size);
         queue.submit(prepared.into_iter().chain([encoder.finish()]));
         buffer.slice(..).map_async(wgpu::MapMode::Read, |_| {});
-        let all = wgpu::PollType::Wait {
+        let done = wgpu::PollType::Wait {
             submission_index: None,
             timeout: Some(DRAWN_WITHIN),
         };
         device
-            .poll(all)
+            .poll(done)
             .map_err(|why| OffscreenError::Slow(DRAWN_WITHIN.as_secs(), why.to_string()))?;
         let mapped = buffer
             .slice(..)
@@ -310,7 +307,7 @@ impl<A: eframe::App> Offscreen<A> {
     }
 }
 
-/// A widget's own name: that of a label is its value.
+/// A widget's own name; a label is named by its value.
 fn own_name(node: &Node) -> Option<&str> {
     node.label()
         .or_else(|| node.value().filter(|_| node.role() == Role::Label))
@@ -330,9 +327,9 @@ pub fn draw<A: eframe::App>(
 ) -> Result<(A, Picture), OffscreenError> {
     let [width, height] = size_px;
     let graphics = device()?;
-    let most = graphics.device.limits().max_texture_dimension_2d;
-    if width.max(height) > most {
-        return Err(OffscreenError::TooLarge(width, height, most));
+    let max_side = graphics.device.limits().max_texture_dimension_2d;
+    if width.max(height) > max_side {
+        return Err(OffscreenError::TooLarge(width, height, max_side));
     }
     let size_points = egui::vec2(width as f32, height as f32) / pixels_per_point;
     let mut window = Offscreen::new(size_points, pixels_per_point, Some(graphics), build)?;

@@ -153,29 +153,60 @@ pub(super) fn over(format: wgpu::TextureFormat) -> wgpu::ColorTargetState {
 
 /// A two-dimensional picture with its sampler.
 pub(super) fn picture_layout(device: &wgpu::Device) -> wgpu::BindGroupLayout {
-    let entry = |binding, ty| wgpu::BindGroupLayoutEntry {
-        binding,
-        visibility: wgpu::ShaderStages::FRAGMENT,
-        ty,
-        count: None,
+    let picture = TextureEntry {
+        binding: 0,
+        stages: wgpu::ShaderStages::FRAGMENT,
+        dimension: wgpu::TextureViewDimension::D2,
+        filterable: true,
     };
     device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
         label: Some("picture"),
         entries: &[
-            entry(
-                0,
-                wgpu::BindingType::Texture {
-                    sample_type: wgpu::TextureSampleType::Float { filterable: true },
-                    view_dimension: wgpu::TextureViewDimension::D2,
-                    multisampled: false,
-                },
-            ),
-            entry(
-                1,
-                wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering),
-            ),
+            picture.layout(),
+            wgpu::BindGroupLayoutEntry {
+                binding: 1,
+                visibility: wgpu::ShaderStages::FRAGMENT,
+                ty: wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering),
+                count: None,
+            },
         ],
     })
+}
+
+/// A texture of floats in the layout of a bind group.
+#[derive(Clone, Copy)]
+pub(super) struct TextureEntry {
+    pub binding: u32,
+    pub stages: wgpu::ShaderStages,
+    pub dimension: wgpu::TextureViewDimension,
+    /// Whether a sampler may interpolate between texels.
+    pub filterable: bool,
+}
+
+impl TextureEntry {
+    pub(super) fn layout(self) -> wgpu::BindGroupLayoutEntry {
+        wgpu::BindGroupLayoutEntry {
+            binding: self.binding,
+            visibility: self.stages,
+            ty: wgpu::BindingType::Texture {
+                sample_type: wgpu::TextureSampleType::Float {
+                    filterable: self.filterable,
+                },
+                view_dimension: self.dimension,
+                multisampled: false,
+            },
+            count: None,
+        }
+    }
+}
+
+/// A switch as shaders read it.
+pub(super) fn flag(is_on: bool) -> f32 {
+    f32::from(u8::from(is_on))
+}
+
+pub(super) fn opaque([r, g, b]: [f32; 3]) -> [f32; 4] {
+    [r, g, b, 1.0]
 }
 
 /// Linear between texels, clamped to the outermost texel beyond the rim.

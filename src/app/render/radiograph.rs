@@ -1,7 +1,7 @@
 //! The pipeline of `kernels/radiograph.wgsl`: an X-ray and a DRR overlaid, outlines over both.
 
 use super::frame::corners_mm;
-use super::pipeline::{self, Blocks, Layers};
+use super::pipeline::{self, Blocks, Layers, flag, opaque};
 use super::upload::flat_texture;
 use super::{DrrView, OutlineLook};
 use bytemuck::{Pod, Zeroable};
@@ -105,19 +105,18 @@ impl RadiographPipeline {
         queue: &wgpu::Queue,
         target: wgpu::TextureFormat,
     ) -> Self {
-        let entry = |binding| wgpu::BindGroupLayoutEntry {
-            binding,
-            visibility: wgpu::ShaderStages::FRAGMENT,
-            ty: wgpu::BindingType::Texture {
-                sample_type: wgpu::TextureSampleType::Float { filterable: false },
-                view_dimension: wgpu::TextureViewDimension::D2,
-                multisampled: false,
-            },
-            count: None,
-        };
+        let entries = [0, 1].map(|binding| {
+            let picture = pipeline::TextureEntry {
+                binding,
+                stages: wgpu::ShaderStages::FRAGMENT,
+                dimension: wgpu::TextureViewDimension::D2,
+                filterable: false,
+            };
+            picture.layout()
+        });
         let layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some("radiographs"),
-            entries: &[entry(0), entry(1)],
+            entries: &entries,
         });
         let blocks = Blocks::new(device);
         let groups = [Some(blocks.layout()), Some(&layout)];
@@ -147,9 +146,9 @@ impl RadiographPipeline {
     ) -> Option<Drawn> {
         self.xrays
             .retain(|_, (texels, _)| texels.strong_count() > 0);
-        let most = device.limits().max_texture_dimension_2d as usize;
+        let max_side = device.limits().max_texture_dimension_2d as usize;
         let Texels { columns, rows, .. } = **texels;
-        if columns.max(rows) > most
+        if columns.max(rows) > max_side
             || columns.min(rows) == 0
             || texels.values.len() != columns * rows
         {
@@ -198,11 +197,12 @@ impl RadiographPipeline {
             uniforms.push(uniform);
             groups.push(self.group(device, &silhouette.0, &silhouette.0));
         }
-        let draw = |(n, group)| (self.blocks.offset(n), vec![group]);
+        let draws = groups.into_iter().enumerate();
+        let draws = draws.map(|(n, group)| (self.blocks.offset(n), vec![group]));
         Layers {
             pipeline: self.pipeline.clone(),
             uniforms: self.blocks.upload(device, &uniforms),
-            draws: groups.into_iter().enumerate().map(draw).collect(),
+            draws: draws.collect(),
             corners: 6,
         }
     }
@@ -213,14 +213,14 @@ impl RadiographPipeline {
         xray: &wgpu::TextureView,
         drr: &wgpu::TextureView,
     ) -> wgpu::BindGroup {
-        let entry = |binding, view| wgpu::BindGroupEntry {
+        let entries = [(0, xray), (1, drr)].map(|(binding, view)| wgpu::BindGroupEntry {
             binding,
             resource: wgpu::BindingResource::TextureView(view),
-        };
+        });
         device.create_bind_group(&wgpu::BindGroupDescriptor {
             label: Some("radiographs"),
             layout: &self.layout,
-            entries: &[entry(0, xray), entry(1, drr)],
+            entries: &entries,
         })
     }
 }
@@ -264,21 +264,18 @@ fn uniform(
     xray: usize,
     drr: usize,
 ) -> LookUniform {
-    let range =
-        |[low, high]: [f32; 2], k: usize| [low, 1.0 / (high - low).max(1e-6), k as f32, 0.0];
-    let colour = |[r, g, b]: [f32; 3]| [r, g, b, 1.0];
     let mut out = placed(frame);
-    out.xray = range(look.xray_range, xray);
-    out.drr = range(look.drr_range, drr);
-    out.background = colour(look.background);
-    out.how[3] = if look.bone_dark { 1.0 } else { 0.0 };
+    [out.xray, out.drr] = [(look.xray_range, xray), (look.drr_range, drr)]
+        .map(|([low, high], k)| [low, 1.0 / (high - low).max(1e-6), k as f32, 0.0]);
+    out.background = opaque(look.background);
+    out.how[3] = flag(look.bone_dark);
     out.how[0] = match look.overlay {
         Overlay::Blend(share) => {
             out.how[1] = share;
             0.0
         }
         Overlay::Colours { xray, drr } => {
-            (out.xray_colour, out.drr_colour) = (colour(xray), colour(drr));
+            (out.xray_colour, out.drr_colour) = (opaque(xray), opaque(drr));
             1.0
         }
         Overlay::Board(side) => {
@@ -301,7 +298,7 @@ fn uniform(
             colour: drr,
             width_px,
         } => {
-            out.drr_colour = colour(drr);
+            out.drr_colour = opaque(drr);
             out.glass[3] = 0.5 * width_px;
             6.0
         }

@@ -236,20 +236,27 @@ impl CastUniform {
 
     fn new(grid: &Grid, part: &VoxelBox, sheet: &Sheet) -> Self {
         let [dx, dy] = grid.spacing_xy_mm();
-        let scaled = |v: DVec3| DVec3::new(v.x / dx, v.y / dy, v.z);
-        let point = |p: DVec3| scaled(grid.local_from_patient(p)) - part.shift;
-        let direction = |d: DVec3| scaled(grid.local_direction(d));
-        let four = |v: DVec3, w: f64| [v.x as f32, v.y as f32, v.z as f32, w as f32];
+        // Columns and rows count in voxels, planes in mm, as they may be uneven.
+        let unit_mm = DVec3::new(dx, dy, 1.0);
+        let [source, corner] = [sheet.source_mm, sheet.first_mm]
+            .map(|p| padded(grid.local_from_patient(p) / unit_mm - part.shift));
+        let [right, down] =
+            [sheet.right_mm, sheet.down_mm].map(|d| padded(grid.local_direction(d) / unit_mm));
         let [nx, ny, nz] = part.size.map(|n| n as f32);
         Self {
-            source: four(point(sheet.source_mm), 0.0),
-            corner: four(point(sheet.first_mm), 0.0),
-            right: four(direction(sheet.right_mm), 0.0),
-            down: four(direction(sheet.down_mm), 0.0),
-            low: four(DVec3::from(part.low), 0.0),
-            high: four(DVec3::from(part.high), 0.0),
+            source,
+            corner,
+            right,
+            down,
+            low: padded(DVec3::from(part.low)),
+            high: padded(DVec3::from(part.high)),
             size: [nx, ny, nz, part.even_mm.unwrap_or(0.0) as f32],
             scale: [dx as f32, dy as f32, 1.0, sheet.step_mm as f32],
         }
     }
+}
+
+/// A vector as shaders align it.
+fn padded(v: DVec3) -> [f32; 4] {
+    v.extend(0.0).as_vec4().to_array()
 }

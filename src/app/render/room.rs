@@ -1,5 +1,5 @@
-//! The pipelines of `kernels/room.wgsl`: the room in a picture of its own, with depth, which `kernels/picture.wgsl`
-//! shows. It is drawn again when its camera or its contents change.
+//! The pipelines of `kernels/room.wgsl`: the room, drawn with depth into a picture, which `kernels/picture.wgsl` shows.
+//! The picture is drawn again when its camera or its contents change.
 
 use super::pipeline::{self, Blocks, Layers};
 use bytemuck::{Pod, Zeroable};
@@ -77,16 +77,17 @@ pub(super) struct RoomPipeline {
 impl RoomPipeline {
     pub(super) fn new(device: &wgpu::Device, target: wgpu::TextureFormat) -> Self {
         let blocks = Blocks::new(device);
-        let kind = |topology, cull_mode, writes_depth| {
-            pipeline_of(device, blocks.layout(), topology, cull_mode, writes_depth)
-        };
         let triangles = wgpu::PrimitiveTopology::TriangleList;
-        let (opaque, lines) = (
-            kind(triangles, None, true),
-            kind(wgpu::PrimitiveTopology::LineList, None, false),
-        );
-        let far = kind(triangles, Some(wgpu::Face::Front), false);
-        let near = kind(triangles, Some(wgpu::Face::Back), false);
+        // Clear surfaces are drawn in two passes, far sides before near sides, so that they blend in order.
+        let [opaque, lines, far, near] = [
+            (triangles, None, true),
+            (wgpu::PrimitiveTopology::LineList, None, false),
+            (triangles, Some(wgpu::Face::Front), false),
+            (triangles, Some(wgpu::Face::Back), false),
+        ]
+        .map(|(topology, cull_mode, writes_depth)| {
+            pipeline_of(device, blocks.layout(), topology, cull_mode, writes_depth)
+        });
         let shown_layout = device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
             label: Some("room"),
             entries: &[wgpu::BindGroupLayoutEntry {
@@ -133,8 +134,8 @@ impl RoomPipeline {
         look: RoomLook,
     ) -> Option<Layers> {
         let [width, height] = look.frame.size_px;
-        let most = device.limits().max_texture_dimension_2d;
-        if width == 0 || height == 0 || width.max(height) > most {
+        let max_side = device.limits().max_texture_dimension_2d;
+        if width == 0 || height == 0 || width.max(height) > max_side {
             return None;
         }
         if self.drawn.as_ref() != Some(&look) {
@@ -174,25 +175,14 @@ impl RoomPipeline {
         {
             self.target = Some(target(device, &self.shown_layout, look.frame.size_px));
         }
-        let uniform = |colour: [f32; 4], rim: bool| RoomUniform {
-            clip: look.frame.clip_from_patient,
-            eye: [
-                look.frame.eye_mm[0],
-                look.frame.eye_mm[1],
-                look.frame.eye_mm[2],
-                1.0,
-            ],
-            colour,
-            how: [f32::from(u8::from(rim)), 0.0, 0.0, 0.0],
-        };
         let lines: Vec<&RoomLines> = look
             .lines
             .iter()
             .filter(|l| !l.ends_mm.is_empty())
             .collect();
-        let of_surfaces = surfaces.iter().map(|s| uniform(s.colour, s.rim));
+        let of_surfaces = surfaces.iter().map(|s| uniform(look, s.colour, s.rim));
         let blocks: Vec<RoomUniform> = of_surfaces
-            .chain(lines.iter().map(|l| uniform(l.colour, false)))
+            .chain(lines.iter().map(|l| uniform(look, l.colour, false)))
             .collect();
         let ends: Vec<wgpu::Buffer> = lines.iter().map(|l| upload_lines(device, l)).collect();
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
@@ -201,19 +191,14 @@ impl RoomPipeline {
             let uniforms = (!blocks.is_empty()).then(|| self.blocks.upload(device, &blocks));
             if let Some(uniforms) = &uniforms {
                 let order = RoomOrder::new(&surfaces, |s| self.size_mm(s));
-                let draw = |pass: &mut wgpu::RenderPass<'_>, n: usize| {
-                    let Some(placed) = self.placed(surfaces[n]) else {
-                        return;
-                    };
-                    pass.set_bind_group(0, uniforms, &[self.blocks.offset(n)]);
-                    pass.set_vertex_buffer(0, placed.vertices.slice(..));
-                    pass.set_index_buffer(placed.triangles.slice(..), wgpu::IndexFormat::Uint32);
-                    pass.draw_indexed(0..placed.count, 0, 0..1);
-                };
                 pass.set_pipeline(&self.opaque);
-                order.opaque.iter().for_each(|n| draw(&mut pass, *n));
+                for n in &order.opaque {
+                    self.draw_surface(&mut pass, uniforms, *n, surfaces[*n]);
+                }
                 pass.set_pipeline(&self.far);
-                order.clear.iter().for_each(|n| draw(&mut pass, *n));
+                for n in &order.clear {
+                    self.draw_surface(&mut pass, uniforms, *n, surfaces[*n]);
+                }
                 pass.set_pipeline(&self.lines);
                 for (n, (lines, ends)) in lines.iter().zip(&ends).enumerate() {
                     pass.set_bind_group(0, uniforms, &[self.blocks.offset(surfaces.len() + n)]);
@@ -221,10 +206,29 @@ impl RoomPipeline {
                     pass.draw(0..2 * lines.ends_mm.len() as u32, 0..1);
                 }
                 pass.set_pipeline(&self.near);
-                order.clear.iter().rev().for_each(|n| draw(&mut pass, *n));
+                for n in order.clear.iter().rev() {
+                    self.draw_surface(&mut pass, uniforms, *n, surfaces[*n]);
+                }
             }
         }
         queue.submit([encoder.finish()]);
+    }
+
+    /// Draws a surface with its uniforms, which have its index.
+    fn draw_surface(
+        &self,
+        pass: &mut wgpu::RenderPass<'_>,
+        uniforms: &wgpu::BindGroup,
+        index: usize,
+        surface: &RoomSurface,
+    ) {
+        let Some(placed) = self.placed(surface) else {
+            return;
+        };
+        pass.set_bind_group(0, uniforms, &[self.blocks.offset(index)]);
+        pass.set_vertex_buffer(0, placed.vertices.slice(..));
+        pass.set_index_buffer(placed.triangles.slice(..), wgpu::IndexFormat::Uint32);
+        pass.draw_indexed(0..placed.count, 0, 0..1);
     }
 
     fn placed(&self, surface: &RoomSurface) -> Option<&Placed> {
@@ -233,6 +237,15 @@ impl RoomPipeline {
 
     fn size_mm(&self, surface: &RoomSurface) -> f64 {
         self.placed(surface).map_or(0.0, |placed| placed.size_mm)
+    }
+}
+
+fn uniform(look: &RoomLook, colour: [f32; 4], rim: bool) -> RoomUniform {
+    RoomUniform {
+        clip: look.frame.clip_from_patient,
+        eye: pipeline::opaque(look.frame.eye_mm),
+        colour,
+        how: [pipeline::flag(rim), 0.0, 0.0, 0.0],
     }
 }
 
@@ -327,23 +340,27 @@ fn begin<'a>(
 }
 
 fn upload(device: &wgpu::Device, surface: &Arc<Mesh>) -> Placed {
-    let buffer = |contents: &[u8], usage| {
+    let contents: [(&[u8], _); 2] = [
+        (
+            bytemuck::cast_slice(&surface.vertices),
+            wgpu::BufferUsages::VERTEX,
+        ),
+        (
+            bytemuck::cast_slice(&surface.triangles),
+            wgpu::BufferUsages::INDEX,
+        ),
+    ];
+    let [vertices, triangles] = contents.map(|(contents, usage)| {
         device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
             label: Some("surface"),
             contents,
             usage,
         })
-    };
+    });
     Placed {
         of: Arc::downgrade(surface),
-        vertices: buffer(
-            bytemuck::cast_slice(&surface.vertices),
-            wgpu::BufferUsages::VERTEX,
-        ),
-        triangles: buffer(
-            bytemuck::cast_slice(&surface.triangles),
-            wgpu::BufferUsages::INDEX,
-        ),
+        vertices,
+        triangles,
         count: 3 * surface.triangles.len() as u32,
         size_mm: surface
             .bounds_mm()
@@ -352,11 +369,11 @@ fn upload(device: &wgpu::Device, surface: &Arc<Mesh>) -> Placed {
 }
 
 fn upload_lines(device: &wgpu::Device, lines: &RoomLines) -> wgpu::Buffer {
-    let end = |at_mm: &[f32; 3]| MeshVertex {
-        at_mm: *at_mm,
+    let ends = lines.ends_mm.iter().flatten().map(|end_mm| MeshVertex {
+        at_mm: *end_mm,
         normal: [0.0; 3],
-    };
-    let ends: Vec<MeshVertex> = lines.ends_mm.iter().flatten().map(end).collect();
+    });
+    let ends: Vec<MeshVertex> = ends.collect();
     device.create_buffer_init(&wgpu::util::BufferInitDescriptor {
         label: Some("lines"),
         contents: bytemuck::cast_slice(&ends),
@@ -365,7 +382,13 @@ fn upload_lines(device: &wgpu::Device, lines: &RoomLines) -> wgpu::Buffer {
 }
 
 fn target(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, size_px: [u32; 2]) -> Target {
-    let texture = |format, sample_count, usage| {
+    let attached = wgpu::TextureUsages::RENDER_ATTACHMENT;
+    let [picture, samples, depth] = [
+        (COLOUR, 1, attached | wgpu::TextureUsages::TEXTURE_BINDING),
+        (COLOUR, SAMPLES, attached),
+        (DEPTH, SAMPLES, attached),
+    ]
+    .map(|(format, sample_count, usage)| {
         let texture = device.create_texture(&wgpu::TextureDescriptor {
             label: Some("room"),
             size: wgpu::Extent3d {
@@ -381,9 +404,7 @@ fn target(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, size_px: [u32; 
             view_formats: &[],
         });
         texture.create_view(&wgpu::TextureViewDescriptor::default())
-    };
-    let attached = wgpu::TextureUsages::RENDER_ATTACHMENT;
-    let picture = texture(COLOUR, 1, attached | wgpu::TextureUsages::TEXTURE_BINDING);
+    });
     let group = device.create_bind_group(&wgpu::BindGroupDescriptor {
         label: Some("room"),
         layout,
@@ -394,8 +415,8 @@ fn target(device: &wgpu::Device, layout: &wgpu::BindGroupLayout, size_px: [u32; 
     });
     Target {
         size_px,
-        samples: texture(COLOUR, SAMPLES, attached),
-        depth: texture(DEPTH, SAMPLES, attached),
+        samples,
+        depth,
         picture,
         group,
     }

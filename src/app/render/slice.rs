@@ -2,7 +2,7 @@
 
 use super::Placed;
 use super::frame::{GridUniform, PlaneFrame};
-use super::pipeline::{self, Blocks, Layers};
+use super::pipeline::{self, Blocks, Layers, flag, opaque};
 use super::textures::Layouts;
 use bytemuck::{Pod, Zeroable};
 use egui_wgpu::wgpu;
@@ -153,14 +153,8 @@ fn view_uniform(
     dose: Option<&Placed<'_>>,
 ) -> ViewUniform {
     let mut u = ViewUniform::zeroed();
-    let flag = |b: bool| f32::from(u8::from(b));
     let [low, high] = look.window_hu;
-    u.background = [
-        look.background[0],
-        look.background[1],
-        look.background[2],
-        1.0,
-    ];
+    u.background = opaque(look.background);
     u.window = [
         low,
         1.0 / (high - low).max(1e-3),

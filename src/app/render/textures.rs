@@ -1,5 +1,6 @@
 //! Volumes on the device: uploaded once, cached by identity, evicted when unused.
 
+use super::pipeline::TextureEntry;
 use super::upload::Uploader;
 use egui_wgpu::wgpu;
 use geometry::{Mask, Volume, VolumeId};
@@ -105,15 +106,20 @@ struct Held {
 impl Layouts {
     pub(super) fn new(device: &wgpu::Device) -> Self {
         let stages = wgpu::ShaderStages::FRAGMENT | wgpu::ShaderStages::COMPUTE;
-        let texture = |binding, view_dimension, filterable| wgpu::BindGroupLayoutEntry {
-            binding,
-            visibility: stages,
-            ty: wgpu::BindingType::Texture {
-                sample_type: wgpu::TextureSampleType::Float { filterable },
-                view_dimension,
-                multisampled: false,
-            },
-            count: None,
+        let volume = TextureEntry {
+            binding: 0,
+            stages,
+            dimension: wgpu::TextureViewDimension::D3,
+            filterable: false,
+        };
+        let planes = TextureEntry {
+            binding: 1,
+            dimension: wgpu::TextureViewDimension::D2,
+            ..volume
+        };
+        let smooth = TextureEntry {
+            filterable: true,
+            ..volume
         };
         let sampler = wgpu::BindGroupLayoutEntry {
             binding: 2,
@@ -121,37 +127,29 @@ impl Layouts {
             ty: wgpu::BindingType::Sampler(wgpu::SamplerBindingType::Filtering),
             count: None,
         };
-        let new = |label, entries: &[wgpu::BindGroupLayoutEntry]| {
+        let volume_and_planes = [volume.layout(), planes.layout()];
+        let three = [0, 2, 4].map(|first| {
+            [(volume, first), (planes, first + 1)]
+                .map(|(entry, binding)| TextureEntry { binding, ..entry }.layout())
+        });
+        let [smooth, exact, three] = [
+            (
+                "filtered volume",
+                &[smooth.layout(), planes.layout(), sampler][..],
+            ),
+            ("exact volume", &volume_and_planes),
+            ("three exact volumes", three.as_flattened()),
+        ]
+        .map(|(label, entries)| {
             device.create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor {
                 label: Some(label),
                 entries,
             })
-        };
-        let planes = texture(1, wgpu::TextureViewDimension::D2, false);
+        });
         Self {
-            smooth: new(
-                "filtered volume",
-                &[
-                    texture(0, wgpu::TextureViewDimension::D3, true),
-                    planes,
-                    sampler,
-                ],
-            ),
-            exact: new(
-                "exact volume",
-                &[texture(0, wgpu::TextureViewDimension::D3, false), planes],
-            ),
-            three: new(
-                "three exact volumes",
-                &[
-                    texture(0, wgpu::TextureViewDimension::D3, false),
-                    planes,
-                    texture(2, wgpu::TextureViewDimension::D3, false),
-                    texture(3, wgpu::TextureViewDimension::D2, false),
-                    texture(4, wgpu::TextureViewDimension::D3, false),
-                    texture(5, wgpu::TextureViewDimension::D2, false),
-                ],
-            ),
+            smooth,
+            exact,
+            three,
         }
     }
 }
@@ -179,17 +177,18 @@ impl Textures {
     }
 
     pub(super) fn failure(&self, volume: VolumeId) -> Option<String> {
-        let of = |kind| self.failures.get(&Key::Volume(volume, kind));
-        of(Kind::Ct)
-            .or_else(|| of(Kind::Dose))
+        [Kind::Ct, Kind::Dose]
+            .into_iter()
+            .find_map(|kind| self.failures.get(&Key::Volume(volume, kind)))
             .map(ToString::to_string)
     }
 
-    pub(super) fn begin_frame(&mut self, now: u64) {
-        if now != self.frame {
-            self.frame = now;
-            self.held
-                .retain(|_, h| now.saturating_sub(*h.last_frame.get_or_insert(now)) <= FRAMES_KEPT);
+    pub(super) fn begin_frame(&mut self, frame: u64) {
+        if frame != self.frame {
+            self.frame = frame;
+            self.held.retain(|_, h| {
+                frame.saturating_sub(*h.last_frame.get_or_insert(frame)) <= FRAMES_KEPT
+            });
         }
     }
 
@@ -208,7 +207,7 @@ impl Textures {
         volumes: [Option<&Arc<Volume<f32>>>; 3],
     ) -> (wgpu::BindGroup, [bool; 3]) {
         let bound = volumes.map(|v| v.and_then(|v| self.bound(v, Kind::Dose)));
-        let there = [0, 1, 2].map(|n| bound[n].is_some());
+        let uploaded = [0, 1, 2].map(|n| bound[n].is_some());
         let empty = self.nothing(Kind::Dose);
         let mut entries = Vec::new();
         for bound in &bound {
@@ -232,7 +231,7 @@ impl Textures {
                 layout: &self.uploader.layouts.three,
                 entries: &entries,
             });
-        (group, there)
+        (group, uploaded)
     }
 
     /// Maker of a volume's texture, where there is none, for a thread that does not draw.
@@ -245,10 +244,10 @@ impl Textures {
         &mut self,
         volume: &Volume<f32>,
         kind: Kind,
-        made: Result<Bound, TextureError>,
+        texture: Result<Bound, TextureError>,
     ) {
-        let made = made.map(|bound| (bound, bytes_of(volume, kind), None));
-        self.insert(Key::Volume(volume.id(), kind), made, None);
+        let texture = texture.map(|bound| (bound, bytes_of(volume, kind), None));
+        self.insert(Key::Volume(volume.id(), kind), texture, None);
     }
 
     fn bound(&mut self, volume: &Arc<Volume<f32>>, kind: Kind) -> Option<Bound> {
@@ -277,23 +276,23 @@ impl Textures {
         bound.map(|b| b.group)
     }
 
-    /// Turns the texture of a former mask of the same box, not drawn in this frame, into that of a mask that differs from it on few
+    /// Makes the texture of a mask from a former mask's of the same box, not drawn in this frame, that differs from it on few
     /// planes: a stroke of a brush changes some of hundreds.
     fn redraw(&mut self, key: Key, mask: &Arc<Mask>) {
         let [nx, ny, nz] = mask.size();
         let first = mask.offset()[2];
-        let changed = |former: &Mask| -> Vec<usize> {
-            (0..nz)
-                .filter(|plane| !mask.has_plane_of(former, first + plane))
-                .collect()
-        };
         let former = self.held.iter().find_map(|(key, held)| {
+            // A texture of this frame is still read by its draw call.
             let former = held
                 .mask
                 .as_ref()
                 .filter(|_| held.last_frame < Some(self.frame))?;
             let same_box = [former.offset(), former.size()] == [mask.offset(), mask.size()];
-            let planes = (same_box && former.grid() == mask.grid()).then(|| changed(former))?;
+            if !same_box || former.grid() != mask.grid() {
+                return None;
+            }
+            let changed = (0..nz).filter(|plane| !mask.has_plane_of(former, first + plane));
+            let planes: Vec<usize> = changed.collect();
             (2 * planes.len() <= nz).then_some((*key, planes))
         });
         let Some((former, planes)) = former else {
@@ -333,17 +332,17 @@ impl Textures {
         if self.failures.contains_key(&key) {
             return None;
         }
-        let made = make(&self.uploader);
-        self.insert(key, made, Some(self.frame))
+        let texture = make(&self.uploader);
+        self.insert(key, texture, Some(self.frame))
     }
 
     fn insert(
         &mut self,
         key: Key,
-        made: Result<Made, TextureError>,
+        texture: Result<Made, TextureError>,
         last_frame: Option<u64>,
     ) -> Option<Bound> {
-        match made {
+        match texture {
             Ok((bound, bytes, mask)) => {
                 self.uploads += 1;
                 let held = Held {
@@ -380,10 +379,10 @@ impl Textures {
     }
 
     fn make_room(&mut self) {
-        let now = self.frame;
+        let frame = self.frame;
         if self.used().0 > BYTES_KEPT {
             self.held
-                .retain(|_, h| h.last_frame.is_none_or(|last| last == now));
+                .retain(|_, h| h.last_frame.is_none_or(|last| last == frame));
         }
     }
 }

@@ -50,9 +50,9 @@ impl Uploader {
     ) -> Result<Bound, TextureError> {
         let [nx, ny, nz] = size;
         let limits = self.device.limits();
-        let most = limits.max_texture_dimension_3d;
-        let table = limits.max_texture_dimension_2d.min(most);
-        if nx.max(ny) > most as usize || nz > table as usize {
+        let max_side = limits.max_texture_dimension_3d;
+        let table = limits.max_texture_dimension_2d.min(max_side);
+        if nx.max(ny) > max_side as usize || nz > table as usize {
             return Err(TextureError::TooLarge(nx, ny, nz, table));
         }
         let out_of_memory = self.device.push_error_scope(wgpu::ErrorFilter::OutOfMemory);

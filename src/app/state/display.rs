@@ -215,31 +215,46 @@ mod tests {
         }
     }
 
+    /// Linear red, green and blue of an sRGB colour (IEC 61966-2-1), 0 to 1.
+    fn linear_rgb(Rgb(c): Rgb) -> [f64; 3] {
+        c.map(|v| {
+            let v = f64::from(v) / 255.0;
+            if v <= 0.04045 {
+                v / 12.92
+            } else {
+                ((v + 0.055) / 1.055).powf(2.4)
+            }
+        })
+    }
+
+    /// CIELAB (1976, D65) of an sRGB colour.
+    fn lab(colour: Rgb) -> glam::DVec3 {
+        let [r, g, b] = linear_rgb(colour);
+        let xyz = [
+            (0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505,
+            0.2126 * r + 0.7152 * g + 0.0722 * b,
+            (0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089,
+        ];
+        let [x, y, z] = xyz.map(|t: f64| {
+            if t > 0.008_856 {
+                t.cbrt()
+            } else {
+                7.787 * t + 16.0 / 116.0
+            }
+        });
+        glam::DVec3::new(116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z))
+    }
+
+    /// Relative luminance of WCAG 2.2.
+    fn luminance(colour: Rgb) -> f64 {
+        let [r, g, b] = linear_rgb(colour);
+        0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+
     /// Neighbours are told apart by a difference in CIELAB (1976, D65) of 18 and more; 2.3 is just noticeable
     /// side by side (Mahy et al. 1994), thin lines on grey need several times that.
     #[test]
     fn neighbouring_levels_do_not_look_alike() {
-        let lab = |Rgb(c): Rgb| {
-            let [r, g, b] = c.map(|v| {
-                let v = f64::from(v) / 255.0;
-                if v <= 0.04045 {
-                    v / 12.92
-                } else {
-                    ((v + 0.055) / 1.055).powf(2.4)
-                }
-            });
-            let f = |t: f64| {
-                if t > 0.008_856 {
-                    t.cbrt()
-                } else {
-                    7.787 * t + 16.0 / 116.0
-                }
-            };
-            let x = f((0.4124 * r + 0.3576 * g + 0.1805 * b) / 0.9505);
-            let y = f(0.2126 * r + 0.7152 * g + 0.0722 * b);
-            let z = f((0.0193 * r + 0.1192 * g + 0.9505 * b) / 1.089);
-            glam::DVec3::new(116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z))
-        };
         for preset in LevelPreset::ALL {
             for pair in preset.levels().windows(2) {
                 let apart = lab(pair[0].colour).distance(lab(pair[1].colour));
@@ -257,17 +272,6 @@ mod tests {
     /// Colour-blind safe: lightness alone orders the levels (relative luminance of WCAG 2.2).
     #[test]
     fn colour_blind_safe_levels_ascend_in_lightness() {
-        let luminance = |Rgb(c): Rgb| {
-            let linear = c.map(|v| {
-                let v = f64::from(v) / 255.0;
-                if v <= 0.04045 {
-                    v / 12.92
-                } else {
-                    ((v + 0.055) / 1.055).powf(2.4)
-                }
-            });
-            0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-        };
         let levels = LevelPreset::ColourBlindSafe.levels();
         assert!(
             levels

@@ -70,20 +70,12 @@ impl ExportChoice {
             .collect();
     }
 
-    /// Objects that leave of a case, and of its X-rays, where it has some.
+    /// Objects of a case, and of its X-rays, that are exported.
     pub fn options(&self, case: &Case, xrays: Option<&XRays>) -> ExportOptions {
-        let wanted = |part: &ExportPart| match part {
-            ExportPart::Ct => self.ct,
-            ExportPart::Structures => self.structures,
-            ExportPart::Plan => self.plans,
-            ExportPart::Dose => self.doses().is_some(),
-            ExportPart::Registration => self.registration,
-            ExportPart::Drr | ExportPart::Xray => self.xrays,
-        };
         let of_case = ExportPart::ALL.into_iter().filter(|part| part.is_in(case));
         let parts = of_case
             .chain(xrays.iter().flat_map(|xrays| xrays.parts()))
-            .filter(wanted)
+            .filter(|part| self.includes(*part))
             .collect();
         ExportOptions {
             parts,
@@ -94,6 +86,17 @@ impl ExportChoice {
             },
             anonymise: self.anonymous.then(Anonymise::default),
             imaging: None,
+        }
+    }
+
+    fn includes(&self, part: ExportPart) -> bool {
+        match part {
+            ExportPart::Ct => self.ct,
+            ExportPart::Structures => self.structures,
+            ExportPart::Plan => self.plans,
+            ExportPart::Dose => self.doses().is_some(),
+            ExportPart::Registration => self.registration,
+            ExportPart::Drr | ExportPart::Xray => self.xrays,
         }
     }
 
@@ -109,7 +112,7 @@ impl ExportChoice {
 }
 
 impl State {
-    /// The X-rays of Register with the pose given by hand or accepted; those of a made-up pair have no files.
+    /// The X-rays of Register with the pose set by hand or accepted; a made-up pair has no files and is left out.
     pub fn xrays(&self) -> Option<XRays> {
         let register = &self.register;
         let images: Vec<XRay> = { register.images().iter() }

@@ -171,7 +171,7 @@ impl FileAction {
         }
     }
 
-    /// Endings of files that can be opened whatever they begin with, where DICOM files are asked for, too.
+    /// Endings of files to choose from beside DICOM files, which are known by their content.
     pub fn endings_beside_dicom(self) -> &'static [&'static str] {
         match self {
             Self::OpenFile => &["dcm", "mha", "json"],
@@ -180,7 +180,7 @@ impl FileAction {
         }
     }
 
-    /// Whether a folder is asked for that exists.
+    /// Whether the dialog chooses a folder that exists.
     pub fn is_folder(self) -> bool {
         matches!(
             self,
@@ -195,7 +195,7 @@ impl FileAction {
         };
         if path
             .extension()
-            .is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
+            .is_some_and(|e| endings.iter().any(|ending| e.eq_ignore_ascii_case(ending)))
         {
             return path;
         }

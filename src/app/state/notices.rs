@@ -29,6 +29,17 @@ pub struct Notice {
     on_show_since: Option<Instant>,
 }
 
+impl Notice {
+    /// Time until a success fades, which begins in the first frame that shows it; `None` for other notices, which stay.
+    fn time_left(&mut self, frame_time: Instant) -> Option<Duration> {
+        if self.kind != NoticeKind::Success {
+            return None;
+        }
+        let since = *self.on_show_since.get_or_insert(frame_time);
+        Some(SUCCESS_TIME.saturating_sub(frame_time.saturating_duration_since(since)))
+    }
+}
+
 /// A message as the log keeps it.
 #[derive(Clone, Debug)]
 pub struct LogLine {
@@ -162,19 +173,16 @@ impl Notices {
     }
 
     /// Removes successes whose time is over; time left until the next of them fades.
-    pub fn fade(&mut self, now: Instant) -> Option<Duration> {
-        let left = |notice: &mut Notice| {
-            let since = *notice.on_show_since.get_or_insert(now);
-            SUCCESS_TIME.saturating_sub(now.saturating_duration_since(since))
-        };
-        let is_success = |notice: &Notice| notice.kind == NoticeKind::Success;
-        self.items
-            .retain_mut(|notice| !is_success(notice) || !left(notice).is_zero());
+    pub fn fade(&mut self, frame_time: Instant) -> Option<Duration> {
+        self.items.retain_mut(|notice| {
+            notice
+                .time_left(frame_time)
+                .is_none_or(|left| !left.is_zero())
+        });
         self.settle();
         self.items
             .iter_mut()
-            .filter(|notice| is_success(notice))
-            .map(left)
+            .filter_map(|notice| notice.time_left(frame_time))
             .min()
     }
 

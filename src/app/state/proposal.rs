@@ -26,7 +26,7 @@ impl State {
             return Some(plain.to_owned());
         };
         let (who, plan) = match action == FileAction::Export && self.export.anonymous {
-            // The name of a plan is often that of the patient.
+            // Plans are often named after the patient.
             true => ("anonymous".to_owned(), ""),
             false => (
                 self.patient_for_name(),
@@ -42,21 +42,22 @@ impl State {
         let patient = &self.case().patient;
         // A DICOM name may be spelled in several scripts (PS3.5, section 6.2.1.2).
         let spelled = patient.name.split('=').find(|name| !plain(name).is_empty());
-        let known = [spelled.unwrap_or_default(), &patient.id]
+        let named = [spelled.unwrap_or_default(), &patient.id]
             .into_iter()
             .find(|word| !plain(word).is_empty());
-        let case = || {
-            let name = self
-                .origin
-                .as_ref()
-                .map_or_else(|| "case".to_owned(), |origin| origin.name());
-            [".mha", ".json"]
-                .iter()
-                .find_map(|ending| name.strip_suffix(ending))
-                .unwrap_or(&name)
-                .to_owned()
-        };
-        known.map_or_else(case, str::to_owned)
+        named.map_or_else(|| self.case_for_name(), str::to_owned)
+    }
+
+    fn case_for_name(&self) -> String {
+        let name = self
+            .origin
+            .as_ref()
+            .map_or_else(|| "case".to_owned(), |origin| origin.name());
+        [".mha", ".json"]
+            .iter()
+            .find_map(|ending| name.strip_suffix(ending))
+            .unwrap_or(&name)
+            .to_owned()
     }
 }
 
@@ -109,7 +110,7 @@ fn is_plain(c: char) -> bool {
     !c.is_control() && !c.is_whitespace() && !has_none
 }
 
-/// The first so many bytes of a text, or fewer where a character would be divided.
+/// The start of a text, at most `bytes` long; shorter where a character would be divided.
 fn cut(text: &str, bytes: usize) -> &str {
     text[..text.floor_char_boundary(bytes)].trim_end_matches(['-', '_'])
 }
@@ -163,13 +164,13 @@ mod tests {
             "\u{1f600}".repeat(200),
         ];
         let odd = ["", "   ", "....", "\u{0}", "%2e%2e", "\u{feff}"];
-        let all: Vec<&str> = devices
+        let parts: Vec<&str> = devices
             .into_iter()
             .chain(long.iter().map(String::as_str))
             .chain(odd)
             .collect();
-        for first in &all {
-            for second in &all {
+        for first in &parts {
+            for second in &parts {
                 for (last, ending) in [("", None), ("registration", Some("json"))] {
                     let name = named([first, second], DAY, last, ending);
                     assert!(name.len() <= LONGEST, "{} bytes: {name}", name.len());
@@ -180,11 +181,12 @@ mod tests {
                             .any(|device| stem.eq_ignore_ascii_case(device)),
                         "{name}"
                     );
-                    let is_free = |c: char| !c.is_control() && !"/\\:*?\"<>|".contains(c);
                     assert!(
-                        name.chars().all(is_free) && !name.starts_with(['.', '-', '~', ' ']),
+                        name.chars()
+                            .all(|c| !c.is_control() && !"/\\:*?\"<>|".contains(c)),
                         "{name}"
                     );
+                    assert!(!name.starts_with(['.', '-', '~', ' ']), "{name}");
                     assert!(
                         !name.ends_with(['.', ' ', '-']) && name.contains(DAY),
                         "{name}"

@@ -118,17 +118,16 @@ pub fn centre_mm(structure: &Structure) -> Option<DVec3> {
         let Some(first) = contour.first() else {
             continue;
         };
-        let around = |other: &(usize, &&[DVec3])| {
-            other.0 != n
-                && other
-                    .1
+        let around = contours.iter().enumerate().filter(|(other, polygon)| {
+            *other != n
+                && polygon
                     .first()
                     .is_some_and(|p| (p.z - first.z).abs() < 0.01)
-                && holds(other.1, *first)
-        };
-        let depth = contours.iter().enumerate().filter(around).count();
+                && holds(polygon, *first)
+        });
         let (centre, area) = centroid(contour);
-        let signed = if depth % 2 == 0 { area } else { -area };
+        // Contours inside an odd number of others are rims of holes.
+        let signed = if around.count() % 2 == 0 { area } else { -area };
         sum = (sum.0 + centre * signed, sum.1 + signed);
     }
     if sum.1 > 0.0 {
@@ -158,10 +157,10 @@ fn centroid(points: &[DVec3]) -> (DVec3, f64) {
 /// Whether a polygon on an axial plane holds a point, by the even-odd rule.
 fn holds(points: &[DVec3], p: DVec3) -> bool {
     let edges = points.iter().zip(points.iter().cycle().skip(1));
-    let crosses = |(a, b): &(&DVec3, &DVec3)| {
+    let crossed = edges.filter(|(a, b)| {
         (a.y > p.y) != (b.y > p.y) && p.x < a.x + (p.y - a.y) / (b.y - a.y) * (b.x - a.x)
-    };
-    edges.filter(crosses).count() % 2 == 1
+    });
+    crossed.count() % 2 == 1
 }
 
 /// Centre of the first target (PTV before CTV before GTV), patient LPS, mm.
@@ -241,9 +240,8 @@ mod tests {
         assert_eq!(shapes.shape_of(&s), None);
     }
 
-    #[test]
-    fn the_centre_is_that_of_the_volume_not_of_the_box() {
-        let rectangle = |x: [f64; 2], y: [f64; 2], z: f64| case::Contour {
+    fn rectangle(x: [f64; 2], y: [f64; 2], z: f64) -> case::Contour {
+        case::Contour {
             points_mm: vec![
                 DVec3::new(x[0], y[0], z),
                 DVec3::new(x[1], y[0], z),
@@ -251,7 +249,11 @@ mod tests {
                 DVec3::new(x[0], y[1], z),
             ],
             image_uid: None,
-        };
+        }
+    }
+
+    #[test]
+    fn the_centre_is_of_the_volume_not_of_the_box() {
         let mut s = new_structure(&Case::default(), "L", StructureKind::Other);
         // 40 x 20 less a hole of 10 x 10 round (5, 10), and on the next plane 20 x 20.
         s.contours = vec![

@@ -88,39 +88,46 @@ fn draw_axis(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, stroke: St
     let depth = plane.depth_mm(frame.isocentre_mm);
     if sine.abs() < IN_PLANE {
         if depth.abs() <= ON_PLANE_MM {
-            let end = |mm: f64| plane.screen_from_patient(frame.isocentre_mm + towards_source * mm);
-            painter.extend(Shape::dashed_line(
-                &[end(frame.sad_mm), end(-frame.sad_mm)],
-                stroke,
-                9.0,
-                4.0,
-            ));
+            let ends = [frame.sad_mm, -frame.sad_mm]
+                .map(|mm| plane.screen_from_patient(frame.isocentre_mm + towards_source * mm));
+            painter.extend(Shape::dashed_line(&ends, stroke, 9.0, 4.0));
         }
     } else {
         let along = -depth / sine;
         if along < frame.sad_mm {
-            let at = plane.screen_from_patient(frame.isocentre_mm + towards_source * along);
-            painter.circle_filled(at, 2.0, stroke.color);
+            let piercing = plane.screen_from_patient(frame.isocentre_mm + towards_source * along);
+            painter.circle_filled(piercing, 2.0, stroke.color);
         }
     }
 }
 
 /// A ring with a cross if the isocentre lies on the plane, else a faint ring.
 fn draw_isocentre(painter: &Painter, plane: &ViewPlane, frame: &BeamFrame, colour: Color32) {
-    let at = plane.screen_from_patient(frame.isocentre_mm);
+    let isocentre = plane.screen_from_patient(frame.isocentre_mm);
     if plane.depth_mm(frame.isocentre_mm).abs() > ON_PLANE_MM {
-        painter.circle_stroke(at, 5.0, Stroke::new(1.0, colour.gamma_multiply(0.35)));
+        painter.circle_stroke(
+            isocentre,
+            5.0,
+            Stroke::new(1.0, colour.gamma_multiply(0.35)),
+        );
         return;
     }
-    painter.circle_stroke(at, 6.0, Stroke::new(2.6, Color32::from_black_alpha(160)));
-    painter.circle_stroke(at, 6.0, Stroke::new(1.4, colour));
+    painter.circle_stroke(
+        isocentre,
+        6.0,
+        Stroke::new(2.6, Color32::from_black_alpha(160)),
+    );
+    painter.circle_stroke(isocentre, 6.0, Stroke::new(1.4, colour));
     for arm in [
         vec2(1.0, 0.0),
         vec2(-1.0, 0.0),
         vec2(0.0, 1.0),
         vec2(0.0, -1.0),
     ] {
-        painter.line_segment([at + arm * 6.0, at + arm * 10.0], Stroke::new(1.4, colour));
+        painter.line_segment(
+            [isocentre + arm * 6.0, isocentre + arm * 10.0],
+            Stroke::new(1.4, colour),
+        );
     }
 }
 
@@ -149,21 +156,10 @@ pub(crate) fn handle(plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) -> Opt
         return None;
     }
     let room = plane.rect.shrink(22.0);
-    let reach = |d: f32, at: f32, low: f32, high: f32| {
-        if d > 1e-4 {
-            (high - at) / d
-        } else if d < -1e-4 {
-            (low - at) / d
-        } else {
-            f32::INFINITY
-        }
-    };
-    let to_rim = reach(direction.x, isocentre.x, room.min.x, room.max.x).min(reach(
-        direction.y,
-        isocentre.y,
-        room.min.y,
-        room.max.y,
-    ));
+    let to_rim = [0, 1]
+        .map(|axis| distance_to_rim(room, isocentre, direction, axis))
+        .into_iter()
+        .fold(f32::INFINITY, f32::min);
     let wanted = 0.42 * plane.rect.width().min(plane.rect.height());
     Some(isocentre + direction * wanted.min(to_rim).max(24.0))
 }
@@ -171,20 +167,20 @@ pub(crate) fn handle(plane: &ViewPlane, kind: ViewKind, beam: &BeamLayer) -> Opt
 fn draw_handle(
     painter: &Painter,
     plane: &ViewPlane,
-    at: Pos2,
+    centre: Pos2,
     beam: &BeamLayer,
     colour: Color32,
     taken: &mut Vec<Rect>,
 ) {
     painter.circle(
-        at,
+        centre,
         HANDLE_RADIUS,
         colour,
         Stroke::new(1.5, theme::IMAGE.ground),
     );
     if beam.selected {
         painter.circle_stroke(
-            at,
+            centre,
             HANDLE_RADIUS + 2.5,
             Stroke::new(1.5, theme::IMAGE.accent),
         );
@@ -199,7 +195,7 @@ fn draw_handle(
         Some(status) => format!("{label} ({})", status.word()),
         None => label,
     };
-    let (anchor, dx) = if at.x > plane.rect.center().x {
+    let (anchor, dx) = if centre.x > plane.rect.center().x {
         (Anchor::Right, -12.0)
     } else {
         (Anchor::Left, 12.0)
@@ -207,14 +203,33 @@ fn draw_handle(
     // Letters are about 6 points wide: accurate enough to detect overlaps.
     let width = 6.0 * label.chars().count() as f32;
     let toward = if anchor == Anchor::Right { -1.0 } else { 1.0 };
-    let middle = at + vec2(dx + toward * 0.5 * width, 0.0);
+    let middle = centre + vec2(dx + toward * 0.5 * width, 0.0);
     let covers = Rect::from_center_size(middle, vec2(width, 12.0));
-    let handle = Rect::from_center_size(at, vec2(14.0, 14.0));
+    let handle = Rect::from_center_size(centre, vec2(14.0, 14.0));
     if !taken.iter().any(|t| t.intersects(covers)) {
-        text(painter, at + vec2(dx, 0.0), anchor, &label, 11.0, colour);
+        text(
+            painter,
+            centre + vec2(dx, 0.0),
+            anchor,
+            &label,
+            11.0,
+            colour,
+        );
         taken.push(covers);
     }
     taken.push(handle);
+}
+
+/// Distance from a point along a direction to the rim of a rectangle that is across an axis, points.
+fn distance_to_rim(rect: Rect, from: Pos2, direction: Vec2, axis: usize) -> f32 {
+    let component = direction[axis];
+    if component > 1e-4 {
+        (rect.max[axis] - from[axis]) / component
+    } else if component < -1e-4 {
+        (rect.min[axis] - from[axis]) / component
+    } else {
+        f32::INFINITY
+    }
 }
 
 /// The beam whose handle is at a point: the selected one first.
@@ -222,14 +237,14 @@ pub(crate) fn handle_at(
     scene: &Scene,
     plane: &ViewPlane,
     kind: ViewKind,
-    at: Pos2,
+    pointer: Pos2,
 ) -> Option<usize> {
     let mut beams: Vec<&BeamLayer> = shown(scene).iter().collect();
     beams.sort_by_key(|b| !b.selected);
-    let near = |b: &&BeamLayer| {
-        handle(plane, kind, b).is_some_and(|h| h.distance(at) <= HANDLE_RADIUS + 5.0)
-    };
-    beams.into_iter().find(near).map(|b| b.index)
+    let held = beams.into_iter().find(|beam| {
+        handle(plane, kind, beam).is_some_and(|h| h.distance(pointer) <= HANDLE_RADIUS + 5.0)
+    });
+    held.map(|beam| beam.index)
 }
 
 /// The gantry angle (0 to 360, whole degrees) that turns the source towards a position.

@@ -64,8 +64,8 @@ impl BevPlane {
         self.on_screen().screen([x_mm, -y_mm])
     }
 
-    pub fn device_mm(&self, at: Pos2) -> [f64; 2] {
-        let [x_mm, down_mm] = self.on_screen().mm(at);
+    pub fn device_mm(&self, point: Pos2) -> [f64; 2] {
+        let [x_mm, down_mm] = self.on_screen().mm(point);
         [x_mm, -down_mm]
     }
 
@@ -116,12 +116,12 @@ pub(crate) fn show(
     graticule(&painter, &plane);
     points(&painter, &plane, scene, &frame);
     if let Some((number, roi)) = &scene.shape {
-        let own = scene
+        let structure = scene
             .structures
             .structures
             .iter()
             .find(|s| s.number == *number);
-        let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
+        let colour = structure.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
         shape::draw(&painter, Lens::Beam(frame, plane), roi, colour);
     }
     if let Some(brush) = limit_brush {
@@ -137,7 +137,7 @@ pub(crate) fn show(
     );
     // The switch between this view and the room begins at two fifths of the width.
     let room_for_name = (0.4 * plane.rect.width() - 84.0) / 6.5;
-    let beside = overlay::elided(&beam.name, room_for_name as usize);
+    let name = overlay::elided(&beam.name, room_for_name as usize);
     let has_room = room_for_name >= LEAST_NAME;
     // In a small view the switch takes the place of the name.
     if !overlay::is_small(plane.rect) {
@@ -145,7 +145,7 @@ pub(crate) fn show(
             &painter,
             plane.rect,
             state.kind,
-            if has_room { &beside } else { "" },
+            if has_room { &name } else { "" },
         );
     }
     let [g, c, t] = [beam.gantry_deg, beam.collimator_deg, beam.couch_deg];
@@ -164,10 +164,10 @@ pub(crate) fn show(
         theme::IMAGE.text,
     );
     if let Some((words, status)) = beam.map_words().zip(beam.map_status) {
-        let at = plane.rect.left_top() + vec2(8.0, 48.0);
+        let start = plane.rect.left_top() + vec2(8.0, 48.0);
         text(
             &painter,
-            at,
+            start,
             Anchor::Left,
             &words,
             11.0,
@@ -355,20 +355,7 @@ fn leaves(painter: &Painter, plane: &BevPlane, beam: &BeamLayer, mlc: &Mlc) {
     let shade = Color32::from_black_alpha(80);
     let side = Stroke::new(0.8, LEAVES.gamma_multiply(0.35));
     let tip = Stroke::new(1.6, LEAVES);
-    let part = |travel: [f64; 2], across: [f64; 2]| match mlc.axis {
-        MlcAxis::X => Jaws {
-            x: travel,
-            y: across,
-        },
-        MlcAxis::Y => Jaws {
-            x: across,
-            y: travel,
-        },
-    };
-    let (travel, across) = match mlc.axis {
-        MlcAxis::X => (beam.jaws.x, beam.jaws.y),
-        MlcAxis::Y => (beam.jaws.y, beam.jaws.x),
-    };
+    let [travel, across] = travel_and_across(&beam.jaws, mlc.axis);
     for (sides, tips) in mlc.boundaries_mm.windows(2).zip(&beam.leaves_mm) {
         let a = [sides[0].max(across[0]), sides[1].min(across[1])];
         if a[1] <= a[0] {
@@ -379,7 +366,10 @@ fn leaves(painter: &Painter, plane: &BevPlane, beam: &BeamLayer, mlc: &Mlc) {
             [tips[1].max(travel[0]), travel[1]],
         ] {
             if t[1] > t[0] {
-                let leaf = plane.rect_of(&part(t, a));
+                let leaf = plane.rect_of(&match mlc.axis {
+                    MlcAxis::X => Jaws { x: t, y: a },
+                    MlcAxis::Y => Jaws { x: a, y: t },
+                });
                 painter.rect(leaf, 0.0, shade, side, egui::StrokeKind::Middle);
             }
         }
@@ -393,51 +383,68 @@ fn leaves(painter: &Painter, plane: &BevPlane, beam: &BeamLayer, mlc: &Mlc) {
 /// The outline of the open part of stacked leaf pairs: the tips, and the steps from pair to pair. End points in (x, y),
 /// mm.
 pub(crate) fn opening_edges(open: &[Jaws], axis: MlcAxis) -> Vec<[[f64; 2]; 2]> {
-    let split = |j: &Jaws| match axis {
-        MlcAxis::X => (j.x, j.y),
-        MlcAxis::Y => (j.y, j.x),
-    };
-    let point = |travel: f64, across: f64| match axis {
-        MlcAxis::X => [travel, across],
-        MlcAxis::Y => [across, travel],
-    };
+    let pairs: Vec<[[f64; 2]; 2]> = open
+        .iter()
+        .map(|part| travel_and_across(part, axis))
+        .collect();
     let mut edges = Vec::new();
-    // Closed on both sides: the step at `across` from nothing to [t0, t1], or between two openings.
-    let mut step = |across: f64, a: Option<[f64; 2]>, b: Option<[f64; 2]>| match (a, b) {
-        (Some(a), Some(b)) if a[0] < b[1] && b[0] < a[1] => {
-            edges.push([point(a[0], across), point(b[0], across)]);
-            edges.push([point(a[1], across), point(b[1], across)]);
+    for (n, [tips, sides]) in pairs.iter().enumerate() {
+        let previous = n.checked_sub(1).map(|previous| pairs[previous]);
+        if !previous.is_some_and(|[_, others]| touches(others[1], sides[0])) {
+            edges.extend(step(sides[0], None, Some(*tips)));
         }
+        let next = pairs.get(n + 1);
+        let next = next.filter(|[_, others]| touches(others[0], sides[1]));
+        edges.extend(step(sides[1], Some(*tips), next.map(|[tips, _]| *tips)));
+    }
+    for [tips, sides] in pairs {
+        edges.extend(tips.map(|tip| sides.map(|side| [tip, side])));
+    }
+    match axis {
+        MlcAxis::X => edges,
+        MlcAxis::Y => {
+            let swapped = edges.into_iter().map(|edge| edge.map(|[t, a]| [a, t]));
+            swapped.collect()
+        }
+    }
+}
+
+/// The extents of an opening along the leaves' travel and across it, mm.
+fn travel_and_across(opening: &Jaws, axis: MlcAxis) -> [[f64; 2]; 2] {
+    match axis {
+        MlcAxis::X => [opening.x, opening.y],
+        MlcAxis::Y => [opening.y, opening.x],
+    }
+}
+
+fn touches(a_mm: f64, b_mm: f64) -> bool {
+    (a_mm - b_mm).abs() < 1e-6
+}
+
+/// The edges between two neighbouring openings, each from tip to tip, at the position of their common side; end points along
+/// the travel and across it, mm.
+fn step(across: f64, a: Option<[f64; 2]>, b: Option<[f64; 2]>) -> Vec<[[f64; 2]; 2]> {
+    match (a, b) {
+        (Some(a), Some(b)) if a[0] < b[1] && b[0] < a[1] => [0, 1]
+            .map(|bank| [[a[bank], across], [b[bank], across]])
+            .to_vec(),
+        // Openings that do not overlap are closed on both sides.
         (a, b) => {
-            for t in [a, b].into_iter().flatten() {
-                edges.push([point(t[0], across), point(t[1], across)]);
-            }
+            let closed = [a, b].into_iter().flatten();
+            closed.map(|tips| tips.map(|tip| [tip, across])).collect()
         }
-    };
-    for (n, part) in open.iter().enumerate() {
-        let (t, a) = split(part);
-        let touching = |other: Option<&Jaws>, at: f64, end: usize| {
-            other
-                .map(split)
-                .filter(|(_, b)| (b[end] - at).abs() < 1e-6)
-                .map(|(t, _)| t)
-        };
-        if touching(n.checked_sub(1).and_then(|m| open.get(m)), a[0], 1).is_none() {
-            step(a[0], None, Some(t));
-        }
-        step(a[1], Some(t), touching(open.get(n + 1), a[1], 0));
     }
-    for part in open {
-        let (t, a) = split(part);
-        edges.extend(t.map(|tip| [point(tip, a[0]), point(tip, a[1])]));
-    }
-    edges
+}
+
+/// Screen position of a position, patient LPS, mm; `None` behind the source.
+fn screen_of(plane: &BevPlane, frame: &BeamFrame, patient_mm: DVec3) -> Option<Pos2> {
+    let ([x, y], _) = frame.project(patient_mm)?;
+    Some(plane.screen(x, y))
 }
 
 /// The crosshair's position and points of interest.
 fn points(painter: &Painter, plane: &BevPlane, scene: &Scene, frame: &BeamFrame) {
-    let place = |p: DVec3| frame.project(p).map(|([x, y], _)| plane.screen(x, y));
-    if let Some(at) = place(scene.crosshair_mm) {
+    if let Some(at) = screen_of(plane, frame, scene.crosshair_mm) {
         for arm in [vec2(5.0, 0.0), vec2(0.0, 5.0)] {
             painter.line_segment([at - arm, at + arm], Stroke::new(1.2, overlay::CROSSHAIR));
         }
@@ -449,7 +456,11 @@ fn points(painter: &Painter, plane: &BevPlane, scene: &Scene, frame: &BeamFrame)
         .zip(&scene.looks)
         .filter(|(_, look)| look.visible);
     for (structure, look) in shown {
-        for at in structure.points_mm.iter().filter_map(|p| place(*p)) {
+        for at in structure
+            .points_mm
+            .iter()
+            .filter_map(|p| screen_of(plane, frame, *p))
+        {
             painter.circle_stroke(at, 3.0, Stroke::new(1.5, overlay::on_image(look.colour)));
         }
     }

@@ -37,12 +37,12 @@ pub(crate) fn respond(
     let id = response.id.with("hold");
     if response.drag_started_by(PointerButton::Primary) {
         let from = ui.input(|i| i.pointer.press_origin());
-        let hold = from.and_then(|at| hold_at(ui, kind, scene, lens, at));
+        let hold = from.and_then(|pointer| hold_at(ui, kind, scene, lens, pointer));
         ui.data_mut(|d| d.insert_temp(id, hold));
     }
     if !response.dragged() && !response.drag_stopped() {
-        if let Some(at) = response.hover_pos()
-            && hold_at(ui, kind, scene, lens, at).is_some()
+        if let Some(pointer) = response.hover_pos()
+            && hold_at(ui, kind, scene, lens, pointer).is_some()
         {
             ui.set_cursor_icon(CursorIcon::Grab);
         }
@@ -51,21 +51,21 @@ pub(crate) fn respond(
     let Some(hold) = ui.data(|d| d.get_temp::<Option<Hold>>(id)).flatten() else {
         return false;
     };
-    let Some(at) = response.interact_pointer_pos() else {
+    let Some(pointer) = response.interact_pointer_pos() else {
         return true;
     };
     ui.set_cursor_icon(CursorIcon::Grabbing);
     match (hold, lens) {
         (Hold::Crosshair, Lens::Plane(plane)) => {
-            let to = navigate::snapped(scene, plane.patient_from_screen(at));
+            let to = navigate::snapped(scene, plane.patient_from_screen(pointer));
             if to != scene.crosshair_mm {
                 events.push(ViewEvent::CrosshairMoved(to));
             }
         }
         (Hold::Brush(bank), Lens::Beam(_, plane)) => {
             if let Some(beam) = scene.bev_beam() {
-                let from = at - response.drag_delta();
-                let [from_mm, to_mm] = [from, at].map(|p| plane.device_mm(p));
+                let from = pointer - response.drag_delta();
+                let [from_mm, to_mm] = [from, pointer].map(|p| plane.device_mm(p));
                 events.push(ViewEvent::LeavesBrushed {
                     beam: beam.index,
                     bank,
@@ -76,7 +76,7 @@ pub(crate) fn respond(
         }
         _ => {
             let held = Held::new(hold, scene, lens);
-            events.extend(held.as_ref().and_then(|held| held.event(at)));
+            events.extend(held.as_ref().and_then(|held| held.event(pointer)));
             let layout = ui.ctx().cumulative_pass_nr();
             ui.data_mut(|d| {
                 d.insert_temp(response.id.with("held"), held.map(|held| (layout, held)))
@@ -135,10 +135,10 @@ impl Held {
     }
 
     /// The event of a place of the pointer; `None` where it moves nothing.
-    pub fn event(&self, at: Pos2) -> Option<ViewEvent> {
+    pub fn event(&self, pointer: Pos2) -> Option<ViewEvent> {
         match self {
             Self::Gantry { beam, plane } => {
-                let gantry_deg = beam::gantry_towards(beam, plane.patient_from_screen(at));
+                let gantry_deg = beam::gantry_towards(beam, plane.patient_from_screen(pointer));
                 (gantry_deg != beam.gantry_deg).then_some(ViewEvent::GantryDragged {
                     beam: beam.index,
                     gantry_deg,
@@ -150,15 +150,15 @@ impl Held {
                 grip,
                 lens,
             } => {
-                let dragged =
-                    shape::dragged(*lens, shape, *grip, at).filter(|dragged| dragged != shape)?;
+                let dragged = shape::dragged(*lens, shape, *grip, pointer)
+                    .filter(|dragged| dragged != shape)?;
                 Some(ViewEvent::ShapeDragged {
                     structure: *structure,
                     shape: dragged,
                 })
             }
             Self::Part { beam, plane, part } => {
-                let to_mm = aperture::position_mm(beam, plane, *part, at);
+                let to_mm = aperture::position_mm(beam, plane, *part, pointer);
                 Some(ViewEvent::PartDragged {
                     beam: beam.index,
                     part: *part,
@@ -202,29 +202,29 @@ pub(crate) fn brushes(ui: &Ui, scene: &Scene) -> bool {
     scene.brush || ui.input(|i| i.modifiers.shift)
 }
 
-fn hold_at(ui: &Ui, kind: ViewKind, scene: &Scene, lens: Lens, at: Pos2) -> Option<Hold> {
+fn hold_at(ui: &Ui, kind: ViewKind, scene: &Scene, lens: Lens, pointer: Pos2) -> Option<Hold> {
     let shape = scene
         .shape
-        .and_then(|(_, s)| shape::grip_at(lens, &s, at))
+        .and_then(|(_, s)| shape::grip_at(lens, &s, pointer))
         .map(Hold::Shape);
     let plane = &match lens {
         Lens::Plane(plane) => plane,
         Lens::Beam(_, plane) => {
             let beam = scene.bev_beam()?;
             return match brushes(ui, scene) {
-                true => aperture::bank_at(beam, &plane, at)
+                true => aperture::bank_at(beam, &plane, pointer)
                     .map(Hold::Brush)
                     .or(shape),
-                false => shape.or_else(|| aperture::part_at(beam, &plane, at).map(Hold::Part)),
+                false => shape.or_else(|| aperture::part_at(beam, &plane, pointer).map(Hold::Part)),
             };
         }
     };
-    if let Some(index) = beam::handle_at(scene, plane, kind, at) {
+    if let Some(index) = beam::handle_at(scene, plane, kind, pointer) {
         return Some(Hold::Gantry(index));
     }
     if shape.is_some() {
         return shape;
     }
     let crosshair = plane.screen_from_patient(scene.crosshair_mm);
-    (crosshair.distance(at) <= CROSSHAIR_REACH).then_some(Hold::Crosshair)
+    (crosshair.distance(pointer) <= CROSSHAIR_REACH).then_some(Hold::Crosshair)
 }

@@ -28,13 +28,13 @@ pub(crate) fn field_in_plane(frame: &BeamFrame, opening: &Jaws, plane: &ViewPlan
     // Behind the source there is no field.
     polygon.clip(
         plane,
-        |at| sad - 1.0 - (at - frame.isocentre_mm).dot(z),
+        |patient_mm| sad - 1.0 - (patient_mm - frame.isocentre_mm).dot(z),
         false,
     );
     for (gradient, constant) in faces {
         polygon.clip(
             plane,
-            |at| (at - frame.isocentre_mm).dot(gradient) + constant,
+            |patient_mm| (patient_mm - frame.isocentre_mm).dot(gradient) + constant,
             true,
         );
     }
@@ -166,11 +166,11 @@ mod tests {
     #[test]
     fn a_plane_across_the_axis_shows_the_magnified_field() {
         // Gantry 0, coronal plane 100 mm behind the isocentre.
-        let at = DVec3::new(0.0, 100.0, 0.0);
+        let centre = DVec3::new(0.0, 100.0, 0.0);
         let field = field_in_plane(
             &frame(0.0),
             &Jaws::symmetric(100.0, 60.0),
-            &plane(ViewKind::Coronal, at),
+            &plane(ViewKind::Coronal, centre),
         );
         assert_eq!(field.edges().count(), 4);
         let x: Vec<f32> = field.points.iter().map(|p| (p.x - 200.0).abs()).collect();
@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_plane_beside_the_field_is_empty() {
-        let beside = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 90.0));
+        let beyond_field = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 90.0));
         assert!(
-            field_in_plane(&frame(0.0), &Jaws::symmetric(100.0, 100.0), &beside)
+            field_in_plane(&frame(0.0), &Jaws::symmetric(100.0, 100.0), &beyond_field)
                 .points
                 .is_empty()
         );

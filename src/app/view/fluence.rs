@@ -24,8 +24,8 @@ pub(crate) fn rect(plane: &BevPlane, map: &FluenceMap, beamlet: usize) -> Rect {
 
 /// Draws the beamlets that have fluence, and a bar of their colours.
 pub(crate) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
-    let most = map.greatest();
-    if most <= 0.0 {
+    let greatest = map.greatest();
+    if greatest <= 0.0 {
         return;
     }
     for (beamlet, value) in map
@@ -37,7 +37,7 @@ pub(crate) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
         painter.rect_filled(
             rect(plane, map, beamlet),
             0.0,
-            colour(value / most).gamma_multiply(OPACITY),
+            colour(value / greatest).gamma_multiply(OPACITY),
         );
     }
     let place = plane.rect.right_top() + vec2(-112.0, 26.0);
@@ -51,7 +51,7 @@ pub(crate) fn draw(painter: &Painter, plane: &BevPlane, map: &FluenceMap) {
             colour((f32::from(n) + 0.5) / f32::from(BAR_STEPS)),
         );
     }
-    let words = format!("fluence 0 to {most:.2}");
+    let words = format!("fluence 0 to {greatest:.2}");
     text(
         painter,
         place + vec2(48.0, 16.0),

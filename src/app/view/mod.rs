@@ -114,11 +114,12 @@ pub fn show(
     events: &mut Vec<ViewEvent>,
 ) -> Response {
     use egui::emath::GuiRounding as _;
-    let all = ui
+    let available = ui
         .available_rect_before_wrap()
         .round_to_pixels(ui.pixels_per_point());
-    let strip = all.with_min_x(all.max.x - overlay::legend_width(state.kind, scene, all).round());
-    let rect = all.with_max_x(strip.min.x);
+    let strip = available
+        .with_min_x(available.max.x - overlay::legend_width(state.kind, scene, available).round());
+    let rect = available.with_max_x(strip.min.x);
     let response = ui.allocate_rect(rect, Sense::click_and_drag());
     // The strip is part of the view, dark in both themes.
     ui.painter().rect_filled(strip, 0.0, theme::IMAGE.ground);

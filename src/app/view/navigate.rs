@@ -21,26 +21,26 @@ pub(crate) fn current_plane(state: &ViewState, scene: &Scene, rect: egui::Rect) 
         (Some(_), Some(_)) => None,
         _ => scene.box_mm(),
     };
-    let middle = || shown.map_or(scene.crosshair_mm, |[low, high]| 0.5 * (low + high));
-    let mut centre_mm = state.centre_mm.unwrap_or_else(middle);
+    let middle_mm = shown.map_or(scene.crosshair_mm, |[low, high]| 0.5 * (low + high));
+    let mut centre_mm = state.centre_mm.unwrap_or(middle_mm);
     centre_mm[axis] = scene.crosshair_mm[axis];
-    let fitted = || shown.map_or(1.0, |shown| fit_mm_per_point(shown, [right, down], rect));
+    let fitted = shown.map_or(1.0, |shown| fit_mm_per_point(shown, [right, down], rect));
     ViewPlane {
         rect,
         centre_mm,
         right,
         down,
-        mm_per_point: state.mm_per_point.unwrap_or_else(fitted),
+        mm_per_point: state.mm_per_point.unwrap_or(fitted),
     }
 }
 
 /// Scale at which the whole box fits, with a small margin.
 fn fit_mm_per_point([low, high]: [DVec3; 2], axes: [DVec3; 2], rect: egui::Rect) -> f64 {
-    let extent = |axis: DVec3| (high - low).dot(axis.abs());
-    let air = 1.03;
-    let x = extent(axes[0]) / f64::from(rect.width());
-    let y = extent(axes[1]) / f64::from(rect.height());
-    clamped(x.max(y) * air)
+    const AIR: f64 = 1.03;
+    let [width_mm, height_mm] = axes.map(|axis| (high - low).dot(axis.abs()));
+    let x = width_mm / f64::from(rect.width());
+    let y = height_mm / f64::from(rect.height());
+    clamped(x.max(y) * AIR)
 }
 
 /// Handles wheel and pointer. `claimed`: a handle has the drag.
@@ -107,23 +107,23 @@ fn wheel(
     state: &mut ViewState,
     scene: &Scene,
     plane: &ViewPlane,
-    at: egui::Pos2,
+    pointer: egui::Pos2,
     events: &mut Vec<ViewEvent>,
 ) {
     let id = response.id.with("scrolled");
-    let before: f32 = ui.data(|d| d.get_temp(id)).unwrap_or(0.0);
-    let mut scrolled = before + notches_of_wheel(ui);
+    let turned: f32 = ui.data(|d| d.get_temp(id)).unwrap_or(0.0);
+    let mut scrolled = turned + notches_of_wheel(ui);
     let pages = scrolled.trunc();
     if pages != 0.0 {
         page(state, scene, pages as i32, events);
         scrolled -= pages;
     }
-    if scrolled != before {
+    if scrolled != turned {
         ui.data_mut(|d| d.insert_temp(id, scrolled));
     }
     let zoom = zoom_of_wheel(ui, false);
     if zoom != 1.0 {
-        show_from(state, plane, &plane.on_screen().zoomed_about(at, zoom));
+        show_from(state, plane, &plane.on_screen().zoomed_about(pointer, zoom));
     }
 }
 
@@ -141,14 +141,16 @@ fn notches_of_wheel(ui: &Ui) -> f32 {
 
 /// Zoom factor of this frame by pinching or by the wheel, with ctrl held or (`always`) without.
 pub(crate) fn zoom_of_wheel(ui: &Ui, always: bool) -> f64 {
-    let factor = |event: &Event| match event {
-        Event::Zoom(factor) => f64::from(*factor),
-        other => match notches(other) {
-            Some((n, zooms)) if zooms || always => ZOOM_STEP.powf(f64::from(n)),
-            _ => 1.0,
-        },
-    };
-    let zoom: f64 = ui.input(|i| i.events.iter().map(factor).product());
+    let zoom: f64 = ui.input(|i| {
+        let factors = i.events.iter().map(|event| match event {
+            Event::Zoom(factor) => f64::from(*factor),
+            other => match notches(other) {
+                Some((n, zooms)) if zooms || always => ZOOM_STEP.powf(f64::from(n)),
+                _ => 1.0,
+            },
+        });
+        factors.product()
+    });
     if zoom.is_finite() && zoom > 0.0 {
         zoom
     } else {

@@ -28,7 +28,7 @@ pub(crate) enum Anchor {
 /// Text on a dark plate, readable on fat, air and bone; centred vertically on `at`. Returns the covered rectangle.
 pub(crate) fn text(
     painter: &Painter,
-    at: Pos2,
+    place: Pos2,
     anchor: Anchor,
     what: &str,
     size: f32,
@@ -41,7 +41,7 @@ pub(crate) fn text(
     };
     let font = FontId::proportional(size);
     let galley = painter.layout_no_wrap(what.to_owned(), font, Color32::PLACEHOLDER);
-    let rect = align.anchor_size(at, galley.size());
+    let rect = align.anchor_size(place, galley.size());
     if !what.is_empty() {
         painter.rect_filled(
             rect.expand2(vec2(3.0, 0.0)),
@@ -64,10 +64,10 @@ pub(crate) fn draw(painter: &Painter, plane: &ViewPlane, kind: ViewKind, scene: 
             "W {:.0}  L {:.0}",
             scene.window.width_hu, scene.window.level_hu
         );
-        let at = plane.rect.left_bottom() + vec2(MARGIN, -30.0);
+        let place = plane.rect.left_bottom() + vec2(MARGIN, -30.0);
         corner = corner.union(text(
             painter,
-            at,
+            place,
             Anchor::Left,
             &window,
             SMALL,
@@ -105,19 +105,19 @@ pub(crate) fn message(painter: &Painter, rect: Rect, what: &str) {
 
 /// Two lines with a gap in the middle that keeps the anatomy visible.
 pub(crate) fn crosshair(painter: &Painter, plane: &ViewPlane, at_mm: DVec3) {
-    let at = plane.screen_from_patient(at_mm);
+    let place = plane.screen_from_patient(at_mm);
     let half = 0.5 / painter.pixels_per_point();
-    let at = pos2(
-        painter.round_to_pixel_center(at.x),
-        painter.round_to_pixel_center(at.y),
+    let place = pos2(
+        painter.round_to_pixel_center(place.x),
+        painter.round_to_pixel_center(place.y),
     );
     let stroke = Stroke::new(2.0 * half, CROSSHAIR.gamma_multiply(0.55));
     let gap = 10.0;
     let r = plane.rect;
-    painter.hline(r.min.x..=(at.x - gap), at.y, stroke);
-    painter.hline((at.x + gap)..=r.max.x, at.y, stroke);
-    painter.vline(at.x, r.min.y..=(at.y - gap), stroke);
-    painter.vline(at.x, (at.y + gap)..=r.max.y, stroke);
+    painter.hline(r.min.x..=(place.x - gap), place.y, stroke);
+    painter.hline((place.x + gap)..=r.max.x, place.y, stroke);
+    painter.vline(place.x, r.min.y..=(place.y - gap), stroke);
+    painter.vline(place.x, (place.y + gap)..=r.max.y, stroke);
 }
 
 /// Orientation letters L R A P H F at the rims, for screen right and down in patient LPS; beside the `taken` rectangle
@@ -132,8 +132,8 @@ pub(crate) fn letters(
 ) {
     let inset = 12.0;
     let (centre, middle) = (r.center().x + offset_px, r.center().y - offset_px);
-    let beside = taken.filter(|t| t.expand(8.0).y_range().contains(middle));
-    let right_end = beside.map_or(r.max.x - 6.0, |t| t.min.x - 6.0);
+    let neighbour = taken.filter(|t| t.expand(8.0).y_range().contains(middle));
+    let right_end = neighbour.map_or(r.max.x - 6.0, |t| t.min.x - 6.0);
     for (direction, at, anchor) in [
         (right, pos2(right_end, middle), Anchor::Right),
         (-right, pos2(r.min.x + 6.0, middle), Anchor::Left),
@@ -185,20 +185,20 @@ fn direction_letters(direction: DVec3) -> String {
 /// no room for a few letters.
 pub(crate) fn text_until(
     painter: &Painter,
-    at: Pos2,
+    place: Pos2,
     right: f32,
     what: &str,
     size: f32,
     colour: Color32,
 ) -> Rect {
-    let width = right - at.x;
+    let width = right - place.x;
     if what.is_empty() || width < 2.0 * size {
-        return Rect::from_min_size(at, vec2(0.0, 0.0));
+        return Rect::from_min_size(place, vec2(0.0, 0.0));
     }
     let mut job = LayoutJob::simple_singleline(what.to_owned(), FontId::proportional(size), colour);
     job.wrap = TextWrapping::truncate_at_width(width);
     let galley = painter.layout_job(job);
-    let rect = Align2::LEFT_CENTER.anchor_size(at, galley.size());
+    let rect = Align2::LEFT_CENTER.anchor_size(place, galley.size());
     painter.rect_filled(
         rect.expand2(vec2(3.0, 0.0)),
         2.0,
@@ -238,10 +238,10 @@ pub(crate) fn place_of(kind: ViewKind, scene: &Scene) -> String {
 
 /// The view's name with a remark.
 pub(crate) fn name(painter: &Painter, rect: Rect, kind: ViewKind, about: &str) {
-    let at = rect.left_top() + vec2(MARGIN, 14.0);
+    let corner = rect.left_top() + vec2(MARGIN, 14.0);
     let name = text(
         painter,
-        at,
+        corner,
         Anchor::Left,
         kind.name(),
         13.0,
@@ -249,7 +249,7 @@ pub(crate) fn name(painter: &Painter, rect: Rect, kind: ViewKind, about: &str) {
     );
     text(
         painter,
-        pos2(name.max.x + 8.0, at.y),
+        pos2(name.max.x + 8.0, corner.y),
         Anchor::Left,
         about,
         SMALL,
@@ -288,12 +288,12 @@ pub(crate) fn scale_bar(painter: &Painter, rect: Rect, mm_per_point: f64) -> Rec
     Rect::from_two_pos(left - vec2(0.0, 4.0), right + vec2(0.0, 4.0)).union(label)
 }
 
-/// The longest of 1, 2, 5 times a power of ten up to `most`.
-fn round_length_mm(most: f64) -> f64 {
-    let power = 10_f64.powf(most.max(1e-3).log10().floor());
+/// The longest of 1, 2, 5 times a power of ten up to `longest`, mm.
+fn round_length_mm(longest: f64) -> f64 {
+    let power = 10_f64.powf(longest.max(1e-3).log10().floor());
     let step = [5.0, 2.0]
         .into_iter()
-        .find(|s| s * power <= most)
+        .find(|s| s * power <= longest)
         .unwrap_or(1.0);
     step * power
 }
@@ -305,7 +305,7 @@ const MOST_LIMITS: usize = 2;
 const ROOM_FOR_REFERENCE: f32 = 200.0;
 
 /// The definition of 100 %, with its name where a view has room for that.
-pub(crate) fn reference_words((gy, name): (f64, &str), rect: Rect) -> String {
+pub(crate) fn reference_words(gy: f64, name: &str, rect: Rect) -> String {
     let named = if rect.width() < ROOM_FOR_REFERENCE {
         String::new()
     } else {
@@ -322,21 +322,19 @@ fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
     let reference = match (layer.uncertainty(), layer.reference) {
         (None, Some(_)) if is_small(rect) => String::new(),
         (Some(_), _) => "Colours: uncertainty, not dose".to_owned(),
-        (None, Some(reference)) => reference_words(reference, rect),
+        (None, Some((gy, name))) => reference_words(gy, name, rect),
         (None, None) => "no reference dose".to_owned(),
     };
     let word = match &layer.certainty {
         Some(c) => format!("Dose: {}, Monte Carlo {}", status.word(), c.percent_words()),
         None => format!("Dose: {}", status.word()),
     };
-    let width = |what: &str, size: f32| {
-        painter
-            .layout_no_wrap(what.to_owned(), FontId::proportional(size), colour)
-            .size()
-            .x
-    };
-    let beside = rect.right() - MARGIN - width(&reference, SMALL).max(width(&word, 12.0)) - 8.0;
-    let bottom = if beside > corner.right() {
+    let [reference_width, word_width] = [(&reference, SMALL), (&word, 12.0)].map(|(text, size)| {
+        let font = FontId::proportional(size);
+        painter.layout_no_wrap(text.clone(), font, colour).size().x
+    });
+    let text_left = rect.right() - MARGIN - reference_width.max(word_width) - 8.0;
+    let bottom = if text_left > corner.right() {
         rect.bottom() - 12.0
     } else {
         corner.top() - 10.0
@@ -373,18 +371,22 @@ fn dose_status(painter: &Painter, rect: Rect, layer: &DoseLayer, corner: Rect) {
         .chain(&more)
         .enumerate()
     {
-        let at = low - vec2(0.0, 32.0 + 15.0 * n as f32);
+        let line_start = low - vec2(0.0, 32.0 + 15.0 * n as f32);
         let limit = elided(limit, ((rect.width() - 2.0 * MARGIN) / 6.5) as usize);
-        text(painter, at, Anchor::Right, &limit, SMALL, colour);
+        text(painter, line_start, Anchor::Right, &limit, SMALL, colour);
     }
 }
 
 /// A text cut to a number of characters.
-pub(crate) fn elided(label: &str, most: usize) -> String {
-    if label.chars().count() <= most.max(8) {
+pub(crate) fn elided(label: &str, max_chars: usize) -> String {
+    if label.chars().count() <= max_chars.max(8) {
         return label.to_owned();
     }
-    label.chars().take(most.max(8) - 1).chain(['…']).collect()
+    label
+        .chars()
+        .take(max_chars.max(8) - 1)
+        .chain(['…'])
+        .collect()
 }
 
 /// The displayed levels, highest first; none if neither lines nor colourwash show them.
@@ -475,21 +477,22 @@ fn level_rows(painter: &Painter, ground: Rect, levels: &[Isodose], reference_gy:
     // Levels of a fraction of a Gy need more digits.
     let digits = if reference_gy < 10.0 { 2 } else { 1 };
     for (i, level) in levels.iter().enumerate() {
-        let y = ground.min.y + 3.0 + step * (i as f32 + 0.5);
+        let y = row_middle(ground, step, i);
         let gy = f64::from(level.percent) * 0.01 * reference_gy;
-        let label = |x: f32, what: String| {
+        let gy = (ground.width() >= LEGEND_WIDTH)
+            .then(|| (ground.width() - 5.0, format!("{gy:.digits$} Gy")));
+        for (x, label) in [(57.0, format!("{} %", level.percent))]
+            .into_iter()
+            .chain(gy)
+        {
             let font = FontId::proportional(SMALL.min(step));
             painter.text(
                 pos2(ground.min.x + x, y),
                 Align2::RIGHT_CENTER,
-                what,
+                label,
                 font,
                 theme::IMAGE.text,
             );
-        };
-        label(57.0, format!("{} %", level.percent));
-        if ground.width() >= LEGEND_WIDTH {
-            label(ground.width() - 5.0, format!("{gy:.digits$} Gy"));
         }
         let line = [pos2(ground.min.x + 5.0, y), pos2(ground.min.x + 22.0, y)];
         let width = if level.is_thick() { 3.5 } else { 2.0 };
@@ -504,41 +507,46 @@ fn uncertainty_legend(painter: &Painter, ground: Rect) {
     if step < LEAST_ROW {
         return;
     }
-    let y = |n: usize| ground.min.y + 3.0 + step * (n as f32 + 0.5);
-    let label = |n: usize, x: f32, align: Align2, what: &str, colour: Color32| {
-        let font = FontId::proportional(SMALL.min(step));
-        painter.text(pos2(ground.min.x + x, y(n)), align, what, font, colour);
-    };
-    let note = |n: usize, what: &str| label(n, 5.0, Align2::LEFT_CENTER, what, theme::IMAGE.weak);
-    label(
-        0,
-        5.0,
-        Align2::LEFT_CENTER,
-        "Uncertainty (1 sd)",
-        theme::IMAGE.text,
-    );
-    note(1, "of the local dose");
+    let rows_of_words = [
+        (0, "Uncertainty (1 sd)".to_owned(), theme::IMAGE.text),
+        (1, "of the local dose".to_owned(), theme::IMAGE.weak),
+        (
+            rows - 2,
+            "where the dose is over".to_owned(),
+            theme::IMAGE.weak,
+        ),
+        (
+            rows - 1,
+            format!("{:.0} % of its maximum", 100.0 * LEAST_SPREAD_DOSE),
+            theme::IMAGE.weak,
+        ),
+    ];
+    let font = FontId::proportional(SMALL.min(step));
+    for (row, words, colour) in rows_of_words {
+        let place = pos2(ground.min.x + 5.0, row_middle(ground, step, row));
+        painter.text(place, Align2::LEFT_CENTER, words, font.clone(), colour);
+    }
     for (i, (percent, colour)) in UNCERTAINTY_LEVELS.iter().rev().enumerate() {
-        let n = i + 2;
+        let y = row_middle(ground, step, i + 2);
         let half = (0.5 * step - 2.0).max(2.0);
         let swatch = Rect::from_min_max(
-            pos2(ground.min.x + 5.0, y(n) - half),
-            pos2(ground.min.x + 27.0, y(n) + half),
+            pos2(ground.min.x + 5.0, y - half),
+            pos2(ground.min.x + 27.0, y + half),
         );
         painter.rect_filled(swatch, 1.0, theme::colour(*colour));
-        label(
-            n,
-            66.0,
+        painter.text(
+            pos2(ground.min.x + 66.0, y),
             Align2::RIGHT_CENTER,
-            &format!("{percent} %"),
+            format!("{percent} %"),
+            font.clone(),
             theme::IMAGE.text,
         );
     }
-    note(rows - 2, "where the dose is over");
-    note(
-        rows - 1,
-        &format!("{:.0} % of its maximum", 100.0 * LEAST_SPREAD_DOSE),
-    );
+}
+
+/// Height of the middle of a row of a legend on the screen, points.
+fn row_middle(ground: Rect, step: f32, row: usize) -> f32 {
+    ground.min.y + 3.0 + step * (row as f32 + 0.5)
 }
 
 /// Height of each of `rows` rows of a legend: lower in a low view.
@@ -552,7 +560,7 @@ mod tests {
 
     #[test]
     fn scale_bars_are_round() {
-        for (most, want) in [
+        for (longest, want) in [
             (3.7, 2.0),
             (5.0, 5.0),
             (99.0, 50.0),
@@ -561,9 +569,9 @@ mod tests {
             (19.0, 10.0),
         ] {
             assert!(
-                (round_length_mm(most) - want).abs() < 1e-9,
-                "{most}: {}",
-                round_length_mm(most)
+                (round_length_mm(longest) - want).abs() < 1e-9,
+                "{longest}: {}",
+                round_length_mm(longest)
             );
         }
     }

@@ -42,8 +42,8 @@ impl ViewPlane {
     }
 
     /// The patient position of a point on the screen.
-    pub fn patient_from_screen(&self, at: Pos2) -> DVec3 {
-        let [right_mm, down_mm] = self.on_screen().mm(at);
+    pub fn patient_from_screen(&self, point: Pos2) -> DVec3 {
+        let [right_mm, down_mm] = self.on_screen().mm(point);
         self.centre_mm + self.right * right_mm + self.down * down_mm
     }
 
@@ -152,19 +152,22 @@ mod tests {
         .expect("a valid grid")
     }
 
+    fn page(grid: &Grid, z: f64, steps: i32) -> f64 {
+        page_mm(grid, 2, DVec3::new(0.0, 0.0, z), steps)
+    }
+
     #[test]
     fn paging_goes_through_the_real_planes() {
         let g = uneven(DVec3::Y);
-        let page = |z: f64, steps| page_mm(&g, 2, DVec3::new(0.0, 0.0, z), steps);
-        assert_eq!(page(100.0, 1), 101.0);
-        assert_eq!(page(101.0, 1), 105.0);
-        assert_eq!(page(106.5, 1), 106.5);
-        assert_eq!(page(105.0, -2), 100.0);
+        assert_eq!(page(&g, 100.0, 1), 101.0);
+        assert_eq!(page(&g, 101.0, 1), 105.0);
+        assert_eq!(page(&g, 106.5, 1), 106.5);
+        assert_eq!(page(&g, 105.0, -2), 100.0);
         // Between planes: one step reaches the next plane, not the one after.
-        assert_eq!(page(103.0, 1), 105.0);
-        assert_eq!(page(103.0, -1), 101.0);
+        assert_eq!(page(&g, 103.0, 1), 105.0);
+        assert_eq!(page(&g, 103.0, -1), 101.0);
         // Nearer to one of them that slice is shown, and a step leaves it.
-        assert_eq!((page(104.0, 1), page(104.0, -1)), (106.5, 101.0));
+        assert_eq!((page(&g, 104.0, 1), page(&g, 104.0, -1)), (106.5, 101.0));
         assert_eq!(page_mm(&g, 1, DVec3::new(0.0, 4.0, 0.0), 2), 8.0);
     }
 
@@ -173,9 +176,8 @@ mod tests {
         // Column direction -y makes the normal -z.
         let g = uneven(DVec3::NEG_Y);
         assert!(g.axes()[2].z < 0.0);
-        let page = |z: f64, steps| page_mm(&g, 2, DVec3::new(0.0, 0.0, z), steps);
-        assert_eq!(page(100.0, -1), 99.0);
-        assert_eq!(page(95.0, 1), 99.0);
+        assert_eq!(page(&g, 100.0, -1), 99.0);
+        assert_eq!(page(&g, 95.0, 1), 99.0);
         assert_eq!(snapped_mm(&g, 2, DVec3::new(0.0, 0.0, 96.5)), 95.0);
     }
 
@@ -204,13 +206,13 @@ mod tests {
             down,
             mm_per_point: 0.7,
         };
-        let at = pos2(50.0, 60.0);
-        let p = plane.patient_from_screen(at);
-        assert!((plane.screen_from_patient(p) - at).length() < 1e-3);
+        let pointer = pos2(50.0, 60.0);
+        let p = plane.patient_from_screen(pointer);
+        assert!((plane.screen_from_patient(p) - pointer).length() < 1e-3);
         assert!(plane.depth_mm(p).abs() < 1e-9);
         // Anterior is -y: to the left.
-        assert!(plane.screen_from_patient(p - DVec3::Y * 10.0).x < at.x);
+        assert!(plane.screen_from_patient(p - DVec3::Y * 10.0).x < pointer.x);
         // The head is up.
-        assert!(plane.screen_from_patient(p + DVec3::Z * 10.0).y < at.y);
+        assert!(plane.screen_from_patient(p + DVec3::Z * 10.0).y < pointer.y);
     }
 }

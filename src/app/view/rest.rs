@@ -14,19 +14,19 @@ where
     K: Clone + PartialEq + Send + Sync + 'static,
 {
     let id = response.id.with("moved");
-    let now = ui.input(|i| i.time);
+    let time = ui.input(|i| i.time);
     let last: Option<(K, f64)> = ui.data(|d| d.get_temp(id));
     let is_held = gpu.is_software() && ui.input(|i| i.pointer.any_down());
     let since = match last {
         Some((known, since)) if known == key && !is_held => since,
         _ => {
-            ui.data_mut(|d| d.insert_temp(id, (key, now)));
-            now
+            ui.data_mut(|d| d.insert_temp(id, (key, time)));
+            time
         }
     };
-    let rested = now - since >= REST_S;
+    let rested = time - since >= REST_S;
     if !rested {
-        let wait = Duration::from_secs_f64((REST_S - (now - since)).max(0.01));
+        let wait = Duration::from_secs_f64((REST_S - (time - since)).max(0.01));
         ui.ctx().request_repaint_after(wait);
     }
     match (rested, gpu.is_software()) {

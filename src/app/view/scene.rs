@@ -137,7 +137,8 @@ impl BeamLayer {
         })
     }
 
-    /// With the map of another state of the beam, where there is one, and the status of that; the bounds are those of the beam.
+    /// The layer with the fluence map of another state of the beam, where there is one, and the map's status; its bounds come
+    /// from the beam.
     #[must_use]
     pub fn with_fluence(self, beam: &Beam, shown: &Beam, map_status: Option<DoseStatus>) -> Self {
         let Some(map) = &shown.fluence else {
@@ -224,18 +225,18 @@ impl Scene {
             .or_else(|| self.dose.as_ref().map(|d| d.dose.gy.grid()))
     }
 
-    /// Initial extent of the views: the box of the body's contours with a margin if there is a body, else that of the
+    /// Initial extent of the views: the box of the body's contours with a margin if there is a body, else the box of the
     /// images; its lowest and highest corner, patient LPS, mm.
     pub fn box_mm(&self) -> Option<[DVec3; 2]> {
         Some(framed_mm(self.grid()?, &self.structures))
     }
 }
 
-/// The box of the body's contours with a margin if there is a body, else that of the grid; its lowest and highest
+/// The box of the body's contours with a margin if there is a body, else the box of the grid; its lowest and highest
 /// corner, patient LPS, mm.
 pub fn framed_mm(grid: &Grid, structures: &StructureSet) -> [DVec3; 2] {
     let corners = grid.corners_mm();
-    let all = corners
+    let grid_box = corners
         .into_iter()
         .fold([DVec3::MAX, DVec3::MIN], |[low, high], p| {
             [low.min(p), high.max(p)]
@@ -245,18 +246,18 @@ pub fn framed_mm(grid: &Grid, structures: &StructureSet) -> [DVec3; 2] {
         .iter()
         .find(|s| s.kind == StructureKind::External);
     let Some([low, high]) = body.and_then(|body| body.contours.box_mm()) else {
-        return all;
+        return grid_box;
     };
     // Structures may extend beyond an incomplete image series.
     let margin = DVec3::splat(20.0);
     let [low, high] = [
-        (low - margin).max(all[0].min(low)),
-        (high + margin).min(all[1].max(high)),
+        (low - margin).max(grid_box[0].min(low)),
+        (high + margin).min(grid_box[1].max(high)),
     ];
     if low.cmplt(high).all() {
         [low, high]
     } else {
-        all
+        grid_box
     }
 }
 

@@ -117,14 +117,14 @@ fn place_mm(shape: &Roi, grip: Grip) -> DVec3 {
 }
 
 /// The grip at a point.
-pub(crate) fn grip_at(lens: Lens, shape: &Roi, at: Pos2) -> Option<Grip> {
+pub(crate) fn grip_at(lens: Lens, shape: &Roi, pointer: Pos2) -> Option<Grip> {
     if !lens.meets(shape) {
         return None;
     }
     // The rim first: on a small shape the centre would hide it.
     let grips = lens.rims(shape).into_iter().chain([Grip::Middle]);
     grips
-        .filter_map(|g| Some((g, lens.screen(place_mm(shape, g))?.distance(at))))
+        .filter_map(|g| Some((g, lens.screen(place_mm(shape, g))?.distance(pointer))))
         .filter(|(_, d)| *d <= REACH)
         .min_by(|a, b| a.1.total_cmp(&b.1))
         .map(|(g, _)| g)
@@ -132,13 +132,13 @@ pub(crate) fn grip_at(lens: Lens, shape: &Roi, at: Pos2) -> Option<Grip> {
 
 /// The shape after a grip was dragged to a point of the screen. The depth is unchanged: only the visible components
 /// move.
-pub(crate) fn dragged(lens: Lens, shape: &Roi, grip: Grip, at: Pos2) -> Option<Roi> {
+pub(crate) fn dragged(lens: Lens, shape: &Roi, grip: Grip, pointer: Pos2) -> Option<Roi> {
     let held_mm = match (grip, shape) {
         (Grip::Rim(_), Roi::Box { .. }) => place_mm(shape, grip),
         _ => shape.centre_mm(),
     };
     let plane = lens.plane_through(held_mm)?;
-    let way = in_plane(&plane, plane.patient_from_screen(at) - held_mm);
+    let way = in_plane(&plane, plane.patient_from_screen(pointer) - held_mm);
     Some(match (grip, *shape) {
         (Grip::Middle, shape) => shape.moved_to(held_mm + plane.right * way.x + plane.down * way.y),
         (Grip::Rim(_), Roi::Sphere { centre_mm, .. }) => Roi::Sphere {
@@ -150,11 +150,11 @@ pub(crate) fn dragged(lens: Lens, shape: &Roi, grip: Grip, at: Pos2) -> Option<R
             let seen = in_plane(&plane, out);
             let grown = way.dot(seen) / seen.length_squared();
             let axis = out.abs();
-            let before = size_mm.dot(axis);
-            let size = (before + grown).max(2.0 * SMALLEST_MM);
+            let former_size = size_mm.dot(axis);
+            let size = (former_size + grown).max(2.0 * SMALLEST_MM);
             Roi::Box {
-                centre_mm: centre_mm + out * (0.5 * (size - before)),
-                size_mm: size_mm + axis * (size - before),
+                centre_mm: centre_mm + out * (0.5 * (size - former_size)),
+                size_mm: size_mm + axis * (size - former_size),
             }
         }
     })
@@ -180,11 +180,11 @@ pub(crate) fn draw(painter: &Painter, lens: Lens, shape: &Roi, colour: Color32) 
             }
         }
         Roi::Box { centre_mm, size_mm } => {
-            let corner = |n: usize| {
-                let side = |bit: usize| if n >> bit & 1 == 0 { -0.5 } else { 0.5 };
-                lens.screen(*centre_mm + *size_mm * DVec3::new(side(0), side(1), side(2)))
-            };
-            let hull = outline((0..8).filter_map(corner));
+            let corners = (0..8_usize).filter_map(|corner| {
+                let sides = [0, 1, 2].map(|bit| if corner >> bit & 1 == 0 { -0.5 } else { 0.5 });
+                lens.screen(*centre_mm + *size_mm * DVec3::from_array(sides))
+            });
+            let hull = outline(corners);
             painter.add(egui::Shape::closed_line(hull, thin));
         }
     }
@@ -261,16 +261,16 @@ mod tests {
             radius_mm: 20.0,
         };
         let view = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 10.0));
-        let to = |x: f64, y: f64| view.screen_from_patient(DVec3::new(x, y, 10.0));
-        let got = dragged(Lens::Plane(view), &shape, Grip::Middle, to(7.0, -8.0));
+        let [to_middle, to_rim] = [[7.0, -8.0], [3.0, 4.0]]
+            .map(|[x, y]| view.screen_from_patient(DVec3::new(x, y, 10.0)));
         assert_eq!(
-            got,
+            dragged(Lens::Plane(view), &shape, Grip::Middle, to_middle),
             Some(Roi::Sphere {
                 centre_mm: DVec3::new(7.0, -8.0, 5.0),
                 radius_mm: 20.0
             })
         );
-        let sized = dragged(Lens::Plane(view), &shape, Grip::Rim(DVec3::X), to(3.0, 4.0));
+        let sized = dragged(Lens::Plane(view), &shape, Grip::Rim(DVec3::X), to_rim);
         assert_eq!(
             sized,
             Some(Roi::Sphere {
@@ -278,9 +278,9 @@ mod tests {
                 radius_mm: 5.0
             })
         );
-        let beside = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 26.0));
+        let outside = plane(ViewKind::Axial, DVec3::new(0.0, 0.0, 26.0));
         assert_eq!(
-            grip_at(Lens::Plane(beside), &shape, pos2(100.0, 100.0)),
+            grip_at(Lens::Plane(outside), &shape, pos2(100.0, 100.0)),
             None
         );
     }
@@ -300,18 +300,18 @@ mod tests {
                 mm_per_point: 0.8,
             };
             let lens = Lens::Beam(frame, bev);
-            let at = pos2(230.0, 120.0);
+            let pointer = pos2(230.0, 120.0);
             let centre_mm = iso + frame.axes[2] * 150.0 + frame.axes[0] * 12.0;
             let sphere = Roi::Sphere {
                 centre_mm,
                 radius_mm: 25.0,
             };
-            let moved = dragged(lens, &sphere, Grip::Middle, at).unwrap();
+            let moved = dragged(lens, &sphere, Grip::Middle, pointer).unwrap();
             assert!(
                 (moved.centre_mm() - centre_mm).dot(frame.axes[2]).abs() < 1e-9,
                 "the depth stays"
             );
-            assert!(lens.screen(moved.centre_mm()).unwrap().distance(at) < 0.01);
+            assert!(lens.screen(moved.centre_mm()).unwrap().distance(pointer) < 0.01);
             // Objects nearer to the source look larger: 25 mm at 850 mm are 25 / 0.85 mm at the isocentre.
             let Grip::Rim(out) = lens.rims(&sphere)[0] else {
                 panic!("a rim")
@@ -341,14 +341,14 @@ mod tests {
                     panic!("a box")
                 };
                 let across = place_mm(&cube, Grip::Rim(-out));
-                let now = place_mm(
+                let place = place_mm(
                     &Roi::Box {
                         centre_mm: c,
                         size_mm,
                     },
                     Grip::Rim(-out),
                 );
-                assert!(across.distance(now) < 1e-9, "{out}: {across} {now}");
+                assert!(across.distance(place) < 1e-9, "{out}: {across} {place}");
                 // Tolerance for the change of scale along the path.
                 assert!(
                     (size_mm.dot(out.abs()) - half_extent_mm(&cube, out) * 2.0 - 8.0).abs() < 1.0

@@ -51,12 +51,12 @@ pub(crate) fn show(
     structure::draw(&painter, &plane, state.kind, scene);
     beam::draw(&painter, &plane, state.kind, scene);
     if let Some((number, roi)) = &scene.shape {
-        let own = scene
+        let structure = scene
             .structures
             .structures
             .iter()
             .find(|s| s.number == *number);
-        let colour = own.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
+        let colour = structure.map_or(theme::IMAGE.accent, |s| overlay::on_image(s.colour));
         shape::draw(&painter, Lens::Plane(plane), roi, colour);
     }
     overlay::draw(&painter, &plane, state.kind, scene);
@@ -80,12 +80,12 @@ fn levels_of(layer: &DoseLayer, pixels_per_point: f32) -> Vec<Isodose> {
             pixels_per_point,
         );
     }
-    let level = |(percent, colour)| Isodose {
+    let levels = UNCERTAINTY_LEVELS.map(|(percent, colour)| Isodose {
         gy: percent,
         colour: display_rgb(theme::colour(colour)),
         width_px: 0.0,
-    };
-    UNCERTAINTY_LEVELS.into_iter().map(level).collect()
+    });
+    levels.to_vec()
 }
 
 /// The dose, or its relative standard deviation instead.

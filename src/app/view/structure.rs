@@ -82,12 +82,12 @@ fn slab_mm(grid: Option<&Grid>, plane: &ViewPlane, kind: ViewKind) -> [f64; 2] {
         return [-0.5, 0.5];
     };
     let edges = grid.edges_mm(along);
-    let at = grid.local_from_patient(plane.centre_mm)[along];
+    let position = grid.local_from_patient(plane.centre_mm)[along];
     let k = edges
-        .partition_point(|e| *e <= at)
+        .partition_point(|e| *e <= position)
         .clamp(1, edges.len() - 1)
         - 1;
-    let [low, high] = [edges[k] - at, edges[k + 1] - at];
+    let [low, high] = [edges[k] - position, edges[k + 1] - position];
     if grid.axes()[along][axis] > 0.0 {
         [low, high]
     } else {
@@ -95,7 +95,7 @@ fn slab_mm(grid: Option<&Grid>, plane: &ViewPlane, kind: ViewKind) -> [f64; 2] {
     }
 }
 
-/// The contours in the plane's slab; if it holds several planes of contours, those of the nearest.
+/// The contours in the plane's slab; if it holds several planes of contours, only the nearest plane's.
 fn contours_on<'a>(
     structure: &'a Structure,
     plane: &ViewPlane,
@@ -106,16 +106,18 @@ fn contours_on<'a>(
         centre + slab[0] - SAME_PLANE_MM,
         centre + slab[1] + SAME_PLANE_MM,
     ];
-    let near = || {
-        structure
-            .contours
-            .axial_between(low, high)
-            .filter(|(z, _)| *z < high)
-    };
-    let nearest = near()
+    let in_slab = structure
+        .contours
+        .axial_between(low, high)
+        .filter(|(z, _)| *z < high);
+    // Twice read: for the nearest plane, then for its contours.
+    let in_slab: Vec<_> = in_slab.collect();
+    let nearest = in_slab
+        .iter()
         .map(|(z, _)| (z - centre).abs())
         .fold(f64::MAX, f64::min);
-    near()
+    in_slab
+        .into_iter()
         .filter(|(z, _)| (z - centre).abs() <= nearest + SAME_PLANE_MM)
         .map(|(_, contour)| contour)
         .collect()
@@ -124,10 +126,13 @@ fn contours_on<'a>(
 fn closed_line(plane: &ViewPlane, contour: &Contour, stroke: Stroke) -> Shape {
     let mut points: Vec<Pos2> = Vec::with_capacity(contour.points_mm.len());
     for p in &contour.points_mm {
-        let at = plane.screen_from_patient(*p);
+        let corner = plane.screen_from_patient(*p);
         // Points closer than a fraction of a pixel only cost time.
-        if points.last().is_none_or(|last| last.distance_sq(at) > 0.1) {
-            points.push(at);
+        if points
+            .last()
+            .is_none_or(|last| last.distance_sq(corner) > 0.1)
+        {
+            points.push(corner);
         }
     }
     Shape::closed_line(points, stroke)
@@ -175,11 +180,11 @@ fn crossings(structure: &Structure, plane: &ViewPlane, stroke: Stroke) -> Vec<Sh
             let b = points[(i + 1) % points.len()];
             let (da, db) = (plane.depth_mm(*a), plane.depth_mm(b));
             if (da < 0.0) != (db < 0.0) {
-                let at = a.lerp(b, da / (da - db));
+                let crossing = a.lerp(b, da / (da - db));
                 let along = DVec3::new(0.0, 0.0, half);
                 let ends = [
-                    plane.screen_from_patient(at - along),
-                    plane.screen_from_patient(at + along),
+                    plane.screen_from_patient(crossing - along),
+                    plane.screen_from_patient(crossing + along),
                 ];
                 strokes.push(Shape::line_segment(ends, stroke));
             }
@@ -220,14 +225,13 @@ fn points(
         .iter()
         .filter(|p| plane.depth_mm(**p).abs() <= reach);
     near.flat_map(|p| {
-        let at = plane.screen_from_patient(*p);
-        let arm = |dx: f32, dy: f32| {
-            Shape::line_segment([at - egui::vec2(dx, dy), at + egui::vec2(dx, dy)], stroke)
-        };
+        let middle = plane.screen_from_patient(*p);
+        let [falling, rising] = [egui::vec2(5.0, 5.0), egui::vec2(5.0, -5.0)]
+            .map(|arm| Shape::line_segment([middle - arm, middle + arm], stroke));
         [
-            arm(5.0, 5.0),
-            arm(5.0, -5.0),
-            Shape::circle_filled(at, 1.5, Color32::BLACK),
+            falling,
+            rising,
+            Shape::circle_filled(middle, 1.5, Color32::BLACK),
         ]
     })
     .collect()
@@ -251,8 +255,8 @@ mod tests {
     /// A square on each plane; where a plane stands again, another beside it.
     fn structure(planes: &[f64]) -> Structure {
         let squares = planes.iter().enumerate().map(|(n, z)| {
-            let before = planes[..n].iter().filter(|other| *other == z).count();
-            square(20.0 * before as f64, *z)
+            let previous_count = planes[..n].iter().filter(|other| *other == z).count();
+            square(20.0 * previous_count as f64, *z)
         });
         Structure {
             contours: squares.collect(),
@@ -274,11 +278,18 @@ mod tests {
     #[test]
     fn contours_are_those_of_the_nearest_plane_in_the_slab() {
         let s = structure(&[0.0, 2.0, 2.0, 5.0]);
-        let count = |z: f64, slab| contours_on(&s, &axial(z), slab).len();
-        assert_eq!(count(2.0, [-1.0, 1.5]), 2);
-        assert_eq!(count(2.4, [-1.0, 1.0]), 2);
-        assert_eq!(count(3.5, [-1.0, 1.0]), 0);
-        assert_eq!(count(4.0, [-2.5, 2.5]), 1);
+        for (z, slab, count) in [
+            (2.0, [-1.0, 1.5], 2),
+            (2.4, [-1.0, 1.0], 2),
+            (3.5, [-1.0, 1.0], 0),
+            (4.0, [-2.5, 2.5], 1),
+        ] {
+            assert_eq!(
+                contours_on(&s, &axial(z), slab).len(),
+                count,
+                "{z} {slab:?}"
+            );
+        }
     }
 
     #[test]
@@ -293,10 +304,10 @@ mod tests {
             ..axial(0.0)
         };
         assert_eq!(crossings(&s, &plane, Stroke::NONE).len(), 6);
-        let beside = ViewPlane {
+        let plane_beyond = ViewPlane {
             centre_mm: DVec3::new(14.0, 0.0, 0.0),
             ..plane
         };
-        assert!(crossings(&s, &beside, Stroke::NONE).is_empty());
+        assert!(crossings(&s, &plane_beyond, Stroke::NONE).is_empty());
     }
 }

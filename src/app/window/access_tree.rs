@@ -12,7 +12,7 @@ use std::time::Duration;
 /// An unsettled window is drawn this often, so that the file tells when it has settled.
 const UNSETTLED_FRAME: Duration = Duration::from_millis(400);
 
-/// A frame that is asked for within this time belongs to the input of the last one.
+/// A frame that is requested within this time belongs to the input of the last one.
 const AT_ONCE: Duration = Duration::from_millis(50);
 
 /// Writes `{"frame": N, "events": N, "stands": true, "settled": true, "widgets": [...]}` after each frame: how many frames and
@@ -79,14 +79,10 @@ impl Plugin for AccessTree {
         let mut next = vec![egui::accesskit_root_id().accesskit_id()];
         while let Some(id) = next.pop() {
             let Some(node) = nodes.get(&id) else { continue };
-            let labelled = || {
-                node.labelled_by()
-                    .iter()
-                    .find_map(|by| name(nodes.get(by)?))
-            };
+            let mut labels = node.labelled_by().iter();
             widgets.extend(widget(
                 node,
-                name(node).or_else(labelled),
+                name(node).or_else(|| labels.find_map(|label| name(nodes.get(label)?))),
                 visible.get(&id),
                 id == update.focus,
             ));
@@ -104,9 +100,9 @@ impl Plugin for AccessTree {
             "settled": self.settled,
             "widgets": widgets,
         });
-        let whole = self.path.with_extension("part");
-        let written = std::fs::write(&whole, tree.to_string())
-            .and_then(|()| std::fs::rename(&whole, &self.path));
+        let partial_file = self.path.with_extension("part");
+        let written = std::fs::write(&partial_file, tree.to_string())
+            .and_then(|()| std::fs::rename(&partial_file, &self.path));
         if let Err(error) = written {
             tracing::warn!(
                 "the accessibility tree was not written to {}: {error}",
@@ -132,17 +128,17 @@ fn widget(node: &Node, name: Option<&str>, visible: Option<&Rect>, focused: bool
     if node.role() == Role::TextRun || name.is_none() && value.is_none() {
         return None;
     }
-    let whole = [bounds.x0, bounds.y0, bounds.x1, bounds.y1];
+    let full_rect = [bounds.x0, bounds.y0, bounds.x1, bounds.y1];
     let mut said =
         json!({ "role": format!("{:?}", node.role()), "name": name.unwrap_or_default() });
-    let inside = visible.map_or(whole, |r| {
+    let inside = visible.map_or(full_rect, |r| {
         [r.min.x, r.min.y, r.max.x, r.max.y].map(f64::from)
     });
     // A sliver of a scrolled row is no place for a click.
     if inside[2] - inside[0] > 2.0 && inside[3] - inside[1] > 2.0 {
         said["rect"] = json!(inside);
     } else {
-        said["beyond"] = json!(whole);
+        said["beyond"] = json!(full_rect);
     }
     let facts = [
         ("value", value.filter(|_| node.role() != Role::Label)),

@@ -39,7 +39,7 @@ pub struct Browser {
     /// Indices of the entries that pass the filter.
     visible: Vec<usize>,
     /// The line that Enter selects, among those.
-    at: Option<usize>,
+    selected_line: Option<usize>,
     path_text: String,
     filter: String,
     name: String,
@@ -61,7 +61,7 @@ impl Browser {
             reading: None,
             listing: Ok(Vec::new()),
             visible: Vec::new(),
-            at: None,
+            selected_line: None,
             path_text: String::new(),
             filter: String::new(),
             name: ask.name.unwrap_or_default(),
@@ -84,21 +84,19 @@ impl Browser {
         self.path_text = folder.to_string_lossy().into_owned();
         self.folder = folder.clone();
         self.filter.clear();
-        (self.listing, self.visible, self.at) = (Ok(Vec::new()), Vec::new(), None);
+        (self.listing, self.visible, self.selected_line) = (Ok(Vec::new()), Vec::new(), None);
         let (sender, receiver) = bounded(1);
         let (action, ctx) = (self.action, ctx.clone());
-        let read = move || {
-            // The browser may have left the folder by now.
-            if sender.send(entries(&folder, action)).is_ok() {
-                ctx.request_repaint();
-            }
-        };
         self.reading = Some(receiver);
-        if std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("folder".to_owned())
-            .spawn(read)
-            .is_err()
-        {
+            .spawn(move || {
+                // The browser may have left the folder by now.
+                if sender.send(entries(&folder, action)).is_ok() {
+                    ctx.request_repaint();
+                }
+            });
+        if thread.is_err() {
             self.reading = None;
             self.listing = Err("the system gives no thread to read the folder".to_owned());
         }
@@ -106,22 +104,22 @@ impl Browser {
 
     fn apply_filter(&mut self) {
         let wanted = self.filter.to_lowercase();
-        let fits = |e: &Entry| {
-            e.small.contains(&wanted) && (wanted.starts_with('.') || !e.small.starts_with('.'))
-        };
-        let all = self.listing.iter().flatten().enumerate();
-        self.visible = all
-            .filter(|(_, e)| fits(e))
+        let shows_hidden = wanted.starts_with('.');
+        let entries = self.listing.iter().flatten().enumerate();
+        self.visible = entries
+            .filter(|(_, entry)| {
+                entry.small.contains(&wanted) && (shows_hidden || !entry.small.starts_with('.'))
+            })
             .map(|(index, _)| index)
             .collect();
-        self.at = (!wanted.is_empty() && !self.visible.is_empty()).then_some(0);
+        self.selected_line = (!wanted.is_empty() && !self.visible.is_empty()).then_some(0);
     }
 
     fn entry_at(&self) -> Option<&Entry> {
         self.listing
             .as_ref()
             .ok()?
-            .get(*self.visible.get(self.at?)?)
+            .get(*self.visible.get(self.selected_line?)?)
     }
 
     /// Opens a folder, or chooses a file.
@@ -209,25 +207,27 @@ impl Browser {
     }
 
     fn places(&mut self, ui: &mut Ui, places: &[PathBuf]) {
-        let mut place = |ui: &mut Ui, name: &str, path: &Path| {
-            if row(name, "", false)
-                .show(ui, 0.0, |_| {})
-                .on_hover_text(path.to_string_lossy())
-                .clicked()
-            {
-                self.go(path.to_owned(), ui.ctx());
-            }
-        };
         if let Some(home) = home() {
-            place(ui, "Home", &home);
+            self.place(ui, "Home", &home);
         }
-        place(ui, "Computer", Path::new("/"));
+        self.place(ui, "Computer", Path::new("/"));
         if !places.is_empty() {
             ui.weak("Recent");
         }
         for path in places {
             let name = file_name(path);
-            place(ui, &name, path);
+            self.place(ui, &name, path);
+        }
+    }
+
+    /// The row of a folder, which a click opens.
+    fn place(&mut self, ui: &mut Ui, name: &str, path: &Path) {
+        if row(name, "", false)
+            .show(ui, 0.0, |_| {})
+            .on_hover_text(path.to_string_lossy())
+            .clicked()
+        {
+            self.go(path.to_owned(), ui.ctx());
         }
     }
 
@@ -250,8 +250,8 @@ impl Browser {
             taken = self.entry_at().cloned();
         }
         let mut area = ScrollArea::vertical().auto_shrink(false).max_height(SIZE.y);
-        if let Some(at) = self.at.filter(|_| moved) {
-            area = area.vertical_scroll_offset((at as f32 * ROW_HEIGHT - 0.5 * SIZE.y).max(0.0));
+        if let Some(line) = self.selected_line.filter(|_| moved) {
+            area = area.vertical_scroll_offset((line as f32 * ROW_HEIGHT - 0.5 * SIZE.y).max(0.0));
         }
         ui.spacing_mut().item_spacing.y = 0.0;
         match (&self.listing, &self.reading) {
@@ -269,7 +269,7 @@ impl Browser {
         let Self {
             listing,
             visible,
-            at,
+            selected_line,
             name,
             action,
             path_text,
@@ -283,9 +283,10 @@ impl Browser {
                     continue;
                 };
                 let detail = if entry.is_folder { "folder" } else { "" };
-                let response = row(&entry.shown, detail, *at == Some(line)).show(ui, 0.0, |_| {});
+                let response =
+                    row(&entry.shown, detail, *selected_line == Some(line)).show(ui, 0.0, |_| {});
                 if response.clicked() {
-                    *at = Some(line);
+                    *selected_line = Some(line);
                     // What was typed before is given up for the line.
                     *path_text = folder.to_string_lossy().into_owned();
                     if !entry.is_folder && action.file_name().is_some() {
@@ -303,17 +304,18 @@ impl Browser {
     /// Moves through the lines by up, down and the page keys; returns `true` if it did.
     fn keys(&mut self, ui: &mut Ui) -> bool {
         let steps = ui.input_mut(|i| {
-            let mut count = |key| i.count_and_consume_key(Modifiers::NONE, key) as isize;
-            count(Key::ArrowDown) - count(Key::ArrowUp)
-                + 10 * (count(Key::PageDown) - count(Key::PageUp))
+            let [down, up, page_down, page_up] =
+                [Key::ArrowDown, Key::ArrowUp, Key::PageDown, Key::PageUp]
+                    .map(|key| i.count_and_consume_key(Modifiers::NONE, key) as isize);
+            down - up + 10 * (page_down - page_up)
         });
         let last = self.visible.len().saturating_sub(1);
         if steps == 0 || self.visible.is_empty() {
             return false;
         }
-        self.at = Some(
-            self.at
-                .map_or(0, |at| at.saturating_add_signed(steps).min(last)),
+        self.selected_line = Some(
+            self.selected_line
+                .map_or(0, |line| line.saturating_add_signed(steps).min(last)),
         );
         true
     }
@@ -405,10 +407,11 @@ pub(super) fn home() -> Option<PathBuf> {
 
 /// The entries of a folder that match `action`: folders first, by name.
 fn entries(folder: &Path, action: FileAction) -> Listing {
-    let cannot = |e: std::io::Error| format!("{} cannot be read: {e}", folder.display());
+    let listed = fs::read_dir(folder)
+        .map_err(|error| format!("{} cannot be read: {error}", folder.display()))?;
     let mut entries = Vec::new();
     let mut looks = MOST_LOOKS;
-    for entry in fs::read_dir(folder).map_err(cannot)?.take(MOST_ENTRIES) {
+    for entry in listed.take(MOST_ENTRIES) {
         let Ok(entry) = entry else { continue };
         let is_folder = match entry.file_type() {
             Ok(kind) if kind.is_symlink() => entry.path().is_dir(),
@@ -434,19 +437,20 @@ fn entries(folder: &Path, action: FileAction) -> Listing {
     Ok(entries)
 }
 
-/// Whether a file is of the kind that is asked for: by its ending, else by its first bytes, as DICOM files have any name.
+/// Whether a dialog for an action lists a file: by its ending, else by its first bytes, as DICOM files have any name.
 fn can_be_opened(path: &Path, action: FileAction, looks: &mut usize) -> bool {
-    let ends_as = |endings: &[&str]| {
-        path.extension()
-            .is_some_and(|e| endings.iter().any(|known| e.eq_ignore_ascii_case(known)))
-    };
     match action.endings() {
-        Some((_, endings)) => ends_as(endings),
+        Some((_, endings)) => has_ending(path, endings),
         None if action.is_folder() || action == FileAction::Export => false,
-        None if ends_as(action.endings_beside_dicom()) || *looks == 0 => true,
+        None if has_ending(path, action.endings_beside_dicom()) || *looks == 0 => true,
         None => {
             *looks -= 1;
             begins_as_dicom(path)
         }
     }
+}
+
+fn has_ending(path: &Path, endings: &[&str]) -> bool {
+    path.extension()
+        .is_some_and(|e| endings.iter().any(|ending| e.eq_ignore_ascii_case(ending)))
 }

@@ -107,10 +107,7 @@ impl App {
         self.picture_left_case();
         let state = &mut self.state;
         let session_file = session.clone();
-        let is_same_case = state
-            .origin
-            .as_ref()
-            .is_none_or(|before| before.word == word);
+        let is_same_case = state.origin.as_ref().is_none_or(|shown| shown.word == word);
         state.export.plans_left_out.clear();
         let origin = Origin {
             word,

@@ -15,19 +15,19 @@ use worker::{Lane, Task};
 
 impl App {
     pub(super) fn second_check(&mut self, action: CheckAction) {
-        let of = &mut self.state.second_check;
+        let second_check = &mut self.state.second_check;
         match action {
             CheckAction::Open(open) => {
-                of.is_open = open;
+                second_check.is_open = open;
                 // What is remembered may have changed since.
-                of.models_of = None;
+                second_check.models_of = None;
             }
-            CheckAction::Draft(draft) => of.draft = draft,
+            CheckAction::Draft(draft) => second_check.draft = draft,
             CheckAction::PickFile(machine, quality) => {
-                of.picks_file_for = Some((machine, quality));
+                second_check.picks_file_for = Some((machine, quality));
                 self.pick(FileAction::OpenCheckModel);
             }
-            CheckAction::Run if of.running.is_some() => {}
+            CheckAction::Run if second_check.running.is_some() => {}
             CheckAction::Run => self.run_check(),
         }
     }
@@ -53,19 +53,19 @@ impl App {
         if !self.state.second_check.is_open {
             return;
         }
-        let asked = self.state.models_to_ask();
-        if asked.is_none() || self.state.second_check.models_of == asked {
+        let models_ask = self.state.models_to_ask();
+        if models_ask.is_none() || self.state.second_check.models_of == models_ask {
             return;
         }
         let inputs = self.check_inputs();
-        let of = &mut self.state.second_check;
-        of.models = None;
-        of.models_of.clone_from(&asked);
-        let Some(asked) = asked else { return };
+        let second_check = &mut self.state.second_check;
+        second_check.models = None;
+        second_check.models_of.clone_from(&models_ask);
+        let Some(models_ask) = models_ask else { return };
         let task = Task::new("Looking up machines", move |_| {
-            let models = inputs.look_up(&asked.plan, asked.picked.clone());
+            let models = inputs.look_up(&models_ask.plan, models_ask.picked.clone());
             Ok::<_, String>(JobAnswer::then(move |window| {
-                window.state.take_check_models(&asked, models)
+                window.state.take_check_models(&models_ask, models)
             }))
         });
         self.worker.submit(Slot::CheckModels, task.quick());
@@ -80,9 +80,9 @@ impl App {
             }
         };
         let (inputs, phase) = (self.check_inputs(), Arc::new(CheckPhase::default()));
-        let of = &mut self.state.second_check;
-        of.answer = None;
-        of.running = Some(Arc::clone(&phase));
+        let second_check = &mut self.state.second_check;
+        second_check.answer = None;
+        second_check.running = Some(Arc::clone(&phase));
         let name = format!("Second check of {}", ask.plan.name);
         let task = Task::new(name, move |control| {
             inputs.check(ask, control, &phase).map(|(checked, notes)| {
@@ -95,10 +95,15 @@ impl App {
     /// Ends a check of the case before, and drops its answer.
     pub(super) fn close_check(&mut self) {
         self.worker.cancel(Slot::SecondCheck);
-        let of = &mut self.state.second_check;
-        (of.running, of.answer, of.models_of, of.models) = (None, None, None, None);
-        of.draft.goals = CheckGoals::default();
-        of.draft.picked = Default::default();
+        let second_check = &mut self.state.second_check;
+        (
+            second_check.running,
+            second_check.answer,
+            second_check.models_of,
+            second_check.models,
+        ) = (None, None, None, None);
+        second_check.draft.goals = CheckGoals::default();
+        second_check.draft.picked = Default::default();
     }
 
     /// Takes the file of a model or of goals for the check.
@@ -112,10 +117,14 @@ impl App {
             self.state.notices.add(NoticeKind::Error, text);
             return;
         };
-        let of = &mut self.state.second_check;
-        match (action, of.picks_file_for.take()) {
-            (FileAction::OpenCheckGoals, _) => of.draft.goals = CheckGoals::Template(word),
-            (_, Some((machine, quality))) => of.draft.picked.choose(&machine, &quality, &word),
+        let second_check = &mut self.state.second_check;
+        match (action, second_check.picks_file_for.take()) {
+            (FileAction::OpenCheckGoals, _) => {
+                second_check.draft.goals = CheckGoals::Template(word)
+            }
+            (_, Some((machine, quality))) => {
+                second_check.draft.picked.choose(&machine, &quality, &word)
+            }
             (_, None) => {}
         }
     }

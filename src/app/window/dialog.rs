@@ -116,14 +116,13 @@ fn has_portal() -> bool {
     };
     let (sender, answer) = crossbeam_channel::bounded(1);
     // A bus that accepts the connection and never replies is not awaited either: its thread is abandoned.
-    let asks = move || {
-        // The receiver may have timed out by now.
-        let _ = sender.send(pollster::block_on(call).is_ok());
-    };
-    let asked = std::thread::Builder::new()
+    let thread = std::thread::Builder::new()
         .name("portal".to_owned())
-        .spawn(asks);
-    asked.is_ok() && answer.recv_timeout(PATIENCE).unwrap_or(false)
+        .spawn(move || {
+            // The receiver may have timed out by now.
+            let _ = sender.send(pollster::block_on(call).is_ok());
+        });
+    thread.is_ok() && answer.recv_timeout(PATIENCE).unwrap_or(false)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -145,20 +144,19 @@ impl App {
             folder: None,
         };
         let (beginnings, unanswered) = (self.beginnings(action), ask.clone());
-        let wait = move || {
-            let ask = Ask {
-                folder: beginnings.folder(),
-                ..ask
-            };
-            let answer = dialog(&ask);
-            // The window may be closed by now.
-            if sender.send((ask, answer)).is_ok() {
-                ctx.request_repaint();
-            }
-        };
         let spawned = std::thread::Builder::new()
             .name("dialog".to_owned())
-            .spawn(wait);
+            .spawn(move || {
+                let ask = Ask {
+                    folder: beginnings.folder(),
+                    ..ask
+                };
+                let answer = dialog(&ask);
+                // The window may be closed by now.
+                if sender.send((ask, answer)).is_ok() {
+                    ctx.request_repaint();
+                }
+            });
         match spawned {
             Ok(_) => self.dialogs.open += 1,
             Err(_) => self.browse(unanswered),
@@ -206,10 +204,10 @@ impl App {
     /// Opens the window's own file browser; for a file to be opened in its last folder.
     fn browse(&mut self, ask: Ask) {
         let last = self.dialogs.folder.clone().filter(|_| ask.name.is_none());
-        let known = last
+        let started = last
             .or_else(|| ask.folder.clone())
             .or_else(|| std::env::current_dir().ok());
-        let folder = known
+        let folder = started
             .or_else(browser::home)
             .unwrap_or_else(|| PathBuf::from("/"));
         self.dialogs.browser = Some(Browser::new(ask, folder, &self.ctx));

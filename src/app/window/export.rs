@@ -30,20 +30,22 @@ impl App {
         // Their monitor units follow from doses.
         let has_normalised = options.has(ExportPart::Plan)
             && case.plans.iter().any(|plan| plan.normalisation.is_some());
-        let of_plan = |n| state.results.engine_of(n).engine();
-        let engines: Vec<Engine> = state.export.plans_of(state.case()).map(of_plan).collect();
+        let plans = state.export.plans_of(state.case());
+        let engines: Vec<Engine> = plans
+            .map(|index| state.results.engine_of(index).engine())
+            .collect();
         let doses = (
             state.export.doses().unwrap_or_default(),
             state.results.settings.clone(),
         );
         let inputs = self.inputs(&target);
         let task = Task::new(target.in_words(), move |control| {
-            let prepare =
-                |replaces| NewFolder::prepare(&target.path, &inputs, replaces, "confirm it");
-            let folder = match prepare(target.replaces) {
+            const REMEDY: &str = "confirm it";
+            let folder = match NewFolder::prepare(&target.path, &inputs, target.replaces, REMEDY) {
                 Err(NewFolderError::NotEmpty { .. }) => {
                     // A folder with other files is refused rather than asked about.
-                    prepare(true).map_err(|e| e.to_string())?;
+                    NewFolder::prepare(&target.path, &inputs, true, REMEDY)
+                        .map_err(|e| e.to_string())?;
                     return Ok(JobAnswer::Window(WindowAnswer::IsThere(target)));
                 }
                 prepared => prepared.map_err(|e| e.to_string())?,

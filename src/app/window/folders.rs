@@ -19,27 +19,32 @@ pub struct Beginnings {
 impl Beginnings {
     /// The first folder that exists and is not to be avoided.
     pub fn folder(self) -> Option<PathBuf> {
-        let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let folder_of = |path: PathBuf| match path.parent() {
-            Some(parent) if path.is_file() => parent.to_owned(),
-            _ => path,
-        };
-        let avoided: Vec<PathBuf> = self
-            .avoided
-            .iter()
-            .map(|path| folder_of(real(path)))
-            .collect();
-        let own = self
+        let avoided = self.avoided.iter().map(|path| folder_of(real(path)));
+        let avoided: Vec<PathBuf> = avoided.collect();
+        let of_user = self
             .with_documents
             .then(|| [documents(), home()])
             .into_iter()
             .flatten()
             .flatten();
-        let mut all = self.known.into_iter().chain(own);
-        all.find(|folder| {
-            let is_free = |real: PathBuf| !avoided.iter().any(|avoided| real.starts_with(avoided));
-            folder.is_dir() && is_free(real(folder))
+        let mut folders = self.known.into_iter().chain(of_user);
+        folders.find(|folder| {
+            let real = real(folder);
+            folder.is_dir() && !avoided.iter().any(|avoided| real.starts_with(avoided))
         })
+    }
+}
+
+/// The path without links, where it exists.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The folder of a file, or the folder itself.
+fn folder_of(path: PathBuf) -> PathBuf {
+    match path.parent() {
+        Some(parent) if path.is_file() => parent.to_owned(),
+        _ => path,
     }
 }
 
@@ -66,7 +71,7 @@ fn documents_in(settings: &str, home: &Path) -> Option<PathBuf> {
     let value = value.trim_matches('"');
     let path = value
         .strip_prefix("$HOME/")
-        .map_or_else(|| PathBuf::from(value), |rest| home.join(rest));
+        .map_or_else(|| PathBuf::from(value), |relative| home.join(relative));
     path.is_absolute().then_some(path)
 }
 
@@ -77,14 +82,28 @@ mod tests {
     #[test]
     fn the_desktop_names_the_folder_for_documents() {
         let home = Path::new("/home/anna");
-        let of = |text: &str| documents_in(text, home);
         let text = "# made by xdg-user-dirs\nXDG_DESKTOP_DIR=\"$HOME/Tisch\"\nXDG_DOCUMENTS_DIR=\"$HOME/Dokumente\"\n";
-        assert_eq!(of(text), Some(home.join("Dokumente")));
-        assert_eq!(
-            of("XDG_DOCUMENTS_DIR=\"/srv/papers\""),
-            Some(PathBuf::from("/srv/papers"))
-        );
-        assert_eq!((of(""), of("XDG_DOCUMENTS_DIR=\"papers\"")), (None, None));
+        for (settings, folder) in [
+            (text, Some(home.join("Dokumente"))),
+            (
+                "XDG_DOCUMENTS_DIR=\"/srv/papers\"",
+                Some(PathBuf::from("/srv/papers")),
+            ),
+            ("", None),
+            ("XDG_DOCUMENTS_DIR=\"papers\"", None),
+        ] {
+            assert_eq!(documents_in(settings, home), folder, "{settings}");
+        }
+    }
+
+    /// The folder that a dialog begins in, without the user's documents.
+    fn first(folders: &[&PathBuf], avoided: &Path) -> Option<PathBuf> {
+        let beginnings = Beginnings {
+            known: folders.iter().map(|path| (*path).clone()).collect(),
+            avoided: vec![avoided.to_owned()],
+            with_documents: false,
+        };
+        beginnings.folder()
     }
 
     #[test]
@@ -95,15 +114,6 @@ mod tests {
         fs::create_dir_all(&plans).expect("folders");
         let file = dicom.join("one.dcm");
         fs::write(&file, "").expect("a file");
-        let first = |known: &[&PathBuf], avoided: &PathBuf| {
-            let known = known.iter().map(|path| (*path).clone()).collect();
-            Beginnings {
-                known,
-                avoided: vec![avoided.clone()],
-                with_documents: false,
-            }
-            .folder()
-        };
         let gone = base.join("gone");
         let dotted = plans.join("../dicom/plans");
         assert_eq!(

@@ -14,8 +14,11 @@ impl App {
             return;
         };
         let task = Task::new("Looking at machine files", move |_| {
-            let contents = |name: String| (name.clone(), Machine::contents(&name));
-            let contents = names.into_iter().map(contents).collect();
+            let contents = names.into_iter().map(|name| {
+                let contents = Machine::contents(&name);
+                (name, contents)
+            });
+            let contents = contents.collect();
             Ok::<_, String>(JobAnswer::then(move |window| {
                 window.state.tell_changed_machines(contents)
             }))

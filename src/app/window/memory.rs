@@ -148,9 +148,9 @@ impl App {
         self.worker.submit(Slot::Memory, task);
     }
 
-    pub(super) fn take_recoverable(&mut self, found: Vec<Recoverable>) {
+    pub(super) fn take_recoverable(&mut self, left_over: Vec<Recoverable>) {
         self.memory.is_looking = false;
-        self.state.recoverable.extend(found);
+        self.state.recoverable.extend(left_over);
     }
 
     /// Keeps the full doses of beams beside the unsaved work, once all is computed that the case needs.
@@ -175,9 +175,9 @@ impl App {
             return;
         }
         (self.memory.doses, self.memory.doses_since) = (doses, Some(self.memory.now()));
-        let all = self.state.doses_to_keep();
+        let kept_doses = self.state.doses_to_keep();
         let task = Task::new("Keeping doses against a crash", move |_| {
-            if let Err(why) = keeper.keep_doses(&all.digested()) {
+            if let Err(why) = keeper.keep_doses(&kept_doses.digested()) {
                 // They can be computed again, and the work itself is kept.
                 tracing::warn!("computed doses are not kept against a crash: {why}");
             }
@@ -204,8 +204,8 @@ impl App {
             }
             return;
         }
-        let now = Work::to_keep(&self.state);
-        let changed = self.memory.kept.as_ref() != Some(&now);
+        let work = Work::to_keep(&self.state);
+        let changed = self.memory.kept.as_ref() != Some(&work);
         let time = self.memory.now();
         let age = self
             .memory
@@ -224,16 +224,16 @@ impl App {
         let Some(origin) = self.state.origin.clone() else {
             return;
         };
-        (self.memory.kept, self.memory.since) = (Some(now), Some(time));
+        (self.memory.kept, self.memory.since) = (Some(work), Some(time));
         ctx.request_repaint_after(AT_LEAST);
         let case = self.state.case_with_published();
-        let before = self.state.plans_before_maps(&case);
+        let before_maps = self.state.plans_before_maps(&case);
         let record = Record::of_unsaved(&self.state);
         let taken_up = self.memory.taken_up.clone();
         let task = Task::new("Keeping unsaved work against a crash", move |_| {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
             keeper
-                .write(&open::jobs::session_of(&case, before, &origin, view)?)
+                .write(&open::jobs::session_of(&case, before_maps, &origin, view)?)
                 .map_err(|e| e.to_string())?;
             if let Some(path) = taken_up {
                 // If the removal fails, the work is offered once too often.

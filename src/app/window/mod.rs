@@ -243,12 +243,12 @@ impl App {
         if state.workspace == Workspace::Plan && state.is_loaded() {
             // The side panels leave the views two fifths of a narrow window.
             let width = ui.ctx().content_rect().width();
-            let most =
-                |share: f32, range: [f32; 2]| range[0]..=range[1].min(share * width).max(range[0]);
+            let [tree_sizes, inspector_sizes] = [(0.26, 180.0, 420.0), (0.34, 260.0, 480.0)]
+                .map(|(share, low, high): (f32, f32, f32)| low..=high.min(share * width).max(low));
             let tree = Panel::left("tree")
                 .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("tree", 252.0))
-                .size_range(most(0.26, [180.0, 420.0]))
+                .size_range(tree_sizes)
                 .show(ui, |ui| {
                     held(ui, |ui| panel::tree::show(ui, state, commands));
                 });
@@ -256,7 +256,7 @@ impl App {
             let inspector = Panel::right("inspector")
                 .frame(theme::panel_frame(ui))
                 .default_size(layout.panel("inspector", 320.0))
-                .size_range(most(0.34, [260.0, 480.0]))
+                .size_range(inspector_sizes)
                 .show(ui, |ui| {
                     // Jobs are below the inspector, beside the DVH, whose curves get the full width.
                     let height = panel::jobs::height(ui, state);
@@ -333,7 +333,7 @@ impl eframe::App for App {
     }
 
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
-        // In every frame: a window without a display gets a theme of its own once the app is made.
+        // In every frame: a window without a display gets another theme once the app is made.
         theme::choose(ctx, self.state.theme);
         self.take_picked();
         self.receive();

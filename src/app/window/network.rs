@@ -1,5 +1,5 @@
-//! Conversations with other systems: a listener and a sender, each on a thread of its own while it lasts. They report to the
-//! window, which neither waits for them nor speaks itself.
+//! Conversations with other systems: a listener and a sender, each on its thread while it lasts. They report to the window,
+//! which neither waits for them nor speaks itself.
 
 use super::App;
 use crate::feature::network::state::{Calling, Errand, Found, NetworkAction};
@@ -67,10 +67,13 @@ impl Default for Conversations {
 
 impl Drop for Conversations {
     fn drop(&mut self) {
-        let running = || self.listener.iter().chain(&self.caller);
-        running().for_each(|one| one.stop.store(true, Ordering::Relaxed));
-        let begun = Instant::now();
-        while running().any(|one| !one.thread.is_finished()) && begun.elapsed() < FAREWELL {
+        let running: Vec<_> = self.listener.iter().chain(&self.caller).collect();
+        for conversation in &running {
+            conversation.stop.store(true, Ordering::Relaxed);
+        }
+        let start = Instant::now();
+        // A thread amid a conversation gets time to end its association.
+        while running.iter().any(|one| !one.thread.is_finished()) && start.elapsed() < FAREWELL {
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -93,11 +96,11 @@ impl Reports {
 
 impl App {
     pub(super) fn network(&mut self, action: NetworkAction) {
-        let (was_calling, asked) = (self.state.network.calling.is_some(), action.clone());
+        let (was_calling, requested) = (self.state.network.calling.is_some(), action.clone());
         self.do_network(action);
         let network = &mut self.state.network;
         if !was_calling && network.calling.is_some() {
-            (network.last, network.has_failed) = (Some(asked), false);
+            (network.last, network.has_failed) = (Some(requested), false);
         }
     }
 
@@ -158,15 +161,15 @@ impl App {
                 }
             }
             NetworkAction::Get(which) => {
-                let Some(found) = &network.found else { return };
+                let Some(answer) = &network.found else { return };
                 let wanted = match which {
-                    Some(index) => found.matches.get(index).cloned().into_iter().collect(),
-                    None => found.query.wanted(&found.matches),
+                    Some(index) => answer.matches.get(index).cloned().into_iter().collect(),
+                    None => answer.query.wanted(&answer.matches),
                 };
-                let call = found.call.clone();
+                let call = answer.call.clone();
                 match network.way_in() {
                     Ok((into, route)) => self.converse(Errand::Get, move |stop, reports| {
-                        get_all(&call, &wanted, (&into, route), stop, reports)
+                        get_all(&call, &wanted, &into, route, stop, reports)
                     }),
                     Err(why) => network.tell(true, format!("Nothing is retrieved: {why}.")),
                 }
@@ -330,22 +333,22 @@ impl App {
 
 /// Sends all objects under a path; whether any failed, and what is to be said.
 fn send_all(call: &Call, what: &Path, stop: &AtomicBool, reports: &Reports) -> (bool, Vec<String>) {
-    let found = match transferables(&[what.to_owned()], &|_| !stop.load(Ordering::Relaxed)) {
-        Ok(found) => found,
+    let listed = match transferables(&[what.to_owned()], &|_| !stop.load(Ordering::Relaxed)) {
+        Ok(listed) => listed,
         Err(error) => return (true, vec![error.to_string()]),
     };
-    let all = found.objects.len();
-    if all == 0 && found.faulty.is_empty() {
+    let total = listed.objects.len();
+    if total == 0 && listed.faulty.is_empty() {
         return (
             true,
             vec![format!("There are no DICOM objects in {}.", what.display())],
         );
     }
-    let sent = send(call, &found.objects, stop, &|done| {
-        reports.say(NetworkEvent::Progress { done, all })
+    let sent = send(call, &listed.objects, stop, &|done| {
+        reports.say(NetworkEvent::Progress { done, all: total })
     });
     let mut lines = Vec::new();
-    for (word, list) in [("Not sent", &found.faulty), ("Refused", &sent.refused)] {
+    for (word, list) in [("Not sent", &listed.faulty), ("Refused", &sent.refused)] {
         lines.extend(
             list.iter()
                 .map(|unsent| format!("{word}: {}: {}", unsent.file, unsent.why)),
@@ -358,12 +361,12 @@ fn send_all(call: &Call, what: &Path, stop: &AtomicBool, reports: &Reports) -> (
             sent.left
         ));
     }
-    let whole = all + found.faulty.len();
+    let candidates = total + listed.faulty.len();
     lines.push(format!(
-        "{} of {whole} objects sent to {} at {}.",
+        "{} of {candidates} objects sent to {} at {}.",
         sent.sent, call.called, call.to
     ));
-    if let [first, more @ ..] = &found.passed_over[..] {
+    if let [first, more @ ..] = &listed.passed_over[..] {
         let others = if more.is_empty() {
             String::new()
         } else {
@@ -398,11 +401,12 @@ fn find_all(call: Call, query: Query, stop: &AtomicBool, reports: &Reports) -> (
     }
 }
 
-/// Retrieves studies or series, each into a folder of its own.
+/// Retrieves studies or series, each into its own folder in `into`.
 fn get_all(
     call: &Call,
     wanted: &[Match],
-    (into, route): (&Path, Route),
+    into: &Path,
+    route: Route,
     stop: &AtomicBool,
     reports: &Reports,
 ) -> (bool, Vec<String>) {
@@ -417,14 +421,14 @@ fn get_all(
             )],
         );
     }
-    let progress = |come: usize, to_come: usize| {
+    let retrieved = retrieve_all(call, wanted, route, into, stop, &|come, to_come| {
         reports.say(NetworkEvent::Progress {
             done: come,
             all: come + to_come,
         })
-    };
-    let (all, errors) = retrieve_all(call, wanted, route, into, stop, &progress);
-    reports.say(NetworkEvent::Arrived(all.folders.clone()));
-    let is_failure = all.failed > 0 || all.objects == 0 || !errors.is_empty();
-    (is_failure, all.lines(&errors, into))
+    });
+    let (arrived, errors) = retrieved;
+    reports.say(NetworkEvent::Arrived(arrived.folders.clone()));
+    let is_failure = arrived.failed > 0 || arrived.objects == 0 || !errors.is_empty();
+    (is_failure, arrived.lines(&errors, into))
 }

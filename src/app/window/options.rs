@@ -78,8 +78,7 @@ pub(super) struct StartOptions {
     pub register: Option<RegisterOptions>,
     /// A report to be written once everything is computed.
     pub report: Option<PathBuf>,
-    /// Path of the report while it is written: whoever asked for it announces it, under the name that it gets in the
-    /// end.
+    /// Path of the report while it is written: the caller announces it, under the name that it gets in the end.
     pub writes_report: Option<PathBuf>,
 }
 
@@ -111,19 +110,19 @@ impl FromStr for DoseWord {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let number = |rest: &str| {
-            let number = rest.parse().ok().filter(|n: &usize| *n > 0);
-            number
-                .map(|n| n - 1)
-                .ok_or_else(|| format!("'{rest}' is no number from 1 on"))
-        };
         match word.split_once(':') {
             None if word == "plan" => Ok(Self::Plan(0)),
-            Some(("plan", rest)) => number(rest).map(Self::Plan),
-            Some(("dose", rest)) => number(rest).map(Self::Dose),
+            Some(("plan", number)) => index_of(number).map(Self::Plan),
+            Some(("dose", number)) => index_of(number).map(Self::Dose),
             _ => Ok(Self::File(PathBuf::from(word))),
         }
     }
+}
+
+/// The index of a number that counts from 1.
+fn index_of(number: &str) -> Result<usize, String> {
+    let index = number.parse().ok().and_then(|n: usize| n.checked_sub(1));
+    index.ok_or_else(|| format!("'{number}' is no number from 1 on"))
 }
 
 /// The doses to compare, and their display.
@@ -209,26 +208,27 @@ impl App {
 
 /// The source that a word names in a case; `None` for a file, which is not read yet.
 fn source_of(case: &Case, word: &DoseWord) -> Result<Option<Source>, String> {
-    let within = |n: usize, count: usize, what: &str| {
-        if n < count {
-            return Ok(());
-        }
-        Err(match count {
-            0 => format!("the case has no {what}"),
-            1 => format!("the case has 1 {what}, not {}", n + 1),
-            _ => format!("the case has {count} {what}s, not {}", n + 1),
-        })
-    };
     Ok(match word {
         DoseWord::Plan(n) => {
-            within(*n, case.plans.len(), "plan")?;
+            check_index(*n, case.plans.len(), "plan")?;
             Some(Source::Plan(*n))
         }
         DoseWord::Dose(n) => {
-            within(*n, case.doses.len(), "dose of its own")?;
+            check_index(*n, case.doses.len(), "dose of its own")?;
             Some(Source::Dose(*n))
         }
         DoseWord::File(_) => None,
+    })
+}
+
+fn check_index(n: usize, count: usize, what: &str) -> Result<(), String> {
+    if n < count {
+        return Ok(());
+    }
+    Err(match count {
+        0 => format!("the case has no {what}"),
+        1 => format!("the case has 1 {what}, not {}", n + 1),
+        _ => format!("the case has {count} {what}s, not {}", n + 1),
     })
 }
 

@@ -26,9 +26,9 @@ impl App {
                 format!("Computing on the CPU: {error}."),
             );
         }
-        let asked = self.worker.submitted();
-        let idle = quiet && self.worker.live_jobs() == 0 && asked == self.jobs_seen;
-        self.jobs_seen = asked;
+        let submitted = self.worker.submitted();
+        let idle = quiet && self.worker.live_jobs() == 0 && submitted == self.jobs_seen;
+        self.jobs_seen = submitted;
         self.idle_frames = if idle {
             self.idle_frames.saturating_add(1)
         } else {
@@ -77,7 +77,7 @@ impl App {
             let ended = live
                 .iter()
                 .position(|j| j.id == job)
-                .map(|at| live.remove(at));
+                .map(|index| live.remove(index));
             if matches!(event, JobEvent::Cancelled) && ended.is_some_and(|job| job.is_cancelled) {
                 self.tell_cancelled(slot, &name);
             }
@@ -150,8 +150,8 @@ impl App {
         receipt: Arc<Receipt>,
         superseded: bool,
     ) {
-        let own = delivery.receipt.take();
-        if let Some(why) = own.as_ref().and_then(|r| r.card_failure()) {
+        let card_receipt = delivery.receipt.take();
+        if let Some(why) = card_receipt.as_ref().and_then(|r| r.card_failure()) {
             // A failure of the CUDA device is shown as a notice, not only in the receipt.
             let text = format!("A job was {why}.");
             self.state.notices.add_once(NoticeKind::Warning, text);
@@ -168,7 +168,7 @@ impl App {
             None if slot.is_listed() => self
                 .state
                 .jobs
-                .finish(name, JobEnd::Done(own.unwrap_or(receipt))),
+                .finish(name, JobEnd::Done(card_receipt.unwrap_or(receipt))),
             None => {}
         }
         let is_metric = delivery.place.is::<MetricAtPose>();

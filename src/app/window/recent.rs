@@ -15,7 +15,7 @@ use worker::Task;
 /// A change that a worker makes: pictures are drawn there.
 type Change = Box<dyn FnOnce() -> Option<RecentChange> + Send>;
 
-/// Changes of the list on disk that wait. Shared with the worker: the next job takes those of a superseded one, too.
+/// Changes of the list on disk that wait. Shared with the worker: the next job also takes the changes of a superseded one.
 #[derive(Clone, Default)]
 pub(super) struct RecentChanges(Arc<Mutex<Vec<Change>>>);
 
@@ -34,7 +34,7 @@ impl RecentChanges {
     }
 }
 
-/// The CASE argument by which a case is listed: that of its session, if it has one. Demos have their own buttons.
+/// The CASE argument by which a case is listed: its session, if it has one. Demos have their own buttons.
 fn listed_word(origin: &Origin) -> Option<String> {
     let word = match &origin.session {
         Some(path) => path.to_str().map(str::to_owned),

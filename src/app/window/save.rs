@@ -23,13 +23,13 @@ use worker::Task;
 impl App {
     /// Writes the requested content into a file; `replaces`: the user has confirmed that an existing file is replaced.
     pub(super) fn write(&mut self, action: FileAction, path: PathBuf, replaces: bool) {
-        let whole = action.with_ending(path.clone());
-        self.note_folder(action, &whole);
+        let full_path = action.with_ending(path.clone());
+        self.note_folder(action, &full_path);
         // With an added extension the path differs from the confirmed one.
-        let replaces = replaces && whole == path;
+        let replaces = replaces && full_path == path;
         let target = Target {
             action,
-            path: std::path::absolute(&whole).unwrap_or(whole),
+            path: std::path::absolute(&full_path).unwrap_or(full_path),
             replaces,
         };
         match action {
@@ -182,11 +182,11 @@ impl App {
             return;
         };
         let case = state.case().clone();
-        let before = state.plans_before_maps(&case);
+        let before_maps = state.plans_before_maps(&case);
         let (record, work, doses) = (Record::new(state), Work::new(state), state.doses_to_keep());
         self.submit_write(target, move |path| {
             let view = serde_json::to_value(record).map_err(|e| e.to_string())?;
-            let session = open::jobs::session_of(&case, before, &origin, view)?;
+            let session = open::jobs::session_of(&case, before_maps, &origin, view)?;
             // The file that is replaced comes first: it is of the case as it was saved last.
             let earlier: Vec<PathBuf> = [path.to_owned()]
                 .into_iter()
@@ -332,8 +332,8 @@ impl App {
     /// The report that has waited; it says on every page where the dose is not final.
     pub(super) fn write_waiting_report(&mut self) {
         // Surfaces that the user has cancelled do not come.
-        let is_ready = |app: &Self| app.state.results.is_room_ready() || app.is_idle();
-        if self.state.report_waits.is_none() || !is_ready(self) {
+        let is_ready = self.state.results.is_room_ready() || self.is_idle();
+        if self.state.report_waits.is_none() || !is_ready {
             return;
         }
         let Some(target) = self.state.report_waits.take() else {

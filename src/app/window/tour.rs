@@ -24,7 +24,7 @@ impl App {
         let state = &mut self.state;
         state.tour = Some(Tour { stop });
         state.workspace = stop.workspace();
-        // The dial is that of a selected beam.
+        // Only a selected beam has a dial.
         if let (Stop::Gantry, Some(beam)) = (stop, state.plan().and_then(|plan| plan.beams.first()))
         {
             state.selection = Selection::Beam(beam.number);

@@ -4,7 +4,7 @@
 
 use egui::{Context, Event, Key, Plugin, PointerButton, RawInput};
 
-/// Frames after that of a click in which a field may still open: a command opens it in the first, and it asks for the focus there.
+/// Frames after a click in which a field may still open: a command opens it in the first, and it requests the focus there.
 const PATIENCE: u64 = 2;
 
 /// Keeps what is typed ahead of the focus.
@@ -24,11 +24,8 @@ impl TypedAhead {
         is_field_focused: bool,
         arrived: Vec<Event>,
     ) -> Vec<Event> {
-        let is_at_rest =
-            |since: u64| frame > since && (is_field_focused || frame > since + PATIENCE);
-        if self.focus_moves_since.is_some_and(is_at_rest) {
-            self.focus_moves_since = None;
-        }
+        self.focus_moves_since
+            .take_if(|since| frame > *since && (is_field_focused || frame > *since + PATIENCE));
         let mut events = std::mem::take(&mut self.waiting);
         events.extend(arrived);
         let mut end = events.len();

@@ -33,8 +33,10 @@ mod x11 {
 
     /// Whether the window is one of an X server none of whose pointers has an axis for scrolling; `false` where that cannot be asked.
     pub fn is_without_scroll_axes() -> bool {
-        let set = |name| std::env::var_os(name).is_some_and(|v| !v.is_empty());
-        !set("WAYLAND_DISPLAY") && !set("WAYLAND_SOCKET") && has_scroll_axes().is_ok_and(|has| !has)
+        let is_wayland = ["WAYLAND_DISPLAY", "WAYLAND_SOCKET"]
+            .into_iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+        !is_wayland && has_scroll_axes().is_ok_and(|has| !has)
     }
 
     fn has_scroll_axes() -> Result<bool, Box<dyn Error>> {
@@ -54,15 +56,18 @@ mod tests {
     use super::*;
     use egui::{Modifiers, TouchPhase, vec2};
 
-    #[test]
-    fn two_events_of_a_wheel_are_one_notch_and_a_touchpad_stays() {
-        let turned = |unit, delta| Event::MouseWheel {
+    fn turned(unit: MouseWheelUnit, delta: f32) -> Event {
+        Event::MouseWheel {
             unit,
             delta: vec2(0.0, delta),
             phase: TouchPhase::Move,
             source: egui::MouseWheelSource::Unknown,
             modifiers: Modifiers::NONE,
-        };
+        }
+    }
+
+    #[test]
+    fn two_events_of_a_wheel_are_one_notch_and_a_touchpad_stays() {
         let mut input = RawInput {
             events: Vec::new(),
             ..RawInput::default()

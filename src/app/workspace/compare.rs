@@ -38,9 +38,10 @@ pub fn show(
     egui::Panel::top("layouts")
         .frame(theme::bar_frame(ui))
         .show(ui, |ui| bar(ui, state, commands));
-    let all = ui.available_rect_before_wrap();
+    let available = ui.available_rect_before_wrap();
     theme::dark_style(ui);
-    ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
+    ui.painter()
+        .rect_filled(available, 0.0, theme::IMAGE.ground);
     let scene = scene(state, gpu);
     let Some(view) = views.iter_mut().find(|v| v.kind == state.compare.plane) else {
         return;
@@ -49,7 +50,7 @@ pub fn show(
     let mut events = Vec::new();
     let mut hovered = false;
     let mut next = state.compare.clone();
-    for (pane, rect) in panes(state.compare.layout, shows_b, all) {
+    for (pane, rect) in panes(state.compare.layout, shows_b, available) {
         ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
             ui.set_clip_rect(rect);
             let (response, swiped) = show_pane(ui, view, &scene, pane, &mut events);
@@ -137,18 +138,18 @@ fn set(commands: &mut Commands, state: &State, next: Compare) {
 }
 
 /// The panes of a layout with their rectangles.
-fn panes(layout: Layout, shows_b: bool, all: Rect) -> Vec<(Pane, Rect)> {
+fn panes(layout: Layout, shows_b: bool, available: Rect) -> Vec<(Pane, Rect)> {
     let one = match layout {
         Layout::SideBySide => {
-            let size = 0.5 * (all.size() - vec2(GAP, GAP));
+            let size = 0.5 * (available.size() - vec2(GAP, GAP));
             return [Pane::A, Pane::B, Pane::Difference, Pane::Gamma]
                 .into_iter()
                 .enumerate()
                 .map(|(n, pane)| {
                     let [column, row] = [(n % 2) as f32, (n / 2) as f32];
                     let min = pos2(
-                        all.left() + column * (size.x + GAP),
-                        all.top() + row * (size.y + GAP),
+                        available.left() + column * (size.x + GAP),
+                        available.top() + row * (size.y + GAP),
                     );
                     (pane, Rect::from_min_size(min, size))
                 })
@@ -161,7 +162,7 @@ fn panes(layout: Layout, shows_b: bool, all: Rect) -> Vec<(Pane, Rect)> {
         Layout::Difference => Pane::Difference,
         Layout::Gamma => Pane::Gamma,
     };
-    vec![(one, all)]
+    vec![(one, available)]
 }
 
 /// Current content of the panes: all of it shared, so cheap.

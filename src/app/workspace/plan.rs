@@ -23,13 +23,14 @@ pub fn show(
     views: &mut [ViewState; 4],
     commands: &mut Commands,
 ) {
-    let all = ui.available_rect_before_wrap();
+    let available = ui.available_rect_before_wrap();
     if !state.is_loaded() {
         start::panel::show(ui, state, commands);
         return;
     }
     theme::dark_style(ui);
-    ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
+    ui.painter()
+        .rect_filled(available, 0.0, theme::IMAGE.ground);
     let scene = scene(state, gpu);
     let mut hovered = false;
     let one = views.iter().any(|v| v.maximised);
@@ -38,7 +39,11 @@ pub fn show(
         if one && !view.maximised {
             continue;
         }
-        let rect = if one { all } else { quarter(all, index) };
+        let rect = if one {
+            available
+        } else {
+            quarter(available, index)
+        };
         let mut events = Vec::new();
         let place = UiBuilder::new().max_rect(rect);
         let response = ui.scope_builder(place, |ui| {
@@ -125,13 +130,16 @@ fn command(view: ViewKind, event: ViewEvent) -> Command {
 }
 
 /// The rectangle of a view: two rows of two.
-fn quarter(all: Rect, index: usize) -> Rect {
-    let size = vec2(0.5 * (all.width() - GAP), 0.5 * (all.height() - GAP));
+fn quarter(available: Rect, index: usize) -> Rect {
+    let size = vec2(
+        0.5 * (available.width() - GAP),
+        0.5 * (available.height() - GAP),
+    );
     let column = (index % 2) as f32;
     let row = (index / 2) as f32;
     let min = pos2(
-        all.left() + column * (size.x + GAP),
-        all.top() + row * (size.y + GAP),
+        available.left() + column * (size.x + GAP),
+        available.top() + row * (size.y + GAP),
     );
     Rect::from_min_size(min, size)
 }

@@ -11,7 +11,7 @@ use crate::render::Gpu;
 use crate::state::files::FileAction;
 use crate::state::{NoticeKind, State};
 use crate::view;
-use case::{Beam, StructureKind};
+use case::StructureKind;
 use egui::{Key, Rect, Ui, UiBuilder, vec2};
 use geometry::Projection;
 use glam::DVec3;
@@ -32,25 +32,26 @@ pub fn show(
     views: &mut [RadiographState; MOST_IMAGES],
     commands: &mut Commands,
 ) {
-    let all = ui.available_rect_before_wrap();
+    let available = ui.available_rect_before_wrap();
     let count = state.register.images().len();
     if count == 0 {
         empty(ui, state, commands);
         return;
     }
     theme::dark_style(ui);
-    ui.painter().rect_filled(all, 0.0, theme::IMAGE.ground);
+    ui.painter()
+        .rect_filled(available, 0.0, theme::IMAGE.ground);
     let sizes: Vec<[f64; 2]> = state
         .register
         .images()
         .iter()
         .map(|i| register::view::size_mm(&i.radiograph.projection))
         .collect();
-    let wide = side_by_side(all, &sizes);
+    let wide = side_by_side(available, &sizes);
     let mut events = Vec::new();
     for (index, view) in views.iter_mut().enumerate().take(count) {
         let scene = scene(ui, state, gpu, index);
-        let rect = part(all, wide, index, count);
+        let rect = part(available, wide, index, count);
         ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
             ui.set_clip_rect(rect);
             register::view::show(ui, view, &scene, &mut events);
@@ -62,29 +63,37 @@ pub fn show(
 }
 
 /// Whether the images are larger side by side than one above the other.
-fn side_by_side(all: Rect, sizes_mm: &[[f64; 2]]) -> bool {
-    let fitted = |wide: bool| {
-        let room = part(all, wide, 0, sizes_mm.len()).size();
-        let scale = |&[w, h]: &[f64; 2]| (f64::from(room.x) / w).min(f64::from(room.y) / h);
-        sizes_mm.iter().map(scale).fold(f64::INFINITY, f64::min)
-    };
-    fitted(true) >= fitted(false)
+fn side_by_side(available: Rect, sizes_mm: &[[f64; 2]]) -> bool {
+    let [in_a_row, in_a_column] = [true, false].map(|wide| {
+        let room = part(available, wide, 0, sizes_mm.len()).size();
+        let scales = sizes_mm
+            .iter()
+            .map(|[w, h]| (f64::from(room.x) / w).min(f64::from(room.y) / h));
+        scales.fold(f64::INFINITY, f64::min)
+    });
+    in_a_row >= in_a_column
 }
 
 /// The rectangle of a view: side by side, or one above the other.
-fn part(all: Rect, wide: bool, index: usize, count: usize) -> Rect {
+fn part(available: Rect, wide: bool, index: usize, count: usize) -> Rect {
     let n = count as f32;
     let size = if wide {
-        vec2((all.width() - GAP * (n - 1.0)) / n, all.height())
+        vec2(
+            (available.width() - GAP * (n - 1.0)) / n,
+            available.height(),
+        )
     } else {
-        vec2(all.width(), (all.height() - GAP * (n - 1.0)) / n)
+        vec2(
+            available.width(),
+            (available.height() - GAP * (n - 1.0)) / n,
+        )
     };
     let step = if wide {
         vec2(size.x + GAP, 0.0)
     } else {
         vec2(0.0, size.y + GAP)
     };
-    Rect::from_min_size(all.min + step * index as f32, size)
+    Rect::from_min_size(available.min + step * index as f32, size)
 }
 
 fn answer(register: &Register, image: usize, event: RadiographEvent, commands: &mut Commands) {
@@ -113,15 +122,16 @@ fn answer(register: &Register, image: usize, event: RadiographEvent, commands: &
             return;
         }
         RadiographEvent::Window(width, level) => {
-            let moved = |[low, high]: [f32; 2]| {
-                let middle = 0.5 * (low + high) - level;
-                let half = (0.5 * (high - low) + width).clamp(0.02, 5.0);
-                [middle - half, middle + half]
-            };
             let display = register.display;
+            let [xray_window, drr_window] =
+                [display.xray_window, display.drr_window].map(|[low, high]| {
+                    let middle = 0.5 * (low + high) - level;
+                    let half = (0.5 * (high - low) + width).clamp(0.02, 5.0);
+                    [middle - half, middle + half]
+                });
             RegisterAction::Display(Display {
-                xray_window: moved(display.xray_window),
-                drr_window: moved(display.drr_window),
+                xray_window,
+                drr_window,
                 ..display
             })
         }
@@ -169,40 +179,22 @@ fn scene<'a>(ui: &Ui, state: &'a State, gpu: &'a Gpu, index: usize) -> Radiograp
     }
 }
 
-/// The jaws of the plan's beams whose source is that of an image: their corners in the isocentre plane.
+/// The jaws of the plan's beams that share their source with an image: their corners in the isocentre plane.
 fn fields(state: &State, image: &Projection) -> Vec<[DVec3; 4]> {
     let Some(plan) = state.plan() else {
         return Vec::new();
     };
-    let layer = |(n, beam): (usize, &Beam)| {
-        view::BeamLayer::new(
-            n,
-            beam,
-            plan.position,
-            state.results.sad_mm(plan.machine_of(beam)),
-            false,
-        )
-    };
-    let corners = |layer: view::BeamLayer| {
+    let fields = plan.beams.iter().enumerate().filter_map(|(n, beam)| {
+        let sad_mm = state.results.sad_mm(plan.machine_of(beam));
+        let layer = view::BeamLayer::new(n, beam, plan.position, sad_mm, false)?;
         let frame = layer.frame();
         let [x, y] = [layer.jaws.x, layer.jaws.y];
-        let at = |x: f64, y: f64| frame.patient_from_device(DVec3::new(x, y, 0.0));
-        let same = (frame.source_mm - image.source_mm()).length() < SAME_SOURCE_MM;
-        same.then(|| {
-            [
-                at(x[0], y[0]),
-                at(x[1], y[0]),
-                at(x[1], y[1]),
-                at(x[0], y[1]),
-            ]
-        })
-    };
-    plan.beams
-        .iter()
-        .enumerate()
-        .filter_map(layer)
-        .filter_map(corners)
-        .collect()
+        let corners = [[x[0], y[0]], [x[1], y[0]], [x[1], y[1]], [x[0], y[1]]];
+        let has_same_source = (frame.source_mm - image.source_mm()).length() < SAME_SOURCE_MM;
+        has_same_source
+            .then(|| corners.map(|[x, y]| frame.patient_from_device(DVec3::new(x, y, 0.0))))
+    });
+    fields.collect()
 }
 
 /// The start page: X-rays to open.
@@ -246,14 +238,15 @@ mod tests {
 
     #[test]
     fn two_pictures_lie_so_that_they_are_larger() {
-        let room = |w, h| Rect::from_min_size(pos2(10.0, 20.0), vec2(w, h));
+        let [room, wide_room] = [vec2(880.0, 820.0), vec2(1200.0, 500.0)]
+            .map(|size| Rect::from_min_size(pos2(10.0, 20.0), size));
         let landscape = [[400.0, 300.0]; 2];
-        assert!(!side_by_side(room(880.0, 820.0), &landscape));
-        assert!(side_by_side(room(1200.0, 500.0), &landscape));
-        assert!(side_by_side(room(880.0, 820.0), &[[300.0, 400.0]; 2]));
+        assert!(!side_by_side(room, &landscape));
+        assert!(side_by_side(wide_room, &landscape));
+        assert!(side_by_side(room, &[[300.0, 400.0]; 2]));
         for wide in [true, false] {
-            let parts = [0, 1].map(|n| part(room(880.0, 820.0), wide, n, 2));
-            assert!(parts.iter().all(|p| room(880.0, 820.0).contains_rect(*p)));
+            let parts = [0, 1].map(|n| part(room, wide, n, 2));
+            assert!(parts.iter().all(|p| room.contains_rect(*p)));
             assert!(!parts[0].intersects(parts[1]));
         }
     }

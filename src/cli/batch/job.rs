@@ -102,16 +102,16 @@ fn outcome(ended: Result<Option<VerbOutput>, Failure>, folder: &Path) -> anyhow:
     };
     if let Some(VerbOutput { json, text }) = answer {
         // Files appear elsewhere than they are written to.
-        let here = format!("{}{}", folder.display(), std::path::MAIN_SEPARATOR);
-        tell(text.trim_end().replace(&here, "").as_str());
+        let folder_prefix = format!("{}{}", folder.display(), std::path::MAIN_SEPARATOR);
+        tell(text.trim_end().replace(&folder_prefix, "").as_str());
         write(&folder.join("answer.json"), &format!("{json:#}"))?;
         for entry in std::fs::read_dir(folder)?
             .flatten()
             .filter(|e| e.path().extension() == Some("json".as_ref()))
         {
             let text = read_text(&entry.path(), JOBS_BYTES)?;
-            if text.contains(&here) {
-                write(&entry.path(), text.replace(&here, "").trim_end())?;
+            if text.contains(&folder_prefix) {
+                write(&entry.path(), text.replace(&folder_prefix, "").trim_end())?;
             }
         }
     }

@@ -69,24 +69,27 @@ const TOLD: usize = 20;
 /// # Errors
 /// [`Failure::Words`] with all that is wrong, by line.
 pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>, Failure> {
-    let wrong = |why: &dyn std::fmt::Display| Failure::Words(format!("{}: {why}", path.display()));
-    let text = read_text(path, JOBS_BYTES).map_err(|e| wrong(&e))?;
+    jobs_of(path, out).map_err(|why| Failure::Words(format!("{}: {why}", path.display())))
+}
+
+fn jobs_of(path: &Path, out: &Path) -> Result<Vec<Job>, String> {
+    let text = read_text(path, JOBS_BYTES).map_err(|e| e.to_string())?;
     let entries = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("toml") => of_toml(&text).map_err(|e| wrong(&e))?,
-        Some("jsonl") => of_lines(&text).map_err(|e| wrong(&e))?,
-        _ => return Err(wrong(&"a file of jobs is .toml or .jsonl")),
+        Some("toml") => of_toml(&text).map_err(|e| e.to_string())?,
+        Some("jsonl") => of_lines(&text)?,
+        _ => return Err("a file of jobs is .toml or .jsonl".to_owned()),
     };
     if entries.is_empty() {
-        return Err(wrong(
-            &"it has no job; a job is [[job]] with name and run (beamsight help batch)",
-        ));
+        return Err(
+            "it has no job; a job is [[job]] with name and run (beamsight help batch)".to_owned(),
+        );
     }
     let mut command = signed(Cli::command());
     let mut names: HashMap<String, usize> = HashMap::new();
     let (mut parsed, mut faults) = (Vec::new(), Vec::new());
     for (line, entry) in entries {
-        let known = names.insert(entry.name.to_lowercase(), line);
-        let checked = match known {
+        let first_line = names.insert(entry.name.to_lowercase(), line);
+        let checked = match first_line {
             Some(first) => Err(format!(
                 "the name '{}' is that of line {first}: both would write one folder",
                 entry.name
@@ -112,7 +115,7 @@ pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>, Failure> {
     if more > 0 {
         told.push(format!("and {more} more"));
     }
-    Err(wrong(&format!("nothing was run:\n  {}", told.join("\n  "))))
+    Err(format!("nothing was run:\n  {}", told.join("\n  ")))
 }
 
 /// A job, its line, and what it reads and writes.
@@ -128,12 +131,12 @@ fn of_toml(text: &str) -> Result<Vec<(usize, Entry)>, toml::de::Error> {
     // Entries stand in order: lines are counted on from the last.
     let (mut line, mut counted) = (1, 0);
     let numbered = table.job.into_iter().map(|entry| {
-        let at = entry.span().start.clamp(counted, text.len());
-        line += text.as_bytes()[counted..at]
+        let start = entry.span().start.clamp(counted, text.len());
+        line += text.as_bytes()[counted..start]
             .iter()
             .filter(|byte| **byte == b'\n')
             .count();
-        counted = at;
+        counted = start;
         (line, entry.into_inner())
     });
     Ok(numbered.collect())
@@ -144,11 +147,11 @@ fn of_lines(text: &str) -> Result<Vec<(usize, Entry)>, String> {
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty());
-    let entry = |(n, line): (usize, &str)| {
+    let entries = lines.map(|(n, line)| {
         let entry = serde_json::from_str(line).map_err(|e| format!("line {}: {e}", n + 1))?;
         Ok((n + 1, entry))
-    };
-    lines.map(entry).collect()
+    });
+    entries.collect()
 }
 
 fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outputs), String> {
@@ -157,25 +160,19 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outp
         run: words,
         parts,
     } = entry;
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if name.is_empty()
-        || name.len() > LONGEST_NAME
-        || !name.chars().all(plain)
-        || name.starts_with('-')
-    {
+    // The name is a folder's, on any system.
+    let is_plain = name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if name.is_empty() || name.len() > LONGEST_NAME || !is_plain || name.starts_with('-') {
         return Err(format!(
             "the name '{name}' is no folder's: letters, digits, - and _, {LONGEST_NAME} at most"
         ));
     }
     let folder = out.join(&name);
     super::record::check_own(&folder, &folder)?;
-    let own = |word: &&String| {
-        OF_THE_BATCH
-            .iter()
-            .find(|option| word.split('=').next() == Some(option))
-            .copied()
-    };
-    if let Some(option) = words.iter().find_map(|word| own(&word)) {
+    let mut options = words.iter().filter_map(|word| word.split('=').next());
+    if let Some(option) = options.find(|option| OF_THE_BATCH.contains(option)) {
         return Err(format!(
             "{option} is the batch's, not a job's; leave it out"
         ));
@@ -259,21 +256,21 @@ pub enum Word<'a> {
 
 /// The words, with options that name files taken together with these.
 pub fn with_files(words: &[String]) -> Vec<Word<'_>> {
-    let mut rest = words.iter().map(String::as_str);
-    let mut all = Vec::new();
-    while let Some(word) = rest.next() {
+    let mut words = words.iter().map(String::as_str);
+    let mut parsed = Vec::new();
+    while let Some(word) = words.next() {
         let (option, name) = word
             .split_once('=')
             .map_or((word, None), |(option, name)| (option, Some(name)));
         match OUTPUTS.contains(&option) {
-            true => all.extend(
-                name.or_else(|| rest.next())
+            true => parsed.extend(
+                name.or_else(|| words.next())
                     .map(|name| Word::File { option, name }),
             ),
-            false => all.push(Word::Plain(word)),
+            false => parsed.push(Word::Plain(word)),
         }
     }
-    all
+    parsed
 }
 
 #[cfg(test)]
@@ -303,16 +300,10 @@ mod tests {
             "5",
         ]
         .map(str::to_owned);
-        let file = |option, name| Word::File { option, name };
+        let [out, sigma] = [("--out", "a.mha"), ("--sigma", "b.mha")]
+            .map(|(option, name)| Word::File { option, name });
         let [dose, water, grid, five] = ["dose", "demo:water", "--grid", "5"].map(Word::Plain);
-        let all = [
-            dose,
-            water,
-            file("--out", "a.mha"),
-            file("--sigma", "b.mha"),
-            grid,
-            five,
-        ];
-        assert_eq!(with_files(&words), all);
+        let expected = [dose, water, out, sigma, grid, five];
+        assert_eq!(with_files(&words), expected);
     }
 }

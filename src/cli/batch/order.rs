@@ -16,25 +16,16 @@ pub fn put_in_order(parsed: &mut [Parsed], out: &Path) -> Vec<(usize, String)> {
         .collect();
     let mut faults = Vec::new();
     for n in 0..parsed.len() {
-        // The job whose folder a path is or lies in, and its place there.
-        let place = |path: &Path| {
-            let path = real(path);
-            let mut inside = path.strip_prefix(&out).ok()?.components();
-            let Some(Component::Normal(name)) = inside.next() else {
-                return None;
-            };
-            Some((*by_name.get(name)?, inside.as_path().to_owned()))
-        };
         let mut reads: Vec<usize> = parsed[n]
             .files
             .read_paths()
-            .filter_map(place)
+            .filter_map(|path| place(path, &out, &by_name))
             .map(|(other, _)| other)
             .collect();
         reads.sort_unstable();
         reads.dedup();
         for (what, path) in parsed[n].files.missing() {
-            let fault = match place(path) {
+            let fault = match place(path, &out, &by_name) {
                 None => format!("{what} '{}' is not there", path.display()),
                 Some((other, inside)) if !writes(&parsed[other], &inside) => {
                     let name = &parsed[other].job.name;
@@ -54,6 +45,16 @@ pub fn put_in_order(parsed: &mut [Parsed], out: &Path) -> Vec<(usize, String)> {
     faults
 }
 
+/// The job, by index, whose folder in `out` a path is or lies in, and its place there.
+fn place(path: &Path, out: &Path, by_name: &HashMap<OsString, usize>) -> Option<(usize, PathBuf)> {
+    let path = real(path);
+    let mut inside = path.strip_prefix(out).ok()?.components();
+    let Some(Component::Normal(name)) = inside.next() else {
+        return None;
+    };
+    Some((*by_name.get(name)?, inside.as_path().to_owned()))
+}
+
 fn writes(parsed: &Parsed, inside: &Path) -> bool {
     let mut written = parsed.files.written_paths();
     inside.as_os_str().is_empty()
@@ -64,10 +65,10 @@ fn writes(parsed: &Parsed, inside: &Path) -> bool {
 /// A path without links, as far as it is there.
 fn real(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let there = path
+    let existing = path
         .ancestors()
         .find_map(|part| Some((part, part.canonicalize().ok()?)));
-    match there {
+    match existing {
         Some((part, real)) => real.join(path.strip_prefix(part).unwrap_or(Path::new(""))),
         None => path,
     }
@@ -98,28 +99,23 @@ fn level(parsed: &mut [Parsed]) -> Option<(usize, String)> {
         one.job.level = level.unwrap_or(0);
     }
     // Each of them reads from another of them: followed long enough, the way comes back.
-    let next = |n: usize| {
-        parsed[n]
-            .job
-            .reads
-            .iter()
-            .copied()
-            .find(|other| levels[*other].is_none())
-    };
     let mut way = vec![levels.iter().position(Option::is_none)?];
     loop {
-        let n = next(*way.last()?)?;
+        let mut reads = parsed[*way.last()?].job.reads.iter().copied();
+        let n = reads.find(|other| levels[*other].is_none())?;
         if let Some(begin) = way.iter().position(|earlier| *earlier == n) {
             let circle = &way[begin..];
-            let name = |n: &usize| format!("'{}'", parsed[*n].job.name);
             let first = circle.iter().min()?;
             let why = match circle {
-                [alone] => format!("the job {} reads its own files", name(alone)),
+                [alone] => format!("the job '{}' reads its own files", parsed[*alone].job.name),
                 _ => {
-                    let all: Vec<String> = circle.iter().chain([&n]).map(name).collect();
+                    let jobs = circle.iter().chain([&n]);
+                    let names: Vec<String> = jobs
+                        .map(|job| format!("'{}'", parsed[*job].job.name))
+                        .collect();
                     format!(
                         "jobs wait for each other's files in a circle: {}",
-                        all.join(" reads ")
+                        names.join(" reads ")
                     )
                 }
             };

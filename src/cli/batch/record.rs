@@ -61,18 +61,19 @@ impl Record {
         unit: &Unit<'_>,
         context: &BatchContext<'_>,
         outcome: Outcome,
-        (device, seconds): (&str, f64),
+        device: &str,
+        seconds: f64,
     ) -> Self {
         let Outcome {
             exit, note, inputs, ..
         } = outcome;
         // Parts are removed once they are merged, and what a cache holds is made again.
         let cache = cache_folder();
-        let lasting = |path: &PathBuf| {
+        let lasting = inputs.into_iter().filter(|(path, _)| {
             let is_part = path.starts_with(context.out) && path.ends_with(TALLY);
             let is_cached = cache.as_ref().is_some_and(|cache| path.starts_with(cache));
             !is_part && !is_cached && stamp(path).is_some()
-        };
+        });
         Self {
             digest: unit.digest(context.program),
             exit,
@@ -81,10 +82,7 @@ impl Record {
             device: device.to_owned(),
             words: unit.job.words.clone(),
             program: context.program.digest.clone(),
-            inputs: inputs
-                .into_iter()
-                .filter(|(path, _)| lasting(path))
-                .collect(),
+            inputs: lasting.collect(),
             files: BTreeMap::new(),
         }
     }
@@ -134,10 +132,12 @@ pub fn done(context: &BatchContext<'_>, unit: &Unit<'_>) -> Option<Record> {
     let folder = unit.folder(context.out);
     let record = read(&folder.join(RECORD))
         .filter(|record| record.digest == unit.digest(context.program))?;
-    let is_whole = |(name, then): (&String, &String)| {
-        content_digest(&folder.join(name)).is_ok_and(|now| now == *then)
-    };
-    (record.inputs_stand() && record.files.iter().all(is_whole)).then_some(record)
+    let mut files = record.files.iter();
+    let stands = record.inputs_stand()
+        && files.all(|(name, recorded)| {
+            content_digest(&folder.join(name)).is_ok_and(|digest| digest == *recorded)
+        });
+    stands.then_some(record)
 }
 
 /// Whether all that a done unit has read stands as it did then.

@@ -58,7 +58,8 @@ const MOST_FAILED_LOOKS: u32 = 30;
 /// No Slurm; an array that is refused; [`Failure::Work`] where the waiting is interrupted, which says how to go on.
 pub fn run_to_the_end(
     args: &SlurmArgs,
-    (jobs, out): (&Path, &Path),
+    jobs: &Path,
+    out: &Path,
     count: usize,
     device: DeviceChoice,
     stop: &AtomicBool,
@@ -157,14 +158,14 @@ fn wait(number: u64, stop: &AtomicBool) -> anyhow::Result<()> {
                 tasks
                     .lines()
                     .for_each(|task| *counts.entry(task.trim()).or_default() += 1);
-                let now = counts
+                let states = counts
                     .iter()
                     .map(|(what, n)| format!("{n} {}", what.to_lowercase()))
                     .collect::<Vec<_>>()
                     .join(", ");
-                if now != told {
-                    tell(&format!("Slurm job {number}: {now}"));
-                    told = now;
+                if states != told {
+                    tell(&format!("Slurm job {number}: {states}"));
+                    told = states;
                 }
             }
             // Slurm forgets an array some minutes after its end.

@@ -104,7 +104,6 @@ const ROWS: usize = 200;
 
 /// The table, for machines and for people.
 pub fn answer(rows: &[Row], out: &Path, slurm_job: Option<u64>, stopped: bool) -> VerbOutput {
-    let count = |state: State| rows.iter().filter(|row| row.state == state).count();
     let not_passed = rows
         .iter()
         .filter(|row| row.exit.is_some_and(|exit| exit != 0) && row.state != State::Failed);
@@ -140,8 +139,9 @@ pub fn answer(rows: &[Row], out: &Path, slurm_job: Option<u64>, stopped: bool) -
         let _ = writeln!(text, "{}", line.trim_end());
     }
     let counts: Vec<String> = { State::ALL.iter() }
-        .filter(|state| count(**state) > 0)
-        .map(|state| format!("{} {}", count(*state), state.word()))
+        .map(|state| (count(rows, *state), state.word()))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let _ = write!(
         text,
@@ -156,7 +156,7 @@ pub fn answer(rows: &[Row], out: &Path, slurm_job: Option<u64>, stopped: bool) -
     if stopped {
         text += "; start it again to go on";
     }
-    let rows: Vec<_> = { rows.iter() }
+    let jobs: Vec<_> = { rows.iter() }
         .map(|row| {
             json!({
                 "name": row.name, "verb": row.verb, "state": row.state.word(), "exit": row.exit, "seconds": row.seconds,
@@ -166,8 +166,13 @@ pub fn answer(rows: &[Row], out: &Path, slurm_job: Option<u64>, stopped: bool) -
         .collect();
     let json = json!({
         "out": out, "slurm_job": slurm_job, "stopped": stopped, "not_passed": not_passed,
-        "done": count(State::Done), "done_before": count(State::Before), "failed": count(State::Failed),
-        "not_done": count(State::Stopped) + count(State::NotDone), "jobs": rows,
+        "done": count(rows, State::Done), "done_before": count(rows, State::Before),
+        "failed": count(rows, State::Failed),
+        "not_done": count(rows, State::Stopped) + count(rows, State::NotDone), "jobs": jobs,
     });
     VerbOutput { json, text }
+}
+
+fn count(rows: &[Row], state: State) -> usize {
+    rows.iter().filter(|row| row.state == state).count()
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub enum Piece {
     Whole,
     Part(RunPart),
-    /// Merging of so many parts.
+    /// Merging of the parts, by their number.
     Merge(u64),
 }
 
@@ -41,22 +41,21 @@ pub const TALLY: &str = "part.tally";
 impl Job {
     /// The parts of the job, or the job itself.
     pub fn pieces(&self, n: usize) -> impl Iterator<Item = Unit<'_>> {
-        let part = |number| {
-            self.parts
-                .map_or(Piece::Whole, |of| Piece::Part(RunPart { number, of }))
-        };
         (1..=self.parts.unwrap_or(1)).map(move |number| Unit {
             job: self,
             n,
-            piece: part(number),
+            piece: match self.parts {
+                None => Piece::Whole,
+                Some(of) => Piece::Part(RunPart { number, of }),
+            },
         })
     }
 
     /// The merging of the job's parts, once all are there.
     pub fn merge(&self, n: usize, context: &BatchContext<'_>) -> Option<Unit<'_>> {
         let piece = Piece::Merge(self.parts?);
-        let there = self.pieces(n).all(|part| done(context, &part).is_some());
-        there.then_some(Unit {
+        let are_parts_done = self.pieces(n).all(|part| done(context, &part).is_some());
+        are_parts_done.then_some(Unit {
             job: self,
             n,
             piece,
@@ -108,7 +107,7 @@ impl Unit<'_> {
         words
     }
 
-    /// Digest of what is asked, in which folder, of which program. A merged dose is that of one run.
+    /// Digest of the words, the working folder and the program. A merged dose has the digest of a single run.
     pub fn digest(&self, program: &Program) -> String {
         let mut digest = Digest::default();
         digest.add_bytes(program.digest.as_bytes());
@@ -153,13 +152,14 @@ mod tests {
             group: 0,
             level: 0,
         };
-        let all = Unit {
+        let words = Unit {
             job: &job,
             n: 0,
             piece,
         }
         .words(Path::new("/o"), Path::new("/o/new"));
-        all.into_iter()
+        words
+            .into_iter()
             .map(|word| word.into_string().unwrap())
             .collect()
     }

@@ -47,53 +47,12 @@ pub fn carry_out_all<'a>(context: &BatchContext<'_>, units: &[Unit<'a>]) -> Vec<
         running: 0,
         ended: Vec::new(),
     });
-    let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
     let devices = context.device.spread();
     let alive = AtomicUsize::new(devices.len());
-    let take = |device: DeviceChoice| loop {
-        let unit = {
-            let mut queue = lock();
-            let unit = queue.waiting.pop_front();
-            queue.running += usize::from(unit.is_some());
-            match unit {
-                Some(unit) => unit,
-                // A unit under way may come back.
-                None if queue.running > 0 => {
-                    drop(queue);
-                    std::thread::sleep(LOOK_EVERY);
-                    continue;
-                }
-                None => return,
-            }
-        };
-        let (row, card_fault) = match context.stop.load(Ordering::Relaxed) {
-            true => (Row::bare(&unit, State::Stopped, ""), false),
-            false => carry_out(context, &unit, device),
-        };
-        let hands_on = card_fault && alive.fetch_sub(1, Ordering::Relaxed) > 1;
-        let mut queue = lock();
-        queue.running -= 1;
-        if hands_on {
-            tell(&format!("{device} takes no more jobs: {}", row.note));
-            queue.waiting.push_front(unit);
-            return;
-        }
-        if card_fault {
-            alive.fetch_add(1, Ordering::Relaxed);
-        }
-        queue.ended.push((unit, row));
-        let row = &queue.ended[queue.ended.len() - 1].1;
-        tell(&format!(
-            "{} of {}: {}",
-            queue.ended.len(),
-            units.len(),
-            row.line()
-        ));
-    };
     std::thread::scope(|scope| {
-        devices.iter().take(units.len()).for_each(|device| {
-            scope.spawn(|| take(*device));
-        });
+        for device in devices.iter().take(units.len()) {
+            scope.spawn(|| carry_out_waiting(context, &queue, &alive, *device));
+        }
     });
     queue
         .into_inner()
@@ -113,7 +72,8 @@ fn carry_out(context: &BatchContext<'_>, unit: &Unit<'_>, device: DeviceChoice) 
             unit,
             context,
             outcome,
-            (&device.to_string(), begin.elapsed().as_secs_f64()),
+            &device.to_string(),
+            begin.elapsed().as_secs_f64(),
         );
         if !answered {
             record.fail(unit, context.out)?;
@@ -169,7 +129,6 @@ fn in_process(
     let Some(status) = wait(child, context.stop)? else {
         return Ok((staging, None));
     };
-    let said = || read_text(&log, JOBS_BYTES).unwrap_or_default();
     let read: Option<Outcome> = read_text(&outcome, JOBS_BYTES)
         .ok()
         .and_then(|text| serde_json::from_str(&text).ok());
@@ -181,7 +140,8 @@ fn in_process(
         }
     }
     let ended = read.unwrap_or_else(|| {
-        let last = said().lines().last().map(beginning).unwrap_or_default();
+        let said = read_text(&log, JOBS_BYTES).unwrap_or_default();
+        let last = said.lines().last().map(beginning).unwrap_or_default();
         Outcome {
             exit: 1,
             note: format!("its process ended by {status}: {last}"),
@@ -189,6 +149,53 @@ fn in_process(
         }
     });
     Ok((staging, Some(ended)))
+}
+
+/// Carries out waiting units on a device until none is left, or until the device cannot be opened while another one can.
+fn carry_out_waiting<'a>(
+    context: &BatchContext<'_>,
+    queue: &Mutex<Queue<'a>>,
+    alive: &AtomicUsize,
+    device: DeviceChoice,
+) {
+    while let Some(unit) = next_unit(queue) {
+        let (row, card_fault) = match context.stop.load(Ordering::Relaxed) {
+            true => (Row::bare(&unit, State::Stopped, ""), false),
+            false => carry_out(context, &unit, device),
+        };
+        let hands_on = card_fault && alive.fetch_sub(1, Ordering::Relaxed) > 1;
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.running -= 1;
+        if hands_on {
+            tell(&format!("{device} takes no more jobs: {}", row.note));
+            queue.waiting.push_front(unit);
+            return;
+        }
+        if card_fault {
+            alive.fetch_add(1, Ordering::Relaxed);
+        }
+        let line = row.line();
+        queue.ended.push((unit, row));
+        let ended = queue.ended.len();
+        let count = ended + queue.running + queue.waiting.len();
+        tell(&format!("{ended} of {count}: {line}"));
+    }
+}
+
+/// Takes the next unit, if need be once those under way have ended, as one of them may come back; `None` where none is left.
+fn next_unit<'a>(queue: &Mutex<Queue<'a>>) -> Option<Unit<'a>> {
+    loop {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(unit) = queue.waiting.pop_front() {
+            queue.running += 1;
+            return Some(unit);
+        }
+        if queue.running == 0 {
+            return None;
+        }
+        drop(queue);
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// Waits for a process; ends it and gives `None` where the batch is stopped.

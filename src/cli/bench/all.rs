@@ -33,7 +33,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
                 if on_cpu { "the CPU" } else { "a card" }
             ));
             let (cases, runs) = job.on_the_cpu;
-            let asked = Args {
+            let job_args = Args {
                 job: job.name.to_owned(),
                 cases: cases
                     .iter()
@@ -44,7 +44,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
                 works: false,
                 ..args.clone()
             };
-            match (job.run)(&asked, *device) {
+            match (job.run)(&job_args, *device) {
                 Ok(VerbOutput { json, text: table }) => {
                     let _ = writeln!(text, "{table}");
                     tables.push(json);
@@ -74,8 +74,8 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
 }
 
 fn device_of(table: &Value) -> (&str, &str) {
-    let word = |key: &str| table[key].as_str().unwrap_or_default();
-    (word("job"), word("device"))
+    let [job, device] = ["job", "device"].map(|key| table[key].as_str().unwrap_or_default());
+    (job, device)
 }
 
 /// The rows of a table that stand beside a paper's.
@@ -92,7 +92,7 @@ fn peers(table: &Value) -> Vec<Beside> {
         .as_array()
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let beside = |row: &Value| {
+    let peers = rows.iter().filter_map(|row| {
         let [case, way] = peer.case;
         let case = format!(
             "{} {}",
@@ -106,25 +106,25 @@ fn peers(table: &Value) -> Vec<Beside> {
             paper_ms,
             on,
         })
-    };
-    rows.iter().filter_map(beside).collect()
+    });
+    peers.collect()
 }
 
 fn summary_json(table: &Value) -> Vec<Value> {
     let (job, device) = device_of(table);
-    let row = |beside: Beside| {
+    let rows = peers(table).into_iter().map(|peer| {
         let Beside {
             case,
             ms,
             paper_ms,
             on,
-        } = beside;
+        } = peer;
         json!({
             "job": job, "device": device, "case": case.trim(), "ms": ms, "paper_ms": paper_ms, "paper": on,
             "ratio": paper_ms / ms,
         })
-    };
-    peers(table).into_iter().map(row).collect()
+    });
+    rows.collect()
 }
 
 fn page(tables: &[Value], failed: &[(&str, String)]) -> String {
@@ -165,9 +165,12 @@ fn page(tables: &[Value], failed: &[(&str, String)]) -> String {
 mod tests {
     use super::*;
 
+    fn table(job: &str, device: &str, row: Value) -> Value {
+        json!({ "job": job, "device": device, "rows": [row] })
+    }
+
     #[test]
     fn ratios_are_the_papers_time_over_ours() {
-        let table = |job: &str, device: &str, row: Value| json!({ "job": job, "device": device, "rows": [row] });
         let gamma = json!({ "case": "table1-H2", "method": "bounded", "ms": 2.0, "paper_gpu_s": 7.56, "paper_cpu_s": 245.34 });
         let on_card = &summary_json(&table("gamma", "cuda:0 NVIDIA H200", gamma.clone()))[0];
         assert_eq!(

@@ -1,7 +1,7 @@
 //! `beamsight bench path` and `bench cccs`: tables of a job's time by voxel and direction.
 
 use super::{Args, Failure, Peer, VerbOutput, number};
-use engine::bench::{self, Options, Report};
+use engine::bench::{Options, Report};
 use engine::{Compute, DeviceChoice, DeviceError, JobControl};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -95,7 +95,7 @@ fn as_text(report: &Report, runs: usize) -> String {
 }
 
 fn as_json(report: &Report) -> Value {
-    let row = |row: &bench::Row| {
+    let rows = report.rows.iter().map(|row| {
         json!({
             "case": row.case,
             "way": row.way,
@@ -110,7 +110,7 @@ fn as_json(report: &Report) -> Value {
             "paper_device": row.paper.map(|(_, on)| on),
             "ratio_to_paper": row.paper.map(|(ms, _)| ms / row.ms),
         })
-    };
-    let rows: Vec<Value> = report.rows.iter().map(row).collect();
+    });
+    let rows: Vec<Value> = rows.collect();
     json!({ "job": report.job, "device": report.device, "copy_gb_per_s": report.copy_gb_per_s, "rows": rows })
 }

@@ -136,10 +136,10 @@ fn blocks(text: &mut String, blocks: &[Block]) {
         let _ = write!(text, "blocks, {pixels:>5} pixels, us:");
         for lanes in Launch::LANES {
             for threads in [32, 64, 128, 256, 512] {
-                let of = blocks.iter().filter(|b| {
+                let candidates = blocks.iter().filter(|b| {
                     (b.pixels, b.launch.lanes, b.launch.threads) == (pixels, lanes, threads)
                 });
-                if let Some(best) = of.min_by(|a, b| a.us.total_cmp(&b.us)) {
+                if let Some(best) = candidates.min_by(|a, b| a.us.total_cmp(&b.us)) {
                     let _ = write!(
                         text,
                         " {threads}x{lanes} {:.2} ({})",
@@ -153,7 +153,7 @@ fn blocks(text: &mut String, blocks: &[Block]) {
 }
 
 fn as_json(report: &Report, device: &Compute) -> Value {
-    let line = |line: &Line| {
+    let lines = report.lines.iter().map(|line| {
         json!({
             "view": line.case,
             "way": way(line.integrator),
@@ -171,13 +171,13 @@ fn as_json(report: &Report, device: &Compute) -> Value {
             "paper_block": line.paper.map(|p| p.1),
             "paper_naive_us": line.paper.map(|p| p.2),
         })
-    };
-    let block = |b: &Block| json!({ "pixels": b.pixels, "block": b.launch.threads, "lanes": b.launch.lanes, "tile_width": b.launch.tile_width, "us": b.us });
+    });
+    let blocks = report.blocks.iter().map(|b| json!({ "pixels": b.pixels, "block": b.launch.threads, "lanes": b.launch.lanes, "tile_width": b.launch.tile_width, "us": b.us }));
     json!({
         "job": "drr",
         "device": device.to_string(),
         "prepare_ms": report.prepare_ms,
-        "rows": report.lines.iter().map(line).collect::<Vec<_>>(),
-        "blocks": report.blocks.iter().map(block).collect::<Vec<_>>(),
+        "rows": lines.collect::<Vec<_>>(),
+        "blocks": blocks.collect::<Vec<_>>(),
     })
 }

@@ -47,15 +47,15 @@ pub(super) fn images() -> anyhow::Result<Ct> {
         SIZE,
     )?);
     let [nx, ny, _] = SIZE;
-    let hu = |n: usize| {
+    let hu = (0..grid.len()).map(|n| {
         let [x, y] = [n % nx, n / nx % ny].map(|index| index as f64 - 255.5);
         if (x / 190.0).powi(2) + (y / 130.0).powi(2) < 1.0 {
             0.0
         } else {
             -1000.0
         }
-    };
-    let hu = Volume::new(Arc::clone(&grid), (0..grid.len()).map(hu).collect());
+    });
+    let hu = Volume::new(Arc::clone(&grid), hu.collect());
     Ok(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs))
 }
 

@@ -24,12 +24,13 @@ pub const PEER: Peer = Peer {
 pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     let device = choice.resolve()?;
     let options = args.options(&device);
-    let progress = |line: &Line| eprintln!("{} {}: {:.2} ms", line.name(), line.criterion, line.ms);
-    let lines = lines(&device, &options, &JobControl::new(), &progress)?;
+    let lines = lines(&device, &options, &JobControl::new(), &|line: &Line| {
+        eprintln!("{} {}: {:.2} ms", line.name(), line.criterion, line.ms)
+    })?;
     if lines.is_empty() {
-        let asked = options.cases.join(", ");
+        let names = options.cases.join(", ");
         return Err(Failure::Words(format!(
-            "no case of gamma is named {asked}; there are {CASES}"
+            "no case of gamma is named {names}; there are {CASES}"
         )));
     }
     let rows: Vec<Value> = lines.iter().map(as_json).collect();
@@ -41,7 +42,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     })
 }
 
-/// The program's search; that of the paper is a bench of its own.
+/// The program's search; the paper's is timed by another bench.
 const SEARCH: &str = "bounded";
 
 fn as_text(lines: &[Line], runs: usize, device: &Compute) -> String {
@@ -111,7 +112,7 @@ fn as_text(lines: &[Line], runs: usize, device: &Compute) -> String {
 }
 
 fn as_json(line: &Line) -> Value {
-    let paper = |n: usize| line.paper_s.map(|times| times[n]);
+    let [paper_gpu_s, paper_cpu_s] = [0, 1].map(|n| line.paper_s.map(|times| times[n]));
     json!({
         "case": line.name(),
         "size": line.size,
@@ -128,7 +129,7 @@ fn as_json(line: &Line) -> Value {
         "cpu_us_per_point": line.cpu_us_per_point,
         "call_ms": line.call_ms,
         "again_ms": line.again_ms,
-        "paper_gpu_s": paper(0),
-        "paper_cpu_s": paper(1),
+        "paper_gpu_s": paper_gpu_s,
+        "paper_cpu_s": paper_cpu_s,
     })
 }

@@ -81,7 +81,7 @@ impl Run {
         columns: &mut Row,
         turns: usize,
     ) -> Result<(), Failure> {
-        let given = self.case.clone();
+        let original = self.case.clone();
         let mut place = None;
         // The first find the rows, load kernels and calibrate the machine, as the dose of a plan has done before it is optimised.
         for turn in 0..=turns {
@@ -109,7 +109,7 @@ impl Run {
             }
             self.turn(usize::MAX);
         }
-        self.case = given;
+        self.case = original;
         Ok(())
     }
 
@@ -134,16 +134,18 @@ impl Run {
         &mut self,
         columns: &mut Row,
         solution: &mut Row,
-        before: u64,
+        evaluations_before: u64,
     ) -> Result<Optimum, Failure> {
         loop {
             match self.step()? {
                 (ms, Step::Columns { .. }) => columns.ms.push(ms),
-                (ms, Step::Optimum(optimum)) if optimum.receipt.evaluations > before => {
+                (ms, Step::Optimum(optimum))
+                    if optimum.receipt.evaluations > evaluations_before =>
+                {
                     solution.ms.push(ms);
                     solution
                         .evaluations
-                        .push(optimum.receipt.evaluations - before);
+                        .push(optimum.receipt.evaluations - evaluations_before);
                     return Ok(*optimum);
                 }
                 // The step that makes the last columns has an answer without an evaluation.
@@ -166,16 +168,15 @@ impl Run {
             beams: optimum.beams.clone(),
             ..Plan::clone(optimum.query.plan())
         };
-        let mut timed = || {
-            let start = Instant::now();
-            let leaves = sequence_plan(&maps, Technique::SlidingWindow);
-            cut.ms.push(1e3 * start.elapsed().as_secs_f64());
-            leaves
-        };
+        let start = Instant::now();
+        let mut leaves = sequence_plan(&maps, Technique::SlidingWindow)?;
+        cut.ms.push(1e3 * start.elapsed().as_secs_f64());
         for _ in 1..runs {
-            timed()?;
+            let start = Instant::now();
+            leaves = sequence_plan(&maps, Technique::SlidingWindow)?;
+            cut.ms.push(1e3 * start.elapsed().as_secs_f64());
         }
-        let leaves = timed()?.plan;
+        let leaves = leaves.plan;
         let start = Instant::now();
         let live = self
             .place
@@ -185,6 +186,13 @@ impl Run {
             .map_err(|why| Failure::Work(anyhow!("{why}")))?;
         refined.ms.push(1e3 * start.elapsed().as_secs_f64());
         Ok((cut, refined))
+    }
+}
+
+fn row(name: &'static str) -> Row {
+    Row {
+        name,
+        ..Row::default()
     }
 }
 
@@ -209,14 +217,10 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         case,
         goals,
     };
-    let row = |name| Row {
-        name,
-        ..Row::default()
-    };
     let mut columns = row("columns of a field");
     let mut cold = row("first solution");
     let mut truth = row("true dose");
-    let mut rest = row("solution after it");
+    let mut refinement = row("solution after it");
     let runs = args.runs_on(&device);
     let mut coarse = row("columns of a field on 5 mm");
     run.columns(Some(COARSE_MM), &mut coarse, runs)?;
@@ -230,13 +234,13 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         let row = if evaluations == 0 {
             &mut truth
         } else {
-            &mut rest
+            &mut refinement
         };
         row.ms.push(ms);
         row.evaluations.push(evaluations);
         optimum = *next;
     }
-    let all = Row {
+    let in_total = Row {
         name: "from nothing to rest",
         ms: vec![1e3 * start.elapsed().as_secs_f64()],
         evaluations: vec![optimum.receipt.evaluations],
@@ -250,11 +254,11 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
             *goal = goal.clone().with_limit(goal.limit() * (1.0 - DRAG_PART));
         }
         optimum = run.solution(&mut row(""), &mut drag, optimum.receipt.evaluations)?;
-        let own = run
+        let ratio = run
             .place
             .as_ref()
             .map_or(Ok(f64::NAN), LiveOptimiser::over_least);
-        over_least.push(own.map_err(|why| Failure::Work(anyhow!("{why}")))?);
+        over_least.push(ratio.map_err(|why| Failure::Work(anyhow!("{why}")))?);
         let (ms, step) = run.step()?;
         drag_truth.ms.push(ms);
         if let Step::Optimum(next) = step {
@@ -271,7 +275,8 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     }
     run.columns(None, &mut columns, runs)?;
     let rows = [
-        columns, coarse, cold, truth, rest, all, cut, refined, drag, drag_truth, turned, turn,
+        columns, coarse, cold, truth, refinement, in_total, cut, refined, drag, drag_truth, turned,
+        turn,
     ];
     let device = device.to_string();
     over_least.sort_by(f64::total_cmp);
@@ -311,12 +316,12 @@ fn text(rows: &[Row], over_least: &[f64], device: &str) -> String {
 }
 
 fn json(rows: &[Row], over_least: &[f64], device: &str, optimum: &Optimum) -> Value {
-    let row = |row: &Row| json!({ "step": row.name, "ms": row.ms, "median_ms": row.median(), "evaluations": row.evaluations });
+    let rows = rows.iter().map(|row| json!({ "step": row.name, "ms": row.ms, "median_ms": row.median(), "evaluations": row.evaluations }));
     json!({
         "job": "inverse",
         "device": device,
         "beams": optimum.beams.len(),
         "objective_of_a_drag_over_its_least": over_least,
-        "rows": rows.iter().map(row).collect::<Vec<_>>(),
+        "rows": rows.collect::<Vec<_>>(),
     })
 }

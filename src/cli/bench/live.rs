@@ -130,17 +130,13 @@ fn case(beams: u32) -> anyhow::Result<Case> {
         SIZE,
     )?);
     // Air all round: a block that fills its CT would be a patient who goes on beyond it, and have no final dose.
-    let is_rim = |n: usize| {
+    let hu = (0..grid.len()).map(|n| {
         let voxel = [n % SIZE[0], n / SIZE[0] % SIZE[1], n / (SIZE[0] * SIZE[1])];
-        voxel
-            .iter()
-            .zip(SIZE)
-            .any(|(index, size)| *index == 0 || index + 1 == size)
-    };
-    let hu = (0..grid.len())
-        .map(|n| if is_rim(n) { -1000.0 } else { 0.0 })
-        .collect();
-    let hu = Volume::new(Arc::clone(&grid), hu);
+        let mut indices = voxel.iter().zip(SIZE);
+        let is_rim = indices.any(|(index, size)| *index == 0 || index + 1 == size);
+        if is_rim { -1000.0 } else { 0.0 }
+    });
+    let hu = Volume::new(Arc::clone(&grid), hu.collect());
     let ct = Arc::new(Ct::unnamed(Arc::new(hu), PatientPosition::Hfs));
     let structures: Vec<Structure> = (1..=STRUCTURES).map(|number| ball(&grid, number)).collect();
     let mut plan = Plan::new("live", MACHINE);
@@ -207,8 +203,8 @@ pub(super) fn ball(grid: &Grid, number: u32) -> Structure {
 
 pub(super) fn summary(name: &str, mut times_ms: Vec<f64>) -> (String, Value) {
     times_ms.sort_by(f64::total_cmp);
-    let at = |part: f64| times_ms[((times_ms.len() - 1) as f64 * part).ceil() as usize];
-    let (median, high, worst) = (at(0.5), at(0.95), at(1.0));
+    let [median, high, worst] =
+        [0.5, 0.95, 1.0].map(|part| times_ms[((times_ms.len() - 1) as f64 * part).ceil() as usize]);
     let text = format!(
         "  {name}: median {median:.2} ms, 95th percentile {high:.2} ms, worst {worst:.2} ms ({} times)\n",
         times_ms.len()

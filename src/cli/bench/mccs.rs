@@ -35,13 +35,13 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         .map(Compute::to_string)
         .collect::<Vec<_>>()
         .join(", ");
-    let progress =
-        |line: &Line| eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms);
-    let lines = lines(&devices, &options, &JobControl::new(), &progress)?;
+    let lines = lines(&devices, &options, &JobControl::new(), &|line: &Line| {
+        eprintln!("{} {:?}: {:.1} ms", line.case, line.variant, line.call_ms)
+    })?;
     if lines.is_empty() {
-        let asked = options.cases.join(", ");
+        let names = options.cases.join(", ");
         return Err(Failure::Words(format!(
-            "no case of mccs is named {asked}; there are {CASES}"
+            "no case of mccs is named {names}; there are {CASES}"
         )));
     }
     let rows: Vec<Value> = lines.iter().map(as_json).collect();
@@ -79,15 +79,18 @@ fn as_text(lines: &[Line], device: &str) -> String {
         "ratio"
     );
     for line in lines {
-        let number = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
-        let [voxel, relative, average, mean] = [
+        let [sd, voxel, relative, average, mean] = [
+            line.uncertainty_percent,
             line.apart.map(|a| a.voxel),
             line.apart.map(|a| a.relative),
             line.apart.map(|a| a.average),
             line.apart.map(|a| a.mean_dose),
-        ];
-        // The paper's times are of 53.76 million histories.
-        let ratio = |seconds: f64| seconds * 1e3 / 80.0 / line.batch_ms();
+        ]
+        .map(|percent| percent.map_or("-".to_owned(), |percent| format!("{percent:.2}")));
+        // The paper's times are of 53.76 million histories, which are 80 batches.
+        let [gpu_ratio, cpu_ratio] = line
+            .paper_s
+            .map(|seconds| seconds * 1e3 / 80.0 / line.batch_ms());
         let _ = writeln!(
             text,
             "{:<8} {:<6} {:>9} {:>11} {:>9.1} {:>10.1} {:>9.2} {:>7} {:>8} {:>8} {:>8} {:>8} {:>9.0} {:>9.0} {:>8.0} {:>8.0}",
@@ -98,15 +101,15 @@ fn as_text(lines: &[Line], device: &str) -> String {
             line.call_ms,
             line.ms,
             line.batch_ms(),
-            number(line.uncertainty_percent),
-            number(voxel),
-            number(relative),
-            number(average),
-            number(mean),
+            sd,
+            voxel,
+            relative,
+            average,
+            mean,
             line.paper_s[0],
             line.paper_s[1],
-            ratio(line.paper_s[0]),
-            ratio(line.paper_s[1]),
+            gpu_ratio,
+            cpu_ratio,
         );
     }
     let _ = writeln!(

@@ -42,8 +42,9 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
     tell(&format!("{} minutes of work in the window", args.minutes));
     let after = process(&cases, args.minutes, choice)?;
     let fresh = process(&cases[cases.len() - 1..], 0.0, choice)?;
-    let bytes = |process: &Value| process["resident_bytes"].as_u64();
-    let both = bytes(&after).zip(bytes(&fresh));
+    let [after_bytes, fresh_bytes] =
+        [&after, &fresh].map(|process| process["resident_bytes"].as_u64());
+    let both = after_bytes.zip(fresh_bytes);
     let is_over = both.is_some_and(|(after, fresh)| is_over(after, fresh));
     let _ = writeln!(text, "{}", verdict(&cases, &after, both));
     let json = json!({
@@ -68,34 +69,32 @@ fn is_over(after: u64, fresh: u64) -> bool {
     after as f64 > MOST_TIMES * fresh as f64 || after > MOST_BYTES
 }
 
-/// The window's memory after work beside that of a fresh process, in words.
+/// The window's memory after work, compared with a fresh process, in words.
 fn verdict(cases: &[String], after: &Value, both: Option<(u64, u64)>) -> String {
-    let count = |what: &str| after[what].as_u64().unwrap_or_default();
+    let [rounds, steps, jobs] =
+        ["rounds", "steps", "jobs"].map(|what| after[what].as_u64().unwrap_or_default());
     let done = format!(
-        "window after {} rounds of work ({} steps, {} jobs) on {}",
-        count("rounds"),
-        count("steps"),
-        count("jobs"),
+        "window after {rounds} rounds of work ({steps} steps, {jobs} jobs) on {}",
         cases.join(", ")
     );
-    let Some((now, fresh)) = both else {
+    let Some((used, fresh)) = both else {
         return format!("{done}: this system does not tell its memory");
     };
-    let over = if is_over(now, fresh) {
+    let over = if is_over(used, fresh) {
         "OVER"
     } else {
         "within"
     };
     format!(
         "{done}: {} resident, a fresh one in the same state {}: {:.2} times; {over} {MOST_TIMES} times and {}",
-        in_words(now),
+        in_words(used),
         in_words(fresh),
-        now as f64 / fresh as f64,
+        used as f64 / fresh as f64,
         in_words(MOST_BYTES)
     )
 }
 
-/// The work in a process of its own, which holds nothing of another job.
+/// The work in another process, which holds nothing of another job.
 fn process(cases: &[String], minutes: f64, choice: DeviceChoice) -> anyhow::Result<Value> {
     let program = std::env::current_exe().context("the program does not find itself")?;
     let mut command = Command::new(program);
@@ -149,19 +148,22 @@ fn table(lines: &[Line]) -> String {
         "after", "resident", "peak", "caches", "cards"
     );
     for line in lines {
-        let mib = |bytes: u64| format!("{:.0}", bytes as f64 / f64::from(1 << 20));
-        let [now, most] = line
+        let [current, peak] = line
             .resident
             .map_or_else(|| ["-"; 2].map(str::to_owned), |both| both.map(mib));
         let [host, cards] =
             [line.kept.host_bytes, line.kept.card_bytes].map(|bytes| mib(bytes as u64));
         let _ = writeln!(
             text,
-            "{:<16} {now:>9} {most:>9} {host:>8} {cards:>8}",
+            "{:<16} {current:>9} {peak:>9} {host:>8} {cards:>8}",
             line.step
         );
     }
     text
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.0}", bytes as f64 / f64::from(1 << 20))
 }
 
 fn row(line: &Line) -> Value {

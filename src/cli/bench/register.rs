@@ -19,8 +19,8 @@ const BINS: [[f64; 2]; 6] = [
 ];
 
 pub fn cases() -> String {
-    let known: Vec<&str> = TRIALS.iter().chain(&FAULTY).map(|t| t.name).collect();
-    known.join(", ")
+    let trials: Vec<&str> = TRIALS.iter().chain(&FAULTY).map(|t| t.name).collect();
+    trials.join(", ")
 }
 
 /// # Errors
@@ -33,13 +33,12 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         ..
     } = args;
     let starts = runs.unwrap_or(100) as usize;
-    let wanted = |t: &&Trial| names.is_empty() || names.iter().any(|n| n == t.name);
     let faulty = FAULTY
         .iter()
         .filter(|trial| names.iter().any(|n| n == trial.name));
     let trials: Vec<Trial> = TRIALS
         .iter()
-        .filter(wanted)
+        .filter(|trial| names.is_empty() || names.iter().any(|name| name == trial.name))
         .chain(faulty)
         .copied()
         .collect();
@@ -95,29 +94,29 @@ fn in_words(line: &Line) -> String {
         deg,
         ..
     } = line.trial;
-    let [found, all] = line.found_from(0.0, f64::INFINITY);
-    let end = |share| line.percentile(share, |r: &Run| r.end_mm);
-    let seconds = |share| line.percentile(share, |r: &Run| r.seconds);
+    let [hits, total] = line.found_from(0.0, f64::INFINITY);
+    let [end_median, end_95] = [0.5, 0.95].map(|share| line.percentile(share, |r: &Run| r.end_mm));
+    let [s_median, s_95] = [0.5, 0.95].map(|share| line.percentile(share, |r: &Run| r.seconds));
     let mut text = format!(
         "{name:<14} {views:>5} {:>9} {:>5.1}% {:>7} {:>7.3} {:>8.3} {:>8.3} {:>8.3} {:>6.0} ",
         format!("{mm},{deg}"),
-        100.0 * found as f64 / all.max(1) as f64,
+        100.0 * hits as f64 / total.max(1) as f64,
         line.matches(),
-        end(0.5),
-        end(0.95),
-        seconds(0.5),
-        seconds(0.95),
+        end_median,
+        end_95,
+        s_median,
+        s_95,
         line.percentile(0.5, |r| r.drrs as f64),
     );
     for [low, high] in BINS {
-        let [found, all] = line.found_from(low, high);
-        if all > 0 {
+        let [hits, total] = line.found_from(low, high);
+        if total > 0 {
             let until = if high.is_finite() {
                 format!("{high:.0}")
             } else {
                 String::new()
             };
-            let _ = write!(text, " {low:.0}-{until}: {found}/{all}");
+            let _ = write!(text, " {low:.0}-{until}: {hits}/{total}");
         }
     }
     text + "\n"
@@ -134,12 +133,12 @@ fn as_json(line: &Line) -> serde_json::Value {
         method,
         ..
     } = line.trial;
-    let [found, all] = line.found_from(0.0, f64::INFINITY);
+    let [hits, total] = line.found_from(0.0, f64::INFINITY);
     let bins: Vec<_> = BINS
         .iter()
         .map(|&[low, high]| {
-            let [found, all] = line.found_from(low, high);
-            json!({ "from_mm": low, "to_mm": high.is_finite().then_some(high), "found": found, "starts": all })
+            let [hits, total] = line.found_from(low, high);
+            json!({ "from_mm": low, "to_mm": high.is_finite().then_some(high), "found": hits, "starts": total })
         })
         .collect();
     json!({
@@ -150,12 +149,12 @@ fn as_json(line: &Line) -> serde_json::Value {
         "share": share,
         "metric": metric.word(),
         "method": method.word(),
-        "found": found,
+        "found": hits,
         "matches": line.matches(),
         "runs": line.runs.iter().map(|r| json!({ "start_mm": r.start_mm, "end_mm": r.end_mm, "match": r.is_match,
             "image_metric": r.image_metric, "alone_mm": r.alone_mm, "again_mm": r.again_mm, "depth_mm": r.depth_mm,
             "depth_off_mm": r.depth_off_mm })).collect::<Vec<_>>(),
-        "starts": all,
+        "starts": total,
         "mtre_median_mm": line.percentile(0.5, |r| r.end_mm),
         "mtre_95_mm": line.percentile(0.95, |r| r.end_mm),
         "seconds_median": line.percentile(0.5, |r| r.seconds),

@@ -62,13 +62,13 @@ pub fn run(_: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
             centre_mm: DVec3::ZERO,
             radius_mm,
         };
-        let time = || {
+        let times_ms = (0..TIMES).map(|_| {
             let start = Instant::now();
             std::hint::black_box(shape.contours(&grid));
             1e3 * start.elapsed().as_secs_f64()
-        };
+        });
         let name = format!("contours of a dragged sphere of {radius_mm} mm");
-        let (line, json) = summary(&name, (0..TIMES).map(|_| time()).collect());
+        let (line, json) = summary(&name, times_ms.collect());
         text += &line;
         rows.push(json);
     }
@@ -84,16 +84,19 @@ fn case() -> anyhow::Result<(Case, Arc<Grid>)> {
     let grid = Arc::clone(ct.hu.grid());
     let mut structures: Vec<Structure> =
         (1..STRUCTURES).map(|number| ball(&grid, number)).collect();
-    let corner = |z: f64, n: usize| {
-        let (sin, cos) = (TAU * n as f64 / LARGE_CORNERS as f64).sin_cos();
-        DVec3::new(LARGE_MM[0] * cos, LARGE_MM[1] * sin, grid.origin_mm().z + z)
-    };
-    let outline = |z: &f64| Contour {
-        points_mm: (0..LARGE_CORNERS).map(|n| corner(*z, n)).collect(),
-        image_uid: None,
-    };
+    let outlines = grid.planes_mm().iter().map(|plane_mm| {
+        let z = grid.origin_mm().z + plane_mm;
+        let corners = (0..LARGE_CORNERS).map(|n| {
+            let (sin, cos) = (TAU * n as f64 / LARGE_CORNERS as f64).sin_cos();
+            DVec3::new(LARGE_MM[0] * cos, LARGE_MM[1] * sin, z)
+        });
+        Contour {
+            points_mm: corners.collect(),
+            image_uid: None,
+        }
+    });
     structures.push(Structure {
-        contours: grid.planes_mm().iter().map(outline).collect(),
+        contours: outlines.collect(),
         ..ball(&grid, STRUCTURES)
     });
     let size = [0, 1, 2].map(|axis| (SIZE[axis] as f64 * SPACING_MM[axis] / DOSE_MM) as usize);
@@ -102,15 +105,12 @@ fn case() -> anyhow::Result<(Case, Arc<Grid>)> {
         DVec3::splat(DOSE_MM),
         size,
     )?);
-    let gy = |n: usize| {
+    let gy = (0..to.len()).map(|n| {
         let [i, j, k] = [n % size[0], n / size[0] % size[1], n / (size[0] * size[1])];
         (60.0 * (-to.centre_mm(i, j, k).length() / 120.0).exp()) as f32
-    };
+    });
     let dose = Dose {
-        gy: Arc::new(Volume::new(
-            Arc::clone(&to),
-            (0..to.len()).map(gy).collect(),
-        )),
+        gy: Arc::new(Volume::new(Arc::clone(&to), gy.collect())),
         status: DoseStatus::Imported,
         label: "stroke".to_owned(),
         frame_of_reference_uid: String::new(),

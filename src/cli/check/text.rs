@@ -7,7 +7,7 @@ use analysis::second_check::{
 };
 use std::fmt::Write as _;
 
-/// One plan in full; several, or those of a folder of folders, as a table.
+/// One plan in full; several plans, or the plans of a folder of folders, as a table.
 pub fn checks(rows: &[Row], is_table: bool) -> String {
     match rows {
         [Row::Checked(check)] if !is_table => one(check),
@@ -68,15 +68,12 @@ fn one(check: &SecondCheck) -> String {
     }
     structures(&mut text, check);
     for goal in &check.goals {
-        let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2} {}", goal.unit));
+        let [planned, recomputed] = [goal.planned, goal.recomputed]
+            .map(|v| v.map_or("-".to_owned(), |v| format!("{v:.2} {}", goal.unit)));
         let _ = writeln!(
             text,
-            "goal {}: planned {} ({}), recomputed {} ({})",
-            goal.goal,
-            value(goal.planned),
-            goal.verdicts[0],
-            value(goal.recomputed),
-            goal.verdicts[1]
+            "goal {}: planned {planned} ({}), recomputed {recomputed} ({})",
+            goal.goal, goal.verdicts[0], goal.verdicts[1]
         );
     }
     check
@@ -113,30 +110,26 @@ fn point_text(point: &PointAgreement, limits: &Tolerances) -> String {
     )
 }
 
+fn pair(m: &MetricPair) -> String {
+    let [planned, recomputed] =
+        [m.planned, m.recomputed].map(|v| v.map_or("-".to_owned(), |v| format!("{v:.2}")));
+    format!("{} {planned} | {recomputed} {}", m.metric, m.unit)
+}
+
 fn structures(text: &mut String, check: &SecondCheck) {
-    let pair = |m: &MetricPair| {
-        let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
-        format!(
-            "{} {} | {} {}",
-            m.metric,
-            value(m.planned),
-            value(m.recomputed),
-            m.unit
-        )
-    };
-    for of in &check.structures {
-        let rate = of
+    for row in &check.structures {
+        let rate = row
             .gamma_pass_rate_percent
             .map_or("-".to_owned(), |rate| format!("{rate:.1} %"));
-        let metrics = of.metrics.iter().map(pair).collect::<Vec<_>>().join(", ");
+        let metrics = row.metrics.iter().map(pair).collect::<Vec<_>>().join(", ");
         let _ = writeln!(
             text,
             "{}: gamma {rate}; planned | recomputed: {metrics}",
-            of.name
+            row.name
         );
-        of.remarks
+        row.remarks
             .iter()
-            .for_each(|remark| _ = writeln!(text, "note: {}: {remark}", of.name));
+            .for_each(|remark| _ = writeln!(text, "note: {}: {remark}", row.name));
     }
 }
 
@@ -172,14 +165,10 @@ fn table(rows: &[Row]) -> String {
             }
         });
     }
-    let width = |column: usize| {
-        cells
-            .iter()
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..5).map(width).collect();
+    let widths = [0, 1, 2, 3, 4].map(|column| {
+        let widths = cells.iter().map(|row| row[column].chars().count());
+        widths.max().unwrap_or(0)
+    });
     let mut text = String::new();
     for row in &cells {
         row.iter()
@@ -187,19 +176,16 @@ fn table(rows: &[Row]) -> String {
             .for_each(|(cell, width)| _ = write!(text, "{cell:<width$}  "));
         let _ = writeln!(text, "{}", row[5]);
     }
-    let count = |verdict: &str| {
-        rows.iter()
-            .filter(|row| row.verdict().words() == verdict)
-            .count()
-    };
+    let [within, beyond, not_judged] = ["within tolerance", "NOT within tolerance", "NOT JUDGED"]
+        .map(|verdict| {
+            let rows = rows.iter();
+            rows.filter(|row| row.verdict().words() == verdict).count()
+        });
     let _ = writeln!(
         text,
-        "{} plan{}: {} within tolerance, {} not within tolerance, {} not judged",
+        "{} plan{}: {within} within tolerance, {beyond} not within tolerance, {not_judged} not judged",
         rows.len(),
         if rows.len() == 1 { "" } else { "s" },
-        count("within tolerance"),
-        count("NOT within tolerance"),
-        count("NOT JUDGED")
     );
     text
 }

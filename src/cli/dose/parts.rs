@@ -40,16 +40,20 @@ pub fn run(
 
 /// The sums of all parts together; `None` without any.
 pub fn read(paths: &[PathBuf]) -> anyhow::Result<Option<Arc<PartTally>>> {
-    let mut all: Option<PartTally> = None;
+    let mut sum: Option<PartTally> = None;
     for path in paths {
-        let named = || format!("--merge {}", path.display());
-        let (file, _) = input::open(path).with_context(named)?;
-        let held = input::held_bytes(&file.metadata().with_context(named)?);
-        let part = PartTally::read(file, held).with_context(named)?;
-        match &mut all {
-            None => all = Some(part),
-            Some(all) => all.add(&part).with_context(named)?,
-        }
+        add_part(path, &mut sum).with_context(|| format!("--merge {}", path.display()))?;
     }
-    Ok(all.map(Arc::new))
+    Ok(sum.map(Arc::new))
+}
+
+fn add_part(path: &Path, sum: &mut Option<PartTally>) -> anyhow::Result<()> {
+    let (file, _) = input::open(path)?;
+    let held = input::held_bytes(&file.metadata()?);
+    let part = PartTally::read(file, held)?;
+    match sum {
+        None => *sum = Some(part),
+        Some(sum) => sum.add(&part)?,
+    }
+    Ok(())
 }

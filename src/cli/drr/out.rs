@@ -54,12 +54,20 @@ pub fn image(
 
 /// A region of an imager is a smaller one, shifted.
 fn part_of(setup: ImagingSetup, region: Region) -> ImagingSetup {
-    let off =
-        |first: usize, count: usize, all: usize| first as f64 + 0.5 * (count as f64 - all as f64);
-    let right = off(region.column, region.columns, setup.columns) * setup.pixel_mm[0];
-    let down = off(region.row, region.rows, setup.rows) * setup.pixel_mm[1];
+    let [right_mm, down_mm] = [
+        (
+            region.column,
+            region.columns,
+            setup.columns,
+            setup.pixel_mm[0],
+        ),
+        (region.row, region.rows, setup.rows, setup.pixel_mm[1]),
+    ]
+    .map(|(first, count, of_imager, pixel_mm)| {
+        (first as f64 + 0.5 * (count as f64 - of_imager as f64)) * pixel_mm
+    });
     ImagingSetup {
-        shift_mm: [setup.shift_mm[0] + right, setup.shift_mm[1] - down],
+        shift_mm: [setup.shift_mm[0] + right_mm, setup.shift_mm[1] - down_mm],
         columns: region.columns,
         rows: region.rows,
         ..setup
@@ -120,22 +128,19 @@ fn png(path: &Path, image: &Radiograph, args: &Args) -> anyhow::Result<()> {
     } else {
         0.0
     };
-    let grey = |v: f32| ((f64::from(v) - low) * per_value).clamp(0.0, 1.0);
+    let greys = image
+        .values
+        .iter()
+        .map(|v| ((f64::from(*v) - low) * per_value).clamp(0.0, 1.0));
     let (depth, bytes): (_, Vec<u8>) = if args.bits == 16 {
-        let two = |v: &f32| ((grey(*v) * 65_535.0).round() as u16).to_be_bytes();
+        let levels = greys.map(|grey| (grey * 65_535.0).round() as u16);
         (
             png::BitDepth::Sixteen,
-            image.values.iter().flat_map(two).collect(),
+            levels.flat_map(u16::to_be_bytes).collect(),
         )
     } else {
-        (
-            png::BitDepth::Eight,
-            image
-                .values
-                .iter()
-                .map(|v| (grey(*v) * 255.0).round() as u8)
-                .collect(),
-        )
+        let levels = greys.map(|grey| (grey * 255.0).round() as u8);
+        (png::BitDepth::Eight, levels.collect())
     };
     let (columns, rows) = (
         image.projection.columns() as u32,
@@ -163,7 +168,7 @@ mod tests {
     use geometry::PatientPosition;
     use glam::DVec3;
 
-    /// The smaller imager's pixels coincide with those of the whole one.
+    /// The smaller imager's pixels coincide with pixels of the whole one.
     #[test]
     fn a_region_stays_where_it_was() {
         let setup = ImagingSetup {
@@ -184,10 +189,10 @@ mod tests {
             columns: 8,
             rows: 13,
         };
-        let [whole, part] =
+        let [full, part] =
             [setup, part_of(setup, region)].map(|s| s.projection().expect("a geometry"));
         for (column, row) in [(0, 0), (7, 12)] {
-            let want = whole.pixel_mm((region.column + column) as f64, (region.row + row) as f64);
+            let want = full.pixel_mm((region.column + column) as f64, (region.row + row) as f64);
             assert!((part.pixel_mm(column as f64, row as f64) - want).length() < 1e-9);
         }
     }

@@ -3,7 +3,7 @@
 use crate::feature::beam::state::Aperture;
 use analysis::AperturePart;
 
-/// One command of the user. Beams are indices in the displayed plan; jaws and leaves are those of the displayed control point.
+/// One command of the user. Beams are indices in the displayed plan; jaws and leaves belong to the displayed control point.
 #[derive(Debug)]
 pub enum ApertureAction {
     /// Sets the tools.

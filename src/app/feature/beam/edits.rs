@@ -324,8 +324,11 @@ impl State {
             .and_then(|m| m.leaves)
             .filter(|_| beam.mlc.is_none());
         let position = plan.position;
-        let fit = |beam: &Beam| fitted(beam, position, sad_mm, &hull, &FitSettings::default()).ok();
-        let with_mlc = leaves.and_then(|leaves| fit(&with_leaves(beam, leaves.to_case())));
-        with_mlc.or_else(|| fit(beam))
+        let with_mlc = leaves.map(|leaves| with_leaves(beam, leaves.to_case()));
+        // Leaves that cannot be fitted leave a beam of jaws alone.
+        with_mlc
+            .iter()
+            .chain([beam])
+            .find_map(|beam| fitted(beam, position, sad_mm, &hull, &FitSettings::default()).ok())
     }
 }

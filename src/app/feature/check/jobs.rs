@@ -50,30 +50,32 @@ impl CheckInputs {
     }
 
     /// Inputs that the dose counts otherwise than the plan's files would have them, in words.
-    fn changed_in_dose(&self, now: &StructureSet) -> Vec<String> {
+    fn changed_in_dose(&self, structures: &StructureSet) -> Vec<String> {
         let loaded = self
             .loaded
             .as_ref()
             .map_or(&[][..], |loaded| &loaded.structures);
-        let made = now
+        let added = structures
             .structures
             .iter()
             .filter(|s| !loaded.contains(s))
             .filter_map(counted_in_dose);
-        let counts = |number| {
-            now.structures
-                .iter()
-                .any(|s| s.number == number && counted_in_dose(s).is_some())
-        };
-        let gone = loaded
+        let counted: Vec<u32> = structures
+            .structures
             .iter()
-            .filter(|s| !counts(s.number))
+            .filter(|s| counted_in_dose(s).is_some())
+            .map(|s| s.number)
+            .collect();
+        let removed = loaded
+            .iter()
+            .filter(|s| !counted.contains(&s.number))
             .filter_map(counted_in_dose);
-        made.chain(gone.map(|part| format!("without {part}")))
+        added
+            .chain(removed.map(|part| format!("without {part}")))
             .collect()
     }
 
-    /// The check, with what is to be told of the remembered machines.
+    /// The check, with the messages about the remembered machines.
     pub fn check(
         self,
         ask: CheckAsk,
@@ -93,12 +95,11 @@ impl CheckInputs {
             .loaded
             .as_ref()
             .map_or(&[][..], |loaded| &loaded.structures);
-        let own = ask
-            .structures
-            .structures
-            .iter()
-            .filter(|s| !loaded.contains(s));
-        let own: Vec<&str> = own.map(|structure| structure.name.as_str()).collect();
+        let structures = ask.structures.structures.iter();
+        let changed_names: Vec<&str> = structures
+            .filter(|s| !loaded.contains(s))
+            .map(|structure| structure.name.as_str())
+            .collect();
         let job = CheckJob {
             files: &files,
             plan: Arc::new(plan),
@@ -111,16 +112,16 @@ impl CheckInputs {
         };
         // A line for each beam computed and compared, and for the plan; a Monte Carlo run has more, and stays near the end.
         let (lines, steps) = (AtomicUsize::new(0), 2 * ask.plan.beams.len() + 1);
-        let tell = |words: &str| {
+        let check = second_check(&job, control, &|words: &str| {
             phase.tell(words);
             let done = lines.fetch_add(1, Ordering::Relaxed).min(steps);
             control.report(done as f32 / (steps + 1) as f32);
-        };
-        let mut check = second_check(&job, control, &tell).map_err(|e| e.to_string())?;
-        if !own.is_empty() {
+        });
+        let mut check = check.map_err(|e| e.to_string())?;
+        if !changed_names.is_empty() {
             check.notes.push(format!(
                 "structures made or changed here, not of the plan's files: {}",
-                own.join(", ")
+                changed_names.join(", ")
             ));
         }
         let notes = machines.keep();
@@ -133,7 +134,7 @@ impl CheckInputs {
     }
 }
 
-/// The part of a structure in a dose, in words: its density, or its outline as that of the body.
+/// The part of a structure in a dose, in words: its density, or its outline if it is the body.
 fn counted_in_dose(structure: &Structure) -> Option<String> {
     let has_density = structure.density.is_some_and(|density| !density.off);
     let part = match structure.kind {

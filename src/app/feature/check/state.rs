@@ -14,8 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct SecondCheckBox {
     pub is_open: bool,
     pub draft: CheckDraft,
-    /// The models asked for last, and which they are or why there are none.
+    /// Inputs of the latest look-up of models.
     pub models_of: Option<ModelsAsk>,
+    /// Its models, or why there are none.
     pub models: Option<Result<Vec<MachineUse>, String>>,
     /// The treatment machine and beam quality for which a file of a model is being chosen.
     pub picks_file_for: Option<(String, String)>,
@@ -118,8 +119,8 @@ impl CheckPhase {
 }
 
 impl State {
-    /// The plan on show as its file has it, or why it cannot be checked, a sentence. Its dose is that of the file: a plan
-    /// changed here has none to be compared with. Which models compute its beams is chosen in the check.
+    /// The plan on show as its file has it, or why it cannot be checked, a sentence. The planned dose comes from the file: a
+    /// plan changed here has none to be compared with. Which models compute its beams is chosen in the check.
     pub fn plan_to_check(&self) -> Result<Arc<Plan>, String> {
         if !self.is_loaded() {
             return Err(
@@ -139,15 +140,15 @@ impl State {
         };
         let is_as_read = Arc::ptr_eq(plan, read) || {
             let (machine, remarks) = (read.machine.clone(), read.remarks.clone());
-            let mut now = Plan {
+            let mut unassigned = Plan {
                 machine,
                 remarks,
                 ..Plan::clone(plan)
             };
-            for (beam, read) in now.beams.iter_mut().zip(&read.beams) {
+            for (beam, read) in unassigned.beams.iter_mut().zip(&read.beams) {
                 beam.machine.clone_from(&read.machine);
             }
-            now == **read
+            unassigned == **read
         };
         if !is_as_read {
             return Err(format!(
@@ -171,7 +172,7 @@ impl State {
 
     /// Inputs of a check at present, or why there is none, a sentence.
     pub fn check_to_ask(&self) -> Result<CheckAsk, String> {
-        let (plan, asked) = (self.plan_to_check()?, self.models_to_ask());
+        let (plan, models_ask) = (self.plan_to_check()?, self.models_to_ask());
         let SecondCheckBox {
             draft,
             models_of,
@@ -180,7 +181,7 @@ impl State {
         } = &self.second_check;
         let models = match models
             .as_ref()
-            .filter(|_| asked.is_some() && *models_of == asked)
+            .filter(|_| models_ask.is_some() && *models_of == models_ask)
         {
             None => return Err("The models of the plan's machines are being looked up.".to_owned()),
             Some(Err(why)) => return Err(format!("Not checked: {why}.")),
@@ -208,33 +209,36 @@ impl State {
         })
     }
 
-    /// Changes since an answer was asked for, in words; `None` for one that holds.
+    /// Changes since the check ran, in words; `None` for an answer that holds.
     pub fn check_is_stale(&self) -> Option<String> {
-        let was = &self.second_check.answer.as_ref()?.ask;
-        let now = match self.check_to_ask() {
-            Ok(now) => now,
+        let checked = &self.second_check.answer.as_ref()?.ask;
+        let current = match self.check_to_ask() {
+            Ok(current) => current,
             Err(why) => return Some(why),
         };
         let parts = [
-            (was.case != now.case, "the case"),
-            (was.plan != now.plan, "the plan on show"),
+            (checked.case != current.case, "the case"),
+            (checked.plan != current.plan, "the plan on show"),
             (
-                !Arc::ptr_eq(&was.structures, &now.structures),
+                !Arc::ptr_eq(&checked.structures, &current.structures),
                 "the structures",
             ),
             (
-                was.settings.machine_changes != now.settings.machine_changes,
+                checked.settings.machine_changes != current.settings.machine_changes,
                 "the file of a machine",
             ),
             (
-                settings_differ(&was.settings, &now.settings),
+                settings_differ(&checked.settings, &current.settings),
                 "the settings of the computation",
             ),
-            (was.models != now.models, "the machine"),
-            (was.draft.engine != now.draft.engine, "the engine"),
-            (was.draft.gamma != now.draft.gamma, "the criterion of gamma"),
+            (checked.models != current.models, "the machine"),
+            (checked.draft.engine != current.draft.engine, "the engine"),
             (
-                was.goals != now.goals || was.draft.goals != now.draft.goals,
+                checked.draft.gamma != current.draft.gamma,
+                "the criterion of gamma",
+            ),
+            (
+                checked.goals != current.goals || checked.draft.goals != current.draft.goals,
                 "the goals",
             ),
         ];
@@ -247,9 +251,10 @@ impl State {
 }
 
 /// Whether settings of the computation differ, files of machines aside.
-fn settings_differ(was: &Settings, now: &Settings) -> bool {
-    *now != Settings {
-        machine_changes: now.machine_changes,
-        ..was.clone()
-    }
+fn settings_differ(checked: &Settings, current: &Settings) -> bool {
+    *current
+        != Settings {
+            machine_changes: current.machine_changes,
+            ..checked.clone()
+        }
 }

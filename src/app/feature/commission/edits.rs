@@ -6,7 +6,7 @@ use crate::state::slot::Slot;
 use crate::state::{NoticeKind, State};
 use analysis::machine_fit::FittedMachine;
 use analysis::machine_fit::{FitContext, FitJob, compare_files};
-use case::{Beam, Edit, Plan};
+use case::{Edit, Plan};
 use physics::MachineContents;
 use std::cell::RefCell;
 use std::path::PathBuf;
@@ -47,17 +47,16 @@ impl Requests<'_> {
         );
         let task = Task::refining(name, move |control, partial| {
             let partial = RefCell::new(partial);
-            let tell = |line: &str| {
-                let stage = line.trim().to_owned();
-                partial.borrow_mut()(JobAnswer::then(move |window| {
-                    window.state.machine_fit.begin_stage(stage)
-                }));
-            };
             let device = device.resolve().map_err(|e| e.to_string())?;
             let context = FitContext {
                 device: &device,
                 control,
-                tell: &tell,
+                tell: &|line| {
+                    let stage = line.trim().to_owned();
+                    partial.borrow_mut()(JobAnswer::then(move |window| {
+                        window.state.machine_fit.begin_stage(stage)
+                    }));
+                },
             };
             let (machine, files, settings) =
                 (from.machine.clone(), from.files.clone(), from.settings);
@@ -157,15 +156,15 @@ impl State {
 fn with_machine(plan: &Plan, machine: &str, nominal_mv: f64) -> (Plan, usize) {
     let mut value = plan.clone();
     let mut kept = 0;
-    let treats = |beam: &Beam| beam.read_only.is_none() && !beam.setup;
     for beam in &mut value.beams {
         let is_other = beam
             .energy_mv
             .is_some_and(|mv| (mv - nominal_mv).abs() > SAME_ENERGY_MV);
-        // A beam that is not computed leaves as it was read.
-        let keeps = is_other || !treats(beam);
+        // A beam that is not computed is exported as it was read.
+        let is_computed = beam.read_only.is_none() && !beam.setup;
+        let keeps = is_other || !is_computed;
         beam.machine = keeps.then(|| plan.machine_of(beam).to_owned());
-        kept += usize::from(is_other && treats(beam));
+        kept += usize::from(is_other && is_computed);
     }
     value.machine = machine.to_owned();
     (value, kept)
@@ -174,27 +173,28 @@ fn with_machine(plan: &Plan, machine: &str, nominal_mv: f64) -> (Plan, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use case::Jaws;
+    use case::{Beam, Jaws};
     use glam::DVec3;
 
     #[test]
     fn beams_of_another_energy_keep_their_machine() {
         let mut plan = Plan::new("P", "generic-6mv");
-        let beam = |energy_mv, machine: Option<&str>| Beam {
+        plan.beams = [
+            (Some(6.0), None),
+            (None, Some("generic-10mv")),
+            (Some(15.0), Some("generic-15mv")),
+            (Some(10.0), None),
+        ]
+        .map(|(energy_mv, machine)| Beam {
             energy_mv,
             machine: machine.map(str::to_owned),
             ..Beam::fixed("B", 1, 0.0, DVec3::ZERO, Jaws::symmetric(50.0, 50.0), 1.0)
-        };
-        plan.beams = vec![
-            beam(Some(6.0), None),
-            beam(None, Some("generic-10mv")),
-            beam(Some(15.0), Some("generic-15mv")),
-            beam(Some(10.0), None),
-        ];
+        })
+        .to_vec();
         let (plan, kept) = with_machine(&plan, "my.toml", 6.0);
-        let of: Vec<&str> = plan.beams.iter().map(|b| plan.machine_of(b)).collect();
+        let machines: Vec<&str> = plan.beams.iter().map(|b| plan.machine_of(b)).collect();
         assert_eq!(
-            (of, kept),
+            (machines, kept),
             (vec!["my.toml", "my.toml", "generic-15mv", "generic-6mv"], 2)
         );
     }

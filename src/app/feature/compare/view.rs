@@ -17,7 +17,7 @@ use analysis::{
 };
 use case::{Dose, Rgb};
 use egui::{
-    Align2, Color32, CursorIcon, FontId, Painter, Rect, Response, Role, Sense, Stroke, Ui,
+    Align2, Color32, CursorIcon, FontId, Painter, Pos2, Rect, Response, Role, Sense, Stroke, Ui,
     WidgetInfo, pos2, vec2,
 };
 use geometry::Volume;
@@ -409,28 +409,35 @@ fn title(
     };
     text_until(painter, place_pos, right, &place, SMALL, theme::IMAGE.text);
     let mut y = title_pos.y + if narrow { 34.0 } else { 19.0 };
-    let mut line = |status: &str, label: &str, colour: Color32| {
-        let shown = text_until(painter, pos2(title_pos.x, y), right, status, SMALL, colour);
-        text_until(painter, pos2(shown.right(), y), right, label, SMALL, colour);
-        y += 15.0;
-    };
     for (side, dose, _) in &lines {
+        let start = pos2(title_pos.x, y);
         match dose {
             Some(dose) => {
+                let colour = theme::IMAGE.status(dose.status);
                 // The status goes first, as the label may be truncated.
                 let status = format!("{side}: {}", dose.status_text());
-                line(
-                    &status,
-                    &format!(", {}", dose.label),
-                    theme::IMAGE.status(dose.status),
+                let shown = text_until(painter, start, right, &status, SMALL, colour);
+                let label = format!(", {}", dose.label);
+                text_until(
+                    painter,
+                    pos2(shown.right(), y),
+                    right,
+                    &label,
+                    SMALL,
+                    colour,
                 );
             }
-            None => line(&format!("{side}: no dose"), "", theme::IMAGE.warning),
+            None => {
+                let text = format!("{side}: no dose");
+                text_until(painter, start, right, &text, SMALL, theme::IMAGE.warning);
+            }
         }
+        y += 15.0;
     }
     if let (Pane::Gamma, Some(note)) = (pane, &compare.gamma_note) {
-        // The full note stands beside the pass rate.
-        line(note, "", theme::IMAGE.warning);
+        let start = pos2(title_pos.x, y);
+        // Here it may be truncated: the full note stands beside the pass rate.
+        text_until(painter, start, right, note, SMALL, theme::IMAGE.warning);
     }
 }
 
@@ -439,7 +446,7 @@ fn reference(painter: &Painter, rect: Rect, compare: &CompareScene, pane: Pane) 
     let what = match (pane, compare.reference) {
         (Pane::Gamma, _) => return,
         (Pane::Difference, _) if compare.difference.unit == DifferenceUnit::Gy => return,
-        (_, Some(reference)) => overlay::reference_words(reference, rect),
+        (_, Some((gy, name))) => overlay::reference_words(gy, name, rect),
         (_, None) => "no reference dose: no percent".to_owned(),
     };
     let low = rect.right_bottom() - vec2(MARGIN, if rect.width() < NARROW { 30.0 } else { 12.0 });
@@ -519,6 +526,12 @@ struct Scale<'a> {
     captions: [&'a str; 2],
 }
 
+/// A line of text beside a colour scale, at the height of its middle.
+fn scale_text(painter: &Painter, left_middle: Pos2, text: &str, colour: Color32) {
+    let font = FontId::proportional(SMALL);
+    painter.text(left_middle, Align2::LEFT_CENTER, text, font, colour);
+}
+
 /// An upright colour bar under the upper right corner. Returns the covered rectangle.
 fn bar(
     painter: &Painter,
@@ -540,27 +553,13 @@ fn bar(
         size,
     );
     painter.rect_filled(ground, 3.0, Color32::from_black_alpha(175));
-    let label = |y: f32, what: &str, strong: bool| {
-        let colour = if strong {
-            theme::IMAGE.text
-        } else {
-            theme::IMAGE.weak
-        };
-        let font = FontId::proportional(SMALL);
-        painter.text(
-            pos2(ground.min.x + 6.0, y),
-            Align2::LEFT_CENTER,
-            what,
-            font,
-            colour,
-        );
-    };
+    let left = ground.min.x + 6.0;
     let mut y = ground.min.y + 10.0;
     for heading in headings.into_iter().flatten() {
-        label(y, heading, true);
+        scale_text(painter, pos2(left, y), heading, theme::IMAGE.text);
         y += 15.0;
     }
-    label(y, upper, false);
+    scale_text(painter, pos2(left, y), upper, theme::IMAGE.weak);
     let top = y + 12.0;
     let steps = height.round() as usize;
     for n in 0..steps {
@@ -592,7 +591,12 @@ fn bar(
             theme::IMAGE.text,
         );
     }
-    label(top + height + 12.0, lower, false);
+    scale_text(
+        painter,
+        pos2(left, top + height + 12.0),
+        lower,
+        theme::IMAGE.weak,
+    );
     ground
 }
 

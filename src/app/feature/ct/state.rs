@@ -58,14 +58,14 @@ impl HuDraft {
 
     /// Inserts a point after the one at `index`: half-way to the next, or 100 HU beyond the last.
     pub fn insert_point(&mut self, index: usize) {
-        let Some(&here) = self.points.get(index) else {
+        let Some(&point) = self.points.get(index) else {
             return;
         };
-        let new = match self.points.get(index + 1) {
-            Some(next) => std::array::from_fn(|n| 0.5 * (here[n] + next[n])),
-            None => [here[0] + 100.0, here[1], here[2]],
+        let inserted = match self.points.get(index + 1) {
+            Some(next) => std::array::from_fn(|n| 0.5 * (point[n] + next[n])),
+            None => [point[0] + 100.0, point[1], point[2]],
         };
-        self.points.insert(index + 1, new);
+        self.points.insert(index + 1, inserted);
     }
 
     /// Inserts a class after the one at `index`, of the same material.
@@ -90,14 +90,14 @@ mod tests {
     fn a_draft_of_a_shipped_table_needs_only_its_new_name() {
         let table = HuTable::shipped_default();
         let mut draft = HuDraft::new(&table);
-        let own = draft.table().unwrap();
+        let edited = draft.table().unwrap();
         assert_eq!(
-            (own.points(), own.materials()),
+            (edited.points(), edited.materials()),
             (table.points(), table.materials())
         );
-        assert_ne!(own.name, table.name);
+        assert_ne!(edited.name, table.name);
         assert_eq!(
-            HuDraft::new(&own),
+            HuDraft::new(&edited),
             draft,
             "a table of one's own keeps its name"
         );
@@ -120,10 +120,10 @@ mod tests {
             (draft.points.len(), draft.materials.len()),
             (2 * points, classes + 1)
         );
-        let own = draft.table().unwrap();
+        let edited = draft.table().unwrap();
         for hu in -1100..3200 {
-            assert_eq!(own.at(hu as f32).material, table.at(hu as f32).material);
-            let [a, b] = [&own, &table].map(|t| t.at(hu as f32).mass_density_g_cm3);
+            assert_eq!(edited.at(hu as f32).material, table.at(hu as f32).material);
+            let [a, b] = [&edited, &table].map(|t| t.at(hu as f32).mass_density_g_cm3);
             assert!((a - b).abs() < 1e-6, "{hu} HU: {a} {b}");
         }
     }

@@ -83,11 +83,11 @@ impl State {
             _ => disc_stroke(&grid, normal_of(view), from_mm, to_mm, radius_mm),
         };
         let (number, contours) = (structure.number, structure.contours.clone());
-        let goes_on = |stroke: &Stroke| {
+        // Contours of another identity were changed since, by undo or by an edit: the stroke would bring the old ones back.
+        let continued = self.drawing.stroke.take().filter(|stroke| {
             !begins && stroke.structure == number && stroke.made.id() == contours.id()
-        };
-        let before = self.drawing.stroke.take().filter(goes_on);
-        let stroke = before.unwrap_or_else(|| Stroke {
+        });
+        let stroke = continued.unwrap_or_else(|| Stroke {
             structure: number,
             drawn: Drawn::new(erase),
             made: contours,
@@ -106,11 +106,11 @@ impl State {
         let Some((index, structure)) = self.drawn_structure() else {
             return;
         };
-        let made = match sections {
+        let drawn = match sections {
             Ok(sections) => stroke.drawn.add(&structure.contours, grid, sections),
             Err(_) => Ok(None),
         };
-        match made {
+        match drawn {
             Ok(Some(contours)) => {
                 let value = Structure {
                     contours: contours.clone(),
@@ -137,13 +137,13 @@ impl State {
         }
         let axis = view.normal_axis();
         let outline = &mut self.drawing.outline;
-        let goes_on = |outline: &Outline| {
+        let continued = outline.as_mut().filter(|outline| {
             let first = outline.points_mm.first();
             !begins
                 && outline.view == view
                 && first.is_some_and(|p| (p[axis] - at_mm[axis]).abs() < 1e-6)
-        };
-        match outline.as_mut().filter(|outline| goes_on(outline)) {
+        });
+        match continued {
             Some(outline) if outline.points_mm.last() == Some(&at_mm) => {}
             Some(outline) => outline.points_mm.push(at_mm),
             None => {
@@ -169,11 +169,11 @@ impl State {
             return;
         }
         let sections = outline_sections(&grid, normal_of(outline.view), &outline.points_mm);
-        let (number, made) = (structure.number, structure.contours.clone());
+        let (number, contours) = (structure.number, structure.contours.clone());
         let stroke = Stroke {
             structure: number,
             drawn: Drawn::new(erase),
-            made,
+            made: contours,
         };
         self.continue_stroke(stroke, &grid, sections, None);
         self.drawing.stroke = None;

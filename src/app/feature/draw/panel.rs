@@ -21,13 +21,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         );
     }
     let drawing = &state.drawing;
-    let mut push = |action: DrawAction| commands.push(Command::Draw(action));
     ui.add_enabled_ui(why_not.is_none(), |ui| {
         ui.horizontal_wrapped(|ui| {
             for tool in Tool::ALL {
                 let on = drawing.tool == Some(tool);
                 if ui.add(Button::selectable(on, tool.name())).on_hover_text(hint(tool)).clicked() {
-                    push(DrawAction::Tool((!on).then_some(tool)));
+                    commands.push(Command::Draw(DrawAction::Tool((!on).then_some(tool))));
                 }
             }
             ui.separator();
@@ -35,7 +34,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             let hint =
                 "The tools erase (key E). Shift or Ctrl, held at the start of a stroke, does the other.";
             if ui.add(erase).on_hover_text(hint).clicked() {
-                push(DrawAction::Erase(!drawing.erase));
+                commands.push(Command::Draw(DrawAction::Erase(!drawing.erase)));
             }
         });
         let Some(tool) = drawing.tool else { return };
@@ -46,9 +45,9 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     let slider = Slider::new(&mut mm, DIAMETERS_MM).logarithmic(true).show_value(false);
                     let hint = "Shift + wheel in a view, or the keys [ and ]";
                     let slid = ui.add(slider.step_by(0.5)).on_hover_text(hint);
-                    slid.accessible_name("Brush size").changed().then(|| push(DrawAction::Diameter(mm)));
+                    slid.accessible_name("Brush size").changed().then(|| commands.push(Command::Draw(DrawAction::Diameter(mm))));
                     let typed = number("Brush diameter", &mut mm, " mm").range(DIAMETERS_MM).show(ui);
-                    typed.changed().then(|| push(DrawAction::Diameter(mm)));
+                    typed.changed().then(|| commands.push(Command::Draw(DrawAction::Diameter(mm))));
                 });
             });
         }

@@ -104,14 +104,9 @@ impl State {
         if self.drawing.tool.is_some() && self.selected_structure().is_none() {
             self.drawing.leave();
         }
-        let selected = |n: u32| self.selection == Selection::Structure(n);
-        if self
-            .drawing
+        let selection = self.selection;
+        self.drawing
             .stroke
-            .as_ref()
-            .is_some_and(|s| !selected(s.structure))
-        {
-            self.drawing.stroke = None;
-        }
+            .take_if(|stroke| selection != Selection::Structure(stroke.structure));
     }
 }

@@ -50,17 +50,16 @@ pub(crate) fn respond(
     let Some(layer) = &scene.drawing else {
         return false;
     };
-    let mut push = |action: DrawAction| events.push(ViewEvent::Draw(action));
-    if let Some(mm) = diameter_by_wheel(ui, response, layer) {
-        push(DrawAction::Diameter(mm));
-    }
+    let mut actions = Vec::new();
+    actions.extend(diameter_by_wheel(ui, response, layer).map(DrawAction::Diameter));
     let modifiers = ui.input(|i| i.modifiers);
+    // A key held turns the tool round, so that a slip is mended without a way to the panel.
     let erase = layer.erase ^ (modifiers.shift || modifiers.command || modifiers.ctrl);
     let id = response.id.with("stroke");
     let last: Option<DVec3> = ui.data(|d| d.get_temp(id)).flatten();
     let holding = response.is_pointer_button_down_on() && ui.input(|i| i.pointer.primary_down());
-    let at = response.interact_pointer_pos();
-    let at_mm = at.map(|at| plane.patient_from_screen(at));
+    let pointer = response.interact_pointer_pos();
+    let at_mm = pointer.map(|pointer| plane.patient_from_screen(pointer));
     match layer.tool {
         Tool::Brush | Tool::Sphere => {
             let clicked = response.clicked() && last.is_none();
@@ -70,7 +69,7 @@ pub(crate) fn respond(
                 let begins = last.is_none();
                 let from_mm = last.unwrap_or(to_mm);
                 if begins || from_mm != to_mm {
-                    push(DrawAction::Brush {
+                    actions.push(DrawAction::Brush {
                         view: kind,
                         from_mm,
                         to_mm,
@@ -81,34 +80,34 @@ pub(crate) fn respond(
             }
         }
         Tool::Freehand => {
-            if let Some(at) = at.filter(|_| holding || last.is_some()) {
-                let points = freehand_points(ui, plane, last, at);
+            if let Some(pointer) = pointer.filter(|_| holding || last.is_some()) {
+                let points = freehand_points(ui, plane, last, pointer);
                 for (n, point) in points.into_iter().enumerate() {
                     let at_mm = plane.patient_from_screen(point);
-                    push(DrawAction::Corner {
+                    actions.push(DrawAction::Corner {
                         view: kind,
                         at_mm,
                         begins: last.is_none() && n == 0,
                     });
                 }
                 if !holding {
-                    push(DrawAction::Close { erase });
+                    actions.push(DrawAction::Close { erase });
                 }
             }
         }
         Tool::Polygon => {
-            let own = layer.outline.as_ref().filter(|o| o.view == kind);
-            let first = own
+            let outline = layer.outline.as_ref().filter(|o| o.view == kind);
+            let first = outline
                 .and_then(|o| o.points_mm.first())
                 .map(|p| plane.screen_from_patient(*p));
-            let closes = |at: Pos2| {
-                let back = first.is_some_and(|first| first.distance(at) <= CLOSE_REACH);
-                back && own.is_some_and(|o| o.points_mm.len() > 2)
-            };
-            if response.double_clicked() || (response.clicked() && at.is_some_and(closes)) {
-                push(DrawAction::Close { erase });
+            let is_polygon = outline.is_some_and(|o| o.points_mm.len() > 2);
+            let is_at_first = pointer.zip(first).is_some_and(|(pointer, first)| {
+                is_polygon && first.distance(pointer) <= CLOSE_REACH
+            });
+            if response.double_clicked() || (response.clicked() && is_at_first) {
+                actions.push(DrawAction::Close { erase });
             } else if let Some(at_mm) = at_mm.filter(|_| response.clicked()) {
-                push(DrawAction::Corner {
+                actions.push(DrawAction::Corner {
                     view: kind,
                     at_mm,
                     begins: false,
@@ -116,9 +115,11 @@ pub(crate) fn respond(
             }
         }
     }
-    let now = at_mm.filter(|_| holding);
-    if now != last {
-        ui.data_mut(|d| d.insert_temp(id, now));
+    events.extend(actions.into_iter().map(ViewEvent::Draw));
+    // The next frame draws on from here; without a held button the stroke ends.
+    let stroke_end = at_mm.filter(|_| holding);
+    if stroke_end != last {
+        ui.data_mut(|d| d.insert_temp(id, stroke_end));
     }
     if response.contains_pointer() || holding {
         let inside = scene.ct.is_some() && pointer_inside(response, scene, plane);
@@ -133,16 +134,17 @@ pub(crate) fn respond(
 }
 
 fn pointer_inside(response: &Response, scene: &Scene, plane: &ViewPlane) -> bool {
-    let at = response
+    let pointer = response
         .hover_pos()
         .or_else(|| response.interact_pointer_pos());
     let grid = scene.ct.as_ref().map(|ct| ct.grid());
-    at.zip(grid)
-        .is_none_or(|(at, grid)| grid.contains(plane.patient_from_screen(at)))
+    pointer
+        .zip(grid)
+        .is_none_or(|(pointer, grid)| grid.contains(plane.patient_from_screen(pointer)))
 }
 
 /// Points of the pointer's path in this frame, those too near each other left out.
-fn freehand_points(ui: &Ui, plane: &ViewPlane, last_mm: Option<DVec3>, at: Pos2) -> Vec<Pos2> {
+fn freehand_points(ui: &Ui, plane: &ViewPlane, last_mm: Option<DVec3>, pointer: Pos2) -> Vec<Pos2> {
     let mut last = last_mm.map(|p| plane.screen_from_patient(p));
     let moved = ui.input(|i| {
         let moved = i.events.iter().filter_map(|e| match e {
@@ -151,7 +153,7 @@ fn freehand_points(ui: &Ui, plane: &ViewPlane, last_mm: Option<DVec3>, at: Pos2)
         });
         moved
             .filter(|_| last.is_some())
-            .chain([at])
+            .chain([pointer])
             .collect::<Vec<Pos2>>()
     });
     let mut points = Vec::new();
@@ -188,11 +190,12 @@ fn diameter_by_wheel(ui: &Ui, response: &Response, layer: &DrawingLayer) -> Opti
 /// The diameter after some steps, in halves of a millimetre.
 pub fn stepped(diameter_mm: f64, steps: f64) -> f64 {
     let next = diameter_mm * DIAMETER_STEP.powf(steps);
-    let by_half = |mm: f64| (2.0 * mm).round() / 2.0;
-    if (by_half(next) - diameter_mm).abs() < 0.25 {
+    let rounded = (2.0 * next).round() / 2.0;
+    // A tenth of a small diameter rounds to nothing: a step changes it by half a millimetre at least.
+    if (rounded - diameter_mm).abs() < 0.25 {
         diameter_mm + 0.5 * steps.signum()
     } else {
-        by_half(next)
+        rounded
     }
 }
 
@@ -210,11 +213,11 @@ pub(crate) fn paint(
     let hover = response
         .hover_pos()
         .or_else(|| response.interact_pointer_pos());
-    let here_mm = hover.map(|at| plane.patient_from_screen(at));
-    let pointer_mm = here_mm.or(layer.pointer_mm.filter(|_| layer.tool == Tool::Sphere));
+    let hover_mm = hover.map(|pointer| plane.patient_from_screen(pointer));
+    let pointer_mm = hover_mm.or(layer.pointer_mm.filter(|_| layer.tool == Tool::Sphere));
     if let (true, Some(mm)) = (layer.tool.is_round(), pointer_mm) {
         let radius_mm = 0.5 * layer.diameter_mm;
-        let depth_mm = if here_mm.is_some() {
+        let depth_mm = if hover_mm.is_some() {
             0.0
         } else {
             plane.depth_mm(mm)
@@ -223,10 +226,14 @@ pub(crate) fn paint(
             .max(0.0)
             .sqrt();
         let radius = (section_mm / plane.mm_per_point) as f32;
-        let at = plane.screen_from_patient(mm);
-        painter.circle_stroke(at, radius, Stroke::new(3.0, Color32::from_black_alpha(120)));
+        let centre = plane.screen_from_patient(mm);
+        painter.circle_stroke(
+            centre,
+            radius,
+            Stroke::new(3.0, Color32::from_black_alpha(120)),
+        );
         painter.circle(
-            at,
+            centre,
             radius,
             colour.gamma_multiply(0.08),
             Stroke::new(1.2, colour),
@@ -236,12 +243,12 @@ pub(crate) fn paint(
         let next = hover.filter(|_| layer.tool == Tool::Polygon);
         outline_line(painter, plane, outline, next, colour);
     }
-    if let (Some(at), Some(grid)) = (hover, scene.ct.as_ref().map(|ct| ct.grid()))
-        && let Some(why) = refusal(grid, plane, kind, layer.tool, at)
+    if let (Some(pointer), Some(grid)) = (hover, scene.ct.as_ref().map(|ct| ct.grid()))
+        && let Some(why) = refusal(grid, plane, kind, layer.tool, pointer)
     {
         overlay::text(
             painter,
-            at + vec2(14.0, -14.0),
+            pointer + vec2(14.0, -14.0),
             Anchor::Left,
             why,
             SMALL,
@@ -256,9 +263,9 @@ fn refusal(
     plane: &ViewPlane,
     kind: ViewKind,
     tool: Tool,
-    at: Pos2,
+    pointer: Pos2,
 ) -> Option<&'static str> {
-    if !grid.contains(plane.patient_from_screen(at)) {
+    if !grid.contains(plane.patient_from_screen(pointer)) {
         return Some("outside the CT");
     }
     let normal = DVec3::AXES[kind.normal_axis()];
@@ -308,8 +315,8 @@ fn tool_name(painter: &Painter, plane: &ViewPlane, layer: &DrawingLayer, colour:
     let words = format!("{what}{}{size}, {}", layer.tool.name(), layer.name);
     let font = egui::FontId::proportional(SMALL);
     let galley = painter.layout_no_wrap(words, font, colour);
-    let at = pos2(plane.rect.center().x, plane.rect.top() + 34.0);
-    let rect = egui::Align2::CENTER_CENTER.anchor_size(at, galley.size());
+    let middle = pos2(plane.rect.center().x, plane.rect.top() + 34.0);
+    let rect = egui::Align2::CENTER_CENTER.anchor_size(middle, galley.size());
     painter.rect_filled(
         rect.expand2(vec2(5.0, 2.0)),
         3.0,

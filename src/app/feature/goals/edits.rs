@@ -90,12 +90,13 @@ impl State {
     pub fn add_template(&mut self, template: &GoalTemplate) {
         let matched = template.matched(&self.case().structures);
         let mut goals = match self.goals_are_usual() {
-            // They stay once the case has goals of its own, and wait for a prescription where there is none yet.
+            // The usual goals would vanish once the case holds others; they wait for a prescription where there is none yet.
             true => self.usual_goals(),
             false => self.goals(),
         };
         let previous_count = goals.len();
         for goal in matched.goals {
+            // Two templates may share goals, and a template may be added twice.
             if !goals.contains(&goal) {
                 goals.push(goal);
             }
@@ -150,15 +151,18 @@ impl State {
     fn move_goal(&mut self, mut goals: Vec<Goal>, index: usize, up: bool) {
         let mut order: Vec<usize> = (0..goals.len()).collect();
         order.sort_by_key(|n| goals[*n].priority());
-        let Some(at) = order.iter().position(|n| *n == index) else {
+        let Some(position) = order.iter().position(|n| *n == index) else {
             return;
         };
-        let Some(to) =
-            (if up { at.checked_sub(1) } else { Some(at + 1) }).filter(|to| *to < order.len())
-        else {
+        let Some(neighbour) = (if up {
+            position.checked_sub(1)
+        } else {
+            Some(position + 1)
+        })
+        .filter(|neighbour| *neighbour < order.len()) else {
             return;
         };
-        let (a, b) = (order[at], order[to]);
+        let (a, b) = (order[position], order[neighbour]);
         let (pa, pb) = (goals[a].priority(), goals[b].priority());
         if pa == pb {
             goals.swap(a, b);

@@ -2,11 +2,11 @@
 
 use crate::command::{Command, Commands};
 use crate::feature::measure::command::MeasureAction;
-use crate::feature::measure::state::{Measured, ReadDose, Tool};
+use crate::feature::measure::state::{Measured, Measures, ReadDose, Tool};
 use crate::kit::{GRID, marks, plot_line, status_chip, theme, whole};
 use crate::state::State;
 use analysis::profile;
-use case::DoseStatus;
+use case::{Case, DoseStatus};
 use egui::{Button, Color32, Rect, RichText, ScrollArea, Ui};
 use egui_plot::{AxisHints, HPlacement, LineStyle, Plot};
 use glam::DVec3;
@@ -48,7 +48,7 @@ pub fn menu(ui: &mut Ui, state: &State, commands: &mut Commands) {
 /// The tools, the list of objects with their readings, and the profile.
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let doses = state.read_doses();
-    bar(ui, state, &doses, commands);
+    bar(ui, &state.measures, &doses, commands);
     let ends = state.measures.profile();
     let list_width = if ends.is_some() {
         0.42 * ui.available_width()
@@ -76,7 +76,7 @@ fn clipped_child(ui: &mut Ui, rect: Rect) -> Ui {
     child
 }
 
-fn bar(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) {
+fn bar(ui: &mut Ui, measures: &Measures, doses: &[ReadDose], commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
         ui.label(
             RichText::new("Measure")
@@ -85,7 +85,7 @@ fn bar(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) 
                 .color(theme::palette(ui).weak),
         );
         for tool in Tool::ALL {
-            let on = state.measures.tool == Some(tool);
+            let on = measures.tool == Some(tool);
             let button = Button::selectable(on, RichText::new(tool.name()).small());
             let button = ui.add(button).on_hover_text(tool.hint());
             if button
@@ -96,7 +96,7 @@ fn bar(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) 
             }
         }
         let clear = Button::new(RichText::new("Clear").small());
-        let clear = ui.add_enabled(!state.measures.items.is_empty(), clear);
+        let clear = ui.add_enabled(!measures.items.is_empty(), clear);
         if clear.accessible_name("Clear measurements").clicked() {
             commands.push(Command::Measure(MeasureAction::Clear));
         }
@@ -110,7 +110,7 @@ fn bar(ui: &mut Ui, state: &State, doses: &[ReadDose], commands: &mut Commands) 
             ui.label(RichText::new(format!("{} {}", read.side, read.dose.label)).small());
             status_chip(ui, read.dose.status);
         }
-        if let Some(tool) = state.measures.tool {
+        if let Some(tool) = measures.tool {
             ui.label(
                 RichText::new(format!("{}; Esc puts the tool down", tool.hint()))
                     .small()
@@ -310,7 +310,7 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
         .filter(|mm| (0.0..=length).contains(mm));
     readout(
         ui,
-        state,
+        state.case(),
         &curves.iter().map(|(read, _)| *read).collect::<Vec<_>>(),
         ends,
         pointer_mm,
@@ -321,7 +321,7 @@ fn plot_here(ui: &mut Ui, state: &State, doses: &[ReadDose], ends: [DVec3; 2]) {
 /// The values at the pointer, else the names of the lines, on the plot's upper rim.
 fn readout(
     ui: &Ui,
-    state: &State,
+    case: &Case,
     doses: &[&ReadDose],
     ends: [DVec3; 2],
     pointer_mm: Option<f64>,
@@ -353,7 +353,7 @@ fn readout(
         }
         words.push((word, DOSE_COLOURS[n.min(1)]));
     }
-    let hu = place.and_then(|place| analysis::value_at(&state.case().ct.as_ref()?.hu, place));
+    let hu = place.and_then(|place| analysis::value_at(&case.ct.as_ref()?.hu, place));
     words.push((
         hu.map_or("HU".to_owned(), |hu| format!("{hu:.0} HU")),
         HU_COLOUR,

@@ -211,14 +211,14 @@ mod tests {
     use glam::DVec3;
     use std::sync::Arc;
 
-    #[test]
-    fn a_reading_says_what_its_dose_is_worth() {
+    /// Doses of 0 to 4 Gy along x, a voxel each.
+    fn ramp(side: &'static str, status: DoseStatus) -> ReadDose {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [5, 1, 1]).expect("a grid");
         let gy = Arc::new(Volume::new(Arc::new(grid), vec![0.0, 1.0, 2.0, 3.0, 4.0]));
-        let read = |side, status| ReadDose {
+        ReadDose {
             side,
             dose: Arc::new(Dose {
-                gy: gy.clone(),
+                gy,
                 status,
                 label: String::new(),
                 frame_of_reference_uid: String::new(),
@@ -227,25 +227,29 @@ mod tests {
                 remarks: Vec::new(),
                 part: None,
             }),
-        };
+        }
+    }
+
+    #[test]
+    fn a_reading_says_what_its_dose_is_worth() {
         let mm = DVec3::new(1.5, 0.0, 0.0);
         assert_eq!(
-            reading(3, mm, &[read("", DoseStatus::Final)]).0,
+            reading(3, mm, &[ramp("", DoseStatus::Final)]).0,
             "P3  1.50 Gy"
         );
         assert_eq!(
-            reading(3, mm, &[read("", DoseStatus::Stale)]).0,
+            reading(3, mm, &[ramp("", DoseStatus::Stale)]).0,
             "P3  1.50 Gy (stale)"
         );
         assert_eq!(
-            reading(3, mm, &[read("", DoseStatus::Failed)]).0,
+            reading(3, mm, &[ramp("", DoseStatus::Failed)]).0,
             "P3  none Gy (failed)"
         );
         assert_eq!(
-            reading(3, 9.0 * mm, &[read("", DoseStatus::Final)]).0,
+            reading(3, 9.0 * mm, &[ramp("", DoseStatus::Final)]).0,
             "P3  none Gy"
         );
-        let both = [read("A", DoseStatus::Final), read("B", DoseStatus::Preview)];
+        let both = [ramp("A", DoseStatus::Final), ramp("B", DoseStatus::Preview)];
         assert_eq!(reading(3, mm, &both).0, "P3  A 1.50  B 1.50 Gy (preview)");
         assert_eq!(reading(3, mm, &[]).0, "P3");
     }

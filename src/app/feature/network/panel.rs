@@ -57,39 +57,65 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
 
 /// A line of a form: its name, its text, what it is for.
 fn field(ui: &mut Ui, enabled: bool, name: &str, text: &mut String, hint: &str) {
-    entry(ui, enabled, name, text, (300.0, hint));
+    entry(ui, enabled, name, text, EntryLook::wide(hint));
     ui.end_row();
 }
 
 /// A name and its text, with the width of the text.
-fn entry(ui: &mut Ui, enabled: bool, name: &str, text: &mut String, (width, hint): (f32, &str)) {
+fn entry(ui: &mut Ui, enabled: bool, name: &str, text: &mut String, look: EntryLook<'_>) {
     let label = ui.label(name);
-    let edit = TextEdit::singleline(text).desired_width(width);
+    let edit = TextEdit::singleline(text).desired_width(look.width);
     ui.add_enabled(enabled, edit)
-        .on_hover_text(hint)
+        .on_hover_text(look.hint)
         .labelled_by(label.id);
+}
+
+/// How an entry looks: its width in points, and its hint.
+struct EntryLook<'a> {
+    width: f32,
+    hint: &'a str,
+}
+
+impl<'a> EntryLook<'a> {
+    fn narrow(hint: &'a str) -> Self {
+        Self {
+            width: NARROW,
+            hint,
+        }
+    }
+
+    fn wide(hint: &'a str) -> Self {
+        Self { width: 300.0, hint }
+    }
+}
+
+/// Words of a line for a folder, and the dialog that its button opens.
+struct FolderLine<'a> {
+    name: &'a str,
+    hint: &'a str,
+    dialog: FileAction,
+    dialog_name: &'a str,
 }
 
 /// A line of a form for a folder, with the button that chooses one.
 fn folder(
     ui: &mut Ui,
     enabled: bool,
-    (name, hint): (&str, &str),
+    line: FolderLine<'_>,
     text: &mut String,
-    (action, choose): (FileAction, &str),
     commands: &mut Commands,
 ) {
-    let label = ui.label(name);
+    let label = ui.label(line.name);
     ui.horizontal(|ui| {
         let edit = TextEdit::singleline(text).desired_width(266.0);
         ui.add_enabled(enabled, edit)
-            .on_hover_text(hint)
+            .on_hover_text(line.hint)
             .labelled_by(label.id);
         let button = ui
             .add_enabled(enabled, Button::new("…"))
-            .accessible_name(choose);
+            .accessible_name(line.dialog_name);
         if button.clicked() {
-            commands.push(Command::Pick(action));
+            commands.push(Command::Pick(line.dialog));
         }
     });
     ui.end_row();
@@ -114,15 +140,13 @@ fn receive(
             hint,
         );
         let hint = "Each delivery gets a folder of its own in it";
-        let pick = (FileAction::ArrivalsFolder, "Choose the folder for arrivals");
-        folder(
-            ui,
-            free,
-            ("Folder for arrivals", hint),
-            &mut settings.into,
-            pick,
-            commands,
-        );
+        let line = FolderLine {
+            name: "Folder for arrivals",
+            hint,
+            dialog: FileAction::ArrivalsFolder,
+            dialog_name: "Choose the folder for arrivals",
+        };
+        folder(ui, free, line, &mut settings.into, commands);
         let hint = "127.0.0.1: only this machine; 0.0.0.0: all addresses of this machine";
         field(ui, free, "Listen on address", &mut settings.bind, hint);
         field(
@@ -194,17 +218,10 @@ fn other(
             "For example pacs:104",
         );
     });
-    let mut ask = |ui: &mut Ui, text: &str, hint: &str, action: NetworkAction| {
-        if ui
-            .add_enabled(free, Button::new(text))
-            .on_hover_text(hint)
-            .clicked()
-        {
-            actions.push(action);
-        }
-    };
     ui.horizontal(|ui| {
-        ask(ui, "Ask whether it is there", "C-ECHO", NetworkAction::Echo);
+        if request(ui, free, "Ask whether it is there", "C-ECHO") {
+            actions.push(NetworkAction::Echo);
+        }
         if !settings.book.is_empty() {
             ui.add_enabled_ui(free, |ui| book(ui, settings));
         }
@@ -212,40 +229,69 @@ fn other(
     section(ui, "Send to it");
     egui::Grid::new("send").num_columns(2).show(ui, |ui| {
         let hint = "The DICOM files in it leave as they are; export the case first to send what is on show";
-        let pick = (FileAction::SentFolder, "Choose the folder to send");
-        folder(ui, free, ("Folder or file to send", hint), &mut settings.what, pick, commands);
+        let line = FolderLine {
+            name: "Folder or file to send",
+            hint,
+            dialog: FileAction::SentFolder,
+            dialog_name: "Choose the folder to send",
+        };
+        folder(ui, free, line, &mut settings.what, commands);
     });
-    ask(
-        ui,
-        "Send",
-        "Every object in its own transfer syntax; what is not taken is named",
-        NetworkAction::Send,
-    );
+    let hint = "Every object in its own transfer syntax; what is not taken is named";
+    if request(ui, free, "Send", hint) {
+        actions.push(NetworkAction::Send);
+    }
     section(ui, "Get from it");
     let mut search = network.search.clone();
     egui::Grid::new("find").num_columns(4).show(ui, |ui| {
         let hint = "Its beginning: Doe, or Doe Jane; * and ? stand for any letters and any letter";
-        entry(ui, free, "Patient name", &mut search.name, (NARROW, hint));
+        entry(
+            ui,
+            free,
+            "Patient name",
+            &mut search.name,
+            EntryLook::narrow(hint),
+        );
         let hint = "* and ? stand for any letters and any letter; empty: all patients";
-        entry(ui, free, "Patient ID", &mut search.patient, (NARROW, hint));
+        entry(
+            ui,
+            free,
+            "Patient ID",
+            &mut search.patient,
+            EntryLook::narrow(hint),
+        );
         ui.end_row();
         let hint = "2026-11-27, or a range: 2026-11-01..2026-11-27, 2026-11-01.. or ..2026-11-27";
-        entry(ui, free, "Study date", &mut search.date, (NARROW, hint));
+        entry(
+            ui,
+            free,
+            "Study date",
+            &mut search.date,
+            EntryLook::narrow(hint),
+        );
         entry(
             ui,
             free,
             "Modality",
             &mut search.modality,
-            (NARROW, "CT, RTPLAN, RTDOSE; empty: all"),
+            EntryLook::narrow("CT, RTPLAN, RTDOSE; empty: all"),
         );
         ui.end_row();
     });
     ui.horizontal(|ui| {
         let hint = "Lists the series of this study; empty: lists studies";
-        entry(ui, free, "Study UID", &mut search.study, (300.0, hint));
+        entry(
+            ui,
+            free,
+            "Study UID",
+            &mut search.study,
+            EntryLook::wide(hint),
+        );
     });
     ui.horizontal(|ui| {
-        ask(ui, "Find", "C-FIND: what the other system has", NetworkAction::Find);
+        if request(ui, free, "Find", "C-FIND: what the other system has") {
+            actions.push(NetworkAction::Find);
+        }
         let hint = "Objects come by a call back to the address above (C-MOVE), which must be entered at the other system under \
                     our title; else over the association that asks (C-GET)";
         let switch = egui::Checkbox::new(&mut search.by_move, "they call back");
@@ -257,24 +303,31 @@ fn other(
     found(ui, network, free, actions);
 }
 
+/// The button of a request to the other system; whether it was clicked.
+fn request(ui: &mut Ui, free: bool, text: &str, hint: &str) -> bool {
+    ui.add_enabled(free, Button::new(text))
+        .on_hover_text(hint)
+        .clicked()
+}
+
 /// The systems that have answered, to be chosen again.
 fn book(ui: &mut Ui, settings: &mut PeerSettings) {
     ui.menu_button("Known systems", |ui| {
         let (mut chosen, mut forgotten) = (None, None);
-        for (n, known) in settings.book.iter().enumerate() {
-            let words = format!("{} at {}", known.called, known.to);
+        for (n, system) in settings.book.iter().enumerate() {
+            let words = format!("{} at {}", system.called, system.to);
             ui.horizontal(|ui| {
                 let forget = ui.small_button("×").on_hover_text("Forgets this system");
                 if forget.accessible_name(format!("Forget {words}")).clicked() {
                     forgotten = Some(n);
                 }
                 if ui.button(&words).clicked() {
-                    chosen = Some(known.clone());
+                    chosen = Some(system.clone());
                 }
             });
         }
-        if let Some(known) = chosen {
-            (settings.called, settings.to) = (known.called, known.to);
+        if let Some(system) = chosen {
+            (settings.called, settings.to) = (system.called, system.to);
             ui.close();
         }
         if let Some(n) = forgotten {

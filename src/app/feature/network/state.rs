@@ -39,14 +39,14 @@ impl Errand {
     }
 }
 
-/// A conversation of ours under way.
+/// A conversation that this program began, under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calling {
     pub errand: Errand,
     pub done: usize,
     /// 0 until it is known.
     pub all: usize,
-    /// The user has asked for its end.
+    /// The user has requested its end.
     pub stopping: bool,
 }
 
@@ -75,7 +75,7 @@ pub struct Found {
 pub struct Network {
     pub is_open: bool,
     pub settings: PeerSettings,
-    /// Whether a listener was asked for and has not ended.
+    /// Whether a listener was started and has not ended.
     pub has_listener: bool,
     /// Address of the listener.
     pub listening: Option<SocketAddr>,
@@ -154,17 +154,10 @@ impl Network {
     /// Entries that are wrong.
     pub fn query(&self) -> Result<Query, String> {
         let typed = &self.search;
-        let read =
-            |name: &str, word: &str, of: fn(&str) -> Result<String, String>| match word.trim() {
-                "" => Ok(None),
-                word => of(word)
-                    .map(Some)
-                    .map_err(|why| format!("{name} '{word}': {why}")),
-            };
-        let study = read("study", &typed.study, query_uid)?;
-        let patient = read("patient", &typed.patient, query_key)?;
-        let name = read("name", &typed.name, query_name)?;
-        let date = read("date", &typed.date, query_date)?;
+        let study = entry("study", &typed.study, query_uid)?;
+        let patient = entry("patient", &typed.patient, query_key)?;
+        let name = entry("name", &typed.name, query_name)?;
+        let date = entry("date", &typed.date, query_date)?;
         if study.is_some() && (patient.is_some() || name.is_some() || date.is_some()) {
             return Err(
                 "a study is asked for by its UID alone: leave name, ID and date out".to_owned(),
@@ -175,7 +168,7 @@ impl Network {
             name,
             date,
             study,
-            modality: read("modality", &typed.modality, query_key)?,
+            modality: entry("modality", &typed.modality, query_key)?,
         })
     }
 
@@ -235,4 +228,18 @@ impl Network {
 fn title(word: &str) -> Result<AeTitle, String> {
     word.parse()
         .map_err(|why| format!("'{}': {why}", word.trim()))
+}
+
+/// The value of an entry of a query; `None` where it is empty.
+fn entry(
+    name: &str,
+    typed: &str,
+    read: fn(&str) -> Result<String, String>,
+) -> Result<Option<String>, String> {
+    match typed.trim() {
+        "" => Ok(None),
+        word => read(word)
+            .map(Some)
+            .map_err(|why| format!("{name} '{word}': {why}")),
+    }
 }

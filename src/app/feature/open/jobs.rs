@@ -18,8 +18,8 @@ pub fn body(
     set: &StructureSet,
     control: &JobControl,
 ) -> Result<(Structure, Remark), String> {
-    let found = body_from_ct(ct, set, control).map_err(|e| e.to_string())?;
-    found.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
+    let body = body_from_ct(ct, set, control).map_err(|e| e.to_string())?;
+    body.ok_or_else(|| "nothing in this CT is dense enough to be a body".to_owned())
 }
 
 /// Outcome of opening a case.
@@ -39,7 +39,7 @@ pub fn open(
         word, choice, plan, ..
     } = opening;
     let choice = *choice;
-    let progress = |done: f32| {
+    let progress: &(dyn Fn(f32) -> bool + Sync) = &|done| {
         control.report(done);
         !control.is_cancelled()
     };
@@ -50,7 +50,7 @@ pub fn open(
     let mut plans_before_maps = BTreeMap::new();
     let (mut case, folder, structures) = match word {
         CaseWord::Dicom(path) if path.exists() => {
-            let (catalogue, progress) = scan_first(path, &progress).map_err(|e| e.to_string())?;
+            let (catalogue, progress) = scan_first(path, progress).map_err(|e| e.to_string())?;
             let case = match dicom::load(&catalogue, choice, &progress) {
                 Ok(case) => case,
                 Err(DicomError::SeveralPatients { .. } | DicomError::OtherPatient { .. }) => {
@@ -72,7 +72,7 @@ pub fn open(
                     choice,
                     position: None,
                 },
-                &progress,
+                progress,
             );
             let opened = opened.map_err(|e| e.to_string())?;
             let OpenedSession {
@@ -98,7 +98,7 @@ pub fn open(
                     choice,
                     position: None,
                 },
-                &progress,
+                progress,
             );
             let case = case.map_err(|e| e.to_string())?;
             let structures = case.structures.clone();
@@ -118,12 +118,10 @@ pub fn open(
         .filter(|_| needed && body_of(&case.structures).is_none())
     {
         // The dose calculation needs the outline of the patient, without couch and surrounding air.
-        if let Some(made) =
-            body_from_ct(&ct, &case.structures, control).map_err(|e| e.to_string())?
-        {
-            let (made, remark) = made;
+        let body = body_from_ct(&ct, &case.structures, control).map_err(|e| e.to_string())?;
+        if let Some((body, remark)) = body {
             let set = Arc::make_mut(&mut case.structures);
-            set.structures.push(made);
+            set.structures.push(body);
             set.remarks.push(remark.clone());
             case.remarks.push(remark);
         }
@@ -167,7 +165,8 @@ pub fn open(
 }
 
 fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {
-    let line = |(index, s): (usize, &dicom::Series)| SeriesLine {
+    let lines = catalogue.series.iter().enumerate();
+    let lines = lines.map(|(index, s)| SeriesLine {
         index,
         uid: s.uid.clone(),
         name: if s.description.is_empty() {
@@ -180,8 +179,8 @@ fn series_lines(catalogue: &Catalogue) -> Vec<SeriesLine> {
             s.modality, s.size[0], s.size[1], s.planes
         ),
         is_ct: s.modality == "CT" && !s.multiframe,
-    };
-    catalogue.series.iter().enumerate().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// The case with its changes since opening, as a session, and its plans as they were before their maps.

@@ -4,7 +4,7 @@ use crate::state::State;
 use crate::state::record::Record;
 use analysis::{BodyChoice, Side};
 use case::{Case, PatientInfo, Plan, StructureSet};
-use dicom::{Catalogue, Choice, Entry, Tree};
+use dicom::{Catalogue, Choice, Tree};
 use files::BeamPlace;
 use open::{CaseWord, DoseFile};
 use std::collections::BTreeMap;
@@ -44,8 +44,8 @@ impl State {
             };
             return format!("Opening {}{kind}", opening.word.short());
         };
-        let of = self.recoverable.iter().find(|left| left.path == *path);
-        let word = of.and_then(|left| left.case.as_ref().ok());
+        let recoverable = self.recoverable.iter().find(|left| left.path == *path);
+        let word = recoverable.and_then(|left| left.case.as_ref().ok());
         let name = word.map(|word| {
             word.parse()
                 .map_or_else(|_| word.clone(), |word: CaseWord| word.short())
@@ -80,7 +80,7 @@ pub struct StrangeDose {
     pub file: DoseFile,
     /// The side of the comparison that it is for, if one was named.
     pub side: Option<Side>,
-    /// The file, its patient and that of the case, in a sentence.
+    /// The file, its patient and the case's patient, in a sentence.
     pub why: String,
 }
 
@@ -96,52 +96,12 @@ pub enum PatientReply {
 
 impl PatientQuestion {
     pub fn new(opening: Opening, catalogue: &Catalogue) -> Self {
-        let of = |(n, patient): (usize, &PatientInfo)| {
-            let entries = [
-                (&catalogue.structure_sets, "structure set"),
-                (&catalogue.plans, "plan"),
-                (&catalogue.doses, "dose"),
-            ];
-            let own = |all: &[Entry]| all.iter().filter(|entry| entry.patient == n).count();
-            let series = catalogue.series.iter().filter(|s| s.patient == n);
-            let ct = { catalogue.series.iter().enumerate() }
-                .filter(|(_, s)| s.patient == n && s.modality == "CT" && !s.multiframe)
-                .max_by_key(|(index, s)| (s.planes, std::cmp::Reverse(*index)));
-            let counts = std::iter::once((series.count(), "image series"))
-                .chain(entries.map(|(all, what)| (own(all), what)));
-            let words = counts.filter(|(count, _)| *count > 0).map(|(count, what)| {
-                let plural = if count > 1 && what != "image series" {
-                    "s"
-                } else {
-                    ""
-                };
-                format!("{count} {what}{plural}")
-            });
-            let first = |all: &[Entry]| all.iter().position(|entry| entry.patient == n);
-            let by_images = ct.map(|(index, _)| Choice {
-                series: Some(index),
-                ..Choice::default()
-            });
-            let by_set = || {
-                let structure_set = Some(first(&catalogue.structure_sets)?);
-                Some(Choice {
-                    structure_set,
-                    ..Choice::default()
-                })
-            };
-            let by_plan = || {
-                Some(Choice {
-                    plan: Some(first(&catalogue.plans)?),
-                    ..Choice::default()
-                })
-            };
-            PatientToOpen {
-                patient: patient.clone(),
-                holds: words.collect::<Vec<_>>().join(", "),
-                alone: by_images.or_else(by_set).or_else(by_plan),
-            }
-        };
-        let patients = catalogue.patients.iter().enumerate().map(of);
+        let patients = catalogue.patients.iter().enumerate();
+        let patients = patients.map(|(n, patient)| PatientToOpen {
+            patient: patient.clone(),
+            holds: objects_in_words(catalogue, n),
+            alone: choice_of_patient(catalogue, n),
+        });
         Self {
             opening,
             patients: patients.filter(|p| !p.holds.is_empty()).collect(),
@@ -162,6 +122,58 @@ impl PatientQuestion {
             choice,
             ..self.opening
         })
+    }
+}
+
+/// The objects of a patient in a folder, counted: `1 CT series, 2 plans`; `patient` is an index in the catalogue.
+fn objects_in_words(catalogue: &Catalogue, patient: usize) -> String {
+    let series = catalogue.series.iter().filter(|s| s.patient == patient);
+    let entries = [
+        (&catalogue.structure_sets, "structure set"),
+        (&catalogue.plans, "plan"),
+        (&catalogue.doses, "dose"),
+    ];
+    let counts = entries.map(|(entries, what)| {
+        let count = entries.iter().filter(|entry| entry.patient == patient);
+        (count.count(), what)
+    });
+    let words = std::iter::once((series.count(), "image series"))
+        .chain(counts)
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| {
+            let plural = if count > 1 && what != "image series" {
+                "s"
+            } else {
+                ""
+            };
+            format!("{count} {what}{plural}")
+        });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The choice that opens the objects of a patient alone: the CT of most planes, else the first structure set, else the first plan.
+fn choice_of_patient(catalogue: &Catalogue, patient: usize) -> Option<Choice> {
+    let cts = catalogue.series.iter().enumerate();
+    let ct = cts
+        .filter(|(_, s)| s.patient == patient && s.modality == "CT" && !s.multiframe)
+        // Localisers and partial series have fewer planes than the planning CT.
+        .max_by_key(|(index, s)| (s.planes, std::cmp::Reverse(*index)));
+    let [structure_set, plan] = [&catalogue.structure_sets, &catalogue.plans]
+        .map(|entries| entries.iter().position(|entry| entry.patient == patient));
+    match (ct, structure_set, plan) {
+        (Some((index, _)), ..) => Some(Choice {
+            series: Some(index),
+            ..Choice::default()
+        }),
+        (None, Some(_), _) => Some(Choice {
+            structure_set,
+            ..Choice::default()
+        }),
+        (None, None, Some(_)) => Some(Choice {
+            plan,
+            ..Choice::default()
+        }),
+        (None, None, None) => None,
     }
 }
 

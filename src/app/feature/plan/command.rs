@@ -3,7 +3,7 @@
 use case::{Stage, Template};
 use glam::DVec3;
 
-/// One command of the user. Beams are those of the displayed plan, by index.
+/// One command of the user. Beams are indices in the displayed plan.
 #[derive(Debug)]
 pub enum PlanAction {
     /// Copies a plan, by index, and displays the copy.

@@ -5,6 +5,7 @@ use crate::feature::plan::command::PlanAction;
 use crate::state::{Selection, State, Workspace, roi};
 use case::{Approval, Beam, Edit, Plan, Template};
 use glam::DVec3;
+use std::iter;
 
 impl State {
     pub fn change_plans(&mut self, action: PlanAction) {
@@ -16,13 +17,14 @@ impl State {
                 stage,
                 reason,
             } => {
-                let (by, at) = (files::user_name().to_owned(), utc_words(dicom::utc_now()));
-                let reason = reason.trim().to_owned();
-                let approval = stage.map(|stage| Approval {
-                    stage,
-                    by,
-                    at,
-                    reason,
+                let approval = stage.map(|stage| {
+                    let (date, time) = dicom::utc_now();
+                    Approval {
+                        stage,
+                        by: files::user_name().to_owned(),
+                        at: utc_words(&date, &time),
+                        reason: reason.trim().to_owned(),
+                    }
                 });
                 self.edit(Edit::SetApproval { plan, approval }, None);
                 // An approval that is taken back asks for no optimisation.
@@ -85,7 +87,7 @@ impl State {
         let Some(plan) = self.case().plans.get(index) else {
             return;
         };
-        // A copy is another plan: it is written under a UID of its own.
+        // A copy is another plan: without a UID, it gets a new one when it is written.
         let name = self.free_plan_name(&format!("{} copy", plan.name));
         let copy = Plan {
             name,
@@ -116,24 +118,14 @@ impl State {
 
     /// The name, or with the first free count behind it.
     pub fn free_plan_name(&self, name: &str) -> String {
-        let is_free = |name: &String| {
-            !self
-                .case()
-                .plans
-                .iter()
-                .any(|p| p.name.eq_ignore_ascii_case(name))
-        };
-        let with_count = |n: usize| {
-            if n == 1 {
-                name.to_owned()
-            } else {
-                format!("{name} {n}")
-            }
-        };
-        (1..).map(with_count).find(is_free).unwrap_or_default()
+        let plans = &self.case().plans;
+        let mut names =
+            iter::once(name.to_owned()).chain((2..).map(|count: u32| format!("{name} {count}")));
+        let free = names.find(|name| !plans.iter().any(|p| p.name.eq_ignore_ascii_case(name)));
+        free.unwrap_or_default()
     }
 
-    /// Isocentre of added beams: that of the others, else the middle of the target, else the crosshair.
+    /// Isocentre of added beams: the isocentre of the last other beam, else the middle of the target, else the crosshair.
     fn isocentre_of_more_mm(&self) -> DVec3 {
         let others = self
             .plan()
@@ -187,19 +179,18 @@ impl State {
         self.set_plan(gesture, |plan| {
             if shared {
                 set_isocentres(plan, mm);
-            } else if let Some(own) = plan.beams.get_mut(beam) {
-                own.isocentre_mm = mm;
+            } else if let Some(beam) = plan.beams.get_mut(beam) {
+                beam.isocentre_mm = mm;
             }
         });
     }
 }
 
 /// Date (YYYYMMDD) and time (HHMMSS) of DICOM as people read them.
-fn utc_words((date, time): (String, String)) -> String {
-    let part =
-        |of: &str, range: std::ops::Range<usize>| of.get(range).unwrap_or_default().to_owned();
-    let [year, month, day] = [0..4, 4..6, 6..8].map(|range| part(&date, range));
-    let [hour, minute, second] = [0..2, 2..4, 4..6].map(|range| part(&time, range));
+fn utc_words(date: &str, time: &str) -> String {
+    let [year, month, day] = [0..4, 4..6, 6..8].map(|range| date.get(range).unwrap_or_default());
+    let [hour, minute, second] =
+        [0..2, 2..4, 4..6].map(|range| time.get(range).unwrap_or_default());
     format!("{year}-{month}-{day} {hour}:{minute}:{second} UTC")
 }
 

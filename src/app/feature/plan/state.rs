@@ -57,15 +57,12 @@ impl State {
             said.push(format!("The dose: {caveats}."));
         }
         let rows = self.scorecard();
-        let missed = |row: &GoalRow| {
+        let missed = rows.iter().filter(|row| {
             row.answer
                 .as_ref()
                 .is_ok_and(|outcome| outcome.verdict == Verdict::Fail)
-        };
-        said.extend(goals_in_words(
-            "missed",
-            rows.iter().filter(|row| missed(row)),
-        ));
+        });
+        said.extend(goals_in_words("missed", missed));
         said.extend(goals_in_words(
             "undecided",
             rows.iter().filter(|row| row.is_undecided()),

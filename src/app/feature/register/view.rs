@@ -584,22 +584,24 @@ fn corners(r: Rect) -> [Pos2; 4] {
     ]
 }
 
+/// Screen position of a tick of the graticule, a distance from the isocentre along an axis.
+fn tick_place(plane: &Plane<'_>, isocentre_mm: DVec3, axis: DVec3, cm: i32) -> Option<Pos2> {
+    plane.seen(isocentre_mm + axis * (10.0 * f64::from(cm)))
+}
+
 /// Axes through the isocentre along the image's rows and columns, a tick every cm at its depth, longer every 5.
 fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
     const REACH_CM: i32 = 20;
     const COLOUR: Color32 = Color32::from_rgb(190, 200, 212);
     let [right, up, _] = seen_axes(plane.image);
-    let screen_at = |axis: DVec3, cm: i32| plane.seen(isocentre_mm + axis * (10.0 * f64::from(cm)));
     let rim = Stroke::new(3.0, Color32::from_black_alpha(70));
     let thin = Stroke::new(1.0, COLOUR.gamma_multiply(0.75));
     for (axis, across) in [(right, vec2(0.0, 1.0)), (up, vec2(1.0, 0.0))] {
-        let (Some(from), Some(to)) = (screen_at(axis, -REACH_CM), screen_at(axis, REACH_CM)) else {
-            return;
-        };
-        let ticks = (-REACH_CM..=REACH_CM).filter(|n| *n != 0);
-        let ticks: Vec<_> = ticks
-            .filter_map(|n| Some((n, screen_at(axis, n)?)))
-            .collect();
+        let ends = [-REACH_CM, REACH_CM].map(|cm| tick_place(plane, isocentre_mm, axis, cm));
+        let [Some(from), Some(to)] = ends else { return };
+        let ticks = (-REACH_CM..=REACH_CM).filter(|cm| *cm != 0);
+        let ticks = ticks.filter_map(|cm| Some((cm, tick_place(plane, isocentre_mm, axis, cm)?)));
+        let ticks: Vec<_> = ticks.collect();
         for stroke in [rim, thin] {
             painter.line_segment([from, to], stroke);
             for (n, place) in &ticks {
@@ -609,11 +611,11 @@ fn graticule(painter: &Painter, plane: &Plane<'_>, isocentre_mm: DVec3) {
         }
         // Labels are omitted where they would be cut off or cover a letter.
         let room = painter.clip_rect().shrink(26.0);
-        for (n, place) in ticks
+        let labelled = ticks
             .iter()
-            .filter(|(n, pos)| n % 10 == 0 && room.contains(*pos))
-        {
-            let label = format!("{} cm", n.abs());
+            .filter(|(cm, place)| cm % 10 == 0 && room.contains(*place));
+        for (cm, place) in labelled {
+            let label = format!("{} cm", cm.abs());
             let offset = if across.y > 0.0 {
                 vec2(0.0, 15.0)
             } else {

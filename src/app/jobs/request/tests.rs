@@ -18,7 +18,7 @@ type Kind = (
 
 fn kind<Q: Query>(word: &'static str) -> Kind {
     (
-        |results, at| _ = results.entry::<Q>(at),
+        |results, key| _ = results.entry::<Q>(key),
         JobTarget::is::<Q>,
         word,
     )
@@ -51,15 +51,15 @@ fn kinds() -> [Kind; 19] {
 
 /// All kinds of the displayed plan, doses and DVHs also of A, B and the maps.
 fn results() -> Results {
-    let mut all = Results::default();
+    let mut results = Results::default();
     kinds()
         .iter()
-        .for_each(|(make, ..)| make(&mut all, (DISPLAYED, 1)));
+        .for_each(|(make, ..)| make(&mut results, (DISPLAYED, 1)));
     for group in [MAPS, of_side(Side::B), of_side(Side::A)] {
-        all.entry::<DvhOf>((group, 2));
-        all.entry::<DoseOfPlan>((group, 0));
+        results.entry::<DvhOf>((group, 2));
+        results.entry::<DoseOfPlan>((group, 0));
     }
-    all
+    results
 }
 
 fn word(target: JobTarget) -> String {
@@ -78,15 +78,10 @@ fn word(target: JobTarget) -> String {
 
 /// The jobs of a frame, in order; `is_busy`: quick ones are under way.
 fn jobs(demand: Demand, is_busy: bool) -> String {
-    let goes = |(priority, target): &(Priority, JobTarget)| {
+    let jobs = results().jobs().into_iter().filter(|(priority, target)| {
         demand.wants(*priority, *target) && !demand.waits(*priority, *target, || is_busy)
-    };
-    let words: Vec<String> = results()
-        .jobs()
-        .into_iter()
-        .filter(goes)
-        .map(|(_, target)| word(target))
-        .collect();
+    });
+    let words: Vec<String> = jobs.map(|(_, target)| word(target)).collect();
     words.join(", ")
 }
 

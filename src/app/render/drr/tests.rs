@@ -74,10 +74,11 @@ fn values(caster: &DrrCaster, picture: &Picture) -> Vec<f32> {
         .poll(wgpu::PollType::wait_indefinitely())
         .expect("the device answers");
     let bytes = buffer.slice(..).get_mapped_range().expect("mapped");
-    let line = |r: u32| &bytes[(r * row) as usize..(r * row + 4 * width) as usize];
-    (0..height)
-        .flat_map(|r| bytemuck::pod_collect_to_vec::<u8, f32>(line(r)))
-        .collect()
+    let texels = (0..height).flat_map(|n| {
+        let line = &bytes[(n * row) as usize..(n * row + 4 * width) as usize];
+        bytemuck::pod_collect_to_vec::<u8, f32>(line)
+    });
+    texels.collect()
 }
 
 /// All pixels, from all sides, in poses of six degrees of freedom, source and image near enough that rays diverge widely.
@@ -121,8 +122,8 @@ fn the_shader_integrates_as_the_cpu_does() {
         let want = drr(&request, &Compute::Cpu, &JobControl::default())
             .expect("a DRR")
             .integrals;
-        let most = want.iter().copied().fold(0.0, f32::max);
-        assert!(most > 1.5, "the phantom is seen: {most}");
+        let largest = want.iter().copied().fold(0.0, f32::max);
+        assert!(largest > 1.5, "the phantom is seen: {largest}");
         for (exact, tolerance) in [(true, 1e-4), (false, 4e-3)] {
             let view = DrrView {
                 projection,
@@ -140,7 +141,7 @@ fn the_shader_integrates_as_the_cpu_does() {
             let off = got
                 .iter()
                 .zip(&want)
-                .map(|(a, b)| (a - b).abs() / most)
+                .map(|(a, b)| (a - b).abs() / largest)
                 .fold(0.0, f32::max);
             assert!(
                 off < tolerance,

@@ -59,11 +59,11 @@ impl CaseResults {
     /// Whether the DVHs of both sides belong to the displayed doses.
     pub fn side_dvhs_current(&self) -> bool {
         let sides = Side::BOTH.map(of_side);
-        let own = self
+        let nodes = self
             .nodes
             .each::<DvhOf>()
-            .filter(|((of, _), _)| sides.contains(of));
-        { own }.all(|(_, node)| {
+            .filter(|((group, _), _)| sides.contains(group));
+        { nodes }.all(|(_, node)| {
             node.now().is_none() || node.current().is_some() || node.failure().is_some()
         })
     }
@@ -92,7 +92,7 @@ impl CaseResults {
         self.pair().map(|[a, b]| a.status.worst(b.status))
     }
 
-    /// Whether a dose of the pair is not that of the current case: results derived from it are stale, too.
+    /// Whether a dose of the pair does not belong to the current case: results derived from it are stale, too.
     pub(super) fn pair_is_behind(&self) -> bool {
         self.pair_status()
             .is_some_and(|s| matches!(s, DoseStatus::Stale | DoseStatus::Failed))
@@ -114,9 +114,8 @@ impl CaseResults {
             let status = if index == displayed {
                 self.plan_status(plan)
             } else {
-                let is_side =
-                    |side: &SideState| side.source == Some((Source::Plan(index), displayed));
-                let side = self.sides.iter().find(|side| is_side(side));
+                let source = Some((Source::Plan(index), displayed));
+                let side = self.sides.iter().find(|side| side.source == source);
                 side.and_then(|side| side.view.dose.as_ref())
                     .map(|dose| dose.status)
             };
@@ -159,13 +158,13 @@ impl State {
     /// 100 % of the comparison in Gy, and its name: shared by A and B, from the prescription of A's plan or the maximum
     /// of A.
     pub fn compare_reference(&self) -> Option<(f64, &'static str)> {
-        let prescription = |source: Option<Source>| match source {
-            Some(Source::Plan(plan)) => self.case().plans.get(plan)?.prescription_gy,
+        let mut compared = self.compare.sides.iter().filter_map(|side| match side {
+            Some(Source::Plan(plan)) => self.case().plans.get(*plan)?.prescription_gy,
             _ => None,
-        };
-        let [a, b] = self.compare.sides;
-        let own = prescription(a).or_else(|| prescription(b));
-        let prescription = own.or_else(|| self.plan().and_then(|p| p.prescription_gy));
+        });
+        let prescription = compared
+            .next()
+            .or_else(|| self.plan().and_then(|p| p.prescription_gy));
         let resolved = self
             .dose_display
             .reference
@@ -187,12 +186,13 @@ impl State {
     /// Whether the user looks at the dose of the displayed plan: not while two other doses are compared, which need not
     /// wait for it.
     pub fn plan_matters(&self) -> bool {
-        let own = |source: &Source| match source {
-            Source::Plan(plan) => *plan == self.plan,
-            Source::Beam(_) => true,
-            Source::Dose(_) => false,
-        };
-        self.workspace != Workspace::Compare || self.compare.sides.iter().flatten().any(own)
+        let mut compared = self.compare.sides.iter().flatten();
+        self.workspace != Workspace::Compare
+            || compared.any(|source| match source {
+                Source::Plan(plan) => *plan == self.plan,
+                Source::Beam(_) => true,
+                Source::Dose(_) => false,
+            })
     }
 }
 

@@ -52,10 +52,10 @@ impl CaseResults {
 }
 
 impl State {
-    /// The verdict on gamma, or why there is none; `None` while gamma and its figures are not those of the current doses and
+    /// The verdict on gamma, or why there is none; `None` until gamma and its figures belong to the current doses and
     /// criteria.
     pub fn gamma_verdict(&self) -> Option<GammaVerdict> {
-        let Some((result, asked, Standing::Current)) = self.results.gamma() else {
+        let Some((result, query, Standing::Current)) = self.results.gamma() else {
             return None;
         };
         let Some((figures, Standing::Current)) = self.results.gamma_figures() else {
@@ -68,7 +68,7 @@ impl State {
             .zip(self.results.pair()?.map(|dose| &**dose));
         let judged = Judged {
             criterion: map.criterion,
-            threshold_percent: asked.threshold_percent,
+            threshold_percent: query.threshold_percent,
             normalisation_gy: result.normalisation_gy,
             near_maximum_gy: figures.near_maximum_gy,
             counts: map.counts,

@@ -1,4 +1,4 @@
-//! The dose of the maps that the leaves of the displayed plan were cut from, beside that of the leaves.
+//! The dose of the fluence maps that the displayed plan's leaves were sequenced from, for comparison with the leaves' dose.
 
 use super::CaseResults;
 use super::needed::{MAPS, ONLY, beams_of};
@@ -8,7 +8,7 @@ use case::{DoseStatus, Plan};
 use results::{Densities, DoseOfPlan, Shown};
 use std::sync::Arc;
 
-/// The maps of a plan in place of its leaves, and the dose of them.
+/// The maps of a plan in place of its leaves, and their dose.
 #[derive(Debug, Default)]
 pub(super) struct MapsState {
     /// The plan with its leaves, and with its maps.
@@ -24,8 +24,8 @@ impl State {
             .plan()
             .filter(|plan| is_shown && plan.is_cut())
             .cloned();
-        let of = std::mem::take(&mut self.results.maps).plans;
-        self.results.maps.plans = plan.map(|plan| match of {
+        let previous = std::mem::take(&mut self.results.maps).plans;
+        self.results.maps.plans = plan.map(|plan| match previous {
             Some([leaves, maps]) if Arc::ptr_eq(&leaves, &plan) => [leaves, maps],
             _ => [Arc::clone(&plan), Arc::new(plan.uncut())],
         });
@@ -41,11 +41,11 @@ impl State {
             .zip(densities)
             .and_then(|([_, maps], densities)| {
                 let beams = beams_of(densities, maps, &results.settings_of(self.plan), |_| None);
-                let known = results
+                let previous = results
                     .nodes
                     .node::<DoseOfPlan>((MAPS, 0))
                     .and_then(|node| node.now());
-                DoseOfPlan::of_plan(self.case(), maps, None, &beams, None, known)
+                DoseOfPlan::of_plan(self.case(), maps, None, &beams, None, previous)
             });
         self.results.nodes.entry((MAPS, 0)).set(dose);
         self.results.maps.view = self.view_of(Shown::Plan, self.plan, (MAPS, 0));

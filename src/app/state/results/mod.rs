@@ -67,7 +67,7 @@ pub struct CaseResults {
     maps: MapsState,
     /// Why A and B cannot be compared, or the remark on a comparable pair.
     pair: Option<Result<Option<String>, String>>,
-    /// Why the displayed plan has no dose of its own.
+    /// Why the displayed plan has no current dose.
     plan_failure: Option<String>,
 }
 
@@ -104,8 +104,8 @@ impl CaseResults {
     /// Status of a beam's collapsed-cone dose.
     fn cone_status(&self, beam: u32) -> Option<DoseStatus> {
         let node = self.beam_node(beam)?;
-        let own = node.latest().map_or(DoseStatus::Failed, |r| r.dose.status);
-        node.standing().map(|standing| standing.status(own))
+        let computed = node.latest().map_or(DoseStatus::Failed, |r| r.dose.status);
+        node.standing().map(|standing| standing.status(computed))
     }
 
     pub fn beam_failure(&self, beam: u32) -> Option<&str> {
@@ -117,11 +117,11 @@ impl CaseResults {
     pub fn plan_status(&self, plan: &Plan) -> Option<DoseStatus> {
         let mut beams = plan.beams.iter().filter(|b| is_computed(b)).peekable();
         beams.peek()?;
-        let known = plan.reservations();
-        let whole = match (&self.plan_failure, beams_left_out(plan)) {
+        let reservations = plan.reservations();
+        let own_status = match (&self.plan_failure, beams_left_out(plan)) {
             (Some(_), _) => DoseStatus::Failed,
             (None, Some(_)) => DoseStatus::Partial,
-            (None, None) if !known.caveats.is_empty() => DoseStatus::Partial,
+            (None, None) if !reservations.caveats.is_empty() => DoseStatus::Partial,
             (None, None) => DoseStatus::Final,
         };
         // The displayed sum may be older than the beams.
@@ -130,10 +130,10 @@ impl CaseResults {
             .dose
             .as_ref()
             .filter(|_| self.shown == Shown::Plan);
-        let whole = sum.map_or(whole, |dose| whole.worst(dose.status));
+        let own_status = sum.map_or(own_status, |dose| own_status.worst(dose.status));
         beams
             .map(|b| self.beam_status(b.number))
-            .try_fold(whole, |worst, status| status.map(|s| worst.worst(s)))
+            .try_fold(own_status, |worst, status| status.map(|s| worst.worst(s)))
     }
 
     /// Parts of the plan that its displayed dose does not count, a few words each: why it is partial.
@@ -143,36 +143,36 @@ impl CaseResults {
 
     /// Caveats and remarks on the plan and on what its displayed dose is made of.
     pub fn plan_reservations(&self, plan: &Plan) -> Reservations {
-        let mut known = Reservations {
+        let mut reservations = Reservations {
             caveats: beams_left_out(plan).into_iter().collect(),
             remarks: generic_machines(plan),
         };
-        known.add(&plan.reservations());
+        reservations.add(&plan.reservations());
         if let Some(dose) = self
             .view
             .dose
             .as_ref()
             .filter(|_| self.shown == Shown::Plan)
         {
-            known.add(&Reservations {
+            reservations.add(&Reservations {
                 caveats: dose.caveats.clone(),
                 remarks: dose.remarks.clone(),
             });
         }
-        known
+        reservations
     }
 
-    /// Status of the dose of a single beam: if the plan is normalised, no better than that of the plan.
+    /// Status of the dose of a single beam: if the plan is normalised, no better than the plan's status.
     pub fn alone_status(&self, plan: &Plan, beam: u32) -> Option<DoseStatus> {
-        let own = self.beam_status(beam)?;
+        let beam_status = self.beam_status(beam)?;
         let plan = plan
             .normalisation
             .as_ref()
             .map(|_| self.plan_status(plan).unwrap_or(DoseStatus::Stale));
-        Some(plan.map_or(own, |plan| own.worst(plan)))
+        Some(plan.map_or(beam_status, |plan| beam_status.worst(plan)))
     }
 
-    /// Why the displayed plan has no dose of its own.
+    /// Why the displayed plan has no current dose.
     pub fn plan_failure(&self) -> Option<&str> {
         self.plan_failure.as_deref()
     }
@@ -192,18 +192,18 @@ impl CaseResults {
         self.dvh_of(DISPLAYED, structure)
     }
 
-    /// Status of the DVHs: that of the dose, or stale if they belong to an earlier dose.
+    /// Status of the DVHs: the status of the dose, or stale if they belong to an earlier dose.
     pub fn dvh_status(&self) -> Option<DoseStatus> {
         Some(self.status_with_dvhs(DISPLAYED, self.shown_status()?))
     }
 
     /// The status of a dose, or stale if DVHs of its group belong to an earlier dose.
-    fn status_with_dvhs(&self, of: u8, status: DoseStatus) -> DoseStatus {
-        let own = self
+    fn status_with_dvhs(&self, group: u8, status: DoseStatus) -> DoseStatus {
+        let nodes = self
             .nodes
             .each::<DvhOf>()
-            .filter(|((group, _), node)| *group == of && node.latest().is_some());
-        let standings = own
+            .filter(|((other, _), node)| *other == group && node.latest().is_some());
+        let standings = nodes
             .filter_map(|(_, node)| node.standing())
             .filter(|s| *s != Standing::Failed);
         standings.fold(status, |worst, standing| {
@@ -218,13 +218,8 @@ impl CaseResults {
 
     /// A machine by its name or path; `None` if it cannot be read.
     pub fn machine(&self, name: &str) -> Option<&Machine> {
-        let of_name =
-            |node: &&Node<MachineOf>| node.now().is_some_and(|machine| machine.name == name);
-        let node = self
-            .nodes
-            .each::<MachineOf>()
-            .map(|(_, node)| node)
-            .find(of_name)?;
+        let mut nodes = self.nodes.each::<MachineOf>().map(|(_, node)| node);
+        let node = nodes.find(|node| node.now().is_some_and(|query| query.name == name))?;
         node.current().map(|machine| &**machine)
     }
 
@@ -256,14 +251,11 @@ impl CaseResults {
             .filter(|_| self.is_monte_carlo())
             .and_then(Node::latest);
         let run = run.and_then(|r| r.dose.receipt.clone());
-        let beams = || {
-            let beams = self
-                .nodes
-                .each::<DoseOfBeam>()
-                .filter_map(|(_, node)| node.latest());
-            { beams }.find_map(|r| r.dose.receipt.clone())
-        };
-        let computed = run.or_else(beams);
+        let mut beams = self
+            .nodes
+            .each::<DoseOfBeam>()
+            .filter_map(|(_, node)| node.latest());
+        let computed = run.or_else(|| beams.find_map(|r| r.dose.receipt.clone()));
         computed.map_or_else(|| "CPU".to_owned(), |receipt| receipt.device.clone())
     }
 
@@ -319,8 +311,8 @@ impl CaseResults {
     /// one.
     #[must_use]
     pub fn reset(&mut self, plan: usize) -> Vec<Slot> {
-        let own = self.nodes.places().map(Slot::Result);
-        let slots = own.chain([Slot::Body, Slot::Contouring]).collect();
+        let results = self.nodes.places().map(Slot::Result);
+        let slots = results.chain([Slot::Body, Slot::Contouring]).collect();
         *self = Self {
             settings: self.settings.clone(),
             plan,
@@ -331,19 +323,22 @@ impl CaseResults {
 
     /// Whether the full doses of the beams that have changed are so fast that previews would only delay them.
     pub fn is_quick(&self) -> bool {
-        let is_full = |beam: &&BeamResult| beam.dose.status != DoseStatus::Preview;
-        let beams = || self.nodes.each::<DoseOfBeam>().map(|(_, node)| node);
-        let changed = beams().filter(|node| node.current().filter(is_full).is_none());
-        let total_ms: f64 = changed
-            .map(|node| {
-                let receipt = node
-                    .latest()
-                    .filter(is_full)
-                    .and_then(|beam| beam.dose.receipt.as_ref());
-                receipt.map_or(f64::INFINITY, |receipt| receipt.total_ms())
-            })
-            .sum();
-        beams().next().is_some() && total_ms <= QUICK_MS
+        let beams: Vec<_> = self
+            .nodes
+            .each::<DoseOfBeam>()
+            .map(|(_, node)| node)
+            .collect();
+        let changed = beams
+            .iter()
+            .filter(|node| node.current().filter(is_full).is_none());
+        let durations_ms = changed.map(|node| {
+            let receipt = node
+                .latest()
+                .filter(is_full)
+                .and_then(|beam| beam.dose.receipt.as_ref());
+            receipt.map_or(f64::INFINITY, |receipt| receipt.total_ms())
+        });
+        !beams.is_empty() && durations_ms.sum::<f64>() <= QUICK_MS
     }
 
     fn densities(&self) -> Option<&Node<Densities>> {
@@ -364,14 +359,12 @@ impl CaseResults {
 
     /// Whether the displayed dose is not whole because the user has cancelled it, or a dose that it is made of.
     pub fn is_shown_cancelled(&self) -> bool {
-        let made_of_run = self.run().is_some_and(Node::is_cancelled);
-        let made_of_beams = || {
-            self.nodes
+        let is_cancelled = self.displayed().is_some_and(Node::is_cancelled)
+            || self.run().is_some_and(Node::is_cancelled)
+            || self
+                .nodes
                 .each::<DoseOfBeam>()
-                .any(|(_, beam)| beam.is_cancelled())
-        };
-        let is_cancelled =
-            self.displayed().is_some_and(Node::is_cancelled) || made_of_run || made_of_beams();
+                .any(|(_, beam)| beam.is_cancelled());
         is_cancelled && self.view.standing != Some(Standing::Current)
     }
 
@@ -384,15 +377,15 @@ impl CaseResults {
         self.nodes.node(ONLY)
     }
 
-    fn dvh_of(&self, of: u8, structure: u32) -> Option<&Arc<Dvh>> {
-        // Rows of two engines are no table: those of the engine before wait for the one on show.
+    fn dvh_of(&self, group: u8, structure: u32) -> Option<&Arc<Dvh>> {
+        // A table does not mix rows of two engines: rows of the former engine wait until the one on show has answered.
         let by_run = self
             .nodes
-            .node::<DoseOfPlan>((of, 0))?
+            .node::<DoseOfPlan>((group, 0))?
             .latest()?
             .certainty
             .is_some();
-        let answer = self.nodes.node::<DvhOf>((of, structure))?.latest()?;
+        let answer = self.nodes.node::<DvhOf>((group, structure))?.latest()?;
         (answer.is_monte_carlo == by_run).then_some(&answer.dvh)
     }
 
@@ -400,6 +393,10 @@ impl CaseResults {
     fn summed(&self) -> Option<&Summed> {
         self.displayed()?.latest()
     }
+}
+
+fn is_full(beam: &&BeamResult) -> bool {
+    beam.dose.status != DoseStatus::Preview
 }
 
 impl State {
@@ -456,7 +453,7 @@ pub fn machine_label(machine: &str) -> &str {
 }
 
 impl State {
-    /// The machines to choose from: the shipped ones, those of the plans, and the one that was fitted and saved.
+    /// The machines to choose from: shipped, named by the plans, or fitted and saved here.
     pub fn machine_names(&self) -> Vec<String> {
         let mut names = Machine::shipped();
         let plans = self.case().plans.iter();
@@ -475,7 +472,7 @@ impl State {
             .chain(saved)
             .chain([&*self.machine_fit.chosen.machine])
         {
-            if !name.is_empty() && !names.iter().any(|known| known == name) {
+            if !name.is_empty() && !names.iter().any(|listed| listed == name) {
                 names.push(name.to_owned());
             }
         }

@@ -83,12 +83,12 @@ impl CaseResults {
         stand_in: impl FnOnce() -> Option<DoseStatus>,
     ) -> Option<DoseStatus> {
         let node = self.run();
-        let own = node
+        let status = node
             .and_then(Node::latest)
             .map_or(DoseStatus::Failed, |r| r.dose.status);
-        let own = node
+        let status = node
             .and_then(Node::standing)
-            .map(|standing| standing.status(own));
-        own.or_else(|| stand_in().map(|s| s.worst(DoseStatus::Preview)))
+            .map(|standing| standing.status(status));
+        status.or_else(|| stand_in().map(|s| s.worst(DoseStatus::Preview)))
     }
 }

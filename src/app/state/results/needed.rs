@@ -8,7 +8,7 @@ use case::{Case, Plan, StructureKind};
 use engine::gamma::Normalisation;
 use results::{
     Densities, DoseOfBeam, DoseOfPlan, DvhOf, EstimateOfGamma, FiguresOfGamma, GammaOfPair,
-    IsodosesOf, MachineOf, MaskOf, ResultKey, RunOfPlan, Settings, Shared, Shown,
+    IsodosesOf, MachineOf, MaskOf, Node, ResultKey, RunOfPlan, Settings, Shared, Shown,
     WithMatterOutside,
 };
 use std::collections::BTreeSet;
@@ -77,33 +77,30 @@ impl State {
         let beams = plan
             .zip(densities.as_ref())
             .map_or_else(Vec::new, |(plan, densities)| {
-                let known = |number| {
-                    results
-                        .nodes
-                        .node::<DoseOfBeam>((DISPLAYED, number))
-                        .and_then(|node| node.now())
-                };
-                beams_of(densities, plan, &results.settings_of(self.plan), known)
+                let settings = results.settings_of(self.plan);
+                beams_of(densities, plan, &settings, |number| {
+                    results.beam_node(number).and_then(Node::now)
+                })
             });
         results.nodes.keep_only::<DoseOfBeam>(|(_, number)| {
             beams.iter().any(|beam| beam.inputs().beam.number == number)
         });
-        // Beams without some bolus meet a patient of their own.
-        let mut met: Vec<&Densities> = Vec::new();
-        for own in beams.iter().map(DoseOfBeam::densities) {
-            if densities.as_ref() != Some(own) && !met.contains(&own) {
-                met.push(own);
+        // A beam without some bolus meets other densities than the plan.
+        let mut without_bolus: Vec<&Densities> = Vec::new();
+        for of_beam in beams.iter().map(DoseOfBeam::densities) {
+            if densities.as_ref() != Some(of_beam) && !without_bolus.contains(&of_beam) {
+                without_bolus.push(of_beam);
             }
         }
-        for (n, own) in (1..).zip(&met) {
+        for (n, of_beam) in (1..).zip(&without_bolus) {
             results
                 .nodes
                 .entry((DISPLAYED, n))
-                .set(Some((*own).clone()));
+                .set(Some((*of_beam).clone()));
         }
         results
             .nodes
-            .keep_only::<Densities>(|(_, n)| (n as usize) <= met.len());
+            .keep_only::<Densities>(|(_, n)| (n as usize) <= without_bolus.len());
         for beam in &beams {
             results
                 .nodes
@@ -112,7 +109,7 @@ impl State {
         }
         let engine = results.engine_of(self.plan);
         let run = plan.zip(densities.as_ref()).and_then(|(plan, densities)| {
-            let known = results
+            let previous = results
                 .nodes
                 .node::<RunOfPlan>(ONLY)
                 .and_then(|node| node.now());
@@ -123,7 +120,7 @@ impl State {
                 engine.how(),
                 results.runs + 1,
                 &results.keep,
-                known,
+                previous,
             )
         });
         results.nodes.entry::<RunOfPlan>(ONLY).set(run.clone());
@@ -137,23 +134,25 @@ impl State {
             return;
         }
         for side in Side::BOTH {
-            let (at, source) = ((of_side(side), 0), self.compare.sides[side.index()]);
-            let key = source.map(|source| (source, self.plan));
-            if std::mem::replace(&mut self.results.sides[side.index()].source, key) != key {
+            let (key, source) = ((of_side(side), 0), self.compare.sides[side.index()]);
+            let source_of_plan = source.map(|source| (source, self.plan));
+            if std::mem::replace(&mut self.results.sides[side.index()].source, source_of_plan)
+                != source_of_plan
+            {
                 // Results of the former source are meaningless for the new one.
                 self.results
                     .nodes
-                    .keep_only::<DoseOfPlan>(|other| other != at);
+                    .keep_only::<DoseOfPlan>(|other| other != key);
                 self.results
                     .nodes
-                    .keep_only::<DvhOf>(|(group, _)| group != at.0);
+                    .keep_only::<DvhOf>(|(group, _)| group != key.0);
             }
-            let dose = source.and_then(|source| self.dose_of_side(source, at));
-            self.results.nodes.entry(at).set(dose);
+            let dose = source.and_then(|source| self.dose_of_side(source, key));
+            self.results.nodes.entry(key).set(dose);
         }
     }
 
-    fn dose_of_side(&self, source: Source, at: ResultKey) -> Option<DoseOfPlan> {
+    fn dose_of_side(&self, source: Source, key: ResultKey) -> Option<DoseOfPlan> {
         let (case, results) = (self.history.case(), &self.results);
         let (index, what) = match source {
             Source::Dose(dose) => (self.plan, Shown::Imported(dose)),
@@ -168,14 +167,11 @@ impl State {
         let beams = plan
             .zip(densities)
             .map_or_else(Vec::new, |(plan, densities)| {
-                let own = |number| {
-                    let node = results
-                        .nodes
-                        .node::<DoseOfBeam>((DISPLAYED, number))
-                        .filter(|_| index == self.plan);
-                    node.and_then(|node| node.now())
-                };
-                beams_of(densities, plan, &results.settings_of(index), own)
+                // Nodes of beams belong to the displayed plan: beams of two plans share numbers.
+                beams_of(densities, plan, &results.settings_of(index), |number| {
+                    let node = results.beam_node(number).filter(|_| index == self.plan);
+                    node.and_then(Node::now)
+                })
             });
         let run = if index == self.plan {
             results
@@ -197,26 +193,28 @@ impl State {
                 )
             })
         };
-        results.dose_of(case, index, what, &beams, run, at)
+        results.dose_of(case, index, what, &beams, run, key)
     }
 
     /// Lists the DVHs of the dose at a place, of all visible structures and those with goals.
-    pub(super) fn note_dvhs(&mut self, of: u8) {
+    pub(super) fn note_dvhs(&mut self, group: u8) {
         // Goals of hidden structures count, too.
         let with_goal: BTreeSet<u32> = self.goals().iter().filter_map(|goal| goal.number).collect();
         let nodes = &mut self.results.nodes;
         let dose = nodes
-            .node::<DoseOfPlan>((of, 0))
+            .node::<DoseOfPlan>((group, 0))
             .and_then(|node| node.now())
             .cloned();
         let mut needed = BTreeSet::new();
         let mut isodoses = None;
         if let Some(dose) = dose {
-            let known = nodes.each::<DvhOf>().find(|((group, _), _)| *group == of);
-            let known = known
+            let previous = nodes
+                .each::<DvhOf>()
+                .find(|((other, _), _)| *other == group);
+            let previous = previous
                 .and_then(|(_, node)| node.now())
                 .map(|dvh| dvh.dose.clone());
-            let dose = Shared::new(dose, known.as_ref());
+            let dose = Shared::new(dose, previous.as_ref());
             isodoses = Some(IsodosesOf(dose.clone()));
             let masks: Vec<(u32, MaskOf)> = nodes
                 .each::<MaskOf>()
@@ -227,14 +225,14 @@ impl State {
                 .collect();
             for (number, mask) in masks {
                 needed.insert(number);
-                let node = nodes.entry((of, number));
+                let node = nodes.entry((group, number));
                 let dvh = DvhOf::new(mask, dose.clone(), node.latest_with_query());
                 node.set(Some(dvh));
             }
         }
         // The DVH queries request the isodoses.
-        nodes.entry((of, 0)).set(isodoses);
-        nodes.keep_only::<DvhOf>(|(group, number)| group != of || needed.contains(&number));
+        nodes.entry((group, 0)).set(isodoses);
+        nodes.keep_only::<DvhOf>(|(other, number)| other != group || needed.contains(&number));
     }
 
     /// Lists the dose of the displayed plan with the matter outside the body counted, where that alone leaves its goals undecided.
@@ -263,11 +261,18 @@ impl State {
                     .filter(|((_, number), _)| with_goal.contains(number));
                 let masks =
                     masks.filter_map(|((_, number), node)| Some((number, node.now()?.clone())));
-                let known = nodes
+                let previous = nodes
                     .node::<WithMatterOutside>(ONLY)
                     .and_then(|node| node.now());
                 let settings = &self.results.settings;
-                WithMatterOutside::new(case, plan, summed.factor, settings, masks.collect(), known)
+                WithMatterOutside::new(
+                    case,
+                    plan,
+                    summed.factor,
+                    settings,
+                    masks.collect(),
+                    previous,
+                )
             });
         if query.is_some() || nodes.node::<WithMatterOutside>(ONLY).is_some() {
             self.results.nodes.entry(ONLY).set(query);
@@ -320,17 +325,19 @@ impl State {
         }
         let settings = &self.compare.gamma;
         let nodes = &self.results.nodes;
-        let known = nodes.node::<GammaOfPair>(ONLY).and_then(|node| node.now());
-        let dose = |side: Side| nodes.node::<DoseOfPlan>((of_side(side), 0))?.now().cloned();
-        let [reference, evaluated] = settings.roles();
+        let previous = nodes.node::<GammaOfPair>(ONLY).and_then(|node| node.now());
+        let [reference, evaluated] = settings.roles().map(|side| {
+            let node = nodes.node::<DoseOfPlan>((of_side(side), 0))?;
+            node.now().cloned()
+        });
         let normalisation = match settings.norm {
             GammaNorm::NearMaximum => Normalisation::NearMaximum,
             GammaNorm::Maximum => Normalisation::Maximum,
             GammaNorm::Hundred => Normalisation::Prescription(self.compare_reference()?.0),
             GammaNorm::Typed(gy) => Normalisation::Typed(gy),
         };
-        let reference = Shared::new(dose(reference)?, known.map(|known| &known.reference));
-        let evaluated = Shared::new(dose(evaluated)?, known.map(|known| &known.evaluated));
+        let reference = Shared::new(reference?, previous.map(|query| &query.reference));
+        let evaluated = Shared::new(evaluated?, previous.map(|query| &query.evaluated));
         let device = self.results.settings.device;
         Some(GammaOfPair {
             normalisation,
@@ -341,59 +348,61 @@ impl State {
     }
 }
 
-/// The beams of a plan that the engine models; those switched off keep their doses, so that switching them on adds them at
-/// once. `known` returns the previous query of a beam, by number.
+/// The beams of a plan that the engine models; a beam that is switched off keeps its dose, so that switching it on adds it
+/// at once. `previous` returns the previous query of a beam, by number.
 pub(super) fn beams_of<'a>(
     densities: &Densities,
     plan: &Arc<Plan>,
     settings: &Settings,
-    known: impl Fn(u32) -> Option<&'a DoseOfBeam>,
+    previous: impl Fn(u32) -> Option<&'a DoseOfBeam>,
 ) -> Vec<DoseOfBeam> {
     let modelled = plan.beams.iter().filter(|b| is_modelled(b));
-    let beams: Vec<DoseOfBeam> = modelled
-        .map(|beam| DoseOfBeam::new(densities, plan, beam, settings, known(beam.number)))
-        .collect();
-    let has_changed = |beam: &DoseOfBeam| known(beam.inputs().beam.number) != Some(beam);
-    let changed = beams.iter().filter(|beam| has_changed(beam)).count();
-    beams
-        .into_iter()
+    let beams: Vec<(bool, DoseOfBeam)> = modelled
         .map(|beam| {
-            if has_changed(&beam) {
-                beam.among(changed)
-            } else {
-                beam
-            }
+            let previous = previous(beam.number);
+            let query = DoseOfBeam::new(densities, plan, beam, settings, previous);
+            (previous != Some(&query), query)
         })
-        .collect()
+        .collect();
+    let changed = beams.iter().filter(|(has_changed, _)| *has_changed).count();
+    let beams = beams.into_iter().map(|(has_changed, query)| {
+        if has_changed {
+            query.among(changed)
+        } else {
+            query
+        }
+    });
+    beams.collect()
 }
 
 impl CaseResults {
-    /// The dose that a beam delivers from one control point to the next. It has no place of its own in the plan's
-    /// sum, and none of the plan's normalisation.
+    /// The dose that a beam, by number, delivers from one control point, by index, to the next. The plan's sum does not
+    /// name it, and the plan's normalisation does not scale it.
     fn dose_of_point(
         &self,
         case: &Case,
         plan: usize,
-        (number, point): (u32, usize),
-        known: Option<&DoseOfPlan>,
+        number: u32,
+        point: usize,
+        previous: Option<&DoseOfPlan>,
     ) -> Option<DoseOfPlan> {
         let densities = self
             .nodes
             .node::<Densities>(ONLY)
             .and_then(|node| node.now())?;
-        let whole = case.plans.get(plan)?;
-        let beam = whole
+        let source_plan = case.plans.get(plan)?;
+        let beam = source_plan
             .beams
             .iter()
             .find(|b| b.number == number && is_computed(b))?;
         let part = Plan {
             beams: vec![beam_of_point(beam, point)?],
             normalisation: None,
-            ..Plan::clone(whole)
+            ..Plan::clone(source_plan)
         };
         let part = Arc::new(part);
         let doses = beams_of(densities, &part, &self.settings_of(plan), |_| None);
-        let mut dose = DoseOfPlan::of_plan(case, &part, Some(number), &doses, None, known)?;
+        let mut dose = DoseOfPlan::of_plan(case, &part, Some(number), &doses, None, previous)?;
         dose.what = Shown::Point(number, point);
         Some(dose)
     }
@@ -405,23 +414,23 @@ impl CaseResults {
         what: Shown,
         beams: &[DoseOfBeam],
         run: Option<RunOfPlan>,
-        at: ResultKey,
+        key: ResultKey,
     ) -> Option<DoseOfPlan> {
-        let known = self
+        let previous = self
             .nodes
-            .node::<DoseOfPlan>(at)
+            .node::<DoseOfPlan>(key)
             .and_then(|node| node.now());
         let only = match what {
             Shown::Imported(index) => {
                 return case
                     .doses
                     .get(index)
-                    .map(|dose| DoseOfPlan::of_file(dose, index, known));
+                    .map(|dose| DoseOfPlan::of_file(dose, index, previous));
             }
             Shown::Plan => None,
             Shown::Beam(number) => Some(number),
             Shown::Point(number, point) => {
-                return self.dose_of_point(case, plan, (number, point), known);
+                return self.dose_of_point(case, plan, number, point, previous);
             }
         };
         let run = run.filter(|_| only.is_none()).map(|run| {
@@ -433,6 +442,6 @@ impl CaseResults {
             let like_it = like_it.map(|(_, result)| result.clone());
             (run, like_it)
         });
-        DoseOfPlan::of_plan(case, case.plans.get(plan)?, only, beams, run, known)
+        DoseOfPlan::of_plan(case, case.plans.get(plan)?, only, beams, run, previous)
     }
 }

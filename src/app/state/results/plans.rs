@@ -17,36 +17,38 @@ impl CaseResults {
 
     fn drop_displayed(&mut self) {
         let results = &mut self.nodes;
-        results.keep_only::<DoseOfBeam>(|(of, _)| of != DISPLAYED);
-        results.keep_only::<RunOfPlan>(|(of, _)| of != DISPLAYED);
-        results.keep_only::<DoseOfPlan>(|(of, _)| of != DISPLAYED && of != MAPS);
-        results.keep_only::<DvhOf>(|(of, _)| of != DISPLAYED && of != MAPS);
-        results.keep_only::<IsodoseOf>(|(of, _)| of != DISPLAYED);
+        results.keep_only::<DoseOfBeam>(|(group, _)| group != DISPLAYED);
+        results.keep_only::<RunOfPlan>(|(group, _)| group != DISPLAYED);
+        results.keep_only::<DoseOfPlan>(|(group, _)| group != DISPLAYED && group != MAPS);
+        results.keep_only::<DvhOf>(|(group, _)| group != DISPLAYED && group != MAPS);
+        results.keep_only::<IsodoseOf>(|(group, _)| group != DISPLAYED);
     }
 }
 
 impl State {
     /// Lets the displayed plan, the engines and the compared doses follow their plans, which an edit or its undo moved
-    /// from their places in `before`. Nothing of a removed plan is left on show.
-    pub(crate) fn follow_plans(&mut self, before: &[Arc<Plan>]) {
+    /// from their places in `previous`. Nothing of a removed plan is left on show.
+    pub(crate) fn follow_plans(&mut self, previous: &[Arc<Plan>]) {
         let plans = &self.history.case().plans;
-        if plans.len() == before.len() {
+        if plans.len() == previous.len() {
             return;
         }
-        let place = |old: usize| {
-            let plan = before.get(old)?;
-            plans.iter().position(|p| Arc::ptr_eq(p, plan))
-        };
+        // Index now of the plan that had an index before.
+        let moved: Vec<Option<usize>> = previous
+            .iter()
+            .map(|plan| plans.iter().position(|other| Arc::ptr_eq(other, plan)))
+            .collect();
         let last = plans.len().saturating_sub(1);
-        let displayed = place(self.plan);
-        self.export.follow_plans(place);
+        let displayed = moved.get(self.plan).copied().flatten();
+        self.export
+            .follow_plans(|old| moved.get(old).copied().flatten());
         let engines = std::mem::take(&mut self.results.engines);
         self.results.engines = engines
             .into_iter()
-            .filter_map(|(old, how)| Some((place(old)?, how)))
+            .filter_map(|(old, how)| Some(((*moved.get(old)?)?, how)))
             .collect();
         self.compare.sides = self.compare.sides.map(|side| match side? {
-            Source::Plan(old) => place(old).map(Source::Plan),
+            Source::Plan(old) => moved.get(old).copied().flatten().map(Source::Plan),
             Source::Beam(_) if displayed.is_none() => None,
             other => Some(other),
         });

@@ -18,7 +18,8 @@ impl State {
             self.plan()
                 .zip(densities)
                 .map_or_else(Vec::new, |(plan, densities)| {
-                    let ray = |beam: &case::Beam| {
+                    let beams = plan.beams.iter();
+                    let rays = beams.filter_map(|beam| {
                         let start = beam.start()?;
                         let sad_mm = self.results.sad_mm(plan.machine_of(beam));
                         let frame = beam.frame_at(start, plan.position, sad_mm);
@@ -29,11 +30,12 @@ impl State {
                             isocentre_mm: beam.isocentre_mm,
                         };
                         Some((beam.number, ray))
-                    };
-                    plan.beams.iter().filter_map(ray).collect()
+                    });
+                    rays.collect()
                 });
         let nodes = &mut self.results.nodes;
-        nodes.keep_only::<RayOfBeam>(|(_, number)| rays.iter().any(|(own, _)| *own == number));
+        nodes
+            .keep_only::<RayOfBeam>(|(_, number)| rays.iter().any(|(listed, _)| *listed == number));
         for (number, ray) in rays {
             nodes.entry((DISPLAYED, number)).set(Some(ray));
         }

@@ -62,13 +62,13 @@ impl State {
             metric: register.metric,
             device: results.settings.device,
         });
-        let known = results
+        let previous = results
             .nodes
             .entry::<MetricAtPose>(ONLY)
             .now()
             .map(|value| value.metric.clone());
         let value = metric.clone().map(|metric| MetricAtPose {
-            metric: Shared::new(metric, known.as_ref()),
+            metric: Shared::new(metric, previous.as_ref()),
             pose: register.shown_pose(),
         });
         results.nodes.entry(ONLY).set(attenuation);

@@ -87,15 +87,15 @@ impl State {
                 .and_then(|node| node.now())
                 .cloned();
             if let (Some(dose), Some(reference_gy)) = (dose, reference_gy) {
-                let of_dvh = nodes.each::<DvhOf>().find(|((of, _), _)| *of == DISPLAYED);
+                let of_dvh = nodes
+                    .each::<DvhOf>()
+                    .find(|((group, _), _)| *group == DISPLAYED);
                 let of_dvh = of_dvh.and_then(|(_, node)| Some(node.now()?.dose.clone()));
-                let own = || {
-                    nodes
-                        .each::<IsodoseOf>()
-                        .find_map(|(_, node)| Some(node.now()?.dose.clone()))
-                };
-                let known = of_dvh.or_else(own);
-                let dose = Shared::new(dose, known.as_ref());
+                let previous = of_dvh.or_else(|| {
+                    let mut isodoses = nodes.each::<IsodoseOf>();
+                    isodoses.find_map(|(_, node)| Some(node.now()?.dose.clone()))
+                });
+                let dose = Shared::new(dose, previous.as_ref());
                 for level in self
                     .dose_display
                     .levels
@@ -104,8 +104,8 @@ impl State {
                 {
                     let gy = (f64::from(level.percent) * 0.01 * reference_gy) as f32;
                     levels.insert(place_of(level.percent));
-                    let at = (DISPLAYED, place_of(level.percent));
-                    nodes.entry(at).set(Some(IsodoseOf {
+                    let key = (DISPLAYED, place_of(level.percent));
+                    nodes.entry(key).set(Some(IsodoseOf {
                         dose: dose.clone(),
                         gy,
                     }));
@@ -126,27 +126,27 @@ impl State {
             .levels
             .iter()
             .filter(|l| self.room.draws_isodose(l.percent));
-        let surface = |level: &crate::state::display::Isodose| {
+        let surfaces = levels.filter_map(|level| {
             let node = self
                 .results
                 .nodes
                 .node::<IsodoseOf>((DISPLAYED, place_of(level.percent)))?;
-            let (now, (have, surface)) = (node.now()?, node.latest_with_query()?);
-            let fits =
-                have.gy == now.gy && have.dose.what == now.dose.what && node.failure().is_none();
+            let (query, (latest_query, surface)) = (node.now()?, node.latest_with_query()?);
+            let fits = latest_query.gy == query.gy
+                && latest_query.dose.what == query.dose.what
+                && node.failure().is_none();
             fits.then(|| IsodoseSurface {
                 percent: level.percent,
                 colour: level.colour,
                 surface: Arc::clone(surface),
             })
-        };
-        levels.filter_map(surface).collect()
+        });
+        surfaces.collect()
     }
 }
 
 impl CaseResults {
-    /// Whether nothing more is to come of what the room shows: its surfaces are there, and those of isodoses where the
-    /// dose is.
+    /// Whether the room shows all that it will: the surfaces of structures are there, and the isodoses' where the dose is.
     pub fn is_room_ready(&self) -> bool {
         fn settled<Q: Query>(node: &Node<Q>) -> bool {
             node.current().is_some() || node.failure().is_some()
@@ -172,7 +172,7 @@ impl CaseResults {
             .latest()
     }
 
-    /// Status of the isodose surfaces: that of the dose, or stale if they belong to an earlier dose.
+    /// Status of the isodose surfaces: the status of the dose, or stale if they belong to an earlier dose.
     pub fn isodose_status(&self) -> Option<DoseStatus> {
         let status = self.shown_status()?;
         let standings = self

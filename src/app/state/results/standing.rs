@@ -28,13 +28,12 @@ impl State {
         self.note_sides();
         self.note_maps();
         let view = self.view_of(self.results.shown, self.plan, ONLY);
-        // What the sum itself found, as a point without dose, is known where it is on show.
-        let of_sum = || {
-            view.failure
-                .clone()
-                .filter(|_| matches!(self.results.shown, Shown::Plan | Shown::Beam(_)))
-        };
-        let plan_failure = self.failure_of(Shown::Plan, self.plan).or_else(of_sum);
+        // Failures of the sum itself, as a normalisation point without dose, are known only where the sum is on show.
+        let sum_failure = view
+            .failure
+            .clone()
+            .filter(|_| matches!(self.results.shown, Shown::Plan | Shown::Beam(_)));
+        let plan_failure = self.failure_of(Shown::Plan, self.plan).or(sum_failure);
         let sides = Side::BOTH.map(|side| self.view_of_side(side));
         self.results.view = view;
         self.results.plan_failure = plan_failure;
@@ -42,8 +41,8 @@ impl State {
             side.view = view;
         }
         self.results.pair = self.results.checked_pair();
-        for of in [DISPLAYED, of_side(Side::A), of_side(Side::B), MAPS] {
-            self.note_dvhs(of);
+        for group in [DISPLAYED, of_side(Side::A), of_side(Side::B), MAPS] {
+            self.note_dvhs(group);
         }
         self.note_matter_outside();
         self.note_gamma();
@@ -54,8 +53,8 @@ impl State {
     }
 
     /// The dose at a place, with its standing relative to the case.
-    pub(super) fn view_of(&self, what: Shown, plan: usize, at: ResultKey) -> DisplayedDose {
-        let Some(node) = self.results.nodes.node::<DoseOfPlan>(at) else {
+    pub(super) fn view_of(&self, what: Shown, plan: usize, key: ResultKey) -> DisplayedDose {
+        let Some(node) = self.results.nodes.node::<DoseOfPlan>(key) else {
             return DisplayedDose::default();
         };
         let failure = self
@@ -144,12 +143,11 @@ impl State {
         if let Some(why) = results.densities().and_then(Node::failure) {
             return Some(why.to_owned());
         }
-        let counts = |number| plan.normalisation.is_some() || only.is_none_or(|n| n == number);
-        for beam in plan
-            .beams
-            .iter()
-            .filter(|b| is_on_show && is_computed(b) && counts(b.number))
-        {
+        // A normalisation depends on all beams, also for the dose of one.
+        let only = only.filter(|_| plan.normalisation.is_none());
+        for beam in plan.beams.iter().filter(|beam| {
+            is_on_show && is_computed(beam) && only.is_none_or(|number| number == beam.number)
+        }) {
             if let Some(why) = results
                 .beam_failure(beam.number)
                 .filter(|_| !results.is_monte_carlo())

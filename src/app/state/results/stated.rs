@@ -91,10 +91,10 @@ impl CaseResults {
             .beam_node(beam.number)
             .filter(|_| !self.is_monte_carlo())?
             .latest()?;
-        let own = self.beam_status(beam.number)?;
+        let beam_status = self.beam_status(beam.number)?;
         let mu = self.delivered_mu(plan, beam)?;
         Some(Stated {
-            status: mu.status.worst(own),
+            status: mu.status.worst(beam_status),
             ..mu.times(result.max_gy / UNIT_MU)
         })
     }

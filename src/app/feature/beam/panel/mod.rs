@@ -149,7 +149,7 @@ fn dose_line(ui: &mut Ui, state: &State, plan: &Plan, beam: &Beam) {
             }
         }
         if let Some(max) = max {
-            stated(ui, "maximum ", (max, 3, " Gy"), " a fraction");
+            stated(ui, "maximum ", max, 3, " Gy", " a fraction");
         }
     });
     if beam.off {
@@ -242,7 +242,7 @@ fn collimation(ui: &mut Ui, form: &mut Form<'_>, start: &ControlPoint, delivered
         form.on(&response, |b| b.mu = mu);
         if let Some(mu) = delivered {
             field(ui, "Delivered", |ui| {
-                stated(ui, "", (mu, 1, " MU"), " a fraction")
+                stated(ui, "", mu, 1, " MU", " a fraction")
             });
         }
         for (axis, caption) in [(0, "Jaws X"), (1, "Jaws Y")] {

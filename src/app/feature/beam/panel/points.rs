@@ -4,6 +4,7 @@ use crate::command::{Command, Commands};
 use crate::feature::beam::command::ApertureAction;
 use crate::kit::{section, theme};
 use crate::state::State;
+use crate::state::results::CaseResults;
 use crate::state::results::Shown;
 use analysis::is_computed;
 use case::Beam;
@@ -94,7 +95,7 @@ pub fn show(ui: &mut Ui, state: &State, beam: &Beam, commands: &mut Commands) {
         )
         .small(),
     );
-    dose(ui, state, beam, to, commands);
+    dose(ui, &state.results, beam, to, commands);
     if (to, goes_on) != (current, plays) {
         let action = ApertureAction::Show {
             beam: beam.number,
@@ -171,12 +172,12 @@ fn rows_text(beam: &Beam, rows: Range<usize>) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Whether the dose on show is that of the control point, which it follows.
-fn dose(ui: &mut Ui, state: &State, beam: &Beam, point: usize, commands: &mut Commands) {
-    let current = state.results.shown;
+/// The switch that displays the dose of the selected control point.
+fn dose(ui: &mut Ui, results: &CaseResults, beam: &Beam, point: usize, commands: &mut Commands) {
+    let current = results.shown;
     let is_shown = matches!(current, Shown::Point(number, _) if number == beam.number);
     let mut on = is_shown;
-    let by_beam = !state.results.is_monte_carlo() && is_computed(beam);
+    let by_beam = !results.is_monte_carlo() && is_computed(beam);
     let hint = "The views and the DVH show what is delivered from this control point to the next, before normalisation";
     let switch = ui.add_enabled(
         by_beam || on,

@@ -5,9 +5,9 @@ use analysis::rate_text;
 use analysis::second_check::{Item, Level, SecondCheck, Tolerances, Verdict, capital};
 use egui::{Grid, Label, RichText, Ui};
 
-/// `stale`: what has changed since it was asked for.
+/// Shows a check; `stale` says what has changed since it ran.
 pub fn show(ui: &mut Ui, check: &SecondCheck, stale: Option<&str>) {
-    section(ui, "JobAnswer");
+    section(ui, "Answer");
     if let Some(why) = stale {
         let text = RichText::new(format!("STALE: of what was on show before. {why}")).strong();
         ui.add(Label::new(text.color(theme::palette(ui).warning)).wrap());
@@ -60,14 +60,15 @@ fn verdict(ui: &mut Ui, check: &SecondCheck) {
     }
 }
 
+fn or_none(text: &str) -> &str {
+    if text.is_empty() { "none" } else { text }
+}
+
+fn value(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |v| format!("{v:.2}"))
+}
+
 fn facts(ui: &mut Ui, check: &SecondCheck) {
-    let or_none = |text: &str| {
-        if text.is_empty() {
-            "none".to_owned()
-        } else {
-            text.to_owned()
-        }
-    };
     let mut lines = vec![
         format!(
             "Plan '{}' of {}, patient {} {}",
@@ -92,7 +93,7 @@ fn facts(ui: &mut Ui, check: &SecondCheck) {
         check
             .machines
             .iter()
-            .map(|of| format!("Machine: {}", of.words("model "))),
+            .map(|machine| format!("Machine: {}", machine.words("model "))),
     );
     let limits = &check.tolerances;
     lines.push(format!(
@@ -196,7 +197,6 @@ fn structures(ui: &mut Ui, check: &SecondCheck) {
         return;
     };
     section(ui, "Structures (not judged): planned, recomputed");
-    let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
     egui::ScrollArea::horizontal()
         .id_salt("structures of the check")
         .show(ui, |ui| {

@@ -26,11 +26,11 @@ pub fn button(ui: &mut Ui, commands: &mut Commands) -> bool {
 
 /// Shows the box when it is open.
 pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let of = &state.second_check;
-    if !of.is_open {
+    let second_check = &state.second_check;
+    if !second_check.is_open {
         return;
     }
-    let (mut is_open, mut draft) = (true, of.draft.clone());
+    let (mut is_open, mut draft) = (true, second_check.draft.clone());
     let height = (ctx.content_rect().height() - 130.0).max(160.0);
     let width = WIDTH.min(ctx.content_rect().width() - 40.0);
     egui::Window::new("Second check").open(&mut is_open).resizable(false).default_size([width, height]).show(ctx, |ui| {
@@ -41,7 +41,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
             match state.plan_to_check() {
                 Ok(plan) => {
                     ui.label(format!("Plan '{}' of {}", plan.name, state.case().source));
-                    let enabled = of.running.is_none();
+                    let enabled = second_check.running.is_none();
                     ui.add_enabled_ui(enabled, |ui| settings(ui, state, &mut draft, commands));
                 }
                 Err(why) => {
@@ -50,12 +50,12 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
             }
             ui.add_space(4.0);
             ui.horizontal(|ui| buttons(ui, state, commands));
-            if let Some(answer) = &of.answer {
+            if let Some(answer) = &second_check.answer {
                 answer::show(ui, &answer.check, state.check_is_stale().as_deref());
             }
         });
     });
-    if draft != of.draft {
+    if draft != second_check.draft {
         commands.push(Command::SecondCheck(CheckAction::Draft(draft)));
     }
     if !is_open {
@@ -195,8 +195,8 @@ fn goals(ui: &mut Ui, draft: &mut CheckDraft, commands: &mut Commands) {
 }
 
 fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let of = &state.second_check;
-    if let Some(phase) = &of.running {
+    let second_check = &state.second_check;
+    if let Some(phase) = &second_check.running {
         if ui
             .button("Cancel")
             .accessible_name("Cancel the check")
@@ -231,7 +231,7 @@ fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
     {
         commands.push(Command::Pick(FileAction::OpenFolder));
     }
-    let is_fresh = of.answer.is_some() && state.check_is_stale().is_none();
+    let is_fresh = second_check.answer.is_some() && state.check_is_stale().is_none();
     let report = ui.add_enabled(is_fresh, Button::new("Save report as PDF…"));
     if report
         .on_disabled_hover_text("Of a check that holds for the plan and the settings on show")

@@ -8,9 +8,9 @@ use egui_plot::{AxisHints, HLine, LineStyle, Plot, PlotUi, Points};
 
 const MEASURED: Color32 = Color32::from_rgb(236, 190, 110);
 const COMPUTED: Color32 = Color32::from_rgb(110, 180, 250);
-/// Differences of so many percent either way are always on the axis.
+/// Half of the least range of the axis of differences, percent.
 const LEAST_PERCENT: f64 = 3.0;
-/// Width of the axis of doses and of that of differences: positions stand under each other.
+/// Width of the axes of doses and of differences: equal, so that positions stand under each other.
 const AXIS_POINTS: f32 = 52.0;
 /// Rows of the table before it scrolls.
 const ROWS: usize = 6;
@@ -91,36 +91,34 @@ fn plots(ui: &mut Ui, selected: usize, curve: &CurveReport) {
     let height = ui.available_height() - ui.spacing().item_spacing.y;
     let below = (DIFFERENCES * height).max(60.0);
     let points = &curve.points;
-    let parts = |of: fn(&PointReport) -> f64| -> [Vec<[f64; 2]>; 2] {
-        [false, true].map(|outside| {
-            let own = points
-                .iter()
-                .filter(|p| (p.within == Some(false)) == outside);
-            own.map(|p| [p.position_mm, of(p)]).collect()
-        })
-    };
-    let line = |of: fn(&PointReport) -> f64| -> Vec<[f64; 2]> {
-        points.iter().map(|p| [p.position_mm, of(p)]).collect()
-    };
     plot(
         ui,
         curve,
-        (selected, "dose", "%"),
-        (height - below).max(60.0),
+        PlotForm {
+            selected,
+            quantity: "dose",
+            unit: "%",
+            height: (height - below).max(60.0),
+        },
         |plot| {
             plot.line(
-                plot_line("computed", line(|p| p.computed_percent))
+                plot_line("computed", profile(points, |p| p.computed_percent))
                     .color(COMPUTED)
                     .width(1.8),
             );
-            scatter(plot, "measured", parts(|p| p.measured_percent), MEASURED);
+            let measured = by_tolerance(points, |p| p.measured_percent);
+            scatter(plot, "measured", measured, MEASURED);
         },
     );
     plot(
         ui,
         curve,
-        (selected, "difference", "% difference"),
-        below,
+        PlotForm {
+            selected,
+            quantity: "difference",
+            unit: "% difference",
+            height: below,
+        },
         |plot| {
             for percent in [-LEAST_PERCENT, 0.0, LEAST_PERCENT] {
                 let style = if percent == 0.0 {
@@ -136,55 +134,72 @@ fn plots(ui: &mut Ui, selected: usize, curve: &CurveReport) {
                 );
             }
             plot.line(
-                plot_line("difference", line(PointReport::difference_percent))
-                    .color(COMPUTED)
-                    .width(1.2),
+                plot_line(
+                    "difference",
+                    profile(points, PointReport::difference_percent),
+                )
+                .color(COMPUTED)
+                .width(1.2),
             );
-            scatter(
-                plot,
-                "difference",
-                parts(PointReport::difference_percent),
-                COMPUTED,
-            );
+            let differences = by_tolerance(points, PointReport::difference_percent);
+            scatter(plot, "difference", differences, COMPUTED);
         },
     );
 }
 
-fn scatter(
-    plot: &mut PlotUi<'_>,
-    name: &str,
-    [within, outside]: [Vec<[f64; 2]>; 2],
-    colour: Color32,
-) {
-    plot.points(Points::new(name, within).color(colour).radius(2.0));
+/// A quantity of the points against their positions, mm.
+fn profile(points: &[PointReport], quantity: fn(&PointReport) -> f64) -> Vec<[f64; 2]> {
+    let profile = points.iter().map(|p| [p.position_mm, quantity(p)]);
+    profile.collect()
+}
+
+/// A quantity against the position, mm, of points by their tolerance.
+struct ByTolerance {
+    within: Vec<[f64; 2]>,
+    outside: Vec<[f64; 2]>,
+}
+
+fn by_tolerance(points: &[PointReport], quantity: fn(&PointReport) -> f64) -> ByTolerance {
+    let (outside, within) = points
+        .iter()
+        .copied()
+        .partition::<Vec<_>, _>(|p| p.within == Some(false));
+    ByTolerance {
+        within: profile(&within, quantity),
+        outside: profile(&outside, quantity),
+    }
+}
+
+fn scatter(plot: &mut PlotUi<'_>, name: &str, points: ByTolerance, colour: Color32) {
+    plot.points(Points::new(name, points.within).color(colour).radius(2.0));
     plot.points(
-        Points::new(name, outside)
+        Points::new(name, points.outside)
             .color(theme::IMAGE.error)
             .radius(2.6),
     );
 }
 
-fn plot(
-    ui: &mut Ui,
-    curve: &CurveReport,
-    (selected, what, unit): (usize, &'static str, &str),
+/// The quantity that a plot of the selected curve shows, and the plot's height in points.
+struct PlotForm {
+    selected: usize,
+    quantity: &'static str,
+    unit: &'static str,
     height: f32,
-    draw: impl FnOnce(&mut PlotUi<'_>),
-) {
-    let axis = |label: &str| {
-        RichText::new(label.to_owned())
-            .small()
-            .color(theme::palette(ui).weak)
-    };
-    let mut plot = Plot::new((what, selected))
-        .height(height)
+}
+
+fn plot(ui: &mut Ui, curve: &CurveReport, form: PlotForm, draw: impl FnOnce(&mut PlotUi<'_>)) {
+    let what = form.quantity;
+    let [unit, position] = [form.unit, "Position (mm)"]
+        .map(|label| RichText::new(label).small().color(theme::palette(ui).weak));
+    let mut plot = Plot::new((what, form.selected))
+        .height(form.height)
         .allow_scroll(false)
         .allow_drag(false)
         .allow_zoom(false)
         .allow_boxed_zoom(false)
         .custom_y_axes(vec![
             AxisHints::new_y()
-                .label(axis(unit))
+                .label(unit)
                 .min_thickness(AXIS_POINTS)
                 .formatter(|mark, _| mark_text(mark)),
         ])
@@ -197,7 +212,7 @@ fn plot(
     } else {
         plot.include_y(-LEAST_PERCENT)
             .include_y(LEAST_PERCENT)
-            .custom_x_axes(vec![AxisHints::new_x().label(axis("Position (mm)"))])
+            .custom_x_axes(vec![AxisHints::new_x().label(position)])
     };
     let shown = plot.show(ui, |plot| {
         draw(plot);
@@ -207,11 +222,14 @@ fn plot(
     shown
         .response
         .widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, name.clone()));
-    let Some(at) = shown.inner.filter(|_| shown.response.hovered()) else {
+    let Some(pointer) = shown.inner.filter(|_| shown.response.hovered()) else {
         return;
     };
-    let off = |p: &PointReport| (p.position_mm - at.x).abs();
-    if let Some(point) = curve.points.iter().min_by(|a, b| off(a).total_cmp(&off(b))) {
+    let nearest = curve.points.iter().min_by(|a, b| {
+        let [a_mm, b_mm] = [a, b].map(|p| (p.position_mm - pointer.x).abs());
+        a_mm.total_cmp(&b_mm)
+    });
+    if let Some(point) = nearest {
         shown.response.on_hover_text_at_pointer(words(point));
     }
 }

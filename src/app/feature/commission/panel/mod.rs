@@ -166,7 +166,7 @@ fn inputs(ui: &mut Ui, state: &State, chosen: &mut Chosen, commands: &mut Comman
                         chosen.fixed.push(parameter);
                         chosen
                             .fixed
-                            .sort_by_key(|p| Parameter::ALL.iter().position(|of| of == p));
+                            .sort_by_key(|p| Parameter::ALL.iter().position(|listed| listed == p));
                     }
                 }
             }

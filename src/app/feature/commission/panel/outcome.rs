@@ -147,9 +147,9 @@ fn numbers(ui: &mut Ui, fitted: &FittedMachine) {
             }
         });
         ui.add_space(6.0);
-        let [before, after] = fit.cost;
+        let [start, end] = fit.cost;
         ui.weak(format!(
-            "{} rounds, {} doses; weighed sum of squares {before:.1} before, {after:.1} after",
+            "{} rounds, {} doses; weighed sum of squares {start:.1} before, {end:.1} after",
             fit.rounds, fit.doses
         ));
         if let Calibration::Reference { gy_per_mu, .. } = fit.machine.calibration {

@@ -14,31 +14,34 @@ const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug, Default)]
 pub struct MachineFiles {
     seen: BTreeMap<String, MachineContents>,
-    asked: Option<Instant>,
+    requested: Option<Instant>,
     /// Whether the worker is reading them.
     waits: bool,
 }
 
 impl State {
-    /// The names of machines to be looked at now: those of all plans and of the second check, at once where one is new, else from
-    /// time to time; none where they were looked at just now, or all come with the program.
-    pub fn machines_to_look_at(&mut self, now: Instant) -> Option<Vec<String>> {
-        let of_check = self
+    /// The machines whose files are due to be read, by name: machines of all plans and of the second check, at once where one is
+    /// new, else every two seconds; none where they were read just now, or all come with the program.
+    pub fn machines_to_look_at(&mut self, frame_time: Instant) -> Option<Vec<String>> {
+        let check_machines = self
             .second_check
             .models
             .iter()
             .flatten()
             .flatten()
-            .map(|of| of.model.as_str());
+            .map(|models| models.model.as_str());
         let plans = self.history.case().plans.iter();
-        let of_plans = plans.flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam)));
+        let plan_machines =
+            plans.flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam)));
         let files = &self.machine_files;
-        let since = files.asked.map(|asked| now.duration_since(asked));
+        let since = files
+            .requested
+            .map(|last_request| frame_time.duration_since(last_request));
         if files.waits && since.is_some_and(|since| since < PATIENCE) {
             return None;
         }
-        let new: BTreeSet<&str> = of_plans
-            .chain(of_check)
+        let new: BTreeSet<&str> = plan_machines
+            .chain(check_machines)
             .filter(|name| !files.seen.contains_key(*name))
             .collect();
         let is_due = since.is_none_or(|since| since >= EVERY)
@@ -54,14 +57,14 @@ impl State {
             .chain(files.seen.keys().map(String::as_str))
             .map(str::to_owned)
             .collect();
-        self.machine_files.asked = Some(now);
+        self.machine_files.requested = Some(frame_time);
         self.machine_files.waits = true;
         Some(names)
     }
 
     /// Looks again in the next frame: a file was written here.
     pub fn look_at_machines_again(&mut self) {
-        self.machine_files.asked = None;
+        self.machine_files.requested = None;
     }
 
     /// Takes the present state of the files; returns the names of those that have changed, whose doses are thereby
@@ -72,11 +75,13 @@ impl State {
     ) -> Vec<String> {
         self.machine_files.waits = false;
         let seen = &mut self.machine_files.seen;
-        let differs = |(name, now): (String, MachineContents)| {
-            let before = seen.insert(name.clone(), now.clone());
-            before.is_some_and(|before| before != now).then_some(name)
-        };
-        let changed: Vec<String> = contents.into_iter().filter_map(differs).collect();
+        let changed = contents.into_iter().filter_map(|(name, contents)| {
+            let previous = seen.insert(name.clone(), contents.clone());
+            previous
+                .is_some_and(|previous| previous != contents)
+                .then_some(name)
+        });
+        let changed: Vec<String> = changed.collect();
         self.results.settings.machine_changes += u32::from(!changed.is_empty());
         changed
     }
@@ -106,10 +111,19 @@ mod tests {
         state
     }
 
+    /// Contents of a file of the user's own, beside a machine that comes with the program.
+    fn contents(file: MachineContents) -> Vec<(String, MachineContents)> {
+        vec![
+            ("generic-6mv".to_owned(), MachineContents::Shipped),
+            ("my.toml".to_owned(), file),
+        ]
+    }
+
     #[test]
     fn a_file_is_looked_at_when_new_and_from_time_to_time() {
         let begin = Instant::now();
-        let later = |s: u64| begin + Duration::from_secs(s);
+        let [after_1_s, after_2_s, after_3_s, after_20_s, after_60_s] =
+            [1, 2, 3, 20, 60].map(|s| begin + Duration::from_secs(s));
         let mut shipped = with_machines(&["generic-6mv"]);
         assert_eq!(
             shipped.machines_to_look_at(begin),
@@ -117,7 +131,7 @@ mod tests {
         );
         shipped.take_machine_contents(vec![("generic-6mv".to_owned(), MachineContents::Shipped)]);
         assert_eq!(
-            shipped.machines_to_look_at(later(60)),
+            shipped.machines_to_look_at(after_60_s),
             None,
             "it cannot change"
         );
@@ -126,35 +140,30 @@ mod tests {
         let both = Some(vec!["generic-6mv".to_owned(), "my.toml".to_owned()]);
         assert_eq!(state.machines_to_look_at(begin), both);
         assert_eq!(
-            state.machines_to_look_at(later(20)),
+            state.machines_to_look_at(after_20_s),
             None,
             "the worker reads"
         );
-        let contents = |n| {
-            let file = ("my.toml".to_owned(), n);
-            vec![("generic-6mv".to_owned(), MachineContents::Shipped), file]
-        };
-        let changes = |state: &State| state.results.settings.machine_changes;
         // Seen for the first time is no change.
         assert_eq!(
             state.take_machine_contents(contents(MachineContents::File(1))),
             Vec::<String>::new()
         );
-        assert_eq!(state.machines_to_look_at(later(1)), None);
-        assert_eq!(state.machines_to_look_at(later(2)), both);
+        assert_eq!(state.machines_to_look_at(after_1_s), None);
+        assert_eq!(state.machines_to_look_at(after_2_s), both);
         assert_eq!(
             state.take_machine_contents(contents(MachineContents::File(1))),
             Vec::<String>::new()
         );
-        assert_eq!(changes(&state), 0);
-        for (n, now) in [
+        assert_eq!(state.results.settings.machine_changes, 0);
+        for (changes, file) in [
             (1, MachineContents::File(2)),
             (2, MachineContents::Unreadable),
         ] {
             state.look_at_machines_again();
-            assert_eq!(state.machines_to_look_at(later(3)), both);
-            assert_eq!(state.take_machine_contents(contents(now)), ["my.toml"]);
-            assert_eq!(changes(&state), n);
+            assert_eq!(state.machines_to_look_at(after_3_s), both);
+            assert_eq!(state.take_machine_contents(contents(file)), ["my.toml"]);
+            assert_eq!(state.results.settings.machine_changes, changes);
         }
     }
 }

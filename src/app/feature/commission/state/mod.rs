@@ -110,23 +110,12 @@ impl MachineFit {
     /// Whether the answer is of other files or settings than are chosen now.
     pub fn is_stale(&self) -> bool {
         self.answer.as_ref().is_some_and(|answer| {
-            // A comparison fixes nothing, and has no rounds.
-            let bare = |chosen: &Chosen| match &answer.outcome {
-                Outcome::Fitted(_) => chosen.clone(),
-                Outcome::Compared(_) => Chosen {
-                    fixed: Vec::new(),
-                    settings: FitSettings {
-                        last: chosen.settings.last,
-                        ..FitSettings::default()
-                    },
-                    ..chosen.clone()
-                },
-            };
-            bare(&answer.from) != bare(&self.chosen)
+            let [from, chosen] =
+                [&answer.from, &self.chosen].map(|chosen| choices_used(&answer.outcome, chosen));
+            from != chosen
         })
     }
 
-    /// The job has ended without an answer: failed for a reason, else cancelled.
     /// A stage of the work has begun or ended, in words.
     pub fn begin_stage(&mut self, stage: String) {
         if let Some(running) = &mut self.running {
@@ -134,6 +123,7 @@ impl MachineFit {
         }
     }
 
+    /// The job has ended without an answer: failed for a reason, else cancelled.
     pub fn end(&mut self, why: Option<String>) {
         self.running = None;
         self.failure = why;
@@ -185,6 +175,21 @@ impl MachineFit {
             }
             Outcome::Compared(_) => answer.from.machine.clone(),
         }
+    }
+}
+
+/// The choices that an outcome depends on: a comparison fixes no parameter, and has no rounds.
+fn choices_used(outcome: &Outcome, chosen: &Chosen) -> Chosen {
+    match outcome {
+        Outcome::Fitted(_) => chosen.clone(),
+        Outcome::Compared(_) => Chosen {
+            fixed: Vec::new(),
+            settings: FitSettings {
+                last: chosen.settings.last,
+                ..FitSettings::default()
+            },
+            ..chosen.clone()
+        },
     }
 }
 

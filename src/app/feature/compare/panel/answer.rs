@@ -1,14 +1,15 @@
 //! The answer of the comparison: pass rate, worst clusters, structures.
 
 use crate::command::{Command, Commands};
+use crate::feature::compare::state::Compare;
 use crate::kit::{row, section, theme};
-use crate::state::results::{GammaByStructure, Standing};
+use crate::state::results::{CaseResults, GammaByStructure, Standing};
 use crate::state::{Selection, State};
 use analysis::{
     Cluster, DvhPair, GammaHistogram, Metric, Side, digits_apart, gamma_colour, grouped, rate_text,
     unjudged_words,
 };
-use case::Structure;
+use case::{Case, Structure};
 use egui::{Align2, FontId, Label, Rect, RichText, Sense, Stroke, Ui, pos2, vec2};
 use engine::gamma::Counts;
 
@@ -49,7 +50,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             ui.colored_label(theme::palette(ui).warning, "stale: of the criteria before");
         }
         clusters(ui, state, figures, commands);
-        structures(ui, state, figures, commands);
+        structures(ui, state.case(), figures, commands);
         histogram(ui, state, figures);
     });
 }
@@ -124,7 +125,7 @@ fn pass_rate(ui: &mut Ui, state: &State) {
     if let Some(text) = unjudged_words(&counts[0], settings.roles()[1]) {
         ui.add(Label::new(small(text).color(theme::palette(ui).warning)).wrap());
     }
-    for text in uncertainties(state) {
+    for text in uncertainties(&state.results) {
         ui.add(Label::new(small(text)).wrap());
     }
     for warning in full
@@ -148,9 +149,9 @@ fn pass_rate(ui: &mut Ui, state: &State) {
 }
 
 /// The statistical uncertainty of A and B, where it is known: `A: Monte Carlo, ± 1.0 %`.
-fn uncertainties(state: &State) -> impl Iterator<Item = String> + '_ {
+fn uncertainties(results: &CaseResults) -> impl Iterator<Item = String> + '_ {
     Side::BOTH.into_iter().filter_map(|side| {
-        let certainty = state.results.side_certainty(side)?;
+        let certainty = results.side_certainty(side)?;
         Some(format!(
             "{}: Monte Carlo, {}",
             side.name(),
@@ -236,7 +237,7 @@ fn clusters(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &m
         ui.label(RichText::new("nowhere").color(theme::palette(ui).good));
     }
     for (n, (held, cluster)) in figures.clusters.iter().take(MOST_CLUSTERS).enumerate() {
-        let (structure, place) = place(state, *held);
+        let (structure, place) = place(state.case(), *held);
         let capped = f64::from(cluster.max_gamma) >= state.compare.gamma.max_gamma - 1e-6;
         let sign = if capped { "> " } else { "" };
         let detail = format!("{}  max {sign}{:.2}", volume(cluster), cluster.max_gamma);
@@ -269,8 +270,8 @@ fn volume(cluster: &Cluster) -> String {
 }
 
 /// The structure that holds a cluster, in words.
-fn place(state: &State, held: Option<(u32, f64)>) -> (Option<&Structure>, String) {
-    let structures = &state.case().structures.structures;
+fn place(case: &Case, held: Option<(u32, f64)>) -> (Option<&Structure>, String) {
+    let structures = &case.structures.structures;
     let held = held
         .and_then(|(number, share)| Some((structures.iter().find(|s| s.number == number)?, share)));
     match held {
@@ -287,9 +288,9 @@ fn place(state: &State, held: Option<(u32, f64)>) -> (Option<&Structure>, String
 }
 
 /// Pass rate by structure, the worst first.
-fn structures(ui: &mut Ui, state: &State, figures: &GammaByStructure, commands: &mut Commands) {
+fn structures(ui: &mut Ui, case: &Case, figures: &GammaByStructure, commands: &mut Commands) {
     section(ui, "By structure");
-    let set = &state.case().structures.structures;
+    let set = &case.structures.structures;
     let mut rows: Vec<_> = figures
         .structures
         .iter()
@@ -325,13 +326,13 @@ fn histogram(ui: &mut Ui, state: &State, figures: &GammaByStructure) {
         ui,
         &format!("Histogram  (mean {more}{mean:.2}, max {more}{max:.2})"),
     );
-    theme::plate(ui, |ui| bars(ui, state, &figures.report.histogram));
+    theme::plate(ui, |ui| bars(ui, &state.compare, &figures.report.histogram));
     ui.label(small("Heights are square roots of counts.").color(theme::palette(ui).weak));
 }
 
-fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
+fn bars(ui: &mut Ui, compare: &Compare, histogram: &GammaHistogram) {
     let GammaHistogram { bin, counts, above } = histogram;
-    let end = state.compare.gamma.max_gamma;
+    let end = compare.gamma.max_gamma;
     let bins = ((end / bin).ceil() as usize).min(counts.len());
     let largest_count = counts.iter().copied().max().unwrap_or(1).max(1);
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 84.0), Sense::hover());
@@ -358,9 +359,10 @@ fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
         plot.bottom(),
         Stroke::new(1.0, theme::palette(ui).line),
     );
-    let x_of_gamma = |gamma: f64| plot.left() + (gamma / end) as f32 * plot.width();
+    // Gamma of 1 is marked: points to its right fail.
+    let per_gamma = f64::from(plot.width()) / end;
     painter.vline(
-        x_of_gamma(1.0),
+        plot.left() + per_gamma as f32,
         plot.y_range(),
         Stroke::new(1.0, theme::palette(ui).text),
     );
@@ -371,7 +373,10 @@ fn bars(ui: &mut Ui, state: &State, histogram: &GammaHistogram) {
         (end, format!("{end} and more"), Align2::RIGHT_TOP),
     ] {
         painter.text(
-            pos2(x_of_gamma(gamma), plot.bottom() + 2.0),
+            pos2(
+                plot.left() + (gamma * per_gamma) as f32,
+                plot.bottom() + 2.0,
+            ),
             align,
             text,
             font.clone(),

@@ -7,6 +7,7 @@ use crate::feature::start::state::Stop;
 use crate::kit::{number, section, status_with_caveats, theme};
 use crate::state::State;
 use crate::state::files::FileAction;
+use crate::state::results::CaseResults;
 use analysis::Side;
 use case::{Dose, DoseStatus};
 use egui::{Button, ComboBox, Label, RichText, Ui};
@@ -54,7 +55,7 @@ pub fn show(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Comma
         );
     }
     ui.collapsing(RichText::new("New dose from A and B").small(), |ui| {
-        new_dose(ui, state, next, commands)
+        new_dose(ui, &state.results, next, commands)
     });
 }
 
@@ -102,9 +103,9 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
         (dose, Some(why)) => {
             ui.add(Label::new(RichText::new(why).small().color(theme::palette(ui).error)).wrap());
             dose.into_iter()
-                .for_each(|dose| about(ui, state, side, dose));
+                .for_each(|dose| about(ui, &state.results, side, dose));
         }
-        (Some(dose), None) => about(ui, state, side, dose),
+        (Some(dose), None) => about(ui, &state.results, side, dose),
         (None, None) if chosen.is_some() => {
             ui.label(
                 RichText::new("being computed…")
@@ -125,9 +126,9 @@ fn choice(ui: &mut Ui, state: &State, side: Side, next: &mut Compare) {
 }
 
 /// Maximum, grid and frame of reference.
-fn about(ui: &mut Ui, state: &State, side: Side, dose: &Dose) {
+fn about(ui: &mut Ui, results: &CaseResults, side: Side, dose: &Dose) {
     let [nx, ny, nz] = dose.gy.grid().size();
-    let max_gy = state.results.side_max_gy(side).unwrap_or_default();
+    let max_gy = results.side_max_gy(side).unwrap_or_default();
     let line = format!("max {max_gy:.2} Gy   {nx} × {ny} × {nz} voxels");
     ui.label(RichText::new(line).small().color(theme::palette(ui).weak));
     let frame = dose.frame_of_reference_uid.trim();
@@ -154,11 +155,11 @@ fn shortened(uid: &str) -> String {
     }
 }
 
-fn new_dose(ui: &mut Ui, state: &State, next: &mut Compare, commands: &mut Commands) {
-    let pair = state.results.pair().is_some();
+fn new_dose(ui: &mut Ui, results: &CaseResults, next: &mut Compare, commands: &mut Commands) {
+    let pair = results.pair().is_some();
     ui.horizontal_wrapped(|ui| {
         let copy_hint = "Stays as it is while the plan changes";
-        let [has_a, has_b] = Side::BOTH.map(|side| state.results.side(side).is_some());
+        let [has_a, has_b] = Side::BOTH.map(|side| results.side(side).is_some());
         for (enabled, word, hint, weights) in [
             (has_a, "Copy of A", copy_hint, [1.0, 0.0]),
             (has_b, "Copy of B", copy_hint, [0.0, 1.0]),

@@ -26,15 +26,15 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The choice of the table.
 pub fn choice(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let now = &state.results.settings.hu_table;
+    let applied = &state.results.settings.hu_table;
     fields(ui, "hu table choice", |ui| {
         field(ui, "HU table", |ui| {
             let combo = ComboBox::from_id_salt("hu table")
-                .selected_text(&now.name)
+                .selected_text(&applied.name)
                 .width(150.0);
             let response = combo.show_ui(ui, |ui| {
                 for name in HuTable::shipped() {
-                    if ui.selectable_label(now.name == name, name).clicked()
+                    if ui.selectable_label(applied.name == name, name).clicked()
                         && let Ok(table) = HuTable::resolve(name)
                     {
                         let mut settings = state.results.settings.clone();
@@ -112,12 +112,6 @@ fn material_name(material: Material) -> String {
 
 /// Plots both densities against HU.
 fn curve(ui: &mut Ui, points: &[[f64; 3]]) {
-    let line = |column: usize| -> Vec<[f64; 2]> {
-        let inner = points.iter().map(|p| [p[0], p[column]]);
-        let first = points.first().map(|p| [SHOWN_HU[0].min(p[0]), p[column]]);
-        let last = points.last().map(|p| [SHOWN_HU[1].max(p[0]), p[column]]);
-        first.into_iter().chain(inner).chain(last).collect()
-    };
     let plot = Plot::new("hu curve")
         .height(110.0)
         .allow_scroll(false)
@@ -131,12 +125,12 @@ fn curve(ui: &mut Ui, points: &[[f64; 3]]) {
     let colours = theme::palette(ui);
     plot.show(ui, |plot| {
         plot.line(
-            plot_line("Relative electron density", line(2))
+            plot_line("Relative electron density", column_line(points, 2))
                 .color(colours.warning)
                 .width(1.4),
         );
         plot.line(
-            plot_line("Mass density", line(1))
+            plot_line("Mass density", column_line(points, 1))
                 .color(colours.accent)
                 .width(1.4),
         );
@@ -152,6 +146,14 @@ fn curve(ui: &mut Ui, points: &[[f64; 3]]) {
         );
         ui.weak(RichText::new("against HU").small());
     });
+}
+
+/// A column of the table against HU, level beyond its ends.
+fn column_line(points: &[[f64; 3]], column: usize) -> Vec<[f64; 2]> {
+    let inner = points.iter().map(|p| [p[0], p[column]]);
+    let first = points.first().map(|p| [SHOWN_HU[0].min(p[0]), p[column]]);
+    let last = points.last().map(|p| [SHOWN_HU[1].max(p[0]), p[column]]);
+    first.into_iter().chain(inner).chain(last).collect()
 }
 
 fn editor(ui: &mut Ui, draft: &HuDraft, commands: &mut Commands) {
@@ -214,18 +216,20 @@ fn points(ui: &mut Ui, next: &mut HuDraft) {
             ui.end_row();
             for (n, point) in next.points.iter_mut().enumerate() {
                 let [hu, density, electrons] = point;
-                let name = |what: &str| format!("{what} of point {}", n + 1);
-                number(&name("HU"), hu, "")
+                let [hu_name, density_name, electrons_name] =
+                    ["HU", "Mass density", "Electron density"]
+                        .map(|quantity| format!("{quantity} of point {}", n + 1));
+                number(&hu_name, hu, "")
                     .speed(1.0)
                     .decimals(1)
                     .range(-1e5..=1e5)
                     .show(ui);
-                number(&name("Mass density"), density, "")
+                number(&density_name, density, "")
                     .speed(0.002)
                     .decimals(5)
                     .range(0.0..=25.0)
                     .show(ui);
-                number(&name("Electron density"), electrons, "")
+                number(&electrons_name, electrons, "")
                     .speed(0.002)
                     .decimals(5)
                     .range(0.0..=25.0)

@@ -27,35 +27,26 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     fields(ui, "series", |ui| {
         let [nx, ny, nz] = grid.size();
         let [dx, dy] = grid.spacing_xy_mm();
-        let mut text = |caption: &str, text: String| {
-            field(ui, caption, |ui| ui.add(egui::Label::new(text).wrap()));
-        };
-        text("Source", case.source.clone());
-        text("Voxels", format!("{nx} × {ny} × {nz}"));
-        text("Pixel", format!("{dx:.4} × {dy:.4} mm"));
-        text(
-            "Planes",
-            match grid.even_plane_spacing_mm() {
-                Some(mm) => format!("every {mm:.3} mm"),
-                None => {
-                    let steps = grid.planes_mm().windows(2).map(|w| w[1] - w[0]);
-                    let (least, most) =
-                        steps.fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(s), b.max(s)));
-                    format!("uneven, {least:.3} to {most:.3} mm")
-                }
-            },
-        );
-        text("Position", ct.position.to_string());
-        let missing = "none in the files";
-        let uid = |uid: &str| {
-            if uid.is_empty() {
-                missing.to_owned()
-            } else {
-                uid.to_owned()
+        let planes = match grid.even_plane_spacing_mm() {
+            Some(mm) => format!("every {mm:.3} mm"),
+            None => {
+                let steps = grid.planes_mm().windows(2).map(|w| w[1] - w[0]);
+                let (thinnest, thickest) =
+                    steps.fold((f64::MAX, 0.0_f64), |(a, b), s| (a.min(s), b.max(s)));
+                format!("uneven, {thinnest:.3} to {thickest:.3} mm")
             }
         };
-        text("Frame of ref.", uid(&ct.frame_of_reference_uid));
-        text("Series UID", uid(&ct.series_uid));
+        for (caption, text) in [
+            ("Source", case.source.clone()),
+            ("Voxels", format!("{nx} × {ny} × {nz}")),
+            ("Pixel", format!("{dx:.4} × {dy:.4} mm")),
+            ("Planes", planes),
+            ("Position", ct.position.to_string()),
+            ("Frame of ref.", uid_or_none(&ct.frame_of_reference_uid)),
+            ("Series UID", uid_or_none(&ct.series_uid)),
+        ] {
+            field(ui, caption, |ui| ui.add(egui::Label::new(text).wrap()));
+        }
     });
     section(ui, "About this series");
     if ct.remarks.is_empty() {
@@ -68,4 +59,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         remarks(ui, "structures", &case.structures.remarks);
     }
     hu::show(ui, state, commands);
+}
+
+fn uid_or_none(uid: &str) -> String {
+    if uid.is_empty() {
+        "none in the files".to_owned()
+    } else {
+        uid.to_owned()
+    }
 }

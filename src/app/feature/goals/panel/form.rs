@@ -14,16 +14,14 @@ pub(crate) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, comman
         .inner_margin(egui::Margin::symmetric(6, 4));
     frame.show(ui, |ui| {
         ui.set_width(ui.available_width());
-        let mut set = |goal: Goal, by: Option<&Response>| {
-            commands.push(Command::Goals(GoalAction::Set {
-                index,
-                goal,
-                gesture: by.and_then(gesture),
-            }));
+        let mut form = Form {
+            index,
+            goal,
+            commands,
         };
         ui.horizontal_wrapped(|ui| {
-            structure(ui, state, index, goal, &mut set);
-            metric(ui, index, goal, &mut set);
+            structure(ui, state, &mut form);
+            metric(ui, &mut form);
             let combo = ComboBox::from_id_salt(("goal sign", index)).width(30.0);
             let sign = combo.selected_text(goal.bound.sign()).show_ui(ui, |ui| {
                 for bound in Bound::ALL {
@@ -35,7 +33,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, comman
                     if ui.selectable_label(goal.bound == bound, word).clicked()
                         && goal.bound != bound
                     {
-                        set(goal.clone().with_bound(bound), None);
+                        form.set(goal.clone().with_bound(bound), None);
                     }
                 }
             });
@@ -46,9 +44,9 @@ pub(crate) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, comman
                 .range(0.0..=goal.most_limit())
                 .show(ui);
             if limit != goal.limit() {
-                set(goal.clone().with_limit(limit), Some(&field));
+                form.set(goal.clone().with_limit(limit), Some(&field));
             }
-            unit(ui, index, goal, &mut set);
+            unit(ui, &mut form);
         });
         ui.horizontal_wrapped(|ui| {
             ui.weak("tolerance");
@@ -65,7 +63,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, comman
                 .show(ui)
                 .on_hover_text("Beyond the limit by no more than this a value is near");
             if tolerance != goal.tolerance() {
-                set(goal.clone().with_tolerance(tolerance), Some(&field));
+                form.set(goal.clone().with_tolerance(tolerance), Some(&field));
             }
             ui.weak("priority");
             let mut priority = f64::from(goal.priority());
@@ -79,7 +77,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, comman
                 .on_hover_text("1 is the highest; goals are listed by it");
             let priority = priority.round() as u8;
             if priority != goal.priority() {
-                set(goal.clone().with_priority(priority), Some(&field));
+                form.set(goal.clone().with_priority(priority), Some(&field));
             }
         });
         ui.horizontal_wrapped(|ui| {
@@ -101,13 +99,26 @@ pub(crate) fn show(ui: &mut Ui, state: &State, index: usize, goal: &Goal, comman
     });
 }
 
-fn structure(
-    ui: &mut Ui,
-    state: &State,
+/// A goal in the form, by its index in the list.
+struct Form<'a> {
     index: usize,
-    goal: &Goal,
-    set: &mut impl FnMut(Goal, Option<&Response>),
-) {
+    goal: &'a Goal,
+    commands: &'a mut Commands,
+}
+
+impl Form<'_> {
+    /// Replaces the goal; changes of one drag of a field undo together.
+    fn set(&mut self, goal: Goal, field: Option<&Response>) {
+        self.commands.push(Command::Goals(GoalAction::Set {
+            index: self.index,
+            goal,
+            gesture: field.and_then(gesture),
+        }));
+    }
+}
+
+fn structure(ui: &mut Ui, state: &State, form: &mut Form<'_>) {
+    let (index, goal) = (form.index, form.goal);
     let structures = &state.case().structures;
     let current = structures.referenced(goal.number, &goal.structure).ok();
     let text = current.map_or_else(|| format!("{} (none)", goal.structure), |s| s.name.clone());
@@ -128,7 +139,7 @@ fn structure(
                 .clicked()
                 && !chosen
             {
-                set(
+                form.set(
                     goal.clone()
                         .of_structure(&structure.name, Some(structure.number)),
                     None,
@@ -139,7 +150,8 @@ fn structure(
     combo.response.accessible_name("Goal structure");
 }
 
-fn metric(ui: &mut Ui, index: usize, goal: &Goal, set: &mut impl FnMut(Goal, Option<&Response>)) {
+fn metric(ui: &mut Ui, form: &mut Form<'_>) {
+    let (index, goal) = (form.index, form.goal);
     let current = goal.metric();
     let combo = ComboBox::from_id_salt(("goal metric", index))
         .selected_text(current.to_string())
@@ -148,7 +160,7 @@ fn metric(ui: &mut Ui, index: usize, goal: &Goal, set: &mut impl FnMut(Goal, Opt
         for metric in Metric::LISTED {
             let label = ui.selectable_label(metric == current, metric.to_string());
             if label.on_hover_text(metric.means()).clicked() && metric != current {
-                set(goal.clone().with_metric(metric), None);
+                form.set(goal.clone().with_metric(metric), None);
             }
         }
     });
@@ -168,14 +180,15 @@ fn metric(ui: &mut Ui, index: usize, goal: &Goal, set: &mut impl FnMut(Goal, Opt
         .show(ui);
     let field = field.on_hover_text("The number in the metric's name");
     if number_of != previous {
-        set(
+        form.set(
             goal.clone().with_metric(current.with_number(number_of)),
             Some(&field),
         );
     }
 }
 
-fn unit(ui: &mut Ui, index: usize, goal: &Goal, set: &mut impl FnMut(Goal, Option<&Response>)) {
+fn unit(ui: &mut Ui, form: &mut Form<'_>) {
+    let (index, goal) = (form.index, form.goal);
     let units = goal.metric().units();
     if units.len() < 2 {
         return;
@@ -187,7 +200,7 @@ fn unit(ui: &mut Ui, index: usize, goal: &Goal, set: &mut impl FnMut(Goal, Optio
         for unit in units {
             let chosen = *unit == goal.unit();
             if ui.selectable_label(chosen, unit.symbol()).clicked() && !chosen {
-                set(goal.clone().with_unit(*unit), None);
+                form.set(goal.clone().with_unit(*unit), None);
             }
         }
     });

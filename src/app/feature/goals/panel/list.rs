@@ -5,7 +5,7 @@ use crate::command::{Command, Commands};
 use crate::feature::goals::command::GoalAction;
 use crate::kit::{section, theme};
 use crate::state::State;
-use case::Metric;
+use case::{Case, Metric};
 use egui::text::{CCursor, CCursorRange};
 use egui::text_edit::TextEditState;
 use egui::{Button, Key, Label, Modifiers, RichText, TextEdit, Ui};
@@ -51,7 +51,7 @@ pub(crate) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal(|ui| {
         let mut text = state.goal_editor.draft.clone();
         let id = egui::Id::unique("typed goal");
-        let offers = completions(state, &text);
+        let offers = completions(state.case(), &text);
         let completes = ui.memory(|m| m.has_focus(id)) && !offers.is_empty();
         if completes && ui.input_mut(|i| i.consume_key(Modifiers::NONE, Key::Tab)) {
             text.clone_from(&offers[0].1);
@@ -101,12 +101,12 @@ pub(crate) fn typed(ui: &mut Ui, state: &State, commands: &mut Commands) {
 const OFFERED: usize = 6;
 
 /// Completions of the typed text, each with the resulting text: structures before the colon, metrics behind it.
-fn completions(state: &State, text: &str) -> Vec<(String, String)> {
+fn completions(case: &Case, text: &str) -> Vec<(String, String)> {
     let Some((structure, metric)) = text.rsplit_once(':') else {
         if text.trim().is_empty() {
             return Vec::new();
         }
-        let names = state.case().structures.completions(text);
+        let names = case.structures.completions(text);
         let names = names.into_iter().take(OFFERED);
         return names
             .map(|s| (s.name.clone(), format!("{}: ", s.name)))
@@ -140,7 +140,7 @@ fn completions(state: &State, text: &str) -> Vec<(String, String)> {
 
 /// Completions of the typed text: a click, or the tabulator for the first.
 fn offered(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let offers = completions(state, &state.goal_editor.draft);
+    let offers = completions(state.case(), &state.goal_editor.draft);
     if offers.is_empty() {
         return;
     }

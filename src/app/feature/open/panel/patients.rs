@@ -18,7 +18,7 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
 
 /// Whether a dose of another patient is of the case's patient.
 fn dose(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(of) = state.strange_doses.first() else {
+    let Some(strange) = state.strange_doses.first() else {
         return;
     };
     let text = "To answer yes is to say that both are one patient. If they are not, its DVHs, goals and gamma are of one patient's \
@@ -27,7 +27,7 @@ fn dose(ctx: &egui::Context, state: &State, commands: &mut Commands) {
         ctx,
         "strange dose",
         "Is this dose of the same patient?",
-        &format!("{}.", of.why),
+        &format!("{}.", strange.why),
         text,
     );
     commands.extend(answer.map(Command::ReplyDose));
@@ -60,12 +60,12 @@ fn asked(ctx: &egui::Context, id: &str, heading: &str, what: &str, warning: &str
 
 /// Whether an X-ray of another patient ID is of the case's patient.
 fn xray(ctx: &egui::Context, state: &State, commands: &mut Commands) {
-    let Some(of) = state.register.strange.first() else {
+    let Some(strange) = state.register.strange.first() else {
         return;
     };
     let what = format!(
         "{} is of the patient ID {}, the CT of {}.",
-        of.label, of.theirs, of.ours
+        strange.label, strange.theirs, strange.ours
     );
     let text = "To answer yes is to say that both IDs are one patient. If they are not, a pose found here is of one patient \
                 before the X-ray of another. The answer is kept in the session; the registration and exports say it.";
@@ -87,18 +87,18 @@ fn folder(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let modal = egui::Modal::new(egui::Id::unique("patients")).show(ctx, |ui| {
         ui.set_width(WIDTH);
         ui.heading("Whose objects are to be opened?");
-        let of = question.patients.len();
-        ui.label(format!("{} holds objects of {of} patient IDs:", question.opening.word.short()));
+        let count = question.patients.len();
+        ui.label(format!("{} holds objects of {count} patient IDs:", question.opening.word.short()));
         ui.add_space(4.0);
         let mut reply = None;
-        for (n, of) in question.patients.iter().enumerate() {
-            let who = theme::spelled(ui.ctx(), &who(&of.patient.name, &of.patient.id)).into_owned();
+        for (n, choice) in question.patients.iter().enumerate() {
+            let who = theme::spelled(ui.ctx(), &who(&choice.patient.name, &choice.patient.id)).into_owned();
             ui.horizontal(|ui| {
-                let button = ui.add_enabled(of.alone.is_some(), egui::Button::new(format!("Open {who} alone")));
+                let button = ui.add_enabled(choice.alone.is_some(), egui::Button::new(format!("Open {who} alone")));
                 if button.clicked() {
                     reply = Some(PatientReply::Alone(n));
                 }
-                ui.weak(&of.holds);
+                ui.weak(&choice.holds);
             });
         }
         ui.add_space(6.0);

@@ -7,7 +7,8 @@ use crate::feature::open::state::Folder;
 use crate::kit::{section, theme};
 use crate::state::State;
 use crate::state::results::Shown;
-use dicom::{Choice, Entry, Leaf, Object, Series, StudyBranch};
+use case::Case;
+use dicom::{Choice, Entry, Leaf, Object, StudyBranch};
 use egui::{Label, RichText, ScrollArea, Ui};
 use std::sync::Arc;
 
@@ -46,6 +47,10 @@ pub fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     }
 }
 
+fn uid_or_none(uid: &str) -> &str {
+    if uid.is_empty() { "not stated" } else { uid }
+}
+
 fn study_ui(
     ui: &mut Ui,
     state: &State,
@@ -53,16 +58,9 @@ fn study_ui(
     study: &StudyBranch,
     commands: &mut Commands,
 ) {
-    let or_none = |uid: &str| {
-        if uid.is_empty() {
-            "not stated".to_owned()
-        } else {
-            uid.to_owned()
-        }
-    };
-    ui.weak(RichText::new(format!("Study {}", or_none(&study.uid))).small());
+    ui.weak(RichText::new(format!("Study {}", uid_or_none(&study.uid))).small());
     for frame in &study.frames {
-        let text = format!("Frame of reference {}", or_none(&frame.uid));
+        let text = format!("Frame of reference {}", uid_or_none(&frame.uid));
         ui.indent(("frame", &study.uid, &frame.uid), |ui| {
             ui.weak(RichText::new(text).small());
             frame
@@ -131,7 +129,7 @@ fn is_open(state: &State, folder: &Folder, leaf: &Leaf) -> bool {
     let path = leaf.path.as_ref();
     match leaf.object {
         // The phases of a 4D CT share a UID and differ in their names.
-        Object::Series(n) => shown_series(state, folder) == Some(n),
+        Object::Series(n) => shown_series(state.case(), folder) == Some(n),
         Object::StructureSet(_) => {
             sources.structures.as_ref().map(|s| &s.path) == path && path.is_some()
         }
@@ -149,48 +147,31 @@ fn offered(
     is_open: bool,
 ) -> Option<(&'static str, Command)> {
     let case = state.case();
-    let now = folder.choice;
-    let open = |choice: Choice| Some(("Open", Command::OpenChoice(choice)));
-    let with_images_of = |entry: &Entry| {
-        let series = series_for(state, folder, entry);
-        // What was chosen of other images is not of these.
-        let is_same = series == now.series.or_else(|| shown_series(state, folder));
-        if is_same {
-            Choice { series, ..now }
-        } else {
-            Choice {
-                series,
-                other_patients: now.other_patients,
-                ..Choice::default()
-            }
-        }
-    };
     match leaf.object {
         Object::Series(n) if !is_open => {
-            let series = folder
-                .catalogue
-                .series
-                .get(n)
-                .filter(|s| s.modality == "CT" && !s.multiframe);
-            series.and_then(|_| {
+            let series = folder.catalogue.series.get(n)?;
+            (series.modality == "CT" && !series.multiframe).then(|| {
                 open(Choice {
                     series: Some(n),
-                    other_patients: now.other_patients,
+                    other_patients: folder.choice.other_patients,
                     ..Choice::default()
                 })
             })
         }
         Object::StructureSet(n) if !is_open => {
             let entry = folder.catalogue.structure_sets.get(n)?;
-            open(Choice {
+            Some(open(Choice {
                 structure_set: Some(n),
-                ..with_images_of(entry)
-            })
+                ..choice_with_images_of(state, folder, entry)
+            }))
         }
-        Object::Plan(n) if !is_open => open(Choice {
-            plan: Some(n),
-            ..with_images_of(folder.catalogue.plans.get(n)?)
-        }),
+        Object::Plan(n) if !is_open => {
+            let entry = folder.catalogue.plans.get(n)?;
+            Some(open(Choice {
+                plan: Some(n),
+                ..choice_with_images_of(state, folder, entry)
+            }))
+        }
         // One of several plans on show.
         Object::Plan(_) => {
             let source = case
@@ -221,24 +202,47 @@ fn offered(
     }
 }
 
+fn open(choice: Choice) -> (&'static str, Command) {
+    ("Open", Command::OpenChoice(choice))
+}
+
+/// The choice on show, with the images of an object; choices made for other images are dropped.
+fn choice_with_images_of(state: &State, folder: &Folder, entry: &Entry) -> Choice {
+    let current = folder.choice;
+    let series = series_for(state, folder, entry);
+    let is_same = series
+        == current
+            .series
+            .or_else(|| shown_series(state.case(), folder));
+    if is_same {
+        Choice { series, ..current }
+    } else {
+        Choice {
+            series,
+            other_patients: current.other_patients,
+            ..Choice::default()
+        }
+    }
+}
+
 /// The images on show, by index in the catalogue.
-fn shown_series(state: &State, folder: &Folder) -> Option<usize> {
-    let ct = state.case().ct.as_ref()?;
+fn shown_series(case: &Case, folder: &Folder) -> Option<usize> {
+    let ct = case.ct.as_ref()?;
     folder.catalogue.series.iter().position(|s| {
         s.uid == ct.series_uid && (s.description == ct.description || ct.description.is_empty())
     })
 }
 
-/// The images to open with an object: those on show, of whichever patient, unless the object is of another frame of reference
-/// that has images.
+/// The images to open with an object: the images on show, of whichever patient, unless the object is of another frame of
+/// reference that has images.
 fn series_for(state: &State, folder: &Folder, entry: &Entry) -> Option<usize> {
-    let (all, shown) = (&folder.catalogue.series, shown_series(state, folder));
+    let (series, shown) = (&folder.catalogue.series, shown_series(state.case(), folder));
     let frame = &entry.frame_of_reference_uid;
-    let is_of_frame = |s: &Series| s.frame_of_reference_uid == *frame;
-    if frame.is_empty() || shown.is_some_and(|n| is_of_frame(&all[n])) {
+    if frame.is_empty() || shown.is_some_and(|n| series[n].frame_of_reference_uid == *frame) {
         return shown;
     }
-    all.iter()
-        .position(|s| s.modality == "CT" && !s.multiframe && is_of_frame(s))
-        .or(shown)
+    let of_frame = series
+        .iter()
+        .position(|s| s.modality == "CT" && !s.multiframe && s.frame_of_reference_uid == *frame);
+    of_frame.or(shown)
 }

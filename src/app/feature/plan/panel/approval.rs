@@ -19,14 +19,6 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
     };
     ui.colored_label(colour, sentence(&plan.approval_words()))
         .on_hover_text(NO_RELEASE);
-    let mut record = |stage: Option<Stage>, reason: &str| {
-        let reason = reason.to_owned();
-        commands.push(Command::Plans(PlanAction::Record {
-            plan: state.plan,
-            stage,
-            reason,
-        }));
-    };
     if plan.is_approved() {
         ui.weak("Read-only: copy the plan to change it, or take the approval back.");
         if ui
@@ -34,7 +26,7 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
             .on_hover_text("The plan can be changed again")
             .clicked()
         {
-            record(None, "");
+            commands.push(record(state.plan, None, ""));
         }
         return;
     }
@@ -78,11 +70,11 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
                 ui.data_mut(|data| data.insert_temp(asks, true));
                 continue;
             }
-            record(Some(stage), &reason);
+            commands.push(record(state.plan, Some(stage), &reason));
             ui.data_mut(|data| data.remove_temp::<String>(id));
         }
         if plan.approval.is_some() && ui.button("Take back").clicked() {
-            record(None, "");
+            commands.push(record(state.plan, None, ""));
         }
         ui.weak(format!("as {user}"));
     });
@@ -96,11 +88,19 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
     }
     if let Some(is_approved) = question(ui, &reservations) {
         if is_approved {
-            record(Some(Stage::Approved), &reason);
+            commands.push(record(state.plan, Some(Stage::Approved), &reason));
             ui.data_mut(|data| data.remove_temp::<String>(id));
         }
         ui.data_mut(|data| data.remove_temp::<bool>(asks));
     }
+}
+
+fn record(plan: usize, stage: Option<Stage>, reason: &str) -> Command {
+    Command::Plans(PlanAction::Record {
+        plan,
+        stage,
+        reason: reason.to_owned(),
+    })
 }
 
 /// Reservations against an approval, and the two ways on; `None` until one is chosen.
@@ -123,7 +123,7 @@ fn question(ui: &mut Ui, reservations: &[String]) -> Option<bool> {
     .inner
 }
 
-/// With a capital.
+/// The words with a capital letter.
 fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| {

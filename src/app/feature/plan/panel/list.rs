@@ -23,8 +23,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     };
     let shares = plan.whole_percents();
-    for (index, beam) in plan.beams.iter().enumerate() {
-        beam_row(ui, state, plan, (index, shares[index]), beam, commands);
+    for (index, share) in shares.into_iter().enumerate() {
+        beam_row(ui, state, plan, index, share, commands);
     }
     let misfits = state.misfits().len();
     if misfits > 0 {
@@ -140,15 +140,16 @@ fn plan_buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-/// `index`: with its share of the monitor units in the list, percent.
+/// A beam of the list, by its index, with its share of the plan's monitor units, percent.
 fn beam_row(
     ui: &mut Ui,
     state: &State,
     plan: &Plan,
-    (index, share): (usize, Option<u32>),
-    beam: &Beam,
+    index: usize,
+    share: Option<u32>,
     commands: &mut Commands,
 ) {
+    let beam = &plan.beams[index];
     let selected = state.selection == Selection::Beam(beam.number);
     let gantry = beam.start().map_or(0.0, |c| c.gantry_deg);
     // The delivered monitor units, as in the plan's metrics; until they are known the typed ones, labelled as such.

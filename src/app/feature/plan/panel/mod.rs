@@ -13,9 +13,10 @@ use crate::kit::{
 };
 use crate::state::State;
 use crate::state::files::FileAction;
+use crate::state::results::CaseResults;
 use crate::state::results::{EndsAt, EngineChoice, Settings, machine_label};
 use analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
-use case::{Case, Edit, Plan};
+use case::{Case, Edit, Plan, StructureSet};
 use egui::{ComboBox, Ui};
 use engine::dose::{DoseTo, Quality};
 use engine::{DeviceChoice, Measured, automatic_order, cuda, wgpu};
@@ -46,8 +47,8 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         ui.weak("Dose");
         match state.results.plan_status(plan) {
             Some(status) => {
-                let known = state.results.plan_reservations(plan);
-                status_with_caveats(ui, status, &known.caveats, &known.remarks);
+                let reservations = state.results.plan_reservations(plan);
+                status_with_caveats(ui, status, &reservations.caveats, &reservations.remarks);
             }
             None => {
                 ui.weak("not computed");
@@ -208,7 +209,7 @@ fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
         .filter(|_| plan.normalisation.is_some())
     {
         Some(factor) => {
-            stated(ui, "", (factor.times(mu), 1, " MU"), " a fraction");
+            stated(ui, "", factor.times(mu), 1, " MU", " a fraction");
             ui.weak(format!(
                 "= {mu:.1} × {}",
                 factor.worded(4, "", " (normalisation)")
@@ -228,8 +229,8 @@ fn monitor_units(ui: &mut Ui, state: &State, plan: &Plan) {
 
 /// Collapsed cone or Monte Carlo, and where a Monte Carlo run ends.
 fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
-    let now = state.results.engine_of(state.plan);
-    let mut next = now;
+    let current = state.results.engine_of(state.plan);
+    let mut next = current;
     fields(ui, "engine", |ui| {
         field(ui, "Engine", |ui| {
             choose_engine(ui, "Engine", 170.0, &mut next.engine);
@@ -279,7 +280,7 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
                 ui.weak(egui::RichText::new("Equal seeds give equal doses.").small());
             });
     }
-    if next != now {
+    if next != current {
         commands.push(Command::Engine {
             plan: state.plan,
             choice: next,
@@ -290,51 +291,44 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
 
 fn quality(ui: &mut Ui, next: &mut Settings) {
     field(ui, "Quality", |ui| {
-        let name = |q: Quality| format!("{} ({} directions)", q.word(), q.directions());
         let combo = ComboBox::from_id_salt("quality")
-            .selected_text(name(next.quality))
+            .selected_text(quality_name(next.quality))
             .width(150.0);
         let response = combo.show_ui(ui, |ui| {
             for quality in Quality::NAMED {
-                ui.selectable_value(&mut next.quality, quality, name(quality));
+                ui.selectable_value(&mut next.quality, quality, quality_name(quality));
             }
         });
         response.response.accessible_name("Quality");
     });
 }
 
+fn quality_name(quality: Quality) -> String {
+    format!("{} ({} directions)", quality.word(), quality.directions())
+}
+
 /// The part of the CT that counts as the body.
-fn body(ui: &mut Ui, state: &State, next: &mut Settings) {
-    let set = &state.case().structures.structures;
-    let drawn = body_of(&state.case().structures).map(|b| b.name.as_str());
-    let name = |choice: BodyChoice| match choice {
-        BodyChoice::Drawn => drawn.map_or("found in the CT".to_owned(), |name| {
-            format!("{name} (drawn)")
-        }),
-        BodyChoice::Auto => "found in the CT".to_owned(),
-        BodyChoice::Everything => "none: all counts".to_owned(),
-        BodyChoice::Structure(number) => set
-            .iter()
-            .find(|s| s.number == number)
-            .map_or("gone".to_owned(), |s| s.name.clone()),
-    };
+fn body(ui: &mut Ui, case: &Case, next: &mut Settings) {
+    let set = &case.structures;
     field(ui, "Body", |ui| {
         let combo = ComboBox::from_id_salt("body")
-            .selected_text(name(next.body))
+            .selected_text(body_name(set, next.body))
             .width(150.0);
         let response = combo.show_ui(ui, |ui| {
-            let own = set
+            let structures = set
+                .structures
                 .iter()
                 .filter(|s| !s.contours.is_empty())
                 .map(|s| BodyChoice::Structure(s.number));
-            let found = drawn.map(|_| BodyChoice::Auto);
+            // Without a drawn body, the first choice finds it in the CT already.
+            let from_ct = body_of(set).map(|_| BodyChoice::Auto);
             for choice in [BodyChoice::Drawn]
                 .into_iter()
-                .chain(found)
+                .chain(from_ct)
                 .chain([BodyChoice::Everything])
-                .chain(own)
+                .chain(structures)
             {
-                ui.selectable_value(&mut next.body, choice, name(choice));
+                ui.selectable_value(&mut next.body, choice, body_name(set, choice));
             }
         });
         response
@@ -342,6 +336,21 @@ fn body(ui: &mut Ui, state: &State, next: &mut Settings) {
             .accessible_name("Body")
             .on_hover_text("Outside the body nothing counts");
     });
+}
+
+fn body_name(set: &StructureSet, choice: BodyChoice) -> String {
+    match choice {
+        BodyChoice::Drawn => body_of(set).map_or("found in the CT".to_owned(), |body| {
+            format!("{} (drawn)", body.name)
+        }),
+        BodyChoice::Auto => "found in the CT".to_owned(),
+        BodyChoice::Everything => "none: all counts".to_owned(),
+        BodyChoice::Structure(number) => set
+            .structures
+            .iter()
+            .find(|s| s.number == number)
+            .map_or("gone".to_owned(), |s| s.name.clone()),
+    }
 }
 
 fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
@@ -364,8 +373,10 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
                 .range(1.0..=10.0)
                 .show(ui)
         });
-        body(ui, state, &mut next);
-        field(ui, "Device", |ui| device(ui, state, &mut next.device));
+        body(ui, state.case(), &mut next);
+        field(ui, "Device", |ui| {
+            device(ui, &state.results, &mut next.device)
+        });
     });
     given_densities(ui, state);
     for remark in state.results.body_remarks() {
@@ -385,13 +396,13 @@ fn computation(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ct::panel::beyond::hu_remarks(ui, state);
 }
 
-fn device(ui: &mut Ui, state: &State, chosen: &mut DeviceChoice) {
-    let known = automatic_order();
+fn device(ui: &mut Ui, results: &CaseResults, chosen: &mut DeviceChoice) {
+    let by_speed = automatic_order();
     let combo = ComboBox::from_id_salt("device")
-        .selected_text(state.results.device_name())
+        .selected_text(results.device_name())
         .width(150.0);
     let combo = combo.show_ui(ui, |ui| {
-        let fastest = known
+        let fastest = by_speed
             .first()
             .map(|first| format!(": {}", first.name))
             .unwrap_or_default();
@@ -412,7 +423,7 @@ fn device(ui: &mut Ui, state: &State, chosen: &mut DeviceChoice) {
         ui.label(
             "Automatic is the fastest device, by a small dose that is timed once and remembered.",
         );
-        for Measured { name, ms, .. } in known {
+        for Measured { name, ms, .. } in by_speed {
             match ms {
                 Some(Ok(ms)) => ui.label(format!("{name}: {ms:.1} ms")),
                 Some(Err(why)) => ui.label(format!("{name} is left out: {why}")),

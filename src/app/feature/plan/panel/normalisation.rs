@@ -3,7 +3,8 @@
 use crate::command::{Command, Commands, gesture};
 use crate::kit::{field, fields, number, section, theme};
 use crate::state::State;
-use case::{Edit, Normalisation, NormalisedAt, NormalisedDose, Plan, StructureKind};
+use crate::state::results::CaseResults;
+use case::{Case, Edit, Normalisation, NormalisedAt, NormalisedDose, Plan, StructureKind};
 use egui::{ComboBox, Ui};
 use glam::DVec3;
 use std::mem::discriminant;
@@ -24,10 +25,12 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
         match &mut next.at {
             NormalisedAt::Volume {
                 structure,
-                number: of,
+                number: structure_number,
                 volume_percent,
             } => {
-                field(ui, "Structure", |ui| structures(ui, state, structure, of));
+                field(ui, "Structure", |ui| {
+                    structures(ui, state.case(), structure, structure_number)
+                });
                 field(ui, "Volume", |ui| {
                     let r = number("Normalised volume", volume_percent, " %")
                         .range(0.1..=100.0)
@@ -53,8 +56,8 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
         field(ui, "Dose", |ui| dose(ui, &mut next.dose, &mut dragged));
         field(ui, "", |ui| unit(ui, plan, &mut next.dose));
     });
-    if let Some(now) = &next {
-        said(ui, state, plan, now);
+    if let Some(normalisation) = &next {
+        outcome(ui, &state.results, plan, normalisation);
     }
     if next != plan.normalisation {
         let value = Plan {
@@ -74,32 +77,27 @@ pub fn show(ui: &mut Ui, state: &State, plan: &Plan, commands: &mut Commands) {
 
 /// The part of the dose that the plan is scaled to.
 fn place(ui: &mut Ui, state: &State, plan: &Plan, next: &mut Option<Normalisation>) {
-    let name = |at: Option<&NormalisedAt>| match at {
-        None => "not: monitor units as typed",
-        Some(NormalisedAt::Volume { .. }) => "to a volume of a structure",
-        Some(NormalisedAt::Point(_)) => "to a point",
-        Some(NormalisedAt::Maximum) => "to the maximum",
-    };
-    let now = next.as_ref().map(|n| n.at.clone());
+    let current = next.as_ref().map(|n| n.at.clone());
     let combo = ComboBox::from_id_salt("normalise at")
-        .selected_text(name(now.as_ref()))
+        .selected_text(place_name(current.as_ref()))
         .width(190.0);
     let response = combo.show_ui(ui, |ui| {
         let point = NormalisedAt::Point(first_isocentre_mm(plan).unwrap_or(state.crosshair_mm));
-        for at in [
+        for place in [
             None,
             first_volume(state),
             Some(point),
             Some(NormalisedAt::Maximum),
         ] {
-            let chosen = at.as_ref().map(discriminant) == now.as_ref().map(discriminant);
-            if ui.selectable_label(chosen, name(at.as_ref())).clicked() && !chosen {
-                let first = || match plan.prescription_gy {
+            let chosen = place.as_ref().map(discriminant) == current.as_ref().map(discriminant);
+            let label = ui.selectable_label(chosen, place_name(place.as_ref()));
+            if label.clicked() && !chosen {
+                let first_dose = match plan.prescription_gy {
                     Some(_) => NormalisedDose::Percent(100.0),
                     None => NormalisedDose::Gy(FIRST_GY),
                 };
-                let dose = next.as_ref().map_or_else(first, |n| n.dose);
-                *next = at.map(|at| Normalisation { at, dose });
+                let dose = next.as_ref().map_or(first_dose, |n| n.dose);
+                *next = place.map(|place| Normalisation { at: place, dose });
             }
         }
     });
@@ -109,6 +107,15 @@ fn place(ui: &mut Ui, state: &State, plan: &Plan, next: &mut Option<Normalisatio
         .response
         .accessible_name("Normalise the plan")
         .on_hover_text(hint);
+}
+
+fn place_name(place: Option<&NormalisedAt>) -> &'static str {
+    match place {
+        None => "not: monitor units as typed",
+        Some(NormalisedAt::Volume { .. }) => "to a volume of a structure",
+        Some(NormalisedAt::Point(_)) => "to a point",
+        Some(NormalisedAt::Maximum) => "to the maximum",
+    }
 }
 
 /// The target, else any structure with contours; without one a name that is missing, which the plan then says.
@@ -137,12 +144,12 @@ fn first_isocentre_mm(plan: &Plan) -> Option<DVec3> {
         .map(|b| b.isocentre_mm)
 }
 
-fn structures(ui: &mut Ui, state: &State, name: &mut String, number: &mut Option<u32>) {
+fn structures(ui: &mut Ui, case: &Case, name: &mut String, number: &mut Option<u32>) {
     let combo = ComboBox::from_id_salt("normalise to")
         .selected_text(&*name)
         .width(150.0);
     let response = combo.show_ui(ui, |ui| {
-        for s in &state.case().structures.structures {
+        for s in &case.structures.structures {
             let drawn = !s.contours.is_empty();
             let label = egui::Button::selectable(*number == Some(s.number), &s.name);
             let response = ui
@@ -225,30 +232,34 @@ fn unit(ui: &mut Ui, plan: &Plan, dose: &mut NormalisedDose) {
         .clicked()
         && let NormalisedDose::Gy(gy) = *dose
     {
-        *dose = NormalisedDose::Percent(prescribed.map_or(100.0, |whole| 100.0 * gy / whole));
+        *dose =
+            NormalisedDose::Percent(prescribed.map_or(100.0, |prescribed| 100.0 * gy / prescribed));
     }
 }
 
 /// The normalisation in words with its factor, or that the dose is not normalised.
-fn said(ui: &mut Ui, state: &State, plan: &Plan, now: &Normalisation) {
-    match now.wanted_gy(plan.prescription_gy) {
+fn outcome(ui: &mut Ui, results: &CaseResults, plan: &Plan, normalisation: &Normalisation) {
+    match normalisation.wanted_gy(plan.prescription_gy) {
         Err(why) => {
             ui.colored_label(theme::palette(ui).error, format!("Not normalised: {why}."));
         }
         Ok(gy) => {
-            let text = match state.results.normalisation_factor() {
+            let text = match results.normalisation_factor() {
                 Some(factor) if !factor.is_provisional() => {
                     format!(
                         "{} = {gy:.2} Gy: monitor units × {}",
-                        now.at,
+                        normalisation.at,
                         factor.worded(4, "", "")
                     )
                 }
-                Some(_) => format!("{} = {gy:.2} Gy: not computed yet", now.at),
+                Some(_) => format!("{} = {gy:.2} Gy: not computed yet", normalisation.at),
                 None if plan.beams.is_empty() => {
-                    format!("{} = {gy:.2} Gy, once the plan has beams", now.at)
+                    format!("{} = {gy:.2} Gy, once the plan has beams", normalisation.at)
                 }
-                None => format!("{} = {gy:.2} Gy: not met by the dose on show", now.at),
+                None => format!(
+                    "{} = {gy:.2} Gy: not met by the dose on show",
+                    normalisation.at
+                ),
             };
             ui.add(egui::Label::new(egui::RichText::new(text).small().weak()).wrap());
         }

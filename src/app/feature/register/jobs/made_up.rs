@@ -23,10 +23,10 @@ pub fn made_up(
 ) -> Result<(Vec<Image>, Pose), String> {
     let attenuation = simulate::attenuation(&ct.hu);
     let mut random = Random::new(0x6d61_6465 + number);
-    let mut within = |reach: f64| random.between(-reach, reach);
-    let t = [within(SHIFT_MM), within(SHIFT_MM), within(SHIFT_MM)];
-    let pose = Pose::new(t, [within(TURN_DEG), within(TURN_DEG), within(TURN_DEG)]);
-    let image = |(side, gantry_deg): (u64, f64)| {
+    let [shift_mm, turn_deg] =
+        [SHIFT_MM, TURN_DEG].map(|reach| [(); 3].map(|()| random.between(-reach, reach)));
+    let pose = Pose::new(shift_mm, turn_deg);
+    let images = [(0, 0.0), (1, 90.0)].into_iter().map(|(side, gantry_deg)| {
         let setup = simulate::imager(gantry_deg, ct.position, isocentre_mm);
         let exposure = simulate::Exposure {
             seed: 2 * number + side,
@@ -41,10 +41,6 @@ pub fn made_up(
             ..shot
         };
         Image::new(radiograph).map_err(|e| e.to_string())
-    };
-    let images = [(0, 0.0), (1, 90.0)]
-        .into_iter()
-        .map(image)
-        .collect::<Result<_, String>>()?;
-    Ok((images, pose))
+    });
+    Ok((images.collect::<Result<_, String>>()?, pose))
 }

@@ -45,24 +45,26 @@ impl Requests<'_> {
         register.curve.clear();
         let ctx = self.ctx.clone();
         let task = Task::new("Finding the pose", move |control| {
-            let note = |step: &Step| {
+            let device = device.resolve_for_cuda().map_err(|e| e.to_string())?;
+            let registered = registration::register(&request, &device, control, &|step: &Step| {
                 trace.note(*step);
                 ctx.request_repaint();
-            };
-            let device = device.resolve_for_cuda().map_err(|e| e.to_string())?;
-            let found = registration::register(&request, &device, control, &note)
-                .map_err(|e| e.to_string())?;
-            Ok::<_, String>(JobAnswer::then(move |window| window.take_found(found)))
+            });
+            let registered = registered.map_err(|e| e.to_string())?;
+            Ok::<_, String>(JobAnswer::then(move |window| {
+                window.take_registered(registered)
+            }))
         });
         self.worker.submit(Slot::Search, task.on(Lane::Device));
     }
 
-    fn take_found(&mut self, found: Found) {
+    fn take_registered(&mut self, registered: Found) {
         let register = &mut self.state.register;
+        // A search that was cancelled or reset meanwhile proposes nothing.
         if matches!(register.search, Search::Running(_)) {
             register.search = Search::Ended(Box::new(Proposal {
-                pose: found.pose,
-                found: Some(found),
+                pose: registered.pose,
+                found: Some(registered),
             }));
         }
     }

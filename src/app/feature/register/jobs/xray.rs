@@ -1,4 +1,4 @@
-//! X-rays from files, read on the worker's thread; if a file lacks its geometry, the user is asked for it.
+//! X-rays from files, read on the worker's thread; a dialog completes the geometry of files that lack it.
 
 use crate::feature::register::jobs::made_up;
 use crate::feature::register::state::{GeometryDraft, Image, Region};
@@ -26,8 +26,8 @@ enum Read {
     Lacks(Vec<&'static str>),
 }
 
-fn read(path: &Path, given: &Placement, ct: &Ct) -> Result<Read, String> {
-    match read_xray(path, given, ct) {
+fn read(path: &Path, placement: &Placement, ct: &Ct) -> Result<Read, String> {
+    match read_xray(path, placement, ct) {
         Ok((radiograph, remarks)) => Ok(Read::Whole(Box::new(radiograph), remarks)),
         Err(
             XRayFileError::Picture(PictureError::NoGeometry { missing, .. })
@@ -38,9 +38,9 @@ fn read(path: &Path, given: &Placement, ct: &Ct) -> Result<Read, String> {
 }
 
 impl Requests<'_> {
-    /// Reads an X-ray and adds it to those displayed; `given` takes precedence over the geometry in the file. The
+    /// Reads an X-ray and adds it to the displayed ones; `placement` takes precedence over the geometry in the file. The
     /// metric is restricted to `region`, if any.
-    pub fn open_xray(&mut self, path: PathBuf, given: Placement, region: Option<Region>) {
+    pub fn open_xray(&mut self, path: PathBuf, placement: Placement, region: Option<Region>) {
         self.state
             .notices
             .retain(|about| *about != About::XrayRefused);
@@ -52,14 +52,14 @@ impl Requests<'_> {
             return;
         };
         let task = Task::new(format!("Opening X-ray {}", file_name(&path)), move |_| {
-            let answer = match read(&path, &given, &ct)? {
+            let answer = match read(&path, &placement, &ct)? {
                 Read::Whole(radiograph, remarks) => {
                     let image = Image::new(*radiograph).map_err(|e| e.to_string())?;
                     let p = &image.radiograph.projection;
                     let region = region.filter(|r| r.fits([p.columns(), p.rows()]));
                     let image = Image {
                         region,
-                        file: Some((path, given)),
+                        file: Some((path, placement)),
                         ..image
                     };
                     JobAnswer::then(move |window| {
@@ -67,11 +67,11 @@ impl Requests<'_> {
                     })
                 }
                 Read::Lacks(missing) => {
-                    // What is asked for begins with what the file says.
+                    // The dialog begins with the geometry that the file declares.
                     let declared = declared_placement(&path).map_err(|error| error.to_string())?;
                     let placement = Placement {
-                        position: given.position.or(declared.position),
-                        ..given
+                        position: placement.position.or(declared.position),
+                        ..placement
                     };
                     let draft = Box::new(GeometryDraft {
                         path,

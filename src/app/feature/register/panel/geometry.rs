@@ -8,6 +8,7 @@ use crate::state::State;
 use egui::{Align2, ComboBox, RichText, Ui, Window, vec2};
 use geometry::PatientPosition;
 use glam::DVec3;
+use std::ops::RangeInclusive;
 
 pub(crate) fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     let Some(previous) = state.register.draft() else {
@@ -46,63 +47,57 @@ pub(crate) fn show(ctx: &egui::Context, state: &State, commands: &mut Commands) 
     commands.extend(action.map(Command::Register));
 }
 
+/// A row with an angle, degrees; unset until the user changes it.
+fn angle(ui: &mut Ui, name: &str, value: &mut Option<f64>) {
+    let mut deg = value.unwrap_or(0.0);
+    ui.label(name);
+    let field = number(name, &mut deg, "°").range(-360.0..=360.0);
+    if field.show(ui).changed() {
+        *value = Some(deg);
+    }
+    ui.end_row();
+}
+
+/// A row with a distance, mm; unset until the user changes it.
+fn distance(ui: &mut Ui, name: &str, value: &mut Option<f64>, range: RangeInclusive<f64>) {
+    let mut mm = value.unwrap_or(*range.start());
+    ui.label(name);
+    let field = number(name, &mut mm, " mm")
+        .speed(1.0)
+        .decimals(2)
+        .range(range);
+    if field.show(ui).changed() {
+        *value = Some(mm);
+    }
+    ui.end_row();
+}
+
 fn fields(ui: &mut Ui, draft: &mut GeometryDraft) {
     let missing = draft.missing.clone();
-    let lacks = |name: &str| missing.contains(&name);
     let placement = &mut draft.placement;
-    let angle = |ui: &mut Ui, name: &str, value: &mut Option<f64>| {
-        let mut v = value.unwrap_or(0.0);
-        ui.label(name);
-        if number(name, &mut v, "°")
-            .range(-360.0..=360.0)
-            .show(ui)
-            .changed()
-        {
-            *value = Some(v);
-        }
-        ui.end_row();
-    };
-    if lacks("gantry angle") {
+    if missing.contains(&"gantry angle") {
         angle(ui, "Gantry angle", &mut placement.gantry_deg);
     }
     angle(ui, "Couch angle", &mut placement.couch_deg);
-    if lacks("isocentre") {
+    if missing.contains(&"isocentre") {
         let mut isocentre_mm = placement.isocentre_mm.unwrap_or_default().to_array();
         ui.label("Isocentre");
         let changed = ui.horizontal(|ui| {
-            let one = |(axis, v): (&str, &mut f64)| {
-                number(&format!("Isocentre {axis}"), v, " mm")
+            let mut changed = false;
+            for (axis, mm) in ["x", "y", "z"].into_iter().zip(&mut isocentre_mm) {
+                let response = number(&format!("Isocentre {axis}"), mm, " mm")
                     .range(-3000.0..=3000.0)
-                    .show(ui)
-                    .changed()
-            };
-            ["x", "y", "z"]
-                .into_iter()
-                .zip(&mut isocentre_mm)
-                .map(one)
-                .fold(false, |a, b| a | b)
+                    .show(ui);
+                changed |= response.changed();
+            }
+            changed
         });
         if changed.inner {
             placement.isocentre_mm = Some(DVec3::from(isocentre_mm));
         }
         ui.end_row();
     }
-    let distance =
-        |ui: &mut Ui, name: &str, value: &mut Option<f64>, range: std::ops::RangeInclusive<f64>| {
-            let mut v = value.unwrap_or(*range.start());
-            ui.label(name);
-            if number(name, &mut v, " mm")
-                .speed(1.0)
-                .decimals(2)
-                .range(range)
-                .show(ui)
-                .changed()
-            {
-                *value = Some(v);
-            }
-            ui.end_row();
-        };
-    if lacks("source to axis distance") {
+    if missing.contains(&"source to axis distance") {
         distance(
             ui,
             "Source to axis",
@@ -110,7 +105,7 @@ fn fields(ui: &mut Ui, draft: &mut GeometryDraft) {
             100.0..=10_000.0,
         );
     }
-    if lacks("source to image distance") {
+    if missing.contains(&"source to image distance") {
         distance(
             ui,
             "Source to image",
@@ -118,7 +113,7 @@ fn fields(ui: &mut Ui, draft: &mut GeometryDraft) {
             100.0..=10_000.0,
         );
     }
-    if lacks("pixel size") {
+    if missing.contains(&"pixel size") {
         let mut side = placement.pixel_mm.map(|p| p[0]);
         distance(ui, "Pixel size, at the image", &mut side, 0.01..=10.0);
         placement.pixel_mm = side.map(|s| [s, s]);

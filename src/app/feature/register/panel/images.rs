@@ -3,7 +3,7 @@
 use crate::command::{Command, Commands};
 use crate::feature::ct;
 use crate::feature::register::command::RegisterAction;
-use crate::feature::register::state::{AttenuationChoice, Display, Mode, Pair};
+use crate::feature::register::state::{AttenuationChoice, Display, Mode, Pair, Register};
 use crate::kit::{number, section, theme};
 use crate::state::State;
 use crate::state::files::FileAction;
@@ -11,9 +11,9 @@ use egui::{Checkbox, ComboBox, RichText, Slider, Ui, vec2};
 use physics::CurveKind;
 
 pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    list(ui, state, commands);
-    let before = state.register.display;
-    let mut display = before;
+    list(ui, &state.register, commands);
+    let previous = state.register.display;
+    let mut display = previous;
     section(ui, "Overlay");
     modes(ui, &mut display);
     section(ui, "DRR of the CT");
@@ -26,15 +26,15 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let hint = "The plan's fields from this source, and (dashed) what the collimator of the X-ray left open";
     ui.checkbox(&mut display.field, "Field edge")
         .on_hover_text(hint);
-    if display != before {
+    if display != previous {
         commands.push(Command::Register(RegisterAction::Display(display)));
     }
     structures(ui, state, commands);
 }
 
-fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
+fn list(ui: &mut Ui, register: &Register, commands: &mut Commands) {
     section(ui, "X-rays");
-    for (index, image) in state.register.images().iter().enumerate() {
+    for (index, image) in register.images().iter().enumerate() {
         let image_of = &image.radiograph;
         ui.horizontal(|ui| {
             ui.label(format!("{}", index + 1));
@@ -80,7 +80,7 @@ fn list(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if ui.small_button("Open X-ray…").clicked() {
             commands.push(Command::Pick(FileAction::OpenXray));
         }
-        let mut marking = state.register.marking;
+        let mut marking = register.marking;
         let hint = "The next drag in a view marks what the metric looks at";
         if ui
             .toggle_value(&mut marking, RichText::new("Mark region").small())
@@ -133,8 +133,8 @@ fn modes(ui: &mut Ui, display: &mut Display) {
 
 /// Conversion of HU to attenuation: the curve and the energy.
 fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
-    let before = state.register.reading;
-    let mut reading = before;
+    let previous = state.register.reading;
+    let mut reading = previous;
     ui.add_enabled_ui(state.register.is_free(), |ui| {
         let chosen = ComboBox::from_id_salt("curve").selected_text(reading.curve.name()).width(170.0);
         let answer = chosen.show_ui(ui, |ui| {
@@ -156,7 +156,7 @@ fn reading(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if reading.curve == CurveKind::Tissue {
         ct::panel::beyond::hu_remarks(ui, state);
     }
-    if reading != before {
+    if reading != previous {
         commands.push(Command::Register(RegisterAction::Attenuation(reading)));
     }
 }

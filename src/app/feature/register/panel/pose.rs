@@ -109,15 +109,13 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             }
         });
     ui.horizontal(|ui| {
-        let button =
-            |ui: &mut Ui, name: &str, can: bool| ui.add_enabled(can, Button::new(name)).clicked();
-        if button(ui, "Undo nudge", state.can_undo()) {
+        if action_button(ui, "Undo nudge", state.can_undo()) {
             commands.push(Command::Undo);
         }
-        if button(ui, "Redo nudge", state.can_redo()) {
+        if action_button(ui, "Redo nudge", state.can_redo()) {
             commands.push(Command::Redo);
         }
-        if button(
+        if action_button(
             ui,
             "Reset pose",
             free && !register.poses.now().is_identity(),
@@ -128,6 +126,11 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let help = "Drag in a view to shift, with shift held to turn (near the rim: in the plane). Arrows and page keys do \
                 the same by a step. Middle or ctrl drag pans, the wheel zooms, a right drag sets the grey values.";
     ui.add(egui::Label::new(RichText::new(help).small().weak()).wrap());
+}
+
+/// A button that may be disabled; whether it was clicked.
+fn action_button(ui: &mut Ui, name: &str, enabled: bool) -> bool {
+    ui.add_enabled(enabled, Button::new(name)).clicked()
 }
 
 fn push(commands: &mut Commands, pose: Pose, gesture: Option<u64>) {
@@ -157,27 +160,30 @@ pub(crate) fn couch(ui: &mut Ui, state: &State) {
         ui.add(egui::Label::new(text).wrap());
     }
     let couch = CouchShift::undoing(&state.register.shown_pose(), ct.position);
-    let mm = |v: f64| format!("{:+.1} mm", 0.0 + (10.0 * v).round() / 10.0);
-    let deg = |v: f64| format!("{:+.1}°", 0.0 + (10.0 * v).round() / 10.0);
     egui::Grid::new("couch")
         .num_columns(4)
         .spacing(vec2(14.0, 3.0))
         .show(ui, |ui| {
-            let [x, y, z] = couch.shift_mm;
-            let [pitch, roll, yaw] = couch.pitch_roll_yaw_deg;
-            for (shift, value, turn, angle) in [
-                ("Lateral x", mm(x), "Pitch, about x", deg(pitch)),
-                ("Longitudinal y", mm(y), "Roll, about y", deg(roll)),
-                ("Vertical z", mm(z), "Yaw, about z", deg(yaw)),
-            ] {
+            let rows = [
+                ("Lateral x", "Pitch, about x"),
+                ("Longitudinal y", "Roll, about y"),
+                ("Vertical z", "Yaw, about z"),
+            ];
+            let values = couch.shift_mm.into_iter().zip(couch.pitch_roll_yaw_deg);
+            for ((shift, turn), (mm, deg)) in rows.into_iter().zip(values) {
                 ui.weak(shift);
-                ui.monospace(value);
+                ui.monospace(format!("{:+.1} mm", rounded_to_tenth(mm)));
                 ui.weak(turn);
-                ui.monospace(angle);
+                ui.monospace(format!("{:+.1}°", rounded_to_tenth(deg)));
                 ui.end_row();
             }
         });
     ui.add(egui::Label::new(RichText::new(convention(ct.position)).small().weak()).wrap());
+}
+
+fn rounded_to_tenth(value: f64) -> f64 {
+    // Plus zero, so that a small negative value does not read as "-0.0".
+    0.0 + (10.0 * value).round() / 10.0
 }
 
 /// The pose as a file that other systems read.

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Commands};
 use crate::feature::register::command::RegisterAction;
-use crate::feature::register::state::{Proposal, Search};
+use crate::feature::register::state::{Proposal, Register, Search};
 use crate::kit::{progress, section, theme};
 use crate::state::State;
 use egui::{Button, ComboBox, RichText, Sense, Stroke, Ui, pos2, vec2};
@@ -33,7 +33,7 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
                     text.color(theme::palette(ui).weak)
                 })
                 .on_hover_text("Greater is more alike");
-                // The search's value is of finer pixels: a number of its own.
+                // The search compares finer pixels, where the metric has another value.
                 ui.weak(RichText::new(format!("at {METRIC_SIDE_MM} mm")).small());
             }
             None => {
@@ -49,22 +49,22 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             .wrap(),
         );
     }
-    curve(ui, state);
+    curve(ui, &state.register);
     section(ui, "Search");
     match register.search() {
         Search::Idle => idle(ui, state, commands),
         Search::Running(_) => running(ui, state, commands),
         Search::Ended(proposal) => ended(ui, proposal, commands),
     }
-    hidden(ui, state);
+    hidden(ui, &state.register);
 }
 
 /// Plots the newest values, from left to right.
-fn curve(ui: &mut Ui, state: &State) {
+fn curve(ui: &mut Ui, register: &Register) {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 56.0), Sense::hover());
     ui.painter()
         .rect_filled(rect, 3.0, theme::palette(ui).field);
-    let values: Vec<f64> = state.register.curve().collect();
+    let values: Vec<f64> = register.curve().collect();
     let (low, high) = values
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
@@ -84,15 +84,16 @@ fn curve(ui: &mut Ui, state: &State) {
     }
     let span = (high - low).max(1e-4);
     let inner = rect.shrink2(vec2(4.0, 6.0));
-    let x = |n: usize| inner.left() + inner.width() * n as f32 / (values.len() - 1) as f32;
-    let y = |v: f64| inner.bottom() - inner.height() * ((v - low) / span) as f32;
-    let line = values
-        .iter()
-        .enumerate()
-        .map(|(n, v)| pos2(x(n), y(*v)))
-        .collect();
-    ui.painter()
-        .line(line, Stroke::new(1.4, theme::palette(ui).accent));
+    let line = values.iter().enumerate().map(|(n, value)| {
+        let across = n as f32 / (values.len() - 1) as f32;
+        let up = ((value - low) / span) as f32;
+        pos2(
+            inner.left() + inner.width() * across,
+            inner.bottom() - inner.height() * up,
+        )
+    });
+    let stroke = Stroke::new(1.4, theme::palette(ui).accent);
+    ui.painter().line(line.collect(), stroke);
     response.on_hover_text(format!("{low:.4} to {high:.4}"));
 }
 
@@ -119,8 +120,8 @@ fn idle(ui: &mut Ui, state: &State, commands: &mut Commands) {
 }
 
 /// The hidden pose of a made-up pair, so that the user can check the result.
-fn hidden(ui: &mut Ui, state: &State) {
-    let Some(hidden) = state.register.hidden() else {
+fn hidden(ui: &mut Ui, register: &Register) {
+    let Some(hidden) = register.hidden() else {
         return;
     };
     ui.collapsing(
@@ -132,7 +133,7 @@ fn hidden(ui: &mut Ui, state: &State) {
                 t.x, t.y, t.z, r.x, r.y, r.z
             );
             ui.monospace(RichText::new(text).small());
-            let off = state.register.shown_pose().translation_mm - t;
+            let off = register.shown_pose().translation_mm - t;
             ui.weak(RichText::new(format!("The isocentre is {:.2} mm off.", off.length())).small());
         },
     );

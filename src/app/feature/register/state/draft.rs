@@ -39,24 +39,18 @@ impl GeometryDraft {
         )
     }
 
-    /// Fills what is missing with what is usual, the isocentre with the plan's: to begin with.
+    /// Fills missing values with usual ones, the isocentre with the plan's, as a start for the user.
     pub fn suggest(&mut self, case: &Case, centre_mm: glam::DVec3) {
-        let lacks = |name: &str| self.missing.contains(&name);
         let placement = &mut self.placement;
-        if lacks("gantry angle") {
-            placement.gantry_deg.get_or_insert(0.0);
-        }
-        if lacks("isocentre") {
-            placement.isocentre_mm.get_or_insert(centre_mm);
-        }
-        if lacks("source to axis distance") {
-            placement.sad_mm.get_or_insert(1000.0);
-        }
-        if lacks("source to image distance") {
-            placement.sid_mm.get_or_insert(1500.0);
-        }
-        if lacks("pixel size") {
-            placement.pixel_mm.get_or_insert([0.4, 0.4]);
+        for name in &self.missing {
+            match *name {
+                "gantry angle" => _ = placement.gantry_deg.get_or_insert(0.0),
+                "isocentre" => _ = placement.isocentre_mm.get_or_insert(centre_mm),
+                "source to axis distance" => _ = placement.sad_mm.get_or_insert(1000.0),
+                "source to image distance" => _ = placement.sid_mm.get_or_insert(1500.0),
+                "pixel size" => _ = placement.pixel_mm.get_or_insert([0.4, 0.4]),
+                _ => {}
+            }
         }
         placement.position = placement
             .position

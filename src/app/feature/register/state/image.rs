@@ -76,8 +76,8 @@ impl Image {
 fn binned(values: &[f32], [columns, rows]: [usize; 2]) -> Texels {
     let k = columns.max(rows).div_ceil(MOST_TEXELS);
     let (across, down) = (columns.div_ceil(k), rows.div_ceil(k));
-    let mean = |n: usize| {
-        let (c, r) = (n % across * k, n / across * k);
+    let means = (0..across * down).map(|texel| {
+        let (c, r) = (texel % across * k, texel / across * k);
         let (mut sum, mut count) = (0.0_f32, 0.0_f32);
         for row in r..(r + k).min(rows) {
             for value in &values[row * columns + c..row * columns + (c + k).min(columns)] {
@@ -88,9 +88,9 @@ fn binned(values: &[f32], [columns, rows]: [usize; 2]) -> Texels {
             }
         }
         sum / count.max(1.0)
-    };
+    });
     Texels {
-        values: (0..across * down).map(mean).collect(),
+        values: means.collect(),
         columns: across,
         rows: down,
         pixels_per_texel: k,

@@ -57,20 +57,24 @@ mod tests {
         let centre = DVec3::new(10.0, 20.0, -30.0);
         let start = Pose::new([4.0, -3.0, 8.0], [10.0, -20.0, 35.0]);
         let axis = DVec3::new(0.3, -0.9, 0.5).normalize();
-        let after = turned(&start, axis, 12.0);
+        let turned_pose = turned(&start, axis, 12.0);
         let (s, c) = 12.0_f64.to_radians().sin_cos();
         for p in [DVec3::ZERO, DVec3::new(50.0, 10.0, 7.0), centre] {
-            let before = start.apply(p, centre);
-            let v = before - (centre + start.translation_mm);
+            let start_mm = start.apply(p, centre);
+            let v = start_mm - (centre + start.translation_mm);
             // Rodrigues.
             let want = v * c
                 + axis.cross(v) * s
                 + axis * axis.dot(v) * (1.0 - c)
                 + centre
                 + start.translation_mm;
-            assert!((after.apply(p, centre) - want).length() < 1e-9);
+            assert!((turned_pose.apply(p, centre) - want).length() < 1e-9);
         }
-        let locked = held(&start, &after, [false, false, false, true, false, true]);
+        let locked = held(
+            &start,
+            &turned_pose,
+            [false, false, false, true, false, true],
+        );
         assert_eq!(locked.rotation_deg.x, 10.0);
         assert_eq!(locked.rotation_deg.z, 35.0);
         assert_ne!(locked.rotation_deg.y, -20.0);

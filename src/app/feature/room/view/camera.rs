@@ -158,9 +158,9 @@ impl Camera {
     }
 
     /// The line of sight through a point of a view: a unit vector from the eye, patient LPS.
-    pub fn sight(&self, at: Pos2, rect: Rect) -> DVec3 {
+    pub fn sight(&self, pointer: Pos2, rect: Rect) -> DVec3 {
         let mm = self.height_mm / f64::from(rect.height().max(1.0));
-        let d = at - rect.center();
+        let d = pointer - rect.center();
         let [right, up, back] = self.axes;
         let across = right * (f64::from(d.x) * mm) - up * (f64::from(d.y) * mm);
         (across - back * self.distance_mm()).normalize()
@@ -249,20 +249,25 @@ mod tests {
             .orbited(vec2(40.0, -25.0))
             .panned(vec2(9.0, 4.0), RECT);
         let aspect = f64::from(RECT.aspect_ratio());
-        for at in [
+        for patient_mm in [
             DVec3::ZERO,
             DVec3::new(120.0, -80.0, 200.0),
             DVec3::new(-300.0, 150.0, 40.0),
         ] {
-            let screen = camera.screen(at, RECT).expect("before the eye");
-            let clip = camera.clip_from_patient(aspect) * at.extend(1.0);
+            let screen = camera.screen(patient_mm, RECT).expect("before the eye");
+            let clip = camera.clip_from_patient(aspect) * patient_mm.extend(1.0);
             assert!(
                 screen.distance(screen_of_clip(clip, RECT)) < 1e-2,
                 "{screen:?}"
             );
             assert!((0.0..1.0).contains(&(clip.z / clip.w)));
             let sight = camera.sight(screen, RECT);
-            assert!(sight.cross((at - camera.eye()).normalize()).length() < 1e-5);
+            assert!(
+                sight
+                    .cross((patient_mm - camera.eye()).normalize())
+                    .length()
+                    < 1e-5
+            );
         }
     }
 
@@ -271,14 +276,13 @@ mod tests {
     fn the_beams_eye_sees_the_field_edges_end_on() {
         let camera = seen(Preset::BeamsEye, PatientPosition::Hfs);
         let frame = BeamFrame::new(PatientPosition::Hfs, 90.0, 0.0, 0.0, DVec3::ZERO, 1000.0);
-        let at = |z: f64| {
-            let share = (1000.0 - z) / 1000.0;
-            camera.screen(
-                frame.patient_from_device(DVec3::new(50.0 * share, -30.0 * share, z)),
-                RECT,
-            )
-        };
-        let (near, far) = (at(300.0).expect("seen"), at(-300.0).expect("seen"));
+        let [near, far] = [300.0, -300.0].map(|z_mm| {
+            let magnification = (1000.0 - z_mm) / 1000.0;
+            let corner = DVec3::new(50.0 * magnification, -30.0 * magnification, z_mm);
+            camera
+                .screen(frame.patient_from_device(corner), RECT)
+                .expect("seen")
+        });
         assert!(near.distance(far) < 0.01);
         // 50 mm to the right and 30 mm down at 800 mm in 400 points.
         assert!(
@@ -291,7 +295,7 @@ mod tests {
     fn a_drag_turns_the_near_side_with_the_pointer() {
         let camera = seen(Preset::Anterior, PatientPosition::Hfs);
         let near = DVec3::new(0.0, -200.0, 0.0);
-        let before = camera.screen(near, RECT).expect("seen");
+        let unmoved = camera.screen(near, RECT).expect("seen");
         let right = camera
             .orbited(vec2(30.0, 0.0))
             .screen(near, RECT)
@@ -300,8 +304,8 @@ mod tests {
             .orbited(vec2(0.0, 30.0))
             .screen(near, RECT)
             .expect("seen");
-        assert!(right.x > before.x + 5.0 && (right.y - before.y).abs() < 0.1);
-        assert!(down.y > before.y + 5.0 && (down.x - before.x).abs() < 0.1);
+        assert!(right.x > unmoved.x + 5.0 && (right.y - unmoved.y).abs() < 0.1);
+        assert!(down.y > unmoved.y + 5.0 && (down.x - unmoved.x).abs() < 0.1);
         let panned = camera
             .panned(vec2(12.0, -7.0), RECT)
             .screen(DVec3::ZERO, RECT)

@@ -28,12 +28,11 @@ const CROSS_MM: f64 = 12.0;
 pub(crate) fn look(room: &RoomScene<'_>, camera: &Camera, size_px: [u32; 2]) -> RoomLook {
     let clip = camera.clip_from_patient(f64::from(size_px[0]) / f64::from(size_px[1]));
     let mut surfaces = structures(room);
-    let isodose = |s: &crate::state::results::IsodoseSurface| RoomSurface {
-        surface: Arc::clone(&s.surface),
-        colour: with(theme::colour(s.colour), 0.22),
+    surfaces.extend(room.isodoses.iter().map(|isodose| RoomSurface {
+        surface: Arc::clone(&isodose.surface),
+        colour: rgba(theme::colour(isodose.colour), 0.22),
         rim: true,
-    };
-    surfaces.extend(room.isodoses.iter().map(isodose));
+    }));
     let mut lines = Vec::new();
     if room.scene.show_beams {
         for beam in &room.scene.beams {
@@ -55,7 +54,7 @@ pub(crate) fn look(room: &RoomScene<'_>, camera: &Camera, size_px: [u32; 2]) -> 
     }
 }
 
-fn with(colour: Color32, opacity: f32) -> [f32; 4] {
+fn rgba(colour: Color32, opacity: f32) -> [f32; 4] {
     let [r, g, b] = display_rgb(colour);
     [r, g, b, opacity]
 }
@@ -77,7 +76,7 @@ fn structures(room: &RoomScene<'_>) -> Vec<RoomSurface> {
         };
         RoomSurface {
             surface: Arc::clone(&s.surface),
-            colour: with(colour, opacity),
+            colour: rgba(colour, opacity),
             rim,
         }
     });
@@ -101,25 +100,27 @@ fn beam_look(
 ) {
     let field = Field::new(beam, beyond_mm(room, beam));
     let main = room.scene.bev_beam().is_some_and(|b| b.index == beam.index);
-    let mut draw = |ends_mm: Ends, colour: Color32, opacity: f32| {
-        lines.push(RoomLines {
-            ends_mm,
-            colour: with(colour, opacity),
-        });
-    };
     if main {
-        draw(field.jaw_lines(beam), SELECTED, 0.9);
-        draw(field.leaf_lines(beam), OPENING, 0.9);
-        draw(field.axis(), SELECTED, 0.5);
-        draw(cross(beam.isocentre_mm), SELECTED, 1.0);
-        let colour = with(OPENING, 0.16);
+        lines.extend([
+            room_lines(field.jaw_lines(beam), SELECTED, 0.9),
+            room_lines(field.leaf_lines(beam), OPENING, 0.9),
+            room_lines(field.axis(), SELECTED, 0.5),
+            room_lines(cross(beam.isocentre_mm), SELECTED, 1.0),
+        ]);
         surfaces.push(RoomSurface {
             surface: Arc::new(field.sides(beam)),
-            colour,
+            colour: rgba(OPENING, 0.16),
             rim: false,
         });
     } else {
-        draw(field.jaw_lines(beam), OTHERS, 0.45);
+        lines.push(room_lines(field.jaw_lines(beam), OTHERS, 0.45));
+    }
+}
+
+fn room_lines(ends_mm: Ends, colour: Color32, opacity: f32) -> RoomLines {
+    RoomLines {
+        ends_mm,
+        colour: rgba(colour, opacity),
     }
 }
 
@@ -129,20 +130,24 @@ fn beyond_mm(room: &RoomScene<'_>, beam: &BeamLayer) -> f64 {
         return BEYOND_MM;
     };
     let towards_source = beam.frame().axes[2];
-    let corner = |n: usize| {
-        DVec3::from_array(std::array::from_fn(|a| {
-            if n >> a & 1 == 0 { low[a] } else { high[a] }
-        }))
-    };
-    let depths = (0..8).map(|n| (beam.isocentre_mm - corner(n)).dot(towards_source));
+    let depths = (0..8_usize).map(|corner| {
+        let corner_mm: [f64; 3] = std::array::from_fn(|axis| {
+            if corner >> axis & 1 == 0 {
+                low[axis]
+            } else {
+                high[axis]
+            }
+        });
+        (beam.isocentre_mm - DVec3::from_array(corner_mm)).dot(towards_source)
+    });
     depths.fold(0.0, f64::max) + 40.0
 }
 
-fn cross(at_mm: DVec3) -> Ends {
-    let arm = |axis: DVec3| {
-        [at_mm - axis * CROSS_MM, at_mm + axis * CROSS_MM].map(|p| p.as_vec3().to_array())
-    };
-    [DVec3::X, DVec3::Y, DVec3::Z].map(arm).to_vec()
+fn cross(centre_mm: DVec3) -> Ends {
+    let arms = [DVec3::X, DVec3::Y, DVec3::Z].map(|axis| {
+        [centre_mm - axis * CROSS_MM, centre_mm + axis * CROSS_MM].map(|p| p.as_vec3().to_array())
+    });
+    arms.to_vec()
 }
 
 /// The head of the beam's-eye view's beam, unless the eye is in it, and the couch top unless structures show it.
@@ -153,19 +158,17 @@ fn machine(room: &RoomScene<'_>, camera: &Camera, surfaces: &mut Vec<RoomSurface
         let inside = eye.z > HEAD_FACE_MM - 50.0 && eye.x.hypot(eye.y) < HEAD_RADIUS_MM + 50.0;
         if !inside {
             let colour = if room.is_near(beam) { NEAR } else { HEAD };
-            let colour = with(colour, 0.3);
             surfaces.push(RoomSurface {
                 surface: Arc::new(head(&frame)),
-                colour,
+                colour: rgba(colour, 0.3),
                 rim: true,
             });
         }
     }
     if let Some(top) = &room.couch_top {
-        let colour = with(COUCH, 0.45);
         surfaces.push(RoomSurface {
             surface: Arc::new(couch(top)),
-            colour,
+            colour: rgba(COUCH, 0.45),
             rim: false,
         });
     }

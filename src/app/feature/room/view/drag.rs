@@ -39,7 +39,7 @@ pub(crate) fn respond(
     if response.drag_started_by(PointerButton::Primary) {
         let from = ui.input(|i| i.pointer.press_origin());
         let hold = from
-            .and_then(|at| held(room, &camera, rect, at))
+            .and_then(|press| head_under(room, &camera, rect, press))
             .unwrap_or(Hold::Room);
         ui.data_mut(|d| d.insert_temp(id, hold));
     }
@@ -56,7 +56,7 @@ pub(crate) fn respond(
     {
         let over = response
             .hover_pos()
-            .is_some_and(|at| held(room, &camera, rect, at).is_some());
+            .is_some_and(|pointer| head_under(room, &camera, rect, pointer).is_some());
         if over {
             ui.set_cursor_icon(CursorIcon::Grab);
         }
@@ -64,11 +64,11 @@ pub(crate) fn respond(
     }
     let hold = ui.data(|d| d.get_temp(id)).unwrap_or(Hold::Room);
     match (hold, response.interact_pointer_pos()) {
-        (Hold::Head(index, offset), Some(at)) => {
+        (Hold::Head(index, offset), Some(pointer)) => {
             ui.set_cursor_icon(CursorIcon::Grabbing);
             let beam = room.scene.beams.iter().find(|b| b.index == index);
             if let Some(beam) = beam {
-                let gantry_deg = gantry_at(beam, &camera, rect, at + offset);
+                let gantry_deg = gantry_at(beam, &camera, rect, pointer + offset);
                 if gantry_deg != beam.gantry_deg {
                     events.push(ViewEvent::GantryDragged {
                         beam: index,
@@ -84,30 +84,26 @@ pub(crate) fn respond(
 }
 
 /// The head under the pointer, if it can be turned.
-fn held(room: &RoomScene<'_>, camera: &Camera, rect: Rect, at: Pos2) -> Option<Hold> {
+fn head_under(room: &RoomScene<'_>, camera: &Camera, rect: Rect, pointer: Pos2) -> Option<Hold> {
     let beam = room
         .scene
         .bev_beam()
         .filter(|b| b.editable && room.settings.machine)?;
     let frame = beam.frame();
-    meets_head(&frame, camera.eye(), camera.sight(at, rect)).then_some(())?;
+    meets_head(&frame, camera.eye(), camera.sight(pointer, rect)).then_some(())?;
     let middle = camera.screen(middle_of_head(beam, beam.gantry_deg), rect)?;
-    Some(Hold::Head(beam.index, middle - at))
+    Some(Hold::Head(beam.index, middle - pointer))
 }
 
 /// Whether a line of sight meets the head; not from inside it.
 fn meets_head(frame: &BeamFrame, eye_mm: DVec3, sight: DVec3) -> bool {
     let eye = frame.device_from_patient(eye_mm);
     let d = DVec3::from_array(frame.axes.map(|axis| axis.dot(sight)));
-    let inside_at = |p: DVec3| p.x.hypot(p.y) <= HEAD_RADIUS_MM + 1e-6;
     let [face, back] = [HEAD_FACE_MM, HEAD_FACE_MM + HEAD_LENGTH_MM];
-    if inside_at(eye) && (face..=back).contains(&eye.z) {
+    if is_within_head_radius(eye) && (face..=back).contains(&eye.z) {
         return false;
     }
-    let through = |z: f64| {
-        d.z.abs() > 1e-9 && (z - eye.z) / d.z > 0.0 && inside_at(eye + d * ((z - eye.z) / d.z))
-    };
-    if through(face) || through(back) {
+    if meets_disc(eye, d, face) || meets_disc(eye, d, back) {
         return true;
     }
     // The mantle: |eye + t d| across the axis is the radius.
@@ -117,10 +113,25 @@ fn meets_head(frame: &BeamFrame, eye_mm: DVec3, sight: DVec3) -> bool {
     if a < 1e-12 || root < 0.0 {
         return false;
     }
+    // Both meetings count: the near one may lie beyond an end.
     [-1.0, 1.0].into_iter().any(|sign| {
         let t = (-b + sign * root.sqrt()) / a;
         t > 0.0 && (face..=back).contains(&(eye.z + d.z * t))
     })
+}
+
+/// Whether a position in device coordinates, mm, lies in the cylinder around the beam axis that the head fills.
+fn is_within_head_radius(device_mm: DVec3) -> bool {
+    device_mm.x.hypot(device_mm.y) <= HEAD_RADIUS_MM + 1e-6
+}
+
+/// Whether a ray meets the head's end disc at a height above the isocentre; all in device coordinates, mm.
+fn meets_disc(eye: DVec3, direction: DVec3, z: f64) -> bool {
+    if direction.z.abs() <= 1e-9 {
+        return false;
+    }
+    let t = (z - eye.z) / direction.z;
+    t > 0.0 && is_within_head_radius(eye + direction * t)
 }
 
 fn middle_of_head(beam: &BeamLayer, gantry_deg: f64) -> DVec3 {
@@ -137,18 +148,16 @@ fn middle_of_head(beam: &BeamLayer, gantry_deg: f64) -> DVec3 {
 
 /// The gantry angle (0 to 360, whole degrees) whose head is seen nearest to a point; from the side of its circle, where
 /// two are, the one that takes less turning.
-fn gantry_at(beam: &BeamLayer, camera: &Camera, rect: Rect, at: Pos2) -> f64 {
-    let cost = |deg: u16| {
-        let deg = f64::from(deg);
-        let seen = camera.screen(middle_of_head(beam, deg), rect)?;
-        let turn = (deg - beam.gantry_deg + 180.0).rem_euclid(360.0) - 180.0;
-        Some((
-            seen.distance_sq(at) + (turn as f32 * POINTS_PER_DEGREE).powi(2),
-            deg,
-        ))
-    };
-    let best = (0..360).filter_map(cost).min_by(|a, b| a.0.total_cmp(&b.0));
-    best.map_or(beam.gantry_deg, |(_, deg)| deg)
+fn gantry_at(beam: &BeamLayer, camera: &Camera, rect: Rect, pointer: Pos2) -> f64 {
+    let costs = (0..360_u16).filter_map(|deg| {
+        let gantry_deg = f64::from(deg);
+        let head = camera.screen(middle_of_head(beam, gantry_deg), rect)?;
+        let turn = (gantry_deg - beam.gantry_deg + 180.0).rem_euclid(360.0) - 180.0;
+        let cost = head.distance_sq(pointer) + (turn as f32 * POINTS_PER_DEGREE).powi(2);
+        Some((cost, gantry_deg))
+    });
+    let best = costs.min_by(|a, b| a.0.total_cmp(&b.0));
+    best.map_or(beam.gantry_deg, |(_, gantry_deg)| gantry_deg)
 }
 
 #[cfg(test)]
@@ -187,12 +196,15 @@ mod tests {
         for preset in [Preset::CouchEnd, Preset::Room] {
             let camera = camera(preset);
             for (from, to) in [(0.0, 60.0), (350.0, 20.0), (180.0, 95.0), (0.0, 300.0)] {
-                let at = camera
+                let head = camera
                     .screen(middle_of_head(&layer(from), to), RECT)
                     .expect("seen");
-                let got = gantry_at(&layer(from), &camera, RECT, at);
-                let off = (got - to + 180.0_f64).rem_euclid(360.0) - 180.0;
-                assert!(off.abs() <= 6.0, "{preset:?}: {from} to {to} became {got}");
+                let gantry_deg = gantry_at(&layer(from), &camera, RECT, head);
+                let off = (gantry_deg - to + 180.0_f64).rem_euclid(360.0) - 180.0;
+                assert!(
+                    off.abs() <= 6.0,
+                    "{preset:?}: {from} to {to} became {gantry_deg}"
+                );
             }
         }
     }
@@ -202,11 +214,14 @@ mod tests {
     fn from_above_the_head_stays_on_its_side() {
         let camera = camera(Preset::Anterior);
         for (from, to) in [(20.0, 40.0), (160.0, 140.0)] {
-            let at = camera
+            let head = camera
                 .screen(middle_of_head(&layer(from), to), RECT)
                 .expect("seen");
-            let got = gantry_at(&layer(from), &camera, RECT, at);
-            assert!((got - to).abs() < 12.0, "{from} to {to} became {got}");
+            let gantry_deg = gantry_at(&layer(from), &camera, RECT, head);
+            assert!(
+                (gantry_deg - to).abs() < 12.0,
+                "{from} to {to} became {gantry_deg}"
+            );
         }
     }
 
@@ -214,32 +229,36 @@ mod tests {
     fn the_pointer_meets_the_head_where_it_is_drawn() {
         let frame = layer(0.0).frame();
         let camera = camera(Preset::CouchEnd);
-        let meets = |mm: DVec3| {
-            let at = camera
-                .screen(frame.patient_from_device(mm), RECT)
+        for (device_mm, expected) in [
+            (DVec3::new(0.0, 0.0, HEAD_FACE_MM + 100.0), true),
+            (
+                DVec3::new(HEAD_RADIUS_MM - 20.0, 0.0, HEAD_FACE_MM + 20.0),
+                true,
+            ),
+            (
+                DVec3::new(HEAD_RADIUS_MM + 60.0, 0.0, HEAD_FACE_MM + 100.0),
+                false,
+            ),
+            (DVec3::new(0.0, 0.0, HEAD_FACE_MM - 100.0), false),
+            (DVec3::ZERO, false),
+        ] {
+            let pointer = camera
+                .screen(frame.patient_from_device(device_mm), RECT)
                 .expect("seen");
-            meets_head(&frame, camera.eye(), camera.sight(at, RECT))
-        };
-        assert!(meets(DVec3::new(0.0, 0.0, HEAD_FACE_MM + 100.0)));
-        assert!(meets(DVec3::new(
-            HEAD_RADIUS_MM - 20.0,
-            0.0,
-            HEAD_FACE_MM + 20.0
-        )));
-        assert!(!meets(DVec3::new(
-            HEAD_RADIUS_MM + 60.0,
-            0.0,
-            HEAD_FACE_MM + 100.0
-        )));
-        assert!(!meets(DVec3::new(0.0, 0.0, HEAD_FACE_MM - 100.0)));
-        assert!(!meets(DVec3::ZERO));
+            let sight = camera.sight(pointer, RECT);
+            assert_eq!(
+                meets_head(&frame, camera.eye(), sight),
+                expected,
+                "{device_mm}"
+            );
+        }
         let from_source = self::camera(Preset::BeamsEye);
-        let at = from_source.sight(RECT.center(), RECT);
+        let sight = from_source.sight(RECT.center(), RECT);
         assert!(
-            meets_head(&frame, frame.source_mm, at),
+            meets_head(&frame, frame.source_mm, sight),
             "the source is behind the head that is drawn"
         );
         let in_it = frame.patient_from_device(DVec3::new(0.0, 0.0, HEAD_FACE_MM + 10.0));
-        assert!(!meets_head(&frame, in_it, at));
+        assert!(!meets_head(&frame, in_it, sight));
     }
 }

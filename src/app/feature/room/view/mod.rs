@@ -73,7 +73,7 @@ impl Preset {
     }
 }
 
-/// Content of the room view beside that of all views.
+/// Content of the room view, with the scene that all views show.
 pub struct RoomScene<'a> {
     pub scene: &'a Scene,
     pub settings: &'a Room,
@@ -94,7 +94,7 @@ impl RoomScene<'_> {
         self.near.iter().any(|(index, ..)| *index == beam.index)
     }
 
-    /// Content of a picture of so many pixels from a camera.
+    /// Content of a picture with this width and height in pixels, from a camera.
     pub fn look(&self, camera: &Camera, size_px: [u32; 2]) -> RoomLook {
         content::look(self, camera, size_px)
     }
@@ -102,14 +102,10 @@ impl RoomScene<'_> {
     /// The camera of a preset, on the isocentre, else on the middle of the body.
     pub fn camera(&self, preset: Preset) -> Camera {
         let beam = self.scene.bev_beam();
-        let middle = || {
-            self.body_mm
-                .or(self.scene.box_mm())
-                .map(|[low, high]| 0.5 * (low + high))
-        };
+        let extent_mm = self.body_mm.or(self.scene.box_mm());
         let target = beam
             .map(|b| b.isocentre_mm)
-            .or_else(middle)
+            .or(extent_mm.map(|[low, high]| 0.5 * (low + high)))
             .unwrap_or_default();
         let height = if preset == Preset::BeamsEye {
             FIELD_MM
@@ -136,9 +132,9 @@ pub fn show(
     if rect.width() < 8.0 || rect.height() < 8.0 {
         return response;
     }
-    let before = state.camera.unwrap_or_else(|| room.camera(Preset::Room));
-    let camera = drag::respond(ui, &response, room, before, events);
-    if camera != before {
+    let previous = state.camera.unwrap_or_else(|| room.camera(Preset::Room));
+    let camera = drag::respond(ui, &response, room, previous, events);
+    if camera != previous {
         state.camera = Some(camera);
     }
     let painter = ui.painter_at(rect);
@@ -185,29 +181,37 @@ fn names(painter: &Painter, rect: Rect, room: &RoomScene<'_>, camera: &Camera) {
     let mut beams: Vec<&BeamLayer> = room.scene.beams.iter().collect();
     beams.sort_by_key(|b| Some(b.index) != main);
     for beam in beams {
-        let at = beam.isocentre_mm + beam.frame().axes[2] * 360.0;
-        let Some(at) = camera
-            .screen(at, rect)
-            .filter(|at| rect.shrink(30.0).contains(*at))
+        let label_mm = beam.isocentre_mm + beam.frame().axes[2] * 360.0;
+        let Some(label) = camera
+            .screen(label_mm, rect)
+            .filter(|label| rect.shrink(30.0).contains(*label))
         else {
             continue;
         };
-        let covers = Rect::from_center_size(at, vec2(6.5 * beam.name.chars().count() as f32, 14.0));
+        let covers =
+            Rect::from_center_size(label, vec2(6.5 * beam.name.chars().count() as f32, 14.0));
         if !taken.iter().any(|t| t.intersects(covers)) {
             let colour = if Some(beam.index) == main {
                 theme::IMAGE.text
             } else {
                 theme::IMAGE.weak
             };
-            text(painter, at, Anchor::Middle, &beam.name, SMALL, colour);
+            text(painter, label, Anchor::Middle, &beam.name, SMALL, colour);
             taken.push(covers);
         }
     }
 }
 
 fn title(painter: &Painter, rect: Rect, room: &RoomScene<'_>) {
-    let at = rect.left_top() + vec2(MARGIN, 14.0);
-    let name = text(painter, at, Anchor::Left, "Room", 13.0, theme::IMAGE.text);
+    let corner = rect.left_top() + vec2(MARGIN, 14.0);
+    let name = text(
+        painter,
+        corner,
+        Anchor::Left,
+        "Room",
+        13.0,
+        theme::IMAGE.text,
+    );
     if let Some(beam) = room.scene.bev_beam() {
         let about = format!(
             "{}   G {:.1}°   T {:.1}°",
@@ -215,7 +219,7 @@ fn title(painter: &Painter, rect: Rect, room: &RoomScene<'_>) {
         );
         let about = text(
             painter,
-            pos2(name.max.x + 8.0, at.y),
+            pos2(name.max.x + 8.0, corner.y),
             Anchor::Left,
             &about,
             SMALL,
@@ -270,10 +274,10 @@ fn warnings(ui: &mut Ui, response: &Response, room: &RoomScene<'_>) {
         lines.push(format!("and {more} more"));
     }
     for (n, line) in lines.iter().enumerate() {
-        let at = rect.left_top() + vec2(MARGIN, 50.0 + 16.0 * n as f32);
+        let line_start = rect.left_top() + vec2(MARGIN, 50.0 + 16.0 * n as f32);
         let covered = text(
             &ui.painter_at(rect),
-            at,
+            line_start,
             Anchor::Left,
             line,
             12.0,
@@ -334,18 +338,23 @@ mod tests {
 
     #[test]
     fn a_clearance_is_told_in_the_planners_words() {
-        let near = |mm, is_couch| NearHead {
+        let near_couch = NearHead {
             beam: 1,
-            mm,
+            mm: 20.0,
             gantry_deg: 180.4,
-            is_couch,
+            is_couch: true,
         };
         assert_eq!(
-            words_of("PA", &near(20.0, true)),
+            words_of("PA", &near_couch),
             "PA: head 2.0 cm from the couch at G 180° (assumed geometry)"
         );
+        let in_patient = NearHead {
+            mm: 0.0,
+            is_couch: false,
+            ..near_couch
+        };
         assert_eq!(
-            words_of("AP", &near(0.0, false)),
+            words_of("AP", &in_patient),
             "AP: head hits the patient at G 180° (assumed geometry)"
         );
     }

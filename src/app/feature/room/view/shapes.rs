@@ -14,19 +14,13 @@ const HEAD_SIDES: u32 = 64;
 
 /// The head of a beam: a cylinder about its axis.
 pub fn head(frame: &BeamFrame) -> Mesh {
-    let ring = |z: f64| {
-        (0..HEAD_SIDES).map(move |n| {
-            let (s, c) = (TAU * f64::from(n) / f64::from(HEAD_SIDES)).sin_cos();
-            DVec3::new(HEAD_RADIUS_MM * c, HEAD_RADIUS_MM * s, z)
-        })
-    };
     let (face, back) = (HEAD_FACE_MM, HEAD_FACE_MM + HEAD_LENGTH_MM);
-    // Mantle and ends have rings of their own, so that the rims stay sharp.
     let middles = [face, back].map(|z| DVec3::new(0.0, 0.0, z));
-    let corners: Vec<DVec3> = ring(face)
-        .chain(ring(back))
-        .chain(ring(face))
-        .chain(ring(back))
+    // Normals are per corner: mantle and ends share no ring, so that the rims stay sharp.
+    let corners: Vec<DVec3> = head_ring(face)
+        .chain(head_ring(back))
+        .chain(head_ring(face))
+        .chain(head_ring(back))
         .chain(middles)
         .collect();
     let n = HEAD_SIDES;
@@ -46,10 +40,19 @@ pub fn head(frame: &BeamFrame) -> Mesh {
     Mesh::new(&corners, triangles)
 }
 
+/// Corners of the head's mantle at a height above the isocentre, device coordinates, mm.
+fn head_ring(z_mm: f64) -> impl Iterator<Item = DVec3> {
+    (0..HEAD_SIDES).map(move |n| {
+        let (s, c) = (TAU * f64::from(n) / f64::from(HEAD_SIDES)).sin_cos();
+        DVec3::new(HEAD_RADIUS_MM * c, HEAD_RADIUS_MM * s, z_mm)
+    })
+}
+
 /// A couch top of assumed size.
 pub fn couch(top: &CouchTop) -> Mesh {
     let ends = top.corners_mm();
-    // Each face has corners of its own; counter-clockwise as seen from outside (bits: across, along, up).
+    // Faces share no corners, so that the edges stay sharp. They are counter-clockwise as seen from outside; the bits of an
+    // index are across, along and up.
     let faces = [
         [0, 2, 3, 1],
         [4, 5, 7, 6],
@@ -82,8 +85,8 @@ impl Field {
         }
     }
 
-    /// A point of the isocentre plane, carried along its ray to the height `z` over that plane, mm.
-    fn at(&self, [x, y]: [f64; 2], z_mm: f64) -> DVec3 {
+    /// The point where the ray through a point of the isocentre plane reaches a height over that plane, mm.
+    fn point_at_height(&self, [x, y]: [f64; 2], z_mm: f64) -> DVec3 {
         let share = (self.frame.sad_mm - z_mm) / self.frame.sad_mm;
         self.frame
             .patient_from_device(DVec3::new(x * share, y * share, z_mm))
@@ -98,9 +101,15 @@ impl Field {
         let mut ends = Vec::new();
         for (n, corner) in corners.iter().enumerate() {
             let next = corners[(n + 1) % 4];
-            ends.push([self.frame.source_mm, self.at(*corner, -self.beyond_mm)]);
+            ends.push([
+                self.frame.source_mm,
+                self.point_at_height(*corner, -self.beyond_mm),
+            ]);
             for z in [0.0, -self.beyond_mm] {
-                ends.push([self.at(*corner, z), self.at(next, z)]);
+                ends.push([
+                    self.point_at_height(*corner, z),
+                    self.point_at_height(next, z),
+                ]);
             }
         }
         lines(ends)
@@ -109,15 +118,19 @@ impl Field {
     /// The outline of the leaves' opening at the isocentre plane and where the field ends.
     pub fn leaf_lines(&self, beam: &BeamLayer) -> Ends {
         let edges = leaf_edges(beam);
-        let at = |z: f64| edges.iter().map(move |edge| edge.map(|p| self.at(p, z)));
-        lines(at(0.0).chain(at(-self.beyond_mm)).collect())
+        let ends = [0.0, -self.beyond_mm].into_iter().flat_map(|z_mm| {
+            edges
+                .iter()
+                .map(move |edge| edge.map(|p| self.point_at_height(p, z_mm)))
+        });
+        lines(ends.collect())
     }
 
     /// The beam's axis from the source on.
     pub fn axis(&self) -> Ends {
         lines(vec![[
             self.frame.source_mm,
-            self.at([0.0; 2], -self.beyond_mm),
+            self.point_at_height([0.0; 2], -self.beyond_mm),
         ]])
     }
 
@@ -135,8 +148,8 @@ impl Field {
         for [a, b] in edges {
             points.extend([
                 self.frame.source_mm,
-                self.at(a, -self.beyond_mm),
-                self.at(b, -self.beyond_mm),
+                self.point_at_height(a, -self.beyond_mm),
+                self.point_at_height(b, -self.beyond_mm),
             ]);
         }
         let triangles = (0..points.len() as u32 / 3)

@@ -21,9 +21,9 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         return;
     }
     let [columns, rows] = CasePicture::SIZE.map(|n| n as f32);
-    let least = columns + TEXT + 3.0 * PADDING;
+    let least_width = columns + TEXT + 3.0 * PADDING;
     let gap = ui.spacing().item_spacing.x;
-    let in_row = ((ui.available_width() + gap) / (least + gap))
+    let in_row = ((ui.available_width() + gap) / (least_width + gap))
         .floor()
         .max(1.0);
     let width = (ui.available_width() - (in_row - 1.0) * gap) / in_row;
@@ -106,21 +106,36 @@ fn card(ui: &mut Ui, case: &RecentCase, size: egui::Vec2, commands: &mut Command
         format!("opened {}", case.opened)
     };
     let mut top = place.top();
-    // The patient is never cut short: the name breaks into lines.
-    let lines = [
-        (patient, 13.0, palette.text, 3),
-        (name.clone(), 12.0, palette.weak, 1),
-        (opened, 11.0, palette.weak, 1),
+    // A patient's name that is cut short may be taken for another's: it breaks into lines.
+    let texts = [
+        CardText {
+            text: patient,
+            points: 13.0,
+            colour: palette.text,
+            max_rows: 3,
+        },
+        CardText {
+            text: name.clone(),
+            points: 12.0,
+            colour: palette.weak,
+            max_rows: 1,
+        },
+        CardText {
+            text: opened,
+            points: 11.0,
+            colour: palette.weak,
+            max_rows: 1,
+        },
     ];
-    for (text, points, colour, most) in lines {
-        top += line(ui, [left, top], wide, (&text, points, colour), most) + 2.0;
+    for text in texts {
+        top += text.paint(ui, pos2(left, top), wide) + 2.0;
     }
 
     let forget = Rect::from_min_max(
         pos2(left, rect.bottom() - 26.0),
         rect.max - vec2(PADDING, PADDING),
     );
-    // A child of the card's own: the row goes on after the card.
+    // A child of the row: the button does not move the place where the row goes on after the card.
     let button = Button::new(RichText::new("Forget").small());
     let forget = ui.new_child(UiBuilder::new().max_rect(forget)).add(button);
     let hint = "Removes it from this list with its picture; the case stays where it is";
@@ -134,22 +149,33 @@ fn card(ui: &mut Ui, case: &RecentCase, size: egui::Vec2, commands: &mut Command
     }
 }
 
-/// Paints a text in at most so many lines, the last one elided; returns its height.
-fn line(ui: &Ui, [left, top]: [f32; 2], wide: f32, text: (&str, f32, Color32), most: usize) -> f32 {
-    let (text, points, colour) = text;
-    let mut job = LayoutJob::simple(text.to_owned(), FontId::proportional(points), colour, wide);
-    (job.wrap.max_rows, job.wrap.break_anywhere) = (most, most == 1);
-    let galley = ui.painter().layout_job(job);
-    let height = galley.size().y;
-    ui.painter().galley(pos2(left, top), galley, colour);
-    height
+/// A text of a card; the last row that it may have is elided.
+struct CardText {
+    text: String,
+    points: f32,
+    colour: Color32,
+    max_rows: usize,
+}
+
+impl CardText {
+    /// Paints the text from its upper left corner; returns its height, points.
+    fn paint(self, ui: &Ui, corner: egui::Pos2, width: f32) -> f32 {
+        let font = FontId::proportional(self.points);
+        let mut job = LayoutJob::simple(self.text, font, self.colour, width);
+        job.wrap.max_rows = self.max_rows;
+        job.wrap.break_anywhere = self.max_rows == 1;
+        let galley = ui.painter().layout_job(job);
+        let height = galley.size().y;
+        ui.painter().galley(corner, galley, self.colour);
+        height
+    }
 }
 
 /// The picture on the graphics device, made once.
 fn texture(ui: &Ui, picture: &CasePicture) -> TextureHandle {
     let id = egui::Id::unique(("recent case", picture.rgb().as_ptr() as usize));
-    let known: Option<TextureHandle> = ui.data(|d| d.get_temp(id));
-    known.unwrap_or_else(|| {
+    let cached: Option<TextureHandle> = ui.data(|d| d.get_temp(id));
+    cached.unwrap_or_else(|| {
         let image = ColorImage::from_rgb(CasePicture::SIZE, picture.rgb());
         let texture = ui
             .ctx()

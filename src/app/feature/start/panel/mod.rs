@@ -12,7 +12,7 @@ use crate::feature::start::state::TourAction;
 use crate::kit::section;
 use crate::state::State;
 use crate::state::files::FileAction;
-use egui::{Button, Label, RichText, ScrollArea, Ui, UiBuilder, vec2};
+use egui::{Button, Label, Pos2, RichText, ScrollArea, Ui, UiBuilder, pos2, vec2};
 use files::demo::DEMOS;
 
 /// Width from which on there are two columns.
@@ -26,34 +26,37 @@ const MARGIN: f32 = 24.0;
 
 pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ScrollArea::vertical().auto_shrink(false).show(ui, |ui| {
-        let all = ui.available_rect_before_wrap();
-        let width = (all.width() - 2.0 * MARGIN).min(WIDEST);
-        let left = all.center().x - 0.5 * width;
-        let two = all.width() >= TWO_COLUMNS;
-        let cases_width = if two { 0.5 * (width - MARGIN) } else { width };
-        let column =
-            |ui: &mut Ui, left: f32, top: f32, width: f32, add: &mut dyn FnMut(&mut Ui)| {
-                let rect = egui::Rect::from_min_size(egui::pos2(left, top), vec2(width, 0.0));
-                ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
-                    ui.set_width(width);
-                    add(ui);
-                });
-                ui.min_rect().bottom()
-            };
-        let top = all.top() + 0.5 * MARGIN;
-        let below = column(ui, left, top, cases_width, &mut |ui: &mut Ui| {
+        let available = ui.available_rect_before_wrap();
+        let width = (available.width() - 2.0 * MARGIN).min(WIDEST);
+        let left = available.center().x - 0.5 * width;
+        let is_two_columns = available.width() >= TWO_COLUMNS;
+        let cases_width = if is_two_columns {
+            0.5 * (width - MARGIN)
+        } else {
+            width
+        };
+        let top = available.top() + 0.5 * MARGIN;
+        let below = column(ui, pos2(left, top), cases_width, |ui| {
             cases(ui, state, commands)
         });
-        let (left, top) = if two {
+        let (left, top) = if is_two_columns {
             (left + cases_width + MARGIN, top)
         } else {
             (left, below + MARGIN)
         };
-        column(ui, left, top, cases_width, &mut |ui: &mut Ui| {
-            begin(ui, commands)
-        });
+        column(ui, pos2(left, top), cases_width, |ui| begin(ui, commands));
         ui.add_space(MARGIN);
     });
+}
+
+/// Lays a column out from its upper left corner; returns where it ends, points from the top of the window.
+fn column(ui: &mut Ui, corner: Pos2, width: f32, add: impl FnOnce(&mut Ui)) -> f32 {
+    let rect = egui::Rect::from_min_size(corner, vec2(width, 0.0));
+    ui.scope_builder(UiBuilder::new().max_rect(rect), |ui| {
+        ui.set_width(width);
+        add(ui);
+    });
+    ui.min_rect().bottom()
 }
 
 fn cases(ui: &mut Ui, state: &State, commands: &mut Commands) {

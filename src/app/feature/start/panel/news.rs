@@ -14,6 +14,16 @@ enum Line<'a> {
     Text(&'a str),
 }
 
+impl<'a> Line<'a> {
+    fn read(line: &'a str) -> Self {
+        match (line.strip_prefix("### "), line.strip_prefix("- ")) {
+            (Some(heading), _) => Self::Heading(heading),
+            (_, Some(item)) => Self::Item(item),
+            _ => Self::Text(line),
+        }
+    }
+}
+
 /// Title and lines of the newest release: the first section of the second level.
 fn newest(changelog: &str) -> (&str, Vec<Line<'_>>) {
     let mut lines = changelog
@@ -26,15 +36,7 @@ fn newest(changelog: &str) -> (&str, Vec<Line<'_>>) {
     let of_release = lines
         .take_while(|line| !line.starts_with("## "))
         .filter(|line| !line.is_empty());
-    let line = |line| match (
-        str::strip_prefix(line, "### "),
-        str::strip_prefix(line, "- "),
-    ) {
-        (Some(heading), _) => Line::Heading(heading),
-        (_, Some(item)) => Line::Item(item),
-        _ => Line::Text(line),
-    };
-    (title, of_release.map(line).collect())
+    (title, of_release.map(Line::read).collect())
 }
 
 pub(crate) fn show(ui: &mut Ui) {

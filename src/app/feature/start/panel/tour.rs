@@ -22,11 +22,10 @@ fn id(stop: Stop) -> Id {
 
 /// Notes where the widget of a stop is, as far as it is on screen.
 pub fn mark(ui: &Ui, stop: Stop, rect: Rect) {
-    let now = (
-        ui.ctx().cumulative_pass_nr(),
-        rect.intersect(ui.clip_rect()),
-    );
-    ui.data_mut(|d| d.insert_temp(id(stop), now));
+    let visible = rect.intersect(ui.clip_rect());
+    // The pass dates the mark: a widget that is no longer drawn leaves it behind.
+    let mark = (ui.ctx().cumulative_pass_nr(), visible);
+    ui.data_mut(|d| d.insert_temp(id(stop), mark));
 }
 
 /// Rectangle of the widget of a stop in this frame.
@@ -85,33 +84,31 @@ fn content(ui: &mut Ui, stop: Stop, commands: &mut Commands) {
     ui.add(Label::new(stop.text()).wrap());
     ui.add_space(4.0);
     ui.horizontal(|ui| {
-        let mut push = |action| commands.push(Command::Tour(action));
         let back = ui.add_enabled(stop.previous().is_some(), egui::Button::new("Back"));
         if let (true, Some(previous)) = (back.clicked(), stop.previous()) {
-            push(TourAction::To(previous));
+            commands.push(Command::Tour(TourAction::To(previous)));
         }
         match stop.next() {
-            Some(next) if ui.button("Next").clicked() => push(TourAction::To(next)),
-            None if ui.button("Done").clicked() => push(TourAction::Leave),
+            Some(next) if ui.button("Next").clicked() => {
+                commands.push(Command::Tour(TourAction::To(next)))
+            }
+            None if ui.button("Done").clicked() => commands.push(Command::Tour(TourAction::Leave)),
             _ => {}
         }
         if stop.next().is_some() && ui.button("Leave the tour").on_hover_text("Esc").clicked() {
-            push(TourAction::Leave);
+            commands.push(Command::Tour(TourAction::Leave));
         }
     });
 }
 
 /// Place of a box beside a widget, which it does not cover; in the lower middle of the window without a widget.
 fn beside(widget: Option<Rect>, size: Vec2, window: Rect) -> Rect {
-    let kept_inside = |min: egui::Pos2| {
-        let most = (window.max - size).max(window.min);
-        Rect::from_min_size(min.clamp(window.min, most), size)
-    };
     let Some(widget) = widget else {
-        return kept_inside(pos2(
+        let lower_middle = pos2(
             window.center().x - 0.5 * size.x,
             window.bottom() - size.y - 60.0,
-        ));
+        );
+        return moved_inside(window, lower_middle, size);
     };
     let places = [
         pos2(widget.left() - size.x - GAP, widget.top()),
@@ -124,9 +121,15 @@ fn beside(widget: Option<Rect>, size: Vec2, window: Rect) -> Rect {
     ];
     let free = places
         .into_iter()
-        .map(kept_inside)
+        .map(|corner| moved_inside(window, corner, size))
         .find(|place| !place.intersects(widget));
-    free.unwrap_or_else(|| kept_inside(window.center() - 0.5 * size))
+    free.unwrap_or_else(|| moved_inside(window, window.center() - 0.5 * size, size))
+}
+
+/// A box of a size with its upper left corner at `min`, or as near to it as the window lets.
+fn moved_inside(window: Rect, min: egui::Pos2, size: Vec2) -> Rect {
+    let max = (window.max - size).max(window.min);
+    Rect::from_min_size(min.clamp(window.min, max), size)
 }
 
 #[cfg(test)]
@@ -137,14 +140,14 @@ mod tests {
     fn the_box_lies_in_the_window_and_beside_its_widget() {
         let window = Rect::from_min_size(pos2(0.0, 0.0), vec2(1024.0, 700.0));
         let size = vec2(WIDTH, 160.0);
-        for (at, extent) in [
+        for (corner, extent) in [
             ([8.0, 4.0], [50.0, 22.0]),
             ([960.0, 4.0], [60.0, 22.0]),
             ([780.0, 150.0], [128.0, 128.0]),
             ([0.0, 500.0], [1024.0, 200.0]),
             ([0.0, 40.0], [230.0, 650.0]),
         ] {
-            let widget = Rect::from_min_size(at.into(), extent.into());
+            let widget = Rect::from_min_size(corner.into(), extent.into());
             let place = beside(Some(widget), size, window);
             assert!(
                 window.contains_rect(place) && !place.intersects(widget),

@@ -4,7 +4,7 @@ use crate::jobs::{JobAnswer, Requests};
 use crate::state::slot::Slot;
 use crate::state::{NoticeKind, Selection, State, roi};
 use analysis::{Couch, body_of, couch_densities, couch_from_ct};
-use case::{Case, Contours, Density, DensityOverride, Edit, Structure, StructureKind};
+use case::{Contours, Density, DensityOverride, Edit, Structure, StructureKind};
 use std::sync::Arc;
 use worker::Task;
 
@@ -69,17 +69,21 @@ impl State {
             }
         };
         let [shell_density, core_density] = couch_densities();
-        let part = |case: &Case, name: &str, contours, density: DensityOverride| Structure {
-            contours,
-            density: Some(density),
-            ..roi::new_structure(case, name, StructureKind::Support)
+        let shell = Structure {
+            contours: couch.shell,
+            density: Some(shell_density),
+            ..roi::new_structure(case, "Couch shell", StructureKind::Support)
         };
-        let shell = part(case, "Couch shell", couch.shell, shell_density);
+        // Number and name of the core must be free once the shell is there.
         let mut with_shell = case.clone();
         Arc::make_mut(&mut with_shell.structures)
             .structures
             .push(shell.clone());
-        let core = part(&with_shell, "Couch core", couch.core, core_density);
+        let core = Structure {
+            contours: couch.core,
+            density: Some(core_density),
+            ..roi::new_structure(&with_shell, "Couch core", StructureKind::Support)
+        };
         let number = shell.number;
         self.edit(Edit::AddStructures("couch", vec![shell, core]), None);
         self.selection = Selection::Structure(number);

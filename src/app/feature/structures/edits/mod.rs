@@ -18,7 +18,7 @@ struct Contoured {
     /// Numbers and contours of the structures they are made of.
     sources: Vec<(u32, Option<u64>)>,
     /// The contours of each structure, by ROI number.
-    made: Vec<(u32, MadeContours)>,
+    calculated: Vec<(u32, MadeContours)>,
 }
 
 impl Requests<'_> {
@@ -36,22 +36,24 @@ impl Requests<'_> {
             count => format!("{} of {count} structures", action.operation.name()),
         };
         let task = Task::new(name, move |control| {
-            let mut made = Vec::new();
+            let mut calculated = Vec::new();
             let mut refused: Option<ContouringError> = None;
             for number in changed(&action) {
                 match made_of(&ct, &set, number, action.operation, control) {
-                    Ok(contours) => made.push((number, contours)),
+                    Ok(contours) => calculated.push((number, contours)),
                     Err(why) if why == ContouringError::Cancelled => return Err(why.to_string()),
                     Err(why) => _ = refused.get_or_insert(why),
                 }
             }
             match refused {
-                Some(why) if made.is_empty() => Err(format!("{}: {why}", action.operation.name())),
+                Some(why) if calculated.is_empty() => {
+                    Err(format!("{}: {why}", action.operation.name()))
+                }
                 _ => {
                     let contoured = Contoured {
                         action,
                         sources,
-                        made,
+                        calculated,
                     };
                     Ok::<_, String>(JobAnswer::then(move |window| {
                         window.take_contoured(contoured)
@@ -67,7 +69,7 @@ impl Requests<'_> {
         let Contoured {
             action,
             sources: made_of,
-            made,
+            calculated,
         } = contoured;
         let state = &mut *self.state;
         let case = state.history.case();
@@ -83,7 +85,7 @@ impl Requests<'_> {
         }
         let (names, selected, edit) = match action.into {
             Destination::Itself | Destination::Each(_) => {
-                let (names, mut changed) = changed_structures(case, &made);
+                let (names, mut changed) = changed_structures(case, &calculated);
                 let edit = match changed.len() {
                     1 => changed
                         .pop()
@@ -94,10 +96,11 @@ impl Requests<'_> {
             }
             Destination::New { name, kind } => {
                 let mut value = roi::new_structure(case, &name, kind);
-                value.contours = made
+                value.contours = calculated
                     .first()
-                    .map(|(_, made)| made.contours.clone())
+                    .map(|(_, calculated)| calculated.contours.clone())
                     .unwrap_or_default();
+                // A bolus without a density takes no part in dose.
                 value.density =
                     (kind == StructureKind::Bolus).then(|| DensityOverride::preset(Medium::Water));
                 (
@@ -107,11 +110,17 @@ impl Requests<'_> {
                 )
             }
         };
-        for (name, (_, made)) in names.iter().zip(&made) {
-            let done = made.done.iter().map(|text| (NoticeKind::Success, text));
-            for (kind, text) in
-                done.chain(made.remarks.iter().map(|text| (NoticeKind::Warning, text)))
-            {
+        for (name, (_, calculated)) in names.iter().zip(&calculated) {
+            let done = calculated
+                .done
+                .iter()
+                .map(|text| (NoticeKind::Success, text));
+            for (kind, text) in done.chain(
+                calculated
+                    .remarks
+                    .iter()
+                    .map(|text| (NoticeKind::Warning, text)),
+            ) {
                 state.notices.add(kind, format!("{name}: {text}."));
             }
         }
@@ -174,18 +183,18 @@ fn changed(action: &ContouringAction) -> Vec<u32> {
 /// Names of the structures with new contours, and the structures with their places in the set.
 fn changed_structures(
     case: &Case,
-    made: &[(u32, MadeContours)],
+    calculated: &[(u32, MadeContours)],
 ) -> (Vec<String>, Vec<(usize, Structure)>) {
-    let all = &case.structures.structures;
-    let with_contours = |(number, made): &(u32, MadeContours)| {
-        let index = all.iter().position(|s| s.number == *number)?;
+    let structures = &case.structures.structures;
+    let changed = calculated.iter().filter_map(|(number, contours)| {
+        let index = structures.iter().position(|s| s.number == *number)?;
         let value = Structure {
-            contours: made.contours.clone(),
-            ..all[index].clone()
+            contours: contours.contours.clone(),
+            ..structures[index].clone()
         };
         Some((value.name.clone(), (index, value)))
-    };
-    made.iter().filter_map(with_contours).unzip()
+    });
+    changed.unzip()
 }
 
 /// Numbers and contours of the structures that an action works with.

@@ -7,7 +7,7 @@ use crate::state::State;
 use crate::state::files::FileAction;
 use analysis::body_of;
 use analysis::contouring::{Operation, drawn_of, lungs};
-use case::{Structure, StructureKind, StructureSet};
+use case::{StructureKind, StructureSet};
 use egui::{Button, Ui};
 use files::StructureTemplate;
 
@@ -174,15 +174,11 @@ pub fn shown_together(state: &State) -> Vec<u32> {
         StructureKind::Support,
         StructureKind::Bolus,
     ];
-    let may = |s: &&Structure| {
-        !fixed.contains(&s.kind) && !s.contours.is_empty() && !state.hidden.contains(&s.number)
-    };
-    state
-        .case()
-        .structures
-        .structures
-        .iter()
-        .filter(may)
+    let structures = state.case().structures.structures.iter();
+    structures
+        .filter(|s| {
+            !fixed.contains(&s.kind) && !s.contours.is_empty() && !state.hidden.contains(&s.number)
+        })
         .map(|s| s.number)
         .collect()
 }

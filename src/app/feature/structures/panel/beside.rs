@@ -6,7 +6,7 @@ use crate::kit::{REFUSED, field, fields, number, refuses, section};
 use crate::state::{State, roi};
 use analysis::body_of;
 use analysis::contouring::{BEYOND_FIELD_MM, BolusOver, EntranceField, Operation};
-use case::{Beam, Structure, StructureKind};
+use case::{Beam, Structure, StructureKind, StructureSet};
 use egui::{Button, ComboBox, Ui};
 
 /// Entries of the user, kept by the window.
@@ -167,7 +167,7 @@ pub fn under_field(ui: &mut Ui, state: &State, index: usize, beam: &Beam, comman
             create(body, draft, over, commands);
         }
     });
-    super::bolus_beams::of_beam(ui, state, (index, beam), commands);
+    super::bolus_beams::of_beam(ui, state, index, beam, commands);
     draft.keep(ui);
 }
 
@@ -177,10 +177,8 @@ fn thickness(ui: &mut Ui, draft: &mut Draft) {
         .show(ui);
 }
 
-fn over(ui: &mut Ui, state: &State, draft: &mut Draft) {
-    let beams = state.plan().map_or(&[][..], |plan| &plan.beams[..]);
-    let set = &state.case().structures;
-    let name = |over: Over| match over {
+fn over_name(beams: &[Beam], set: &StructureSet, over: Over) -> String {
+    match over {
         Over::Body => "the whole body".to_owned(),
         Over::Beam(number) => {
             let beam = beams.iter().find(|b| b.number == number);
@@ -193,9 +191,14 @@ fn over(ui: &mut Ui, state: &State, draft: &mut Draft) {
             .map_or("a structure that is gone".to_owned(), |s| {
                 format!("near {}", s.name)
             }),
-    };
+    }
+}
+
+fn over(ui: &mut Ui, state: &State, draft: &mut Draft) {
+    let beams = state.plan().map_or(&[][..], |plan| &plan.beams[..]);
+    let set = &state.case().structures;
     let combo = ComboBox::from_id_salt("bolus over")
-        .selected_text(name(draft.over))
+        .selected_text(over_name(beams, set, draft.over))
         .width(170.0);
     let response = combo.show_ui(ui, |ui| {
         let fields = beams
@@ -209,7 +212,7 @@ fn over(ui: &mut Ui, state: &State, draft: &mut Draft) {
         });
         let near = inside.map(|s| Over::Structure(s.number));
         for choice in std::iter::once(Over::Body).chain(fields).chain(near) {
-            ui.selectable_value(&mut draft.over, choice, name(choice));
+            ui.selectable_value(&mut draft.over, choice, over_name(beams, set, choice));
         }
     });
     response

@@ -6,8 +6,8 @@ use crate::state::State;
 use case::{Beam, Edit, Plan, Structure, StructureKind};
 use egui::Ui;
 
-/// The boluses of the case, each on or off for a beam.
-pub fn of_beam(ui: &mut Ui, state: &State, (index, beam): (usize, &Beam), commands: &mut Commands) {
+/// The boluses of the case, each on or off for a beam, which has this index in the displayed plan.
+pub fn of_beam(ui: &mut Ui, state: &State, index: usize, beam: &Beam, commands: &mut Commands) {
     let set = &state.case().structures.structures;
     for bolus in set.iter().filter(|s| s.kind == StructureKind::Bolus) {
         let mut on = beam.meets(bolus);

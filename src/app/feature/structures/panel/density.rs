@@ -3,13 +3,15 @@
 use crate::command::{Command, Commands, gesture};
 use crate::kit::{field, fields, number, section, theme};
 use crate::state::State;
+use crate::state::results::CaseResults;
 use case::{Density, DensityOverride, Edit, Structure, StructureKind};
 use egui::Ui;
 
 pub fn show(
     ui: &mut Ui,
     state: &State,
-    (index, structure): (usize, &Structure),
+    index: usize,
+    structure: &Structure,
     commands: &mut Commands,
 ) {
     section(ui, "Density for dose");
@@ -86,16 +88,16 @@ pub fn show(
     }
 }
 
-/// Its number and unit, and the switch.
-fn typed(ui: &mut Ui, state: &State, given: &mut DensityOverride, dragged: &mut Option<u64>) {
+/// The number and unit of a density, and the switch whether it counts.
+fn typed(ui: &mut Ui, state: &State, density: &mut DensityOverride, dragged: &mut Option<u64>) {
     fields(ui, "density", |ui| {
-        if let Some(value) = given.density.value() {
+        if let Some(value) = density.density.value() {
             field(ui, "Density", |ui| {
-                number_and_unit(ui, state, (given, value), dragged)
+                number_and_unit(ui, &state.results, density, value, dragged)
             });
         }
         field(ui, "Counts", |ui| {
-            let mut on = !given.off;
+            let mut on = !density.off;
             let switch = ui
                 .checkbox(&mut on, "in dose")
                 .accessible_name("Density counts in dose");
@@ -103,11 +105,11 @@ fn typed(ui: &mut Ui, state: &State, given: &mut DensityOverride, dragged: &mut 
                 .on_hover_text("Switched off, the density is kept and the CT's counts")
                 .changed()
             {
-                given.off = !on;
+                density.off = !on;
             }
         });
     });
-    let Some(tissue) = state.results.settings.hu_table.of_density(given) else {
+    let Some(tissue) = state.results.settings.hu_table.of_density(density) else {
         return;
     };
     let words = format!(
@@ -121,11 +123,13 @@ fn typed(ui: &mut Ui, state: &State, given: &mut DensityOverride, dragged: &mut 
 
 fn number_and_unit(
     ui: &mut Ui,
-    state: &State,
-    (given, mut value): (&mut DensityOverride, f64),
+    results: &CaseResults,
+    density: &mut DensityOverride,
+    value: f64,
     dragged: &mut Option<u64>,
 ) {
-    let is_mass = matches!(given.density, Density::MassGCm3(_));
+    let mut value = value;
+    let is_mass = matches!(density.density, Density::MassGCm3(_));
     let r = number(
         "Density of the structure",
         &mut value,
@@ -134,13 +138,13 @@ fn number_and_unit(
     let r = r.speed(0.005).decimals(3).range(Density::RANGE).show(ui);
     *dragged = dragged.or(gesture(&r));
     if r.changed() {
-        given.density = if is_mass {
+        density.density = if is_mass {
             Density::MassGCm3(value)
         } else {
             Density::RelativeElectrons(value)
         };
     }
-    let Some(tissue) = state.results.settings.hu_table.of_density(given) else {
+    let Some(tissue) = results.settings.hu_table.of_density(density) else {
         return;
     };
     if ui
@@ -148,7 +152,7 @@ fn number_and_unit(
         .on_hover_text("Mass density")
         .clicked()
     {
-        given.density = Density::MassGCm3(f64::from(tissue.mass_density_g_cm3));
+        density.density = Density::MassGCm3(f64::from(tissue.mass_density_g_cm3));
     }
     let hint = "Electrons per volume, water = 1";
     if ui
@@ -156,25 +160,27 @@ fn number_and_unit(
         .on_hover_text(hint)
         .clicked()
     {
-        given.density = Density::RelativeElectrons(f64::from(tissue.relative_electron_density));
+        density.density = Density::RelativeElectrons(f64::from(tissue.relative_electron_density));
     }
 }
 
 fn warnings(ui: &mut Ui, structure: &Structure) {
-    let beside = structure.kind.is_beside_patient();
+    let is_beside_patient = structure.kind.is_beside_patient();
     let text = match structure.density {
-        Some(given) => match given.fault() {
+        Some(density) => match density.fault() {
             Some(why) => format!("No dose: {why}."),
             None if structure.contours.is_empty() => {
                 "It has no contours: nothing of it counts.".to_owned()
             }
-            None if given.off && beside => "Switched off: it takes no part in dose.".to_owned(),
-            None if given.density == Density::AsScanned && !beside => {
+            None if density.off && is_beside_patient => {
+                "Switched off: it takes no part in dose.".to_owned()
+            }
+            None if density.density == Density::AsScanned && !is_beside_patient => {
                 "As scanned: the CT's densities count, as without it.".to_owned()
             }
             None => return,
         },
-        None if beside => {
+        None if is_beside_patient => {
             let what = if structure.kind == StructureKind::Bolus {
                 "bolus"
             } else {

@@ -8,11 +8,12 @@ pub mod density;
 pub mod outside;
 pub mod tools;
 
-use crate::command::{Command, Commands};
+use crate::command::{Command, Commands, gesture};
 use crate::feature::draw;
 use crate::kit::{colour_button, field, fields, number, section, status_chip, theme, title};
 use crate::panel::tree::format_cm3;
 use crate::state::State;
+use crate::state::results::CaseResults;
 use crate::state::roi::{self, SMALLEST_MM, Shape};
 use analysis::Metric;
 use case::{Edit, Rgb, Structure, StructureKind};
@@ -73,12 +74,12 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         shape_ui(ui, structure, shape, commands);
     }
     beside::of_body(ui, state, structure, commands);
-    density::show(ui, state, (index, structure), commands);
+    density::show(ui, state, index, structure, commands);
     couch_position::show(ui, state, structure, commands);
     bolus_beams::of_bolus(ui, state, structure, commands);
     draw::panel::show(ui, state, commands);
     tools::show(ui, state, structure, commands);
-    dose(ui, state, structure);
+    dose(ui, &state.results, structure);
 }
 
 fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Commands) {
@@ -146,22 +147,15 @@ fn identity(ui: &mut Ui, index: usize, structure: &Structure, commands: &mut Com
 
 fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Commands) {
     section(ui, &format!("{} (mm)", shape.name()));
-    let mut reshape = |response: &egui::Response, shape: Shape| {
-        if response.changed() {
-            let gesture = crate::command::gesture(response);
-            commands.push(Command::Reshape {
-                structure: structure.number,
-                shape,
-                gesture,
-            });
-        }
-    };
+    let mut reshaped = None;
     fields(ui, "shape", |ui| {
         field(ui, "Centre", |ui| {
             let mut centre = shape.centre_mm();
             for (axis, name) in ["Centre x", "Centre y", "Centre z"].into_iter().enumerate() {
                 let response = number(name, &mut centre[axis], "").show(ui);
-                reshape(&response, shape.moved_to(centre));
+                if response.changed() {
+                    reshaped = Some((shape.moved_to(centre), gesture(&response)));
+                }
             }
         });
         match shape {
@@ -172,13 +166,13 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
                 let response = number("Radius", &mut radius_mm, " mm")
                     .range(SMALLEST_MM..=500.0)
                     .show(ui);
-                reshape(
-                    &response,
-                    Shape::Sphere {
+                if response.changed() {
+                    let sphere = Shape::Sphere {
                         centre_mm,
                         radius_mm,
-                    },
-                );
+                    };
+                    reshaped = Some((sphere, gesture(&response)));
+                }
             }),
             Shape::Box {
                 centre_mm,
@@ -187,22 +181,30 @@ fn shape_ui(ui: &mut Ui, structure: &Structure, shape: Shape, commands: &mut Com
                 for (axis, name) in ["Side x", "Side y", "Side z"].into_iter().enumerate() {
                     let range = 2.0 * SMALLEST_MM..=1000.0;
                     let response = number(name, &mut size_mm[axis], "").range(range).show(ui);
-                    reshape(&response, Shape::Box { centre_mm, size_mm });
+                    if response.changed() {
+                        let shape = Shape::Box { centre_mm, size_mm };
+                        reshaped = Some((shape, gesture(&response)));
+                    }
                 }
             }),
         }
     });
+    commands.extend(reshaped.map(|(shape, gesture)| Command::Reshape {
+        structure: structure.number,
+        shape,
+        gesture,
+    }));
 }
 
 /// Dose metrics of the structure in the displayed dose.
-fn dose(ui: &mut Ui, state: &State, structure: &Structure) {
-    let Some(dvh) = state.results.dvh(structure.number) else {
+fn dose(ui: &mut Ui, results: &CaseResults, structure: &Structure) {
+    let Some(dvh) = results.dvh(structure.number) else {
         return;
     };
     section(ui, "Dose");
     fields(ui, "dose figures", |ui| {
         field(ui, "Status", |ui| {
-            if let Some(status) = state.results.dvh_status() {
+            if let Some(status) = results.dvh_status() {
                 status_chip(ui, status);
             }
         });

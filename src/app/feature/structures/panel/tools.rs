@@ -585,17 +585,18 @@ fn made_kind(kind: StructureKind) -> StructureKind {
     }
 }
 
-/// Slices of the CT on which a structure is drawn, and those between them on which it is not.
+/// How many slices of the CT a structure is drawn on, and how many slices between them lack its contour.
 fn drawn_and_filled(grid: &Grid, structure: &Structure) -> (usize, usize) {
     let edges = grid.edges_mm(2);
-    let slice_of = |z: f64| edges.partition_point(|e| *e <= z);
     let first = structure
         .contours
         .iter()
         .filter_map(|c| c.points_mm.first());
-    let mut drawn: Vec<usize> = first
-        .map(|p| slice_of(grid.local_from_patient(*p).z))
-        .collect();
+    let slices = first.map(|p| {
+        let z_mm = grid.local_from_patient(*p).z;
+        edges.partition_point(|edge| *edge <= z_mm)
+    });
+    let mut drawn: Vec<usize> = slices.collect();
     drawn.sort_unstable();
     drawn.dedup();
     let span = drawn

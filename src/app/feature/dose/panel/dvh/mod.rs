@@ -69,7 +69,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-/// Whether the curves have an uncertainty: those of a Monte Carlo dose.
+/// Whether the curves have an uncertainty, as curves of a Monte Carlo dose do.
 fn has_uncertainty(state: &State) -> bool {
     state.results.certainty().is_some() && state.optimisers_dose().is_none()
 }
