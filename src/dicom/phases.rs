@@ -132,9 +132,9 @@ fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
                     .filter(|i| series.images[*i].moment.0[tell].as_ref() == Some(wanted))
                     .collect();
                 let covered: HashSet<usize> = mine.iter().map(|i| places[*i]).collect();
-                let whole =
+                let is_whole_scan =
                     covered.len() == mine.len() && covered.len() as f64 >= WHOLE * count as f64;
-                whole.then(|| {
+                is_whole_scan.then(|| {
                     let images = mine.iter().map(|i| series.images[*i].clone()).collect();
                     (words.replace("{}", wanted), images)
                 })
@@ -146,27 +146,31 @@ fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
 /// Phases by instance number, where all positions have equally many images: the first of each position, the
 /// second of each, ...
 fn by_number(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
-    let mut at: Vec<Vec<&Image>> = vec![Vec::new(); count];
+    let mut images_by_place: Vec<Vec<&Image>> = vec![Vec::new(); count];
     for (image, place) in series.images.iter().zip(places) {
-        at[*place].push(image);
+        images_by_place[*place].push(image);
     }
-    let phases = at[0].len();
+    let phases = images_by_place[0].len();
     let distinct: HashSet<&str> = series.images.iter().map(|i| i.sop_uid.as_str()).collect();
     let numbered = series.images.iter().all(|i| i.instance.is_some());
     if !numbered
         || distinct.len() < series.images.len()
-        || at.iter().any(|images| images.len() != phases)
+        || images_by_place.iter().any(|images| images.len() != phases)
     {
         return None;
     }
-    at.iter_mut()
+    images_by_place
+        .iter_mut()
         .for_each(|images| images.sort_by_key(|i| i.instance));
     Some(
         (0..phases)
             .map(|n| {
                 (
                     String::new(),
-                    at.iter().map(|images| images[n].clone()).collect(),
+                    images_by_place
+                        .iter()
+                        .map(|images| images[n].clone())
+                        .collect(),
                 )
             })
             .collect(),

@@ -49,8 +49,8 @@ impl Layout {
             high_bit,
             signed: bits(tags::PIXEL_REPRESENTATION) == Some(1),
         };
-        let whole = matches!(allocated, 8 | 16 | 32);
-        if !whole
+        let fills_bytes = matches!(allocated, 8 | 16 | 32);
+        if !fills_bytes
             || stored == 0
             || stored > allocated
             || high_bit >= allocated
@@ -98,10 +98,6 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
         });
     }
     let layout = Layout::read(header, path)?;
-    let broken = |reason| DicomError::Broken {
-        path: path.to_owned(),
-        reason,
-    };
     let mut source = source::open(path)?;
     let wanted = (expected as u64).saturating_mul(SAMPLE_BYTES);
     check_unpacked(source.bytes.file, wanted).map_err(|source| DicomError::OverBudget {
@@ -134,16 +130,16 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
         }
     };
     if raw.len() < expected {
-        return Err(broken(format!(
-            "{} pixels where {expected} belong",
-            raw.len()
-        )));
+        return Err(DicomError::broken(
+            path,
+            format!("{} pixels where {expected} belong", raw.len()),
+        ));
     }
     Ok(Samples { raw, layout })
 }
 
 /// The pixel data of the file with this header as an element to be written again, none where it has none, and the transfer
-/// syntax that the element is in: that of the file where it is compressed, else implicit VR little endian.
+/// syntax that the element is in: the file's where it is compressed, else implicit VR little endian.
 ///
 /// # Errors
 /// [`DicomError`] where the value is cut short, or larger than the budget of the file.
@@ -216,11 +212,8 @@ fn decompress(
     pixels: Fragments,
     expected: usize,
 ) -> Result<Vec<u32>, DicomError> {
-    let missing = |attribute| DicomError::Missing {
-        path: path.to_owned(),
-        attribute,
-    };
-    let [columns, rows] = catalogue::size_of(header).ok_or_else(|| missing("Rows and Columns"))?;
+    let [columns, rows] =
+        catalogue::size_of(header).ok_or_else(|| DicomError::missing(path, "Rows and Columns"))?;
     let layout = Layout::read(header, path)?;
     let frame = Frame {
         columns,
@@ -242,11 +235,9 @@ fn decompress(
     })?;
     let mut raw = Vec::new();
     for stream in streams.into_iter().take(wanted) {
-        let broken = |reason| DicomError::Broken {
-            path: path.to_owned(),
-            reason,
-        };
-        let stream = decoder.checked(stream, frame).map_err(broken)?;
+        let stream = decoder
+            .checked(stream, frame)
+            .map_err(|what| DicomError::broken(path, what))?;
         let samples =
             decoder
                 .decode(stream, header, syntax)
@@ -276,13 +267,13 @@ fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
         return Err(unclear());
     }
     let mut streams: Vec<Vec<u8>> = Vec::new();
-    let mut at: u64 = 0;
+    let mut item_offset: u64 = 0;
     for fragment in fragments {
         let begins = offsets
             .get(streams.len())
-            .is_some_and(|&offset| u64::from(offset) == at);
+            .is_some_and(|&offset| u64::from(offset) == item_offset);
         // Offsets count the eight bytes of each fragment's header.
-        at += 8 + fragment.len() as u64;
+        item_offset += 8 + fragment.len() as u64;
         match streams.last_mut() {
             Some(stream) if !begins => stream.extend(fragment),
             _ => streams.push(fragment),

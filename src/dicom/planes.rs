@@ -29,17 +29,15 @@ pub fn stack<'a>(
     same_pixels: impl Fn(&Image, &Image) -> bool,
 ) -> Result<Stack<'a>, DicomError> {
     let first = first_of(series)?;
-    let missing = |attribute| DicomError::Missing {
-        path: first.path.clone(),
-        attribute,
-    };
     if series.size.contains(&0) {
-        return Err(missing("Rows and Columns"));
+        return Err(DicomError::missing(&first.path, "Rows and Columns"));
     }
-    let spacing = series.spacing_mm.ok_or_else(|| missing("PixelSpacing"))?;
+    let spacing = series
+        .spacing_mm
+        .ok_or_else(|| DicomError::missing(&first.path, "PixelSpacing"))?;
     let [row, column] = series
         .orientation
-        .ok_or_else(|| missing("ImageOrientationPatient"))?;
+        .ok_or_else(|| DicomError::missing(&first.path, "ImageOrientationPatient"))?;
     let normal = row.cross(column);
     let mut remarks = Vec::new();
     let images = slices_of(series, &mut remarks)?;
@@ -98,22 +96,20 @@ fn first_of(series: &Series) -> Result<&Image, DicomError> {
         let (place, what) = (format!("series {}", series.uid), "no images".to_owned());
         return Err(DicomError::NothingToShow { place, what });
     };
-    let refuse = |what: String| {
-        Err(DicomError::Unsupported {
-            path: first.path.clone(),
-            what,
-        })
-    };
     if series.modality != "CT" {
-        return refuse(format!(
-            "its modality is {}; only CT is shown as HU",
-            series.modality
+        return Err(DicomError::unsupported(
+            &first.path,
+            format!(
+                "its modality is {}; only CT is shown as HU",
+                series.modality
+            ),
         ));
     }
     if series.multiframe {
-        return refuse(
+        return Err(DicomError::unsupported(
+            &first.path,
             "it holds several frames (enhanced CT); export the CT as single images".to_owned(),
-        );
+        ));
     }
     Ok(first)
 }
@@ -272,8 +268,8 @@ fn check_shift(
     else {
         return Ok(());
     };
-    let most = shift(worst).length();
-    if most <= ROUNDING_MM {
+    let largest_shift_mm = shift(worst).length();
+    if largest_shift_mm <= ROUNDING_MM {
         return Ok(());
     }
     let square: f64 = planes
@@ -289,24 +285,26 @@ fn check_shift(
         .iter()
         .map(|p| (shift(p) - slope * (p.height - base.height)).length())
         .fold(0.0, f64::max);
-    let sheared = residual < 0.1 * most;
+    let sheared = residual < 0.1 * largest_shift_mm;
     let path = worst.image.path.clone();
-    if most > 0.5 * spacing[0].min(spacing[1]) {
+    if largest_shift_mm > 0.5 * spacing[0].min(spacing[1]) {
         let tilt_deg = slope.length().atan().to_degrees();
         return Err(if sheared {
             let what = format!(
-                "the planes are sheared by {tilt_deg:.2} degrees (gantry tilt): they lie {most:.1} mm aside over \
+                "the planes are sheared by {tilt_deg:.2} degrees (gantry tilt): they lie {largest_shift_mm:.1} mm aside over \
                  the series; re-slice the series at right angles to its axis, then export it again"
             );
             DicomError::Unsupported { path, what }
         } else {
-            let what = format!("its plane lies {most:.1} mm aside of the first one of its series");
+            let what = format!(
+                "its plane lies {largest_shift_mm:.1} mm aside of the first one of its series"
+            );
             DicomError::Contradiction { path, what }
         });
     }
     remarks.push(Remark::warning(
         format!(
-            "planes lie up to {most:.2} mm aside of one another, less than half a pixel; this is passed over"
+            "planes lie up to {largest_shift_mm:.2} mm aside of one another, less than half a pixel; this is passed over"
         ),
         planes.iter().filter(|p| shift(p).length() > ROUNDING_MM).map(Plane::name).collect(),
     ));

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// errors in the file.
 pub fn read_radiograph(
     path: &Path,
-    given: &Placement,
+    entered: &Placement,
 ) -> Result<(Radiograph, Vec<Remark>), DicomError> {
     let object = open_header(path)?;
     let modality = object.text(tags::MODALITY).unwrap_or_default();
@@ -45,14 +45,14 @@ pub fn read_radiograph(
     } else {
         placement(item)
     };
-    if let (Some(file), Some(given)) = (declared.position, given.position)
-        && file != given
+    if let (Some(file), Some(entered_position)) = (declared.position, entered.position)
+        && file != entered_position
     {
         say(format!(
-            "the file says the patient lies {file}; {given} is used, as given"
+            "the file says the patient lies {file}; {entered_position} is used, as given"
         ));
     }
-    let setup = given
+    let setup = entered
         .or(&declared)
         .setup(size)
         .map_err(|missing| DicomError::NoGeometry {
@@ -69,12 +69,12 @@ pub fn read_radiograph(
         let (projection, setup) = upright(item, setup, path, &mut values, size, &mut say)?;
         (projection, setup, None)
     };
-    let open = match (given.field_mm, setup) {
+    let open = match (entered.field_mm, setup) {
         (Some(field), Some(setup)) => Some(opened(&setup, field)),
         _ => open,
     };
-    let (meaning, values) = sense(item, values, given.bone_is_bright, &mut say);
-    let frame = if given.isocentre_mm.is_some() {
+    let (meaning, values) = sense(item, values, entered.bone_is_bright, &mut say);
+    let frame = if entered.isocentre_mm.is_some() {
         String::new()
     } else {
         frame_of(item)
@@ -84,7 +84,7 @@ pub fn read_radiograph(
         label: file_name(path),
         frame_of_reference_uid: frame,
         patient: patient_of(item),
-        accepted_patient: given.accepted_patient.clone(),
+        accepted_patient: entered.accepted_patient.clone(),
         open: open.map(Arc::new),
         ..Radiograph::new(values, meaning, projection, "")
     };
@@ -126,19 +126,19 @@ fn values(
         }
         match &table {
             Some((first, entries)) => {
-                let at = (stored - first).clamp(0, entries.len() as i64 - 1);
-                entries[at as usize]
+                let index = (stored - first).clamp(0, entries.len() as i64 - 1);
+                entries[index as usize]
             }
             None => (stored as f64 * slope + intercept) as f32,
         }
     };
     let mut values: Vec<f32> = samples.raw.iter().map(|&raw| value(raw)).collect();
-    let least = values.iter().copied().fold(f32::INFINITY, f32::min);
-    let least = if least.is_finite() { least } else { 0.0 };
+    let lowest = values.iter().copied().fold(f32::INFINITY, f32::min);
+    let lowest = if lowest.is_finite() { lowest } else { 0.0 };
     values
         .iter_mut()
         .filter(|v| v.is_nan())
-        .for_each(|v| *v = least);
+        .for_each(|v| *v = lowest);
     Ok(values)
 }
 
@@ -248,11 +248,7 @@ fn upright(
     size: [usize; 2],
     say: &mut impl FnMut(String),
 ) -> Result<(Projection, Option<ImagingSetup>), DicomError> {
-    let wrong = |source| DicomError::Projection {
-        path: path.to_owned(),
-        source,
-    };
-    let projection = setup.projection().map_err(wrong)?;
+    let projection = setup.projection().map_err(DicomError::projection(path))?;
     let shown = item.numbers_of_words(tags::PATIENT_ORIENTATION);
     match shown {
         Some([right, down]) => {
@@ -273,7 +269,9 @@ fn upright(
     if tilt.abs() < 1e-9 {
         return Ok((projection, Some(setup)));
     }
-    tilted(&setup, tilt).map(|p| (p, None)).map_err(wrong)
+    tilted(&setup, tilt)
+        .map(|p| (p, None))
+        .map_err(DicomError::projection(path))
 }
 
 /// Source and image tilted together towards the head by `tilt_deg`, about the isocentre and the axis across

@@ -22,13 +22,9 @@ use std::sync::Arc;
 pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     let object = open_header(path)?;
     check_kind(&object, path)?;
-    let attribute = |source| DicomError::Attribute {
-        path: path.to_owned(),
-        source,
-    };
     let scaling = object
         .try_number(tags::DOSE_GRID_SCALING)
-        .map_err(attribute)?;
+        .map_err(DicomError::attribute(path))?;
     if scaling <= 0.0 {
         let what = format!("its DoseGridScaling is {scaling}");
         return Err(DicomError::Contradiction {
@@ -66,7 +62,7 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
         ));
     }
     let gy = Arc::new(Volume::new(Arc::new(grid), gy));
-    let known = Reservations::of_remarks(&remarks);
+    let reservations = Reservations::of_remarks(&remarks);
     let below_zero = DoseValueError::caveat(&gy);
     let dose = Dose {
         status: if below_zero.is_some() {
@@ -74,12 +70,12 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
         } else {
             DoseStatus::Imported
         },
-        caveats: known.caveats.into_iter().chain(below_zero).collect(),
+        caveats: reservations.caveats.into_iter().chain(below_zero).collect(),
         gy,
         label: format!("{}, {}", label_of(&object), file_name(path)),
         frame_of_reference_uid: frame_of(&object),
         receipt: None,
-        remarks: known.remarks,
+        remarks: reservations.remarks,
         part: part_of(&object),
     };
     Ok((dose, remarks))
@@ -150,16 +146,16 @@ fn remarks_of_kind(object: &Object, path: &Path) -> Vec<Remark> {
 fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
     let mut remarks = remarks_of_kind(object, path);
     let mut say = |message: &str| remarks.push(Remark::warning(message, vec![file_name(path)]));
-    let most = gy.iter().copied().fold(0.0, f32::max);
+    let highest_gy = gy.iter().copied().fold(0.0, f32::max);
     if gy.iter().any(|&v| v < 0.0) {
         say("the dose has negative values");
-    } else if most == 0.0 {
+    } else if highest_gy == 0.0 {
         say("the dose is zero everywhere");
     }
-    if most > MOST_GY {
+    if highest_gy > MOST_GY {
         let scaling = object.text(tags::DOSE_GRID_SCALING).unwrap_or_default();
         say(&format!(
-            "the dose goes up to {most} Gy, more than any treatment gives: its DoseGridScaling of {scaling} is that of another unit?"
+            "the dose goes up to {highest_gy} Gy, more than any treatment gives: its DoseGridScaling of {scaling} is that of another unit?"
         ));
     }
     match object.text(tags::DOSE_TYPE).as_deref() {
@@ -170,7 +166,7 @@ fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
         None => say("it has no DoseType; it is shown as a physical dose"),
     }
     match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
-        Some(known) if SUMMATIONS.contains(&known) => {}
+        Some(summation) if SUMMATIONS.contains(&summation) => {}
         Some(other) => say(&format!(
             "its DoseSummationType '{other}' is not known: a dose of what?"
         )),
@@ -198,32 +194,29 @@ const SUMMATIONS: [&str; 12] = [
 ];
 
 fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
-    let refuse = |what: &str| {
-        Err(DicomError::Unsupported {
-            path: path.to_owned(),
-            what: what.to_owned(),
-        })
-    };
     let modality = object
         .text(tags::MODALITY)
         .unwrap_or_else(|| "of no modality".to_owned());
     if modality != "RTDOSE"
         && object.text(tags::SOP_CLASS_UID).as_deref() != Some(uids::RT_DOSE_STORAGE)
     {
-        return refuse(&format!(
-            "it is {modality}, not a dose; name an RTDOSE file"
+        return Err(DicomError::unsupported(
+            path,
+            format!("it is {modality}, not a dose; name an RTDOSE file"),
         ));
     }
     match object.text(tags::DOSE_UNITS).as_deref() {
         Some("GY") => {}
         Some("RELATIVE") => {
-            return refuse(
+            return Err(DicomError::unsupported(
+                path,
                 "its dose is relative (DoseUnits RELATIVE), not in Gy, and is not shown; export the dose in Gy",
-            );
+            ));
         }
         Some(other) => {
-            return refuse(&format!(
-                "its DoseUnits '{other}' are not GY; export the dose in Gy"
+            return Err(DicomError::unsupported(
+                path,
+                format!("its DoseUnits '{other}' are not GY; export the dose in Gy"),
             ));
         }
         None => {
@@ -235,9 +228,10 @@ fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
         }
     }
     if object.text(tags::DOSE_TYPE).as_deref() == Some("ERROR") {
-        return refuse(
+        return Err(DicomError::unsupported(
+            path,
             "it holds the error of a dose (DoseType ERROR), not a dose, and is not shown",
-        );
+        ));
     }
     Ok(())
 }
@@ -249,7 +243,7 @@ fn label_of(object: &Object) -> String {
     } else {
         "dose"
     };
-    let of = match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
+    let summed = match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
         Some("PLAN") => "plan".to_owned(),
         Some("BEAM") => match beam_number(object) {
             Some(number) => format!("beam {number}"),
@@ -262,7 +256,7 @@ fn label_of(object: &Object) -> String {
         .text(tags::DOSE_COMMENT)
         .map(|c| format!(" ({c})"))
         .unwrap_or_default();
-    format!("{of} {kind}{comment}").trim_start().to_owned()
+    format!("{summed} {kind}{comment}").trim_start().to_owned()
 }
 
 fn beam_number(object: &Object) -> Option<i64> {
@@ -278,54 +272,48 @@ fn beam_number(object: &Object) -> Option<i64> {
 
 /// The grid, and the file's frame of each of its planes.
 fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomError> {
-    let attribute = |source| DicomError::Attribute {
-        path: path.to_owned(),
-        source,
-    };
-    let contradiction = |what| DicomError::Contradiction {
-        path: path.to_owned(),
-        what,
-    };
     let size = size_of(object).ok_or_else(|| DicomError::Missing {
         path: path.to_owned(),
         attribute: "Rows and Columns",
     })?;
     if size.contains(&0) {
-        return Err(contradiction(format!(
-            "its Rows are {}, its Columns {}",
-            size[1], size[0]
-        )));
+        return Err(DicomError::contradiction(
+            path,
+            format!("its Rows are {}, its Columns {}", size[1], size[0]),
+        ));
     }
     let frames = object
         .try_whole(tags::NUMBER_OF_FRAMES)
         .optional()
-        .map_err(attribute)?
+        .map_err(DicomError::attribute(path))?
         .unwrap_or(1);
     let frames = usize::try_from(frames).ok().filter(|&n| n > 0);
     let frames = frames.ok_or_else(|| {
         let declared = object.text(tags::NUMBER_OF_FRAMES).unwrap_or_default();
-        contradiction(format!("its NumberOfFrames is {declared}"))
+        DicomError::contradiction(path, format!("its NumberOfFrames is {declared}"))
     })?;
-    let [dy, dx] = object.try_array(tags::PIXEL_SPACING).map_err(attribute)?;
+    let [dy, dx] = object
+        .try_array(tags::PIXEL_SPACING)
+        .map_err(DicomError::attribute(path))?;
     for mm in [dx, dy] {
         // Voxels of less than a micrometre or more than a metre are an error of units.
-        within(tags::PIXEL_SPACING, mm, 1e-3..=1e3).map_err(attribute)?;
+        within(tags::PIXEL_SPACING, mm, 1e-3..=1e3).map_err(DicomError::attribute(path))?;
     }
     let axes: [f64; 6] = object
         .try_array(tags::IMAGE_ORIENTATION_PATIENT)
-        .map_err(attribute)?;
+        .map_err(DicomError::attribute(path))?;
     let (row, column) = (DVec3::from_slice(&axes[..3]), DVec3::from_slice(&axes[3..]));
     let position = object
         .try_array(tags::IMAGE_POSITION_PATIENT)
-        .map_err(attribute)
+        .map_err(DicomError::attribute(path))
         .map(DVec3::from)?;
     let offsets = object
         .try_numbers(tags::GRID_FRAME_OFFSET_VECTOR)
         .optional()
-        .map_err(attribute)?;
+        .map_err(DicomError::attribute(path))?;
     let offsets = offsets.unwrap_or_default();
-    let offsets =
-        along_normal(&offsets, frames, position, row.cross(column)).map_err(contradiction)?;
+    let offsets = along_normal(&offsets, frames, position, row.cross(column))
+        .map_err(|what| DicomError::contradiction(path, what))?;
     let mut order: Vec<usize> = (0..offsets.len()).collect();
     order.sort_by(|&a, &b| offsets[a].total_cmp(&offsets[b]));
     let planes: Vec<f64> = order.iter().map(|&frame| offsets[frame]).collect();
@@ -333,11 +321,11 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
         GridError::Axes { dot } => {
             let declared = object.text(tags::IMAGE_ORIENTATION_PATIENT).unwrap_or_default();
             let name = keyword(tags::IMAGE_ORIENTATION_PATIENT);
-            contradiction(format!(
+            DicomError::contradiction(path, format!(
                 "its {name} {declared} are no unit vectors at right angles (dot product {dot:.6})"
             ))
         }
-        GridError::Planes { before, after, .. } => contradiction(format!(
+        GridError::Planes { before, after, .. } => DicomError::contradiction(path, format!(
             "its {} do not ascend ({before} mm, then {after} mm)",
             keyword(tags::GRID_FRAME_OFFSET_VECTOR)
         )),
@@ -389,23 +377,23 @@ mod tests {
 
     #[test]
     fn both_conventions_of_plane_offsets_give_the_same_planes() {
-        let at = DVec3::new(1.0, 2.0, -50.0);
+        let first_mm = DVec3::new(1.0, 2.0, -50.0);
         let want = vec![0.0, 2.5, 6.0];
         assert_eq!(
-            along_normal(&[0.0, 2.5, 6.0], 3, at, DVec3::Z).unwrap(),
+            along_normal(&[0.0, 2.5, 6.0], 3, first_mm, DVec3::Z).unwrap(),
             want
         );
         assert_eq!(
-            along_normal(&[-50.0, -47.5, -44.0], 3, at, DVec3::Z).unwrap(),
+            along_normal(&[-50.0, -47.5, -44.0], 3, first_mm, DVec3::Z).unwrap(),
             want
         );
         // The normal points to the feet: z falls from plane to plane.
         assert_eq!(
-            along_normal(&[-50.0, -52.5, -56.0], 3, at, DVec3::NEG_Z).unwrap(),
+            along_normal(&[-50.0, -52.5, -56.0], 3, first_mm, DVec3::NEG_Z).unwrap(),
             want
         );
-        assert_eq!(along_normal(&[], 1, at, DVec3::Z).unwrap(), vec![0.0]);
-        assert!(along_normal(&[0.0, 2.5], 3, at, DVec3::Z).is_err());
-        assert!(along_normal(&[7.0, 9.5], 2, at, DVec3::Z).is_err());
+        assert_eq!(along_normal(&[], 1, first_mm, DVec3::Z).unwrap(), vec![0.0]);
+        assert!(along_normal(&[0.0, 2.5], 3, first_mm, DVec3::Z).is_err());
+        assert!(along_normal(&[7.0, 9.5], 2, first_mm, DVec3::Z).is_err());
     }
 }

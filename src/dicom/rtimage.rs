@@ -117,10 +117,6 @@ pub(super) fn projection(
     setup: ImagingSetup,
     path: &Path,
 ) -> Result<(Projection, Option<ImagingSetup>), DicomError> {
-    let wrong = |source| DicomError::Projection {
-        path: path.to_owned(),
-        source,
-    };
     let beyond = if setup.sid_mm <= setup.sad_mm * (1.0 + NEAR) {
         BEYOND
     } else {
@@ -128,7 +124,10 @@ pub(super) fn projection(
     };
     let Some(plane) = InPlane::read(item, setup.pixel_mm, path)? else {
         let setup = farther(setup, beyond);
-        return Ok((setup.projection().map_err(wrong)?, Some(setup)));
+        return Ok((
+            setup.projection().map_err(DicomError::projection(path))?,
+            Some(setup),
+        ));
     };
     let half = [setup.columns, setup.rows].map(|n| 0.5 * (n as f64 - 1.0));
     let middle = plane.first + plane.column * half[0] + plane.row * half[1];
@@ -142,7 +141,10 @@ pub(super) fn projection(
             },
             beyond,
         );
-        return Ok((setup.projection().map_err(wrong)?, Some(setup)));
+        return Ok((
+            setup.projection().map_err(DicomError::projection(path))?,
+            Some(setup),
+        ));
     }
     let ImagingSetup {
         position,
@@ -160,7 +162,7 @@ pub(super) fn projection(
     let size = [setup.columns, setup.rows];
     let [column, row] = [plane.column, plane.row].map(|step| in_patient(step) * beyond);
     let projection = Projection::new(frame.source_mm, first, column, row, size);
-    Ok((projection.map_err(wrong)?, None))
+    Ok((projection.map_err(DicomError::projection(path))?, None))
 }
 
 /// The jaws' opening, mm at the axis: `[x1, x2], [y1, y2]` of the beam limiting device, and its angle.

@@ -10,7 +10,7 @@ use input::plain;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-/// Reads a plan; `images` is the patient position of its images, for a plan without one of its own. Machines
+/// Reads a plan; `images` is the patient position of its images, for a plan that states none. Machines
 /// of treatment sites are unknown here: each beam gets the generic model of its energy.
 ///
 /// # Errors
@@ -123,14 +123,14 @@ fn read_approval(object: &Item) -> Option<Approval> {
         (&time, 4..6),
     ]
     .into_iter()
-    .map(|(of, range)| of.get(range).filter(is_number))
+    .map(|(text, range)| text.get(range).filter(is_number))
     .collect();
     let zone = if text(tags::MANUFACTURER) == OWN_MANUFACTURER {
         " UTC"
     } else {
         ""
     };
-    let at = parts.map(|p| {
+    let time = parts.map(|p| {
         format!(
             "{}-{}-{} {}:{}:{}{zone}",
             p[0], p[1], p[2], p[3], p[4], p[5]
@@ -145,7 +145,7 @@ fn read_approval(object: &Item) -> Option<Approval> {
     Some(Approval {
         stage,
         by,
-        at: at.unwrap_or_default(),
+        at: time.unwrap_or_default(),
         reason: String::new(),
     })
 }
@@ -197,15 +197,15 @@ impl PlanFacts<'_> {
             return;
         }
         let wanted = refusal.given(beam.try_whole(tags::REFERENCED_PATIENT_SETUP_NUMBER));
-        let own = self
+        let stated_position = self
             .setups
             .iter()
             .filter(|setup| {
                 wanted.is_some() && setup.try_whole(tags::PATIENT_SETUP_NUMBER).ok() == wanted
             })
             .find_map(|setup| setup.text(tags::PATIENT_POSITION));
-        match own.map(|code| (code.parse(), code)) {
-            Some((Ok::<PatientPosition, _>(own), _)) if own == plan => {}
+        match stated_position.map(|code| (code.parse(), code)) {
+            Some((Ok::<PatientPosition, _>(position), _)) if position == plan => {}
             Some((_, code)) => {
                 refusal.because(format!(
                     "its PatientPosition is {code}, that of the plan's first setup {plan}"
@@ -293,7 +293,7 @@ impl Notes {
 /// two groups, has no value that the plan's fractions could multiply.
 fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, String>> {
     let fractions = |group: &Item| group.try_whole(tags::NUMBER_OF_FRACTIONS_PLANNED).ok();
-    let mut all: HashMap<i64, Result<f64, String>> = HashMap::new();
+    let mut mu_of_beams: HashMap<i64, Result<f64, String>> = HashMap::new();
     for (n, group) in groups.iter().enumerate() {
         let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE);
         if let Ok(Some(declared)) = group.try_whole(tags::NUMBER_OF_BEAMS).optional()
@@ -320,7 +320,7 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
                 .try_number(tags::BEAM_METERSET)
                 .and_then(|mu| within(tags::BEAM_METERSET, mu, bounds::MU))
                 .map_err(|error| error.to_string());
-            let mu = if all.contains_key(&number) {
+            let mu = if mu_of_beams.contains_key(&number) {
                 Err(format!(
                     "fraction groups refer to it twice (ReferencedBeamNumber {number})"
                 ))
@@ -333,10 +333,10 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
             } else {
                 mu
             };
-            all.insert(number, mu);
+            mu_of_beams.insert(number, mu);
         }
     }
-    all
+    mu_of_beams
 }
 
 /// Beams that fraction groups deliver and the plan lacks; those without monitor units deliver nothing.
@@ -407,8 +407,9 @@ fn fractions_of(groups: &[Item], not_modelled: &mut Vec<String>, notes: &mut Not
         Some(group) => group.try_whole(tag),
         None => Err(AttributeError::Missing(tag)),
     };
-    let [least, most] = [bounds::FRACTIONS.start(), bounds::FRACTIONS.end()].map(|n| f64::from(*n));
-    let counted = declared.and_then(|n| within(tag, n as f64, least..=most));
+    let [fewest, most_fractions] =
+        [bounds::FRACTIONS.start(), bounds::FRACTIONS.end()].map(|n| f64::from(*n));
+    let counted = declared.and_then(|n| within(tag, n as f64, fewest..=most_fractions));
     counted.map(|n| n as u32).unwrap_or_else(|error| {
         notes.warn(format!(
             "the number of fractions is not known: {error}; 1 is used"

@@ -74,10 +74,10 @@ pub struct Bytes {
 
 impl Bytes {
     /// Bytes in memory, such as an answer from the network.
-    pub fn in_memory(all: Vec<u8>) -> Self {
-        let file = all.len() as u64;
+    pub fn in_memory(file_bytes: Vec<u8>) -> Self {
+        let file = file_bytes.len() as u64;
         Self {
-            reader: Box::new(Cursor::new(all)),
+            reader: Box::new(Cursor::new(file_bytes)),
             left: Some(file),
             position: 0,
             file,
@@ -139,10 +139,6 @@ impl Bytes {
 /// # Errors
 /// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`], and a private transfer syntax.
 pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
-    let io = |source| DicomError::Io {
-        path: path.to_owned(),
-        source,
-    };
     let (file, length) = input::open(path).map_err(|e| match e.kind() {
         io::ErrorKind::InvalidInput => {
             let what = format!("{e}; name a DICOM file or a folder of them");
@@ -151,22 +147,25 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
                 what,
             }
         }
-        _ => io(e),
+        _ => DicomError::io(path)(e),
     })?;
     let held = file
         .metadata()
         .map_or(length, |metadata| input::held_bytes(&metadata));
     let mut file = BufReader::new(file);
     let mut head = Vec::with_capacity(132);
-    file.by_ref().take(132).read_to_end(&mut head).map_err(io)?;
+    file.by_ref()
+        .take(132)
+        .read_to_end(&mut head)
+        .map_err(DicomError::io(path))?;
     let Some((start, meta)) = beginning(&head) else {
         return Err(DicomError::NotDicom {
             path: path.to_owned(),
         });
     };
-    let rest = head.split_off(start);
+    let after_preamble = head.split_off(start);
     let bytes = Bytes {
-        reader: Box::new(Cursor::new(rest).chain(file)),
+        reader: Box::new(Cursor::new(after_preamble).chain(file)),
         left: Some(length.saturating_sub(start as u64)),
         position: 0,
         file: held,
@@ -347,8 +346,8 @@ impl OpenedFile {
     }
 
     fn put_back(&mut self, head: &[u8]) {
-        let rest = std::mem::replace(&mut self.bytes.reader, Box::new(io::empty()));
-        self.bytes.reader = Box::new(Cursor::new(head.to_vec()).chain(rest));
+        let reader = std::mem::replace(&mut self.bytes.reader, Box::new(io::empty()));
+        self.bytes.reader = Box::new(Cursor::new(head.to_vec()).chain(reader));
         self.bytes.position = 0;
         self.bytes.left = self.bytes.left.map(|left| left + head.len() as u64);
     }

@@ -133,15 +133,15 @@ pub struct ToSend {
 /// # Errors
 /// Paths that cannot be read; [`DicomError::Cancelled`].
 pub fn transferables(paths: &[PathBuf], progress: Progress) -> Result<ToSend, DicomError> {
-    let (mut files, mut all) = (Vec::new(), ToSend::default());
+    let (mut files, mut to_send) = (Vec::new(), ToSend::default());
     for path in paths {
-        let found = files_under(path)?;
-        let remarks = found.remarks().into_iter();
-        all.passed_over.extend(remarks.map(|r| Unsent {
+        let listing = files_under(path)?;
+        let remarks = listing.remarks().into_iter();
+        to_send.passed_over.extend(remarks.map(|r| Unsent {
             file: file_name(path),
             why: r.message,
         }));
-        files.extend(found.files);
+        files.extend(listing.files);
     }
     files.sort();
     files.dedup();
@@ -151,24 +151,24 @@ pub fn transferables(paths: &[PathBuf], progress: Progress) -> Result<ToSend, Di
         }
         let file = file_name(path);
         match read(path) {
-            Ok(Some(object)) => all.objects.push(object),
-            Ok(None) => all.passed_over.push(Unsent {
+            Ok(Some(object)) => to_send.objects.push(object),
+            Ok(None) => to_send.passed_over.push(Unsent {
                 file,
                 why: "it is a directory of files".to_owned(),
             }),
             Err(DicomError::NotDicom { .. }) if !paths.contains(path) => {
-                all.passed_over.push(Unsent {
+                to_send.passed_over.push(Unsent {
                     file,
                     why: "it is not a DICOM file".to_owned(),
                 });
             }
-            Err(error) => all.faulty.push(Unsent {
+            Err(error) => to_send.faulty.push(Unsent {
                 file,
                 why: error.to_string(),
             }),
         }
     }
-    Ok(all)
+    Ok(to_send)
 }
 
 /// The preamble and meta group of the file that a received data set is kept in.

@@ -23,23 +23,23 @@ const FRAME: &str = "frame of reference";
 
 /// References of an object, at any depth, each once.
 pub(super) fn named_in(item: &Item) -> Vec<Named> {
-    let own: HashSet<String> = [tags::FRAME_OF_REFERENCE_UID]
+    let own_uids: HashSet<String> = [tags::FRAME_OF_REFERENCE_UID]
         .into_iter()
         .filter_map(|tag| item.text(tag))
         .collect();
-    let mut found = BTreeSet::new();
-    collect(item, false, &mut found);
-    found
+    let mut named_objects = BTreeSet::new();
+    collect(item, false, &mut named_objects);
+    named_objects
         .into_iter()
-        .filter(|named| named.kind != FRAME || !own.contains(&named.uid))
+        .filter(|named| named.kind != FRAME || !own_uids.contains(&named.uid))
         .collect()
 }
 
 /// `is_reference`: the item itself may name an object or a series.
-fn collect(item: &Item, is_reference: bool, found: &mut BTreeSet<Named>) {
+fn collect(item: &Item, is_reference: bool, named_objects: &mut BTreeSet<Named>) {
     let mut add = |kind, uid: Option<String>, relation: Option<String>| {
         if let Some(uid) = uid {
-            found.insert(Named {
+            named_objects.insert(Named {
                 kind,
                 uid,
                 relation: relation.unwrap_or_default(),
@@ -63,7 +63,7 @@ fn collect(item: &Item, is_reference: bool, found: &mut BTreeSet<Named>) {
         add(FRAME, frame.text(tags::FRAME_OF_REFERENCE_UID), None);
     }
     for element in item {
-        // Studies are named with whatever class, also that of the object itself.
+        // Studies are named with whatever class, also with the object's own class.
         let of_studies = [
             tags::RT_REFERENCED_STUDY_SEQUENCE,
             tags::REFERENCED_STUDY_SEQUENCE,
@@ -73,7 +73,7 @@ fn collect(item: &Item, is_reference: bool, found: &mut BTreeSet<Named>) {
             .items()
             .unwrap_or_default()
             .iter()
-            .for_each(|item| collect(item, is_reference, found));
+            .for_each(|item| collect(item, is_reference, named_objects));
     }
 }
 
@@ -122,7 +122,7 @@ pub struct FrameBranch {
 /// An image series or a single object.
 #[derive(Clone, Debug, Serialize)]
 pub struct Leaf {
-    /// `RTPLAN 2`: the number is that of `--series`, `--structure-set` and `--rtplan`.
+    /// `RTPLAN 2`: the number that `--series`, `--structure-set` and `--rtplan` take.
     pub name: String,
     pub label: String,
     /// Its file; of a series the number of images.
@@ -184,8 +184,9 @@ impl Catalogue {
             ("RTPLAN", Object::Plan, &self.plans),
             ("RTDOSE", Object::Dose, &self.doses),
         ];
-        let listed = lists.into_iter().flat_map(|(kind, object, all)| {
-            all.iter()
+        let listed = lists.into_iter().flat_map(|(kind, object, leaves)| {
+            leaves
+                .iter()
                 .enumerate()
                 .map(move |(n, entry)| (format!("{kind} {}", n + 1), object(n), entry))
         });
@@ -315,15 +316,16 @@ impl<'a> Builder<'a> {
     /// The name of the plan that a dose is of.
     fn plan_of(&self, object: Object, entry: &Entry) -> Option<String> {
         let plans = entry.named.iter().filter(|named| named.kind == "RTPLAN");
-        let mut here = plans.filter_map(|named| self.places.get(named.uid.as_str()));
-        here.next()
+        let mut plan_places = plans.filter_map(|named| self.places.get(named.uid.as_str()));
+        plan_places
+            .next()
             .filter(|_| matches!(object, Object::Dose(_)))
             .map(|place| place.name.clone())
     }
 
     /// Partners that are there by their names, missing ones by their kinds and UIDs.
     fn partners(&self, name: &str, entry: &Entry) -> Vec<Partner> {
-        let mut there = BTreeSet::new();
+        let mut other_places = BTreeSet::new();
         let mut missing = BTreeSet::new();
         let mut images: BTreeMap<&str, usize> = BTreeMap::new();
         for Named {
@@ -348,10 +350,10 @@ impl<'a> Builder<'a> {
                     } else {
                         ", of another patient"
                     };
-                    there.insert(format!("{}{how}{other}", place.name));
+                    other_places.insert(format!("{}{how}{other}", place.name));
                 }
                 None if *kind == FRAME && self.frames.contains(uid.as_str()) => {
-                    there.insert(format!("{FRAME} {uid}"));
+                    other_places.insert(format!("{FRAME} {uid}"));
                 }
                 None if kind.ends_with("image") => *images.entry(kind).or_default() += 1,
                 None => {
@@ -371,10 +373,10 @@ impl<'a> Builder<'a> {
         let names_none = |kind: &str| !entry.named.iter().any(|named| named.kind == kind);
         let none = wanted
             .into_iter()
-            .filter(|(own, other, _)| name.starts_with(own) && names_none(other));
+            .filter(|(prefix, other, _)| name.starts_with(prefix) && names_none(other));
         missing.extend(none.map(|(.., what)| what.to_owned()));
         let partner = |missing| move |text| Partner { text, missing };
-        there
+        other_places
             .into_iter()
             .map(partner(false))
             .chain(missing.into_iter().map(partner(true)))
@@ -403,12 +405,12 @@ impl FrameBranch {
 }
 
 /// The branch that fits, made where there is none.
-fn found<T>(all: &mut Vec<T>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
-    let place = all.iter().position(fits).unwrap_or_else(|| {
-        all.push(make());
-        all.len() - 1
+fn found<T>(branches: &mut Vec<T>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
+    let place = branches.iter().position(fits).unwrap_or_else(|| {
+        branches.push(make());
+        branches.len() - 1
     });
-    &mut all[place]
+    &mut branches[place]
 }
 
 impl std::fmt::Display for Tree {

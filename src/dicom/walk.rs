@@ -23,7 +23,7 @@ const VALUE_BYTES: u64 = 56;
 /// Elements of a data set before its pixels, ready for the parser.
 pub struct Walked {
     /// The elements in the encoding of the file; all sequences and items end with delimiters, private
-    /// elements are left out, elements of unknown VR have that of the dictionary, and texts are UTF-8, which
+    /// elements are left out, elements of unknown VR get the dictionary's, and texts are UTF-8, which
     /// SpecificCharacterSet says.
     pub elements: Vec<u8>,
     /// Doubts about letters of texts.
@@ -70,7 +70,7 @@ struct Level {
     keep: bool,
     /// A sequence of unknown VR: implicit VR little endian inside, in any outer encoding (PS3.5 6.2.2).
     implicit: bool,
-    /// An item may have a set of its own, which holds for its sequences too.
+    /// An item may state its own set, which holds for its sequences too.
     charset: CharacterSet,
 }
 
@@ -202,16 +202,16 @@ impl Walk<'_> {
         if head.length == UNDEFINED {
             return Ok(None);
         }
-        let (at, length) = (self.bytes.position, u64::from(head.length));
+        let (start, length) = (self.bytes.position, u64::from(head.length));
         let limit = self.levels.last().map_or(u64::MAX, |level| level.limit);
-        let left = self.bytes.left().min(limit.saturating_sub(at));
+        let left = self.bytes.left().min(limit.saturating_sub(start));
         if length > left {
             let tag = words(head.tag);
             return Err(Fault::Broken(format!(
                 "element {tag} claims {length} bytes where {left} are left"
             )));
         }
-        Ok(Some(at + length))
+        Ok(Some(start + length))
     }
 
     /// Inside a sequence: an item, or its end.
@@ -266,7 +266,7 @@ impl Walk<'_> {
             // Compressed pixels of an icon.
             return self.skip_fragments();
         }
-        let known = match vr {
+        let dictionary_vr = match vr {
             None | Some(VR::UN) => StandardDataDictionary
                 .by_tag(tag)
                 .map(|entry| entry.vr().relaxed()),
@@ -276,7 +276,7 @@ impl Walk<'_> {
             Some(VR::SQ) => true,
             Some(VR::UN) => end.is_none(),
             Some(_) => false,
-            None => end.is_none() || known == Some(VR::SQ),
+            None => end.is_none() || dictionary_vr == Some(VR::SQ),
         };
         if is_sequence {
             return self.open_level(tag, false, end, vr == Some(VR::UN));
@@ -285,18 +285,22 @@ impl Walk<'_> {
             return Err(Fault::Broken(format!("element {} has no end", words(tag))));
         }
         if !self.keeps(tag) {
-            let whole = self.bytes.skip(u64::from(length))?;
-            return if whole { Ok(()) } else { Err(cut_short(tag)) };
+            let is_complete = self.bytes.skip(u64::from(length))?;
+            return if is_complete {
+                Ok(())
+            } else {
+                Err(cut_short(tag))
+            };
         }
         // A value of unknown VR is little endian (PS3.5 6.2.2), as only this encoding's are.
-        let declared = match (vr, known) {
-            (Some(VR::UN), Some(known))
-                if self.encoding == Encoding::Explicit && known != VR::SQ =>
+        let declared = match (vr, dictionary_vr) {
+            (Some(VR::UN), Some(listed_vr))
+                if self.encoding == Encoding::Explicit && listed_vr != VR::SQ =>
             {
-                known
+                listed_vr
             }
             (Some(vr), _) => vr,
-            (None, known) => known.filter(|&vr| vr != VR::SQ).unwrap_or(VR::UN),
+            (None, listed_vr) => listed_vr.filter(|&vr| vr != VR::SQ).unwrap_or(VR::UN),
         };
         if tag == tags::SPECIFIC_CHARACTER_SET {
             return self.character_set(length);
@@ -305,8 +309,8 @@ impl Walk<'_> {
             return self.text(tag, declared, length);
         }
         // The parser leaves a partial value unread, and would parse it as the next element.
-        let rest = length % width(declared);
-        let length = length - rest;
+        let excess = length % width(declared);
+        let length = length - excess;
         self.put_header(tag, declared, length);
         self.cost += ELEMENT_BYTES + u64::from(length);
         check_unpacked(self.bytes.file, self.cost).map_err(Fault::Budget)?;
@@ -314,7 +318,7 @@ impl Walk<'_> {
         if !self.bytes.copy(u64::from(length), &mut self.out)? {
             return Err(cut_short(tag));
         }
-        self.bytes.skip(u64::from(rest))?;
+        self.bytes.skip(u64::from(excess))?;
         if has_values(declared) {
             let more = self.out[start..].iter().filter(|&&b| b == b'\\').count();
             self.cost += VALUE_BYTES * more as u64;
@@ -538,7 +542,7 @@ pub struct Fragments {
 /// # Errors
 /// [`Fault`]: lengths that do not fit.
 pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
-    let mut all = Vec::new();
+    let mut fragments = Vec::new();
     while let Some((tag, length)) = fragment_head(bytes)? {
         if tag == SEQUENCE_END {
             break;
@@ -547,7 +551,7 @@ pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
         if tag != ITEM || u64::from(length) > left {
             let words = format!(
                 "fragment {} of its pixels claims {length} bytes where {left} are left",
-                all.len()
+                fragments.len()
             );
             return Err(Fault::Broken(words));
         }
@@ -555,22 +559,22 @@ pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
         if !bytes.copy(u64::from(length), &mut fragment)? {
             return Err(cut_short(tags::PIXEL_DATA));
         }
-        all.push(fragment);
+        fragments.push(fragment);
     }
-    if all.is_empty() {
+    if fragments.is_empty() {
         return Ok(Fragments {
             offsets: Vec::new(),
-            fragments: all,
+            fragments,
         });
     }
-    let table = all.remove(0);
+    let table = fragments.remove(0);
     let offsets = table
         .chunks_exact(4)
         .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
         .collect();
     Ok(Fragments {
         offsets,
-        fragments: all,
+        fragments,
     })
 }
 

@@ -17,7 +17,7 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Attributes by tag; the value representation is that of the standard's dictionary.
+/// Attributes by tag; the value representation is the standard dictionary's.
 #[derive(Clone, Debug)]
 pub struct DataSet(InMemDicomObject);
 
@@ -155,7 +155,7 @@ impl DataSet {
         self.write_in(uids::IMPLICIT_VR_LITTLE_ENDIAN, path)
     }
 
-    /// As [`DataSet::write`], in another transfer syntax: that of its compressed pixels.
+    /// As [`DataSet::write`], in another transfer syntax: its compressed pixels'.
     ///
     /// # Errors
     /// As [`DataSet::write`].
@@ -187,7 +187,7 @@ fn vr_of(tag: Tag) -> VR {
         .map_or(VR::UN, |entry| entry.vr().relaxed())
 }
 
-/// A series of its own for one object.
+/// A new series for one object.
 pub fn new_series<'a>(modality: &'static str, number: i32, description: &'a str) -> Series<'a> {
     Series {
         modality,
@@ -221,10 +221,10 @@ pub fn decimal(value: f64) -> String {
 }
 
 /// Text truncated to the length of an attribute.
-pub fn shortened(text: &str, most: usize) -> String {
+pub fn shortened(text: &str, longest: usize) -> String {
     text.chars()
         .filter(|c| !c.is_control() && *c != '\\')
-        .take(most)
+        .take(longest)
         .collect()
 }
 

@@ -31,8 +31,13 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
 /// Seconds since 1970 -> date (YYYYMMDD) and time (HHMMSS).
 pub fn date_time(seconds: u64) -> (String, String) {
     let (year, month, day) = civil((seconds / 86_400) as i64);
-    let rest = seconds % 86_400;
-    let time = format!("{:02}{:02}{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+    let second_of_day = seconds % 86_400;
+    let time = format!(
+        "{:02}{:02}{:02}",
+        second_of_day / 3600,
+        second_of_day / 60 % 60,
+        second_of_day % 60
+    );
     (format!("{year:04}{month:02}{day:02}"), time)
 }
 
@@ -45,7 +50,7 @@ pub fn shifted(text: &str, days: i32) -> Option<String> {
         [_, _, _, _, b'.', _, _, b'.', _, _] => text.replace('.', ""),
         _ => text.to_owned(),
     };
-    let (date, rest) = plain.split_at_checked(8)?;
+    let (date, time) = plain.split_at_checked(8)?;
     if !date.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -58,7 +63,7 @@ pub fn shifted(text: &str, days: i32) -> Option<String> {
     let (year, month, day) = civil(count + i64::from(days));
     (1..=9999)
         .contains(&year)
-        .then(|| format!("{year:04}{month:02}{day:02}{rest}"))
+        .then(|| format!("{year:04}{month:02}{day:02}{time}"))
 }
 
 #[cfg(test)]

@@ -98,25 +98,25 @@ pub fn write_dose_file(
 ) -> Result<(), WriteError> {
     let DoseFile {
         dose,
-        of,
+        of: dose_of,
         bits,
         comment,
         uncertainty_percent,
     } = *file;
-    let content = |what: String| WriteError::Content {
-        path: path.to_owned(),
-        what,
-    };
     if let Some(why) = why_no_plan_dose(dose.status, &dose.caveats) {
-        return Err(content(why));
+        return Err(WriteError::content(path, why));
     }
     let Some(plan_uid) = &belonging.plan_uid else {
-        return Err(content(
+        return Err(WriteError::content(
+            path,
             "a plan dose must name its plan, and this plan has no UID".to_owned(),
         ));
     };
     if let Some(bad) = dose.gy.data().iter().find(|v| !v.is_finite()) {
-        return Err(content(format!("the dose holds the value {bad}")));
+        return Err(WriteError::content(
+            path,
+            format!("the dose holds the value {bad}"),
+        ));
     }
     let (scaling, stored) = quantised(&dose.gy, bits);
     let grid = dose.gy.grid();
@@ -167,12 +167,12 @@ pub fn write_dose_file(
         tags::DOSE_COMMENT,
         &shortened(&format!("{said}, not for clinical use"), 64),
     );
-    let known: String = dose
+    let reservations: String = dose
         .remarks
         .iter()
         .map(|remark| format!(" To know: {remark}."))
         .collect();
-    let comment = format!("{comment}{known}");
+    let comment = format!("{comment}{reservations}");
     if !comment.is_empty() {
         set.text(
             tags::IMAGE_COMMENTS,
@@ -181,13 +181,17 @@ pub fn write_dose_file(
     }
     set.text(
         tags::DOSE_SUMMATION_TYPE,
-        if of == DoseOf::Plan { "PLAN" } else { "BEAM" },
+        if dose_of == DoseOf::Plan {
+            "PLAN"
+        } else {
+            "BEAM"
+        },
     );
     set.numbers(tags::GRID_FRAME_OFFSET_VECTOR, grid.planes_mm());
     set.text(tags::DOSE_GRID_SCALING, &scaling);
     set.text(tags::TISSUE_HETEROGENEITY_CORRECTION, "IMAGE");
     let mut plan = DataSet::reference(uids::RT_PLAN_STORAGE, plan_uid);
-    if let DoseOf::Beam(number) = of {
+    if let DoseOf::Beam(number) = dose_of {
         let mut beam = DataSet::new();
         beam.whole(tags::REFERENCED_BEAM_NUMBER, i64::from(number));
         let mut group = DataSet::new();

@@ -18,17 +18,17 @@ pub fn write_radiograph(
     image: &Radiograph,
     belonging: &Belonging,
 ) -> Result<(), WriteError> {
-    let content = |what: &str| WriteError::Content {
-        path: path.to_owned(),
-        what: what.to_owned(),
-    };
     let Some(setup) = image.setup else {
-        return Err(content(
+        return Err(WriteError::content(
+            path,
             "an RT image needs gantry and couch angles, and this image's are not known",
         ));
     };
     if image.values.iter().any(|v| !v.is_finite()) {
-        return Err(content("the image has pixels without a value"));
+        return Err(WriteError::content(
+            path,
+            "the image has pixels without a value",
+        ));
     }
     let [low, high] = image
         .values

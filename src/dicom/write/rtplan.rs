@@ -105,7 +105,7 @@ pub(super) fn delivered(plan: &Plan) -> impl Iterator<Item = &Beam> {
     plan.beams.iter().filter(|beam| beam.is_switched_on())
 }
 
-/// Writes a photon plan as it is computed: energies and distances are those of the machines, `doses` the
+/// Writes a photon plan as it is computed: energies and distances are the machines', `doses` the
 /// computed doses of its beams. A static beam becomes two equal control points, as the standard wants at
 /// least two. Setup fields and beams switched off are left out.
 ///
@@ -117,18 +117,14 @@ pub fn write_plan(
     doses: &[BeamDose],
     belonging: &Belonging,
 ) -> Result<(), WriteError> {
-    let content = |what: String| WriteError::Content {
-        path: path.to_owned(),
-        what,
-    };
     let faults = plan_faults(plan);
     if !faults.is_empty() {
-        return Err(content(faults.join("; ")));
+        return Err(WriteError::content(path, faults.join("; ")));
     }
     let beams = delivered(plan)
         .map(|beam| {
-            let machine =
-                Machine::resolve(plan.machine_of(beam)).map_err(|e| content(e.to_string()))?;
+            let machine = Machine::resolve(plan.machine_of(beam))
+                .map_err(|e| WriteError::content(path, e.to_string()))?;
             Ok(beam_item(beam, &machine, 1))
         })
         .collect::<Result<Vec<_>, WriteError>>()?;
@@ -360,16 +356,16 @@ fn devices(beam: &Beam) -> Vec<DataSet> {
         item.whole(tags::NUMBER_OF_LEAF_JAW_PAIRS, pairs as i64);
         item
     };
-    let mut all = vec![device("ASYMX", 1), device("ASYMY", 1)];
+    let mut declared = vec![device("ASYMX", 1), device("ASYMY", 1)];
     if let Some(mlc) = &beam.mlc {
         let mut leaves = device(
             mlc_name(mlc.axis),
             mlc.boundaries_mm.len().saturating_sub(1),
         );
         leaves.numbers(tags::LEAF_POSITION_BOUNDARIES, &mlc.boundaries_mm);
-        all.push(leaves);
+        declared.push(leaves);
     }
-    all
+    declared
 }
 
 /// Attributes of the first control point that all beams have.
@@ -422,14 +418,14 @@ fn positions(kinds: &DeviceKinds, point: &ControlPoint) -> Vec<DataSet> {
     };
     let Jaws { x, y } = point.jaws;
     let jaws = [(&kinds.x, x), (&kinds.y, y)];
-    let mut all: Vec<DataSet> = jaws
+    let mut positions: Vec<DataSet> = jaws
         .iter()
         .filter_map(|(kind, mm)| Some(device(kind.as_ref()?, mm)))
         .collect();
     if let Some(mlc) = &kinds.mlc {
         // All of the negative bank, then all of the other.
         let bank = |side: usize| point.leaves_mm.iter().map(move |pair| pair[side]);
-        all.push(device(mlc, &bank(0).chain(bank(1)).collect::<Vec<f64>>()));
+        positions.push(device(mlc, &bank(0).chain(bank(1)).collect::<Vec<f64>>()));
     }
-    all
+    positions
 }

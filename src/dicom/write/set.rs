@@ -156,13 +156,13 @@ pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteErr
         );
     }
     if let Some(ct) = &case.ct {
-        let (own, of_ct) = (
+        let (structures_frame, of_ct) = (
             &case.structures.frame_of_reference_uid,
             &ct.frame_of_reference_uid,
         );
-        if !own.is_empty() && !of_ct.is_empty() && own != of_ct {
+        if !structures_frame.is_empty() && !of_ct.is_empty() && structures_frame != of_ct {
             return refuse(format!(
-                "the structures are in another frame of reference ({own}) than the CT ({of_ct}): they do not leave together"
+                "the structures are in another frame of reference ({structures_frame}) than the CT ({of_ct}): they do not leave together"
             ));
         }
     }
@@ -198,7 +198,7 @@ fn source_of(case: &Case, plan: &Plan) -> Result<Option<PlanSource>, WriteError>
 /// asked where doses leave, or a normalised plan.
 ///
 /// # Errors
-/// [`WriteError`], and those of `compute`; what was written by then remains, so the folder is a temporary one.
+/// [`WriteError`], and the errors of `compute`; what was written by then remains, so the folder is a temporary one.
 pub fn export<E: From<WriteError>>(
     folder: &Path,
     case: &Case,
@@ -376,11 +376,11 @@ impl<'a> Set<'a> {
             .iter_mut()
             .for_each(|file| file.unchanged = false);
         self.remark(ANONYMISED);
-        if let Some((first, rest)) = showing.split_first() {
-            let more = if rest.is_empty() {
+        if let Some((first, others)) = showing.split_first() {
+            let more = if others.is_empty() {
                 String::new()
             } else {
-                format!(" and {} more", rest.len())
+                format!(" and {} more", others.len())
             };
             self.remark(format!(
                 "{first}{more} say that text is burned into their pixels, or that these show a face \
@@ -470,15 +470,15 @@ impl<'a> Set<'a> {
     fn write_plans(&mut self, doses: &[Option<PlanDoses>]) -> Result<(), WriteError> {
         let several = self.case.plans.len() > 1;
         for (n, plan) in self.case.plans.clone().iter().enumerate() {
-            let of = doses.get(n).and_then(Option::as_ref);
+            let plan_doses = doses.get(n).and_then(Option::as_ref);
             let tail = if several {
                 format!("-{}", n + 1)
             } else {
                 String::new()
             };
-            let plan = of.map_or(&**plan, |of| &of.plan);
+            let plan = plan_doses.map_or(&**plan, |plan_doses| &plan_doses.plan);
             self.belonging.plan_label = self.labels.get(n).cloned();
-            self.write_plan(plan, of, &tail)?;
+            self.write_plan(plan, plan_doses, &tail)?;
         }
         Ok(())
     }
@@ -496,12 +496,12 @@ impl<'a> Set<'a> {
                 .first()
                 .and_then(|item| item.text(tags::REFERENCED_SOP_INSTANCE_UID))
         });
-        // Without structures of its own, a case leaves a plan with those that it names.
-        let own = self.belonging.structure_set_uid.clone();
+        // A case without structures leaves a plan with the structure set that the plan names.
+        let set_uid = self.belonging.structure_set_uid.clone();
         let structure_set_uid = if self.case.structures.structures.is_empty() {
             structures.clone()
         } else {
-            own
+            set_uid
         };
         let unchanged = source.as_ref().is_some_and(|source| {
             doses.is_none()
@@ -626,12 +626,12 @@ impl<'a> Set<'a> {
                 format!("dose of beam {number} of plan '{}'", doses.plan.name),
                 false,
             );
-            let of = DoseOf::Beam(*number);
+            let dose_of = DoseOf::Beam(*number);
             write_dose_file(
                 &path,
                 &DoseFile {
                     dose: &dose,
-                    of,
+                    of: dose_of,
                     bits,
                     comment,
                     uncertainty_percent,
@@ -643,7 +643,7 @@ impl<'a> Set<'a> {
     }
 }
 
-/// A label for each plan, of 16 letters: that of its file where it still has its name, else the beginning of its name, with a
+/// A label for each plan, of 16 letters: its file's label where it still has its name, else the beginning of its name, with a
 /// number where another plan has it.
 fn plan_labels(case: &Case, sources: &Sources) -> Result<Vec<String>, WriteError> {
     let mut labels: Vec<Option<String>> = Vec::new();
@@ -657,15 +657,16 @@ fn plan_labels(case: &Case, sources: &Sources) -> Result<Vec<String>, WriteError
         labels.push(label.and_then(|object| object.text(tags::RT_PLAN_LABEL)));
     }
     // Labels of files come first: a file that leaves unchanged keeps its own.
-    let is_taken = |all: &[Option<String>], n: usize, label: &str| {
-        let others = all.iter().enumerate().filter(|(other, _)| *other != n);
-        others.into_iter().any(|(_, of)| {
-            of.as_deref()
-                .is_some_and(|of| of.eq_ignore_ascii_case(label))
+    let is_taken = |labels: &[Option<String>], n: usize, label: &str| {
+        let others = labels.iter().enumerate().filter(|(other, _)| *other != n);
+        others.into_iter().any(|(_, other_label)| {
+            other_label
+                .as_deref()
+                .is_some_and(|other_label| other_label.eq_ignore_ascii_case(label))
         })
     };
     for n in 0..labels.len() {
-        let own = labels[n]
+        let label_of_file = labels[n]
             .take()
             .filter(|label| !is_taken(&labels[..n], n, label));
         let name = shortened(&case.plans[n].name, LABEL_LETTERS);
@@ -674,7 +675,7 @@ fn plan_labels(case: &Case, sources: &Sources) -> Result<Vec<String>, WriteError
             shortened(name.trim_end(), LABEL_LETTERS - tail.len()) + &tail
         };
         let mut candidates = std::iter::once(name.clone()).chain((2..).map(numbered));
-        labels[n] = own.or_else(|| candidates.find(|label| !is_taken(&labels, n, label)));
+        labels[n] = label_of_file.or_else(|| candidates.find(|label| !is_taken(&labels, n, label)));
     }
     Ok(labels.into_iter().flatten().collect())
 }

@@ -123,8 +123,8 @@ fn doses_use_the_full_range_of_their_bits() {
             let text = object.text(tags::DOSE_GRID_SCALING).unwrap();
             assert!(text.len() <= 16);
             let scaling: f64 = text.parse().unwrap();
-            let whole = dicom_object::open_file(&path).unwrap();
-            let bytes = whole.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
+            let file = dicom_object::open_file(&path).unwrap();
+            let bytes = file.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
             let stored: Vec<f64> = match bits {
                 DoseBits::Sixteen => bytes
                     .chunks(2)
@@ -395,15 +395,15 @@ fn a_plan_says_what_was_computed_and_from_which_it_was_made() {
         Some("PREDECESSOR")
     );
     let group = &object.items(tags::FRACTION_GROUP_SEQUENCE)[0];
-    let given = group.items(tags::REFERENCED_BEAM_SEQUENCE);
-    assert_eq!(group.whole(tags::NUMBER_OF_BEAMS), Some(given.len() as i64));
-    assert_eq!(given[0].number(tags::BEAM_DOSE), Some(1.2345));
+    let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE);
+    assert_eq!(group.whole(tags::NUMBER_OF_BEAMS), Some(beams.len() as i64));
+    assert_eq!(beams[0].number(tags::BEAM_DOSE), Some(1.2345));
     assert_eq!(
-        given[0].numbers(dicom_core::Tag(0x300A, 0x0082)),
+        beams[0].numbers(dicom_core::Tag(0x300A, 0x0082)),
         [1.5, -2.0, 3.0]
     );
     assert!(
-        given[1..]
+        beams[1..]
             .iter()
             .all(|b| b.number(tags::BEAM_DOSE).is_none()),
         "what is not known is not said"
@@ -497,8 +497,8 @@ fn a_radiograph_keeps_its_geometry_and_values() {
     );
     let one = |tag| object.numbers(tag)[0];
     let (slope, intercept) = (one(tags::RESCALE_SLOPE), one(tags::RESCALE_INTERCEPT));
-    let whole = dicom_object::open_file(&path).unwrap();
-    let bytes = whole.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
+    let file = dicom_object::open_file(&path).unwrap();
+    let bytes = file.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
     for (stored, value) in bytes.chunks(2).zip(&values) {
         let stored = f64::from(u16::from_le_bytes([stored[0], stored[1]]));
         assert!((stored * slope + intercept - f64::from(*value)).abs() <= 0.51 * slope);

@@ -374,7 +374,7 @@ impl Veil {
     fn action(&self, tag: Tag, vr: VR, around: &Around) -> Action {
         let Tag(group, element) = tag;
         let repeating = matches!(group & 0xFF00, 0x5000 | 0x6000);
-        // Group lengths are those of the other values; an unknown value cannot be judged.
+        // Group lengths describe values that change; an unknown value cannot be judged.
         if group % 2 == 1
             || group < 8
             || repeating

@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn keywords_and_tags_of_the_table_agree_and_stand_once() {
-        let mut all = HashSet::new();
+        let mut listed_tags = HashSet::new();
         for [keyword, written, action] in rows() {
             let tag = tag_of(keyword).unwrap_or_else(|| panic!("the dictionary has no {keyword}"));
             assert_eq!(
@@ -85,9 +85,9 @@ mod tests {
                 "{keyword}"
             );
             assert!(Listed::parse(action).is_some(), "{keyword}: {action}");
-            assert!(all.insert(tag), "{keyword} stands twice");
+            assert!(listed_tags.insert(tag), "{keyword} stands twice");
         }
-        assert_eq!(all.len(), 595);
+        assert_eq!(listed_tags.len(), 595);
         assert!(
             rows()
                 .map(|[keyword, ..]| keyword.to_lowercase())

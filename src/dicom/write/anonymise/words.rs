@@ -1,4 +1,4 @@
-//! Words that identify: those of names, numbers and institutions that are removed, and that another text must not repeat.
+//! Words that identify: they stand in names, numbers and institutions that are removed, and that another text must not repeat.
 
 use crate::object::Item;
 use dicom_core::header::Header as _;
@@ -66,12 +66,12 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 
 /// Identifying words of an object, its items included.
 pub fn identity_words(item: &Item) -> IdentityWords {
-    let mut found = IdentityWords::default();
-    collect(item, &mut found);
-    found
+    let mut identity_words = IdentityWords::default();
+    collect(item, &mut identity_words);
+    identity_words
 }
 
-fn collect(item: &Item, found: &mut IdentityWords) {
+fn collect(item: &Item, identity_words: &mut IdentityWords) {
     const UIDS: [Tag; 4] = [
         tags::SOP_INSTANCE_UID,
         tags::SERIES_INSTANCE_UID,
@@ -80,7 +80,7 @@ fn collect(item: &Item, found: &mut IdentityWords) {
     ];
     for element in item {
         if let Some(items) = element.items() {
-            items.iter().for_each(|item| collect(item, found));
+            items.iter().for_each(|item| collect(item, identity_words));
             continue;
         }
         let tag = element.tag();
@@ -94,12 +94,12 @@ fn collect(item: &Item, found: &mut IdentityWords) {
             .trim_matches(|c: char| c.is_whitespace() || c == '\0')
             .to_lowercase();
         if is_uid && !text.is_empty() {
-            found.uids.insert(text);
+            identity_words.uids.insert(text);
         } else if identifies {
-            found.words.extend(parts(&text).map(str::to_owned));
+            identity_words.words.extend(parts(&text).map(str::to_owned));
             // A number of several parts is known also as a whole.
             if text.chars().count() >= LONG {
-                found.words.insert(text);
+                identity_words.words.insert(text);
             }
         }
     }

@@ -18,10 +18,12 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[Option<PlanDoses>]) -> Result<()
     let position = set.case.ct.as_ref().map(|ct| ct.position);
     let mut remarks = Vec::new();
     let mut plans = set.plans.iter();
-    let mut all_doses = doses
-        .iter()
-        .flatten()
-        .flat_map(|of| of.dose.iter().chain(of.beams.iter().map(|(_, dose)| dose)));
+    let mut all_doses = doses.iter().flatten().flat_map(|plan_doses| {
+        plan_doses
+            .dose
+            .iter()
+            .chain(plan_doses.beams.iter().map(|(_, dose)| dose))
+    });
     let mut drrs = set.options.imaging.iter().flat_map(|imaging| &imaging.drrs);
     let names = set.options.anonymise.is_none();
     let mut patient = names.then(|| set.belonging.patient.clone());
@@ -41,7 +43,7 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[Option<PlanDoses>]) -> Result<()
                 )));
             }
         }
-        let found = match &file.name[..2] {
+        let difference = match &file.name[..2] {
             "RS" => structures(&path, &set.case.structures, names, &mut remarks)?,
             "RP" => match plans.next() {
                 Some(written) => plan(&path, written, (position, names), &mut remarks)?,
@@ -63,7 +65,7 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[Option<PlanDoses>]) -> Result<()
             },
             _ => None,
         };
-        if let Some(why) = found {
+        if let Some(why) = difference {
             return Err(WriteError::Refused(format!(
                 "{} ({}) would be read otherwise than it is here: {why}; nothing is exported",
                 file.what, file.name
@@ -107,9 +109,9 @@ fn structures(
             )));
         }
         if back.kind != structure.kind {
-            let (now, was) = (back.kind.name(), structure.kind.name());
+            let (type_read, was) = (back.kind.name(), structure.kind.name());
             remarks.push(format!(
-                "structure '{name}' of the type {was} is read as {now}: DICOM has no word for it"
+                "structure '{name}' of the type {was} is read as {type_read}: DICOM has no word for it"
             ));
         }
     }
@@ -153,10 +155,10 @@ fn plan(
         if let Some(what) = difference(beam, back) {
             return Ok(Some(format!("beam '{}': {what}", beam.name)));
         }
-        let (own, other) = (written.machine_of(beam), read.machine_of(back));
-        if beam.read_only.is_none() && own != other {
+        let (machine, other) = (written.machine_of(beam), read.machine_of(back));
+        if beam.read_only.is_none() && machine != other {
             remarks.push(format!(
-                "beam '{}' is computed with {own} here; opened again, it is computed with {other}: choose the machine there",
+                "beam '{}' is computed with {machine} here; opened again, it is computed with {other}: choose the machine there",
                 beam.name
             ));
         }
@@ -186,7 +188,7 @@ fn difference(written: &Beam, read: &Beam) -> Option<String> {
     {
         return Some(why.clone());
     }
-    // The energy is that of the machine, which a plan's may differ from by less than this.
+    // The file states the machine's energy, from which a plan's may differ by less than this.
     let energy = written
         .energy_mv
         .zip(read.energy_mv)
@@ -210,14 +212,20 @@ fn difference(written: &Beam, read: &Beam) -> Option<String> {
         .map(|(_, what)| what.to_owned())
 }
 
-/// The control points as a reader settles them: those of a beam in which nothing moves are one.
+/// The control points as a reader settles them: a beam in which nothing moves has one.
 fn settled(points: &[ControlPoint]) -> Vec<ControlPoint> {
-    let at = |point: &ControlPoint| ControlPoint {
+    let unweighted = |point: &ControlPoint| ControlPoint {
         meterset_weight: 1.0,
         ..point.clone()
     };
     match points {
-        [first, rest @ ..] if rest.iter().all(|point| at(point) == at(first)) => vec![at(first)],
+        [first, others @ ..]
+            if others
+                .iter()
+                .all(|point| unweighted(point) == unweighted(first)) =>
+        {
+            vec![unweighted(first)]
+        }
         _ => points.to_vec(),
     }
 }
@@ -234,8 +242,8 @@ fn dose(path: &Path, written: &Dose, bits: DoseBits) -> Result<Option<String>, W
     if grid.size() != back.size() || !near {
         return Ok(Some("its grid".to_owned()));
     }
-    let most = f64::from(written.max_gy());
-    let tolerance = 0.51 * most / bits.largest() + most * f64::from(f32::EPSILON);
+    let greatest_gy = f64::from(written.max_gy());
+    let tolerance = 0.51 * greatest_gy / bits.largest() + greatest_gy * f64::from(f32::EPSILON);
     let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
     let worst = written
         .gy
@@ -271,14 +279,14 @@ fn radiograph(path: &Path, written: &Radiograph) -> Result<Option<String>, Write
     if read.meaning != written.meaning {
         return Ok(Some("what its values mean".to_owned()));
     }
-    let of = |values: &[f32]| {
+    let value_range = |values: &[f32]| {
         values
             .iter()
             .fold([f32::INFINITY, f32::NEG_INFINITY], |[l, h], v| {
                 [l.min(*v), h.max(*v)]
             })
     };
-    let [low, high] = of(&written.values).map(f64::from);
+    let [low, high] = value_range(&written.values).map(f64::from);
     let tolerance =
         0.51 * (high - low) / 65_535.0 + low.abs().max(high.abs()) * f64::from(f32::EPSILON);
     let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
