@@ -68,20 +68,20 @@ pub fn matter_beside(
     let planes: Option<Vec<(usize, Vec<Vec<DVec3>>)>> = apart
         .into_par_iter()
         .enumerate()
-        .map(|(k, mut all)| {
-            if all.any() {
+        .map(|(k, mut outside_body)| {
+            if outside_body.any() {
                 // Where it lies against the body it reaches up to it.
-                all = matter_on(k, &body_on(k)) & &all.grown([1, 1]);
+                outside_body = matter_on(k, &body_on(k)) & &outside_body.grown([1, 1]);
             }
-            tell().then(|| (all.count(), outlines(hu, k, &all)))
+            tell().then(|| (outside_body.count(), outlines(hu, k, &outside_body)))
         })
         .collect();
-    let mut made = MatterBeside::default();
+    let mut matter = MatterBeside::default();
     for (k, (voxels, contours)) in planes?.into_iter().enumerate() {
-        made.volume_cm3 += voxels as f64 * grid.voxel_cm3(k);
-        made.contours.extend(contours);
+        matter.volume_cm3 += voxels as f64 * grid.voxel_cm3(k);
+        matter.contours.extend(contours);
     }
-    Some(made)
+    Some(matter)
 }
 
 /// Outlines of the voxels of a plane, half-way to their neighbours.
@@ -138,9 +138,9 @@ mod tests {
 
     fn body(hu: &Volume<f32>) -> Mask {
         let ring = |z: f64| -> Vec<DVec3> {
-            let at = |n: usize| (n as f64 * PI / 90.0).sin_cos();
+            let sin_cos = |n: usize| (n as f64 * PI / 90.0).sin_cos();
             (0..180)
-                .map(|n| DVec3::new(BODY_MM * at(n).1, BODY_MM * at(n).0, z))
+                .map(|n| DVec3::new(BODY_MM * sin_cos(n).1, BODY_MM * sin_cos(n).0, z))
                 .collect()
         };
         let rings: Vec<Vec<DVec3>> = hu.grid().planes_mm().iter().map(|z| ring(*z)).collect();
@@ -155,24 +155,24 @@ mod tests {
         for (gap_mm, skin_cm3) in [(8.0, 1e-6), (0.0, 0.5)] {
             let hu = on_a_couch(gap_mm);
             let body = body(&hu);
-            let found = matter_beside(&hu, &body, -800.0, &|_| true).unwrap();
+            let matter = matter_beside(&hu, &body, -800.0, &|_| true).unwrap();
             assert!(
-                (0.0..=skin_cm3).contains(&(found.volume_cm3 - 64.8 + 1e-9)),
+                (0.0..=skin_cm3).contains(&(matter.volume_cm3 - 64.8 + 1e-9)),
                 "{}",
-                found.volume_cm3
+                matter.volume_cm3
             );
-            assert_eq!(found.contours.len(), 6);
-            let rings: Vec<&[DVec3]> = found.contours.iter().map(Vec::as_slice).collect();
+            assert_eq!(matter.contours.len(), 6);
+            let rings: Vec<&[DVec3]> = matter.contours.iter().map(Vec::as_slice).collect();
             let mask = Mask::from_contours(hu.grid(), &rings, &|_| true).unwrap();
             for n in 0..hu.grid().len() {
-                let at @ [i, j, k] = [n % 80, n / 80 % 80, n / 6400];
+                let index @ [i, j, k] = [n % 80, n / 80 % 80, n / 6400];
                 let p = hu.grid().centre_mm(i, j, k);
                 let depth = p.y - BODY_MM - gap_mm;
                 let inside = (0.0..30.0).contains(&depth) && p.x.abs() < 60.0;
                 let touches = depth > -2.5 && p.x.hypot(p.y) - BODY_MM < 1.5;
                 assert!(
                     (mask.coverage_at(i, j, k) >= 0.5) == inside || touches,
-                    "{at:?}"
+                    "{index:?}"
                 );
             }
         }

@@ -92,8 +92,8 @@ pub fn body_contours(
         let light = light.without(&dense[k]).without(&body);
         tell().then_some((body, (sheet, light)))
     });
-    let (kept, beside): (Vec<_>, Vec<_>) = sorted.collect::<Option<Vec<_>>>()?.into_iter().unzip();
-    let (sheet, light) = beside.into_iter().unzip();
+    let (kept, aside): (Vec<_>, Vec<_>) = sorted.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let (sheet, light) = aside.into_iter().unzip();
     drop(core);
     let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| hu.grid().edges_mm(axis));
     let steps_mm = edges.map(|e| e.windows(2).map(|w| (w[1] - w[0]) as f32).collect());
@@ -140,11 +140,11 @@ pub(super) struct Tally {
 }
 
 pub(super) fn tallies(runs: &[PartRun], grid: &Grid) -> Vec<Tally> {
-    let mut all = vec![Tally::default(); runs.iter().map(|r| r.part + 1).max().unwrap_or(0)];
+    let mut tallies = vec![Tally::default(); runs.iter().map(|r| r.part + 1).max().unwrap_or(0)];
     let thick = grid.edges_mm(2);
     let [dx, dy] = grid.spacing_xy_mm();
     for run in runs {
-        let tally = &mut all[run.part];
+        let tally = &mut tallies[run.part];
         let volume =
             run.x.len() as f64 * dx * dy * (thick[run.plane + 1] - thick[run.plane]) / 1000.0;
         let middle = 0.5 * (run.x.start + run.x.end - 1) as f64 * dx;
@@ -154,7 +154,7 @@ pub(super) fn tallies(runs: &[PartRun], grid: &Grid) -> Vec<Tally> {
         let [low, high] = tally.planes.unwrap_or([run.plane; 2]);
         tally.planes = Some([low.min(run.plane), high.max(run.plane)]);
     }
-    all
+    tallies
 }
 
 /// Keeps the parts of some size, and the largest whatever its size.
@@ -192,8 +192,8 @@ fn keep_attached(classes: &mut Classes, grid: &Grid) {
         .map(|t| t.volume_cm3 >= WORTH_A_WORD_CM3)
         .collect();
     for run in runs {
-        let [near, all] = counts[run.part];
-        if large[run.part] && near as f64 >= ATTACHED * all as f64 {
+        let [near, total] = counts[run.part];
+        if large[run.part] && near as f64 >= ATTACHED * total as f64 {
             classes.kept[run.plane].fill(run.x, run.row, true);
         }
     }
@@ -201,7 +201,7 @@ fn keep_attached(classes: &mut Classes, grid: &Grid) {
 
 /// The dense parts outside the body that are worth a word, largest first.
 fn left_out(dense: Vec<BitPlane>, bodies: &[BitPlane], grid: &Grid) -> Vec<LeftOut> {
-    // The outermost pixel of the body is partly outside: no part of its own.
+    // The outermost pixel of the body is partly outside: that does not make it a separate part.
     let outside: Vec<BitPlane> = dense
         .into_par_iter()
         .zip(bodies)
@@ -243,18 +243,18 @@ fn left_out(dense: Vec<BitPlane>, bodies: &[BitPlane], grid: &Grid) -> Vec<LeftO
             z_mm: [a.min(b), a.max(b)],
         })
     };
-    let mut all: Vec<LeftOut> = tallies(&runs, grid)
+    let mut parts: Vec<LeftOut> = tallies(&runs, grid)
         .into_iter()
         .filter_map(of_note)
         .collect();
-    all.sort_by(|a, b| b.volume_cm3.total_cmp(&a.volume_cm3));
-    all
+    parts.sort_by(|a, b| b.volume_cm3.total_cmp(&a.volume_cm3));
+    parts
 }
 
 /// The box round the body, lowest and highest corner, patient LPS, mm.
 fn extent(grid: &Grid, bodies: &[BitPlane]) -> Option<(DVec3, DVec3)> {
     let [_, ny, _] = grid.size();
-    let mut all: Option<(DVec3, DVec3)> = None;
+    let mut bounds: Option<(DVec3, DVec3)> = None;
     for (k, body) in bodies.iter().enumerate() {
         for j in 0..ny {
             let ends = [
@@ -262,12 +262,12 @@ fn extent(grid: &Grid, bodies: &[BitPlane]) -> Option<(DVec3, DVec3)> {
                 body.runs(j).last().map(|run| run.end - 1),
             ];
             for p in ends.into_iter().flatten().map(|i| grid.centre_mm(i, j, k)) {
-                let (low, high) = all.unwrap_or((p, p));
-                all = Some((low.min(p), high.max(p)));
+                let (low, high) = bounds.unwrap_or((p, p));
+                bounds = Some((low.min(p), high.max(p)));
             }
         }
     }
-    all
+    bounds
 }
 
 /// The outlines of one plane.
@@ -285,10 +285,10 @@ fn plane_contours(hu: &Volume<f32>, k: usize, body: &BitPlane, threshold: f32) -
             // At the edge of the image, or where something dense was cut off: half-way.
             _ => 0.5,
         };
-        let at = |a: usize, d: f64| {
+        let offset_mm = |a: usize, d: f64| {
             (c.inside[a] as f64 + f64::from(share) * (c.outside[a] - c.inside[a]) as f64) * d
         };
-        [at(0, dx), at(1, dy)]
+        [offset_mm(0, dx), offset_mm(1, dy)]
     };
     let lines = outline::trace(body);
     let placed = lines

@@ -12,9 +12,13 @@ pub fn cut_across(
     axis: usize,
     at_mm: DVec3,
 ) -> Vec<[DVec3; 2]> {
-    let at = grid.local_from_patient(at_mm)[axis];
+    let position = grid.local_from_patient(at_mm)[axis];
     let point = |along: f64, z: f64| {
-        let [x, y] = if axis == 0 { [at, along] } else { [along, at] };
+        let [x, y] = if axis == 0 {
+            [position, along]
+        } else {
+            [along, position]
+        };
         grid.patient_from_local(DVec3::new(x, y, z))
     };
     let mut lines = Vec::new();
@@ -28,7 +32,7 @@ pub fn cut_across(
     };
     let mut upright = Vec::new();
     let mut below: Option<(f64, Vec<f64>)> = None;
-    for ([low, high], ends) in spans(grid, contours, axis, at) {
+    for ([low, high], ends) in spans(grid, contours, axis, position) {
         upright.extend(ends.iter().map(|&e| [point(e, low), point(e, high)]));
         match below.take() {
             Some((top, others)) if low - top < 1e-6 => level([others, ends.clone()].concat(), low),
@@ -49,12 +53,17 @@ pub fn cut_across(
 }
 
 /// The reach of each slab across the grid's planes, and where its polygons cross the line at `at` along an axis.
-fn spans(grid: &Grid, contours: &[&[DVec3]], axis: usize, at: f64) -> Vec<([f64; 2], Vec<f64>)> {
+fn spans(
+    grid: &Grid,
+    contours: &[&[DVec3]],
+    axis: usize,
+    position: f64,
+) -> Vec<([f64; 2], Vec<f64>)> {
     let closed = || contours.iter().filter(|c| c.len() > 2);
     // The section of a structure that is being drawn is made in each frame: its points are read once, and not copied.
     let (z, ends) = slabs::grouped(
         closed()
-            .map(|c| contour_crossings(grid, c, axis, at))
+            .map(|c| contour_crossings(grid, c, axis, position))
             .collect(),
     );
     if let Some(reaches) = slabs::unbridged(&z, grid) {
@@ -68,7 +77,7 @@ fn spans(grid: &Grid, contours: &[&[DVec3]], axis: usize, at: f64) -> Vec<([f64;
             .zip(ends.into_iter().map(sorted))
             .collect();
     }
-    bridged_spans(grid, contours, axis, at)
+    bridged_spans(grid, contours, axis, position)
 }
 
 /// The same for any slabs.
@@ -76,7 +85,7 @@ fn bridged_spans(
     grid: &Grid,
     contours: &[&[DVec3]],
     axis: usize,
-    at: f64,
+    position: f64,
 ) -> Vec<([f64; 2], Vec<f64>)> {
     let closed = contours.iter().filter(|c| c.len() > 2);
     let local: Vec<Vec<DVec3>> = closed
@@ -87,12 +96,17 @@ fn bridged_spans(
     }
     slabs::level(&local, grid)
         .iter()
-        .map(|slab| (slab.reach_mm, crossings(slab, axis, at)))
+        .map(|slab| (slab.reach_mm, crossings(slab, axis, position)))
         .collect()
 }
 
 /// The height of a contour in the grid's frame, and where its sides cross the line.
-fn contour_crossings(grid: &Grid, contour: &[DVec3], axis: usize, at: f64) -> (f64, Vec<f64>) {
+fn contour_crossings(
+    grid: &Grid,
+    contour: &[DVec3],
+    axis: usize,
+    position: f64,
+) -> (f64, Vec<f64>) {
     let (mut ends, mut height) = (Vec::new(), 0.0);
     let first = grid.local_from_patient(contour[0]);
     let mut from = first;
@@ -102,33 +116,33 @@ fn contour_crossings(grid: &Grid, contour: &[DVec3], axis: usize, at: f64) -> (f
         .chain([first]);
     for to in next {
         height += from.z;
-        ends.extend(crossing([from.x, from.y], [to.x, to.y], axis, at));
+        ends.extend(crossing([from.x, from.y], [to.x, to.y], axis, position));
         from = to;
     }
     (height / contour.len() as f64, ends)
 }
 
 /// Crossing of a side with the line.
-fn crossing(a: [f64; 2], b: [f64; 2], axis: usize, at: f64) -> Option<f64> {
+fn crossing(a: [f64; 2], b: [f64; 2], axis: usize, position: f64) -> Option<f64> {
     let other = 1 - axis;
-    ((a[axis] <= at) != (b[axis] <= at))
-        .then(|| a[other] + (b[other] - a[other]) * (at - a[axis]) / (b[axis] - a[axis]))
+    ((a[axis] <= position) != (b[axis] <= position))
+        .then(|| a[other] + (b[other] - a[other]) * (position - a[axis]) / (b[axis] - a[axis]))
 }
 
 /// Crossings of a slab's polygons with the line at `at` along an axis; ascending.
-fn crossings(slab: &Slab, axis: usize, at: f64) -> Vec<f64> {
-    let mut all: Vec<f64> = Vec::new();
+fn crossings(slab: &Slab, axis: usize, position: f64) -> Vec<f64> {
+    let mut ends: Vec<f64> = Vec::new();
     for polygon in &slab.polygons {
         let next = polygon.iter().cycle().skip(1);
-        all.extend(
+        ends.extend(
             polygon
                 .iter()
                 .zip(next)
-                .filter_map(|(a, b)| crossing(*a, *b, axis, at)),
+                .filter_map(|(a, b)| crossing(*a, *b, axis, position)),
         );
     }
-    all.sort_by(f64::total_cmp);
-    all
+    ends.sort_by(f64::total_cmp);
+    ends
 }
 
 #[cfg(test)]
@@ -198,11 +212,11 @@ mod tests {
             if let Some(n) = without {
                 contours.remove(n);
             }
-            let all: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
-            for (axis, at) in [(0, 40.3), (0, 31.0), (1, 35.0), (1, 90.0)] {
+            let contour_points: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+            for (axis, position) in [(0, 40.3), (0, 31.0), (1, 35.0), (1, 90.0)] {
                 assert_eq!(
-                    spans(&grid, &all, axis, at),
-                    bridged_spans(&grid, &all, axis, at)
+                    spans(&grid, &contour_points, axis, position),
+                    bridged_spans(&grid, &contour_points, axis, position)
                 );
             }
         }

@@ -39,7 +39,7 @@ pub enum GridError {
 
 impl Grid {
     /// A grid with planes at `planes_mm` along the normal (ascending offsets of the plane centres; shifted so
-    /// that the first is 0 and the origin moved along). `row` is the direction in which x grows, `column` that of y.
+    /// that the first is 0 and the origin moved along). `row` is the direction in which x grows, `column` the direction in which y grows.
     ///
     /// # Errors
     /// [`GridError`] when a size is zero, a number is not finite or positive, planes do not ascend, or the

@@ -157,8 +157,9 @@ impl<'a> Field<'a> {
         band_mm: f64,
         progress: Progress<'_>,
     ) -> Result<Self, StackError> {
-        let of = |plane: &Plane| progress(0.0).then(|| lattice.signed(&plane.rings, band_mm));
-        let planes: Option<Vec<Vec<f32>>> = stack.planes.par_iter().map(of).collect();
+        let signed_plane =
+            |plane: &Plane| progress(0.0).then(|| lattice.signed(&plane.rings, band_mm));
+        let planes: Option<Vec<Vec<f32>>> = stack.planes.par_iter().map(signed_plane).collect();
         Ok(Self {
             stack,
             planes: planes.ok_or(StackError::Cancelled)?,
@@ -239,7 +240,7 @@ pub fn interpolated(
     }
     let bounds = stack.bounds();
     let lattice = Lattice::over(bounds, pitch_over(bounds));
-    let mut made = Vec::new();
+    let mut smoothed = Vec::new();
     for (n, pair) in stack.planes.windows(2).enumerate() {
         if !progress(n as f32 / stack.planes.len() as f32) {
             return Err(StackError::Cancelled);
@@ -257,9 +258,12 @@ pub fn interpolated(
                 rings: lattice.rings(&lerped(&a, Some(&b), t, INTERPOLATION_MM)),
             }
         };
-        made.extend(missing.par_iter().map(plane).collect::<Vec<_>>());
+        smoothed.extend(missing.par_iter().map(plane).collect::<Vec<_>>());
     }
-    Ok(made.into_iter().filter(|p| !p.rings.is_empty()).collect())
+    Ok(smoothed
+        .into_iter()
+        .filter(|p| !p.rings.is_empty())
+        .collect())
 }
 
 /// The planes with a surface smoothed in 3D: its distances weighted by a Gaussian of `sigma_mm`, over the planes beside
@@ -294,7 +298,7 @@ pub fn smoothed(
         .map(|p| blurred(p, lattice.size, &taps))
         .collect();
     let plane = |n: usize| {
-        let at = stack.planes[n].z_mm;
+        let height_mm = stack.planes[n].z_mm;
         let mut sum = vec![0.0_f32; lattice.len()];
         let mut weights = 0.0;
         // As many planes above as below, and joined ones only: else the surface would lean to the side that has more.
@@ -305,7 +309,7 @@ pub fn smoothed(
             {
                 break;
             }
-            let weight = [below, above].map(|m| gauss(stack.planes[m].z_mm - at) as f32);
+            let weight = [below, above].map(|m| gauss(stack.planes[m].z_mm - height_mm) as f32);
             if weight[0].max(weight[1]) < 0.01 {
                 break;
             }
@@ -322,7 +326,7 @@ pub fn smoothed(
         }
         sum.iter_mut().for_each(|v| *v /= weights);
         progress(0.5).then(|| Plane {
-            z_mm: at,
+            z_mm: height_mm,
             rings: lattice.rings(&sum),
         })
     };
@@ -340,12 +344,15 @@ fn blurred(field: &[f32], size: [usize; 2], taps: &[f32]) -> Vec<f32> {
     let pass = |from: &[f32], axis: usize| -> Vec<f32> {
         let step = if axis == 0 { 1 } else { size[0] };
         let mean = |n: usize| {
-            let at = if axis == 0 { n % size[0] } else { n / size[0] };
-            let (low, high) = (at.saturating_sub(reach), (at + reach).min(size[axis] - 1));
+            let index = if axis == 0 { n % size[0] } else { n / size[0] };
+            let (low, high) = (
+                index.saturating_sub(reach),
+                (index + reach).min(size[axis] - 1),
+            );
             let (mut sum, mut weights) = (0.0, 0.0);
             for other in low..=high {
-                let weight = taps[other + reach - at];
-                sum += weight * from[n + other * step - at * step];
+                let weight = taps[other + reach - index];
+                sum += weight * from[n + other * step - index * step];
                 weights += weight;
             }
             sum / weights

@@ -115,20 +115,20 @@ pub fn shrunk_or_grown(
                     .for_each(|(held, s)| *held = held.min(s + off));
             }
         }
-        let own = field.at(z_mm);
+        let signed_mm = field.at(z_mm);
         let outside = (3.0 * pitch) as f32;
         nearest
             .iter_mut()
             .for_each(|square| *square = square.sqrt());
         let values = nearest.iter().enumerate().map(|(n, gauge)| {
-            let own = own.as_ref().map_or(outside, |own| own[n]);
+            let signed_mm = signed_mm.as_ref().map_or(outside, |signed_mm| signed_mm[n]);
             // Margins become mm by their slope: it is steep where a side without a margin is near.
             let beyond = (gauge - 1.0) / slope(&nearest, &lattice, n).max(least_slope);
             // On a side without a margin the surface stays where the structure's own distances have it.
-            match (margins.grow, own <= 0.0) {
-                (true, false) => own.min(beyond),
-                (false, true) => own.max(-beyond),
-                (true, true) | (false, false) => own,
+            match (margins.grow, signed_mm <= 0.0) {
+                (true, false) => signed_mm.min(beyond),
+                (false, true) => signed_mm.max(-beyond),
+                (true, true) | (false, false) => signed_mm,
             }
         });
         Some(Plane {
@@ -185,7 +185,7 @@ struct Level {
     is_void: bool,
 }
 
-/// Heights of the planes, and so many between and beyond them, to the very ends, that none is further than `pitch` from
+/// Heights of the planes, with enough heights between and beyond them, to the very ends, that none is further than `pitch` from
 /// the next.
 fn levels(stack: &Stack, pitch: f64, with_voids: bool) -> Vec<Level> {
     let mut levels = Vec::new();
@@ -198,8 +198,8 @@ fn levels(stack: &Stack, pitch: f64, with_voids: bool) -> Vec<Level> {
             match stack.ends[n][side] {
                 End::After(half) => {
                     let count = (half / pitch).ceil().max(1.0) as usize;
-                    let at = |m: usize| plane.z_mm + sign * half * m as f64 / count as f64;
-                    levels.extend((1..=count).map(|m| solid(at(m))));
+                    let height_mm = |m: usize| plane.z_mm + sign * half * m as f64 / count as f64;
+                    levels.extend((1..=count).map(|m| solid(height_mm(m))));
                     if with_voids {
                         levels.push(Level {
                             z_mm: plane.z_mm + sign * half,
@@ -260,22 +260,22 @@ fn along(field: &[f32], length: usize, pitch: f64, axis: HalfAxes) -> Vec<f32> {
         for direction in [true, false] {
             // From the last cut behind, going up the line and down it.
             let margin = if direction { axis.up } else { axis.down };
-            let at = |n: usize| if direction { n } else { length - 1 - n };
+            let index = |n: usize| if direction { n } else { length - 1 - n };
             let mut cut: Option<f64> = None;
             for n in 0..length {
-                let value = line[at(n)];
+                let value = line[index(n)];
                 if value <= INSIDE {
                     cut = Some(n as f64);
-                    out[at(n)] = 0.0;
+                    out[index(n)] = 0.0;
                     continue;
                 }
-                if n > 0 && line[at(n - 1)] <= INSIDE {
-                    let before = f64::from(line[at(n - 1)].min(0.0));
-                    cut = Some((n - 1) as f64 + before / (before - f64::from(value)));
+                if n > 0 && line[index(n - 1)] <= INSIDE {
+                    let squared = f64::from(line[index(n - 1)].min(0.0));
+                    cut = Some((n - 1) as f64 + squared / (squared - f64::from(value)));
                 }
                 if let Some(cut) = cut {
                     let square = (((n as f64 - cut) * pitch / margin).powi(2) as f32).min(FAR);
-                    out[at(n)] = out[at(n)].min(square);
+                    out[index(n)] = out[index(n)].min(square);
                 }
             }
         }
@@ -325,7 +325,7 @@ fn spread(squares: &[f32], length: usize, pitch: f64, axis: HalfAxes) -> Vec<f32
     out
 }
 
-/// Rows become columns; `size` is that of `from`.
+/// Rows become columns; `size` is the size of `from`.
 fn transpose(from: &[f32], [nx, ny]: [usize; 2], to: &mut [f32]) {
     for (j, row) in from.chunks_exact(nx).enumerate() {
         for (i, v) in row.iter().enumerate() {

@@ -35,8 +35,8 @@ impl Mesh {
             let normal = (b - a).cross(c - a);
             triangle.iter().for_each(|n| normals[*n as usize] += normal);
         }
-        let vertex = |(at, normal): (&DVec3, DVec3)| MeshVertex {
-            at_mm: at.as_vec3().to_array(),
+        let vertex = |(place_mm, normal): (&DVec3, DVec3)| MeshVertex {
+            at_mm: place_mm.as_vec3().to_array(),
             normal: normal.normalize_or_zero().as_vec3().to_array(),
         };
         Self {
@@ -139,10 +139,10 @@ impl Mesh {
 
     /// The enclosed volume, mm3, by the divergence theorem.
     pub fn volume_mm3(&self) -> f64 {
-        let at = |n: u32| DVec3::from(self.vertices[n as usize].at_mm.map(f64::from));
+        let corner = |n: u32| DVec3::from(self.vertices[n as usize].at_mm.map(f64::from));
         self.triangles
             .iter()
-            .map(|t| at(t[0]).dot(at(t[1]).cross(at(t[2]))) / 6.0)
+            .map(|t| corner(t[0]).dot(corner(t[1]).cross(corner(t[2]))) / 6.0)
             .sum()
     }
 
@@ -189,12 +189,12 @@ impl Blocks {
         self.edges_mm[voxels.end] - self.edges_mm[voxels.start]
     }
 
-    /// Middles of the blocks, between those of an empty block at either end, mm.
+    /// Middles of the blocks, between the middles of an empty block at either end, mm.
     fn nodes_mm(&self) -> Vec<f64> {
         let middle = |v: &Range<usize>| 0.5 * (self.edges_mm[v.start] + self.edges_mm[v.end]);
         let inner: Vec<f64> = self.voxels.iter().map(middle).collect();
         let (first, last) = (self.edges_mm[0], self.edges_mm[self.edges_mm.len() - 1]);
-        // The half of an empty neighbour is as wide as that of the outermost block: half coverage lies on the rim.
+        // The half of an empty neighbour is as wide as the outermost block's half: half coverage lies on the rim.
         let ends = [2.0 * first - inner[0], 2.0 * last - inner[inner.len() - 1]];
         std::iter::once(ends[0])
             .chain(inner)
@@ -284,9 +284,9 @@ impl Lattice {
                 if !inside(from) {
                     round.reverse();
                 }
-                let at = |n: u32| corners[n as usize];
+                let corner = |n: u32| corners[n as usize];
                 let [a, b, c, d] = round;
-                if at(a).distance_squared(at(c)) <= at(b).distance_squared(at(d)) {
+                if corner(a).distance_squared(corner(c)) <= corner(b).distance_squared(corner(d)) {
                     triangles.extend([[a, b, c], [a, c, d]]);
                 } else {
                     triangles.extend([[a, b, d], [b, c, d]]);
@@ -313,7 +313,7 @@ const EDGES: [(usize, usize); 12] = [
     (3, 7),
 ];
 
-/// Cells of a lattice of so many nodes: z, y, x.
+/// Cells of a lattice with this number of nodes: z, y, x.
 fn cells(nodes: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)> {
     let range = move |axis: usize| 0..nodes[axis].saturating_sub(1);
     range(2).flat_map(move |z| range(1).flat_map(move |y| range(0).map(move |x| (z, y, x))))

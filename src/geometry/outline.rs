@@ -28,10 +28,10 @@ pub(super) fn trace(inside: &BitPlane) -> Vec<Vec<Crossing>> {
     let mut lines = Vec::new();
     for start in starts {
         let mut line = Vec::new();
-        let mut at = start;
-        while let Some(to) = left.remove(&at) {
-            line.push(at);
-            at = to;
+        let mut corner = start;
+        while let Some(to) = left.remove(&corner) {
+            line.push(corner);
+            corner = to;
         }
         if line.len() >= 3 {
             lines.push(line);
@@ -86,8 +86,8 @@ fn cut_squares(plane: &BitPlane, y: isize) -> impl Iterator<Item = isize> + '_ {
     (0..=width / 64).flat_map(move |n| {
         let word = |row: &[u64], n: usize| row.get(n).copied().unwrap_or(0);
         let corners = rows.map(|row| {
-            let before = n.checked_sub(1).map_or(0, |n| word(row, n) >> 63);
-            (word(row, n) << 1 | before, word(row, n))
+            let carry = n.checked_sub(1).map_or(0, |n| word(row, n) >> 63);
+            (word(row, n) << 1 | carry, word(row, n))
         });
         let [(left, right), (left_below, right_below)] = corners;
         let mut cut = (left ^ right) | (left_below ^ right_below) | (right ^ right_below);
@@ -105,10 +105,10 @@ mod tests {
 
     /// Twice the signed area of the line through the middles of its crossings.
     fn twice_area(line: &[Crossing]) -> f64 {
-        let at = |c: &Crossing| [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64);
+        let middle = |c: &Crossing| [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64);
         let pairs = line.iter().zip(line.iter().cycle().skip(1));
         pairs
-            .map(|(a, b)| at(a)[0] * at(b)[1] - at(a)[1] * at(b)[0])
+            .map(|(a, b)| middle(a)[0] * middle(b)[1] - middle(a)[1] * middle(b)[0])
             .sum()
     }
 

@@ -88,14 +88,14 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
             )
         })
         .collect();
-    let of = |kind: Relation| {
+    let pairs_of = |kind: Relation| {
         related
             .iter()
             .filter(move |(_, r)| *r == kind)
             .map(|(pair, _)| *pair)
     };
-    let gone: BTreeSet<usize> = of(Relation::Same).map(|(_, later)| later).collect();
-    let overlapping: BTreeSet<usize> = of(Relation::Overlapping)
+    let gone: BTreeSet<usize> = pairs_of(Relation::Same).map(|(_, later)| later).collect();
+    let overlapping: BTreeSet<usize> = pairs_of(Relation::Overlapping)
         .filter(|(a, b)| !gone.contains(a) && !gone.contains(b))
         .flat_map(|(a, b)| [a, b])
         .collect();
@@ -148,7 +148,7 @@ fn joined(
             .map(|(_, outer)| *outer)
     };
     let mut inside: Vec<Vec<Ring>> = vec![Vec::new(); rings.len()];
-    let mut whole: Vec<Ring> = Vec::new();
+    let mut outlines: Vec<Ring> = Vec::new();
     let mut by_area = kept.to_vec();
     by_area.sort_by(|a, b| areas_mm2[*a].total_cmp(&areas_mm2[*b]).then(b.cmp(a)));
     for n in by_area {
@@ -164,10 +164,10 @@ fn joined(
             .filter(|&&o| !outer.iter().any(|&other| nested.contains(&(other, o))));
         next.for_each(|&o| inside[o].extend(shape.iter().cloned()));
         if outer.is_empty() {
-            whole.extend(shape);
+            outlines.extend(shape);
         }
     }
-    union(&whole)
+    union(&outlines)
 }
 
 /// How two rings that meet lie to one another, by the areas that they have alone and together.
@@ -265,31 +265,31 @@ fn meeting_pairs(
     let mut meeting: BTreeSet<(usize, usize)> =
         near.iter().copied().filter(|&(a, b)| alike(a, b)).collect();
     let crowded: BTreeSet<usize> = near.iter().flat_map(|&(a, b)| [a, b]).collect();
-    let mut all: Vec<_> = crowded
+    let mut sides: Vec<_> = crowded
         .into_iter()
         .flat_map(|n| sides(&rings[n]).map(move |side| (n, side, bounds(side.into_iter()))))
         .collect();
-    all.sort_by(|a, b| a.2[1][0].total_cmp(&b.2[1][0]));
+    sides.sort_by(|a, b| a.2[1][0].total_cmp(&b.2[1][0]));
     // Sides that reach the height of the last one.
     let mut open: Vec<usize> = Vec::new();
     let mut compared = 0;
-    for (at, (ring, side, extent)) in all.iter().enumerate() {
-        open.retain(|&n| all[n].2[1][1] >= extent[1][0]);
+    for (index, (ring, side, extent)) in sides.iter().enumerate() {
+        open.retain(|&n| sides[n].2[1][1] >= extent[1][0]);
         compared += open.len();
         if compared > MOST_SIDES {
             return None;
         }
-        for &(other, with, beside) in open.iter().map(|&n| &all[n]) {
+        for &(other, with, other_extent) in open.iter().map(|&n| &sides[n]) {
             let pair = (other.min(*ring), other.max(*ring));
             if other != *ring
-                && are_near(extent, &beside)
+                && are_near(extent, &other_extent)
                 && meet(*side, with)
                 && !meeting.contains(&pair)
             {
                 meeting.insert(pair);
             }
         }
-        open.push(at);
+        open.push(index);
     }
     Some(meeting)
 }
@@ -396,11 +396,14 @@ mod tests {
         let nested = [square(20.0), square(10.0), square(5.0)];
         assert_eq!(resolved(&nested, OverlapRule::Union), Resolved::AsTheyAre);
         // Side by side along a line, and a hole that touches the rim.
-        let beside = [
+        let side_by_side = [
             rectangle([0.0, 10.0], [0.0, 10.0]),
             rectangle([10.0, 20.0], [2.0, 8.0]),
         ];
-        assert_eq!(resolved(&beside, OverlapRule::Union), Resolved::AsTheyAre);
+        assert_eq!(
+            resolved(&side_by_side, OverlapRule::Union),
+            Resolved::AsTheyAre
+        );
         let at_the_rim = [square(20.0), rectangle([-20.0, -10.0], [-5.0, 5.0])];
         assert_eq!(
             resolved(&at_the_rim, OverlapRule::Union),

@@ -2,7 +2,7 @@
 //!
 //! Rings are closed (the last point joins the first), mm. What is given combines by the even-odd rule and may cross
 //! itself; what comes back is clean: rings neither cross nor overlap, outer ones run against the clock (x right, y up),
-//! holes with it, and the even-odd rule reads them as they are. Corners move by less than 1e-5 mm. The sweep is that of
+//! holes with it, and the even-odd rule reads them as they are. Corners move by less than 1e-5 mm. The sweep is done by
 //! the crate `i_overlay`.
 
 use i_overlay::core::fill_rule::FillRule;
@@ -180,14 +180,14 @@ fn flat(parts: Vec<Vec<Ring>>) -> Vec<Ring> {
 
 /// The convex polygon round some points, against the clock (Andrew's monotone chain). A corner is left out where the
 /// triangle with its neighbours has no more than half of `least`, in the points' unit squared.
-pub fn convex_hull(mut points: Vec<[f64; 2]>, least: f64) -> Ring {
+pub fn convex_hull(mut points: Vec<[f64; 2]>, threshold: f64) -> Ring {
     points.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
     points.dedup();
     let half = |points: &mut dyn Iterator<Item = [f64; 2]>| {
         let mut chain: Vec<[f64; 2]> = Vec::new();
         for p in points {
             while let [.., a, b] = chain[..] {
-                if (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > least {
+                if (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > threshold {
                     break;
                 }
                 chain.pop();

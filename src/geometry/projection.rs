@@ -124,12 +124,12 @@ impl Projection {
         }
         // w grows by |row 2| a mm along the normal.
         let w = depth.signum() * distance_mm * row(2).length();
-        let at = |pixel: DVec3| inverse * pixel * w;
+        let image_place = |pixel: DVec3| inverse * pixel * w;
         Self::new(
             source_mm,
-            source_mm + at(DVec3::Z),
-            at(DVec3::X),
-            at(DVec3::Y),
+            source_mm + image_place(DVec3::Z),
+            image_place(DVec3::X),
+            image_place(DVec3::Y),
             size,
         )
     }

@@ -100,13 +100,13 @@ pub(super) fn area_and_outside(polygons: &[Vec<[f64; 2]>], [low, high]: [[f64; 2
         spans.extend(open.iter().filter_map(|s| s.crossing(y)));
         spans.sort_by(f64::total_cmp);
         for span in spans.chunks_exact(2) {
-            let whole = height * (span[1] - span[0]);
+            let full = height * (span[1] - span[0]);
             let inside = height * (span[1].min(high[0]) - span[0].max(low[0])).max(0.0);
-            area += whole;
+            area += full;
             outside += if low[1] <= y && y <= high[1] {
-                whole - inside
+                full - inside
             } else {
-                whole
+                full
             };
         }
     }
@@ -291,10 +291,10 @@ mod tests {
             let fine = 40;
             let hits = (0..fine * fine)
                 .filter(|s| {
-                    let at = |a: usize| (a as f64 + 0.5) / f64::from(fine);
+                    let offset = |a: usize| (a as f64 + 0.5) / f64::from(fine);
                     inside([
-                        i as f64 + at((s % fine) as usize),
-                        j as f64 + at((s / fine) as usize),
+                        i as f64 + offset((s % fine) as usize),
+                        j as f64 + offset((s / fine) as usize),
                     ])
                 })
                 .count();

@@ -23,10 +23,14 @@ impl Hull {
     /// Whether the ray from the beam's source through the centre of each pixel meets the structure, row by row. Parts at the source
     /// or behind it have no shadow.
     ///
-    /// A ray meets a prism where it meets one of its faces: the shadow is that of both ends and all sides.
+    /// A ray meets a prism where it meets one of its faces: the shadows of both ends and all sides together are the prism's.
     pub fn shadow(&self, frame: &BeamFrame, square: ShadowFrame) -> Vec<bool> {
         let mut shadow = vec![false; square.pixels * square.pixels];
-        let seen = |p| frame.project(p).map(|(at, _)| square.pixel_of(at));
+        let seen = |p| {
+            frame
+                .project(p)
+                .map(|(on_plane, _)| square.pixel_of(on_plane))
+        };
         for slab in self.prisms() {
             let mut ends = [Vec::new(), Vec::new()];
             for ring in slab {
@@ -39,10 +43,10 @@ impl Hull {
                         .into_iter()
                         .for_each(|side| fill(&mut shadow, square.pixels, &[side]));
                 }
-                for (end, of) in ends.iter_mut().zip([0, 1]) {
+                for (end, end_index) in ends.iter_mut().zip([0, 1]) {
                     end.extend(
                         ring.iter()
-                            .map(|side| seen(side[of][1]))
+                            .map(|side| seen(side[end_index][1]))
                             .collect::<Option<Vec<_>>>(),
                     );
                 }
@@ -68,8 +72,8 @@ fn fill(pixels: &mut [bool], side: usize, rings: &[Vec<[f64; 2]>]) {
     while row <= last {
         crossings.clear();
         for ring in rings {
-            let before = ring.iter().cycle().skip(ring.len().saturating_sub(1));
-            for ([x0, y0], [x1, y1]) in before.zip(ring) {
+            let previous_points = ring.iter().cycle().skip(ring.len().saturating_sub(1));
+            for ([x0, y0], [x1, y1]) in previous_points.zip(ring) {
                 if (*y0 <= row) != (*y1 <= row) {
                     crossings.push(x0 + (row - y0) / (y1 - y0) * (x1 - x0));
                 }
@@ -142,9 +146,9 @@ mod tests {
     fn the_shadow_of_a_tube_has_its_bore_and_its_place() {
         let grid = Grid::axis_aligned(DVec3::splat(-60.0), DVec3::splat(1.0), [121; 3]).unwrap();
         let circle = |radius: f64, z: f64| -> Vec<DVec3> {
-            let at = |n: usize| (TAU * n as f64 / 180.0).sin_cos();
+            let sin_cos = |n: usize| (TAU * n as f64 / 180.0).sin_cos();
             (0..180)
-                .map(|n| DVec3::new(radius * at(n).0, radius * at(n).1, z))
+                .map(|n| DVec3::new(radius * sin_cos(n).0, radius * sin_cos(n).1, z))
                 .collect()
         };
         let rings: Vec<Vec<DVec3>> = (-10..=10)

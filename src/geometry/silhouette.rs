@@ -10,7 +10,7 @@ const LONE_THICKNESS_MM: f64 = 3.0;
 
 /// The edges of the slabs that a structure's contours stand for, patient LPS, mm.
 ///
-/// Slabs are those of the [`Mask`](super::Mask). The sides of a slab are flat, and a flat face seen from a point is the face of its
+/// Slabs are the same as of the [`Mask`](super::Mask). The sides of a slab are flat, and a flat face seen from a point is the face of its
 /// projected edges: the edges alone bound the silhouette.
 #[derive(Clone, Debug)]
 pub struct Hull {
@@ -87,8 +87,8 @@ impl Hull {
             None => slabs::free(&turned, LONE_THICKNESS_MM),
         };
         let patient = |p: [f64; 2], z: f64| {
-            let at = axes[0] * p[0] + axes[1] * p[1] + axes[2] * z;
-            grid.map_or(at, |grid| grid.patient_from_local(at))
+            let local = axes[0] * p[0] + axes[1] * p[1] + axes[2] * z;
+            grid.map_or(local, |grid| grid.patient_from_local(local))
         };
         let mut edges = Vec::new();
         let points = slabs
@@ -101,13 +101,13 @@ impl Hull {
         } in &slabs
         {
             for polygon in polygons {
-                let mut before = polygon[polygon.len() - 1];
+                let mut previous = polygon[polygon.len() - 1];
                 for &point in polygon {
                     for z in [*low, *high] {
-                        edges.push([patient(before, z), patient(point, z)]);
+                        edges.push([patient(previous, z), patient(point, z)]);
                     }
                     edges.push([patient(point, *low), patient(point, *high)]);
-                    before = point;
+                    previous = point;
                 }
             }
         }
@@ -129,7 +129,7 @@ impl Hull {
 
     /// The silhouette from a beam's source.
     pub fn seen(&self, frame: &BeamFrame) -> Silhouette {
-        let on_plane = |p: DVec3| frame.project(p).map(|(at, _)| at);
+        let on_plane = |p: DVec3| frame.project(p).map(|(on_plane_mm, _)| on_plane_mm);
         let edges: Vec<[[f64; 2]; 2]> = self
             .edges
             .iter()

@@ -71,7 +71,7 @@ pub(super) fn free(contours: &[Vec<DVec3>], thickness_mm: f64) -> Vec<Slab> {
     assemble(reaches(&z, None, thickness_mm), polygons)
 }
 
-/// Polygons of contours (patient LPS, mm, parallel to the planes of `grid`) on a plane of the grid: those of the slab
+/// Polygons of contours (patient LPS, mm, parallel to the planes of `grid`) on a plane of the grid: the polygons of the slab
 /// that holds the plane, the grid's frame, mm.
 pub fn section_at(grid: &Grid, contours: &[&[DVec3]], plane: usize) -> Vec<Vec<[f64; 2]>> {
     let closed = contours.iter().filter(|c| c.len() > 2);
@@ -105,10 +105,10 @@ struct Reach {
 /// bridge to the plane above.
 fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
     let mut slabs = Vec::with_capacity(reaches.len());
-    for (n, (reach, own)) in reaches.iter().zip(&polygons).enumerate() {
+    for (n, (reach, slab_polygons)) in reaches.iter().zip(&polygons).enumerate() {
         let ([low, high], [lowest, highest]) = (reach.own_mm, reach.bridged_mm);
         let bridge = |reach_mm: [f64; 2], other: usize| {
-            let polygons = overlapping(own, &polygons[other]);
+            let polygons = overlapping(slab_polygons, &polygons[other]);
             (!polygons.is_empty()).then_some(Slab { reach_mm, polygons })
         };
         slabs.extend(
@@ -118,7 +118,7 @@ fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
         );
         slabs.push(Slab {
             reach_mm: [low, high],
-            polygons: own.clone(),
+            polygons: slab_polygons.clone(),
         });
         slabs.extend(
             (highest > high)
@@ -130,20 +130,20 @@ fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
 }
 
 /// The polygons that overlap any of the others, with the holes in them.
-fn overlapping(own: &Polygons, others: &Polygons) -> Polygons {
+fn overlapping(polygons: &Polygons, others: &Polygons) -> Polygons {
     let [own_thin, others] =
-        [own, others].map(|side| side.iter().map(thinned).collect::<Polygons>());
+        [polygons, others].map(|side| side.iter().map(thinned).collect::<Polygons>());
     let goes_on: Vec<bool> = own_thin
         .iter()
         .map(|p| others.iter().any(|other| overlap(p, other)))
         .collect();
     let belongs = |n: usize| {
         let inside = |m: usize| m != n && goes_on[m] && holds(&own_thin[m], own_thin[n][0]);
-        goes_on[n] || (0..own.len()).any(inside)
+        goes_on[n] || (0..polygons.len()).any(inside)
     };
-    (0..own.len())
+    (0..polygons.len())
         .filter(|&n| belongs(n))
-        .map(|n| own[n].clone())
+        .map(|n| polygons[n].clone())
         .collect()
 }
 
@@ -179,7 +179,8 @@ fn overlap(a: &Polygon, b: &Polygon) -> bool {
             .any(|side| others.iter().any(|other| cross(*side, *other)))
     };
     // Equal polygons cross nowhere, and not every corner of one lies in the other.
-    let any_of = |of: &Polygon, inside: &Polygon| of.iter().any(|corner| holds(inside, *corner));
+    let any_of =
+        |corners: &Polygon, inside: &Polygon| corners.iter().any(|corner| holds(inside, *corner));
     !apart && (any_of(a, b) || any_of(b, a) || crossing())
 }
 
@@ -188,8 +189,8 @@ fn holds(polygon: &Polygon, [x, y]: [f64; 2]) -> bool {
     let mut inside = false;
     let mut from = polygon[polygon.len() - 1];
     for &to in polygon {
-        let at = || from[0] + (y - from[1]) / (to[1] - from[1]) * (to[0] - from[0]);
-        inside ^= (from[1] > y) != (to[1] > y) && x < at();
+        let crossing_x = || from[0] + (y - from[1]) / (to[1] - from[1]) * (to[0] - from[0]);
+        inside ^= (from[1] > y) != (to[1] > y) && x < crossing_x();
         from = to;
     }
     inside
@@ -405,10 +406,10 @@ mod tests {
             reach_of(&[9.0, 21.0, 33.0], &planes),
             [[7.5, 15.0], [15.0, 27.0], [27.0, 34.5]]
         );
-        let own: Vec<[f64; 2]> = reaches(&[0.0, 36.0], None, 3.0)
+        let reached_mm: Vec<[f64; 2]> = reaches(&[0.0, 36.0], None, 3.0)
             .iter()
             .map(|r| r.own_mm)
             .collect();
-        assert_eq!(own, [[-2.5, 18.0], [18.0, 38.5]]);
+        assert_eq!(reached_mm, [[-2.5, 18.0], [18.0, 38.5]]);
     }
 }

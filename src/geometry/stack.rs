@@ -48,7 +48,7 @@ pub enum StackError {
 }
 
 impl Stack {
-    /// Closed contours, patient LPS, mm; those of fewer than three points are passed over.
+    /// Closed contours, patient LPS, mm; contours of fewer than three points are passed over.
     ///
     /// # Errors
     /// [`StackError`].
@@ -89,13 +89,13 @@ impl Stack {
         self.planes.is_empty()
     }
 
-    /// The rings at a height: those of the contour plane that stands for it in the volume and the DVH.
+    /// The rings at a height: the rings of the contour plane that stands for it in the volume and the DVH.
     pub fn section(&self, z_mm: f64) -> &[Ring] {
-        let at = self
+        let slab = self
             .slabs
             .iter()
             .find(|s| s.reach_mm[0] <= z_mm && z_mm < s.reach_mm[1]);
-        at.map_or(&[], |s| &s.polygons)
+        slab.map_or(&[], |s| &s.polygons)
     }
 
     /// Lowest and highest coordinates of the corners, in the plane.

@@ -26,11 +26,11 @@ pub struct Volume<T: 'static> {
     id: VolumeId,
     grid: Arc<Grid>,
     data: Values<T>,
-    /// Greatest value of a volume of numbers, once it has been asked for: sums, isodoses and views of a drag all ask.
+    /// Greatest value of a volume of numbers, kept from its first use: sums, isodoses and views of a drag all need it.
     greatest: OnceLock<f32>,
 }
 
-/// The values of a volume: its own, or those of an array of another library, as long as its owner is held.
+/// The values of a volume: owned, or borrowed from an array of another library, whose owner is held as long.
 enum Values<T: 'static> {
     Own(Vec<T>),
     Lent {
@@ -58,7 +58,7 @@ impl<T> Volume<T> {
     /// Wraps `data`, one value a voxel.
     ///
     /// # Panics
-    /// When the number of values is not that of the grid's voxels: a mistake of the calling code, never of a file
+    /// When the number of values is not the number of the grid's voxels: a mistake of the calling code, never of a file
     /// (readers check what a file holds before they come here).
     pub fn new(grid: Arc<Grid>, data: Vec<T>) -> Self {
         assert_eq!(data.len(), grid.len(), "one value a voxel");
@@ -190,12 +190,20 @@ impl Volume<f32> {
 
     /// The greatest of 0 and the values below `limit`; not-a-number is none.
     pub fn greatest_below(&self, limit: f32) -> f32 {
-        let greater = |most: f32, gy: f32| if gy > most && gy < limit { gy } else { most };
+        let greater = |greatest: f32, gy: f32| {
+            if gy > greatest && gy < limit {
+                gy
+            } else {
+                greatest
+            }
+        };
         let of_part = |part: &[f32]| {
-            let (whole, rest) = part.as_chunks::<LANES>();
-            let start = rest.iter().fold(0.0, |most, gy| greater(most, *gy));
-            let lanes = whole.iter().fold([start; LANES], |most, values| {
-                std::array::from_fn(|n| greater(most[n], values[n]))
+            let (lane_parts, remainder) = part.as_chunks::<LANES>();
+            let start = remainder
+                .iter()
+                .fold(0.0, |greatest, gy| greater(greatest, *gy));
+            let lanes = lane_parts.iter().fold([start; LANES], |greatest, values| {
+                std::array::from_fn(|n| greater(greatest[n], values[n]))
             });
             lanes.into_iter().fold(0.0, f32::max)
         };
@@ -223,9 +231,9 @@ impl Volume<f32> {
             high[a] = (low[a] + 1).min(s[a] - 1);
             t[a] = x - low[a] as f64;
         }
-        let at = |i: usize, j: usize, k: usize| f64::from(self.at(i, j, k));
+        let value = |i: usize, j: usize, k: usize| f64::from(self.at(i, j, k));
         let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
-        let row = |j: usize, k: usize| mix(at(low[0], j, k), at(high[0], j, k), t[0]);
+        let row = |j: usize, k: usize| mix(value(low[0], j, k), value(high[0], j, k), t[0]);
         let plane = |k: usize| mix(row(low[1], k), row(high[1], k), t[1]);
         Some(mix(plane(low[2]), plane(high[2]), t[2]) as f32)
     }

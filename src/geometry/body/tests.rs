@@ -93,7 +93,7 @@ fn painted(paints: &[Paint]) -> Volume<f32> {
     let first = DVec3::new(-148.75, -148.75, -58.5);
     let grid = Grid::new(first, DVec3::X, DVec3::Y, [2.5, 2.5], [120, 120], &planes)
         .expect("a valid grid");
-    let at = |p: DVec3| {
+    let hu_at = |p: DVec3| {
         paints
             .iter()
             .rev()
@@ -107,7 +107,7 @@ fn painted(paints: &[Paint]) -> Volume<f32> {
             let side = |bit: usize| if c >> bit & 1 == 0 { -0.25 } else { 0.25 };
             centre + DVec3::new(2.5 * side(0), 2.5 * side(1), 3.0 * side(2))
         };
-        data.push((0..8).map(|c| at(corner(c))).sum::<f32>() / 8.0);
+        data.push((0..8).map(|c| hu_at(corner(c))).sum::<f32>() / 8.0);
     }
     Volume::new(Arc::new(grid), data)
 }
@@ -155,14 +155,15 @@ fn found(hu: &Volume<f32>) -> (Mask, Vec<LeftOut>) {
 fn share_in(mask: &Mask, paint: &Paint) -> f64 {
     let grid = mask.grid();
     let centres = (0..grid.len()).map(|n| [n % 120, n / 120 % 120, n / 14_400]);
-    let of: Vec<_> = centres
+    let distances: Vec<_> = centres
         .filter(|&[i, j, k]| paint(grid.centre_mm(i, j, k)).is_some())
         .collect();
-    assert!(!of.is_empty());
-    of.iter()
+    assert!(!distances.is_empty());
+    distances
+        .iter()
         .filter(|&&[i, j, k]| mask.coverage_at(i, j, k) >= 0.5)
         .count() as f64
-        / of.len() as f64
+        / distances.len() as f64
 }
 
 /// Slabs across an axis: water, aluminium, lung, water.
@@ -211,10 +212,10 @@ fn a_stack_with_a_thin_first_slab_and_slits_of_air_is_whole_and_its_couch_is_not
             slab(0.0, 60.0, WATER),
         ];
         let below = || couch(|p| [p.y - 60.0, p.x], filling);
-        let mut all = vec![below()];
-        all.extend(slabs);
-        let (mask, left_out) = found(&painted(&all));
-        for (n, slab) in all[1..].iter().enumerate() {
+        let mut parts = vec![below()];
+        parts.extend(slabs);
+        let (mask, left_out) = found(&painted(&parts));
+        for (n, slab) in parts[1..].iter().enumerate() {
             assert!(
                 share_in(&mask, slab) > 0.99,
                 "slab {n}: {}",
@@ -229,8 +230,11 @@ fn a_stack_with_a_thin_first_slab_and_slits_of_air_is_whole_and_its_couch_is_not
         assert_eq!(left_out[0].side, "posterior");
         // The shell over all planes, less two voxels under the slabs and beside them, which the body's outline blurs into.
         let shell = (280.0 * 50.0 - 270.0 * 40.0 - 185.0 * 5.0) * 120.0 / 1000.0;
-        let all: f64 = left_out.iter().map(|part| part.volume_cm3).sum();
-        assert!((all / shell - 1.0).abs() < 0.03, "{all} of {shell} cm3");
+        let left_out_cm3: f64 = left_out.iter().map(|part| part.volume_cm3).sum();
+        assert!(
+            (left_out_cm3 / shell - 1.0).abs() < 0.03,
+            "{left_out_cm3} of {shell} cm3"
+        );
         assert_eq!(left_out[0].z_mm, [-60.0, 60.0]);
     }
 }
@@ -256,10 +260,10 @@ fn arms_legs_a_head_and_a_bolus_off_the_skin_belong_to_the_patient() {
     ];
     let gap = cuboid([-85.0, 0.0, -25.0], [-82.0, 10.0, 0.0], AIR_HU);
     let rod = cylinder(-120.0, -120.0, [6.0, 6.0], ALL_Z, WATER);
-    let mut all = Vec::from(parts);
-    all.push(cylinder(-120.0, -120.0, [6.0, 6.0], ALL_Z, WATER));
-    let (mask, left_out) = found(&painted(&all));
-    for (n, part) in all[..8].iter().enumerate() {
+    let mut bodies = Vec::from(parts);
+    bodies.push(cylinder(-120.0, -120.0, [6.0, 6.0], ALL_Z, WATER));
+    let (mask, left_out) = found(&painted(&bodies));
+    for (n, part) in bodies[..8].iter().enumerate() {
         let share = share_in(&mask, part);
         // The skin is where a voxel is two thirds full.
         assert!(share > 0.92, "part {n}: {share}");

@@ -27,14 +27,14 @@ fn with_margin(grid: &Grid, stack: &Stack, mm: [[f64; 2]; 3], grow: bool) -> Vec
 
 /// Corners of the planes, patient LPS, mm.
 fn corners(grid: &Grid, planes: &[Plane]) -> Vec<DVec3> {
-    let of = |p: &Plane| -> Vec<DVec3> {
+    let corners_of = |p: &Plane| -> Vec<DVec3> {
         p.rings
             .iter()
             .flatten()
             .map(|c| grid.patient_from_local(DVec3::new(c[0], c[1], p.z_mm)))
             .collect()
     };
-    planes.iter().flat_map(of).collect()
+    planes.iter().flat_map(corners_of).collect()
 }
 
 fn volume_cm3(grid: &Arc<Grid>, planes: &[Plane]) -> f64 {
@@ -109,11 +109,13 @@ fn the_faces_of_a_box_move_each_by_its_margin() {
     for grow in [true, false] {
         let planes = with_margin(&grid, &cuboid, mm, grow);
         let sign = if grow { 1.0 } else { -1.0 };
-        let at = corners(&grid, &planes);
+        let corner_points = corners(&grid, &planes);
         for axis in 0..2 {
-            let (low, high) = at.iter().fold((f64::MAX, f64::MIN), |(l, h), p| {
-                (l.min(p[axis]), h.max(p[axis]))
-            });
+            let (low, high) = corner_points
+                .iter()
+                .fold((f64::MAX, f64::MIN), |(l, h), p| {
+                    (l.min(p[axis]), h.max(p[axis]))
+                });
             let half = [15.0, 10.0][axis];
             assert!(
                 (low - (-half - sign * mm[axis][0])).abs() < 0.15,
@@ -225,12 +227,12 @@ fn planes_between_drawn_ones_are_interpolated() {
             .collect()
     };
     let drawn = stack(&grid, &[circle(10.0, -20.0), circle(30.0, 20.0)]);
-    let made = interpolated(&drawn, grid.planes_mm(), &|_| true).expect("planes");
-    assert_eq!(made.len(), 19);
-    for plane in made {
+    let interpolated_planes = interpolated(&drawn, grid.planes_mm(), &|_| true).expect("planes");
+    assert_eq!(interpolated_planes.len(), 19);
+    for plane in interpolated_planes {
         let radius = 20.0 + 0.5 * (plane.z_mm + grid.origin_mm().z);
-        let made = (area_mm2(&plane.rings) / PI).sqrt();
-        assert!((made - radius).abs() < 0.2, "{made} at {radius}");
+        let radius_mm = (area_mm2(&plane.rings) / PI).sqrt();
+        assert!((radius_mm - radius).abs() < 0.2, "{radius_mm} at {radius}");
     }
 }
 

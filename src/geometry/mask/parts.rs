@@ -39,7 +39,7 @@ impl PartShares {
     }
 }
 
-/// The shares of parts that a mask was asked for: its voxels stay, and doses are read in them again and again.
+/// The shares of parts that a mask has computed: its voxels stay, and doses are read in them again and again.
 #[derive(Debug, Default)]
 pub(super) struct KeptParts(Mutex<Vec<(Division, Arc<PartShares>)>>);
 
@@ -49,7 +49,7 @@ impl Clone for KeptParts {
     }
 }
 
-/// Masks of the same voxels are equal, whatever they were asked for.
+/// Masks of the same voxels are equal, whatever shares they hold.
 impl PartialEq for KeptParts {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -62,7 +62,7 @@ impl Mask {
     /// large fluid distortion"; there for fluids).
     pub fn parts(&self, division: Division) -> Arc<PartShares> {
         let kept = || self.parts.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, shares)) = kept().iter().find(|(known, _)| *known == division) {
+        if let Some((_, shares)) = kept().iter().find(|(cached, _)| *cached == division) {
             return Arc::clone(shares);
         }
         let planes = (0..self.size[2])

@@ -313,21 +313,21 @@ fn what_makes_no_mask_says_why() {
 #[test]
 fn a_redrawn_mask_is_the_mask_to_the_bit() {
     let grid = even(DVec3::new(1.1, 0.9, 2.0), [60, 60, 40]);
-    let all: Vec<f64> = (-20..20).map(|n| 2.0 * f64::from(n) + 1.0).collect();
-    let heights = all.iter().copied().filter(|z| z.abs() < 21.0);
-    let before = sphere(DVec3::ZERO, 20.0, DVec3::X, DVec3::Y, heights);
+    let heights_mm: Vec<f64> = (-20..20).map(|n| 2.0 * f64::from(n) + 1.0).collect();
+    let heights = heights_mm.iter().copied().filter(|z| z.abs() < 21.0);
+    let contours = sphere(DVec3::ZERO, 20.0, DVec3::X, DVec3::Y, heights);
     let disc = |centre: DVec3, radius: f64| circle(centre, DVec3::X, DVec3::Y, radius);
-    let count = before.len();
-    let mut cases = vec![before.clone()];
+    let count = contours.len();
+    let mut cases = vec![contours.clone()];
     // A bump on one plane, which widens the box; a hole; a plane less, bridged; a further plane; everything moved.
-    let mut bumped = before.clone();
-    bumped[count / 2] = disc(DVec3::new(4.0, 3.0, before[count / 2][0].z), 23.0);
+    let mut bumped = contours.clone();
+    bumped[count / 2] = disc(DVec3::new(4.0, 3.0, contours[count / 2][0].z), 23.0);
     cases.push(bumped.clone());
-    bumped.push(disc(DVec3::new(1.0, 1.0, before[5][0].z), 3.0));
+    bumped.push(disc(DVec3::new(1.0, 1.0, contours[5][0].z), 3.0));
     cases.push(bumped.clone());
     bumped.remove(3);
     cases.push(bumped.clone());
-    bumped.push(disc(DVec3::Z * (before[count - 1][0].z + 2.0), 4.0));
+    bumped.push(disc(DVec3::Z * (contours[count - 1][0].z + 2.0), 4.0));
     cases.push(bumped.clone());
     cases.push(
         bumped
@@ -348,11 +348,11 @@ fn a_redrawn_mask_is_the_mask_to_the_bit() {
     }
     // A mask of another grid tells nothing.
     let other = even(DVec3::new(1.1, 0.9, 2.0), [50, 60, 40]);
-    let of_before: Vec<&[DVec3]> = before.iter().map(Vec::as_slice).collect();
-    let elsewhere = mask(&other, &before).expect("a mask");
+    let of_before: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+    let elsewhere = mask(&other, &contours).expect("a mask");
     let redrawn =
         Mask::redrawn(&grid, &of_before, (&of_before, &elsewhere), &|_| true).expect("a mask");
-    assert!(redrawn == mask(&grid, &before).expect("a mask"));
+    assert!(redrawn == mask(&grid, &contours).expect("a mask"));
 }
 
 /// A bar that ends a quarter into its last voxels: their first quarter is the structure's. Of a sphere, parts hold what voxels hold.
