@@ -179,9 +179,9 @@ impl GoalTemplate {
         })
     }
 
-    /// The goals of a case as a template; those of targets apply to the only target of the same type elsewhere.
+    /// The goals of a case as a template; goals of targets apply to the only target of the same type elsewhere.
     pub fn of_goals(name: &str, goals: &[Goal], set: &StructureSet) -> Self {
-        let of = |goal: &Goal| {
+        let template_goal = |goal: &Goal| {
             let kind = set
                 .referenced(goal.number, &goal.structure)
                 .ok()
@@ -196,7 +196,7 @@ impl GoalTemplate {
         Self {
             name: name.to_owned(),
             source: "saved from a case by Beamsight".to_owned(),
-            goals: goals.iter().map(of).collect(),
+            goals: goals.iter().map(template_goal).collect(),
         }
     }
 
@@ -214,18 +214,18 @@ impl GoalTemplate {
     }
 
     fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        let entry = |of: &TemplateGoal| {
-            let text = of.goal.to_string();
+        let entry = |template_goal: &TemplateGoal| {
+            let text = template_goal.goal.to_string();
             Entry {
-                structure: of.goal.structure.clone(),
-                aliases: of.aliases.clone(),
-                kind: of.kind,
+                structure: template_goal.goal.structure.clone(),
+                aliases: template_goal.aliases.clone(),
+                kind: template_goal.kind,
                 // The structure may have a colon in its name; metrics and limits have none.
                 goal: text
                     .rsplit_once(": ")
                     .map_or("", |(_, goal)| goal)
                     .to_owned(),
-                source: of.source.clone(),
+                source: template_goal.source.clone(),
             }
         };
         let goals = self.goals.iter().map(entry).collect();
@@ -242,17 +242,17 @@ impl GoalTemplate {
             goals: Vec::new(),
             unmatched: Vec::new(),
         };
-        for of in &self.goals {
-            let goal = match of.structure_in(set) {
-                Some(structure) => of
+        for template_goal in &self.goals {
+            let goal = match template_goal.structure_in(set) {
+                Some(structure) => template_goal
                     .goal
                     .clone()
                     .of_structure(&structure.name, Some(structure.number)),
                 None => {
-                    if !matched.unmatched.contains(&of.goal.structure) {
-                        matched.unmatched.push(of.goal.structure.clone());
+                    if !matched.unmatched.contains(&template_goal.goal.structure) {
+                        matched.unmatched.push(template_goal.goal.structure.clone());
                     }
-                    of.goal.clone()
+                    template_goal.goal.clone()
                 }
             };
             matched.goals.push(goal);
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn a_saved_template_brings_the_goals_to_another_case() {
-        let here = set(&[
+        let drawn = set(&[
             ("PTV 70: boost", StructureKind::Ptv),
             ("Cord", StructureKind::Organ),
         ]);
@@ -371,16 +371,16 @@ mod tests {
         .iter()
         .map(|words| words.parse().unwrap())
         .collect();
-        let template = GoalTemplate::of_goals("Mine", &goals, &here);
+        let template = GoalTemplate::of_goals("Mine", &goals, &drawn);
         let path =
             std::env::temp_dir().join(format!("beamsight-goals-{}.toml", std::process::id()));
         template.write(&path).unwrap();
         let read = GoalTemplate::resolve(path.to_str().unwrap()).unwrap();
         assert_eq!(read, template);
-        assert_eq!(read.matched(&here).goals, goals);
-        let there = set(&[("CORD", StructureKind::Organ), ("PTV", StructureKind::Ptv)]);
+        assert_eq!(read.matched(&drawn).goals, goals);
+        let other_set = set(&[("CORD", StructureKind::Organ), ("PTV", StructureKind::Ptv)]);
         let words: Vec<String> = read
-            .matched(&there)
+            .matched(&other_set)
             .goals
             .iter()
             .map(Goal::to_string)

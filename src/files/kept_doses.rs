@@ -73,7 +73,8 @@ impl InputDigests {
             "of other settings of the computation",
             "of an earlier plan",
         ];
-        let differs = std::iter::zip(self.all(), other.all()).position(|(own, other)| own != other);
+        let differs =
+            std::iter::zip(self.all(), other.all()).position(|(mine, other)| mine != other);
         differs.map(|n| WORDS[n])
     }
 }
@@ -165,14 +166,14 @@ impl KeptDoses {
             is_damaged: false,
         };
         for path in files {
-            let before = survey.doses.len();
+            let earlier_count = survey.doses.len();
             match named_doses(&path, &mut survey.doses) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => survey.is_damaged = true,
                 _ => {}
             }
             if let Self::Folder(folder) = self {
                 // A dose under another's name is not found.
-                survey.doses[before..].iter_mut().for_each(|dose| {
+                survey.doses[earlier_count..].iter_mut().for_each(|dose| {
                     dose.is_whole &= dose_file(folder, &dose.inputs) == path;
                 });
             }
@@ -223,7 +224,7 @@ impl KeptDoses {
         })
     }
 
-    /// Removes all doses but those of these inputs.
+    /// Removes all doses except of these inputs.
     pub(super) fn keep_only(&self, wanted: &[DoseToKeep]) {
         let wanted: Vec<PathBuf> = wanted
             .iter()
@@ -262,14 +263,14 @@ pub(super) fn write_beside(
 ) -> io::Result<Vec<BeamPlace>> {
     let file = KeptDoses::of_session(session);
     is_free_or_own(file.path())?;
-    let (mut there, mut left) = (Vec::new(), KEPT_DOSES_BYTES);
+    let (mut packed, mut left) = (Vec::new(), KEPT_DOSES_BYTES);
     let written = replace_file(file.path(), |out| {
         out.write_all(MAGIC)?;
         for session in earlier {
-            copy_earlier(session, doses, &mut there, &mut left, out)?;
+            copy_earlier(session, doses, &mut packed, &mut left, out)?;
         }
-        pack_others(doses, &mut there, &mut left, out)?;
-        if there.is_empty() {
+        pack_others(doses, &mut packed, &mut left, out)?;
+        if packed.is_empty() {
             Err(NotWritten::Nothing)
         } else {
             Ok(())
@@ -277,7 +278,7 @@ pub(super) fn write_beside(
     });
     match written {
         Ok(()) => {
-            let is_there = |kept: &&DoseToKeep| there.contains(&&kept.inputs);
+            let is_there = |kept: &&DoseToKeep| packed.contains(&&kept.inputs);
             Ok(doses.iter().filter(is_there).map(|kept| kept.of).collect())
         }
         Err(NotWritten::Nothing) => Ok(Vec::new()),
@@ -300,7 +301,7 @@ impl From<io::Error> for NotWritten {
 fn copy_earlier<'a>(
     session: &Path,
     doses: &'a [DoseToKeep],
-    there: &mut Vec<&'a InputDigests>,
+    written: &mut Vec<&'a InputDigests>,
     left: &mut u64,
     out: &mut impl io::Write,
 ) -> io::Result<()> {
@@ -311,7 +312,7 @@ fn copy_earlier<'a>(
         let kept = doses
             .iter()
             .find(|kept| kept.inputs == record.header.inputs);
-        let kept = kept.filter(|kept| !there.contains(&&kept.inputs));
+        let kept = kept.filter(|kept| !written.contains(&&kept.inputs));
         let bytes = record.header.unpacked_bytes().filter(|bytes| bytes <= left);
         let (Some(kept), Some(bytes)) = (kept, bytes) else {
             if records.skip(&record).is_err() {
@@ -319,10 +320,10 @@ fn copy_earlier<'a>(
             }
             continue;
         };
-        if let Ok(Some(whole)) = records.bytes(&record) {
-            out.write_all(&whole)?;
+        if let Ok(Some(record_bytes)) = records.bytes(&record) {
+            out.write_all(&record_bytes)?;
             *left -= bytes;
-            there.push(&kept.inputs);
+            written.push(&kept.inputs);
         }
     }
     Ok(())
@@ -331,13 +332,13 @@ fn copy_earlier<'a>(
 /// Writes records of doses that are not there yet.
 fn pack_others<'a>(
     doses: &'a [DoseToKeep],
-    there: &mut Vec<&'a InputDigests>,
+    written: &mut Vec<&'a InputDigests>,
     left: &mut u64,
     out: &mut impl io::Write,
 ) -> io::Result<()> {
     let mut to_pack: Vec<(&DoseToKeep, &Dose)> = Vec::new();
     for kept in doses {
-        let is_there = there.contains(&&kept.inputs)
+        let is_there = written.contains(&&kept.inputs)
             || to_pack.iter().any(|(other, _)| other.inputs == kept.inputs);
         let Some(dose) = kept.dose.as_ref().filter(|_| !is_there) else {
             continue;
@@ -355,7 +356,7 @@ fn pack_others<'a>(
         for ((kept, _), record) in some.iter().zip(records) {
             if let Some(record) = record? {
                 out.write_all(&record)?;
-                there.push(&kept.inputs);
+                written.push(&kept.inputs);
             }
         }
     }

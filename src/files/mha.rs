@@ -109,12 +109,12 @@ fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts
     let mut reader = BufReader::new(file);
     let fields = header_fields(&mut reader).map_err(|e| e.named(path))?;
     let facts = Facts::read(|key| fields.text(key));
-    if let Some((wanted, found)) =
+    if let Some((wanted, bytes_read)) =
         wanted.and_then(|wanted| Some((wanted, facts.contradicts(wanted)?)))
     {
         return Err(MhaError::OtherQuantity {
             path: path.to_owned(),
-            found,
+            found: bytes_read,
             wanted,
         });
     }
@@ -128,10 +128,10 @@ fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts
         problem: format!("DimSize = {:?} is larger than any file", header.size),
     })?;
     let left = length.saturating_sub(fields.bytes);
-    let size_error = |found| MhaError::Size {
+    let size_error = |bytes| MhaError::Size {
         path: path.to_owned(),
         promised,
-        found,
+        found: bytes,
     };
     let wanted = (promised / header.bytes_each as u64).saturating_mul(size_of::<f32>() as u64);
     let check = || {
@@ -154,15 +154,15 @@ fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts
         check()?;
         header.read_values(reader.take(promised), promised)
     };
-    let (mut values, found) = read.map_err(io_error)?;
-    if found != promised {
-        return Err(size_error(found));
+    let (mut values, bytes_read) = read.map_err(io_error)?;
+    if bytes_read != promised {
+        return Err(size_error(bytes_read));
     }
     if reversed {
         let plane = header.size[0] * header.size[1];
         values = values.chunks(plane).rev().flatten().copied().collect();
     }
-    let finite = |part: &[f32]| part.iter().fold(true, |all, v| all & v.is_finite());
+    let finite = |part: &[f32]| part.iter().fold(true, |so_far, v| so_far & v.is_finite());
     if !values.par_chunks(1 << 16).all(finite)
         && let Some(n) = values.iter().position(|v| !v.is_finite())
     {
@@ -368,11 +368,11 @@ impl Header {
             *to = *from as usize;
         }
         let pad = |numbers: Option<Vec<f64>>, default: f64| {
-            let mut all = [default; 3];
+            let mut values = [default; 3];
             if let Some(n) = numbers {
-                all[..n.len()].copy_from_slice(&n);
+                values[..n.len()].copy_from_slice(&n);
             }
-            all
+            values
         };
         let spacing = pad(
             fields.numbers(&["ElementSpacing", "ElementSize"], dims)?,
@@ -468,7 +468,7 @@ impl Header {
     /// CT takes half as much again.
     fn read_values(&self, mut stored: impl Read, promised: u64) -> io::Result<(Vec<f32>, u64)> {
         let mut values = Vec::with_capacity((promised / self.bytes_each as u64) as usize);
-        let (mut part, mut found) = (Vec::with_capacity(PART_BYTES), 0);
+        let (mut part, mut bytes_read) = (Vec::with_capacity(PART_BYTES), 0);
         loop {
             part.clear();
             let read = stored
@@ -476,10 +476,10 @@ impl Header {
                 .take(PART_BYTES as u64)
                 .read_to_end(&mut part)?;
             if read == 0 {
-                return Ok((values, found));
+                return Ok((values, bytes_read));
             }
-            found += read as u64;
-            if found <= promised {
+            bytes_read += read as u64;
+            if bytes_read <= promised {
                 values.par_extend(self.values(&part));
             }
         }

@@ -1,5 +1,5 @@
 //! A folder of new files: all of them appear at once, or none, with a list of their digests. By that list an earlier one is known:
-//! it is replaced, if the user has asked for it, only where it holds nothing but files that stand as they were written.
+//! it is replaced, if the user requests it, only where it holds nothing but files that stand as they were written.
 
 use super::place::Inputs;
 use super::replace::{Temporary, replace_file};
@@ -94,8 +94,8 @@ impl NewFolder {
             Ok(_) => check_content(&target, replaces, remedy)?,
             Err(_) => Entries::new(),
         };
-        let beside = target.parent().unwrap_or(Path::new("/"));
-        let staged = Temporary::folder_in(beside).map_err(failed)?;
+        let parent = target.parent().unwrap_or(Path::new("/"));
+        let staged = Temporary::folder_in(parent).map_err(failed)?;
         // Within the private folder, one with the permissions of any new one.
         let path = staged.path().join(STAGED);
         fs::create_dir(&path).map_err(failed)?;
@@ -128,8 +128,8 @@ impl NewFolder {
                 fs::set_permissions(&path, metadata.permissions())?;
             }
             staged.publish(STAGED, &target, |old| {
-                let now = entries(old)?;
-                changed = now
+                let digests = entries(old)?;
+                changed = digests
                     .iter()
                     .find(|(name, how)| earlier.get(*name) != Some(*how))
                     .map(|(name, _)| shown(name));
@@ -213,9 +213,9 @@ fn check_content(
         folder: target.to_owned(),
         source,
     };
-    let all = entries(target).map_err(failed)?;
+    let present = entries(target).map_err(failed)?;
     let folder = target.to_owned();
-    if let Some(name) = all.keys().next().filter(|_| !replaces) {
+    if let Some(name) = present.keys().next().filter(|_| !replaces) {
         return Err(NewFolderError::NotEmpty {
             folder,
             first: shown(name),
@@ -236,16 +236,16 @@ fn check_content(
         let is_as_written = || {
             files
                 .get(text)
-                .is_some_and(|then| content_digest(&path).is_ok_and(|now| now == *then))
+                .is_some_and(|then| content_digest(&path).is_ok_and(|digest| digest == *then))
         };
         is_file && (text == MANIFEST || is_as_written())
     };
-    match all.keys().find(|name| !is_own(name)) {
+    match present.keys().find(|name| !is_own(name)) {
         Some(name) => Err(NewFolderError::Foreign {
             folder,
             first: shown(name),
         }),
-        None => Ok(all),
+        None => Ok(present),
     }
 }
 
@@ -284,7 +284,7 @@ mod tests {
             )
         );
 
-        // Dropped before its end, the earlier one stays; asked for again, it is replaced.
+        // Dropped before its end, the earlier one stays; made a second time, it is replaced.
         assert!(matches!(
             prepare(&out, false),
             Err(NewFolderError::NotEmpty { .. })
@@ -329,20 +329,20 @@ mod tests {
             new.finish()
         };
         let refused = |first: &str| {
-            let before: Vec<_> = names(&out)
+            let names_before: Vec<_> = names(&out)
                 .into_iter()
                 .map(|n| (fs::read(out.join(&n)).ok(), n))
                 .collect();
             let error = export().unwrap_err();
             assert!(
-                matches!(&error, NewFolderError::Foreign { first: found, .. } if found == first),
+                matches!(&error, NewFolderError::Foreign { first: first_name, .. } if first_name == first),
                 "{error}"
             );
             let after: Vec<_> = names(&out)
                 .into_iter()
                 .map(|n| (fs::read(out.join(&n)).ok(), n))
                 .collect();
-            assert_eq!(before, after, "nothing is touched");
+            assert_eq!(names_before, after, "nothing is touched");
             assert_eq!(names(&base), ["out"]);
         };
         export().unwrap();

@@ -63,9 +63,9 @@ pub fn is_picture(path: &Path) -> bool {
 ///
 /// # Errors
 /// [`PictureError`]; [`PictureError::NoGeometry`] names the missing values.
-pub fn read(path: &Path, given: &Placement) -> Result<Radiograph, PictureError> {
+pub fn read(path: &Path, entered: &Placement) -> Result<Radiograph, PictureError> {
     let (values, size) = pixels(path)?;
-    let placement = given.or(&beside(path)?);
+    let placement = entered.or(&beside(path)?);
     let setup = placement
         .setup(size)
         .map_err(|missing| PictureError::NoGeometry {
@@ -158,10 +158,10 @@ pub fn write(
         accepted_patient: None,
     };
     let text = toml::to_string(&placement).map_err(|e| failed(std::io::Error::other(e)))?;
-    let beside = sidecar(path);
-    replace_file(&beside, |out| out.write_all(text.as_bytes())).map_err(|source| {
+    let sidecar_path = sidecar(path);
+    replace_file(&sidecar_path, |out| out.write_all(text.as_bytes())).map_err(|source| {
         PictureError::Write {
-            path: beside.clone(),
+            path: sidecar_path.clone(),
             source,
         }
     })
@@ -279,8 +279,8 @@ fn from_png(file: BufReader<File>, length: u64) -> Result<Samples, String> {
 fn from_tiff(file: BufReader<File>, length: u64) -> Result<Samples, String> {
     use tiff::decoder::{Decoder, DecodingResult as D, Limits};
     let mut limits = Limits::default();
-    let most = usize::try_from(unpacked_bytes(length)).unwrap_or(usize::MAX);
-    (limits.decoding_buffer_size, limits.intermediate_buffer_size) = (most, most);
+    let byte_limit = usize::try_from(unpacked_bytes(length)).unwrap_or(usize::MAX);
+    (limits.decoding_buffer_size, limits.intermediate_buffer_size) = (byte_limit, byte_limit);
     let mut decoder = Decoder::new(file)
         .map_err(|e| e.to_string())?
         .with_limits(limits);

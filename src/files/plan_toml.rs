@@ -118,7 +118,7 @@ struct ControlPointFile {
     couch_direction: Option<Direction>,
 }
 
-/// Reads a plan; one without a patient position gets `position` (that of its CT).
+/// Reads a plan; one without a patient position gets `position` (its CT's).
 ///
 /// # Errors
 /// [`PlanError`] with the file, the line and the problem.
@@ -157,9 +157,9 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
     };
     let file: PlanFile<Spanned<BeamFile>> = toml::from_str(text).map_err(misread)?;
     surplus_of::<PlanFile<BeamFile>>(text).map_err(misread)?;
-    let fault = |at: usize, problem: String| PlanError::Value {
+    let fault = |offset: usize, problem: String| PlanError::Value {
         path: path.to_owned(),
-        line: 1 + text.as_bytes()[..at.min(text.len())]
+        line: 1 + text.as_bytes()[..offset.min(text.len())]
             .iter()
             .filter(|b| **b == b'\n')
             .count(),
@@ -229,17 +229,19 @@ fn beam_from(
         file.couch_direction,
     ];
     for point in file.control_point {
-        let before = control_points.last().unwrap_or(&first);
+        let previous = control_points.last().unwrap_or(&first);
         let next = ControlPoint {
             meterset_weight: point.meterset_weight,
-            gantry_deg: point.gantry_deg.unwrap_or(before.gantry_deg),
-            collimator_deg: point.collimator_deg.unwrap_or(before.collimator_deg),
-            couch_deg: point.couch_deg.unwrap_or(before.couch_deg),
-            jaws: point.jaws_mm.unwrap_or(before.jaws),
-            leaves_mm: point.leaves_mm.unwrap_or_else(|| before.leaves_mm.clone()),
+            gantry_deg: point.gantry_deg.unwrap_or(previous.gantry_deg),
+            collimator_deg: point.collimator_deg.unwrap_or(previous.collimator_deg),
+            couch_deg: point.couch_deg.unwrap_or(previous.couch_deg),
+            jaws: point.jaws_mm.unwrap_or(previous.jaws),
+            leaves_mm: point
+                .leaves_mm
+                .unwrap_or_else(|| previous.leaves_mm.clone()),
         };
-        if let Some(before) = control_points.last()
-            && let Some(fault) = turn_fault(before, &next, stated)
+        if let Some(previous_point) = control_points.last()
+            && let Some(fault) = turn_fault(previous_point, &next, stated)
         {
             return Err(format!(
                 "control point {}: {fault}",
@@ -247,12 +249,12 @@ fn beam_from(
             ));
         }
         // A direction holds from its control point on.
-        let own = [
+        let angles = [
             point.gantry_direction,
             point.collimator_direction,
             point.couch_direction,
         ];
-        stated = std::array::from_fn(|axis| own[axis].or(stated[axis]));
+        stated = std::array::from_fn(|axis| angles[axis].or(stated[axis]));
         control_points.push(next);
     }
     if control_points.is_empty() {
@@ -345,7 +347,7 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
     }
     writeln!(out, "fractions = {}", plan.fractions)?;
     if let Some(n) = &plan.normalisation {
-        let at = match &n.at {
+        let point = match &n.at {
             NormalisedAt::Volume {
                 structure,
                 volume_percent,
@@ -363,7 +365,7 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
             NormalisedDose::Gy(gy) => format!("dose_gy = {gy:?}"),
             NormalisedDose::Percent(percent) => format!("dose_percent = {percent:?}"),
         };
-        writeln!(out, "normalisation = {{ {at}, {dose} }}")?;
+        writeln!(out, "normalisation = {{ {point}, {dose} }}")?;
     }
     if !plan.objectives.is_usual() {
         objectives_text(out, &plan.objectives)?;
@@ -371,13 +373,17 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
     Ok(())
 }
 
-fn objectives_text(out: &mut String, of: &FluenceObjectives) -> std::fmt::Result {
+fn objectives_text(out: &mut String, objectives: &FluenceObjectives) -> std::fmt::Result {
     let FallOff {
         percent_per_mm,
         far_percent,
         weight,
-    } = of.fall_off;
-    writeln!(out, "\n[objectives]\nsmoothness = {:?}", of.smoothness)?;
+    } = objectives.fall_off;
+    writeln!(
+        out,
+        "\n[objectives]\nsmoothness = {:?}",
+        objectives.smoothness
+    )?;
     let shape = format!("percent_per_mm = {percent_per_mm:?}, far_percent = {far_percent:?}");
     writeln!(out, "fall_off = {{ {shape}, weight = {weight:?} }}")?;
     for UniformDose {
@@ -385,7 +391,7 @@ fn objectives_text(out: &mut String, of: &FluenceObjectives) -> std::fmt::Result
         dose_gy,
         weight,
         ..
-    } in &of.uniform
+    } in &objectives.uniform
     {
         let structure = quoted(structure);
         writeln!(
@@ -431,8 +437,8 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     ];
     for (key, words) in lists {
         if !words.is_empty() {
-            let all: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            writeln!(out, "{key} = [{}]", all.join(", "))?;
+            let quoted_words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            writeln!(out, "{key} = [{}]", quoted_words.join(", "))?;
         }
     }
     writeln!(out, "isocentre_mm = {:?}", beam.isocentre_mm.to_array())?;

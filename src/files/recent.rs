@@ -70,9 +70,9 @@ impl<'de> Deserialize<'de> for CasePicture {
         let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
         let mut rgb = Vec::new();
         let read = bytes.and_then(|bytes| {
-            let most = Self::BYTES as u64 + 1;
+            let byte_limit = Self::BYTES as u64 + 1;
             ZlibDecoder::new(bytes.as_slice())
-                .take(most)
+                .take(byte_limit)
                 .read_to_end(&mut rgb)
                 .ok()
         });
@@ -102,12 +102,12 @@ pub fn recent_cases(folder: &Path) -> Vec<RecentCase> {
             .is_ok_and(|is_there| !is_there)
     };
     let count = listed.len();
-    let there: Vec<RecentCase> = listed.into_iter().filter(|case| !is_gone(case)).collect();
-    if there.len() < count {
+    let present: Vec<RecentCase> = listed.into_iter().filter(|case| !is_gone(case)).collect();
+    if present.len() < count {
         // If the writing fails, the next look forgets them.
-        let _ = write(folder, &there);
+        let _ = write(folder, &present);
     }
-    there
+    present
 }
 
 /// Changes the list, and returns it.
@@ -123,11 +123,11 @@ pub fn change_recent_cases(
     for change in changes {
         match change {
             RecentChange::Opened(mut case) => {
-                let before = cases
+                let earlier = cases
                     .iter()
                     .position(|c| c.word == case.word)
                     .map(|n| cases.remove(n));
-                case.picture = case.picture.or(before.and_then(|c| c.picture));
+                case.picture = case.picture.or(earlier.and_then(|c| c.picture));
                 cases.insert(0, case);
             }
             RecentChange::Picture(word, picture) => {

@@ -138,9 +138,9 @@ struct VersionOnly {
 impl Session {
     /// The changes to a case since it was opened from the CASE argument `word` with the structures `loaded`.
     pub fn new(case: &Case, word: &str, loaded: &StructureSet, view: serde_json::Value) -> Self {
-        let now = &case.structures.structures;
+        let current = &case.structures.structures;
         let unchanged = |s: &Structure| loaded.structures.contains(s);
-        let gone = |s: &Structure| now.iter().all(|n| n.number != s.number);
+        let gone = |s: &Structure| current.iter().all(|n| n.number != s.number);
         let plans: Vec<Plan> = case
             .plans
             .iter()
@@ -156,7 +156,7 @@ impl Session {
             records: records_of(plans.iter()),
             plans,
             plans_before_maps: BTreeMap::new(),
-            structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
+            structures: current.iter().filter(|s| !unchanged(s)).cloned().collect(),
             removed_structures: loaded
                 .structures
                 .iter()
@@ -167,9 +167,9 @@ impl Session {
             doses: Vec::new(),
             view,
         };
-        if new.restored(loaded).structures != *now {
+        if new.restored(loaded).structures != *current {
             // With another order, or a reused number, all structures are stored.
-            new.structures.clone_from(now);
+            new.structures.clone_from(current);
             new.removed_structures = loaded.structures.iter().map(|s| s.number).collect();
         }
         new
@@ -187,8 +187,8 @@ fn records_of<'a>(plans: impl Iterator<Item = &'a Plan>) -> BTreeMap<usize, Stri
 
 /// Takes the record from plans that are not those that were recorded.
 fn drop_false_records(session: &mut Session) {
-    let now = records_of(session.plans.iter());
-    for (n, digest) in now {
+    let current_records = records_of(session.plans.iter());
+    for (n, digest) in current_records {
         if session.records.get(&n) == Some(&digest) {
             continue;
         }
@@ -320,9 +320,9 @@ mod tests {
             mu: 150.0,
         }];
         plan.beams.truncate(2);
-        let at = NormalisedAt::Point(glam::DVec3::new(1.0, -2.5, 3.0));
+        let point = NormalisedAt::Point(glam::DVec3::new(1.0, -2.5, 3.0));
         plan.normalisation = Some(Normalisation {
-            at,
+            at: point,
             dose: NormalisedDose::Percent(95.0),
         });
         edited.goals = Some(

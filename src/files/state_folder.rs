@@ -54,16 +54,19 @@ mod tests {
     #[test]
     fn on_linux_it_is_where_xdg_says_and_closed_to_others() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
-        let of = |xdg: &'static str| {
+        let folder_for = |xdg: &'static str| {
             folder_of(&move |name| match name {
                 "XDG_STATE_HOME" => Some(xdg.into()),
                 "HOME" => Some("/home/p".into()),
                 _ => None,
             })
         };
-        assert_eq!(of("/var/s"), Some(PathBuf::from("/var/s/beamsight")));
         assert_eq!(
-            of("relative"),
+            folder_for("/var/s"),
+            Some(PathBuf::from("/var/s/beamsight"))
+        );
+        assert_eq!(
+            folder_for("relative"),
             Some(PathBuf::from("/home/p/.local/state/beamsight"))
         );
 

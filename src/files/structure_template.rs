@@ -69,7 +69,7 @@ pub struct TemplateStructure {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: StructureKind,
-    /// Without one it gets that of its type, or a free one.
+    /// Without one it gets its type's colour, or a free one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub colour: Option<Rgb>,
 }
@@ -145,7 +145,7 @@ impl StructureTemplate {
 
     /// The structures of a case as a template.
     pub fn of_case(name: &str, set: &StructureSet) -> Self {
-        let of = |s: &Structure| TemplateStructure {
+        let template_structure = |s: &Structure| TemplateStructure {
             name: s.name.clone(),
             kind: s.kind,
             colour: Some(s.colour),
@@ -153,7 +153,7 @@ impl StructureTemplate {
         Self {
             name: name.to_owned(),
             source: "saved from a case by Beamsight".to_owned(),
-            structures: set.structures.iter().map(of).collect(),
+            structures: set.structures.iter().map(template_structure).collect(),
         }
     }
 
@@ -182,16 +182,18 @@ impl StructureTemplate {
         };
         let mut used: Vec<Rgb> = set.structures.iter().map(|s| s.colour).collect();
         used.extend(self.structures.iter().filter_map(|t| t.colour));
-        let mut made = Vec::new();
-        for (of, number) in self.structures.iter().filter(|t| !is_there(t)).zip(first..) {
-            let colour = of.colour.unwrap_or_else(|| of.kind.free_colour(&used));
+        let mut structures = Vec::new();
+        for (entry, number) in self.structures.iter().filter(|t| !is_there(t)).zip(first..) {
+            let colour = entry
+                .colour
+                .unwrap_or_else(|| entry.kind.free_colour(&used));
             used.push(colour);
-            made.push(Structure {
+            structures.push(Structure {
                 colour,
-                ..Structure::new(&*of.name, number, of.kind)
+                ..Structure::new(&*entry.name, number, entry.kind)
             });
         }
-        made
+        structures
     }
 }
 
@@ -205,16 +207,19 @@ mod tests {
         let empty = StructureSet::default();
         for word in StructureTemplate::shipped() {
             let template = StructureTemplate::resolve(word).unwrap_or_else(|e| panic!("{e}"));
-            let made = template.missing_in(&empty, 7);
+            let structures = template.missing_in(&empty, 7);
             assert!(
-                made.len() >= 10 && template.source.contains("TG-263"),
+                structures.len() >= 10 && template.source.contains("TG-263"),
                 "{word}"
             );
-            assert_eq!((made[0].number, made[0].kind), (7, StructureKind::External));
+            assert_eq!(
+                (structures[0].number, structures[0].kind),
+                (7, StructureKind::External)
+            );
             assert!(
                 StructureKind::ALL[1..4]
                     .iter()
-                    .all(|k| made.iter().any(|s| s.kind == *k)),
+                    .all(|k| structures.iter().any(|s| s.kind == *k)),
                 "{word}"
             );
         }

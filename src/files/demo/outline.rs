@@ -15,13 +15,13 @@ pub fn outlines(solid: &Solid, z_mm: f64, step_mm: f64) -> Vec<Vec<DVec3>> {
     let high = solid.high_mm + 2.0 * step_mm;
     let nx = ((high.x - low.x) / step_mm).ceil() as usize + 1;
     let ny = ((high.y - low.y) / step_mm).ceil() as usize + 1;
-    let at = |i: usize, j: usize| {
+    let corner = |i: usize, j: usize| {
         DVec3::new(low.x + i as f64 * step_mm, low.y + j as f64 * step_mm, z_mm)
     };
     let mut distance = Vec::with_capacity(nx * ny);
     for j in 0..ny {
         // A value of exactly 0 would put one crossing on two edges at once.
-        distance.extend((0..nx).map(|i| match solid.distance_mm(at(i, j)) {
+        distance.extend((0..nx).map(|i| match solid.distance_mm(corner(i, j)) {
             0.0 => 1e-9,
             d => d,
         }));
@@ -32,7 +32,7 @@ pub fn outlines(solid: &Solid, z_mm: f64, step_mm: f64) -> Vec<Vec<DVec3>> {
             Edge::Down(i, j) => ((i, j), (i, j + 1)),
         };
         let (da, db) = (distance[a.1 * nx + a.0], distance[b.1 * nx + b.0]);
-        at(a.0, a.1).lerp(at(b.0, b.1), da / (da - db))
+        corner(a.0, a.1).lerp(corner(b.0, b.1), da / (da - db))
     };
     let mut next = HashMap::new();
     for j in 0..ny - 1 {

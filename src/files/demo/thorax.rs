@@ -1,6 +1,6 @@
 //! A chest, arms up: body with skin, fat and muscle, ribs, spine with canal and cord, sternum, lungs with their
 //! vessels, heart, aorta, trachea and bronchi, oesophagus, liver, and a tumour in the right lung. Built from smooth
-//! solids; sizes are those of an average adult (ICRP 110 gives the orders), not of any person.
+//! solids; sizes describe an average adult (ICRP 110 gives the orders), not of any person.
 
 mod anatomy;
 mod chest;

@@ -330,11 +330,11 @@ impl Draft {
         points.sort_by(|a, b| a[0].total_cmp(&b[0]));
         points.dedup_by(|b, a| (b[0] - a[0]).abs() < 1e-3);
         if points.len() < LEAST_POINTS {
-            let found = points.len();
+            let count = points.len();
             return Err(Fault::new(
                 self.line,
                 format!(
-                    "the curve that begins here has {found} points where {LEAST_POINTS} are the least"
+                    "the curve that begins here has {count} points where {LEAST_POINTS} are the least"
                 ),
             ));
         }
@@ -356,7 +356,7 @@ impl Draft {
     }
 }
 
-/// Whether a curve of so many points may have another.
+/// Whether a curve of this many points may have another.
 fn has_room(line: usize, points: usize) -> Result<(), Fault> {
     let why = || format!("the curve has more than the {MOST_POINTS} points that are read");
     if points < MOST_POINTS {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 const MOST_FACTORS: usize = 1000;
 
-/// Dose per MU of a field over that of the reference field.
+/// Dose per MU of a field over the dose per MU of the reference field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutputFactor {
     pub field_mm: [f64; 2],
@@ -92,7 +92,7 @@ pub fn output_factors_of(text: &str) -> Result<OutputFactors, Fault> {
         return Err(Fault::new(last, "the file ends without an output factor"));
     }
     let reference_mm: [f64; 2] = reference_mm.ok_or_else(|| missing("reference_mm: 100 x 100"))?;
-    if let Some(own) = factors
+    if let Some(factor) = factors
         .iter()
         .find(|f| f.field_mm == reference_mm && (f.factor - 1.0).abs() > 1e-3)
     {
@@ -100,7 +100,7 @@ pub fn output_factors_of(text: &str) -> Result<OutputFactors, Fault> {
             last,
             format!(
                 "the reference field has the factor {}, which must be 1",
-                own.factor
+                factor.factor
             ),
         ));
     }

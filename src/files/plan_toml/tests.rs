@@ -121,13 +121,13 @@ fn fluence_maps_come_back_to_the_last_bit() {
 #[test]
 fn every_normalisation_comes_back_as_it_was() {
     let mut want = plan(AP).unwrap();
-    for at in [
+    for place in [
         NormalisedAt::Point(DVec3::new(1.5, -2.0, 3.25)),
         NormalisedAt::Maximum,
     ] {
         for dose in [NormalisedDose::Gy(57.5), NormalisedDose::Percent(95.0)] {
             want.normalisation = Some(Normalisation {
-                at: at.clone(),
+                at: place.clone(),
                 dose,
             });
             assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);

@@ -43,7 +43,7 @@ impl From<RotationDirection> for Direction {
 /// Stated directions of gantry, collimator and couch.
 pub type Directions = [Option<Direction>; 3];
 
-/// Whether the short way between two angles is not plainly that of their numbers: from 10 to 200, from 350 to 10.
+/// Whether the short way between two angles differs from the way that their numbers suggest: from 10 to 200, from 350 to 10.
 fn is_unclear(from: f64, to: f64) -> bool {
     (to - from).abs() > 180.0 - SAME_DEG
 }
@@ -178,12 +178,12 @@ mod tests {
                     .is_some_and(|why| why.contains("half a circle or more"))
             );
         }
-        let whole = turn_fault(
+        let fault = turn_fault(
             &at(0.0, 0.0),
             &at(360.0, 1.0),
             [Some(Direction::Cw), None, None],
         );
-        assert!(whole.unwrap().contains("half a circle or more"));
+        assert!(fault.unwrap().contains("half a circle or more"));
         assert_eq!(
             turn_fault(&at(0.0, 0.5), &at(200.0, 0.5), [None; 3]),
             None,
