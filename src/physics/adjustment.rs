@@ -4,7 +4,7 @@
 use super::kernel::KernelTable;
 use super::{Curve, Machine, Spectrum};
 
-/// Radii at the isocentre plane where the off-axis curve is multiplied by a factor of its own, mm; lines between them,
+/// Radii at the isocentre plane where the off-axis curve is multiplied by a separate factor each, mm; lines between them,
 /// level beyond.
 pub const OFF_AXIS_NODES_MM: [f64; 4] = [50.0, 100.0, 150.0, 200.0];
 
@@ -98,7 +98,7 @@ impl Parameter {
         }
     }
 
-    /// Bounds within those of machine files; beliefs of the size of the ranges in `assets/PHYSICS.md`.
+    /// Bounds within the bounds of machine files; beliefs of the size of the ranges in `assets/PHYSICS.md`.
     pub fn allowed(self) -> Allowed {
         let (low, high, believed) = match self {
             Self::SpectrumSlope => (-1.5, 1.5, 0.3),
@@ -247,11 +247,11 @@ fn reshaped(spectrum: &Spectrum, slope: f64, filter_cm: f64) -> Spectrum {
     }
     let (table, mean) = (KernelTable::water(), spectrum.mean_energy_mev());
     let at_mean = table.mu_over_rho_cm2_g(mean);
-    let of = |(energy, photons): (f64, f64)| {
+    let reweighted = |(energy, photons): (f64, f64)| {
         let through = (-(table.mu_over_rho_cm2_g(energy) - at_mean) * filter_cm).exp();
         photons * (energy / mean).powf(slope) * through
     };
-    let photons: Vec<f64> = spectrum.bins().map(of).collect();
+    let photons: Vec<f64> = spectrum.bins().map(reweighted).collect();
     let sum: f64 = photons.iter().sum();
     let photons = photons.into_iter().map(|p| p / sum).collect();
     Spectrum::new(spectrum.energies_mev.clone(), photons).unwrap_or_else(|_| spectrum.clone())

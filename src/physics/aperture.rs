@@ -93,7 +93,7 @@ impl Edge {
 const LEAVES_TOGETHER: usize = 16;
 const LINES_TOGETHER: usize = 64;
 
-/// Lines of a picture of so many pixels along u, side by side.
+/// Lines of a picture, each of this many pixels along u, side by side.
 pub fn lines_mut(
     image: &mut [f32],
     pixels: usize,
@@ -119,7 +119,7 @@ pub fn leaf_transmission(
 ) -> Vec<f32> {
     let magnification = sad_mm / leaves.distance_mm;
     let pieces = pieces(leaves, sides_mm, magnification, r);
-    let [whole, half] =
+    let [full_row, half] =
         [1.0, 0.5].map(|height| LeafEnd::new(leaves, magnification, r.step_mm, height));
     // Tips of each row, and its open share as the joints beside it see it.
     let rows: Vec<(Tips, Vec<f64>)> = (0..sides_mm.len() - 1)
@@ -132,7 +132,7 @@ pub fn leaf_transmission(
             if !has_joint && !pieces.iter().any(|p| p.row == row) {
                 return Default::default();
             }
-            let tips = Tips::of_row(motions, row, whole.reach(), r);
+            let tips = Tips::of_row(motions, row, full_row.reach(), r);
             let beside_joints = if has_joint {
                 tips.open_share(&half)
             } else {
@@ -146,10 +146,10 @@ pub fn leaf_transmission(
         .with_min_len(LEAVES_TOGETHER)
         .map(|p| {
             let t = leaves.transmission;
-            let (tips, beside) = &rows[p.row];
+            let (tips, neighbours) = &rows[p.row];
             if !p.joint {
                 return tips
-                    .open_share(&whole)
+                    .open_share(&full_row)
                     .iter()
                     .map(|o| (t + (1.0 - t) * o) as f32)
                     .collect();
@@ -161,7 +161,7 @@ pub fn leaf_transmission(
                 (both + one * (a + b - 2.0 * both) + none * (1.0 - a - b + both)) as f32
             };
             both.iter()
-                .zip(beside)
+                .zip(neighbours)
                 .zip(&rows[p.row + 1].1)
                 .map(joint)
                 .collect()
@@ -247,7 +247,7 @@ fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
 }
 
 /// Monitor units during which the tips of either bank are in each pixel along u, with as many pixels more at each end as a leaf's end
-/// reaches; those of the positive bank from the far end on.
+/// reaches; the positive bank's from the far end on.
 #[derive(Default)]
 struct Tips {
     banks: [Vec<f64>; 2],
@@ -364,16 +364,16 @@ impl WaysOfBank {
         let last = (self.stands.len() - 1) as f64;
         let [low, high] = [from.min(to), from.max(to)];
         if high - low < SHORTEST_WAY {
-            let at = (0.5 * (low + high)).clamp(0.0, last);
-            let i = (at as usize).min(self.stands.len() - 2);
-            let t = at - i as f64;
+            let place = (0.5 * (low + high)).clamp(0.0, last);
+            let i = (place as usize).min(self.stands.len() - 2);
+            let t = place - i as f64;
             self.stands[i] += weight * (1.0 - t);
             self.stands[i + 1] += weight * t;
             return;
         }
         let per_pixel = weight / (high - low);
-        let within = [low, high].map(|at| at.clamp(0.0, last));
-        // Monitor units that are given while the tip is beyond the list are not those of its way within.
+        let within = [low, high].map(|position| position.clamp(0.0, last));
+        // Monitor units that are given while the tip is beyond the list do not belong to its way within.
         self.stands[0] += per_pixel * (high.min(0.0) - low.min(0.0));
         self.stands[last as usize] += per_pixel * (high.max(last) - low.max(last));
         self.change(within[0], per_pixel);
@@ -407,9 +407,9 @@ fn common_opening(from: [Bank; 2], to: [Bank; 2], mut part: impl FnMut(f64, Bank
     let mut cuts = [0.0, 1.0, 1.0, 1.0, 1.0, 1.0];
     let mut count = 2;
     let mut crossing = |a: [f64; 2], b: [f64; 2]| {
-        let (before, after) = (a[0] - b[0], a[1] - b[1]);
-        if before * after < 0.0 {
-            cuts[count] = before / (before - after);
+        let (start_gap, after) = (a[0] - b[0], a[1] - b[1]);
+        if start_gap * after < 0.0 {
+            cuts[count] = start_gap / (start_gap - after);
             count += 1;
         }
     };
@@ -420,12 +420,12 @@ fn common_opening(from: [Bank; 2], to: [Bank; 2], mut part: impl FnMut(f64, Bank
     crossing(motion(1, 0), motion(0, 1));
     let cuts = &mut cuts[..count];
     cuts.sort_by(f64::total_cmp);
-    let at = |t: f64| -> Bank {
+    let bank_at = |t: f64| -> Bank {
         let tip = |row: usize, bank: usize| from[row][bank] + t * (to[row][bank] - from[row][bank]);
         [tip(0, 0).max(tip(1, 0)), tip(0, 1).min(tip(1, 1))]
     };
     for w in cuts.windows(2).filter(|w| w[1] > w[0]) {
-        part(w[1] - w[0], at(w[0]), at(w[1]));
+        part(w[1] - w[0], bank_at(w[0]), bank_at(w[1]));
     }
 }
 
@@ -641,11 +641,11 @@ mod tests {
             for i in (100..380).step_by(7) {
                 let inside = |n: usize| ((n as f64 + 0.5) / RAYS as f64 - 0.5) * STEP;
                 let one = |n: usize| {
-                    let at = [
+                    let point_mm = [
                         r.centre(0, i) + inside(n % RAYS),
                         r.centre(1, j) + inside(n / RAYS),
                     ];
-                    l.ray_transmission(&l.boundaries_mm, magnification, banks, at)
+                    l.ray_transmission(&l.boundaries_mm, magnification, banks, point_mm)
                 };
                 let mean = (0..RAYS * RAYS).map(one).sum::<f64>() / (RAYS * RAYS) as f64;
                 let drawn = f64::from(image[j * r.size[0] + i]);

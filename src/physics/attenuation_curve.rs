@@ -64,7 +64,7 @@ pub struct AttenuationCurve {
 impl AttenuationCurve {
     /// Effective energy of the beam of an imaging tube of 100 to 125 kV behind a patient, MeV.
     pub const KILOVOLT_MEV: f64 = 0.07;
-    /// Attenuation above that of this HU is bone's.
+    /// Attenuation above the attenuation at this HU is bone's.
     pub const BONE_HU: f64 = 150.0;
     /// The range of the embedded tables, MeV.
     pub const ENERGIES_MEV: [f64; 2] = [0.01, 20.0];
@@ -142,7 +142,7 @@ impl AttenuationCurve {
     /// The attenuation of a CT, 1/mm, on its own grid.
     pub fn attenuation(&self, hu: &Volume<f32>) -> Volume<f32> {
         // A straight line is worth its own loop: a CT has tens of millions of voxels.
-        let at = |hu: f32| self.at(hu);
+        let attenuation_at = |hu: f32| self.at(hu);
         let values = match (self.points.as_slice(), self.bone == 1.0) {
             (&[[x0, _], [x1, y1]], true) => {
                 let slope = (y1 / (x1 - x0)) as f32;
@@ -157,7 +157,7 @@ impl AttenuationCurve {
                 };
                 hu.data().par_iter().map(|&hu| line(hu)).collect()
             }
-            _ => hu.data().par_iter().map(|&hu| at(hu)).collect(),
+            _ => hu.data().par_iter().map(|&hu| attenuation_at(hu)).collect(),
         };
         Volume::new(Arc::clone(hu.grid()), values)
     }
@@ -191,13 +191,14 @@ fn of_tissues(table: &HuTable, energy_mev: f64) -> Vec<[f64; 2]> {
     // Both factors are straight between these; their product bends a little, which points every 25 HU hold.
     let steps = ((ends[1] - ends[0]) / 25.0).ceil() as usize;
     let even = (0..=steps).map(|n| ends[0] + (ends[1] - ends[0]) * n as f64 / steps as f64);
-    let mut at: Vec<f64> = even
+    let mut nodes: Vec<f64> = even
         .chain(points.iter().map(|p| p[0]))
         .chain(per_mass.iter().map(|p| p[0]))
         .collect();
-    at.sort_by(f64::total_cmp);
-    at.dedup();
-    at.into_iter()
+    nodes.sort_by(f64::total_cmp);
+    nodes.dedup();
+    nodes
+        .into_iter()
         .map(|hu| {
             [
                 hu,

@@ -15,7 +15,7 @@ pub struct CouchFactor {
     pub gantry_deg: Vec<[f64; 2]>,
 }
 
-/// A couch further from 0 degrees is turned: its sides lie at other gantry angles than those of its factor. Less is the rounding of plans.
+/// A couch further from 0 degrees is turned: its sides lie at other gantry angles than its factor's. Less is the rounding of plans.
 const TURNED_DEG: f64 = 0.1;
 
 impl CouchFactor {

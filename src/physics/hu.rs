@@ -121,15 +121,19 @@ impl HuTable {
             problem,
         };
         let material = |(from, name): (f64, String)| {
-            let known = || {
+            let material_names = || {
                 Material::ALL
                     .iter()
                     .map(|m| m.name())
                     .collect::<Vec<_>>()
                     .join(", ")
             };
-            let material = Material::from_name(&name)
-                .ok_or_else(|| format!("'{name}' is not a material; name one of {}", known()))?;
+            let material = Material::from_name(&name).ok_or_else(|| {
+                format!(
+                    "'{name}' is not a material; name one of {}",
+                    material_names()
+                )
+            })?;
             Ok((from, material))
         };
         let materials: Result<Vec<_>, String> = raw.materials.into_iter().map(material).collect();
@@ -143,7 +147,7 @@ impl HuTable {
             .map_err(fault)
     }
 
-    /// A table of its own, without description and source.
+    /// A table by itself, without description and source.
     ///
     /// # Errors
     /// A sentence that says which number cannot be, and what to do.

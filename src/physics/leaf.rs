@@ -40,7 +40,7 @@ impl LeafEnd {
         }
     }
 
-    /// Number of steps behind the tip after which the absorption is that of the whole leaf.
+    /// Number of steps behind the tip after which the absorption is the whole leaf's.
     pub fn reach(&self) -> usize {
         self.steps.len()
     }
@@ -84,7 +84,7 @@ impl Leaves {
     }
 
     /// A sharp leaf end that lets through as much as the rounded one lies so far behind the tip that plans state, mm at the isocentre plane:
-    /// the offset of the tips, and the transmission behind the tip beyond that of the whole leaf, integrated. Twice of it is the dosimetric
+    /// the offset of the tips, and the transmission behind the tip in excess of the whole leaf's, integrated. Twice of it is the dosimetric
     /// leaf gap.
     pub fn end_retreat_mm(&self, sad_mm: f64) -> f64 {
         self.offset_mm + self.rounded_end_mm(sad_mm)

@@ -6,7 +6,7 @@ use input::plain;
 use std::fmt::Write as _;
 
 impl Machine {
-    /// The text of a machine file. `remarks` gives the comments before a key or a table (`spectrum`, `off_axis`, ...; those of
+    /// The text of a machine file. `remarks` gives the comments before a key or a table (`spectrum`, `off_axis`, ...; comments of
     /// the head under an empty key), a line each.
     pub fn to_text(&self, remarks: &dyn Fn(&str) -> Vec<String>) -> String {
         let mut text = String::new();
@@ -201,34 +201,34 @@ mod tests {
     use super::*;
     use crate::CouchFactor;
 
-    /// Every shipped machine, and one with leaves of its own, is what its text says, within the six digits.
+    /// Every shipped machine, and one with leaves that no shipped one has, is what its text says, within the six digits.
     #[test]
     fn a_text_is_read_back_as_its_machine() {
         let mut machines: Vec<Machine> = Machine::shipped()
             .iter()
             .map(|n| (*Machine::resolve(n).unwrap()).clone())
             .collect();
-        let mut own = machines[0].clone();
-        own.name = "a \"quoted\"\nname".to_owned();
-        own.leaves.as_mut().unwrap().tongue_mm = 0.7;
-        own.delivery.as_mut().unwrap().interdigitates = false;
-        own.not_fitted = vec![
+        let mut changed = machines[0].clone();
+        changed.name = "a \"quoted\"\nname".to_owned();
+        changed.leaves.as_mut().unwrap().tongue_mm = 0.7;
+        changed.delivery.as_mut().unwrap().interdigitates = false;
+        changed.not_fitted = vec![
             "focal-x stopped at \"0.2\"".to_owned(),
             "electron-share stopped".to_owned(),
         ];
-        own.outside_tolerance = vec!["depth dose of 60 mm".to_owned()];
-        own.trays = [
+        changed.outside_tolerance = vec!["depth dose of 60 mm".to_owned()];
+        changed.trays = [
             ("T1", 0.97),
             ("a \"tray\" of 'mine'", 0.5),
             ("[x] = 1 #", 1.0),
         ]
         .map(|(id, f)| (id.to_owned(), f))
         .into();
-        own.couch = Some(CouchFactor {
+        changed.couch = Some(CouchFactor {
             factor: 0.975,
             gantry_deg: vec![[110.0, 170.5], [190.0, 250.0]],
         });
-        machines.push(own);
+        machines.push(changed);
         for machine in machines {
             let text = machine.to_text(&|key| vec![format!("on '{key}'\nname = 3")]);
             let read = Machine::parse(&text, "written").unwrap_or_else(|e| panic!("{e}\n{text}"));

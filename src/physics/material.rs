@@ -87,16 +87,19 @@ impl Material {
     }
 
     fn mixed(self, energy_mev: f64, table: impl Fn(&Tables) -> &LogLog) -> f64 {
-        let at = |m: Self| {
+        let coefficient = |m: Self| {
             TABLES[m as usize]
                 .as_ref()
                 .map_or(0.0, |t| table(t).at(energy_mev))
         };
         match self {
             Self::Spongiosa => {
-                (at(Self::CorticalBone) + at(Self::Adipose) + at(Self::Muscle)) / 3.0
+                (coefficient(Self::CorticalBone)
+                    + coefficient(Self::Adipose)
+                    + coefficient(Self::Muscle))
+                    / 3.0
             }
-            m => at(m),
+            m => coefficient(m),
         }
     }
 }
@@ -206,8 +209,8 @@ static TABLES: LazyLock<Vec<Option<Tables>>> = LazyLock::new(|| {
 fn rows(csv: &str) -> impl Iterator<Item = (f64, Vec<f64>)> + '_ {
     csv.lines().filter_map(|line| {
         let values: Option<Vec<f64>> = line.split(',').map(|v| v.trim().parse().ok()).collect();
-        let (&energy, rest) = values.as_ref()?.split_first()?;
-        Some((energy, rest.to_vec()))
+        let (&energy, values_after) = values.as_ref()?.split_first()?;
+        Some((energy, values_after.to_vec()))
     })
 }
 

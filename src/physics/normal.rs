@@ -22,9 +22,9 @@ pub fn cumulative(x: f64) -> f64 {
 
 /// Its integral at the same places.
 static INTEGRAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
-    let at = |x: f64| x * exact(x) + density(x);
+    let integral = |x: f64| x * exact(x) + density(x);
     (0..=2 * HALF)
-        .map(|i| at(i as f64 / STEPS_PER_SIGMA as f64 - REACH))
+        .map(|i| integral(i as f64 / STEPS_PER_SIGMA as f64 - REACH))
         .collect()
 });
 
@@ -84,8 +84,9 @@ pub fn above_moving_edge(x: f64, edge: f64, travel: f64, sigma: f64, width: f64)
     if s.abs() > REACH * sigma + far {
         return if s < 0.0 { 0.0 } else { 1.0 };
     }
-    let of = |s: f64| edge_integral(s, sigma);
-    (of(s + far) - of(s + near) - of(s - near) + of(s - far)) / (wide * narrow)
+    let integral = |s: f64| edge_integral(s, sigma);
+    (integral(s + far) - integral(s + near) - integral(s - near) + integral(s - far))
+        / (wide * narrow)
 }
 
 /// Second integral of a blurred edge from minus infinity to `s` beyond it.
@@ -188,9 +189,9 @@ mod tests {
     #[test]
     fn the_average_over_a_travel_is_the_mean_of_its_places() {
         let n = 4000;
-        let mean = |of: &dyn Fn(f64) -> f64| {
+        let mean = |function: &dyn Fn(f64) -> f64| {
             (0..n)
-                .map(|i| of((f64::from(i) + 0.5) / f64::from(n) - 0.5))
+                .map(|i| function((f64::from(i) + 0.5) / f64::from(n) - 0.5))
                 .sum::<f64>()
                 / f64::from(n)
         };

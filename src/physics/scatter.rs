@@ -21,7 +21,7 @@ pub struct Head {
     pub leaf_distance_mm: f64,
 }
 
-/// Jaws and the transmission of the leaves within them (coarse, on a raster of its own), for a share of the units.
+/// Jaws and the transmission of the leaves within them (coarse, on a separate raster), for a share of the units.
 pub struct Shutter<'a> {
     pub edges: [[f64; 2]; 2],
     pub weight: f64,
@@ -79,7 +79,7 @@ impl ScatterMap {
                 let distance = head.sad_mm + offset;
                 let rays = [0, 1].map(|axis| -> Vec<Vec<Ray>> {
                     let points = 0..raster.size[axis];
-                    let at = |n| {
+                    let sample = |n| {
                         rays(
                             source,
                             head,
@@ -89,7 +89,7 @@ impl ScatterMap {
                             distance,
                         )
                     };
-                    points.map(at).collect()
+                    points.map(sample).collect()
                 });
                 let by_row: Vec<Vec<f64>> = rays[0]
                     .iter()
@@ -113,13 +113,13 @@ impl ScatterMap {
     }
 
     /// Share of the source seen from a point: isocentre plane coordinates and distance from the target along the axis.
-    pub fn at(&self, at: [f64; 2], distance_mm: f64) -> f64 {
+    pub fn at(&self, iso_mm: [f64; 2], distance_mm: f64) -> f64 {
         let step = PLANES_MM[1] - PLANES_MM[0];
         let k = ((distance_mm - self.head.sad_mm - PLANES_MM[0]) / step)
             .clamp(0.0, (PLANES_MM.len() - 1) as f64);
         let below = (k as usize).min(PLANES_MM.len() - 2);
-        let (i, s) = low_and_part(&self.raster, 0, at[0]);
-        let (j, t) = low_and_part(&self.raster, 1, at[1]);
+        let (i, s) = low_and_part(&self.raster, 0, iso_mm[0]);
+        let (j, t) = low_and_part(&self.raster, 1, iso_mm[1]);
         let plane = |k: usize| bilinear(&self.planes[k], self.raster.size[0], (i, s), (j, t));
         let (low, high) = (plane(below), plane(below + 1));
         low + (k - below as f64) * (high - low)
@@ -219,12 +219,12 @@ fn low_and_part(r: &Raster, axis: usize, mm: f64) -> (usize, f64) {
 }
 
 fn bilinear(image: &[f32], width: usize, (i, s): (usize, f64), (j, t): (usize, f64)) -> f64 {
-    let at = |i: usize, j: usize| f64::from(image[j * width + i]);
+    let pixel = |i: usize, j: usize| f64::from(image[j * width + i]);
     let (right, above) = (
         if s > 0.0 { i + 1 } else { i },
         if t > 0.0 { j + 1 } else { j },
     );
-    let low = at(i, j) + s * (at(right, j) - at(i, j));
-    let high = at(i, above) + s * (at(right, above) - at(i, above));
+    let low = pixel(i, j) + s * (pixel(right, j) - pixel(i, j));
+    let high = pixel(i, above) + s * (pixel(right, above) - pixel(i, above));
     low + t * (high - low)
 }

@@ -1,8 +1,8 @@
 //! The spectrum off the axis: the share of each energy that follows from a machine's softening of the attenuation.
 //!
-//! A flattening filter hardens the beam less off the axis. The spectrum there is that of the axis with a layer of water taken
+//! A flattening filter hardens the beam less off the axis. The spectrum there is the axis' spectrum with a layer of water taken
 //! away in front, as thick as it takes for the transmission of 10 cm of water (collision kerma) to be the one that the
-//! machine's softening factor on the attenuation coefficients gives. The collision kerma in air is that of the axis: the
+//! machine's softening factor on the attenuation coefficients gives. The collision kerma in air is as on the axis: the
 //! machine's off-axis factor holds it already (`assets/machines/README.md`).
 //!
 //! Softer photons of equal collision kerma scatter more of their energy: 15 % more at 20 cm off the axis of a 6 MV beam. A
@@ -11,7 +11,7 @@
 use super::Machine;
 use super::kernel::{KernelClass, KernelTable};
 
-/// Depth at which the softened spectrum's transmission is that of the softened attenuation coefficients, g/cm2.
+/// Depth at which the softened spectrum's transmission equals the softened attenuation coefficients', g/cm2.
 const DEPTH_CM: f64 = 10.0;
 /// Water that may be thought away or added, g/cm2; shipped machines ask for 23.
 pub const MOST_LAYER_CM: f64 = 40.0;
@@ -60,11 +60,11 @@ impl Softening {
                 };
             }
             let less_cm = thickness(&lines, factor);
-            let whole: f64 = lines.iter().map(|l| l.kerma).sum();
+            let total: f64 = lines.iter().map(|l| l.kerma).sum();
             let changed: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
             Layer {
                 less_cm,
-                kept: whole / changed,
+                kept: total / changed,
             }
         };
         Self {
@@ -105,12 +105,12 @@ struct Line {
 /// Thickness of the layer of water to take away (negative: to add), g/cm2.
 fn thickness(lines: &[Line], factor: f64) -> f64 {
     let through = |less_cm: f64, factor: f64| {
-        let before: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
+        let unattenuated: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
         let after: f64 = lines
             .iter()
             .map(|l| l.kerma * (l.mu * less_cm - factor * l.mu * DEPTH_CM).exp())
             .sum();
-        after / before
+        after / unattenuated
     };
     let wanted = through(0.0, factor);
     // The more is taken away, the softer the beam and the less comes through.
@@ -203,8 +203,8 @@ mod tests {
                 {
                     let one = |(e, photons): (f64, f64)| {
                         let mu = table.mu_over_rho_cm2_g(e);
-                        let here = photons * layer.photons(mu) * (-mu * depth_cm).exp();
-                        here * e * mu * table.class_fraction(class, e)
+                        let kerma = photons * layer.photons(mu) * (-mu * depth_cm).exp();
+                        kerma * e * mu * table.class_fraction(class, e)
                     };
                     let want =
                         spectrum.bins().map(one).sum::<f64>() * crate::kernel_beam::GY_G_PER_MEV;

@@ -60,11 +60,11 @@ pub(super) fn parts<'a>(segments: &[Segment<'a>], has_leaves: bool) -> Vec<Segme
     let mut out = Vec::with_capacity(segments.len());
     for (s, way) in segments.iter().zip(ways) {
         let count = (way / step_mm).ceil().max(1.0);
-        let at = |n: usize| s.span[0] + (s.span[1] - s.span[0]) * (n as f64 / count);
+        let fraction = |n: usize| s.span[0] + (s.span[1] - s.span[0]) * (n as f64 / count);
         match count as usize {
             1 => out.push(*s),
             count => out.extend((0..count).map(|n| Segment {
-                span: [at(n), at(n + 1)],
+                span: [fraction(n), fraction(n + 1)],
                 weight: s.weight / count as f64,
                 ..*s
             })),
@@ -110,11 +110,12 @@ pub(super) fn openings(segments: &[Segment<'_>]) -> Vec<Opening> {
 
 /// The jaws of a segment on their way through its span.
 pub(super) fn jaws_of(s: &Segment<'_>) -> ([Edge; 2], [Edge; 2]) {
-    let edges = |of: fn(&ControlPoint) -> [f64; 2]| {
-        let (a, b) = (of(s.from), of(s.to));
+    let edges = |position_of: fn(&ControlPoint) -> [f64; 2]| {
+        let (a, b) = (position_of(s.from), position_of(s.to));
         [0, 1].map(|side| {
-            let at = |t: f64| (a[side] + t * (b[side] - a[side])).clamp(-WIDEST_MM, WIDEST_MM);
-            Edge::moving(at(s.span[0]), at(s.span[1]))
+            let position_at =
+                |t: f64| (a[side] + t * (b[side] - a[side])).clamp(-WIDEST_MM, WIDEST_MM);
+            Edge::moving(position_at(s.span[0]), position_at(s.span[1]))
         })
     };
     (edges(|p| p.jaws.x), edges(|p| p.jaws.y))

@@ -40,7 +40,7 @@ fn traced(
     beam: &Beam,
     plane_mm: f64,
     sigma_mm: f64,
-    at: [f64; 2],
+    iso_mm: [f64; 2],
     distance_mm: f64,
 ) -> f64 {
     let p = &beam.control_points[0];
@@ -50,7 +50,7 @@ fn traced(
         .map(|i| (f64::from(i) / f64::from(n - 1) - 0.5) * 9.0 * sigma_mm)
         .collect();
     let weight = |s: f64| (-0.5 * (s / sigma_mm).powi(2)).exp();
-    let point = at.map(|v| v * distance_mm / m.sad_mm);
+    let point = iso_mm.map(|v| v * distance_mm / m.sad_mm);
     // Where the ray from a source point crosses a plane, scaled to the isocentre plane.
     let cross = |s: f64, axis: usize, plane: f64| {
         (s + (point[axis] - s) * (plane - plane_mm) / (distance_mm - plane_mm)) * m.sad_mm / plane
@@ -242,12 +242,12 @@ fn two_half_fields_make_the_whole() {
         x: [0.0, 0.0],
         y: [-60.0, 60.0],
     };
-    let [a, b, whole, none] =
+    let [a, b, open_field, none] =
         [jaws(-60.0, 0.0), jaws(0.0, 60.0), jaws(-60.0, 60.0), closed].map(|j| open(&m, j));
     for x in [-70.0, -20.0, -1.0, 0.0, 0.5, 33.0, 61.0] {
         for d in [900.0, 1100.0] {
             let sum = a.at(x, 7.0, d, 2.5) + b.at(x, 7.0, d, 2.5) - none.at(x, 7.0, d, 2.5);
-            let want = whole.at(x, 7.0, d, 2.5);
+            let want = open_field.at(x, 7.0, d, 2.5);
             assert!((sum - want).abs() < 1e-5, "{x} {d}: {sum} against {want}");
         }
     }
@@ -430,17 +430,17 @@ fn control_points_are_averaged_by_their_units() {
     let m = machine("generic-6mv");
     let still = |half: f64| shaped(&m, Jaws::symmetric(100.0, 100.0), |_| [-half, half]);
     let (narrow, wide) = (still(10.0), still(40.0));
-    let at = |w: f64, b: &Beam| ControlPoint {
+    let point_at = |w: f64, b: &Beam| ControlPoint {
         meterset_weight: w,
         ..b.control_points[0].clone()
     };
     let mut steps = narrow.clone();
     // 30 % of the units narrow, a leap without units, 70 % wide.
     steps.control_points = vec![
-        at(0.0, &narrow),
-        at(0.3, &narrow),
-        at(0.3, &wide),
-        at(1.0, &wide),
+        point_at(0.0, &narrow),
+        point_at(0.3, &narrow),
+        point_at(0.3, &wide),
+        point_at(1.0, &wide),
     ];
     let (n, w, s) = (
         fluence_of(&m, &narrow),
@@ -617,12 +617,12 @@ fn a_map_of_open_beamlets_is_an_open_field() {
     let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0);
     beam.fluence = Some(whole_map(1.0));
     let mapped = fluence_of(&machine, &beam);
-    for at in grid_of_points(40, 8) {
+    for point in grid_of_points(40, 8) {
         let (want, got) = (
-            open.at(at[0], at[1], 1000.0, 2.0),
-            mapped.at(at[0], at[1], 1000.0, 2.0),
+            open.at(point[0], point[1], 1000.0, 2.0),
+            mapped.at(point[0], point[1], 1000.0, 2.0),
         );
-        assert!((want - got).abs() < 0.01, "{at:?}: {got} for {want}");
+        assert!((want - got).abs() < 0.01, "{point:?}: {got} for {want}");
     }
 }
 
@@ -639,7 +639,7 @@ fn whole_map(value: f32) -> FluenceMap {
     }
 }
 
-/// The fluence of a map is the sum of those of its beamlets, and twice the map is twice the fluence.
+/// The fluence of a map is the sum of its beamlets' fluences, and twice the map is twice the fluence.
 #[test]
 fn fluence_is_linear_in_the_map() {
     let machine = machine("generic-6mv");
@@ -661,25 +661,28 @@ fn fluence_is_linear_in_the_map() {
         fluence_of(&machine, &beam)
     };
     let wanted = |n: usize| 0.1 + 0.3 * (n % 5) as f32;
-    let whole = fluence(&wanted);
+    let full_map = fluence(&wanted);
     let twice = fluence(&|n| 2.0 * wanted(n));
     let beamlets: Vec<Fluence> = (0..16)
         .map(|b| fluence(&|n| f32::from(u8::from(n == b))))
         .collect();
-    for at in grid_of_points(36, 6) {
+    for point in grid_of_points(36, 6) {
         for distance_mm in [900.0, 1000.0, 1150.0] {
-            let of = |f: &Fluence| f.at(at[0], at[1], distance_mm, 2.5);
+            let primary = |f: &Fluence| f.at(point[0], point[1], distance_mm, 2.5);
             let sum: f64 = beamlets
                 .iter()
                 .enumerate()
-                .map(|(n, f)| f64::from(wanted(n)) * of(f))
+                .map(|(n, f)| f64::from(wanted(n)) * primary(f))
                 .sum();
             assert!(
-                (of(&whole) - sum).abs() < 1e-5,
-                "{at:?} at {distance_mm}: {} for {sum}",
-                of(&whole)
+                (primary(&full_map) - sum).abs() < 1e-5,
+                "{point:?} at {distance_mm}: {} for {sum}",
+                primary(&full_map)
             );
-            assert!((of(&twice) - 2.0 * of(&whole)).abs() < 1e-5, "{at:?}");
+            assert!(
+                (primary(&twice) - 2.0 * primary(&full_map)).abs() < 1e-5,
+                "{point:?}"
+            );
         }
     }
 }
@@ -689,9 +692,9 @@ fn a_map_asks_for_a_machine_with_leaves() {
     let machine = machine("point-6mv");
     let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(60.0, 60.0), 100.0);
     beam.fluence = Some(whole_map(1.0));
-    let made = Fluence::new(&machine, &beam, &exposures(&beam, 2.0)[0]);
+    let refused = Fluence::new(&machine, &beam, &exposures(&beam, 2.0)[0]);
     assert!(
-        matches!(made, Err(FluenceError::NoLeaves { .. })),
+        matches!(refused, Err(FluenceError::NoLeaves { .. })),
         "{machine:?}"
     );
 }
