@@ -53,7 +53,7 @@ pub fn accepted_patient(radiograph: &Radiograph, patient_id: &str) -> Option<Str
     })
 }
 
-/// An isocentre nearer than this to that of a plan is the plan's, mm: those of imaging and treatment coincide within 2 mm (AAPM TG-142,
+/// An isocentre nearer than this to a plan's is the plan's, mm: the isocentres of imaging and treatment coincide within 2 mm (AAPM TG-142,
 /// Klein et al., Med. Phys. 36, 4197 (2009)).
 const SAME_ISOCENTRE_MM: f64 = 2.0;
 
@@ -90,8 +90,8 @@ pub fn remarks_beside(radiograph: &Radiograph, case: &Case) -> Vec<String> {
 
 /// In what two patients state something else beside their IDs, in words: name, birth date, sex.
 fn differences(a: &PatientInfo, b: &PatientInfo) -> Vec<String> {
-    let [name_a, name_b] = [a, b].map(|of| PatientInfo {
-        name: of.name.clone(),
+    let [name_a, name_b] = [a, b].map(|patient| PatientInfo {
+        name: patient.name.clone(),
         ..PatientInfo::default()
     });
     let names = (name_a.is_same(&name_b) == Some(false))
@@ -144,7 +144,7 @@ pub fn check_place(
     let depths = grid
         .corners_mm()
         .map(|c| normal.dot(pose.apply(c, centre_mm) - p.source_mm()) / to_image);
-    let (least, most) = depths
+    let (nearest, farthest) = depths
         .into_iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), d| {
             (a.min(d), b.max(d))
@@ -157,11 +157,11 @@ pub fn check_place(
         [right, bottom],
         [0.5 * right, 0.5 * bottom],
     ];
-    if most <= 0.0 {
+    if farthest <= 0.0 {
         Err(RegistrationError::BehindSource { image })
     } else if inside(p.source_mm()) {
         Err(RegistrationError::SourceInside { image })
-    } else if least >= 1.0 || detector.into_iter().any(|[c, r]| inside(p.pixel_mm(c, r))) {
+    } else if nearest >= 1.0 || detector.into_iter().any(|[c, r]| inside(p.pixel_mm(c, r))) {
         Err(RegistrationError::DetectorInside { image })
     } else {
         Ok(())
@@ -180,13 +180,13 @@ mod tests {
             birth_date: birth_date.to_owned(),
             sex: sex.to_owned(),
         };
-        let own = patient("Doe^Jane", "19500102", "F");
+        let ours = patient("Doe^Jane", "19500102", "F");
         for same in [
             patient("DOE^JANE^^", "19500102 ", "f"),
             patient("", "", ""),
             patient("Doe^Jane=", "", "F"),
         ] {
-            assert_eq!(differences(&own, &same), Vec::<String>::new(), "{same:?}");
+            assert_eq!(differences(&ours, &same), Vec::<String>::new(), "{same:?}");
         }
         let other = patient("Roe^Jim", "19600304", "M");
         let told = [
@@ -194,6 +194,6 @@ mod tests {
             "birth date 19500102 and 19600304",
             "sex F and M",
         ];
-        assert_eq!(differences(&own, &other), told);
+        assert_eq!(differences(&ours, &other), told);
     }
 }

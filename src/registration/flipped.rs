@@ -1,5 +1,5 @@
 //! X-rays whose files hold them mirrored or upside down: each is looked for once more turned over. A chest and its mirror image are so
-//! alike that the search finds a pose, some mm off, which no metric of its own tells.
+//! alike that the search finds a pose, some mm off, which no metric by itself shows.
 
 use super::error::RegistrationError;
 use super::evidence::{Examiner, LEVELS_MM};
@@ -112,7 +112,7 @@ impl Examiner<'_> {
             .request
             .metric
             .most()
-            .is_some_and(|most| wanted >= most)
+            .is_some_and(|largest| wanted >= largest)
         {
             return Ok(None);
         }

@@ -28,21 +28,22 @@ pub fn register(
     control: &JobControl,
     on_step: &dyn Fn(&Step),
 ) -> Result<Found, RegistrationError> {
-    let mut found = search(request, &SIDES_MM, device, control, on_step)?;
+    let mut outcome = search(request, &SIDES_MM, device, control, on_step)?;
     let begin = Instant::now();
-    found.evidence = evidence(request, &found.pose, device, control)?;
-    found.doubts = doubts(request, &found);
-    if !found.doubts.is_empty() {
-        let better =
-            |value: &f64| *value >= request.metric.least_of_a_match() && *value > 2.0 * found.after;
-        found.evidence.negative = negative(request, device, control)?.filter(better);
-        found.doubts = doubts(request, &found);
+    outcome.evidence = evidence(request, &outcome.pose, device, control)?;
+    outcome.doubts = doubts(request, &outcome);
+    if !outcome.doubts.is_empty() {
+        let better = |value: &f64| {
+            *value >= request.metric.least_of_a_match() && *value > 2.0 * outcome.after
+        };
+        outcome.evidence.negative = negative(request, device, control)?.filter(better);
+        outcome.doubts = doubts(request, &outcome);
     }
-    found
+    outcome
         .phases_ms
         .push(("evidence".to_owned(), begin.elapsed().as_secs_f64() * 1e3));
     control.report(1.0);
-    Ok(found)
+    Ok(outcome)
 }
 
 /// The search alone, over pyramid levels of these sides.
@@ -251,11 +252,11 @@ impl<'a> Search<'a> {
     }
 
     fn pose_at(&self, x: &[f64]) -> Pose {
-        let mut all = self.pose;
+        let mut parameters = self.pose;
         for (value, &axis) in x.iter().zip(&self.free) {
-            all[axis] = value * scale(axis);
+            parameters[axis] = value * scale(axis);
         }
-        pose_of(all)
+        pose_of(parameters)
     }
 
     fn here(&self) -> Vec<f64> {
@@ -329,7 +330,7 @@ impl<'a> Search<'a> {
         };
         let mut drrs = self.drrs;
         let mut best = f64::INFINITY;
-        let found = refine(&self.here(), &self.ranges(), settings, |x| {
+        let refined = refine(&self.here(), &self.ranges(), settings, |x| {
             drrs += scene.views();
             let pose = self.pose_at(x);
             let Some(correlation) = scene.correlation(&pose, self.control)? else {
@@ -348,7 +349,7 @@ impl<'a> Search<'a> {
             Ok::<_, Cancelled>(Some(quadratic))
         })?;
         self.drrs = drrs;
-        if let Some(best) = found {
+        if let Some(best) = refined {
             self.pose = numbers(&self.pose_at(&best.point));
         }
         Ok(())
@@ -384,13 +385,13 @@ impl<'a> Search<'a> {
             values: 400,
         };
         let mut drrs = self.drrs;
-        let mut least = f64::INFINITY;
+        let mut lowest = f64::INFINITY;
         let best = powell(&self.here(), &self.ranges(), settings, |x| {
             drrs += scene.views();
             let pose = self.pose_at(x);
             let cost = scene.value(&pose, self.control)?.map_or(f64::NAN, |v| -v);
-            if cost < least {
-                least = cost;
+            if cost < lowest {
+                lowest = cost;
                 (self.on_step)(&Step {
                     pose,
                     metric: -cost,

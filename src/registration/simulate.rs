@@ -40,7 +40,7 @@ impl Exposure {
     }
 }
 
-/// The attenuation of simulated X-rays: tissues at 60 keV. The registered DRRs use that of water at 70 keV.
+/// The attenuation of simulated X-rays: tissues at 60 keV. The registered DRRs use water's attenuation at 70 keV.
 pub fn attenuation(hu: &Volume<f32>) -> Arc<Volume<f32>> {
     let curve = AttenuationCurve::new(CurveKind::Tissue, &HuTable::shipped_default(), 0.06);
     Arc::new(curve.attenuation(hu))

@@ -7,7 +7,7 @@ use case::Pose;
 use engine::drr_gradient::numbers;
 use serde::{Deserialize, Serialize};
 
-/// Images alone, and searches begun beside a pose, agree with it to so many mm as the images see it.
+/// Images alone, and searches begun beside a pose, agree with it to this many mm as the images see it.
 pub const AGREE_MM: f64 = 1.5;
 /// A match that tells the depth no better than this is none along the beam, mm.
 pub const MOST_DEPTH_MM: f64 = 15.0;
@@ -85,14 +85,14 @@ pub fn beyond_couch(pose: &Pose) -> Option<String> {
 }
 
 /// Why a pose found is no match; empty without such signs.
-pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
+pub(super) fn doubts(request: &Request, outcome: &Found) -> Vec<String> {
     let Evidence {
         images,
         again_mm,
         depth_mm,
         negative,
         flipped,
-    } = &found.evidence;
+    } = &outcome.evidence;
     let metric = request.metric;
     let mut doubts: Vec<String> = flipped
         .iter()
@@ -100,7 +100,7 @@ pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
         .collect();
     let stopped: Vec<&str> = AXIS_WORDS
         .into_iter()
-        .zip(found.at_bound)
+        .zip(outcome.at_bound)
         .filter(|b| b.1)
         .map(|b| b.0)
         .collect();
@@ -139,7 +139,7 @@ pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
             "along the beam the X-rays tell the position to ±{mm:.0} mm only; give one from another side, or lock the depth"
         ));
     }
-    doubts.extend(turned(request, &found.pose));
+    doubts.extend(turned(request, &outcome.pose));
     if let Some(value) = negative {
         doubts.push(format!(
             "turned round, bone dark for bright, the X-rays match ({} {value:.3}); say which bone is (--bone-dark, or `Bone` of the \
@@ -152,10 +152,10 @@ pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
 
 /// Pictures of two things.
 fn unlike(metric: Metric, image: &str, value: f64) -> Option<String> {
-    let least = metric.least_of_a_match();
-    (value.is_nan() || value < least).then(|| {
+    let threshold = metric.least_of_a_match();
+    (value.is_nan() || value < threshold).then(|| {
         format!(
-            "{image}: {} comes to {value:.3}, as of pictures of two things (a match has {least} or more); look at the X-ray, its \
+            "{image}: {} comes to {value:.3}, as of pictures of two things (a match has {threshold} or more); look at the X-ray, its \
              angles, the isocentre and the region",
             metric.name()
         )

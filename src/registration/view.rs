@@ -75,10 +75,10 @@ impl View {
         } = &*self.radiograph;
         let pixels = projection.pixels();
         let sizes = [Some(values.len()), open.as_ref().map(|m| m.len())];
-        if let Some(&there) = sizes.iter().flatten().find(|n| **n != pixels) {
+        if let Some(&other_pixels) = sizes.iter().flatten().find(|n| **n != pixels) {
             return Err(RegistrationError::Size {
                 image: label.clone(),
-                there,
+                there: other_pixels,
                 pixels,
             });
         }
@@ -134,8 +134,8 @@ impl Picture {
         let normal = p.column_step_mm().cross(p.row_step_mm()).normalize();
         let depth = normal.dot(at_mm - p.source_mm()).abs();
         let magnification = p.distance_mm() / depth.max(1.0);
-        let bin = |step: DVec3, most: usize| {
-            ((side_mm * magnification / step.length()).round().max(1.0) as usize).min(most)
+        let bin = |step: DVec3, longest: usize| {
+            ((side_mm * magnification / step.length()).round().max(1.0) as usize).min(longest)
         };
         let [bx, by] = [
             bin(p.column_step_mm(), p.columns()),
@@ -184,7 +184,7 @@ impl Picture {
 pub fn range_of(mut values: Vec<f32>) -> [f32; 2] {
     values.retain(|v| v.is_finite());
     let last = values.len().saturating_sub(1);
-    let mut at = |share: f64| {
+    let mut quantile = |share: f64| {
         let n = (share * last as f64).round() as usize;
         if values.is_empty() {
             0.0
@@ -192,7 +192,7 @@ pub fn range_of(mut values: Vec<f32>) -> [f32; 2] {
             *values.select_nth_unstable_by(n, f32::total_cmp).1
         }
     };
-    let [low, high] = TAILS.map(&mut at);
+    let [low, high] = TAILS.map(&mut quantile);
     if high > low {
         [low, high]
     } else {

@@ -40,13 +40,13 @@ impl Correlation {
         mut fixed: Vec<f32>,
         patches: &[usize],
     ) -> Result<Self, MetricError> {
-        let (_, all) = moments(&fixed);
+        let (_, total_square) = moments(&fixed);
         let mut groups = Vec::new();
         let mut begin = 0;
         while begin < fixed.len() {
             let end = begin + patches[begin..].partition_point(|&p| p == patches[begin]);
             let (mean, square) = moments(&fixed[begin..end]);
-            if end - begin >= FEWEST && square > FLAT * FLAT * all && square > 0.0 {
+            if end - begin >= FEWEST && square > FLAT * FLAT * total_square && square > 0.0 {
                 let scale = (square * (end - begin) as f64).sqrt().recip();
                 let centred = |v: &mut f32| *v = ((f64::from(*v) - mean) * scale) as f32;
                 fixed[begin..end].iter_mut().for_each(centred);

@@ -115,10 +115,10 @@ fn all_find_the_least_of_a_sphere_and_of_rosenbrocks_valley() {
         tolerance: 1e-12,
         longest: 10.0,
     };
-    let Ok(found) = refine::<Infallible>(&start, &[WIDE; 2], settings, |x| {
+    let Ok(refined) = refine::<Infallible>(&start, &[WIDE; 2], settings, |x| {
         Ok(Some(rosenbrock_model(x)))
     });
-    let best = found.unwrap();
+    let best = refined.unwrap();
     assert!(
         best.point.iter().all(|x| (x - 1.0).abs() < 1e-6),
         "{best:?}"
@@ -218,11 +218,11 @@ fn holes_and_errors() {
         powell(&[3.0], &[WIDE], settings, |_| Err::<f64, _>("cancelled")),
         Err("cancelled")
     );
-    let mut asked = 0;
+    let mut evaluations = 0;
     let later = powell(&[3.0; 6], &[WIDE; 6], settings, |_| {
-        asked += 1;
-        if asked < 20 {
-            Ok(f64::from(asked))
+        evaluations += 1;
+        if evaluations < 20 {
+            Ok(f64::from(evaluations))
         } else {
             Err("cancelled")
         }
