@@ -23,7 +23,7 @@ pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
                 one.judgement.words()
             )
         }
-        all => format!("{} plans, {} more not checked", all.len(), failed.len()),
+        checked => format!("{} plans, {} more not checked", checked.len(), failed.len()),
     };
     let mut pen = Pen::new(TITLE, stamp);
     if !failed.is_empty() {
@@ -72,17 +72,17 @@ fn head(pen: &mut Pen, check: &SecondCheck, written: &str) {
         "Prescription",
         &format!("{prescribed}, {} fraction(s)", check.fractions),
     );
-    for of in &check.machines {
-        let machine = if of.machine.is_empty() {
+    for machine_check in &check.machines {
+        let machine = if machine_check.machine.is_empty() {
             "without a name"
         } else {
-            &of.machine
+            &machine_check.machine
         };
         pen.fact(
             "Machine",
             &format!(
                 "{machine}, {}: model {} ({})",
-                of.quality, of.model, of.choice
+                machine_check.quality, machine_check.model, machine_check.choice
             ),
         );
     }
@@ -203,21 +203,21 @@ fn agreements(pen: &mut Pen, check: &SecondCheck) {
         agreement(pen, item, &check.tolerances, &ends);
     }
     for item in items() {
-        if let Some((words, of)) = item
+        if let Some((words, statement)) = item
             .agreement
             .as_ref()
             .and_then(|a| Some((a.gamma_words()?, a)))
         {
             let text = format!(
                 "{}: gamma: {words}; 100 % is {:.3} Gy",
-                item.name, of.normalisation_gy
+                item.name, statement.normalisation_gy
             );
             pen.line(&text, SMALL);
         }
         if let Some(point) = item.agreement.as_ref().and_then(|a| a.point.as_ref()) {
-            let at = in_tenths(point.point_mm);
+            let place = in_tenths(point.point_mm);
             pen.line(
-                &format!("{}: point: {} at {at} mm", item.name, point.place),
+                &format!("{}: point: {} at {place} mm", item.name, point.place),
                 SMALL,
             );
         }
@@ -341,21 +341,22 @@ fn structures(pen: &mut Pen, check: &SecondCheck) {
     );
     pen.row(&heading, &ends);
     let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
-    for of in &check.structures {
-        let rate = of
+    for structure in &check.structures {
+        let rate = structure
             .gamma_pass_rate_percent
             .map_or("-".to_owned(), |rate| format!("{rate:.1} %"));
-        let mut cells = vec![(of.name.clone(), PLAIN), (rate, PLAIN)];
-        cells.extend({ of.metrics.iter() }.map(|m| {
+        let mut cells = vec![(structure.name.clone(), PLAIN), (rate, PLAIN)];
+        cells.extend({ structure.metrics.iter() }.map(|m| {
             (
                 format!("{}, {}", value(m.planned), value(m.recomputed)),
                 PLAIN,
             )
         }));
         pen.row(&cells, &ends);
-        of.remarks
+        structure
+            .remarks
             .iter()
-            .for_each(|remark| pen.line(&format!("{}: {remark}", of.name), SMALL));
+            .for_each(|remark| pen.line(&format!("{}: {remark}", structure.name), SMALL));
     }
 }
 

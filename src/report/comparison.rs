@@ -59,7 +59,7 @@ pub struct GammaFacts {
     pub threshold_gy: f64,
     pub max_gamma: f64,
     pub interpolation: &'static str,
-    /// The first one is that of the map.
+    /// The map shows the first one.
     pub criteria: Vec<CriterionFacts>,
     pub mean: f64,
     pub max: f64,

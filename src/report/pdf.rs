@@ -1,6 +1,6 @@
 //! Small PDF documents: A4 pages with text, lines, boxes and pictures. Text is set in Helvetica, which every
-//! reader has; one with letters outside its encoding (WinAnsi, PDF 32000-1, annex D) in a font of its own. Letters that
-//! this lacks too stand as their code: the letter in their place must be that of no other name.
+//! reader has; one with letters outside its encoding (WinAnsi, PDF 32000-1, annex D) in an embedded font. Letters that
+//! this lacks too stand as their code: the letter in their place must stand for no other name.
 
 mod font;
 
@@ -40,7 +40,7 @@ pub struct Document {
     /// The page that is drawn on.
     current: usize,
     images: Vec<Image>,
-    /// Glyphs of the font of its own, with their letters.
+    /// Glyphs of the embedded font, with their letters.
     glyphs: BTreeMap<u16, char>,
 }
 
@@ -122,7 +122,7 @@ impl Document {
 
     /// A line through several points.
     pub fn path(&mut self, points: &[[f32; 2]], width: f32, colour: [u8; 3], dashed: bool) {
-        let Some(([x, y], rest)) = points.split_first() else {
+        let Some(([x, y], others)) = points.split_first() else {
             return;
         };
         let content = self.page();
@@ -130,7 +130,7 @@ impl Document {
         content.set_stroke_rgb(r, g, b).set_line_width(width);
         content.set_dash_pattern(if dashed { vec![3.0, 2.0] } else { Vec::new() }, 0.0);
         content.move_to(*x, A4[1] - y);
-        for [x, y] in rest {
+        for [x, y] in others {
             content.line_to(*x, A4[1] - y);
         }
         content.stroke();
@@ -163,7 +163,7 @@ impl Document {
         let content_ref = |n: usize| Ref::new(7 + 2 * n as i32);
         let count = self.pages.len();
         let image_ref = |n: usize| Ref::new(6 + 2 * count as i32 + n as i32);
-        let own = (!self.glyphs.is_empty()).then(|| image_ref(self.images.len()));
+        let embedded = (!self.glyphs.is_empty()).then(|| image_ref(self.images.len()));
         let mut pdf = Pdf::new();
         pdf.catalog(catalog).pages(tree);
         pdf.document_info(info)
@@ -185,7 +185,9 @@ impl Document {
             let mut resources = page.resources();
             let mut fonts = resources.fonts();
             fonts.pair(REGULAR, regular).pair(BOLD, bold);
-            own.into_iter().for_each(|own| _ = fonts.pair(OWN, own));
+            embedded
+                .into_iter()
+                .for_each(|font_ref| _ = fonts.pair(OWN, font_ref));
             fonts.finish();
             let mut objects = resources.x_objects();
             for image in 0..self.images.len() {
@@ -208,8 +210,8 @@ impl Document {
             object.color_space().device_rgb();
             object.filter(Filter::FlateDecode);
         }
-        if let (Some(own), Some(face)) = (own, &*FACE) {
-            face.embed(&mut pdf, own, &self.glyphs);
+        if let (Some(font_ref), Some(face)) = (embedded, &*FACE) {
+            face.embed(&mut pdf, font_ref, &self.glyphs);
         }
         pdf.finish()
     }
@@ -239,7 +241,7 @@ impl Set {
         let mut glyphs = Vec::new();
         for c in text.chars() {
             match (glyph(c), win_ansi(c)) {
-                (Some(known), _) => glyphs.push(known),
+                (Some(winansi), _) => glyphs.push(winansi),
                 (None, Some(bytes)) => {
                     glyphs.extend(bytes.iter().filter_map(|b| glyph(char::from(*b))))
                 }
@@ -281,14 +283,14 @@ fn win_ansi(letter: char) -> Option<Vec<u8>> {
 
 /// Width of a text, points.
 pub fn width(text: &str, how: Type) -> f32 {
-    let of = |byte: u8| match byte {
+    let width_class = |byte: u8| match byte {
         b' '..=b'~' => HELVETICA[usize::from(byte - b' ')],
         _ => 556,
     };
     let thousandths = match Set::new(text) {
         // Bold runs some 6 % wider.
         Set::WinAnsi(bytes) => {
-            let sum: u32 = bytes.into_iter().map(|b| u32::from(of(b))).sum();
+            let sum: u32 = bytes.into_iter().map(|b| u32::from(width_class(b))).sum();
             sum as f32 * if how.bold { 1.06 } else { 1.0 }
         }
         Set::Glyphs(glyphs) => {
@@ -371,9 +373,9 @@ mod tests {
             .unwrap()
             .parse()
             .unwrap();
-        let at = |n: usize| &bytes[n..];
-        assert!(at(start).starts_with(b"xref"));
-        let table = std::str::from_utf8(at(start)).unwrap();
+        let from_offset = |n: usize| &bytes[n..];
+        assert!(from_offset(start).starts_with(b"xref"));
+        let table = std::str::from_utf8(from_offset(start)).unwrap();
         let offsets = table
             .lines()
             .filter(|l| l.ends_with(" n ") || l.ends_with(" n"))
@@ -390,7 +392,7 @@ mod tests {
         {
             let offset: usize = line[..10].parse().unwrap();
             assert!(
-                at(offset).starts_with(format!("{n} 0 obj").as_bytes()),
+                from_offset(offset).starts_with(format!("{n} 0 obj").as_bytes()),
                 "object {n}"
             );
         }

@@ -83,8 +83,8 @@ impl PlanesThrough {
         let is_shared = places.len() == 1;
         let words = |names: Vec<&str>| match &names[..] {
             _ if is_shared => "the isocentre".to_owned(),
-            [rest @ .., last] if !rest.is_empty() => {
-                format!("the isocentre of {} and {last}", rest.join(", "))
+            [others @ .., last] if !others.is_empty() => {
+                format!("the isocentre of {} and {last}", others.join(", "))
             }
             _ => format!("the isocentre of {}", names.concat()),
         };
@@ -173,12 +173,12 @@ impl Aperture {
     fn of(beam: &Beam) -> Vec<Self> {
         let points = &beam.control_points;
         let has_moved = |n: usize| {
-            let [before, now] = [&points[n - 1], &points[n]];
-            before.jaws != now.jaws
-                || before.leaves_mm != now.leaves_mm
-                || before.gantry_deg != now.gantry_deg
-                || before.collimator_deg != now.collimator_deg
-                || before.couch_deg != now.couch_deg
+            let [previous, point] = [&points[n - 1], &points[n]];
+            previous.jaws != point.jaws
+                || previous.leaves_mm != point.leaves_mm
+                || previous.gantry_deg != point.gantry_deg
+                || previous.collimator_deg != point.collimator_deg
+                || previous.couch_deg != point.couch_deg
         };
         let changed: Vec<usize> = (0..points.len())
             .filter(|n| *n == 0 || has_moved(*n))
@@ -276,7 +276,7 @@ impl PlanStructure {
 
 /// Why the dose is not the final one of the plan.
 ///
-/// `failure`: why the plan has none; `status`: that of the DVHs, which may be of an earlier dose.
+/// `failure`: why the plan has none; `status`: the DVHs' status, which may belong to an earlier dose.
 pub fn reservation(
     failure: Option<&str>,
     dose: Option<&Dose>,
@@ -355,17 +355,26 @@ mod tests {
             200.0,
         );
         let start = beam.control_points[0].clone();
-        let at = |n: usize, leaf_mm: f64| ControlPoint {
+        let point_at = |n: usize, leaf_mm: f64| ControlPoint {
             meterset_weight: n as f64 / 29.0,
             leaves_mm: vec![[-leaf_mm, leaf_mm]],
             ..start.clone()
         };
-        beam.control_points = (0..30).map(|n| at(n, 1.0 + n as f64)).collect();
-        let numbers =
-            |beam: &Beam| -> Vec<usize> { Aperture::of(beam).iter().map(|of| of.number).collect() };
+        beam.control_points = (0..30).map(|n| point_at(n, 1.0 + n as f64)).collect();
+        let numbers = |beam: &Beam| -> Vec<usize> {
+            Aperture::of(beam)
+                .iter()
+                .map(|aperture| aperture.number)
+                .collect()
+        };
         assert_eq!(numbers(&beam), [1, 5, 10, 15, 20, 25, 30]);
         assert_eq!(Aperture::of(&beam)[6].delivered_percent, 100.0);
-        beam.control_points = vec![at(0, 9.0), at(14, 9.0), at(14, 5.0), at(29, 5.0)];
+        beam.control_points = vec![
+            point_at(0, 9.0),
+            point_at(14, 9.0),
+            point_at(14, 5.0),
+            point_at(29, 5.0),
+        ];
         assert_eq!(numbers(&beam), [1, 3]);
         assert!(BeamMap::new(&beam, None).is_none());
         let map = FluenceMap {

@@ -11,7 +11,7 @@ const FINENESS: usize = 2;
 /// Half the width of lines, samples.
 const HALF_LINE: f32 = 0.75;
 
-/// Surfaces of at most so many triangles are compared one by one.
+/// Surfaces of at most this many triangles are compared one by one.
 const SMALL: usize = 20_000;
 
 /// The camera of the room.
@@ -164,13 +164,13 @@ impl Canvas {
         }
         let inverse_w = clip.w.recip();
         let [width, height] = self.size.map(|n| n as f32);
-        let at = vec2(
+        let screen = vec2(
             0.5 * (1.0 + clip.x * inverse_w) * width,
             0.5 * (1.0 - clip.y * inverse_w) * height,
         );
         let normal = Vec3::from_array(normal);
         Some(Corner {
-            at,
+            at: screen,
             depth: clip.z * inverse_w,
             inverse_w,
             at_mm,
@@ -224,7 +224,7 @@ impl Canvas {
     }
 
     fn line(&mut self, ends_mm: [[f32; 3]; 2], [r, g, b, opacity]: [f32; 4]) {
-        let [Some(from), Some(to)] = ends_mm.map(|at| self.corner(at, [0.0; 3])) else {
+        let [Some(from), Some(to)] = ends_mm.map(|end_mm| self.corner(end_mm, [0.0; 3])) else {
             return;
         };
         let steps = (to.at - from.at)
@@ -235,7 +235,7 @@ impl Canvas {
         let mut last = None;
         for n in 0..=steps as usize {
             let t = n as f32 / steps;
-            let (at, depth) = (
+            let (screen, depth) = (
                 from.at.lerp(to.at, t),
                 from.depth + (to.depth - from.depth) * t,
             );
@@ -247,7 +247,7 @@ impl Canvas {
                         HALF_LINE
                     }
                 };
-                let place = [at.x + shift(1), at.y + shift(2)].map(f32::floor);
+                let place = [screen.x + shift(1), screen.y + shift(2)].map(f32::floor);
                 let inside = place
                     .iter()
                     .zip(self.size)
@@ -371,7 +371,7 @@ mod tests {
 
     fn ball(radius_mm: f64, colour: [f32; 4]) -> RoomSurface {
         let (rings, sides) = (60_u32, 90_u32);
-        let at = |i: u32, j: u32| {
+        let vertex = |i: u32, j: u32| {
             let (a, b) = (
                 PI * f64::from(i) / f64::from(rings),
                 TAU * f64::from(j) / f64::from(sides),
@@ -379,7 +379,7 @@ mod tests {
             radius_mm * DVec3::new(a.sin() * b.cos(), a.sin() * b.sin(), a.cos())
         };
         let corners: Vec<DVec3> = (0..=rings)
-            .flat_map(|i| (0..sides).map(move |j| at(i, j)))
+            .flat_map(|i| (0..sides).map(move |j| vertex(i, j)))
             .collect();
         let quad = |i: u32, j: u32| {
             let (a, b) = (i * sides + j, i * sides + (j + 1) % sides);
@@ -425,7 +425,8 @@ mod tests {
             vec![square(50.0, 40.0, blue), square(-50.0, 80.0, red)],
         ] {
             let image = draw(&look(surfaces, Vec::new()));
-            let [middle, aside, out] = [[50, 50], [20, 50], [2, 2]].map(|at| pixel(&image, at));
+            let [middle, aside, out] =
+                [[50, 50], [20, 50], [2, 2]].map(|place| pixel(&image, place));
             assert!(middle[2] > 250 && middle[0] < 35, "{middle:?}");
             assert!(aside[0] > 250 && aside[2] < 35, "{aside:?}");
             assert_eq!(out, [0; 3]);

@@ -14,7 +14,7 @@ const TITLE: f32 = 14.0;
 const DOSE: f32 = 130.0;
 const GAP: f32 = 6.0;
 const DIFFERENCE: f32 = 50.0;
-/// Differences are drawn up to so many percent either way; larger ones lie on the edge.
+/// Differences are drawn up to this many percent either way; larger ones lie on the edge.
 const MOST_PERCENT: f64 = 5.0;
 
 const INK: [u8; 3] = [30, 30, 30];
@@ -191,11 +191,11 @@ fn plot(pdf: &mut Document, curve: &CurveReport, [left, top]: [f32; 2], wide: f3
         let [x, y] = dose.at(p.position_mm, p.measured_percent);
         pdf.fill([x - 0.7, y - 0.7], [1.4, 1.4], MEASURED);
     }
-    let path = |axes: &Axes, of: fn(&PointReport) -> f64| -> Vec<[f32; 2]> {
+    let path = |axes: &Axes, ordinate: fn(&PointReport) -> f64| -> Vec<[f32; 2]> {
         curve
             .points
             .iter()
-            .map(|p| axes.at(p.position_mm, of(p)))
+            .map(|p| axes.at(p.position_mm, ordinate(p)))
             .collect()
     };
     pdf.path(&path(&dose, |p| p.computed_percent), 0.7, COMPUTED, false);

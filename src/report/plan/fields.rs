@@ -109,9 +109,9 @@ pub(super) fn fields(pen: &mut Pen, report: &PlanReport) {
     for field in &report.fields {
         let [x, y] = field.sides_mm;
         let ray = field.ray.flatten();
-        let mm = |of: fn(&CentralRay) -> f64| {
+        let mm = |figure: fn(&CentralRay) -> f64| {
             ray.as_ref()
-                .map_or_else(dash, |ray| format!("{:.1}", of(ray)))
+                .map_or_else(dash, |ray| format!("{:.1}", figure(ray)))
         };
         let cells = [
             field.name.clone(),
