@@ -69,7 +69,7 @@ pub fn held_bytes(metadata: &Metadata) -> u64 {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        // Blocks of 512 bytes, whatever those of the file system. Some tell none of any file.
+        // Blocks of 512 bytes, whatever the file system's block size. Some file systems report none of any file.
         let written = metadata.blocks().saturating_mul(512);
         if written > 0 {
             return metadata.len().min(written);
@@ -82,36 +82,36 @@ pub fn held_bytes(metadata: &Metadata) -> u64 {
 ///
 /// # Errors
 /// As [`open`]; a longer text, or one that is not UTF-8.
-pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let (file, length) = open(path)?;
-    text_of(file, length, most)
+    text_of(file, length, limit)
 }
 
 /// As [`read_text`], of what this program keeps for its own speed: no answer depends on it, so it is on no trail.
 ///
 /// # Errors
 /// As [`read_text`].
-pub fn read_cached_text(path: &Path, most: u64) -> io::Result<String> {
+pub fn read_cached_text(path: &Path, limit: u64) -> io::Result<String> {
     let (file, metadata) = open_regular(path)?;
-    text_of(file, metadata.len(), most)
+    text_of(file, metadata.len(), limit)
 }
 
-fn text_of(file: File, length: u64, most: u64) -> io::Result<String> {
+fn text_of(file: File, length: u64, limit: u64) -> io::Result<String> {
     let too_long = |length: u64| {
         let words = format!(
             "it has {} where {} are the most for a text of its kind",
             in_words(length),
-            in_words(most)
+            in_words(limit)
         );
         io::Error::new(io::ErrorKind::InvalidData, words)
     };
-    if length > most {
+    if length > limit {
         return Err(too_long(length));
     }
     let mut text = String::new();
     // Some system files report a length of 0: the bytes read count.
-    file.take(most + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > most {
+    file.take(limit + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > limit {
         Err(too_long(text.len() as u64))
     } else {
         Ok(text)

@@ -39,7 +39,7 @@ impl Query {
     }
 }
 
-/// The UID of a study that is asked for.
+/// The UID of a study to ask for.
 ///
 /// # Errors
 /// A word that is none.
@@ -96,9 +96,9 @@ pub fn query_name(word: &str) -> Result<String, String> {
 pub fn query_date(word: &str) -> Result<String, String> {
     let day = |text: &str| {
         let digits = text.trim().replace('-', "");
-        let number = |at: usize| {
+        let number = |offset: usize| {
             digits
-                .get(at..at + 2)
+                .get(offset..offset + 2)
                 .and_then(|two| two.parse().ok())
                 .unwrap_or(0)
         };
@@ -200,8 +200,8 @@ pub fn implicit(class: &str) -> Proposal {
 fn keys_of(query: &Query) -> Keys {
     let mut keys = Keys::new();
     let is_series = query.study.is_some();
-    let asked: &[Tag] = if is_series { &SERIES } else { &STUDY };
-    asked.iter().for_each(|tag| put(&mut keys, *tag, ""));
+    let tags: &[Tag] = if is_series { &SERIES } else { &STUDY };
+    tags.iter().for_each(|tag| put(&mut keys, *tag, ""));
     put(
         &mut keys,
         tags::QUERY_RETRIEVE_LEVEL,
@@ -268,12 +268,12 @@ pub fn find(call: &Call, query: &Query, stop: &AtomicBool) -> Result<Vec<Match>,
                     });
                 }
                 let wrong = |what| NetworkError::Protocol { who: who(), what };
-                let found = match_of(&Identifier::read(bytes).map_err(wrong)?, query);
+                let study = match_of(&Identifier::read(bytes).map_err(wrong)?, query);
                 // Without its UID, a series would be retrieved as its whole study.
-                if query.study.is_some() && found.series_uid.is_empty() {
+                if query.study.is_some() && study.series_uid.is_empty() {
                     return Err(wrong("it listed a series without a UID".to_owned()));
                 }
-                matches.push(found);
+                matches.push(study);
             }
             SUCCESS => break,
             _ => {
@@ -381,14 +381,14 @@ mod tests {
 
     #[test]
     fn names_match_by_their_beginning() {
-        for (typed, asked) in [
+        for (typed, query) in [
             ("Doe", "Doe*"),
             (" Doe, Jane ", "Doe^Jane*"),
             ("Doe^Jane^^Dr", "Doe^Jane^^Dr*"),
             ("*oe", "*oe"),
             ("Müller", "Müller*"),
         ] {
-            assert_eq!(query_name(typed).as_deref(), Ok(asked));
+            assert_eq!(query_name(typed).as_deref(), Ok(query));
         }
         assert!(
             ["", "a\\b", &"x".repeat(65)]
@@ -399,14 +399,14 @@ mod tests {
 
     #[test]
     fn days_and_ranges_are_written_as_dicom_has_them() {
-        for (typed, asked) in [
+        for (typed, query) in [
             ("2026-11-27", "20261127"),
             ("20261127", "20261127"),
             ("2026-11-01..2026-11-27", "20261101-20261127"),
             ("2026-11-01 ..", "20261101-"),
             ("..2026-11-27", "-20261127"),
         ] {
-            assert_eq!(query_date(typed).as_deref(), Ok(asked));
+            assert_eq!(query_date(typed).as_deref(), Ok(query));
         }
         let wrong = [
             "",

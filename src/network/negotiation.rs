@@ -62,9 +62,9 @@ fn answer_context(
             .any(|s| s.trim_end_matches('\0').trim() == *syntax)
     };
     let syntax = SYNTAXES.iter().copied().find(|syntax| offered(syntax));
-    let known = accepted.iter().any(|context| context.id == proposed.id);
+    let is_accepted = accepted.iter().any(|context| context.id == proposed.id);
     let reason = match syntax {
-        _ if known || proposed.id.is_multiple_of(2) => NoReason,
+        _ if is_accepted || proposed.id.is_multiple_of(2) => NoReason,
         _ if class != uids::VERIFICATION && !class.starts_with(STORAGE_ROOT) => {
             AbstractSyntaxNotSupported
         }
@@ -89,11 +89,11 @@ fn answer_context(
 
 pub fn request_pdu(call: &Call, proposals: &[Proposal]) -> Pdu {
     let mut user_variables = user_variables();
-    let mut given: Vec<&str> = Vec::new();
+    let mut classes: Vec<&str> = Vec::new();
     for proposal in proposals.iter().filter(|p| p.to_us) {
         // One role for a class, whatever the number of its contexts.
-        if !given.contains(&proposal.class.as_str()) {
-            given.push(&proposal.class);
+        if !classes.contains(&proposal.class.as_str()) {
+            classes.push(&proposal.class);
             let roles = RequestorRoles {
                 scu: false,
                 scp: true,
@@ -134,10 +134,10 @@ pub fn user_variables() -> Vec<UserVariableItem> {
 /// Longest PDU that a peer takes; 0 says any.
 pub fn longest(variables: &[UserVariableItem]) -> u32 {
     let said = variables.iter().find_map(|variable| match variable {
-        UserVariableItem::MaxLength(most) => Some(*most),
+        UserVariableItem::MaxLength(longest) => Some(*longest),
         _ => None,
     });
-    said.filter(|most| *most > 0)
+    said.filter(|longest| *longest > 0)
         .unwrap_or(PDU_BYTES)
         .min(PDU_BYTES)
 }

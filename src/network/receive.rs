@@ -1,4 +1,4 @@
-//! Storage and verification as their provider (PS3.4 annexes A and B): a listener that is asked for, bound to one address, with
+//! Storage and verification as their provider (PS3.4 annexes A and B): a listener on request, bound to one address, with
 //! a list of those let in.
 
 use super::association::{Association, Message, Patience};

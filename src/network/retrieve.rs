@@ -69,7 +69,7 @@ impl Retrieval {
     }
 }
 
-/// Classes that are asked for, those with images first. An association has 128 contexts in all.
+/// Classes that are proposed, classes of images first. An association has 128 contexts in all.
 const IMAGES: [&str; 13] = [
     uids::CT_IMAGE_STORAGE,
     uids::ENHANCED_CT_IMAGE_STORAGE,
@@ -120,23 +120,23 @@ fn proposals(class: &str) -> Vec<Proposal> {
         syntaxes: syntaxes.iter().map(|s| (*s).to_owned()).collect(),
         to_us: true,
     };
-    let mut all = vec![implicit(class)];
-    all.extend(
+    let mut contexts = vec![implicit(class)];
+    contexts.extend(
         IMAGES
             .iter()
             .chain(&OTHERS)
             .map(|class| to_us(class, &plain)),
     );
-    all.extend(
+    contexts.extend(
         IMAGES
             .iter()
             .flat_map(|class| COMPRESSED.map(|syntax| to_us(class, &[syntax]))),
     );
-    all.truncate(CONTEXTS_MOST);
-    all
+    contexts.truncate(CONTEXTS_MOST);
+    contexts
 }
 
-/// Retrieves a study, or a series, into a folder of its own; `progress` is told how many objects have come and are to come.
+/// Retrieves a study, or a series, into a new folder; `progress` is told how many objects have come and are to come.
 ///
 /// # Errors
 /// [`NetworkError`]; nothing has appeared then, except folders of earlier associations of a C-MOVE.
@@ -172,16 +172,16 @@ pub fn retrieve_all(
     stop: &AtomicBool,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> (Retrieval, Vec<String>) {
-    let (mut all, mut errors) = (Retrieval::default(), Vec::new());
+    let (mut total, mut errors) = (Retrieval::default(), Vec::new());
     for what in wanted {
-        let before = all.objects;
-        let told = |come: usize, to_come: usize| progress(before + come, to_come);
+        let earlier = total.objects;
+        let told = |come: usize, to_come: usize| progress(earlier + come, to_come);
         match retrieve(call, what, route, into, stop, &told) {
             Ok(one) => {
-                all.objects += one.objects;
-                all.failed += one.failed;
-                all.refusals.extend(one.refusals);
-                all.folders.extend(one.folders);
+                total.objects += one.objects;
+                total.failed += one.failed;
+                total.refusals.extend(one.refusals);
+                total.folders.extend(one.folders);
             }
             Err(error) => errors.push(format!("study {}: {error}", what.study_uid)),
         }
@@ -189,7 +189,7 @@ pub fn retrieve_all(
             break;
         }
     }
-    (all, errors)
+    (total, errors)
 }
 
 fn keys_of(what: &Match) -> Keys {
@@ -309,14 +309,14 @@ fn move_to_us(
         done: Some(&done),
         ..Until::default()
     };
-    let asked = thread::scope(|scope| {
+    let moved = thread::scope(|scope| {
         let serving = scope.spawn(|| receiver.serve(until, stop, &told));
-        let asked = ask_to_move(call, what, stop, progress);
+        let moved = ask_to_move(call, what, stop, progress);
         done.store(true, Ordering::Relaxed);
         let served = serving.join().unwrap_or(Ok(()));
-        served.and(asked)
+        served.and(moved)
     });
-    let failed = asked?;
+    let failed = moved?;
     let mut came = came.into_inner().unwrap_or_else(PoisonError::into_inner);
     came.failed = came.failed.max(failed);
     Ok(came)

@@ -183,9 +183,9 @@ impl<'s> Wire<'s> {
     pub fn end(&mut self) {
         // All errors mean that there is no connection any more.
         let _ = self.stream.shutdown(Shutdown::Write);
-        let (begun, mut rest) = (Instant::now(), [0; 4096]);
+        let (begun, mut discarded) = (Instant::now(), [0; 4096]);
         while begun.elapsed() < FAREWELL {
-            match self.stream.read(&mut rest) {
+            match self.stream.read(&mut discarded) {
                 Ok(n) if n > 0 => {}
                 Err(error)
                     if matches!(

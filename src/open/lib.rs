@@ -98,7 +98,7 @@ impl CaseWord {
     }
 }
 
-/// Files and folders that opening a CASE reads; for a session also those of its own case.
+/// Files and folders that opening a CASE reads; for a session also the files of its case.
 pub fn paths_of(word: &CaseWord) -> Vec<PathBuf> {
     match word {
         CaseWord::Dicom(path) | CaseWord::Mha(path) => vec![path.clone()],
@@ -346,8 +346,9 @@ fn chosen_before(catalogue: &Catalogue, session: &session::Session, choice: Choi
         phase.or_else(|| catalogue.series.iter().position(same))
     };
     let chosen = &session.chosen;
-    let place = |uid: &Option<String>, all: &[dicom::Entry]| {
-        all.iter()
+    let place = |uid: &Option<String>, entries: &[dicom::Entry]| {
+        entries
+            .iter()
             .position(|entry| uid.as_ref() == Some(&entry.sop_uid))
     };
     // Whoever has joined the folder since has not been answered for.
@@ -368,7 +369,8 @@ fn chosen_before(catalogue: &Catalogue, session: &session::Session, choice: Choi
 
 /// Chosen objects of a folder, as a session keeps them.
 pub fn chosen_objects(catalogue: &Catalogue, choice: Choice) -> session::ChosenObjects {
-    let uid = |index: Option<usize>, all: &[dicom::Entry]| Some(all.get(index?)?.sop_uid.clone());
+    let uid =
+        |index: Option<usize>, entries: &[dicom::Entry]| Some(entries.get(index?)?.sop_uid.clone());
     let patients = catalogue.patients.iter().filter(|_| choice.other_patients);
     session::ChosenObjects {
         structure_set_uid: uid(choice.structure_set, &catalogue.structure_sets),
@@ -403,28 +405,28 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
         Ok(case)
     };
     // Cleaners of caches remove single files: a remark about the series means that some are missing.
-    let whole = |case: &Case| {
+    let is_complete = |case: &Case| {
         case.ct.as_ref().is_some_and(|ct| ct.remarks.is_empty())
             && !case.structures.structures.is_empty()
     };
     let kept = demo_folder(name);
     if let Some(kept) = kept.as_ref().filter(|kept| is_private(kept)) {
         match read(kept, 0.0) {
-            Ok(case) if whole(&case) => return Ok(case),
+            Ok(case) if is_complete(&case) => return Ok(case),
             Err(error) if error.is_stop() => return Err(error),
             _ => {}
         }
     }
-    let (own, kept) = demo_aside(kept)?;
+    let (temporary, kept) = demo_aside(kept)?;
     // Read before it is published: a program that finds the cached demo incomplete may replace it at any
     // time.
-    let folder = own.path();
+    let folder = temporary.path();
     let case = write_demo(name, folder, &plan, &|done| progress(0.5 * done))
         .and_then(|_| read(folder, 0.5));
     if let (Ok(_), Some(kept)) = (&case, kept) {
         // A demo that cannot be cached, for example because another program just did, is built anew next
         // time.
-        let _ = replace_folder(&kept, own);
+        let _ = replace_folder(&kept, temporary);
     }
     case
 }
@@ -434,13 +436,13 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
 fn demo_aside(kept: Option<PathBuf>) -> Result<(Temporary, Option<PathBuf>), OpenError> {
     if let Some((kept, folder)) = kept.as_ref().and_then(|kept| Some((kept, kept.parent()?)))
         && make_private(folder).is_ok()
-        && let Ok(own) = Temporary::folder_in(folder)
+        && let Ok(temporary) = Temporary::folder_in(folder)
     {
-        return Ok((own, Some(kept.clone())));
+        return Ok((temporary, Some(kept.clone())));
     }
     let path = std::env::temp_dir();
     match Temporary::folder_in(&path) {
-        Ok(own) => Ok((own, None)),
+        Ok(temporary) => Ok((temporary, None)),
         Err(source) => Err(OpenError::DemoFolder { path, source }),
     }
 }

@@ -260,11 +260,11 @@ fn a_long_device_job_does_not_hold_up_the_host_lane() {
     let (started, runs) = mpsc::channel();
     let long = worker.submit(2, endless(started).on(Lane::Device));
     runs.recv_timeout(PATIENCE).unwrap();
-    let (at, answered) = mpsc::channel();
+    let (sender, answered) = mpsc::channel();
     worker.submit(
         0,
         Task::new("open", move |_: &JobControl| {
-            at.send(()).map(|()| 1).map_err(|e| e.to_string())
+            sender.send(()).map(|()| 1).map_err(|e| e.to_string())
         }),
     );
     answered
@@ -303,10 +303,10 @@ fn restartable_work_makes_way_for_quick_work() {
     let begun = AtomicUsize::new(0);
     // The first run waits for its cancellation, the second one answers.
     let work = move |control: &JobControl| -> Result<u32, Cancelled> {
-        let before = begun.fetch_add(1, Ordering::SeqCst);
+        let earlier = begun.fetch_add(1, Ordering::SeqCst);
         control.report(0.5);
         let _ = started.send(());
-        if before > 0 {
+        if earlier > 0 {
             return Ok(2);
         }
         loop {
@@ -416,7 +416,7 @@ fn quick_work_goes_first_and_is_let_finish() {
 
 #[test]
 fn the_jobs_of_a_worker_share_one_cache() {
-    let of = || {
+    let slot_values = || {
         let (worker, _) = worker();
         let (send, received) = mpsc::channel();
         for (slot, lane) in [(1, Lane::Host), (2, Lane::Device)] {
@@ -432,7 +432,7 @@ fn the_jobs_of_a_worker_share_one_cache() {
         assert_eq!(first, second);
         (worker, first)
     };
-    let ((_one, a), (_other, b)) = (of(), of());
+    let ((_one, a), (_other, b)) = (slot_values(), slot_values());
     assert_ne!(a, b, "another worker has another");
 }
 
