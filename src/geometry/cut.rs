@@ -13,27 +13,26 @@ pub fn cut_across(
     at_mm: DVec3,
 ) -> Vec<[DVec3; 2]> {
     let position = grid.local_from_patient(at_mm)[axis];
-    let point = |along: f64, z: f64| {
-        let [x, y] = if axis == 0 {
-            [position, along]
-        } else {
-            [along, position]
-        };
-        grid.patient_from_local(DVec3::new(x, y, z))
-    };
     let mut lines = Vec::new();
     let mut level = |mut ends: Vec<f64>, z: f64| {
         // The ends of either side's spans together bound what one side has and the other has not.
         ends.sort_by(f64::total_cmp);
-        lines.extend(
-            ends.chunks_exact(2)
-                .map(|e| [point(e[0], z), point(e[1], z)]),
-        );
+        lines.extend(ends.chunks_exact(2).map(|e| {
+            [
+                upright_point(e[0], z, grid, axis, position),
+                upright_point(e[1], z, grid, axis, position),
+            ]
+        }));
     };
     let mut upright = Vec::new();
     let mut below: Option<(f64, Vec<f64>)> = None;
     for ([low, high], ends) in spans(grid, contours, axis, position) {
-        upright.extend(ends.iter().map(|&e| [point(e, low), point(e, high)]));
+        upright.extend(ends.iter().map(|&e| {
+            [
+                upright_point(e, low, grid, axis, position),
+                upright_point(e, high, grid, axis, position),
+            ]
+        }));
         match below.take() {
             Some((top, others)) if low - top < 1e-6 => level([others, ends.clone()].concat(), low),
             other => {
@@ -52,6 +51,15 @@ pub fn cut_across(
     lines
 }
 
+fn upright_point(along: f64, z: f64, grid: &Grid, axis: usize, position: f64) -> DVec3 {
+    let [x, y] = if axis == 0 {
+        [position, along]
+    } else {
+        [along, position]
+    };
+    grid.patient_from_local(DVec3::new(x, y, z))
+}
+
 /// The reach of each slab across the grid's planes, and where its polygons cross the line at `at` along an axis.
 fn spans(
     grid: &Grid,
@@ -59,22 +67,22 @@ fn spans(
     axis: usize,
     position: f64,
 ) -> Vec<([f64; 2], Vec<f64>)> {
-    let closed = || contours.iter().filter(|c| c.len() > 2);
     // The section of a structure that is being drawn is made in each frame: its points are read once, and not copied.
     let (z, ends) = slabs::grouped(
-        closed()
+        contours
+            .iter()
+            .filter(|c| c.len() > 2)
             .map(|c| contour_crossings(grid, c, axis, position))
             .collect(),
     );
     if let Some(reaches) = slabs::unbridged(&z, grid) {
-        let sorted = |ends: Vec<Vec<f64>>| {
-            let mut ends = ends.concat();
-            ends.sort_by(f64::total_cmp);
-            ends
-        };
         return reaches
             .into_iter()
-            .zip(ends.into_iter().map(sorted))
+            .zip(ends.into_iter().map(|ends: Vec<Vec<f64>>| {
+                let mut ends = ends.concat();
+                ends.sort_by(f64::total_cmp);
+                ends
+            }))
             .collect();
     }
     bridged_spans(grid, contours, axis, position)
@@ -154,25 +162,26 @@ mod tests {
     fn steps_between_planes_are_drawn_once() {
         let grid = Grid::axis_aligned(DVec3::splat(-30.0), DVec3::new(1.0, 1.0, 2.0), [60, 60, 30])
             .unwrap();
-        let square = |half: f64, z: f64| {
-            [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]
-                .map(|[x, y]| DVec3::new(x * half, y * half, z))
-                .to_vec()
-        };
         let contours = [square(10.0, 0.0), square(4.0, 0.0), square(5.0, 2.0)];
         let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
         for axis in 0..2 {
             let lines = cut_across(&grid, &contours, axis, DVec3::new(1.0, 1.0, 0.0));
-            let flat = |z: f64| {
-                let on = lines
-                    .iter()
-                    .filter(|[a, b]| (a.z - z).abs() < 1e-9 && (b.z - z).abs() < 1e-9);
-                on.map(|[a, b]| a.distance(*b)).sum::<f64>()
-            };
-            assert!((flat(-1.0) - 12.0).abs() < 1e-9, "{}", flat(-1.0));
+            assert!(
+                (length_at_height(-1.0, &lines) - 12.0).abs() < 1e-9,
+                "{}",
+                length_at_height(-1.0, &lines)
+            );
             // Below and not above: from 5 to 10 mm on either side; above and not below: over the hole.
-            assert!((flat(1.0) - (10.0 + 8.0)).abs() < 1e-9, "{}", flat(1.0));
-            assert!((flat(3.0) - 10.0).abs() < 1e-9, "{}", flat(3.0));
+            assert!(
+                (length_at_height(1.0, &lines) - (10.0 + 8.0)).abs() < 1e-9,
+                "{}",
+                length_at_height(1.0, &lines)
+            );
+            assert!(
+                (length_at_height(3.0, &lines) - 10.0).abs() < 1e-9,
+                "{}",
+                length_at_height(3.0, &lines)
+            );
             let upright = lines
                 .iter()
                 .filter(|[a, b]| (a.z - b.z).abs() > 1e-9)
@@ -180,6 +189,20 @@ mod tests {
             assert_eq!(upright, 4 + 2);
             assert!(cut_across(&grid, &contours, axis, DVec3::splat(20.0)).is_empty());
         }
+    }
+
+    fn square(half: f64, z: f64) -> Vec<DVec3> {
+        [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]
+            .map(|[x, y]| DVec3::new(x * half, y * half, z))
+            .to_vec()
+    }
+
+    /// Length of the lines that lie at a height, mm.
+    fn length_at_height(z: f64, lines: &[[DVec3; 2]]) -> f64 {
+        let on = lines
+            .iter()
+            .filter(|[a, b]| (a.z - z).abs() < 1e-9 && (b.z - z).abs() < 1e-9);
+        on.map(|[a, b]| a.distance(*b)).sum::<f64>()
     }
 
     /// Contours read one by one give the lines of their slabs, to the bit, where no plane is bridged.
@@ -197,17 +220,10 @@ mod tests {
             &heights,
         )
         .unwrap();
-        let circle = |radius: f64, z: f64| -> Vec<DVec3> {
-            let corner = |n: i32| (f64::from(n) * 0.21).sin_cos();
-            let local = (0..30)
-                .map(corner)
-                .map(|(s, c)| DVec3::new(40.0 + radius * c, 35.0 + radius * s, z));
-            local.map(|p| grid.patient_from_local(p)).collect()
-        };
         let mut contours: Vec<Vec<DVec3>> = (4..30)
-            .map(|k| circle(8.0 + f64::from(k % 7), 1.5 * f64::from(k)))
+            .map(|k| circle_on(8.0 + f64::from(k % 7), 1.5 * f64::from(k), &grid))
             .collect();
-        contours.push(circle(5.0, 15.0));
+        contours.push(circle_on(5.0, 15.0, &grid));
         for without in [None, Some(9)] {
             if let Some(n) = without {
                 contours.remove(n);
@@ -220,5 +236,12 @@ mod tests {
                 );
             }
         }
+    }
+
+    fn circle_on(radius: f64, z: f64, grid: &Grid) -> Vec<DVec3> {
+        let local = (0..30)
+            .map(|n: i32| (f64::from(n) * 0.21).sin_cos())
+            .map(|(s, c)| DVec3::new(40.0 + radius * c, 35.0 + radius * s, z));
+        local.map(|p| grid.patient_from_local(p)).collect()
     }
 }

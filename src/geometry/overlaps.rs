@@ -69,7 +69,6 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
     let Some(meeting) = meeting_pairs(rings, &near) else {
         return Resolved::TooMany;
     };
-    let area = |ring: &Ring| area_mm2(&clean(std::slice::from_ref(ring)));
     let crowded: BTreeSet<usize> = meeting.iter().flat_map(|&(a, b)| [a, b]).collect();
     if crowded.is_empty() {
         return Resolved::AsTheyAre;
@@ -78,7 +77,9 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
         return Resolved::TooMany;
     }
     let mut areas_mm2 = vec![0.0; rings.len()];
-    crowded.iter().for_each(|&n| areas_mm2[n] = area(&rings[n]));
+    crowded
+        .iter()
+        .for_each(|&n| areas_mm2[n] = ring_area_mm2(&rings[n]));
     let related: Vec<((usize, usize), Relation)> = meeting
         .iter()
         .map(|&(a, b)| {
@@ -112,7 +113,7 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
         (_, false, OverlapRule::Union) => {
             (0..rings.len())
                 .filter(|n| !crowded.contains(n))
-                .for_each(|n| areas_mm2[n] = area(&rings[n]));
+                .for_each(|n| areas_mm2[n] = ring_area_mm2(&rings[n]));
             let nested = near.iter().filter_map(|&(a, b)| {
                 let (inner, outer) = if areas_mm2[a] < areas_mm2[b] {
                     (a, b)
@@ -135,6 +136,10 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
     }
 }
 
+fn ring_area_mm2(ring: &Ring) -> f64 {
+    area_mm2(&clean(std::slice::from_ref(ring)))
+}
+
 /// The union of the rings that lie in no other, each without what lies in it: its holes, they without their islands.
 fn joined(
     rings: &[Ring],
@@ -142,11 +147,6 @@ fn joined(
     nested: &BTreeSet<(usize, usize)>,
     areas_mm2: &[f64],
 ) -> Vec<Ring> {
-    let around = |inner: usize| {
-        nested
-            .range((inner, 0)..(inner + 1, 0))
-            .map(|(_, outer)| *outer)
-    };
     let mut inside: Vec<Vec<Ring>> = vec![Vec::new(); rings.len()];
     let mut outlines: Vec<Ring> = Vec::new();
     let mut by_area = kept.to_vec();
@@ -157,7 +157,8 @@ fn joined(
             &union(&inside[n]),
             Boolean::Difference,
         );
-        let outer: Vec<usize> = around(n).collect();
+        let outer: Vec<usize> =
+            { nested.range((n, 0)..(n + 1, 0)).map(|(_, outer)| *outer) }.collect();
         // Of rings round it those that hold no other one round it.
         let next = outer
             .iter()
@@ -198,8 +199,7 @@ fn relation([a, b]: [&Ring; 2], areas_mm2: [f64; 2]) -> Relation {
 
 /// Whether two rings are the same.
 pub fn is_same_ring(a: &Ring, b: &Ring) -> bool {
-    let area = |ring: &Ring| area_mm2(&clean(std::slice::from_ref(ring)));
-    relation([a, b], [area(a), area(b)]) == Relation::Same
+    relation([a, b], [ring_area_mm2(a), ring_area_mm2(b)]) == Relation::Same
 }
 
 fn perimeter_mm(ring: &Ring) -> f64 {
@@ -259,11 +259,13 @@ fn meeting_pairs(
         .iter()
         .map(|ring| bounds(ring.iter().copied()))
         .collect();
-    let alike = |a: usize, b: usize| {
-        (0..4).all(|n| (boxes[a][n / 2][n % 2] - boxes[b][n / 2][n % 2]).abs() < SAME_EXTENT_MM)
-    };
-    let mut meeting: BTreeSet<(usize, usize)> =
-        near.iter().copied().filter(|&(a, b)| alike(a, b)).collect();
+    let mut meeting: BTreeSet<(usize, usize)> = near
+        .iter()
+        .copied()
+        .filter(|&(a, b)| {
+            (0..4).all(|n| (boxes[a][n / 2][n % 2] - boxes[b][n / 2][n % 2]).abs() < SAME_EXTENT_MM)
+        })
+        .collect();
     let crowded: BTreeSet<usize> = near.iter().flat_map(|&(a, b)| [a, b]).collect();
     let mut sides: Vec<_> = crowded
         .into_iter()
@@ -296,18 +298,22 @@ fn meeting_pairs(
 
 /// Whether two sides whose boxes overlap cross or touch.
 fn meet([a, b]: [[f64; 2]; 2], [c, d]: [[f64; 2]; 2]) -> bool {
-    let turn = |p: [f64; 2], q: [f64; 2], r: [f64; 2]| {
-        (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
-    };
-    turn(a, b, c) * turn(a, b, d) <= 0.0 && turn(c, d, a) * turn(c, d, b) <= 0.0
+    crate::polygons::turn(a, b, c) * crate::polygons::turn(a, b, d) <= 0.0
+        && crate::polygons::turn(c, d, a) * crate::polygons::turn(c, d, b) <= 0.0
 }
 
 /// Whether a point lies in a ring (even-odd).
 fn holds(ring: &Ring, [x, y]: [f64; 2]) -> bool {
-    let crosses = |[a, b]: [[f64; 2]; 2]| {
-        (a[1] > y) != (b[1] > y) && x < a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0])
-    };
-    sides(ring).filter(|side| crosses(*side)).count() % 2 == 1
+    sides(ring)
+        .filter(|side| crosses_ray(*side, [x, y]))
+        .count()
+        % 2
+        == 1
+}
+
+/// Whether a side crosses the ray from a point towards smaller x.
+fn crosses_ray([a, b]: [[f64; 2]; 2], [x, y]: [f64; 2]) -> bool {
+    (a[1] > y) != (b[1] > y) && x < a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0])
 }
 
 #[cfg(test)]

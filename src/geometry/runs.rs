@@ -103,25 +103,24 @@ pub(super) fn parts_of(planes: &[BitPlane]) -> Vec<PartRun> {
     let mut numbers = vec![0; runs.len()];
     let mut count = 0;
     let mut plane = 0;
-    let mut of_part = |n: usize, run: Run| {
-        let root = parts.find(n);
-        if root == n {
-            numbers[n] = count;
-            count += 1;
-        }
-        while n >= first[plane][rows] {
-            plane += 1;
-        }
-        PartRun {
-            part: numbers[root],
-            plane,
-            row: run.row,
-            x: run.x,
-        }
-    };
     runs.into_iter()
         .enumerate()
-        .map(|(n, run)| of_part(n, run))
+        .map(|(n, run)| {
+            let root = parts.find(n);
+            if root == n {
+                numbers[n] = count;
+                count += 1;
+            }
+            while n >= first[plane][rows] {
+                plane += 1;
+            }
+            PartRun {
+                part: numbers[root],
+                plane,
+                row: run.row,
+                x: run.x,
+            }
+        })
         .collect()
 }
 

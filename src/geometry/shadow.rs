@@ -14,8 +14,7 @@ pub struct ShadowFrame {
 impl ShadowFrame {
     /// Column and row of a place, whole at the centres of pixels; the first row is the upper one.
     fn pixel_of(&self, [x, y]: [f64; 2]) -> [f64; 2] {
-        let share = |mm: f64| (mm / self.half_mm + 1.0) * 0.5 * self.pixels as f64 - 0.5;
-        [share(x), share(-y)]
+        [x, -y].map(|mm| (mm / self.half_mm + 1.0) * 0.5 * self.pixels as f64 - 0.5)
     }
 }
 
@@ -145,12 +144,6 @@ mod tests {
     #[test]
     fn the_shadow_of_a_tube_has_its_bore_and_its_place() {
         let grid = Grid::axis_aligned(DVec3::splat(-60.0), DVec3::splat(1.0), [121; 3]).unwrap();
-        let circle = |radius: f64, z: f64| -> Vec<DVec3> {
-            let sin_cos = |n: usize| (TAU * n as f64 / 180.0).sin_cos();
-            (0..180)
-                .map(|n| DVec3::new(radius * sin_cos(n).0, radius * sin_cos(n).1, z))
-                .collect()
-        };
         let rings: Vec<Vec<DVec3>> = (-10..=10)
             .flat_map(|z| [circle(30.0, f64::from(z)), circle(15.0, f64::from(z))])
             .collect();
@@ -167,13 +160,35 @@ mod tests {
         aside.isocentre_mm = DVec3::new(-20.0, 0.0, -30.0);
         aside.source_mm += aside.isocentre_mm;
         let shadow = hull.shadow(&aside, SQUARE);
-        let middle = |along: fn(usize) -> usize| {
-            let hit = || (0..shadow.len()).filter(|n| shadow[*n]);
-            hit().map(|n| along(n) as f64).sum::<f64>() / hit().count() as f64
-        };
         let [column, row] = SQUARE.pixel_of([20.0, 30.0]);
         assert!(
-            (middle(|n| n % 320) - column).abs() < 1.0 && (middle(|n| n / 320) - row).abs() < 1.0
+            (middle_along(|n| n % 320, &shadow) - column).abs() < 1.0
+                && (middle_along(|n| n / 320, &shadow) - row).abs() < 1.0
         );
+    }
+
+    fn circle(radius: f64, z: f64) -> Vec<DVec3> {
+        (0..180)
+            .map(|n| {
+                DVec3::new(
+                    radius * sin_cos_of_step(n).0,
+                    radius * sin_cos_of_step(n).1,
+                    z,
+                )
+            })
+            .collect()
+    }
+
+    fn sin_cos_of_step(n: usize) -> (f64, f64) {
+        (TAU * n as f64 / 180.0).sin_cos()
+    }
+
+    fn middle_along(along: fn(usize) -> usize, shadow: &[bool]) -> f64 {
+        shaded_pixels(shadow).map(|n| along(n) as f64).sum::<f64>()
+            / shaded_pixels(shadow).count() as f64
+    }
+
+    fn shaded_pixels(shadow: &[bool]) -> impl Iterator<Item = usize> {
+        (0..shadow.len()).filter(|n| shadow[*n])
     }
 }

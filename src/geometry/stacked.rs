@@ -82,28 +82,31 @@ impl Classes {
     ) -> Vec<Span> {
         let [_, ny, nz] = self.size();
         let steps_mm = &self.steps_mm[axis];
-        let of_plane = |z: usize| {
-            let exits = self.exits(axis, up, z);
-            let mut spans = Vec::new();
-            for y in 0..ny {
-                for x in exits.runs(y).flatten() {
-                    let first = [x, y, z];
-                    let slice_at = |n: usize| {
-                        let mut voxel = first;
-                        voxel[axis] = n;
-                        (voxel, steps_mm[n])
-                    };
-                    let (above, below) = (first[axis]..steps_mm.len(), (0..first[axis] + 1).rev());
-                    spans.extend(if up {
-                        follow(first, &mut above.map(slice_at))
-                    } else {
-                        follow(first, &mut below.map(slice_at))
-                    });
+        (0..nz)
+            .into_par_iter()
+            .flat_map_iter(|z: usize| {
+                let exits = self.exits(axis, up, z);
+                let mut spans = Vec::new();
+                for y in 0..ny {
+                    for x in exits.runs(y).flatten() {
+                        let first = [x, y, z];
+                        let slice_at = |n: usize| {
+                            let mut voxel = first;
+                            voxel[axis] = n;
+                            (voxel, steps_mm[n])
+                        };
+                        let (above, below) =
+                            (first[axis]..steps_mm.len(), (0..first[axis] + 1).rev());
+                        spans.extend(if up {
+                            follow(first, &mut above.map(slice_at))
+                        } else {
+                            follow(first, &mut below.map(slice_at))
+                        });
+                    }
                 }
-            }
-            spans
-        };
-        (0..nz).into_par_iter().flat_map_iter(of_plane).collect()
+                spans
+            })
+            .collect()
     }
 
     /// The voxels of sheets that a line across them reaches from the body, through little air.
@@ -214,30 +217,33 @@ mod tests {
         let letters: Vec<char> = line.chars().collect();
         let mut size = [1; 3];
         size[axis] = letters.len();
-        let planes = |letter: char| -> Vec<BitPlane> {
-            letters
-                .chunks(size[0] * size[1])
-                .map(|plane| BitPlane::from_values(plane, [size[0], size[1]], |&c| c == letter))
-                .collect()
-        };
         let steps_mm = size.map(|n| vec![2.0; n]);
         Classes {
-            kept: planes('K'),
-            sheet: planes('s'),
-            light: planes('-'),
+            kept: planes_of('K', &letters, size),
+            sheet: planes_of('s', &letters, size),
+            light: planes_of('-', &letters, size),
             steps_mm,
         }
     }
 
+    fn planes_of(letter: char, letters: &[char], size: [usize; 3]) -> Vec<BitPlane> {
+        letters
+            .chunks(size[0] * size[1])
+            .map(|plane| BitPlane::from_values(plane, [size[0], size[1]], |&c| c == letter))
+            .collect()
+    }
+
     /// Whether each voxel of a line is set.
     fn set(planes: &[BitPlane]) -> Vec<bool> {
-        let bits_of = |plane: &BitPlane| {
-            let [nx, ny] = plane.size();
-            (0..nx * ny)
-                .map(|n| plane.at(n % nx, n / nx))
-                .collect::<Vec<_>>()
-        };
-        planes.iter().flat_map(bits_of).collect()
+        planes
+            .iter()
+            .flat_map(|plane: &BitPlane| {
+                let [nx, ny] = plane.size();
+                (0..nx * ny)
+                    .map(|n| plane.at(n % nx, n / nx))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     fn bridged(axis: usize, line: &str) -> String {

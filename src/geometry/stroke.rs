@@ -173,14 +173,13 @@ fn strips(
         (pixel as f64 + 0.5) * spacing,
     );
     let on = |plane: usize, z: f64| {
-        let rectangle = move |[from, to]: [f64; 2]| {
-            let corners = [[low, from], [high, from], [high, to], [low, to]];
-            let polygon = corners.map(|[a, b]| if axis == 0 { [a, b] } else { [b, a] });
-            section(grid, plane, polygon.to_vec())
-        };
         spans(shape, z)
             .into_iter()
-            .filter_map(rectangle)
+            .filter_map(move |[from, to]: [f64; 2]| {
+                let corners = [[low, from], [high, from], [high, to], [low, to]];
+                let polygon = corners.map(|[a, b]| if axis == 0 { [a, b] } else { [b, a] });
+                section(grid, plane, polygon.to_vec())
+            })
             .collect::<Vec<Section>>()
     };
     let sections: Vec<Section> = grid
@@ -350,15 +349,13 @@ mod tests {
         for axes in [[DVec3::X, DVec3::Y], [turn.x_axis, turn.y_axis]] {
             let grid = grid(axes);
             let centre = axes[0] * 3.0 - axes[1] * 5.0;
-            let volume =
-                |sections: &[Section]| 2.5 * sections.iter().map(|s| area(&s.polygon)).sum::<f64>();
             let sphere = sphere_stroke(&grid, centre, centre, 15.0).unwrap();
-            near(volume(&sphere), 4.0 / 3.0 * PI * 15.0_f64.powi(3), 0.01);
+            near(volume_of(&sphere), 4.0 / 3.0 * PI * 15.0_f64.powi(3), 0.01);
             // Up the normal: a cylinder between the two halves.
             let up = centre + axes[0].cross(axes[1]) * 20.0;
             let capsule = sphere_stroke(&grid, centre, up, 15.0).unwrap();
             near(
-                volume(&capsule),
+                volume_of(&capsule),
                 4.0 / 3.0 * PI * 15.0_f64.powi(3) + PI * 225.0 * 20.0,
                 0.01,
             );
@@ -367,13 +364,13 @@ mod tests {
         }
     }
 
+    fn volume_of(sections: &[Section]) -> f64 {
+        2.5 * sections.iter().map(|s| area(&s.polygon)).sum::<f64>()
+    }
+
     #[test]
     fn an_outline_is_itself_on_a_plane_and_strips_across() {
         let grid = grid([DVec3::X, DVec3::Y]);
-        let square = |u: DVec3, v: DVec3| {
-            [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]
-                .map(|[a, b]| (u * a + v * b) * 10.0)
-        };
         let sections = outline_sections(&grid, DVec3::Z, &square(DVec3::X, DVec3::Y)).unwrap();
         near(area(&sections[0].polygon), 400.0, 1e-9);
         let strips = outline_sections(&grid, DVec3::X, &square(DVec3::Y, DVec3::Z)).unwrap();
@@ -381,5 +378,9 @@ mod tests {
         strips
             .iter()
             .for_each(|s| near(area(&s.polygon), 20.0, 1e-9));
+    }
+
+    fn square(u: DVec3, v: DVec3) -> [DVec3; 4] {
+        [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]].map(|[a, b]| (u * a + v * b) * 10.0)
     }
 }

@@ -34,10 +34,13 @@ fn round(
     holds_everywhere: bool,
 ) -> bool {
     let [x, y] = [n % width, n / width];
-    let near = |(m, _): &(usize, &bool)| {
-        (m % width).abs_diff(x) <= reach[0] && (m / width).abs_diff(y) <= reach[1]
-    };
-    let mut near = pixels.iter().enumerate().filter(near).map(|(_, set)| *set);
+    let mut near = pixels
+        .iter()
+        .enumerate()
+        .filter(|(m, _): &(usize, &bool)| {
+            (m % width).abs_diff(x) <= reach[0] && (m / width).abs_diff(y) <= reach[1]
+        })
+        .map(|(_, set)| *set);
     if holds_everywhere {
         near.all(|set| set)
     } else {

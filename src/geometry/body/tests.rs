@@ -28,8 +28,7 @@ fn phantom() -> Volume<f32> {
                 // Distance from the skin, near enough: mm inwards.
                 let inwards = (1.0 - ellipse) * (p.x * p.x + p.y * p.y).sqrt() / ellipse.max(1e-9);
                 let lung = (((p.x.abs() - 40.0) / 25.0).powi(2) + (p.y / 35.0).powi(2)) < 1.0;
-                let couch_box = |m: f64| p.x.abs() < 130.0 - m && (p.y - 78.0).abs() < 20.0 - m;
-                let couch = couch_box(0.0) && !couch_box(4.0);
+                let couch = is_in_couch_box(0.0, p) && !is_in_couch_box(4.0, p);
                 let rod = (p.x + 120.0).powi(2) + (p.y + 80.0).powi(2) < 64.0;
                 let body = if lung {
                     -800.0
@@ -41,6 +40,10 @@ fn phantom() -> Volume<f32> {
         }
     }
     Volume::new(Arc::new(grid), data)
+}
+
+fn is_in_couch_box(m: f64, p: DVec3) -> bool {
+    p.x.abs() < 130.0 - m && (p.y - 78.0).abs() < 20.0 - m
 }
 
 #[test]
@@ -103,13 +106,27 @@ fn painted(paints: &[Paint]) -> Volume<f32> {
     let mut data = Vec::with_capacity(grid.len());
     for n in 0..grid.len() {
         let centre = grid.centre_mm(n % 120, n / 120 % 120, n / 14_400);
-        let corner = |c: usize| {
-            let side = |bit: usize| if c >> bit & 1 == 0 { -0.25 } else { 0.25 };
-            centre + DVec3::new(2.5 * side(0), 2.5 * side(1), 3.0 * side(2))
-        };
-        data.push((0..8).map(|c| hu_at(corner(c))).sum::<f32>() / 8.0);
+        data.push(
+            (0..8)
+                .map(|c| {
+                    hu_at({
+                        centre
+                            + DVec3::new(
+                                2.5 * corner_side(0, c),
+                                2.5 * corner_side(1, c),
+                                3.0 * corner_side(2, c),
+                            )
+                    })
+                })
+                .sum::<f32>()
+                / 8.0,
+        );
     }
     Volume::new(Arc::new(grid), data)
+}
+
+fn corner_side(bit: usize, c: usize) -> f64 {
+    if c >> bit & 1 == 0 { -0.25 } else { 0.25 }
 }
 
 fn cuboid(low: [f64; 3], high: [f64; 3], hu: f32) -> Paint {
@@ -135,9 +152,18 @@ const ALL_Z: [f64; 2] = [-100.0, 100.0];
 fn couch(depth_and_aside: impl Fn(DVec3) -> [f64; 2] + 'static, filling: f32) -> Paint {
     Box::new(move |p| {
         let [depth, aside] = depth_and_aside(p);
-        let within = |m: f64| (m..50.0 - m).contains(&depth) && aside.abs() < 140.0 - m;
-        within(0.0).then(|| if within(5.0) { filling } else { 50.0 })
+        is_in_couch(0.0, depth, aside).then(|| {
+            if is_in_couch(5.0, depth, aside) {
+                filling
+            } else {
+                50.0
+            }
+        })
     })
+}
+
+fn is_in_couch(m: f64, depth: f64, aside: f64) -> bool {
+    (m..50.0 - m).contains(&depth) && aside.abs() < 140.0 - m
 }
 
 /// The outline's mask, and the parts left out.
@@ -168,18 +194,19 @@ fn share_in(mask: &Mask, paint: &Paint) -> f64 {
 
 /// Slabs across an axis: water, aluminium, lung, water.
 fn layers(axis: usize, half_width: f64) -> Vec<Paint> {
-    let slab = |from: f64, to: f64, hu| {
-        let (mut low, mut high) = ([-half_width; 3], [half_width; 3]);
-        (low[axis], high[axis]) = (from, to);
-        cuboid(low, high, hu)
-    };
     // All of them within the 120 mm of the planes.
     vec![
-        slab(-55.0, -30.0, WATER),
-        slab(-30.0, -20.0, ALUMINIUM),
-        slab(-20.0, 25.0, LUNG),
-        slab(25.0, 55.0, WATER),
+        slab_across(-55.0, -30.0, WATER, axis, half_width),
+        slab_across(-30.0, -20.0, ALUMINIUM, axis, half_width),
+        slab_across(-20.0, 25.0, LUNG, axis, half_width),
+        slab_across(25.0, 55.0, WATER, axis, half_width),
     ]
+}
+
+fn slab_across(from: f64, to: f64, hu: f32, axis: usize, half_width: f64) -> Paint {
+    let (mut low, mut high) = ([-half_width; 3], [half_width; 3]);
+    (low[axis], high[axis]) = (from, to);
+    cuboid(low, high, hu)
 }
 
 /// In air and to the edges of the image, across each axis.
@@ -203,16 +230,14 @@ fn layers_of_a_stack_belong_to_it_the_light_ones_too() {
 
 #[test]
 fn a_stack_with_a_thin_first_slab_and_slits_of_air_is_whole_and_its_couch_is_not_in_it() {
-    let slab = |from: f64, to: f64, hu| cuboid([-90.0, from, -1000.0], [90.0, to, 1000.0], hu);
     for filling in [AIR_HU, FOAM] {
         let slabs = [
-            slab(-80.0, -75.0, WATER),
-            slab(-75.0, -40.0, LUNG),
-            slab(-37.5, 0.0, LUNG),
-            slab(0.0, 60.0, WATER),
+            slab_of_chest(-80.0, -75.0, WATER),
+            slab_of_chest(-75.0, -40.0, LUNG),
+            slab_of_chest(-37.5, 0.0, LUNG),
+            slab_of_chest(0.0, 60.0, WATER),
         ];
-        let below = || couch(|p| [p.y - 60.0, p.x], filling);
-        let mut parts = vec![below()];
+        let mut parts = vec![couch_below(filling)];
         parts.extend(slabs);
         let (mask, left_out) = found(&painted(&parts));
         for (n, slab) in parts[1..].iter().enumerate() {
@@ -223,9 +248,9 @@ fn a_stack_with_a_thin_first_slab_and_slits_of_air_is_whole_and_its_couch_is_not
             );
         }
         assert!(
-            share_in(&mask, &below()) < 0.1,
+            share_in(&mask, &couch_below(filling)) < 0.1,
             "{}",
-            share_in(&mask, &below())
+            share_in(&mask, &couch_below(filling))
         );
         assert_eq!(left_out[0].side, "posterior");
         // The shell over all planes, less two voxels under the slabs and beside them, which the body's outline blurs into.
@@ -239,10 +264,16 @@ fn a_stack_with_a_thin_first_slab_and_slits_of_air_is_whole_and_its_couch_is_not
     }
 }
 
+fn slab_of_chest(from: f64, to: f64, hu: f32) -> Paint {
+    cuboid([-90.0, from, -1000.0], [90.0, to, 1000.0], hu)
+}
+
+fn couch_below(filling: f32) -> Paint {
+    couch(|p| [p.y - 60.0, p.x], filling)
+}
+
 #[test]
 fn arms_legs_a_head_and_a_bolus_off_the_skin_belong_to_the_patient() {
-    let arm = |x: f64| cylinder(x, 10.0, [22.0, 22.0], [-60.0, 0.0], WATER);
-    let leg = |x: f64| cylinder(x, 0.0, [35.0, 40.0], [-60.0, -30.0], WATER);
     let parts = [
         arm(-115.0),
         arm(115.0),
@@ -253,9 +284,9 @@ fn arms_legs_a_head_and_a_bolus_off_the_skin_belong_to_the_patient() {
         cylinder(0.0, 0.0, [35.0, 45.0], [36.0, 60.0], WATER),
         // 5 mm thick, 3 mm from the skin, round the front.
         Box::new(|p: DVec3| {
-            let r = |m: f64| (p.x / (80.0 + m)).powi(2) + (p.y / (55.0 + m)).powi(2);
             let front = p.y < -20.0 && p.x.abs() < 50.0 && (-25.0..15.0).contains(&p.z);
-            (front && r(3.0) > 1.0 && r(8.0) < 1.0).then_some(100.0)
+            (front && squared_ellipse_radius(3.0, p) > 1.0 && squared_ellipse_radius(8.0, p) < 1.0)
+                .then_some(100.0)
         }),
     ];
     let gap = cuboid([-85.0, 0.0, -25.0], [-82.0, 10.0, 0.0], AIR_HU);
@@ -277,6 +308,18 @@ fn arms_legs_a_head_and_a_bolus_off_the_skin_belong_to_the_patient() {
     );
 }
 
+fn arm(x: f64) -> Paint {
+    cylinder(x, 10.0, [22.0, 22.0], [-60.0, 0.0], WATER)
+}
+
+fn leg(x: f64) -> Paint {
+    cylinder(x, 0.0, [35.0, 40.0], [-60.0, -30.0], WATER)
+}
+
+fn squared_ellipse_radius(m: f64, p: DVec3) -> f64 {
+    (p.x / (80.0 + m)).powi(2) + (p.y / (55.0 + m)).powi(2)
+}
+
 #[test]
 fn couches_stay_out_however_they_lie() {
     let (sin, cos) = 8.0_f64.to_radians().sin_cos();
@@ -292,19 +335,17 @@ fn couches_stay_out_however_they_lie() {
             Box::new(|p| ((66.0..70.0).contains(&p.y) && p.x.abs() < 140.0).then_some(50.0))
         }),
     ];
-    let tilted = || {
-        couch(
-            move |p| [p.y * cos + p.x * sin - 76.0, p.x * cos - p.y * sin],
-            FOAM,
-        )
-    };
     let couches = shapes
         .iter()
         .map(|(name, make)| (*name, make()))
-        .chain([("tilted", tilted())]);
+        .chain([("tilted", {
+            couch(
+                move |p| [p.y * cos + p.x * sin - 76.0, p.x * cos - p.y * sin],
+                FOAM,
+            )
+        })]);
     for (name, under) in couches {
-        let patient = || cylinder(0.0, 0.0, [95.0, 60.0], ALL_Z, WATER);
-        let hu = painted(&[under, patient()]);
+        let hu = painted(&[under, cylinder(0.0, 0.0, [95.0, 60.0], ALL_Z, WATER)]);
         let (mask, left_out) = found(&hu);
         let area = PI * 95.0 * 60.0;
         let off = mask.volume_cm3() / (area * 120.0 / 1000.0) - 1.0;
