@@ -92,8 +92,10 @@ mod tests {
 
     #[test]
     fn the_users_word_goes_first() {
-        let set = |name: &str| (name == VARIABLE).then(|| OsString::from("/tmp/somewhere"));
-        assert_eq!(folder_of(&set), Some(PathBuf::from("/tmp/somewhere")));
+        assert_eq!(
+            folder_of(&|name| (name == VARIABLE).then(|| OsString::from("/tmp/somewhere"))),
+            Some(PathBuf::from("/tmp/somewhere"))
+        );
         assert_eq!(
             folder_of(&|name| (name == VARIABLE).then(OsString::new)),
             None

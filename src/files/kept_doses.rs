@@ -277,10 +277,11 @@ pub(super) fn write_beside(
         }
     });
     match written {
-        Ok(()) => {
-            let is_there = |kept: &&DoseToKeep| packed.contains(&&kept.inputs);
-            Ok(doses.iter().filter(is_there).map(|kept| kept.of).collect())
-        }
+        Ok(()) => Ok(doses
+            .iter()
+            .filter(|kept: &&DoseToKeep| packed.contains(&&kept.inputs))
+            .map(|kept| kept.of)
+            .collect()),
         Err(NotWritten::Nothing) => Ok(Vec::new()),
         Err(NotWritten::Error(error)) => Err(error),
     }
@@ -351,8 +352,10 @@ fn pack_others<'a>(
     }
     // No more records are in memory than are packed at once.
     for some in to_pack.chunks(rayon::current_num_threads().max(1)) {
-        let record = |(kept, dose): &(&DoseToKeep, &Dose)| record_of(kept.of, &kept.inputs, dose);
-        let records: Vec<io::Result<Option<Vec<u8>>>> = some.par_iter().map(record).collect();
+        let records: Vec<io::Result<Option<Vec<u8>>>> = some
+            .par_iter()
+            .map(|(kept, dose): &(&DoseToKeep, &Dose)| record_of(kept.of, &kept.inputs, dose))
+            .collect();
         for ((kept, _), record) in some.iter().zip(records) {
             if let Some(record) = record? {
                 out.write_all(&record)?;

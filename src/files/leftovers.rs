@@ -35,12 +35,15 @@ fn replaced_by(name: &str) -> Option<&str> {
     let stem = name.strip_prefix('.')?.strip_suffix(ENDING)?;
     let (head, number) = stem.strip_suffix(".old").unwrap_or(stem).rsplit_once('.')?;
     let (process, call) = number.split_once('-')?;
-    let is_number = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
     let target_name = head.strip_suffix(MARK)?;
     (is_number(process)
         && is_number(call)
         && (target_name.is_empty() || target_name.ends_with('.')))
     .then(|| target_name.trim_end_matches('.'))
+}
+
+fn is_number(s: &str) -> bool {
+    !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Whether a temporary that was just made is this process's: locked and still there, not yet taken for a leftover. Where the file
@@ -123,12 +126,15 @@ fn remove_file(path: &Path, name: &str, becomes: &Path) -> io::Result<()> {
     };
     // The lock of a replacement goes with its file into the place of the old one.
     let replacement = path.with_file_name(format!("{stem}tmp"));
-    let is_in_use = |path: &Path| path.symlink_metadata().is_ok() && take(path).is_none();
     match becomes.symlink_metadata() {
         _ if is_in_use(&replacement) || is_in_use(becomes) => Ok(()),
         Ok(_) => fs::remove_file(path),
         Err(_) => fs::rename(path, becomes),
     }
+}
+
+fn is_in_use(path: &Path) -> bool {
+    path.symlink_metadata().is_ok() && take(path).is_none()
 }
 
 #[cfg(test)]
@@ -212,27 +218,28 @@ mod tests {
     fn what_was_about_to_be_replaced_goes_back() {
         let _no_forks = no_forks();
         let folder = folder("restore");
-        let put = |name: &str, text: &str| {
-            let path = folder.join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
         // The first of each has its place taken already, the second not.
-        put("done/CT", "new");
-        put(".beamsight.1-0.tmp/replaced/done/CT", "old");
-        put(".beamsight.1-1.tmp/replaced/cut/CT", "old");
-        put(".beamsight.1-1.tmp/new/CT", "new");
-        put("a", "new");
-        put(".a.beamsight.1-2.old.tmp", "old");
-        put(".b.beamsight.1-3.old.tmp", "old");
-        put(".b.beamsight.1-3.tmp", "new");
+        put("done/CT", "new", &folder);
+        put(".beamsight.1-0.tmp/replaced/done/CT", "old", &folder);
+        put(".beamsight.1-1.tmp/replaced/cut/CT", "old", &folder);
+        put(".beamsight.1-1.tmp/new/CT", "new", &folder);
+        put("a", "new", &folder);
+        put(".a.beamsight.1-2.old.tmp", "old", &folder);
+        put(".b.beamsight.1-3.old.tmp", "old", &folder);
+        put(".b.beamsight.1-3.tmp", "new", &folder);
         remove_leftovers(&folder);
         assert_eq!(names(&folder), ["a", "b", "cut", "done"]);
-        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         assert_eq!(
-            ["a", "b", "cut/CT", "done/CT"].map(read),
+            ["a", "b", "cut/CT", "done/CT"]
+                .map(|name: &str| fs::read_to_string(folder.join(name)).unwrap()),
             ["new", "old", "old", "new"]
         );
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn put(name: &str, text: &str, folder: &Path) {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
 }

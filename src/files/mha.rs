@@ -98,11 +98,7 @@ pub fn read_as(path: &Path, quantity: Quantity) -> Result<(Volume<f32>, Facts), 
 }
 
 fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts), MhaError> {
-    let io_error = |source| MhaError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let (file, length) = input::open(path).map_err(io_error)?;
+    let (file, length) = input::open(path).map_err(|source| io_error(source, path))?;
     let held = file
         .metadata()
         .map_or(length, |metadata| input::held_bytes(&metadata));
@@ -128,42 +124,32 @@ fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts
         problem: format!("DimSize = {:?} is larger than any file", header.size),
     })?;
     let left = length.saturating_sub(fields.bytes);
-    let size_error = |bytes| MhaError::Size {
-        path: path.to_owned(),
-        promised,
-        found: bytes,
-    };
     let wanted = (promised / header.bytes_each as u64).saturating_mul(size_of::<f32>() as u64);
-    let check = || {
-        check_unpacked(held, wanted.max(promised)).map_err(|source| MhaError::OverBudget {
-            path: path.to_owned(),
-            source,
-        })
-    };
     let read = if header.compressed {
         // Zlib compresses by 1032 at most: a header that promises more is damaged, not only large.
         if promised / 1032 > left {
-            return Err(size_error(left));
+            return Err(size_error(left, path, promised));
         }
-        check()?;
+        check_budget(held, wanted.max(promised), path)?;
         header.read_values(ZlibDecoder::new(reader).take(promised + 1), promised)
     } else {
         if left < promised {
-            return Err(size_error(left));
+            return Err(size_error(left, path, promised));
         }
-        check()?;
+        check_budget(held, wanted.max(promised), path)?;
         header.read_values(reader.take(promised), promised)
     };
-    let (mut values, bytes_read) = read.map_err(io_error)?;
+    let (mut values, bytes_read) = read.map_err(|source| io_error(source, path))?;
     if bytes_read != promised {
-        return Err(size_error(bytes_read));
+        return Err(size_error(bytes_read, path, promised));
     }
     if reversed {
         let plane = header.size[0] * header.size[1];
         values = values.chunks(plane).rev().flatten().copied().collect();
     }
-    let finite = |part: &[f32]| part.iter().fold(true, |so_far, v| so_far & v.is_finite());
-    if !values.par_chunks(1 << 16).all(finite)
+    if !values
+        .par_chunks(1 << 16)
+        .all(|part: &[f32]| part.iter().fold(true, |so_far, v| so_far & v.is_finite()))
         && let Some(n) = values.iter().position(|v| !v.is_finite())
     {
         let problem = format!(
@@ -176,6 +162,28 @@ fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts
         });
     }
     Ok((Volume::new(Arc::new(grid), values), facts))
+}
+
+fn io_error(source: io::Error, path: &Path) -> MhaError {
+    MhaError::Read {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn size_error(bytes: u64, path: &Path, promised: u64) -> MhaError {
+    MhaError::Size {
+        path: path.to_owned(),
+        promised,
+        found: bytes,
+    }
+}
+
+fn check_budget(held: u64, bytes: u64, path: &Path) -> Result<(), MhaError> {
+    check_unpacked(held, bytes).map_err(|source| MhaError::OverBudget {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Writes a volume as 32-bit floats, uncompressed, that states nothing of itself beside its grid.
@@ -367,18 +375,11 @@ impl Header {
             }
             *to = *from as usize;
         }
-        let pad = |numbers: Option<Vec<f64>>, default: f64| {
-            let mut values = [default; 3];
-            if let Some(n) = numbers {
-                values[..n.len()].copy_from_slice(&n);
-            }
-            values
-        };
-        let spacing = pad(
+        let spacing = three(
             fields.numbers(&["ElementSpacing", "ElementSize"], dims)?,
             1.0,
         );
-        let origin = DVec3::from(pad(
+        let origin = DVec3::from(three(
             fields.numbers(&["Offset", "Position", "Origin"], dims)?,
             0.0,
         ));
@@ -509,6 +510,14 @@ impl Header {
         data.par_chunks_exact(self.bytes_each)
             .map(move |c| (value(c) * slope + intercept) as f32)
     }
+}
+
+fn three(numbers: Option<Vec<f64>>, default: f64) -> [f64; 3] {
+    let mut values = [default; 3];
+    if let Some(n) = numbers {
+        values[..n.len()].copy_from_slice(&n);
+    }
+    values
 }
 
 #[cfg(test)]

@@ -79,10 +79,6 @@ impl NewFolder {
         replaces: bool,
         remedy: &'static str,
     ) -> Result<Self, NewFolderError> {
-        let failed = |source| NewFolderError::Io {
-            folder: folder.to_owned(),
-            source,
-        };
         let target = place_of(folder)?;
         if let Some(what) = inputs.meets(&target) {
             return Err(NewFolderError::Input {
@@ -95,10 +91,10 @@ impl NewFolder {
             Err(_) => Entries::new(),
         };
         let parent = target.parent().unwrap_or(Path::new("/"));
-        let staged = Temporary::folder_in(parent).map_err(failed)?;
+        let staged = Temporary::folder_in(parent).map_err(|source| io_error(source, folder))?;
         // Within the private folder, one with the permissions of any new one.
         let path = staged.path().join(STAGED);
-        fs::create_dir(&path).map_err(failed)?;
+        fs::create_dir(&path).map_err(|source| io_error(source, folder))?;
         Ok(Self {
             target,
             staged,
@@ -154,6 +150,13 @@ impl NewFolder {
     }
 }
 
+fn io_error(source: io::Error, folder: &Path) -> NewFolderError {
+    NewFolderError::Io {
+        folder: folder.to_owned(),
+        source,
+    }
+}
+
 /// Writes the list of a folder's files into it.
 fn list(folder: &Path) -> io::Result<()> {
     let mut files = BTreeMap::new();
@@ -178,12 +181,11 @@ fn shown(name: &OsStr) -> String {
 
 /// The folder's own path, without links.
 fn place_of(folder: &Path) -> Result<PathBuf, NewFolderError> {
-    let failed = |source| NewFolderError::Io {
-        folder: folder.to_owned(),
-        source,
-    };
     if folder.exists() {
-        let place = folder.canonicalize().map_err(failed)?;
+        let place = folder.canonicalize().map_err(|source| NewFolderError::Io {
+            folder: folder.to_owned(),
+            source,
+        })?;
         return if place.is_dir() {
             Ok(place)
         } else {
@@ -209,11 +211,10 @@ fn check_content(
     replaces: bool,
     remedy: &'static str,
 ) -> Result<Entries, NewFolderError> {
-    let failed = |source| NewFolderError::Io {
+    let present = entries(target).map_err(|source| NewFolderError::Io {
         folder: target.to_owned(),
         source,
-    };
-    let present = entries(target).map_err(failed)?;
+    })?;
     let folder = target.to_owned();
     if let Some(name) = present.keys().next().filter(|_| !replaces) {
         return Err(NewFolderError::NotEmpty {
@@ -233,12 +234,12 @@ fn check_content(
         let is_file = path
             .symlink_metadata()
             .is_ok_and(|metadata| metadata.is_file());
-        let is_as_written = || {
-            files
-                .get(text)
-                .is_some_and(|then| content_digest(&path).is_ok_and(|digest| digest == *then))
-        };
-        is_file && (text == MANIFEST || is_as_written())
+        is_file
+            && (text == MANIFEST || {
+                files
+                    .get(text)
+                    .is_some_and(|then| content_digest(&path).is_ok_and(|digest| digest == *then))
+            })
     };
     match present.keys().find(|name| !is_own(name)) {
         Some(name) => Err(NewFolderError::Foreign {

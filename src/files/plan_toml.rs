@@ -151,20 +151,9 @@ fn beside(machine: String, folder: &Path) -> String {
 /// # Errors
 /// [`PlanError`].
 pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
-    let misread = |e: toml::de::Error| PlanError::Toml {
-        path: path.to_owned(),
-        message: beginning(e.to_string().trim_end()),
-    };
-    let file: PlanFile<Spanned<BeamFile>> = toml::from_str(text).map_err(misread)?;
-    surplus_of::<PlanFile<BeamFile>>(text).map_err(misread)?;
-    let fault = |offset: usize, problem: String| PlanError::Value {
-        path: path.to_owned(),
-        line: 1 + text.as_bytes()[..offset.min(text.len())]
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count(),
-        problem,
-    };
+    let file: PlanFile<Spanned<BeamFile>> =
+        toml::from_str(text).map_err(|e| syntax_error(e, path))?;
+    surplus_of::<PlanFile<BeamFile>>(text).map_err(|e| syntax_error(e, path))?;
     let mut plan = Plan::new(&file.name, &file.machine);
     plan.position = file.position.unwrap_or(position);
     plan.prescription_gy = file.prescription_gy;
@@ -172,29 +161,52 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
     plan.normalisation = file.normalisation;
     plan.objectives = file.objectives;
     if let Some(problem) = plan.own_fault() {
-        return Err(fault(0, problem.to_string()));
+        return Err(value_error(0, problem.to_string(), path, text));
     }
     if file.beam.is_empty() {
-        return Err(fault(
+        return Err(value_error(
             0,
             "the plan has no beam; add a [[beam]] table".to_owned(),
+            path,
+            text,
         ));
     }
     let mut starts = Vec::with_capacity(file.beam.len());
     for (n, beam) in file.beam.into_iter().enumerate() {
         let (start, beam) = (beam.span().start, beam.into_inner());
         let name = beam.name.clone();
-        let read = beam_from(beam, n as u32 + 1, file.isocentre_mm, file.mlc.as_ref())
-            .map_err(|problem| fault(start, format!("beam \"{name}\": {problem}")))?;
+        let read = beam_from(beam, n as u32 + 1, file.isocentre_mm, file.mlc.as_ref()).map_err(
+            |problem| value_error(start, format!("beam \"{name}\": {problem}"), path, text),
+        )?;
         plan.beams.push(read);
         starts.push(start);
     }
     match plan.first_beam_fault() {
-        Some((n, problem)) => Err(fault(
+        Some((n, problem)) => Err(value_error(
             starts[n],
             format!("beam \"{}\": {problem}", plan.beams[n].name),
+            path,
+            text,
         )),
         None => Ok(plan),
+    }
+}
+
+fn syntax_error(e: toml::de::Error, path: &Path) -> PlanError {
+    PlanError::Toml {
+        path: path.to_owned(),
+        message: beginning(e.to_string().trim_end()),
+    }
+}
+
+fn value_error(offset: usize, problem: String, path: &Path, text: &str) -> PlanError {
+    PlanError::Value {
+        path: path.to_owned(),
+        line: 1 + text.as_bytes()[..offset.min(text.len())]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count(),
+        problem,
     }
 }
 

@@ -269,11 +269,10 @@ mod tests {
         let folder = folder("again");
         let [first, second] = [(); 2].map(|()| Keeper::begin(&folder).unwrap());
         let third = Keeper::begin(&folder).unwrap();
-        let doses = |path: &Path| path.with_extension(kept_doses::FOLDER);
         for (keeper, case) in [(&first, "demo:slab"), (&second, "demo:water")] {
             keeper.write(&work(case)).unwrap();
-            fs::create_dir(doses(&keeper.path())).unwrap();
-            fs::write(doses(&keeper.path()).join("x.dose"), case).unwrap();
+            fs::create_dir(doses_beside(&keeper.path())).unwrap();
+            fs::write(doses_beside(&keeper.path()).join("x.dose"), case).unwrap();
         }
         let mut recovered = Vec::new();
         for keeper in [first, second] {
@@ -284,19 +283,19 @@ mod tests {
             let case = left.case.clone().unwrap();
             assert_eq!(session::read(&left.path).unwrap().case, case);
             assert_eq!(
-                fs::read_to_string(doses(&left.path).join("x.dose")).unwrap(),
+                fs::read_to_string(doses_beside(&left.path).join("x.dose")).unwrap(),
                 case
             );
         }
         // Discarded, taken over, cleared: the doses go the same way, and without work there are none.
         Recoverable::remove(&recovered[0].path).unwrap();
-        assert!(!doses(&recovered[0].path).exists());
+        assert!(!doses_beside(&recovered[0].path).exists());
         third.write(&work("demo:water")).unwrap();
         third.adopt_doses(&recovered[1].path);
         Recoverable::remove(&recovered[1].path).unwrap();
-        assert!(doses(&third.path()).join("x.dose").is_file());
+        assert!(doses_beside(&third.path()).join("x.dose").is_file());
         third.clear();
-        fs::create_dir(doses(&third.path())).unwrap();
+        fs::create_dir(doses_beside(&third.path())).unwrap();
         drop(third);
         let last = Keeper::begin(&folder).unwrap();
         assert_eq!(last.claim_recoverable(), []);
@@ -307,6 +306,10 @@ mod tests {
             "no dose of a patient stays behind"
         );
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn doses_beside(path: &Path) -> PathBuf {
+        path.with_extension(kept_doses::FOLDER)
     }
 
     #[test]
@@ -361,13 +364,13 @@ mod tests {
                 .env(VARIABLE, &folder);
             command.stderr(Stdio::null()).stdout(Stdio::null());
             let mut child = children::spawn(&mut command).unwrap();
-            let written = || {
+            while {
                 let files = fs::read_dir(&folder).into_iter().flatten().flatten();
                 files
                     .filter(|e| e.path().extension().is_some_and(|e| e == FILE))
                     .count()
-            };
-            while written() == 0 {
+            } == 0
+            {
                 assert!(
                     child.try_wait().unwrap().is_none(),
                     "it writes until it is killed"

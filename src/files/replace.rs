@@ -334,18 +334,17 @@ pub fn stop_in_order() -> &'static AtomicBool {
 pub fn remove_temporaries_on_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    let wait = move || {
-        for signal in signals.forever() {
-            if IN_ORDER.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
-                continue;
-            }
-            let _all = removed();
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    };
     std::thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(wait)
+        .spawn(move || {
+            for signal in signals.forever() {
+                if IN_ORDER.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
+                    continue;
+                }
+                let _all = removed();
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        })
         .map(drop)
 }
 
@@ -402,10 +401,9 @@ pub(super) mod tests {
 
         // The second file fails while it is written.
         fs::remove_file(&a).unwrap();
-        let fail = || io::Error::other("no more");
         let failed: io::Result<()> = together(|| {
             put(&a, "3")?;
-            replace_file(&b, |_| Err(fail()))
+            replace_file(&b, |_| Err(io::Error::other("no more")))
         });
         assert_eq!(failed.unwrap_err().to_string(), "no more");
         assert_eq!(

@@ -71,7 +71,6 @@ mod tests {
         );
 
         let folder = std::env::temp_dir().join(format!("beamsight-state-{}", std::process::id()));
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         private_folder(&folder.join("a/b")).unwrap();
         assert_eq!(
             [mode(&folder.join("a")), mode(&folder.join("a/b"))],
@@ -83,5 +82,11 @@ mod tests {
         symlink(folder.join("a"), folder.join("link")).unwrap();
         assert!(private_folder(&folder.join("link")).is_err());
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    fn mode(path: &Path) -> u32 {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 }

@@ -5,7 +5,7 @@
 mod anatomy;
 mod chest;
 
-use super::aperture::round_beam;
+use super::aperture::{RoundBeam, round_beam};
 use super::noise::add_noise;
 use super::shape::ramp;
 use super::{Canvas, Phantom, Roi};
@@ -79,13 +79,16 @@ pub fn plan() -> Plan {
         .into_iter()
         .zip(1..)
         .map(|((name, gantry_deg), number)| {
-            round_beam(
-                (name, number),
+            round_beam(&RoundBeam {
+                name,
+                number,
                 gantry_deg,
-                (a::TUMOUR_MM, radius, 6.0),
-                a::TUMOUR_MM,
-                60.0,
-            )
+                centre_mm: a::TUMOUR_MM,
+                radius_mm: radius,
+                margin_mm: 6.0,
+                isocentre_mm: a::TUMOUR_MM,
+                mu: 60.0,
+            })
         })
         .collect();
     plan

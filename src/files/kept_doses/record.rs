@@ -146,11 +146,15 @@ fn unpacked(bytes: &[u8], n: usize) -> Option<Vec<f32>> {
         return None;
     }
     let mut bits = 0u32;
-    let value = |i: usize| {
-        bits = bits.wrapping_add(u32::from_le_bytes([0, 1, 2, 3].map(|k| planes[k * n + i])));
-        f32::from_bits(bits)
-    };
-    Some((0..n).map(value).collect())
+    Some(
+        (0..n)
+            .map(|i: usize| {
+                bits =
+                    bits.wrapping_add(u32::from_le_bytes([0, 1, 2, 3].map(|k| planes[k * n + i])));
+                f32::from_bits(bits)
+            })
+            .collect(),
+    )
 }
 
 /// The record of a dose; `None` for a grid that a file does not give back to the bit.
@@ -212,7 +216,6 @@ impl Records {
     /// # Errors
     /// Errors of the file system; `InvalidData` where no record begins.
     pub fn next(&mut self) -> io::Result<Option<Record>> {
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "a record of it is damaged");
         let mut line = Vec::new();
         self.file
             .by_ref()
@@ -298,6 +301,10 @@ impl Records {
         let digest = content_digest_of(&mut record.header_bytes.chain(&values[..]))?;
         Ok(record.is_of(&digest).then_some(values))
     }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a record of it is damaged")
 }
 
 impl Record {

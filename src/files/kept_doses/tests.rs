@@ -208,13 +208,6 @@ fn doses_of_a_session_are_written_once_copied_and_bounded() {
 #[test]
 fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
     const VARIABLE: &str = "BEAMSIGHT_TEST_SAVES_TO";
-    let states =
-        || [("one", 0.1), ("other", 0.2)].map(|(name, f)| [to_keep(1, name, Some(dose(f)))]);
-    let save = |session: &Path, doses: &[DoseToKeep]| {
-        let (case, set) = (Case::default(), StructureSet::default());
-        let new = session::Session::new(&case, "demo:slab", &set, serde_json::Value::Null);
-        session::write_with_doses(session, new, doses, &[]).unwrap()
-    };
     if let Some(session) = std::env::var_os(VARIABLE) {
         for doses in states().iter().cycle() {
             assert!(save(Path::new(&session), doses).is_none());
@@ -262,6 +255,19 @@ fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
         fs::remove_file(&session).unwrap();
     }
     fs::remove_dir_all(folder).unwrap();
+}
+
+#[cfg(unix)]
+fn states() -> [[DoseToKeep; 1]; 2] {
+    [("one", 0.1), ("other", 0.2)].map(|(name, f)| [to_keep(1, name, Some(dose(f)))])
+}
+
+/// The error of the doses beside a saved session.
+#[cfg(unix)]
+fn save(session: &Path, doses: &[DoseToKeep]) -> Option<io::Error> {
+    let (case, set) = (Case::default(), StructureSet::default());
+    let new = session::Session::new(&case, "demo:slab", &set, serde_json::Value::Null);
+    session::write_with_doses(session, new, doses, &[]).unwrap()
 }
 
 /// Records whose digests are right and whose content is not.

@@ -78,11 +78,13 @@ impl MadeFor {
             ("birth date", &then.birth_date, &current.birth_date),
             ("sex", &then.sex, &current.sex),
         ];
-        let differs = |(_, a, b): &(&str, &String, &String)| {
-            let [a, b] = [a, b].map(|text| text.trim().trim_matches('^').to_lowercase());
-            !a.is_empty() && !b.is_empty() && a != b
-        };
-        let (what, then, current_value) = members.into_iter().find(differs)?;
+        let (what, then, current_value) =
+            members
+                .into_iter()
+                .find(|(_, a, b): &(&str, &String, &String)| {
+                    let [a, b] = [a, b].map(|text| text.trim().trim_matches('^').to_lowercase());
+                    !a.is_empty() && !b.is_empty() && a != b
+                })?;
         Some(format!(
             "the patient's {what} was '{then}' when it was saved and is '{current_value}' now"
         ))
@@ -136,8 +138,10 @@ impl MadeFor {
                 Some(_) => {}
             }
         }
-        let is_gone = |facts: &&StructureFacts| !numbers_then.contains(&Some(facts.number));
-        let gone = self.structures_of_files.iter().filter(is_gone);
+        let gone = self
+            .structures_of_files
+            .iter()
+            .filter(|facts: &&StructureFacts| !numbers_then.contains(&Some(facts.number)));
         words.extend(gone.map(|facts| format!("'{}' is gone", facts.name)));
         words
     }
@@ -161,23 +165,25 @@ impl MadeFor {
         }
         // What is gone was in the dose, as far as the plan refers to it or it was saved as such.
         let is_gone = |then: &&StructureFacts| set.by_number(then.number).is_none();
-        let was_in_dose = |then: &&StructureFacts| {
-            then.in_dose.starts_with(EVERY_DOSE) || { plan.normalisation.iter() }
-                .filter_map(|to| to.structure())
-                .any(|(name, number)| {
-                    number.map_or(name == then.name, |number| number == then.number)
-                })
-        };
-        if let Some(gone) = self.structures.iter().filter(is_gone).find(was_in_dose) {
+        if let Some(gone) = self
+            .structures
+            .iter()
+            .filter(is_gone)
+            .find(|then: &&StructureFacts| {
+                then.in_dose.starts_with(EVERY_DOSE) || { plan.normalisation.iter() }
+                    .filter_map(|to| to.structure())
+                    .any(|(name, number)| {
+                        number.map_or(name == then.name, |number| number == then.number)
+                    })
+            })
+        {
             return Some(format!("the structure '{}' is gone", gone.name));
         }
-        let is_other =
-            |machine: &&str| self.machines.get(*machine) != digest_of_machine(machine).as_ref();
         let machine = plan
             .beams
             .iter()
             .map(|beam| plan.machine_of(beam))
-            .find(|machine| is_other(machine));
+            .find(|machine| self.machines.get(*machine) != digest_of_machine(machine).as_ref());
         machine.map(|machine| format!("the file of the machine '{machine}' is another one"))
     }
 }
@@ -253,8 +259,9 @@ pub(super) fn numbers_then(then: &[StructureFacts], loaded: &StructureSet) -> Ve
             if numbers.contains(&Some(facts.number)) {
                 continue;
             }
-            let is_free = |n: &usize| numbers[*n].is_none() && is_same(facts, &current_facts[*n]);
-            if let Some(place) = (0..current_facts.len()).find(is_free) {
+            if let Some(place) = (0..current_facts.len())
+                .find(|n: &usize| numbers[*n].is_none() && is_same(facts, &current_facts[*n]))
+            {
                 numbers[place] = Some(facts.number);
             }
         }
@@ -301,15 +308,17 @@ fn digest_of_contours(contours: &Contours) -> String {
         cached_digests.clear();
     }
     // Digests of contours rather than one of all: their points lie in lists of their own.
-    let of_points =
-        |points: &[glam::DVec3]| digest_of(bytemuck::cast_slice::<glam::DVec3, u8>(points));
     let digests: Vec<String> = contours
         .iter()
-        .map(|contour| of_points(&contour.points_mm))
+        .map(|contour| digest_of_points(&contour.points_mm))
         .collect();
     let digest = digest_of(digests.join(" ").as_bytes());
     cached_digests.insert(contours.id(), digest.clone());
     digest
+}
+
+fn digest_of_points(points: &[glam::DVec3]) -> String {
+    digest_of(bytemuck::cast_slice::<glam::DVec3, u8>(points))
 }
 
 fn digest_of(bytes: &[u8]) -> String {

@@ -69,8 +69,11 @@ impl Session {
         for (structure, then) in loaded.structures.iter().zip(&numbers) {
             match then {
                 Some(number) if self.removed_structures.contains(number) => {
-                    let is_own = |s: &Structure| s.number == *number && s.name == structure.name;
-                    if !self.structures.iter().any(is_own) {
+                    if !self
+                        .structures
+                        .iter()
+                        .any(|s: &Structure| s.number == *number && s.name == structure.name)
+                    {
                         by_number.push(format!("'{}' ({number}) is removed", structure.name));
                     }
                 }
@@ -255,13 +258,12 @@ pub(super) fn drop_record(plan: &mut Plan, why: &str) {
 
 /// The number that leads to a structure of this name; a number that leads to another does not count.
 fn number_of_name(number: Option<u32>, name: &str, set: &StructureSet) -> Option<u32> {
-    let is_named = |number: &u32| {
+    number.filter(|number: &u32| {
         let named = set
             .by_number(*number)
             .map(|structure| structure.name.trim());
         named.is_none_or(|named| named.eq_ignore_ascii_case(name.trim()))
-    };
-    number.filter(is_named)
+    })
 }
 
 /// The plan, whose normalisation and objectives refer to the structures that they name.
@@ -479,14 +481,6 @@ mod tests {
 
     #[test]
     fn a_session_is_of_its_patient() {
-        let case_of = |id: &str, name: &str| Case {
-            patient: PatientInfo {
-                id: id.to_owned(),
-                name: name.to_owned(),
-                ..PatientInfo::default()
-            },
-            ..Case::default()
-        };
         let session = Session::new(
             &case_of("P1", "Doe^Jane"),
             "x",
@@ -498,5 +492,16 @@ mod tests {
             .other_patient(&case_of("P2", "Doe^Jane"))
             .expect("another");
         assert!(why.contains("(P1)") && why.contains("(P2)"), "{why}");
+    }
+
+    fn case_of(id: &str, name: &str) -> Case {
+        Case {
+            patient: PatientInfo {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                ..PatientInfo::default()
+            },
+            ..Case::default()
+        }
     }
 }
