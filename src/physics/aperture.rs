@@ -157,13 +157,12 @@ pub fn leaf_transmission(
             // Half the height of either leaf attenuates in a joint: the tongue of one, the step of the other.
             let both = Tips::of_joint(motions, p.row, half.reach(), r).open_share(&half);
             let (one, none) = (t.sqrt(), leaves.interleaf_transmission);
-            let joint = |((both, a), b): ((&f64, &f64), &f64)| {
-                (both + one * (a + b - 2.0 * both) + none * (1.0 - a - b + both)) as f32
-            };
             both.iter()
                 .zip(neighbours)
                 .zip(&rows[p.row + 1].1)
-                .map(joint)
+                .map(|((both, a), b): ((&f64, &f64), &f64)| {
+                    (both + one * (a + b - 2.0 * both) + none * (1.0 - a - b + both)) as f32
+                })
                 .collect()
         })
         .collect();
@@ -291,11 +290,10 @@ impl Tips {
             end.absorb(&self.banks[bank], &mut absorbed);
             absorbed
         });
-        let open = |(a, b): (&f64, &f64)| (1.0 - (a + b) / end.full()).max(0.0);
         negative
             .iter()
             .zip(positive.iter().rev())
-            .map(open)
+            .map(|(a, b): (&f64, &f64)| (1.0 - (a + b) / end.full()).max(0.0))
             .collect()
     }
 }
@@ -530,28 +528,36 @@ mod tests {
         let l = leaves();
         let image = picture(&[still(|_| [-20.0, 20.0])], &r);
         // Independent: attenuation by the chord, averaged over a pixel whose centre is 2 mm behind the tip.
-        let mean = |behind: f64| {
-            let n = 1000;
-            let t = |x: f64| {
-                let p = x.max(0.0) * l.distance_mm / 1000.0;
-                let chord = (2.0 * (2.0 * l.end_radius_mm * p - p * p).sqrt()).min(l.thickness_mm);
-                (l.transmission.ln() * chord / l.thickness_mm).exp()
-            };
-            (0..n)
-                .map(|s| t(behind + STEP * ((f64::from(s) + 0.5) / f64::from(n) - 0.5)))
-                .sum::<f64>()
-                / f64::from(n)
-        };
         for behind in [-1.0, 0.125, 0.375, 2.125, 8.125] {
             // Tips lie on pixel edges, so a pixel takes half from each neighbouring position.
             let got = at(&image, &r, 20.0 + behind, 2.5);
-            let want = 0.5 * (mean(behind - 0.125) + mean(behind + 0.125));
+            let want =
+                0.5 * (mean_through_end(behind - 0.125, &l) + mean_through_end(behind + 0.125, &l));
             assert!((got - want).abs() < 1e-3, "{behind}: {got} against {want}");
             assert!(
                 (at(&image, &r, -20.0 - behind, 2.5) - got).abs() < 1e-6,
                 "both banks alike"
             );
         }
+    }
+
+    fn mean_through_end(behind: f64, l: &Leaves) -> f64 {
+        let n = 1000;
+        (0..n)
+            .map(|s| {
+                transmission_behind(
+                    behind + STEP * ((f64::from(s) + 0.5) / f64::from(n) - 0.5),
+                    l,
+                )
+            })
+            .sum::<f64>()
+            / f64::from(n)
+    }
+
+    fn transmission_behind(x: f64, l: &Leaves) -> f64 {
+        let p = x.max(0.0) * l.distance_mm / 1000.0;
+        let chord = (2.0 * (2.0 * l.end_radius_mm * p - p * p).sqrt()).min(l.thickness_mm);
+        (l.transmission.ln() * chord / l.thickness_mm).exp()
     }
 
     /// A window swept over the field at even speed gives every point the same; against many still pictures.
@@ -568,13 +574,11 @@ mod tests {
         let stills: Vec<Motion> = (0..count)
             .map(|s| {
                 let t = (f64::from(s) + 0.5) / f64::from(count);
-                let between =
-                    |a: &Bank, b: &Bank| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
                 let tips: Vec<Bank> = moving
                     .from
                     .iter()
                     .zip(&moving.to)
-                    .map(|(a, b)| between(a, b))
+                    .map(|(a, b)| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])])
                     .collect();
                 Motion {
                     from: tips.clone(),
@@ -599,19 +603,14 @@ mod tests {
     fn a_window_from_beyond_the_picture_is_as_on_a_wide_one() {
         let wide = Raster::over([-200.0, 200.0], [-5.0, 5.0], STEP);
         let narrow = Raster::over([-20.0, 20.0], [-5.0, 5.0], STEP);
-        let rows = |banks: Bank| {
-            (0..60)
-                .map(|n| banks.map(|mm| mm + 0.7 * (n % 2) as f64))
-                .collect()
-        };
         for (from, to) in [
             ([-150.0, -30.0], [-10.0, 160.0]),
             ([-150.0, 10.0], [15.0, 20.0]),
             ([90.0, 95.0], [120.0, 180.0]),
         ] {
             let motion = Motion {
-                from: rows(from),
-                to: rows(to),
+                from: rows_of(from),
+                to: rows_of(to),
                 weight: 1.0,
             };
             let [wide_image, image] =
@@ -628,26 +627,31 @@ mod tests {
         }
     }
 
+    fn rows_of(banks: Bank) -> Vec<Bank> {
+        (0..60)
+            .map(|n| banks.map(|mm| mm + 0.7 * (n % 2) as f64))
+            .collect()
+    }
+
     /// Rays one by one (as Monte Carlo follows them), averaged over pixels, against the picture.
     #[test]
     fn rays_make_up_the_picture() {
         let (r, l) = (raster(), leaves());
-        let banks = |row: usize| [-12.3 + (row % 3) as f64, 4.7 + 1.3 * (row % 4) as f64];
-        let image = picture(&[still(banks)], &r);
+        let image = picture(&[still(banks_of_row)], &r);
         let magnification = 1000.0 / l.distance_mm;
-        const RAYS: usize = 16;
         let (mut worst, mut shaded) = (0.0_f64, 0);
         for j in (80..160).step_by(3) {
             for i in (100..380).step_by(7) {
-                let inside = |n: usize| ((n as f64 + 0.5) / RAYS as f64 - 0.5) * STEP;
-                let one = |n: usize| {
-                    let point_mm = [
-                        r.centre(0, i) + inside(n % RAYS),
-                        r.centre(1, j) + inside(n / RAYS),
-                    ];
-                    l.ray_transmission(&l.boundaries_mm, magnification, banks, point_mm)
-                };
-                let mean = (0..RAYS * RAYS).map(one).sum::<f64>() / (RAYS * RAYS) as f64;
+                let mean = (0..RAYS * RAYS)
+                    .map(|n: usize| {
+                        let point_mm = [
+                            r.centre(0, i) + ray_offset(n % RAYS),
+                            r.centre(1, j) + ray_offset(n / RAYS),
+                        ];
+                        l.ray_transmission(&l.boundaries_mm, magnification, banks_of_row, point_mm)
+                    })
+                    .sum::<f64>()
+                    / (RAYS * RAYS) as f64;
                 let drawn = f64::from(image[j * r.size[0] + i]);
                 worst = worst.max((mean - drawn).abs());
                 shaded += usize::from(drawn < 0.99);
@@ -657,10 +661,21 @@ mod tests {
         println!("{worst} at worst, {shaded} in shadow");
         assert!(worst < 0.06 && shaded > 100, "{worst}, {shaded}");
         assert_eq!(
-            l.ray_transmission(&l.boundaries_mm, magnification, banks, [0.0, 500.0]),
+            l.ray_transmission(&l.boundaries_mm, magnification, banks_of_row, [0.0, 500.0]),
             1.0,
             "beyond the leaves"
         );
+    }
+
+    fn banks_of_row(row: usize) -> Bank {
+        [-12.3 + (row % 3) as f64, 4.7 + 1.3 * (row % 4) as f64]
+    }
+
+    /// Rays across a pixel, along u and along v.
+    const RAYS: usize = 16;
+
+    fn ray_offset(n: usize) -> f64 {
+        ((n as f64 + 0.5) / RAYS as f64 - 0.5) * STEP
     }
 
     #[test]

@@ -41,28 +41,6 @@ impl BeyondTable {
         };
         let filling = Filling::new(ct, body, overrides);
         let cm3: Vec<f64> = (0..nz).map(|k| grid.voxel_cm3(k)).collect();
-        let of_row = |(row, hu): (usize, &[f32])| {
-            let mut tally = Self::default();
-            for (i, &hu) in hu
-                .iter()
-                .enumerate()
-                .filter(|(_, hu)| **hu < first || **hu > last)
-            {
-                let (_, share) = filling.at([i, row % ny, row / ny]);
-                if share >= OF_CT {
-                    let cm3 = f64::from(share) * cm3[row / ny];
-                    tally.add(
-                        BeyondEnd {
-                            voxels: 1,
-                            cm3,
-                            farthest_hu: hu,
-                        },
-                        hu > last,
-                    );
-                }
-            }
-            tally
-        };
         // Rows are added in order: the same CT has the same sum.
         let rows: Vec<Self> = ct
             .hu
@@ -70,7 +48,28 @@ impl BeyondTable {
             .par_chunks(nx)
             .with_min_len(16)
             .enumerate()
-            .map(of_row)
+            .map(|(row, hu): (usize, &[f32])| {
+                let mut tally = Self::default();
+                for (i, &hu) in hu
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, hu)| **hu < first || **hu > last)
+                {
+                    let (_, share) = filling.at([i, row % ny, row / ny]);
+                    if share >= OF_CT {
+                        let cm3 = f64::from(share) * cm3[row / ny];
+                        tally.add(
+                            BeyondEnd {
+                                voxels: 1,
+                                cm3,
+                                farthest_hu: hu,
+                            },
+                            hu > last,
+                        );
+                    }
+                }
+                tally
+            })
             .collect();
         rows.iter().fold(Self::default(), |mut sum, row| {
             row.below.into_iter().for_each(|end| sum.add(end, false));
@@ -123,10 +122,9 @@ mod tests {
     }
 
     fn mask(ct: &Ct, [low, high]: [f64; 2]) -> Mask {
-        let square = |z: f64| {
+        let contours = [0.0, 1.0, 3.0, 6.0].map(|z: f64| {
             [[low, 1.0], [high, 1.0], [high, 3.0], [low, 3.0]].map(|[x, y]| DVec3::new(x, y, z))
-        };
-        let contours = [0.0, 1.0, 3.0, 6.0].map(square);
+        });
         let contours: Vec<&[DVec3]> = contours.iter().map(|c| &c[..]).collect();
         Mask::from_contours(ct.hu.grid(), &contours, &|_| true).expect("a mask")
     }

@@ -443,18 +443,11 @@ impl Optics {
     /// Electrons from the whole opening, spread about each of its points.
     fn electrons(&self, openings: &[Opening], iso_mm: [f64; 2]) -> f64 {
         let Some(e) = &self.electrons else { return 0.0 };
-        let spread = |edges: [Edge; 2], x: f64| {
-            let below = |edge: Edge| {
-                mean_cumulative(
-                    (edge.middle_mm - x) / e.sigma_mm,
-                    edge.travel_mm.abs() / e.sigma_mm,
-                )
-            };
-            (below(edges[1]) - below(edges[0])).max(0.0)
-        };
         openings
             .iter()
-            .map(|o| o.weight * spread(o.x, iso_mm[0]) * spread(o.y, iso_mm[1]))
+            .map(|o| {
+                o.weight * electron_spread(o.x, iso_mm[0], e) * electron_spread(o.y, iso_mm[1], e)
+            })
             .sum()
     }
 
@@ -585,6 +578,16 @@ impl Optics {
             electrons,
         }
     }
+}
+
+fn electron_spread(edges: [Edge; 2], x: f64, e: &Electrons) -> f64 {
+    let below = |edge: Edge| {
+        mean_cumulative(
+            (edge.middle_mm - x) / e.sigma_mm,
+            edge.travel_mm.abs() / e.sigma_mm,
+        )
+    };
+    (below(edges[1]) - below(edges[0])).max(0.0)
 }
 
 impl ThroughLeaves {

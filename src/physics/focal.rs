@@ -132,9 +132,14 @@ fn kernel(sigma_mm: f64, step_mm: f64) -> Vec<f32> {
         return vec![1.0];
     }
     let half = (4.0 * variance.sqrt()).ceil() as i32;
-    let weight = |n: i32| (-0.5 * f64::from(n * n) / variance).exp();
-    let sum: f64 = (-half..=half).map(weight).sum();
-    (-half..=half).map(|n| (weight(n) / sum) as f32).collect()
+    let sum: f64 = (-half..=half).map(|n| gaussian(n, variance)).sum();
+    (-half..=half)
+        .map(|n| (gaussian(n, variance) / sum) as f32)
+        .collect()
+}
+
+fn gaussian(n: i32, variance: f64) -> f64 {
+    (-0.5 * f64::from(n * n) / variance).exp()
 }
 
 #[cfg(test)]
@@ -146,19 +151,25 @@ mod tests {
         let r = Raster::over([-4.0, 4.0], [-3.0, 3.0], 1.0);
         let image: Vec<f32> = (0..r.len()).map(|n| ((n * 7919) % 13) as f32).collect();
         let map = MeanMap::new(r, &image);
-        let pixel = |i: usize, j: usize| f64::from(image[j * 8 + i]);
-        assert!((map.mean([-3.5, -2.5], [1.0, 1.0]) - pixel(0, 0)).abs() < 1e-12);
-        let want = (0..4).map(|n| pixel(2 + n % 2, 1 + n / 2)).sum::<f64>() / 4.0;
+        assert!((map.mean([-3.5, -2.5], [1.0, 1.0]) - pixel(0, 0, &image)).abs() < 1e-12);
+        let want = (0..4)
+            .map(|n| pixel(2 + n % 2, 1 + n / 2, &image))
+            .sum::<f64>()
+            / 4.0;
         assert!((map.mean([-1.0, -1.0], [2.0, 2.0]) - want).abs() < 1e-12);
         // Half a pixel on: half of either neighbour.
-        let want = 0.5 * (pixel(4, 3) + pixel(5, 3));
+        let want = 0.5 * (pixel(4, 3, &image) + pixel(5, 3, &image));
         assert!((map.mean([1.0, 0.5], [1.0, 1.0]) - want).abs() < 1e-12);
         assert!(
-            (map.mean([100.0, -100.0], [1.0, 1.0]) - pixel(7, 0)).abs() < 1e-12,
+            (map.mean([100.0, -100.0], [1.0, 1.0]) - pixel(7, 0, &image)).abs() < 1e-12,
             "beyond the rim"
         );
         let mean_of_image = image.iter().map(|&v| f64::from(v)).sum::<f64>() / 48.0;
         assert!((map.mean([0.3, 0.3], [50.0, 50.0]) - mean_of_image).abs() < 1e-12);
+    }
+
+    fn pixel(i: usize, j: usize, image: &[f32]) -> f64 {
+        f64::from(image[j * 8 + i])
     }
 
     /// A blurred edge against the cumulative normal distribution.

@@ -100,9 +100,10 @@ impl BeamKernel {
         let terma = self.terma(depth_cm);
         let total: f64 = terma.iter().sum();
         std::array::from_fn(|cone| {
-            let channel_energy =
-                |c: usize| terma[c] * self.channels[c].amplitudes[cone].iter().sum::<f64>();
-            (0..CHANNELS).map(channel_energy).sum::<f64>() / total
+            (0..CHANNELS)
+                .map(|c: usize| terma[c] * self.channels[c].amplitudes[cone].iter().sum::<f64>())
+                .sum::<f64>()
+                / total
         })
     }
 }

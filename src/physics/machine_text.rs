@@ -10,12 +10,7 @@ impl Machine {
     /// the head under an empty key), a line each.
     pub fn to_text(&self, remarks: &dyn Fn(&str) -> Vec<String>) -> String {
         let mut text = String::new();
-        let comment = |text: &mut String, key: &str| {
-            for line in remarks(key) {
-                let _ = writeln!(text, "{}", format!("# {}", plain(&line)).trim_end());
-            }
-        };
-        comment(&mut text, "");
+        write_comment(&mut text, "", remarks);
         let _ = writeln!(text, "name = {}", quoted(&self.name));
         let _ = writeln!(text, "description = {}", quoted(&self.description));
         let _ = writeln!(
@@ -40,11 +35,11 @@ impl Machine {
             let _ = writeln!(text, "mlc = {}", quoted(name));
         }
         if let Some(leaves) = leaves {
-            comment(&mut text, "leaf_offset_mm");
+            write_comment(&mut text, "leaf_offset_mm", remarks);
             let _ = writeln!(text, "leaf_offset_mm = {:?}", rounded(leaves.offset_mm));
         }
         for (key, curve) in [("off_axis", &self.off_axis), ("softening", &self.softening)] {
-            comment(&mut text, key);
+            write_comment(&mut text, key, remarks);
             let points = curve
                 .points()
                 .iter()
@@ -53,26 +48,25 @@ impl Machine {
             let _ = writeln!(text, "{key} = {points:?}");
         }
         text.push('\n');
-        comment(&mut text, "spectrum");
-        let numbers = |values: &[f64]| values.iter().map(|v| rounded(*v)).collect::<Vec<_>>();
+        write_comment(&mut text, "spectrum", remarks);
         let _ = writeln!(
             text,
             "[spectrum]\nenergies_mev = {:?}",
-            numbers(&self.spectrum.energies_mev)
+            rounded_values(&self.spectrum.energies_mev)
         );
         let _ = writeln!(
             text,
             "photons = {:?}\n",
-            numbers(&self.spectrum.photon_weights)
+            rounded_values(&self.spectrum.photon_weights)
         );
-        comment(&mut text, "focal_source");
+        write_comment(&mut text, "focal_source", remarks);
         let _ = writeln!(
             text,
             "[focal_source]\nsigma_mm = {:?}\n",
             self.focal_sigma_mm.map(rounded)
         );
         if let Some(e) = &self.extra_focal {
-            comment(&mut text, "extra_focal_source");
+            write_comment(&mut text, "extra_focal_source", remarks);
             let _ = writeln!(text, "[extra_focal_source]");
             keys(
                 &mut text,
@@ -84,7 +78,7 @@ impl Machine {
             );
         }
         if let Some(e) = &self.electrons {
-            comment(&mut text, "electrons");
+            write_comment(&mut text, "electrons", remarks);
             let _ = writeln!(text, "[electrons]");
             let values = [
                 ("surface_share", e.surface_share),
@@ -94,7 +88,7 @@ impl Machine {
             ];
             keys(&mut text, &values);
         }
-        comment(&mut text, "jaws");
+        write_comment(&mut text, "jaws", remarks);
         let j = &self.jaws;
         let _ = writeln!(text, "[jaws]");
         let values = [
@@ -103,10 +97,10 @@ impl Machine {
             ("transmission", j.transmission),
         ];
         keys(&mut text, &values);
-        comment(&mut text, "calibration");
+        write_comment(&mut text, "calibration", remarks);
         calibration(&mut text, &self.calibration);
         if let Some(d) = &self.delivery {
-            comment(&mut text, "delivery");
+            write_comment(&mut text, "delivery", remarks);
             let _ = writeln!(text, "\n[delivery]\ninterdigitates = {}", d.interdigitates);
             let values = [
                 ("dose_rate_mu_min", d.dose_rate_mu_min),
@@ -123,6 +117,16 @@ impl Machine {
         }
         text
     }
+}
+
+fn write_comment(text: &mut String, key: &str, remarks: &dyn Fn(&str) -> Vec<String>) {
+    for line in remarks(key) {
+        let _ = writeln!(text, "{}", format!("# {}", plain(&line)).trim_end());
+    }
+}
+
+fn rounded_values(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|v| rounded(*v)).collect::<Vec<_>>()
 }
 
 fn keys(text: &mut String, values: &[(&str, f64)]) {
@@ -158,10 +162,13 @@ fn calibration(text: &mut String, calibration: &Calibration) {
 /// Factors of trays and couch.
 fn attenuators(text: &mut String, machine: &Machine) {
     if !machine.trays.is_empty() {
-        let factor = |(id, factor): (&String, &f64)| {
-            (plain(id).into_owned(), toml::Value::Float(rounded(*factor)))
-        };
-        let trays: toml::Table = machine.trays.iter().map(factor).collect();
+        let trays: toml::Table = machine
+            .trays
+            .iter()
+            .map(|(id, factor): (&String, &f64)| {
+                (plain(id).into_owned(), toml::Value::Float(rounded(*factor)))
+            })
+            .collect();
         let _ = writeln!(text, "\n[trays]\n{trays}");
     }
     if let Some(couch) = &machine.couch {

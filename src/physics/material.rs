@@ -193,16 +193,18 @@ fn source(material: Material) -> Option<(&'static str, &'static str)> {
 }
 
 static TABLES: LazyLock<Vec<Option<Tables>>> = LazyLock::new(|| {
-    let load = |m| {
-        source(m).map(|(partial, nist)| Tables {
-            // coherent, compton, photoelectric, pair, triplet
-            attenuation: LogLog::new(
-                rows(partial).map(|(e, v)| (e, v[1] * RADIATIVE_COMPTON + v[2] + v[3] + v[4])),
-            ),
-            total: LogLog::new(rows(nist).map(|(e, v)| (e, v[0]))),
+    Material::ALL
+        .into_iter()
+        .map(|m| {
+            source(m).map(|(partial, nist)| Tables {
+                // coherent, compton, photoelectric, pair, triplet
+                attenuation: LogLog::new(
+                    rows(partial).map(|(e, v)| (e, v[1] * RADIATIVE_COMPTON + v[2] + v[3] + v[4])),
+                ),
+                total: LogLog::new(rows(nist).map(|(e, v)| (e, v[0]))),
+            })
         })
-    };
-    Material::ALL.into_iter().map(load).collect()
+        .collect()
 });
 
 /// Energy and the other columns of an embedded table. The files are fixed at build time and a test reads them all.

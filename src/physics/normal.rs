@@ -189,12 +189,6 @@ mod tests {
     #[test]
     fn the_average_over_a_travel_is_the_mean_of_its_places() {
         let n = 4000;
-        let mean = |function: &dyn Fn(f64) -> f64| {
-            (0..n)
-                .map(|i| function((f64::from(i) + 0.5) / f64::from(n) - 0.5))
-                .sum::<f64>()
-                / f64::from(n)
-        };
         for sigma in [0.0, 0.4, 1.7] {
             for width in [0.0, 0.3, 2.5] {
                 for travel in [0.01, 0.6, 2.5, 90.0, 700.0] {
@@ -207,7 +201,8 @@ mod tests {
                         0.5 * travel,
                         0.6 * travel,
                     ] {
-                        let want = mean(&|t| above_edge(x, 1.0 + t * travel, sigma, width));
+                        let want =
+                            mean_over_unit(&|t| above_edge(x, 1.0 + t * travel, sigma, width), n);
                         let got = above_moving_edge(x, 1.0, travel, sigma, width);
                         let tolerance = 2e-4 + 1.0 / f64::from(n);
                         assert!(
@@ -219,7 +214,7 @@ mod tests {
             }
         }
         for (x, width) in [(0.3, 0.1), (-0.5, 0.8), (2.0, 30.0), (-20.0, 38.0)] {
-            let want = mean(&|t| cumulative(x + width * t));
+            let want = mean_over_unit(&|t| cumulative(x + width * t), n);
             assert!(
                 (mean_cumulative(x, width) - want).abs() < 4e-4,
                 "{x} {width}"
@@ -230,5 +225,12 @@ mod tests {
             above_moving_edge(0.3, 0.1, 0.0, 0.8, 2.5),
             above_edge(0.3, 0.1, 0.8, 2.5)
         );
+    }
+
+    fn mean_over_unit(function: &dyn Fn(f64) -> f64, n: i32) -> f64 {
+        (0..n)
+            .map(|i| function((f64::from(i) + 0.5) / f64::from(n) - 0.5))
+            .sum::<f64>()
+            / f64::from(n)
     }
 }

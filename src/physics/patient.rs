@@ -183,18 +183,14 @@ mod tests {
     fn outside_the_body_is_vacuum() {
         let (ct, table) = (ct(), HuTable::resolve(HuTable::DEFAULT).expect("shipped"));
         // A square of 3 to 11 mm: voxel centres 4 to 10 lie inside, those at 2 and 12 are covered to none.
-        let square = |z: f64| {
-            [[3.0, 3.0], [11.0, 3.0], [11.0, 11.0], [3.0, 11.0]].map(|[x, y]| DVec3::new(x, y, z))
-        };
-        let contours = [square(0.0), square(2.0), square(5.0)];
+        let contours = [square_at(0.0), square_at(2.0), square_at(5.0)];
         let refs: Vec<&[DVec3]> = contours.iter().map(|c| &c[..]).collect();
         let body = Mask::from_contours(ct.hu.grid(), &refs, &|_| true).expect("a mask");
         let p = Patient::new(&ct, &table, Some(&body)).expect("a patient");
-        let inside = |i: usize| (2..=5).contains(&i);
         for k in 0..3 {
             for j in 0..8 {
                 for i in 0..8 {
-                    let want = if inside(i) && inside(j) {
+                    let want = if is_inside(i) && is_inside(j) {
                         table.at(ct.hu.at(i, j, k)).mass_density_g_cm3
                     } else {
                         0.0
@@ -203,5 +199,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn square_at(z: f64) -> [DVec3; 4] {
+        [[3.0, 3.0], [11.0, 3.0], [11.0, 11.0], [3.0, 11.0]].map(|[x, y]| DVec3::new(x, y, z))
+    }
+
+    fn is_inside(i: usize) -> bool {
+        (2..=5).contains(&i)
     }
 }

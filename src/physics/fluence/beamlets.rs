@@ -75,14 +75,16 @@ impl Line {
         );
         // One span behind the jaws, blurred; the spans are drawn as the spans of a map are.
         let pictures = |jaws: &[f32], r: &Raster, sigma_mm: f64| -> Vec<MeanMap> {
-            let picture = |pixels: Vec<(usize, f64)>| {
-                let mut image = vec![0.0_f32; r.size[0]];
-                pixels
-                    .into_iter()
-                    .for_each(|(n, part)| image[n] = part as f32 * jaws[n]);
-                MeanMap::new(*r, &blur(image, [sigma_mm, 0.0], r))
-            };
-            shares(&sides_mm, r, 0).into_iter().map(picture).collect()
+            shares(&sides_mm, r, 0)
+                .into_iter()
+                .map(|pixels: Vec<(usize, f64)>| {
+                    let mut image = vec![0.0_f32; r.size[0]];
+                    pixels
+                        .into_iter()
+                        .for_each(|(n, part)| image[n] = part as f32 * jaws[n]);
+                    MeanMap::new(*r, &blur(image, [sigma_mm, 0.0], r))
+                })
+                .collect()
         };
         let focal = pictures(
             &jaw_transmission(edges, more, optics.jaw_transmission, 0, &fine),
@@ -359,12 +361,6 @@ mod tests {
                         let [row, column] = [beamlet / 4, beamlet % 4];
                         let mut shares = [Shares::new(), Shares::new()];
                         let open = beamlets.focal_at(point, distance_mm, 2.5, &mut shares);
-                        let share_of = |shares: &Shares, n: usize| {
-                            shares
-                                .iter()
-                                .find(|(index, _)| *index == n)
-                                .map_or(0.0, |(_, share)| *share)
-                        };
                         let got = open * share_of(&shares[0], column) * share_of(&shares[1], row);
                         let [want, scattered] =
                             one.sources_at(point[0], point[1], distance_mm, 2.5);
@@ -404,5 +400,12 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn share_of(shares: &Shares, n: usize) -> f64 {
+        shares
+            .iter()
+            .find(|(index, _)| *index == n)
+            .map_or(0.0, |(_, share)| *share)
     }
 }

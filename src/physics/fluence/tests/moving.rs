@@ -5,19 +5,28 @@ use super::*;
 /// A beam that moves, and the same motion in `steps` static steps.
 fn moving_and_stepped(from: &Beam, to: &Beam, steps: usize) -> [Beam; 2] {
     let (a, b) = (&from.control_points[0], &to.control_points[0]);
-    let point_at = |weight: f64, p: &ControlPoint| ControlPoint {
-        meterset_weight: weight,
-        ..p.clone()
-    };
-    let share = |n: usize| n as f64 / steps as f64;
     let stops = (0..steps).flat_map(|n| {
-        let p = a.on_the_way_to(b, share(n) + 0.5 / steps as f64);
-        [point_at(share(n), &p), point_at(share(n + 1), &p)]
+        let p = a.on_the_way_to(b, share_of_steps(n, steps) + 0.5 / steps as f64);
+        [
+            point_at(share_of_steps(n, steps), &p),
+            point_at(share_of_steps(n + 1, steps), &p),
+        ]
     });
     [vec![point_at(0.0, a), point_at(1.0, b)], stops.collect()].map(|control_points| Beam {
         control_points,
         ..from.clone()
     })
+}
+
+fn point_at(weight: f64, p: &ControlPoint) -> ControlPoint {
+    ControlPoint {
+        meterset_weight: weight,
+        ..p.clone()
+    }
+}
+
+fn share_of_steps(n: usize, steps: usize) -> f64 {
+    n as f64 / steps as f64
 }
 
 /// Greatest difference between a moving beam and the same in 1000 steps: of both sources together, and of electrons.
@@ -44,15 +53,16 @@ fn still(jaws: Jaws) -> Beam {
     Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0)
 }
 
-fn grid_of_points(reach_mm: i32, step_mm: i32) -> Vec<[f64; 2]> {
-    let line = || {
-        (-reach_mm..=reach_mm)
-            .step_by(step_mm as usize)
-            .map(f64::from)
-    };
-    line()
-        .flat_map(|x| line().map(move |y| [x + 0.3, y - 0.2]))
+pub(super) fn grid_of_points(reach_mm: i32, step_mm: i32) -> Vec<[f64; 2]> {
+    points_along(reach_mm, step_mm)
+        .flat_map(|x| points_along(reach_mm, step_mm).map(move |y| [x + 0.3, y - 0.2]))
         .collect()
+}
+
+fn points_along(reach_mm: i32, step_mm: i32) -> impl Iterator<Item = f64> {
+    (-reach_mm..=reach_mm)
+        .step_by(step_mm as usize)
+        .map(f64::from)
 }
 
 /// A jaw that travels 90 mm opens each point for its share of the units; a point source without transmission has no more.
@@ -190,7 +200,6 @@ fn leaves_that_move_under_moving_jaws_are_the_mean_of_still_ones() {
     let points = grid_of_points(56, 8);
     let tips =
         |left_mm: f64, width: f64| move |v: f64| [left_mm + 0.1 * v, left_mm + width - 0.05 * v];
-    let jaws = |x: [f64; 2], y: [f64; 2]| Jaws { x, y };
     // Jaws behind the leaves, jaws at the leaves' tips all the way, jaws across the leaves, leaves that stand still, jaws that do.
     for (name, from, to, bound) in [
         (
@@ -228,6 +237,10 @@ fn leaves_that_move_under_moving_jaws_are_the_mean_of_still_ones() {
         println!("{name}: {off:?}");
         assert!(off.iter().all(|off| *off < bound), "{name}: {off:?}");
     }
+}
+
+fn jaws(x: [f64; 2], y: [f64; 2]) -> Jaws {
+    Jaws { x, y }
 }
 
 /// Leaves of any width that are all open take nothing away and add nothing.
