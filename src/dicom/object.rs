@@ -110,9 +110,8 @@ pub fn parse(walked: &Walked, encoding: Encoding) -> Result<Item, String> {
         Encoding::Explicit => entries::EXPLICIT_VR_LITTLE_ENDIAN.erased(),
         Encoding::ExplicitBig => entries::EXPLICIT_VR_BIG_ENDIAN.erased(),
     };
-    let read =
-        || Item::read_dataset_with_ts(&walked.elements[..], &syntax).map_err(|e| root_cause(&e));
-    fenced(read).and_then(|read| read)
+    fenced(|| Item::read_dataset_with_ts(&walked.elements[..], &syntax).map_err(|e| root_cause(&e)))
+        .and_then(|read| read)
 }
 
 /// The innermost message of an error: the outer ones of the DICOM crates only state that reading failed.

@@ -7,7 +7,7 @@ use super::object::{Attributes, Item, Object, root_cause};
 use super::source::{self, Encoding};
 use super::walk::{Fragments, fragments, walk};
 use dicom_core::value::{PixelFragmentSequence, Value};
-use dicom_core::{DataElement, PrimitiveValue, VR};
+use dicom_core::{DataElement, PrimitiveValue, Tag, VR};
 use dicom_dictionary_std::{tags, uids};
 use dicom_object::FileMetaTableBuilder;
 use dicom_object::mem::InMemElement;
@@ -36,18 +36,22 @@ pub struct Samples {
 
 impl Layout {
     fn read(object: &Object, path: &Path) -> Result<Self, DicomError> {
-        let bits = |tag| object.unsigned(tag);
-        let allocated = bits(tags::BITS_ALLOCATED).ok_or_else(|| DicomError::Missing {
-            path: path.to_owned(),
-            attribute: "BitsAllocated",
-        })?;
-        let stored = bits(tags::BITS_STORED).unwrap_or(allocated);
-        let high_bit = bits(tags::HIGH_BIT).unwrap_or(stored.saturating_sub(1));
+        let allocated =
+            object
+                .unsigned(tags::BITS_ALLOCATED)
+                .ok_or_else(|| DicomError::Missing {
+                    path: path.to_owned(),
+                    attribute: "BitsAllocated",
+                })?;
+        let stored = object.unsigned(tags::BITS_STORED).unwrap_or(allocated);
+        let high_bit = object
+            .unsigned(tags::HIGH_BIT)
+            .unwrap_or(stored.saturating_sub(1));
         let layout = Self {
             allocated,
             stored,
             high_bit,
-            signed: bits(tags::PIXEL_REPRESENTATION) == Some(1),
+            signed: object.unsigned(tags::PIXEL_REPRESENTATION) == Some(1),
         };
         let fills_bytes = matches!(allocated, 8 | 16 | 32);
         if !fills_bytes
@@ -261,10 +265,8 @@ fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
         return Ok(fragments);
     }
     let (count, declared) = (fragments.len(), offsets.len());
-    let unclear =
-        || format!("it has {frames} frames in {count} fragments, and offsets of {declared}");
     if declared != frames || offsets.first() != Some(&0) {
-        return Err(unclear());
+        return Err(unclear_fragments(frames, count, declared));
     }
     let mut streams: Vec<Vec<u8>> = Vec::new();
     let mut item_offset: u64 = 0;
@@ -282,8 +284,12 @@ fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
     if streams.len() == frames {
         Ok(streams)
     } else {
-        Err(unclear())
+        Err(unclear_fragments(frames, count, declared))
     }
+}
+
+fn unclear_fragments(frames: usize, count: usize, declared: usize) -> String {
+    format!("it has {frames} frames in {count} fragments, and offsets of {declared}")
 }
 
 /// The decoder of a stream.
@@ -355,18 +361,21 @@ fn one_frame(header: &Object, syntax: &str, stream: Vec<u8>) -> Result<Object, S
     for element in shape.into_iter().filter_map(|tag| header.get(tag)) {
         one.put(element.clone());
     }
-    let mut put = |tag, vr, value: PrimitiveValue| {
-        one.put(DataElement::new(tag, vr, value));
-    };
     let allocated = header.whole(tags::BITS_ALLOCATED).unwrap_or_default() as u16;
-    put(tags::SAMPLES_PER_PIXEL, VR::US, 1u16.into());
-    put(tags::BITS_STORED, VR::US, allocated.into());
-    put(tags::HIGH_BIT, VR::US, allocated.saturating_sub(1).into());
-    put(tags::PIXEL_REPRESENTATION, VR::US, 0u16.into());
+    put(tags::SAMPLES_PER_PIXEL, VR::US, 1u16.into(), &mut one);
+    put(tags::BITS_STORED, VR::US, allocated.into(), &mut one);
+    put(
+        tags::HIGH_BIT,
+        VR::US,
+        allocated.saturating_sub(1).into(),
+        &mut one,
+    );
+    put(tags::PIXEL_REPRESENTATION, VR::US, 0u16.into(), &mut one);
     put(
         tags::PHOTOMETRIC_INTERPRETATION,
         VR::CS,
         "MONOCHROME2".into(),
+        &mut one,
     );
     let fragments = PixelFragmentSequence::new_fragments(vec![stream]);
     one.put(DataElement::new(
@@ -379,6 +388,10 @@ fn one_frame(header: &Object, syntax: &str, stream: Vec<u8>) -> Result<Object, S
         .media_storage_sop_class_uid(uids::CT_IMAGE_STORAGE)
         .media_storage_sop_instance_uid("");
     one.with_meta(meta).map_err(|e| root_cause(&e))
+}
+
+fn put(tag: Tag, vr: VR, value: PrimitiveValue, object: &mut Item) {
+    object.put(DataElement::new(tag, vr, value));
 }
 
 fn unpack(bytes: &[u8], allocated: u32) -> Vec<u32> {

@@ -61,10 +61,9 @@ pub fn stack<'a>(
         });
     }
     planes.sort_by(|a, b| {
-        let key = |p: &Plane| p.image.instance.unwrap_or(i64::MAX);
         a.height
             .total_cmp(&b.height)
-            .then(key(a).cmp(&key(b)))
+            .then(instance_or_last(a).cmp(&instance_or_last(b)))
             .then_with(|| a.image.path.cmp(&b.image.path))
     });
     drop_duplicates(&mut planes, same_pixels, &mut remarks);
@@ -89,6 +88,10 @@ pub fn stack<'a>(
         images: planes.iter().map(|p| p.image).collect(),
         remarks,
     })
+}
+
+fn instance_or_last(p: &Plane) -> i64 {
+    p.image.instance.unwrap_or(i64::MAX)
 }
 
 fn first_of(series: &Series) -> Result<&Image, DicomError> {
@@ -152,16 +155,14 @@ fn slices_of<'a>(
     series: &'a Series,
     remarks: &mut Vec<Remark>,
 ) -> Result<Vec<&'a Image>, DicomError> {
-    let those = |kind| series.images.iter().filter(move |i| i.no_slice == kind);
-    let names = |kind| {
-        those(Some(kind))
+    let [localizers, projections] = [NoSlice::Localizer, NoSlice::Projection].map(|kind| {
+        images_of_kind(Some(kind), series)
             .map(|i| file_name(&i.path))
             .collect::<Vec<_>>()
-    };
-    let [localizers, projections] = [NoSlice::Localizer, NoSlice::Projection].map(names);
-    let mut slices: Vec<&Image> = those(None).collect();
+    });
+    let mut slices: Vec<&Image> = images_of_kind(None, series).collect();
     if slices.is_empty() {
-        slices = those(Some(NoSlice::Projection)).collect();
+        slices = images_of_kind(Some(NoSlice::Projection), series).collect();
         if slices.is_empty() {
             let what = "the series holds nothing but localizers (ImageType), no slices".to_owned();
             return Err(DicomError::Unsupported {
@@ -194,6 +195,10 @@ fn slices_of<'a>(
         remarks.push(Remark::warning(message, localizers).without_bearing());
     }
     Ok(slices)
+}
+
+fn images_of_kind(kind: Option<NoSlice>, series: &Series) -> impl Iterator<Item = &Image> {
+    series.images.iter().filter(move |i| i.no_slice == kind)
 }
 
 struct Plane<'a> {
@@ -258,17 +263,14 @@ fn check_shift(
     remarks: &mut Vec<Remark>,
 ) -> Result<(), DicomError> {
     let base = &planes[0];
-    let shift = |p: &Plane| {
-        let d = p.position - base.position;
-        d - normal * d.dot(normal)
-    };
-    let Some(worst) = planes
-        .iter()
-        .max_by(|a, b| shift(a).length().total_cmp(&shift(b).length()))
-    else {
+    let Some(worst) = planes.iter().max_by(|a, b| {
+        shift_from(a, base, normal)
+            .length()
+            .total_cmp(&shift_from(b, base, normal).length())
+    }) else {
         return Ok(());
     };
-    let largest_shift_mm = shift(worst).length();
+    let largest_shift_mm = shift_from(worst, base, normal).length();
     if largest_shift_mm <= ROUNDING_MM {
         return Ok(());
     }
@@ -278,12 +280,12 @@ fn check_shift(
         .sum();
     let slope = planes
         .iter()
-        .map(|p| shift(p) * (p.height - base.height))
+        .map(|p| shift_from(p, base, normal) * (p.height - base.height))
         .sum::<DVec3>()
         / square.max(1e-9);
     let residual = planes
         .iter()
-        .map(|p| (shift(p) - slope * (p.height - base.height)).length())
+        .map(|p| (shift_from(p, base, normal) - slope * (p.height - base.height)).length())
         .fold(0.0, f64::max);
     let sheared = residual < 0.1 * largest_shift_mm;
     let path = worst.image.path.clone();
@@ -306,9 +308,15 @@ fn check_shift(
         format!(
             "planes lie up to {largest_shift_mm:.2} mm aside of one another, less than half a pixel; this is passed over"
         ),
-        planes.iter().filter(|p| shift(p).length() > ROUNDING_MM).map(Plane::name).collect(),
+        planes.iter().filter(|p| shift_from(p, base, normal).length() > ROUNDING_MM).map(Plane::name).collect(),
     ));
     Ok(())
+}
+
+/// How far a plane lies aside of another, in their own plane, mm.
+fn shift_from(p: &Plane, base: &Plane, normal: DVec3) -> DVec3 {
+    let d = p.position - base.position;
+    d - normal * d.dot(normal)
 }
 
 /// Remarks on uneven spacing. The positions are not changed.
@@ -338,12 +346,12 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
     let odd: Vec<usize> = (0..steps.len())
         .filter(|&k| (steps[k] - usual).abs() > tolerance)
         .collect();
-    let is_gap = |k: usize| {
-        let times = steps[k] / usual;
-        times > 1.5 && (times - times.round()).abs() < 0.1
-    };
     // Many odd steps mean a series of several spacings; few mean lost planes.
-    let lost = odd.len() * 5 <= steps.len() && odd.iter().all(|&k| is_gap(k));
+    let lost = odd.len() * 5 <= steps.len()
+        && odd.iter().all(|&k| {
+            let times = steps[k] / usual;
+            times > 1.5 && (times - times.round()).abs() < 0.1
+        });
     if lost {
         for &k in &odd {
             let missing = (steps[k] / usual).round() as usize - 1;
@@ -371,12 +379,14 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
             odd.iter().map(|&k| planes[k + 1].name()).collect(),
         ));
     }
-    let unlike = |p: &&Plane| {
-        p.image
-            .thickness_mm
-            .is_some_and(|t| (t - usual).abs() > 0.1 * usual)
-    };
-    let thick: Vec<&Plane> = planes.iter().filter(unlike).collect();
+    let thick: Vec<&Plane> = planes
+        .iter()
+        .filter(|p: &&Plane| {
+            p.image
+                .thickness_mm
+                .is_some_and(|t| (t - usual).abs() > 0.1 * usual)
+        })
+        .collect();
     if let Some(first) = thick.first() {
         let declared = first.image.thickness_mm.unwrap_or_default();
         let message = format!(

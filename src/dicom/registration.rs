@@ -13,13 +13,12 @@ use std::path::Path;
 /// [`DicomError`]: other than two frames, matrices that are missing, no numbers or not rigid.
 pub fn read_registration(path: &Path) -> Result<Registration, DicomError> {
     let object = open(path)?;
-    let frame = |item: &Item| item.text(tags::FRAME_OF_REFERENCE_UID);
     let registered =
-        frame(object.item()).ok_or_else(|| DicomError::missing(path, "FrameOfReferenceUID"))?;
+        frame_uid(object.item()).ok_or_else(|| DicomError::missing(path, "FrameOfReferenceUID"))?;
     let others: Vec<&Item> = object
         .items(tags::REGISTRATION_SEQUENCE)
         .iter()
-        .filter(|item| frame(item).is_some_and(|uid| uid != registered))
+        .filter(|item| frame_uid(item).is_some_and(|uid| uid != registered))
         .collect();
     let [moving] = others[..] else {
         return Err(DicomError::contradiction(
@@ -53,10 +52,14 @@ pub fn read_registration(path: &Path) -> Result<Registration, DicomError> {
         ));
     }
     Ok(Registration {
-        source_frame_uid: frame(moving).unwrap_or_default(),
+        source_frame_uid: frame_uid(moving).unwrap_or_default(),
         registered_frame_uid: registered,
         matrix,
         label: object.text(tags::CONTENT_LABEL).unwrap_or_default(),
         description: object.text(tags::CONTENT_DESCRIPTION).unwrap_or_default(),
     })
+}
+
+fn frame_uid(item: &Item) -> Option<String> {
+    item.text(tags::FRAME_OF_REFERENCE_UID)
 }

@@ -99,13 +99,13 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
             .and_then(|mv| within(tags::NOMINAL_BEAM_ENERGY, mv, bounds::ENERGY_MV)),
     );
     let place = tags::ISOCENTER_POSITION;
-    let each = |mm: [f64; 3]| {
-        mm.into_iter()
-            .try_for_each(|v| within(place, v, bounds::PLACE_MM).map(drop))
-    };
-    let isocentre = first
-        .try_array(place)
-        .and_then(|mm| each(mm).map(|()| DVec3::from(mm)));
+    let isocentre = first.try_array(place).and_then(|mm| {
+        {
+            mm.into_iter()
+                .try_for_each(|v| within(place, v, bounds::PLACE_MM).map(drop))
+        }
+        .map(|()| DVec3::from(mm))
+    });
     let isocentre = refusal.given(isocentre);
     refuse_distance(item, &mut refusal);
     let unflattened = is_unflattened(item, &mut not_modelled);

@@ -106,13 +106,12 @@ fn part_of(object: &Object) -> Option<DosePart> {
 /// Remarks on what a dose is of: biological effect, another anatomy, another place.
 fn remarks_of_kind(object: &Object, path: &Path) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    let mut say = |message: String, caveat: &str| {
-        remarks.push(Remark::warning(message, vec![file_name(path)]).forbidding(caveat));
-    };
     if is_effective(object) {
-        say(
+        forbid_use(
             "the dose is a biologically effective one, not the physical dose".to_owned(),
             EFFECTIVE,
+            &mut remarks,
+            path,
         );
     }
     // PS3.3 C.8.8.3: the image, densities given to structures, or water.
@@ -123,7 +122,7 @@ fn remarks_of_kind(object: &Object, path: &Path) -> Vec<Remark> {
         let message = format!(
             "the dose was computed as if the patient were water (TissueHeterogeneityCorrection {corrected})"
         );
-        say(message, "computed in water");
+        forbid_use(message, "computed in water", &mut remarks, path);
     }
     if let Some(moved) = object
         .text(tags::SPATIAL_TRANSFORM_OF_DOSE)
@@ -137,44 +136,70 @@ fn remarks_of_kind(object: &Object, path: &Path) -> Vec<Remark> {
         let message = format!(
             "the dose was {how} to other images (SpatialTransformOfDose {moved}): it was not computed on these"
         );
-        say(message, &format!("{how} to other images"));
+        forbid_use(
+            message,
+            &format!("{how} to other images"),
+            &mut remarks,
+            path,
+        );
     }
     remarks
+}
+
+fn forbid_use(message: String, caveat: &str, remarks: &mut Vec<Remark>, path: &Path) {
+    remarks.push(Remark::warning(message, vec![file_name(path)]).forbidding(caveat));
 }
 
 /// Remarks on a dose.
 fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
     let mut remarks = remarks_of_kind(object, path);
-    let mut say = |message: &str| remarks.push(Remark::warning(message, vec![file_name(path)]));
     let highest_gy = gy.iter().copied().fold(0.0, f32::max);
     if gy.iter().any(|&v| v < 0.0) {
-        say("the dose has negative values");
+        warn("the dose has negative values", &mut remarks, path);
     } else if highest_gy == 0.0 {
-        say("the dose is zero everywhere");
+        warn("the dose is zero everywhere", &mut remarks, path);
     }
     if highest_gy > MOST_GY {
         let scaling = object.text(tags::DOSE_GRID_SCALING).unwrap_or_default();
-        say(&format!(
-            "the dose goes up to {highest_gy} Gy, more than any treatment gives: its DoseGridScaling of {scaling} is that of another unit?"
-        ));
+        warn(
+            &format!(
+                "the dose goes up to {highest_gy} Gy, more than any treatment gives: its DoseGridScaling of {scaling} is that of another unit?"
+            ),
+            &mut remarks,
+            path,
+        );
     }
     match object.text(tags::DOSE_TYPE).as_deref() {
         Some("PHYSICAL" | "EFFECTIVE") => {}
-        Some(other) => say(&format!(
-            "its DoseType '{other}' is not known; it is shown as a physical dose"
-        )),
-        None => say("it has no DoseType; it is shown as a physical dose"),
+        Some(other) => warn(
+            &format!("its DoseType '{other}' is not known; it is shown as a physical dose"),
+            &mut remarks,
+            path,
+        ),
+        None => warn(
+            "it has no DoseType; it is shown as a physical dose",
+            &mut remarks,
+            path,
+        ),
     }
     match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
         Some(summation) if SUMMATIONS.contains(&summation) => {}
-        Some(other) => say(&format!(
-            "its DoseSummationType '{other}' is not known: a dose of what?"
-        )),
-        None => say(
+        Some(other) => warn(
+            &format!("its DoseSummationType '{other}' is not known: a dose of what?"),
+            &mut remarks,
+            path,
+        ),
+        None => warn(
             "it has no DoseSummationType: it does not say whether it is that of a plan, a fraction or a beam",
+            &mut remarks,
+            path,
         ),
     }
     remarks
+}
+
+fn warn(message: &str, remarks: &mut Vec<Remark>, path: &Path) {
+    remarks.push(Remark::warning(message, vec![file_name(path)]))
 }
 
 /// The standard's values of DoseSummationType.

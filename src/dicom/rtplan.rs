@@ -106,14 +106,15 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
 /// The record of a review (PS3.3, C.8.8.16). Names and times that are not legible stay out; the zone of a time is known in what
 /// this program wrote, in UTC.
 fn read_approval(object: &Item) -> Option<Approval> {
-    let text = |tag| object.text(tag).unwrap_or_default();
-    let stage = match text(tags::APPROVAL_STATUS).as_str() {
+    let stage = match object.text_or_empty(tags::APPROVAL_STATUS).as_str() {
         "APPROVED" => Stage::Approved,
         "REJECTED" => Stage::Rejected,
         _ => return None,
     };
-    let (date, time) = (text(tags::REVIEW_DATE), text(tags::REVIEW_TIME));
-    let is_number = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
+    let (date, time) = (
+        object.text_or_empty(tags::REVIEW_DATE),
+        object.text_or_empty(tags::REVIEW_TIME),
+    );
     let parts: Option<Vec<&str>> = [
         (&date, 0..4),
         (&date, 4..6),
@@ -123,9 +124,12 @@ fn read_approval(object: &Item) -> Option<Approval> {
         (&time, 4..6),
     ]
     .into_iter()
-    .map(|(text, range)| text.get(range).filter(is_number))
+    .map(|(text, range)| {
+        text.get(range)
+            .filter(|part: &&str| part.bytes().all(|b| b.is_ascii_digit()))
+    })
     .collect();
-    let zone = if text(tags::MANUFACTURER) == OWN_MANUFACTURER {
+    let zone = if object.text_or_empty(tags::MANUFACTURER) == OWN_MANUFACTURER {
         " UTC"
     } else {
         ""
@@ -137,7 +141,7 @@ fn read_approval(object: &Item) -> Option<Approval> {
         )
     });
     let by = PatientInfo {
-        name: text(tags::REVIEWER_NAME),
+        name: object.text_or_empty(tags::REVIEWER_NAME),
         ..PatientInfo::default()
     }
     .in_words();
@@ -152,12 +156,14 @@ fn read_approval(object: &Item) -> Option<Approval> {
 
 /// Whether a label is the beginning of a name, or one that an export has numbered because another plan begins likewise.
 fn is_beginning(label: &str, name: &str) -> bool {
-    let numbered = || {
-        let (beginning, number) = label.rsplit_once('-')?;
-        let is_cut = label.chars().count() == 16 || name.trim() == beginning;
-        Some(is_cut && number.parse::<u32>().is_ok() && name.starts_with(beginning))
-    };
-    name.starts_with(label) || numbered().unwrap_or(false)
+    name.starts_with(label) || is_numbered(label, name).unwrap_or(false)
+}
+
+/// Whether a label is a plan's name, cut short and numbered, as this program writes labels that two plans would share.
+fn is_numbered(label: &str, name: &str) -> Option<bool> {
+    let (beginning, number) = label.rsplit_once('-')?;
+    let is_cut = label.chars().count() == 16 || name.trim() == beginning;
+    Some(is_cut && number.parse::<u32>().is_ok() && name.starts_with(beginning))
 }
 
 /// The plan's attributes that apply to all its beams.
@@ -175,15 +181,14 @@ pub(super) struct PlanFacts<'a> {
 impl PlanFacts<'_> {
     /// Monitor units per fraction, or why there are none.
     pub(super) fn meterset_of(&self, number: u32) -> Result<f64, String> {
-        let none = || {
-            Err("no fraction group gives it monitor units (FractionGroupSequence, ReferencedBeamSequence, \
-                 ReferencedBeamNumber)"
-                .to_owned())
-        };
         self.metersets
             .get(&i64::from(number))
             .cloned()
-            .unwrap_or_else(none)
+            .unwrap_or_else(|| {
+            Err("no fraction group gives it monitor units (FractionGroupSequence, ReferencedBeamSequence, \
+                 ReferencedBeamNumber)"
+                .to_owned())
+        })
     }
 
     /// Refuses a beam for another patient position: it would enter from another side.
@@ -292,7 +297,6 @@ impl Notes {
 /// Monitor units per fraction by beam number. A beam of a group with other fractions than the first, or of
 /// two groups, has no value that the plan's fractions could multiply.
 fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, String>> {
-    let fractions = |group: &Item| group.try_whole(tags::NUMBER_OF_FRACTIONS_PLANNED).ok();
     let mut mu_of_beams: HashMap<i64, Result<f64, String>> = HashMap::new();
     for (n, group) in groups.iter().enumerate() {
         let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE);
@@ -324,7 +328,7 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
                 Err(format!(
                     "fraction groups refer to it twice (ReferencedBeamNumber {number})"
                 ))
-            } else if fractions(group) != fractions(&groups[0]) {
+            } else if planned_fractions(group) != planned_fractions(&groups[0]) {
                 Err(format!(
                     "fraction group {} has another {} than the first",
                     n + 1,
@@ -339,17 +343,21 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
     mu_of_beams
 }
 
+fn planned_fractions(group: &Item) -> Option<i64> {
+    group.try_whole(tags::NUMBER_OF_FRACTIONS_PLANNED).ok()
+}
+
 /// Beams that fraction groups deliver and the plan lacks; those without monitor units deliver nothing.
 fn absent_beams(
     metersets: &HashMap<i64, Result<f64, String>>,
     in_plan: &HashSet<u32>,
     notes: &mut Notes,
 ) -> Vec<AbsentBeam> {
-    let is_in_plan =
-        |number: i64| u32::try_from(number).is_ok_and(|number| in_plan.contains(&number));
     let mut absent: Vec<(i64, &Result<f64, String>)> = metersets
         .iter()
-        .filter(|(number, _)| !is_in_plan(**number))
+        .filter(|(number, _)| {
+            !u32::try_from(**number).is_ok_and(|number| in_plan.contains(&number))
+        })
         .map(|(number, mu)| (*number, mu))
         .collect();
     absent.sort_by_key(|(number, _)| *number);
@@ -376,7 +384,7 @@ fn absent_beams(
 
 /// Sources in the patient add a dose that is not computed.
 fn remark_brachytherapy(groups: &[Item], notes: &mut Notes) {
-    let has_setups = |group: &Item| {
+    if groups.iter().any(|group: &Item| {
         let declared = group
             .whole(tags::NUMBER_OF_BRACHY_APPLICATION_SETUPS)
             .is_some_and(|n| n > 0);
@@ -384,8 +392,7 @@ fn remark_brachytherapy(groups: &[Item], notes: &mut Notes) {
             || !group
                 .items(tags::REFERENCED_BRACHY_APPLICATION_SETUP_SEQUENCE)
                 .is_empty()
-    };
-    if groups.iter().any(has_setups) {
+    }) {
         let message = "a fraction group delivers brachytherapy beside the beams (NumberOfBrachyApplicationSetups): its dose is not computed";
         notes.remark(
             notes
@@ -495,11 +502,10 @@ fn position_of(
 /// The machine of most beams.
 fn main_machine(beams: &[Beam]) -> String {
     let machines = || beams.iter().filter_map(|b| b.machine.as_deref());
-    let count = |name: &str| machines().filter(|m| *m == name).count();
     // The first of equally frequent ones: max_by_key would return the last.
     machines()
         .rev()
-        .max_by_key(|name| count(name))
+        .max_by_key(|name| machines().filter(|m| m == name).count())
         .unwrap_or_default()
         .to_owned()
 }

@@ -281,15 +281,14 @@ impl Walk {
                 }
                 // The file's may differ from it by rounding.
                 self.points[0].meterset_weight = 0.0;
-                let moves = |w: &[ControlPoint]| {
-                    let held = ControlPoint {
-                        meterset_weight: w[0].meterset_weight,
-                        ..w[1].clone()
-                    };
-                    w[1].meterset_weight > w[0].meterset_weight && held != w[0]
-                };
                 self.moves_while_static = beam.text(tags::BEAM_TYPE).as_deref() == Some("STATIC")
-                    && self.points.windows(2).any(moves);
+                    && self.points.windows(2).any(|w: &[ControlPoint]| {
+                        let held = ControlPoint {
+                            meterset_weight: w[0].meterset_weight,
+                            ..w[1].clone()
+                        };
+                        w[1].meterset_weight > w[0].meterset_weight && held != w[0]
+                    });
             }
             _ => self.points.truncate(1),
         }
@@ -475,14 +474,9 @@ fn read_devices(
         declared.push(kind);
     }
     let where_they_are = keyword(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE);
-    let lacks = |names: [&str; 2]| {
-        !names
-            .iter()
-            .any(|name| declared.iter().any(|kind| kind == name))
-    };
     if first {
         for (has, names) in [(devices.x, ["X", "ASYMX"]), (devices.y, ["Y", "ASYMY"])] {
-            if has && lacks(names) {
+            if has && declares_neither(names, &declared) {
                 refusal.because(format!(
                     "it has no {positions} of the {} jaws ({where_they_are})",
                     names[0]
@@ -505,6 +499,12 @@ fn read_devices(
             ));
         }
     }
+}
+
+fn declares_neither(names: [&str; 2], declared: &[String]) -> bool {
+    !names
+        .iter()
+        .any(|name| declared.iter().any(|kind| kind == name))
 }
 
 /// Reads the position of one device and returns its type where that could be read.

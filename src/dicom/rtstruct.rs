@@ -215,18 +215,20 @@ impl Reader {
                 .push(Remark::note(message, vec![self.file.clone()]));
             return Some(density_override);
         }
-        let declared = |property: &Item| {
-            let what = property
-                .text(tags::ROI_PHYSICAL_PROPERTY)
-                .unwrap_or_else(|| "a property".to_owned());
-            let value = property.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE);
-            let value = value.map_or_else(
-                |e| e.to_string(),
-                |v| format!("ROIPhysicalPropertyValue {v}"),
-            );
-            format!("{what}: {value}")
-        };
-        let declared: Vec<String> = properties.iter().map(declared).collect();
+        let declared: Vec<String> = properties
+            .iter()
+            .map(|property: &Item| {
+                let what = property
+                    .text(tags::ROI_PHYSICAL_PROPERTY)
+                    .unwrap_or_else(|| "a property".to_owned());
+                let value = property.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE);
+                let value = value.map_or_else(
+                    |e| e.to_string(),
+                    |v| format!("ROIPhysicalPropertyValue {v}"),
+                );
+                format!("{what}: {value}")
+            })
+            .collect();
         if !declared.is_empty() {
             self.warn(format!(
                 "structure '{name}' was planned with another ROIPhysicalProperty than the CT gives ({}), which is not \

@@ -200,14 +200,18 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
 
 /// Offset at which meta group or data set begins by the first 132 bytes of a file, and whether it is the meta group.
 fn beginning(head: &[u8]) -> Option<(usize, bool)> {
-    let group = |g: u8| head.len() >= 8 && head[0] == g && head[1] == 0 && head[3] == 0;
     if head.len() == 132 && &head[128..] == b"DICM" {
         return Some((132, true));
     }
     if head.starts_with(b"DICM") {
         return Some((4, true));
     }
-    (group(2) || group(8)).then_some((0, group(2)))
+    (begins_with_group(2, head) || begins_with_group(8, head))
+        .then_some((0, begins_with_group(2, head)))
+}
+
+fn begins_with_group(g: u8, head: &[u8]) -> bool {
+    head.len() >= 8 && head[0] == g && head[1] == 0 && head[3] == 0
 }
 
 /// Whether a regular file begins as DICOM files do; what else it holds is for its reader to judge.
@@ -274,11 +278,6 @@ impl OpenedFile {
         } else {
             self.bytes.copy(u64::from(length), &mut value)?;
         }
-        let text = || {
-            let text = String::from_utf8_lossy(&value);
-            text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
-                .to_owned()
-        };
         let title = match u16::from_le_bytes(element) {
             0x0000 => {
                 let length = value.try_into().map(u32::from_le_bytes);
@@ -288,15 +287,15 @@ impl OpenedFile {
                 return Ok(());
             }
             0x0002 => {
-                self.class = text();
+                self.class = text_of(&value);
                 return Ok(());
             }
             0x0003 => {
-                self.instance = text();
+                self.instance = text_of(&value);
                 return Ok(());
             }
             0x0010 => {
-                self.syntax = text();
+                self.syntax = text_of(&value);
                 return Ok(());
             }
             0x0013 => "ImplementationVersionName",
@@ -305,7 +304,7 @@ impl OpenedFile {
             0x0018 => "ReceivingApplicationEntityTitle",
             _ => return Ok(()),
         };
-        if length > READ_BYTES || text().chars().count() > TITLE_LETTERS {
+        if length > READ_BYTES || text_of(&value).chars().count() > TITLE_LETTERS {
             self.oddities.push(format!(
                 "{title} has more than {TITLE_LETTERS} letters; it is passed over"
             ));
@@ -359,6 +358,12 @@ impl OpenedFile {
         self.bytes.left = None;
         Ok(self)
     }
+}
+
+fn text_of(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
+        .to_owned()
 }
 
 /// Explicit VR is recognised by its two letters.

@@ -37,30 +37,32 @@ pub(super) fn named_in(item: &Item) -> Vec<Named> {
 
 /// `is_reference`: the item itself may name an object or a series.
 fn collect(item: &Item, is_reference: bool, named_objects: &mut BTreeSet<Named>) {
-    let mut add = |kind, uid: Option<String>, relation: Option<String>| {
-        if let Some(uid) = uid {
-            named_objects.insert(Named {
-                kind,
-                uid,
-                relation: relation.unwrap_or_default(),
-            });
-        }
-    };
     if is_reference {
         let class = item
             .text(tags::REFERENCED_SOP_CLASS_UID)
             .unwrap_or_default();
         if let Some(kind) = kind_of(&class) {
-            add(
+            add_named(
                 kind,
                 item.text(tags::REFERENCED_SOP_INSTANCE_UID),
                 item.text(tags::RT_PLAN_RELATIONSHIP),
+                named_objects,
             );
         }
-        add(SERIES, item.text(tags::SERIES_INSTANCE_UID), None);
+        add_named(
+            SERIES,
+            item.text(tags::SERIES_INSTANCE_UID),
+            None,
+            named_objects,
+        );
     }
     for frame in item.items(tags::REGISTRATION_SEQUENCE) {
-        add(FRAME, frame.text(tags::FRAME_OF_REFERENCE_UID), None);
+        add_named(
+            FRAME,
+            frame.text(tags::FRAME_OF_REFERENCE_UID),
+            None,
+            named_objects,
+        );
     }
     for element in item {
         // Studies are named with whatever class, also with the object's own class.
@@ -74,6 +76,21 @@ fn collect(item: &Item, is_reference: bool, named_objects: &mut BTreeSet<Named>)
             .unwrap_or_default()
             .iter()
             .for_each(|item| collect(item, is_reference, named_objects));
+    }
+}
+
+fn add_named(
+    kind: &'static str,
+    uid: Option<String>,
+    relation: Option<String>,
+    named_objects: &mut BTreeSet<Named>,
+) {
+    if let Some(uid) = uid {
+        named_objects.insert(Named {
+            kind,
+            uid,
+            relation: relation.unwrap_or_default(),
+        });
     }
 }
 
@@ -370,10 +387,9 @@ impl<'a> Builder<'a> {
             ("RTPLAN", "RTSTRUCT", "no structure set"),
             ("RTDOSE", "RTPLAN", "no plan"),
         ];
-        let names_none = |kind: &str| !entry.named.iter().any(|named| named.kind == kind);
-        let none = wanted
-            .into_iter()
-            .filter(|(prefix, other, _)| name.starts_with(prefix) && names_none(other));
+        let none = wanted.into_iter().filter(|(prefix, other, _)| {
+            name.starts_with(prefix) && !entry.named.iter().any(|named| named.kind == *other)
+        });
         missing.extend(none.map(|(.., what)| what.to_owned()));
         let partner = |missing| move |text| Partner { text, missing };
         other_places
@@ -415,24 +431,17 @@ fn found<T>(branches: &mut Vec<T>, fits: impl Fn(&T) -> bool, make: impl FnOnce(
 
 impl std::fmt::Display for Tree {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let or_none = |uid: &str| {
-            if uid.is_empty() {
-                "not stated".to_owned()
-            } else {
-                uid.to_owned()
-            }
-        };
         for branch in &self.patients {
             writeln!(
                 out,
                 "patient {} ({})",
-                or_none(&branch.patient.name),
-                or_none(&branch.patient.id)
+                or_not_stated(&branch.patient.name),
+                or_not_stated(&branch.patient.id)
             )?;
             for study in &branch.studies {
-                writeln!(out, "  study {}", or_none(&study.uid))?;
+                writeln!(out, "  study {}", or_not_stated(&study.uid))?;
                 for frame in &study.frames {
-                    writeln!(out, "    frame of reference {}", or_none(&frame.uid))?;
+                    writeln!(out, "    frame of reference {}", or_not_stated(&frame.uid))?;
                     for leaf in &frame.objects {
                         let label = if leaf.label.is_empty() {
                             String::new()
@@ -460,5 +469,13 @@ impl std::fmt::Display for Tree {
             }
         }
         Ok(())
+    }
+}
+
+fn or_not_stated(uid: &str) -> String {
+    if uid.is_empty() {
+        "not stated".to_owned()
+    } else {
+        uid.to_owned()
     }
 }

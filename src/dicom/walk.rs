@@ -150,30 +150,16 @@ impl Walk<'_> {
     fn head(&mut self) -> Result<Option<Head>, Fault> {
         let encoding = self.encoding();
         let big = encoding == Encoding::ExplicitBig;
-        let u16_of = |b: [u8; 2]| {
-            if big {
-                u16::from_be_bytes(b)
-            } else {
-                u16::from_le_bytes(b)
-            }
-        };
-        let u32_of = |b: [u8; 4]| {
-            if big {
-                u32::from_be_bytes(b)
-            } else {
-                u32::from_le_bytes(b)
-            }
-        };
         let Some([a, b, c, d, e, f, g, h]) = self.bytes.next::<8>()? else {
             return Ok(None);
         };
-        let tag = Tag(u16_of([a, b]), u16_of([c, d]));
+        let tag = Tag(u16_of([a, b], big), u16_of([c, d], big));
         // Items and delimiters have no VR.
         if encoding == Encoding::Implicit || tag.0 == ITEM.0 {
             return Ok(Some(Head {
                 tag,
                 vr: None,
-                length: u32_of([e, f, g, h]),
+                length: u32_of([e, f, g, h], big),
             }));
         }
         let vr = Some(VR::from_binary([e, f]).unwrap_or(VR::UN));
@@ -181,14 +167,14 @@ impl Walk<'_> {
             return Ok(Some(Head {
                 tag,
                 vr,
-                length: u32::from(u16_of([g, h])),
+                length: u32::from(u16_of([g, h], big)),
             }));
         }
         match self.bytes.next::<4>()? {
             Some(length) => Ok(Some(Head {
                 tag,
                 vr,
-                length: u32_of(length),
+                length: u32_of(length, big),
             })),
             None => Err(Fault::Broken(format!(
                 "it ends inside the element {}",
@@ -444,24 +430,10 @@ impl Walk<'_> {
 
     fn put_header(&mut self, tag: Tag, vr: VR, length: u32) {
         let big = self.encoding == Encoding::ExplicitBig;
-        let two = |v: u16| {
-            if big {
-                v.to_be_bytes()
-            } else {
-                v.to_le_bytes()
-            }
-        };
-        let four = |v: u32| {
-            if big {
-                v.to_be_bytes()
-            } else {
-                v.to_le_bytes()
-            }
-        };
-        self.out.extend(two(tag.0));
-        self.out.extend(two(tag.1));
+        self.out.extend(u16_bytes(tag.0, big));
+        self.out.extend(u16_bytes(tag.1, big));
         if self.encoding == Encoding::Implicit || tag.0 == ITEM.0 {
-            self.out.extend(four(length));
+            self.out.extend(u32_bytes(length, big));
             return;
         }
         let short = u16::try_from(length)
@@ -475,10 +447,10 @@ impl Walk<'_> {
         };
         self.out.extend(vr.to_bytes());
         match short {
-            Some(length) => self.out.extend(two(length)),
+            Some(length) => self.out.extend(u16_bytes(length, big)),
             None => {
                 self.out.extend([0, 0]);
-                self.out.extend(four(length));
+                self.out.extend(u32_bytes(length, big));
             }
         }
     }
@@ -496,6 +468,38 @@ impl Walk<'_> {
         Err(Fault::Broken(
             "the fragments of an icon's pixels have no end".to_owned(),
         ))
+    }
+}
+
+fn u16_of(b: [u8; 2], big: bool) -> u16 {
+    if big {
+        u16::from_be_bytes(b)
+    } else {
+        u16::from_le_bytes(b)
+    }
+}
+
+fn u32_of(b: [u8; 4], big: bool) -> u32 {
+    if big {
+        u32::from_be_bytes(b)
+    } else {
+        u32::from_le_bytes(b)
+    }
+}
+
+fn u16_bytes(v: u16, big: bool) -> [u8; 2] {
+    if big {
+        v.to_be_bytes()
+    } else {
+        v.to_le_bytes()
+    }
+}
+
+fn u32_bytes(v: u32, big: bool) -> [u8; 4] {
+    if big {
+        v.to_be_bytes()
+    } else {
+        v.to_le_bytes()
     }
 }
 
@@ -572,10 +576,7 @@ pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
         .chunks_exact(4)
         .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
         .collect();
-    Ok(Fragments {
-        offsets,
-        fragments,
-    })
+    Ok(Fragments { offsets, fragments })
 }
 
 fn is_pixels(tag: Tag) -> bool {

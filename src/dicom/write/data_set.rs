@@ -160,21 +160,24 @@ impl DataSet {
     /// # Errors
     /// As [`DataSet::write`].
     pub fn write_in(self, syntax: &str, path: &Path) -> Result<(), WriteError> {
-        let encode = |e: &dyn Error| WriteError::Encode {
-            path: path.to_owned(),
-            reason: crate::object::root_cause(e),
-        };
         let meta = FileMetaTableBuilder::new()
             .transfer_syntax(syntax)
             .implementation_class_uid(IMPLEMENTATION_CLASS_UID)
             .implementation_version_name(concat!("BEAMSIGHT_", env!("CARGO_PKG_VERSION")));
-        let object = self.0.with_meta(meta).map_err(|e| encode(&e))?;
+        let object = self.0.with_meta(meta).map_err(|e| encode_error(&e, path))?;
         replace_file(path, |out| object.write_all(out).map_err(io::Error::other)).map_err(
             |source| WriteError::Io {
                 path: path.to_owned(),
                 source,
             },
         )
+    }
+}
+
+fn encode_error(e: &dyn Error, path: &Path) -> WriteError {
+    WriteError::Encode {
+        path: path.to_owned(),
+        reason: crate::object::root_cause(e),
     }
 }
 
@@ -210,14 +213,13 @@ pub fn decimal(value: f64) -> String {
     let candidates = (0..=15).flat_map(|p| [format!("{value:.p$}"), format!("{value:.p$e}")]);
     candidates
         .filter(|s| s.len() <= 16)
-        .min_by(|a, b| {
-            let off = |s: &str| {
-                s.parse::<f64>()
-                    .map_or(f64::INFINITY, |v| (v - value).abs())
-            };
-            off(a).total_cmp(&off(b))
-        })
+        .min_by(|a, b| distance_from(a, value).total_cmp(&distance_from(b, value)))
         .unwrap_or_else(|| "0".to_owned())
+}
+
+fn distance_from(s: &str, value: f64) -> f64 {
+    s.parse::<f64>()
+        .map_or(f64::INFINITY, |v| (v - value).abs())
 }
 
 /// Text truncated to the length of an attribute.

@@ -54,8 +54,11 @@ pub fn shifted(text: &str, days: i32) -> Option<String> {
     if !date.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let part = |range: std::ops::Range<usize>| date[range].parse::<i64>().ok();
-    let (year, month, day) = (part(0..4)?, part(4..6)?, part(6..8)?);
+    let (year, month, day) = (
+        number_in(0..4, date)?,
+        number_in(4..6, date)?,
+        number_in(6..8, date)?,
+    );
     let count = days_of(year, month, day);
     if civil(count) != (year, month, day) {
         return None;
@@ -66,6 +69,10 @@ pub fn shifted(text: &str, days: i32) -> Option<String> {
         .then(|| format!("{year:04}{month:02}{day:02}{time}"))
 }
 
+fn number_in(range: std::ops::Range<usize>, date: &str) -> Option<i64> {
+    date[range].parse::<i64>().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -73,30 +80,33 @@ mod tests {
     /// Dates by the calendar.
     #[test]
     fn dates_are_those_of_the_calendar() {
-        let check = |seconds, date: &str, time: &str| {
-            assert_eq!(date_time(seconds), (date.into(), time.into()))
-        };
-        check(0, "19700101", "000000");
-        check(951_827_696, "20000229", "123456");
-        check(1_767_225_599, "20251231", "235959");
-        check(4_107_542_400, "21000301", "000000");
+        check_date_time(0, "19700101", "000000");
+        check_date_time(951_827_696, "20000229", "123456");
+        check_date_time(1_767_225_599, "20251231", "235959");
+        check_date_time(4_107_542_400, "21000301", "000000");
+    }
+
+    fn check_date_time(seconds: u64, date: &str, time: &str) {
+        assert_eq!(date_time(seconds), (date.into(), time.into()))
     }
 
     #[test]
     fn dates_move_by_days() {
-        let check =
-            |text, days, wanted: Option<&str>| assert_eq!(shifted(text, days).as_deref(), wanted);
-        check("20240228", 1, Some("20240229"));
-        check("20230228", 1, Some("20230301"));
-        check("20000301", -1, Some("20000229"));
-        check("19000301", -1, Some("19000228"));
-        check("1999.12.31", 1, Some("20000101"));
-        check("20240101123456.5+0100", -365, Some("20230101123456.5+0100"));
-        check("19700101", -20_000, Some("19150331"));
+        check_shifted("20240228", 1, Some("20240229"));
+        check_shifted("20230228", 1, Some("20230301"));
+        check_shifted("20000301", -1, Some("20000229"));
+        check_shifted("19000301", -1, Some("19000228"));
+        check_shifted("1999.12.31", 1, Some("20000101"));
+        check_shifted("20240101123456.5+0100", -365, Some("20230101123456.5+0100"));
+        check_shifted("19700101", -20_000, Some("19150331"));
         for odd in [
             "", "2024", "20240230", "20241301", "2024010x", "tomorrow", "99991231",
         ] {
-            check(odd, 1, None);
+            check_shifted(odd, 1, None);
         }
+    }
+
+    fn check_shifted(text: &str, days: i32, wanted: Option<&str>) {
+        assert_eq!(shifted(text, days).as_deref(), wanted)
     }
 }

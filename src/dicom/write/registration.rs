@@ -107,14 +107,17 @@ fn frame(uid: &str, matrix: DMat4) -> DataSet {
 
 /// Capital letters, digits, blanks and underlines, at most 16.
 fn code_string(label: &str) -> String {
-    let fit = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    let word: String = label.chars().map(fit).take(16).collect();
+    let word: String = label
+        .chars()
+        .map(|c: char| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
+        .take(16)
+        .collect();
     if word.is_empty() {
         "REGISTRATION".to_owned()
     } else {

@@ -212,22 +212,32 @@ pub fn write_dose_file(
 fn quantised(gy: &Volume<f32>, bits: DoseBits) -> (String, C<u16>) {
     let max = f64::from(gy.data().iter().copied().fold(0.0, f32::max));
     let ideal = if max > 0.0 { max / bits.largest() } else { 1.0 };
-    let parsed = |text: &str| text.parse::<f64>().ok().filter(|v| *v >= ideal);
+
     // 16 characters hold ten digits of any number: one step of the tenth digit is enough to be above.
     let (text, scaling) = [1.0, 1.0 + 1e-9, 1.0 + 1e-8]
         .iter()
         .map(|f| decimal(ideal * f))
-        .find_map(|text| parsed(&text).map(|v| (text, v)))
+        .find_map(|text| {
+            let value = text.parse::<f64>().ok().filter(|value| *value >= ideal)?;
+            Some((text, value))
+        })
         .unwrap_or_else(|| ("1".to_owned(), 1.0));
-    let store = |v: &f32| (f64::from(*v) / scaling).round().clamp(0.0, bits.largest());
     let words = match bits {
-        DoseBits::Sixteen => gy.data().iter().map(|v| store(v) as u16).collect(),
+        DoseBits::Sixteen => gy
+            .data()
+            .iter()
+            .map(|v| stored_value(v, scaling, bits) as u16)
+            .collect(),
         DoseBits::ThirtyTwo => gy
             .data()
             .iter()
-            .map(|v| store(v) as u32)
+            .map(|v| stored_value(v, scaling, bits) as u32)
             .flat_map(|n| [(n & 0xffff) as u16, (n >> 16) as u16])
             .collect(),
     };
     (text, words)
+}
+
+fn stored_value(v: &f32, scaling: f64, bits: DoseBits) -> f64 {
+    (f64::from(*v) / scaling).round().clamp(0.0, bits.largest())
 }

@@ -99,10 +99,9 @@ pub fn write_radiograph(
         tags::IMAGE_PLANE_PIXEL_SPACING,
         &[setup.pixel_mm[1], setup.pixel_mm[0]],
     );
-    let half = |count: usize, mm: f64| 0.5 * (count as f64 - 1.0) * mm;
     let first = [
-        -half(setup.columns, setup.pixel_mm[0]),
-        half(setup.rows, setup.pixel_mm[1]),
+        -half_side_mm(setup.columns, setup.pixel_mm[0]),
+        half_side_mm(setup.rows, setup.pixel_mm[1]),
     ];
     set.numbers(tags::RT_IMAGE_POSITION, &first);
     set.text(tags::RADIATION_MACHINE_NAME, "");
@@ -115,4 +114,8 @@ pub fn write_radiograph(
     set.numbers(tags::ISOCENTER_POSITION, &setup.isocentre_mm.to_array());
     set.put(tags::PIXEL_DATA, PrimitiveValue::U16(stored));
     set.write(path)
+}
+
+fn half_side_mm(count: usize, mm: f64) -> f64 {
+    0.5 * (count as f64 - 1.0) * mm
 }

@@ -121,29 +121,42 @@ impl PlanSource {
         for beam in plan.beams.iter().filter(|beam| !beam.off) {
             treated += usize::from(!beam.setup);
             let beginning = self.beginning(plan, beam);
-            let fault = |what: String| format!("beam '{}': {what}", beam.name);
             if let (Beginning::Kept(_), true) = (&beginning, beam.read_only.is_some() || !computed)
             {
                 continue;
             }
             if let Some(why) = &beam.read_only {
-                faults.push(fault(format!("{why}; such a beam leaves only unchanged")));
+                faults.push(beam_fault(
+                    format!("{why}; such a beam leaves only unchanged"),
+                    beam,
+                ));
                 continue;
             }
             if beam.radiation != Radiation::Photon {
-                faults.push(fault("it is not a photon beam".to_owned()));
+                faults.push(beam_fault("it is not a photon beam".to_owned(), beam));
             } else if let parts = beam.parts_of_its_file()
                 && matches!(beginning, Beginning::New)
                 && !parts.is_empty()
             {
-                faults.push(fault(format!(
-                    "{}, and the file of the plan has no such beam",
-                    parts.join(", ")
-                )));
+                faults.push(beam_fault(
+                    format!(
+                        "{}, and the file of the plan has no such beam",
+                        parts.join(", ")
+                    ),
+                    beam,
+                ));
             }
-            faults.extend(computed_faults(plan, beam).into_iter().map(fault));
+            faults.extend(
+                computed_faults(plan, beam)
+                    .into_iter()
+                    .map(|what| beam_fault(what, beam)),
+            );
             if let Beginning::Changed(item, read) = beginning {
-                faults.extend(kinds_of(item, beam, read).err().map(fault));
+                faults.extend(
+                    kinds_of(item, beam, read)
+                        .err()
+                        .map(|what| beam_fault(what, beam)),
+                );
             }
         }
         if treated == 0 {
@@ -151,6 +164,10 @@ impl PlanSource {
         }
         faults
     }
+}
+
+fn beam_fault(what: String, beam: &Beam) -> String {
+    format!("beam '{}': {what}", beam.name)
 }
 
 /// Whether a changed beam still has the accessories of its file and the parts that no engine models: a new beam that was given the
@@ -440,10 +457,9 @@ fn kinds_of(item: &Item, beam: &Beam, read: &Beam) -> Result<DeviceKinds, String
         .iter()
         .filter_map(|device| device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE))
         .collect();
-    let first = |test: &dyn Fn(&str) -> bool| declared.iter().find(|kind| test(kind)).cloned();
     type Pair = fn(&ControlPoint) -> [f64; 2];
     let jaw = |names: [&str; 2], pair: Pair| -> Result<Option<String>, String> {
-        let kind = first(&|kind| names.contains(&kind));
+        let kind = first_kind(&|kind| names.contains(&kind), &declared);
         let open = read.control_points.first().map(pair);
         if kind.is_none()
             && beam
@@ -462,6 +478,10 @@ fn kinds_of(item: &Item, beam: &Beam, read: &Beam) -> Result<DeviceKinds, String
     Ok(DeviceKinds {
         x: jaw(["X", "ASYMX"], |point| point.jaws.x)?,
         y: jaw(["Y", "ASYMY"], |point| point.jaws.y)?,
-        mlc: first(&|kind| kind.starts_with("MLC")).filter(|_| beam.mlc.is_some()),
+        mlc: first_kind(&|kind| kind.starts_with("MLC"), &declared).filter(|_| beam.mlc.is_some()),
     })
+}
+
+fn first_kind(test: &dyn Fn(&str) -> bool, declared: &[String]) -> Option<String> {
+    declared.iter().find(|kind| test(kind)).cloned()
 }

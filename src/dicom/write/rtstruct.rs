@@ -85,7 +85,7 @@ pub fn write_structures_from(
         _ => vec![referenced_frame(ct, belonging)],
     };
     set.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, frames);
-    let all = || {
+    let with_sources = || {
         structures
             .structures
             .iter()
@@ -93,14 +93,14 @@ pub fn write_structures_from(
     };
     set.items(
         tags::STRUCTURE_SET_ROI_SEQUENCE,
-        all().map(|(s, c)| roi(s, &c, belonging)).collect(),
+        with_sources().map(|(s, c)| roi(s, &c, belonging)).collect(),
     );
     set.items(
         tags::ROI_CONTOUR_SEQUENCE,
-        all().map(|(s, c)| drawn(s, &c, ct)).collect(),
+        with_sources().map(|(s, c)| drawn(s, &c, ct)).collect(),
     );
     // Numbers of carried and new observations would meet: nothing refers to them.
-    let numbered = (1_i64..).zip(all()).map(|(number, (s, c))| {
+    let numbered = (1_i64..).zip(with_sources()).map(|(number, (s, c))| {
         let mut item = observation(s, &c);
         item.whole(tags::OBSERVATION_NUMBER, number);
         item
@@ -142,10 +142,9 @@ impl<'a> Carried<'a> {
     }
 
     fn is_drawn_as_read(&self, structure: &Structure) -> bool {
-        let same = |read: &Structure| {
+        self.read.is_some_and(|read: &Structure| {
             read.contours == structure.contours && read.points_mm == structure.points_mm
-        };
-        self.read.is_some_and(same)
+        })
     }
 }
 
@@ -308,15 +307,14 @@ fn state_density(item: &mut DataSet, stated_density: Option<DensityOverride>) {
     let Some(density_override) = stated_density else {
         return;
     };
-    let property = |(term, value): (&str, f64)| {
-        let mut item = DataSet::new();
-        item.text(tags::ROI_PHYSICAL_PROPERTY, term);
-        item.numbers(tags::ROI_PHYSICAL_PROPERTY_VALUE, &[value]);
-        item
-    };
     let stated = properties(&density_override)
         .into_iter()
-        .map(property)
+        .map(|(term, value): (&str, f64)| {
+            let mut item = DataSet::new();
+            item.text(tags::ROI_PHYSICAL_PROPERTY, term);
+            item.numbers(tags::ROI_PHYSICAL_PROPERTY_VALUE, &[value]);
+            item
+        })
         .collect();
     item.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE, stated);
 }

@@ -132,10 +132,13 @@ pub struct ExportedFile {
 /// # Errors
 /// [`WriteError`], one sentence with every reason.
 pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteError> {
-    let refuse = |why: String| Err(WriteError::Refused(why));
     xrays::check(case, options)?;
-    let of_case = || options.parts.iter().filter(|part| !part.is_of_xrays());
-    if let Some(part) = of_case().find(|part| !part.is_in(case)) {
+    if let Some(part) = options
+        .parts
+        .iter()
+        .filter(|part| !part.is_of_xrays())
+        .find(|part| !part.is_in(case))
+    {
         let why = match part {
             ExportPart::Ct => format!("{} has no CT", case.source),
             ExportPart::Structures => format!("{} has no structures", case.source),
@@ -186,6 +189,10 @@ pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteErr
     Ok(())
 }
 
+fn refuse<T>(why: String) -> Result<T, WriteError> {
+    Err(WriteError::Refused(why))
+}
+
 fn source_of(case: &Case, plan: &Plan) -> Result<Option<PlanSource>, WriteError> {
     case.sources
         .of_plan(plan)
@@ -210,9 +217,13 @@ pub fn export<E: From<WriteError>>(
     let mut set = Set::new(folder, case, options, progress)?;
     set.write_ct()?;
     set.write_structures()?;
-    let is_normalised = |plan: &Arc<Plan>| plan.normalisation.is_some();
     let has_plans = options.has(ExportPart::Plan);
-    let asks = options.has(ExportPart::Dose) || (has_plans && case.plans.iter().any(is_normalised));
+    let asks = options.has(ExportPart::Dose)
+        || (has_plans
+            && case
+                .plans
+                .iter()
+                .any(|plan: &Arc<Plan>| plan.normalisation.is_some()));
     let doses = if asks {
         compute(&set.case)?
     } else {
@@ -589,18 +600,8 @@ impl<'a> Set<'a> {
         }
         // Remarks name files, structures and machines.
         let is_anonymous = self.options.anonymise.is_some();
-        let told = |dose: &Dose| {
-            if is_anonymous {
-                Dose {
-                    remarks: Vec::new(),
-                    ..dose.clone()
-                }
-            } else {
-                dose.clone()
-            }
-        };
         if let Some(dose) = &doses.dose {
-            let dose = told(dose);
+            let dose = exported_dose(dose, is_anonymous);
             let path = self.add(
                 format!("RD{tail}.dcm"),
                 format!("dose of plan '{}'", doses.plan.name),
@@ -619,7 +620,7 @@ impl<'a> Set<'a> {
             )?;
         }
         for (number, dose) in &doses.beams {
-            let dose = told(dose);
+            let dose = exported_dose(dose, is_anonymous);
             let name = format!("RD{tail}-beam-{number}.dcm");
             let path = self.add(
                 name,
@@ -643,6 +644,18 @@ impl<'a> Set<'a> {
     }
 }
 
+/// A dose as it leaves: its remarks may name the patient.
+fn exported_dose(dose: &Dose, is_anonymous: bool) -> Dose {
+    if is_anonymous {
+        Dose {
+            remarks: Vec::new(),
+            ..dose.clone()
+        }
+    } else {
+        dose.clone()
+    }
+}
+
 /// A label for each plan, of 16 letters: its file's label where it still has its name, else the beginning of its name, with a
 /// number where another plan has it.
 fn plan_labels(case: &Case, sources: &Sources) -> Result<Vec<String>, WriteError> {
@@ -657,27 +670,27 @@ fn plan_labels(case: &Case, sources: &Sources) -> Result<Vec<String>, WriteError
         labels.push(label.and_then(|object| object.text(tags::RT_PLAN_LABEL)));
     }
     // Labels of files come first: a file that leaves unchanged keeps its own.
-    let is_taken = |labels: &[Option<String>], n: usize, label: &str| {
-        let others = labels.iter().enumerate().filter(|(other, _)| *other != n);
-        others.into_iter().any(|(_, other_label)| {
-            other_label
-                .as_deref()
-                .is_some_and(|other_label| other_label.eq_ignore_ascii_case(label))
-        })
-    };
     for n in 0..labels.len() {
         let label_of_file = labels[n]
             .take()
             .filter(|label| !is_taken(&labels[..n], n, label));
         let name = shortened(&case.plans[n].name, LABEL_LETTERS);
-        let numbered = |number: usize| {
+        let mut candidates = std::iter::once(name.clone()).chain((2..).map(|number: usize| {
             let tail = format!("-{number}");
             shortened(name.trim_end(), LABEL_LETTERS - tail.len()) + &tail
-        };
-        let mut candidates = std::iter::once(name.clone()).chain((2..).map(numbered));
+        }));
         labels[n] = label_of_file.or_else(|| candidates.find(|label| !is_taken(&labels, n, label)));
     }
     Ok(labels.into_iter().flatten().collect())
+}
+
+fn is_taken(labels: &[Option<String>], n: usize, label: &str) -> bool {
+    let others = labels.iter().enumerate().filter(|(other, _)| *other != n);
+    others.into_iter().any(|(_, other_label)| {
+        other_label
+            .as_deref()
+            .is_some_and(|other_label| other_label.eq_ignore_ascii_case(label))
+    })
 }
 
 /// Most letters of a label (SH, PS3.5 6.2).
@@ -696,12 +709,10 @@ fn name_planes(ct: &mut Ct) {
 }
 
 fn bounds(ct: &Ct) -> [f32; 2] {
-    let both = |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])];
-    ct.hu
-        .data()
-        .par_iter()
-        .map(|hu| [*hu, *hu])
-        .reduce(|| [f32::INFINITY, f32::NEG_INFINITY], both)
+    ct.hu.data().par_iter().map(|hu| [*hu, *hu]).reduce(
+        || [f32::INFINITY, f32::NEG_INFINITY],
+        |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])],
+    )
 }
 
 /// Copies the files of a CT, each if it is still the image that was read.

@@ -111,15 +111,15 @@ impl StudyFacts {
     /// [`WriteError::Source`].
     pub fn of_file(path: &Path) -> Result<Self, WriteError> {
         let object = open(path).map_err(WriteError::Source)?;
-        let text = |tag| object.text(tag).unwrap_or_default();
+
         Ok(Self {
-            uid: text(tags::STUDY_INSTANCE_UID),
-            date: text(tags::STUDY_DATE),
-            time: text(tags::STUDY_TIME),
-            id: text(tags::STUDY_ID),
-            accession: text(tags::ACCESSION_NUMBER),
-            physician: text(tags::REFERRING_PHYSICIAN_NAME),
-            description: text(tags::STUDY_DESCRIPTION),
+            uid: object.text_or_empty(tags::STUDY_INSTANCE_UID),
+            date: object.text_or_empty(tags::STUDY_DATE),
+            time: object.text_or_empty(tags::STUDY_TIME),
+            id: object.text_or_empty(tags::STUDY_ID),
+            accession: object.text_or_empty(tags::ACCESSION_NUMBER),
+            physician: object.text_or_empty(tags::REFERRING_PHYSICIAN_NAME),
+            description: object.text_or_empty(tags::STUDY_DESCRIPTION),
         })
     }
 }

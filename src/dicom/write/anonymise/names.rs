@@ -41,12 +41,13 @@ pub fn cleaned_name(name: &str) -> Option<String> {
     if !word.is_empty() {
         parts.push(word);
     }
-    let is_planning_word = |part: &String| match part.parse::<u32>() {
-        // A year may be one of birth; doses in cGy end in zeros.
-        Ok(number) => part.len() <= 4 && (!(1900..2100).contains(&number) || number % 100 == 0),
-        Err(_) => part.len() == 1 || KNOWN.split_whitespace().any(|word| word == part),
-    };
-    (!parts.is_empty() && parts.iter().all(is_planning_word)).then(|| name.to_owned())
+    (!parts.is_empty()
+        && parts.iter().all(|part: &String| match part.parse::<u32>() {
+            // A year may be one of birth; doses in cGy end in zeros.
+            Ok(number) => part.len() <= 4 && (!(1900..2100).contains(&number) || number % 100 == 0),
+            Err(_) => part.len() == 1 || KNOWN.split_whitespace().any(|word| word == part),
+        }))
+    .then(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -54,15 +54,16 @@ fn tag_of(keyword: &str) -> Option<Tag> {
 
 static ACTIONS: LazyLock<HashMap<Tag, Listed>> = LazyLock::new(|| {
     // An export that passed over a row would keep what identifies.
-    let row = |[keyword, _, action]: [&str; 3]| {
-        let tag = tag_of(keyword).expect("the dictionary has each keyword of the shipped table");
-        (
-            tag,
-            Listed::parse(action).expect("the shipped table has known actions"),
-        )
-    };
-    rows().map(row).collect()
+    rows().map(listed_row).collect()
 });
+
+fn listed_row([keyword, _, action]: [&str; 3]) -> (Tag, Listed) {
+    let tag = tag_of(keyword).expect("the dictionary has each keyword of the shipped table");
+    (
+        tag,
+        Listed::parse(action).expect("the shipped table has known actions"),
+    )
+}
 
 pub fn listed(tag: Tag) -> Option<Listed> {
     ACTIONS.get(&tag).copied()

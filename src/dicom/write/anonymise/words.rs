@@ -51,11 +51,10 @@ impl IdentityWords {
     pub fn are_in(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         let parts: Vec<&str> = parts(&text).collect();
-        let within = |word: &String| word.chars().count() >= LONG && text.contains(word.as_str());
-        self.words
-            .iter()
-            .any(|word| parts.contains(&word.as_str()) || within(word))
-            || self.uids.iter().any(|uid| text.contains(uid.as_str()))
+        self.words.iter().any(|word| {
+            parts.contains(&word.as_str())
+                || word.chars().count() >= LONG && text.contains(word.as_str())
+        }) || self.uids.iter().any(|uid| text.contains(uid.as_str()))
     }
 }
 
@@ -113,12 +112,9 @@ mod tests {
     #[test]
     fn names_and_numbers_are_found_in_other_texts() {
         let mut item = Item::new_empty();
-        let mut put = |tag, vr, text: &str| {
-            item.put(DataElement::new(tag, vr, PrimitiveValue::from(text)));
-        };
-        put(tags::PATIENT_NAME, VR::PN, "Müller^Eva^^Dr");
-        put(tags::PATIENT_ID, VR::LO, "12-3456");
-        put(tags::REFERRING_PHYSICIAN_NAME, VR::PN, "Ng^A");
+        put(tags::PATIENT_NAME, VR::PN, "Müller^Eva^^Dr", &mut item);
+        put(tags::PATIENT_ID, VR::LO, "12-3456", &mut item);
+        put(tags::REFERRING_PHYSICIAN_NAME, VR::PN, "Ng^A", &mut item);
         let words = identity_words(&item);
         for text in [
             "plan of MÜLLER",
@@ -132,5 +128,9 @@ mod tests {
         for text in ["Evaluation", "Dr", "long arm", "PTV 12", ""] {
             assert!(!words.are_in(text), "{text}");
         }
+    }
+
+    fn put(tag: Tag, vr: VR, text: &str, item: &mut Item) {
+        item.put(DataElement::new(tag, vr, PrimitiveValue::from(text)));
     }
 }

@@ -10,6 +10,7 @@ use crate::{
 };
 use case::{Beam, ControlPoint, Dose, Placement, Plan, Radiograph, StructureSet};
 use geometry::{PatientPosition, Projection};
+use glam::DVec3;
 use std::path::Path;
 
 /// # Errors
@@ -46,7 +47,7 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[Option<PlanDoses>]) -> Result<()
         let difference = match &file.name[..2] {
             "RS" => structures(&path, &set.case.structures, names, &mut remarks)?,
             "RP" => match plans.next() {
-                Some(written) => plan(&path, written, (position, names), &mut remarks)?,
+                Some(written) => plan(&path, written, position, names, &mut remarks)?,
                 None => None,
             },
             "RD" => match all_doses.next() {
@@ -94,13 +95,9 @@ fn structures(
                 back.name
             )));
         }
-        let points = |s: &case::Structure| -> Vec<_> {
-            s.contours
-                .iter()
-                .map(|contour| contour.points_mm.clone())
-                .collect()
-        };
-        if points(back) != points(structure) || back.points_mm != structure.points_mm {
+        let points_read = back.contours.iter().map(|contour| &contour.points_mm);
+        let points_written = structure.contours.iter().map(|contour| &contour.points_mm);
+        if points_read.ne(points_written) || back.points_mm != structure.points_mm {
             return Ok(Some(format!("structure '{name}' has other contours")));
         }
         if density_of_file(back) != density_of_file(structure) {
@@ -125,7 +122,8 @@ fn structures(
 fn plan(
     path: &Path,
     written: &Plan,
-    (position, names): (Option<PatientPosition>, bool),
+    position: Option<PatientPosition>,
+    names: bool,
     remarks: &mut Vec<String>,
 ) -> Result<Option<String>, WriteError> {
     let read = read_plan(path, position).map_err(WriteError::Source)?;
@@ -141,8 +139,7 @@ fn plan(
             read.prescription_gy
         )));
     }
-    let leaving = || written.beams.iter().filter(|beam| beam.is_switched_on());
-    for beam in leaving() {
+    for beam in beams_switched_on(written) {
         let Some(back) = read.beams.iter().find(|back| back.number == beam.number) else {
             return Ok(Some(format!("beam '{}' is missing", beam.name)));
         };
@@ -168,10 +165,12 @@ fn plan(
         .iter()
         .filter(|beam| beam.is_switched_on())
         .count();
-    Ok(
-        (treated != leaving().count())
-            .then(|| format!("it has {treated} beams that are delivered")),
-    )
+    Ok((treated != beams_switched_on(written).count())
+        .then(|| format!("it has {treated} beams that are delivered")))
+}
+
+fn beams_switched_on(written: &Plan) -> impl Iterator<Item = &Beam> {
+    written.beams.iter().filter(|beam| beam.is_switched_on())
 }
 
 /// Whether a name is read as it was written, as far as its attribute holds it. A name that was left empty is one of the
@@ -214,10 +213,6 @@ fn difference(written: &Beam, read: &Beam) -> Option<String> {
 
 /// The control points as a reader settles them: a beam in which nothing moves has one.
 fn settled(points: &[ControlPoint]) -> Vec<ControlPoint> {
-    let unweighted = |point: &ControlPoint| ControlPoint {
-        meterset_weight: 1.0,
-        ..point.clone()
-    };
     match points {
         [first, others @ ..]
             if others
@@ -227,6 +222,13 @@ fn settled(points: &[ControlPoint]) -> Vec<ControlPoint> {
             vec![unweighted(first)]
         }
         _ => points.to_vec(),
+    }
+}
+
+fn unweighted(point: &ControlPoint) -> ControlPoint {
+    ControlPoint {
+        meterset_weight: 1.0,
+        ..point.clone()
     }
 }
 
@@ -244,13 +246,12 @@ fn dose(path: &Path, written: &Dose, bits: DoseBits) -> Result<Option<String>, W
     }
     let greatest_gy = f64::from(written.max_gy());
     let tolerance = 0.51 * greatest_gy / bits.largest() + greatest_gy * f64::from(f32::EPSILON);
-    let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
     let worst = written
         .gy
         .data()
         .iter()
         .zip(read.gy.data())
-        .map(off)
+        .map(|(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs())
         .fold(0.0, f64::max);
     Ok((worst > tolerance).then(|| format!("values by up to {worst} Gy")))
 }
@@ -268,33 +269,37 @@ fn radiograph(path: &Path, written: &Radiograph) -> Result<Option<String>, Write
     if [a.columns(), a.rows()] != [b.columns(), b.rows()] {
         return Ok(Some("its size".to_owned()));
     }
-    let ray = |p: &Projection, [column, row]: [usize; 2]| {
-        (p.pixel_mm(column as f64, row as f64) - p.source_mm()).normalize()
-    };
     let corners = [[0, 0], [a.columns() - 1, 0], [0, a.rows() - 1]];
-    let same = |corner: [usize; 2]| (ray(a, corner) - ray(b, corner)).length() < 1e-9;
-    if (a.source_mm() - b.source_mm()).length() > 1e-6 || !corners.into_iter().all(same) {
+    if (a.source_mm() - b.source_mm()).length() > 1e-6
+        || !corners.into_iter().all(|corner: [usize; 2]| {
+            (ray_through(a, corner) - ray_through(b, corner)).length() < 1e-9
+        })
+    {
         return Ok(Some("its geometry".to_owned()));
     }
     if read.meaning != written.meaning {
         return Ok(Some("what its values mean".to_owned()));
     }
-    let value_range = |values: &[f32]| {
-        values
-            .iter()
-            .fold([f32::INFINITY, f32::NEG_INFINITY], |[l, h], v| {
-                [l.min(*v), h.max(*v)]
-            })
-    };
     let [low, high] = value_range(&written.values).map(f64::from);
     let tolerance =
         0.51 * (high - low) / 65_535.0 + low.abs().max(high.abs()) * f64::from(f32::EPSILON);
-    let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
     let worst = written
         .values
         .iter()
         .zip(read.values.iter())
-        .map(off)
+        .map(|(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs())
         .fold(0.0, f64::max);
     Ok((worst > tolerance).then(|| format!("values by up to {worst}")))
+}
+
+fn ray_through(p: &Projection, [column, row]: [usize; 2]) -> DVec3 {
+    (p.pixel_mm(column as f64, row as f64) - p.source_mm()).normalize()
+}
+
+fn value_range(values: &[f32]) -> [f32; 2] {
+    values
+        .iter()
+        .fold([f32::INFINITY, f32::NEG_INFINITY], |[l, h], v| {
+            [l.min(*v), h.max(*v)]
+        })
 }
