@@ -323,8 +323,11 @@ impl Bench {
 
     /// The mean distance between the targets' positions at two poses, mm.
     pub fn error_mm(&self, a: &Pose, b: &Pose) -> f64 {
-        let off = |t: &DVec3| (a.apply(*t, self.centre_mm) - b.apply(*t, self.centre_mm)).length();
-        self.targets_mm.iter().map(off).sum::<f64>() / self.targets_mm.len() as f64
+        self.targets_mm
+            .iter()
+            .map(|t: &DVec3| (a.apply(*t, self.centre_mm) - b.apply(*t, self.centre_mm)).length())
+            .sum::<f64>()
+            / self.targets_mm.len() as f64
     }
 
     /// Searches from `starts` random starts. `report` is called with each run.
@@ -345,12 +348,11 @@ impl Bench {
             let (pose, views) = &self.hidden[n % self.hidden.len()];
             let start = near(pose, trial.mm, trial.deg, &mut random);
             let last = trial.views.min(views.len()) - 1;
-            let view = |(n, view): (usize, &View)| trial.fault.applied(view, n == last);
             let views: Vec<View> = views
                 .iter()
                 .take(trial.views)
                 .enumerate()
-                .map(view)
+                .map(|(n, view): (usize, &View)| trial.fault.applied(view, n == last))
                 .collect();
             let beam =
                 (self.centre_mm - views[0].radiograph.projection.source_mm()).normalize_or_zero();
@@ -438,14 +440,13 @@ fn targets(
     const TRIES: usize = 1_000_000;
     let mut one = || random.between(-REGION_MM, REGION_MM);
     let points = (0..TRIES).map(|_| DVec3::new(one(), one(), one()));
-    let inside = |p: &DVec3| {
-        p.length() < REGION_MM
-            && attenuation
-                .nearest(centre_mm + *p)
-                .is_some_and(|v| v > threshold)
-    };
     let targets: Vec<DVec3> = points
-        .filter(inside)
+        .filter(|p: &DVec3| {
+            p.length() < REGION_MM
+                && attenuation
+                    .nearest(centre_mm + *p)
+                    .is_some_and(|v| v > threshold)
+        })
         .take(TARGETS)
         .map(|p| centre_mm + p)
         .collect();
@@ -458,7 +459,22 @@ mod tests {
 
     #[test]
     fn figures_are_those_of_the_runs() {
-        let run = |start_mm, end_mm| Run {
+        let runs = vec![
+            run_between(5.0, 0.1),
+            run_between(15.0, 0.3),
+            run_between(12.0, 5.0),
+            run_between(25.0, 0.2),
+        ];
+        let line = Line { trial: USUAL, runs };
+        assert_eq!(line.percentile(0.5, |r| r.end_mm), 0.2);
+        assert_eq!(line.percentile(0.95, |r| r.end_mm), 5.0);
+        assert_eq!(line.found_from(10.0, 20.0), [1, 2]);
+        assert_eq!(line.found_from(0.0, f64::INFINITY), [3, 4]);
+        assert_eq!(line.matches(), 3);
+    }
+
+    fn run_between(start_mm: f64, end_mm: f64) -> Run {
+        Run {
             start_mm,
             end_mm,
             seconds: 1.0,
@@ -469,18 +485,6 @@ mod tests {
             again_mm: 0.1,
             depth_mm: 1.0,
             depth_off_mm: 0.1,
-        };
-        let runs = vec![
-            run(5.0, 0.1),
-            run(15.0, 0.3),
-            run(12.0, 5.0),
-            run(25.0, 0.2),
-        ];
-        let line = Line { trial: USUAL, runs };
-        assert_eq!(line.percentile(0.5, |r| r.end_mm), 0.2);
-        assert_eq!(line.percentile(0.95, |r| r.end_mm), 5.0);
-        assert_eq!(line.found_from(10.0, 20.0), [1, 2]);
-        assert_eq!(line.found_from(0.0, f64::INFINITY), [3, 4]);
-        assert_eq!(line.matches(), 3);
+        }
     }
 }

@@ -16,12 +16,10 @@ pub fn check_belongs(
     patient_id: &str,
     frame_of_reference_uid: &str,
 ) -> Result<(), RegistrationError> {
-    let differ =
-        |theirs: &str, ours: &str| !theirs.is_empty() && !ours.is_empty() && theirs != ours;
     let image = || radiograph.label.clone();
     let theirs = radiograph.patient.id.as_str();
     let is_accepted = radiograph.accepted_patient.as_deref() == Some(theirs);
-    if differ(theirs, patient_id) && !is_accepted {
+    if are_stated_and_differ(theirs, patient_id) && !is_accepted {
         let (theirs, ours) = (theirs.to_owned(), patient_id.to_owned());
         return Err(RegistrationError::OtherPatient {
             image: image(),
@@ -30,7 +28,7 @@ pub fn check_belongs(
         });
     }
     let theirs = radiograph.frame_of_reference_uid.as_str();
-    if differ(theirs, frame_of_reference_uid) {
+    if are_stated_and_differ(theirs, frame_of_reference_uid) {
         let (theirs, ours) = (theirs.to_owned(), frame_of_reference_uid.to_owned());
         return Err(RegistrationError::OtherFrame {
             image: image(),
@@ -39,6 +37,10 @@ pub fn check_belongs(
         });
     }
     Ok(())
+}
+
+fn are_stated_and_differ(theirs: &str, ours: &str) -> bool {
+    !theirs.is_empty() && !ours.is_empty() && theirs != ours
 }
 
 /// Remark on an X-ray of another patient ID that the user has answered for.
@@ -96,28 +98,28 @@ fn differences(a: &PatientInfo, b: &PatientInfo) -> Vec<String> {
     });
     let names = (name_a.is_same(&name_b) == Some(false))
         .then(|| format!("name {} and {}", name_a.in_words(), name_b.in_words()));
-    let differ = |what: &str, values: [&str; 2]| {
-        let [a, b] = values.map(|value| value.trim().to_uppercase());
-        (!a.is_empty() && !b.is_empty() && a != b).then(|| format!("{what} {a} and {b}"))
-    };
-    let birth_date = differ("birth date", [&a.birth_date, &b.birth_date]);
-    let sex = differ("sex", [&a.sex, &b.sex]);
+    let birth_date = difference_of("birth date", [&a.birth_date, &b.birth_date]);
+    let sex = difference_of("sex", [&a.sex, &b.sex]);
     [names, birth_date, sex].into_iter().flatten().collect()
+}
+
+fn difference_of(what: &str, values: [&str; 2]) -> Option<String> {
+    let [a, b] = values.map(|value| value.trim().to_uppercase());
+    (!a.is_empty() && !b.is_empty() && a != b).then(|| format!("{what} {a} and {b}"))
 }
 
 /// The distance of a position from the nearest isocentre of the case's plans, mm, and its plan, where it is none of them.
 fn off_isocentre(isocentre_mm: DVec3, case: &Case) -> Option<(f64, String)> {
-    let of_plan = |plan: &Arc<Plan>| {
-        let distances = plan
-            .beams
-            .iter()
-            .map(|beam| beam.isocentre_mm.distance(isocentre_mm));
-        Some((distances.min_by(f64::total_cmp)?, plan.name.clone()))
-    };
     let nearest = case
         .plans
         .iter()
-        .filter_map(of_plan)
+        .filter_map(|plan: &Arc<Plan>| {
+            let distances = plan
+                .beams
+                .iter()
+                .map(|beam| beam.isocentre_mm.distance(isocentre_mm));
+            Some((distances.min_by(f64::total_cmp)?, plan.name.clone()))
+        })
         .min_by(|a, b| a.0.total_cmp(&b.0))?;
     (nearest.0 > SAME_ISOCENTRE_MM).then_some(nearest)
 }
@@ -174,12 +176,6 @@ mod tests {
 
     #[test]
     fn what_one_id_says_twice_is_told() {
-        let patient = |name: &str, birth_date: &str, sex: &str| PatientInfo {
-            id: "P1".to_owned(),
-            name: name.to_owned(),
-            birth_date: birth_date.to_owned(),
-            sex: sex.to_owned(),
-        };
         let ours = patient("Doe^Jane", "19500102", "F");
         for same in [
             patient("DOE^JANE^^", "19500102 ", "f"),
@@ -195,5 +191,14 @@ mod tests {
             "sex F and M",
         ];
         assert_eq!(differences(&ours, &other), told);
+    }
+
+    fn patient(name: &str, birth_date: &str, sex: &str) -> PatientInfo {
+        PatientInfo {
+            id: "P1".to_owned(),
+            name: name.to_owned(),
+            birth_date: birth_date.to_owned(),
+            sex: sex.to_owned(),
+        }
     }
 }

@@ -290,15 +290,14 @@ impl Examiner<'_> {
     }
 
     fn depth(&self, scene: &PyramidLevel, direction: DVec3) -> Result<f64, RegistrationError> {
-        let pose_at = |mm: f64| Pose {
-            translation_mm: self.found.translation_mm + direction * mm,
-            ..*self.found
-        };
         let steps = || STEPS_MM.into_iter();
         let poses: Vec<Pose> = std::iter::once(0.0)
             .chain(steps())
             .chain(steps().map(|mm| -mm))
-            .map(pose_at)
+            .map(|mm: f64| Pose {
+                translation_mm: self.found.translation_mm + direction * mm,
+                ..*self.found
+            })
             .collect();
         let values = scene.values(&poses, self.control)?;
         let values: Vec<f64> = values
@@ -314,22 +313,26 @@ impl Examiner<'_> {
 
     /// The direction of shifts that changes the images least: the beam of one, the bisector of two, as far as it is free.
     fn least_seen(&self) -> Option<DVec3> {
-        let beam = |view: &View| {
-            (self.request.centre_mm - view.radiograph.projection.source_mm()).normalize_or_zero()
-        };
-        let beams: Vec<DVec3> = self.request.views.iter().map(beam).collect();
+        let beams: Vec<DVec3> = self
+            .request
+            .views
+            .iter()
+            .map(|view: &View| {
+                (self.request.centre_mm - view.radiograph.projection.source_mm())
+                    .normalize_or_zero()
+            })
+            .collect();
         let direction = match beams[..] {
             [a, b] if (a - b).length() > (a + b).length() => a - b,
             _ => beams.iter().sum(),
         };
-        let free = |n: usize| {
+        let direction = DVec3::from_array(std::array::from_fn(|n: usize| {
             if self.request.locked[n] {
                 0.0
             } else {
                 direction.normalize_or_zero()[n]
             }
-        };
-        let direction = DVec3::from_array(std::array::from_fn(free));
+        }));
         // Of less than that a shift along an axis is mostly across the direction.
         (direction.length() > 0.5).then(|| direction.normalize())
     }
@@ -337,21 +340,25 @@ impl Examiner<'_> {
     /// Mean distance of points at the pose found from their rays at another (van de Kraats 2005, reprojection distance).
     fn seen_mm(&self, projection: &Projection, pose: &Pose) -> f64 {
         let (source_mm, centre_mm) = (projection.source_mm(), self.request.centre_mm);
-        let off = |n: u32| {
-            let sign = |bit: u32| {
-                if n >> bit & 1 == 1 {
-                    CORNER_MM
-                } else {
-                    -CORNER_MM
-                }
-            };
-            let corner = centre_mm + DVec3::new(sign(0), sign(1), sign(2));
-            let ray = (pose.apply(corner, centre_mm) - source_mm).normalize();
-            (self.found.apply(corner, centre_mm) - source_mm)
-                .cross(ray)
-                .length()
-        };
-        (0..8).map(off).sum::<f64>() / 8.0
+        (0..8)
+            .map(|n: u32| {
+                let corner =
+                    centre_mm + DVec3::new(corner_mm(0, n), corner_mm(1, n), corner_mm(2, n));
+                let ray = (pose.apply(corner, centre_mm) - source_mm).normalize();
+                (self.found.apply(corner, centre_mm) - source_mm)
+                    .cross(ray)
+                    .length()
+            })
+            .sum::<f64>()
+            / 8.0
+    }
+}
+
+fn corner_mm(bit: u32, n: u32) -> f64 {
+    if n >> bit & 1 == 1 {
+        CORNER_MM
+    } else {
+        -CORNER_MM
     }
 }
 

@@ -33,10 +33,9 @@ pub fn register(
     outcome.evidence = evidence(request, &outcome.pose, device, control)?;
     outcome.doubts = doubts(request, &outcome);
     if !outcome.doubts.is_empty() {
-        let better = |value: &f64| {
+        outcome.evidence.negative = negative(request, device, control)?.filter(|value: &f64| {
             *value >= request.metric.least_of_a_match() && *value > 2.0 * outcome.after
-        };
-        outcome.evidence.negative = negative(request, device, control)?.filter(better);
+        });
         outcome.doubts = doubts(request, &outcome);
     }
     outcome
@@ -86,24 +85,23 @@ fn check(request: &Request) -> Result<(), RegistrationError> {
     if request.locked.iter().all(|l| *l) {
         return Err(RegistrationError::AllLocked);
     }
-    let above = |v: f64| v.is_finite() && v > 0.0;
     let settings = [
         (
             "the reach of shifts",
             request.reach_mm,
-            above(request.reach_mm),
+            is_above_zero(request.reach_mm),
             "a number of mm above 0",
         ),
         (
             "the reach of turns",
             request.reach_deg,
-            above(request.reach_deg),
+            is_above_zero(request.reach_deg),
             "a number of degrees above 0",
         ),
         (
             "the share of pixels",
             request.share,
-            above(request.share) && request.share <= 1.0,
+            is_above_zero(request.share) && request.share <= 1.0,
             "above 0 and at most 1",
         ),
     ];
@@ -127,6 +125,10 @@ fn check(request: &Request) -> Result<(), RegistrationError> {
         .views
         .iter()
         .try_for_each(|view| check_place(&view.radiograph, grid, &request.start, request.centre_mm))
+}
+
+fn is_above_zero(v: f64) -> bool {
+    v.is_finite() && v > 0.0
 }
 
 struct Search<'a> {
@@ -364,17 +366,21 @@ impl<'a> Search<'a> {
             .zip(&s)
             .map(|(&a, s)| -correlation.gradient[a] * s)
             .collect();
-        let row = |(&a, sa): (&usize, &f64)| {
-            self.free
-                .iter()
-                .zip(&s)
-                .map(|(&b, sb)| correlation.matrix[a][b] * sa * sb)
-                .collect()
-        };
         Quadratic {
             value: 1.0 - correlation.value,
             gradient,
-            matrix: self.free.iter().zip(&s).map(row).collect(),
+            matrix: self
+                .free
+                .iter()
+                .zip(&s)
+                .map(|(&a, sa): (&usize, &f64)| {
+                    self.free
+                        .iter()
+                        .zip(&s)
+                        .map(|(&b, sb)| correlation.matrix[a][b] * sa * sb)
+                        .collect()
+                })
+                .collect(),
         }
     }
 

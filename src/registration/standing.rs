@@ -165,14 +165,12 @@ fn unlike(metric: Metric, image: &str, value: f64) -> Option<String> {
 /// Turns that no patient lies at, unless the start is as far.
 fn turned(request: &Request, pose: &Pose) -> Option<String> {
     let start = numbers(&request.start);
-    let far =
-        |n: usize, deg: f64| deg.abs() > MOST_TURN_DEG && (deg - start[n]).abs() > MOST_TURN_DEG;
     let turns = AXIS_WORDS
         .into_iter()
         .zip(numbers(pose))
         .enumerate()
         .skip(3)
-        .filter(|(n, (_, deg))| far(*n, *deg));
+        .filter(|(n, (_, deg))| is_far_turn(*n, *deg, &start));
     let turns: Vec<String> = turns
         .map(|(_, (axis, deg))| format!("{axis} {deg:.1}"))
         .collect();
@@ -185,32 +183,39 @@ fn turned(request: &Request, pose: &Pose) -> Option<String> {
     })
 }
 
+fn is_far_turn(n: usize, deg: f64, start: &[f64]) -> bool {
+    deg.abs() > MOST_TURN_DEG && (deg - start[n]).abs() > MOST_TURN_DEG
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn turns_of_a_wrong_angle_are_told_and_those_of_the_start_taken() {
-        let pose = |rz: f64| Pose::new([0.0; 3], [0.0, -2.0, rz]);
         let grid = geometry::Grid::axis_aligned(glam::DVec3::ZERO, glam::DVec3::ONE, [2; 3])
             .expect("a grid");
         let volume = geometry::Volume::new(std::sync::Arc::new(grid), vec![0.0_f32; 8]);
         let request = Request::new(std::sync::Arc::new(volume), Vec::new(), glam::DVec3::ZERO);
-        assert_eq!(turned(&request, &pose(9.0)), None);
-        assert!(turned(&request, &pose(11.8)).is_some_and(|why| why.contains("rz 11.8")));
+        assert_eq!(turned(&request, &turned_pose(9.0)), None);
+        assert!(turned(&request, &turned_pose(11.8)).is_some_and(|why| why.contains("rz 11.8")));
         assert_eq!(
             turned(
                 &Request {
-                    start: pose(15.0),
+                    start: turned_pose(15.0),
                     ..request
                 },
-                &pose(11.8)
+                &turned_pose(11.8)
             ),
             None
         );
         assert!(
-            beyond_couch(&pose(-4.0))
+            beyond_couch(&turned_pose(-4.0))
                 .is_some_and(|why| why.contains("rz -4.0") && !why.contains("ry"))
         );
+    }
+
+    fn turned_pose(rz: f64) -> Pose {
+        Pose::new([0.0; 3], [0.0, -2.0, rz])
     }
 }

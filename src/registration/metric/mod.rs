@@ -198,12 +198,14 @@ impl Similarity {
             Metric::RankCorrelation => Form::Rank(Rank::new(&fixed).ok_or(MetricError::Flat)?),
             Metric::Ncc => Form::Correlation(Correlation::whole(&fixed)?),
             Metric::LocalNcc => {
-                let patch = |n: u32| {
-                    let [columns, rows] = picture.size;
-                    let (i, j) = (n as usize % columns, n as usize / columns);
-                    (j * PATCHES / rows) * PATCHES + i * PATCHES / columns
-                };
-                let patches: Vec<usize> = pixels.iter().map(|&n| patch(n)).collect();
+                let patches: Vec<usize> = pixels
+                    .iter()
+                    .map(|&n| {
+                        let [columns, rows] = picture.size;
+                        let (i, j) = (n as usize % columns, n as usize / columns);
+                        (j * PATCHES / rows) * PATCHES + i * PATCHES / columns
+                    })
+                    .collect();
                 Form::Correlation(Correlation::patches(&fixed, &patches)?)
             }
             Metric::GradientNcc => Form::Correlation(features.together(&fixed)?),

@@ -11,12 +11,13 @@ fn noise(seed: u64) -> Vec<f32> {
 
 /// A smooth picture with some grain.
 fn picture(seed: u64) -> Vec<f32> {
-    let pattern =
-        |n: usize| ((n % SIZE[0]) as f32 * 0.4).sin() + ((n / SIZE[0]) as f32 * 0.3).cos();
     noise(seed)
         .iter()
         .enumerate()
-        .map(|(n, v)| 3.0 + pattern(n) + 0.2 * v)
+        .map(|(n, v)| {
+            3.0 + (((n % SIZE[0]) as f32 * 0.4).sin() + ((n / SIZE[0]) as f32 * 0.3).cos())
+                + 0.2 * v
+        })
         .collect()
 }
 
@@ -49,11 +50,17 @@ fn value(metric: Metric, fixed: &[f32], drr: &[f32]) -> f64 {
 
 /// Pearson's correlation straight from its definition.
 fn pearson(a: &[f64], b: &[f64]) -> f64 {
-    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
     let (ma, mb) = (mean(a), mean(b));
     let cross: f64 = a.iter().zip(b).map(|(x, y)| (x - ma) * (y - mb)).sum();
-    let square = |v: &[f64], m: f64| v.iter().map(|x| (x - m).powi(2)).sum::<f64>();
-    cross / (square(a, ma) * square(b, mb)).sqrt()
+    cross / (squared_deviations(a, ma) * squared_deviations(b, mb)).sqrt()
+}
+
+fn mean(v: &[f64]) -> f64 {
+    v.iter().sum::<f64>() / v.len() as f64
+}
+
+fn squared_deviations(v: &[f64], m: f64) -> f64 {
+    v.iter().map(|x| (x - m).powi(2)).sum::<f64>()
 }
 
 fn wide(values: &[f32]) -> Vec<f64> {
@@ -64,18 +71,11 @@ fn wide(values: &[f32]) -> Vec<f64> {
 fn correlations_are_those_of_their_definitions() {
     let (a, b) = (picture(1), picture(2));
     assert!((value(Metric::Ncc, &a, &b) - pearson(&wide(&a), &wide(&b))).abs() < 1e-6);
-    let difference = |p: &[f32], step: usize| -> Vec<f64> {
-        let inner = |n: &usize| {
-            let (i, j) = (n % SIZE[0], n / SIZE[0]);
-            i > 0 && j > 0 && i + 1 < SIZE[0] && j + 1 < SIZE[1]
-        };
-        (0..p.len())
-            .filter(inner)
-            .map(|n| f64::from(p[n + step]) - f64::from(p[n - step]))
-            .collect()
-    };
-    let (ax, bx) = (difference(&a, 1), difference(&b, 1));
-    let (ay, by) = (difference(&a, SIZE[0]), difference(&b, SIZE[0]));
+    let (ax, bx) = (central_differences(&a, 1), central_differences(&b, 1));
+    let (ay, by) = (
+        central_differences(&a, SIZE[0]),
+        central_differences(&b, SIZE[0]),
+    );
     let want = 0.5 * (pearson(&ax, &bx) + pearson(&ay, &by));
     assert!((value(Metric::GradientCorrelation, &a, &b) - want).abs() < 1e-6);
     let want = pearson(&[ax, ay].concat(), &[bx, by].concat());
@@ -92,6 +92,16 @@ fn correlations_are_those_of_their_definitions() {
         sum += pearson(&part(&a), &part(&b)) / 36.0;
     }
     assert!((value(Metric::LocalNcc, &a, &b) - sum).abs() < 1e-5);
+}
+
+fn central_differences(p: &[f32], step: usize) -> Vec<f64> {
+    (0..p.len())
+        .filter(|n: &usize| {
+            let (i, j) = (n % SIZE[0], n / SIZE[0]);
+            i > 0 && j > 0 && i + 1 < SIZE[0] && j + 1 < SIZE[1]
+        })
+        .map(|n| f64::from(p[n + step]) - f64::from(p[n - step]))
+        .collect()
 }
 
 #[test]

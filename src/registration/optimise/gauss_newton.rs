@@ -90,17 +90,20 @@ fn step(
     let mut damping = damping;
     let mut out = vec![0.0; n];
     for _ in 0..12 {
-        let entry = |i: usize, j: usize| {
-            let damping_term = if i == j {
-                damping * (quadratic.matrix[i][i] + 1e-3 * mean)
-            } else {
-                0.0
-            };
-            quadratic.matrix[i][j] + damping_term
-        };
         let matrix: Vec<Vec<f64>> = free
             .iter()
-            .map(|&i| free.iter().map(|&j| entry(i, j)).collect())
+            .map(|&i| {
+                free.iter()
+                    .map(|&j| {
+                        let damping_term = if i == j {
+                            damping * (quadratic.matrix[i][i] + 1e-3 * mean)
+                        } else {
+                            0.0
+                        };
+                        quadratic.matrix[i][j] + damping_term
+                    })
+                    .collect()
+            })
             .collect();
         let right: Vec<f64> = free.iter().map(|&i| -quadratic.gradient[i]).collect();
         if let Some(x) = solve(&matrix, &right) {
