@@ -93,12 +93,14 @@ impl Curve {
     pub fn of_pairs(pairs: &[DvhPair<'_>]) -> Vec<Self> {
         let mut order: Vec<&DvhPair<'_>> = pairs.iter().collect();
         order.sort_by_key(|pair| pair.structure.kind.min(StructureKind::Organ));
-        let facts_of = |pair: &DvhPair<'_>| Self {
-            name: pair.structure.name.clone(),
-            colour: pair.structure.colour,
-            points: pair.dvhs.map(Dvh::cumulative),
-        };
-        order.into_iter().map(facts_of).collect()
+        order
+            .into_iter()
+            .map(|pair: &DvhPair<'_>| Self {
+                name: pair.structure.name.clone(),
+                colour: pair.structure.colour,
+                points: pair.dvhs.map(Dvh::cumulative),
+            })
+            .collect()
     }
 }
 

@@ -159,11 +159,8 @@ impl Document {
     /// The bytes of the file.
     pub fn finish(self) -> Vec<u8> {
         let [catalog, tree, regular, bold, info] = [1, 2, 3, 4, 5].map(Ref::new);
-        let page_ref = |n: usize| Ref::new(6 + 2 * n as i32);
-        let content_ref = |n: usize| Ref::new(7 + 2 * n as i32);
         let count = self.pages.len();
-        let image_ref = |n: usize| Ref::new(6 + 2 * count as i32 + n as i32);
-        let embedded = (!self.glyphs.is_empty()).then(|| image_ref(self.images.len()));
+        let embedded = (!self.glyphs.is_empty()).then(|| image_ref(self.images.len(), count));
         let mut pdf = Pdf::new();
         pdf.catalog(catalog).pages(tree);
         pdf.document_info(info)
@@ -191,7 +188,10 @@ impl Document {
             fonts.finish();
             let mut objects = resources.x_objects();
             for image in 0..self.images.len() {
-                objects.pair(Name(format!("I{image}").as_bytes()), image_ref(image));
+                objects.pair(
+                    Name(format!("I{image}").as_bytes()),
+                    image_ref(image, count),
+                );
             }
             objects.finish();
             resources.finish();
@@ -202,7 +202,7 @@ impl Document {
         }
         for (n, image) in self.images.iter().enumerate() {
             let bytes = packed(&image.rgb);
-            let mut object = pdf.image_xobject(image_ref(n), &bytes);
+            let mut object = pdf.image_xobject(image_ref(n, count), &bytes);
             object
                 .width(image.width as i32)
                 .height(image.height as i32)
@@ -215,6 +215,18 @@ impl Document {
         }
         pdf.finish()
     }
+}
+
+fn page_ref(n: usize) -> Ref {
+    Ref::new(6 + 2 * n as i32)
+}
+
+fn content_ref(n: usize) -> Ref {
+    Ref::new(7 + 2 * n as i32)
+}
+
+fn image_ref(n: usize, pages: usize) -> Ref {
+    Ref::new(6 + 2 * pages as i32 + n as i32)
 }
 
 const REGULAR: Name<'static> = Name(b"R");
@@ -283,20 +295,24 @@ fn win_ansi(letter: char) -> Option<Vec<u8>> {
 
 /// Width of a text, points.
 pub fn width(text: &str, how: Type) -> f32 {
-    let width_class = |byte: u8| match byte {
-        b' '..=b'~' => HELVETICA[usize::from(byte - b' ')],
-        _ => 556,
-    };
     let thousandths = match Set::new(text) {
         // Bold runs some 6 % wider.
         Set::WinAnsi(bytes) => {
-            let sum: u32 = bytes.into_iter().map(|b| u32::from(width_class(b))).sum();
+            let sum: u32 = bytes
+                .into_iter()
+                .map(|b| {
+                    u32::from(match b {
+                        b' '..=b'~' => HELVETICA[usize::from(b - b' ')],
+                        _ => 556,
+                    })
+                })
+                .sum();
             sum as f32 * if how.bold { 1.06 } else { 1.0 }
         }
-        Set::Glyphs(glyphs) => {
-            let advance = |(glyph, _)| FACE.as_ref().map_or(0.0, |face| face.advance(glyph));
-            glyphs.into_iter().map(advance).sum()
-        }
+        Set::Glyphs(glyphs) => glyphs
+            .into_iter()
+            .map(|(glyph, _)| FACE.as_ref().map_or(0.0, |face| face.advance(glyph)))
+            .sum(),
     };
     thousandths / 1000.0 * how.size
 }
@@ -326,20 +342,23 @@ mod tests {
             panic!("Helvetica has it")
         };
         assert_eq!(bytes, b"gamma <= 1 cm\xb3 \xe9 -2 -> 3");
-        let letters = |text| match Set::new(text) {
+        for name in ["Łukasz", "Иванова, Анна", "Διονύσιος", "Işık, Ayşe"] {
+            assert_eq!(letters_of(name), name);
+        }
+        assert_eq!(letters_of("山 → 1"), "<U+5C71> -> 1");
+        // All digits have one width, so that columns align.
+        assert!((width("0123456789", PLAIN) - 55.6).abs() < 1e-3);
+        assert!(width("iii", PLAIN) < width("WWW", PLAIN));
+    }
+
+    fn letters_of(text: &str) -> String {
+        match Set::new(text) {
             Set::Glyphs(glyphs) => glyphs
                 .into_iter()
                 .map(|(_, letter)| letter)
                 .collect::<String>(),
             Set::WinAnsi(_) => panic!("Helvetica does not have it"),
-        };
-        for name in ["Łukasz", "Иванова, Анна", "Διονύσιος", "Işık, Ayşe"] {
-            assert_eq!(letters(name), name);
         }
-        assert_eq!(letters("山 → 1"), "<U+5C71> -> 1");
-        // All digits have one width, so that columns align.
-        assert!((width("0123456789", PLAIN) - 55.6).abs() < 1e-3);
-        assert!(width("iii", PLAIN) < width("WWW", PLAIN));
     }
 
     #[test]
@@ -411,14 +430,17 @@ mod tests {
             },
         );
         let bytes = document.finish();
-        let find = |what: &[u8]| bytes.windows(what.len()).any(|w| w == what);
         for what in [
             &b"/FontFile2"[..],
             b"/Identity-H",
             b"/ToUnicode",
             b"<011E> <0141>",
         ] {
-            assert!(find(what), "{}", String::from_utf8_lossy(what));
+            assert!(
+                bytes.windows(what.len()).any(|w| w == what),
+                "{}",
+                String::from_utf8_lossy(what)
+            );
         }
     }
 }

@@ -235,21 +235,34 @@ pub fn letters(pen: &mut Pen, [x, y]: [f32; 2], [width, height]: [f32; 2], plane
         colour: [235, 238, 242],
     };
     let [right, down] = plane.axes();
-    let label = |v: glam::DVec3| {
-        let axis = [v.x, v.y, v.z]
-            .iter()
-            .position(|c| c.abs() > 0.5)
-            .unwrap_or(0);
-        [["R", "L"], ["A", "P"], ["F", "H"]][axis][usize::from(v[axis] > 0.0)]
-    };
     pen.document
-        .text(x + 4.0, y + 0.5 * height, label(-right), white);
-    pen.document
-        .text_right(x + width - 4.0, y + 0.5 * height, label(right), white);
-    pen.document
-        .text(x + 0.5 * width - 3.0, y + 11.0, label(-down), white);
-    pen.document
-        .text(x + 0.5 * width - 3.0, y + height - 4.0, label(down), white);
+        .text(x + 4.0, y + 0.5 * height, direction_letter(-right), white);
+    pen.document.text_right(
+        x + width - 4.0,
+        y + 0.5 * height,
+        direction_letter(right),
+        white,
+    );
+    pen.document.text(
+        x + 0.5 * width - 3.0,
+        y + 11.0,
+        direction_letter(-down),
+        white,
+    );
+    pen.document.text(
+        x + 0.5 * width - 3.0,
+        y + height - 4.0,
+        direction_letter(down),
+        white,
+    );
+}
+
+fn direction_letter(v: glam::DVec3) -> &'static str {
+    let axis = [v.x, v.y, v.z]
+        .iter()
+        .position(|c| c.abs() > 0.5)
+        .unwrap_or(0);
+    [["R", "L"], ["A", "P"], ["F", "H"]][axis][usize::from(v[axis] > 0.0)]
 }
 
 /// The isodose levels in a row.
@@ -319,8 +332,12 @@ pub fn curves(pen: &mut Pen, heading: &str, curves: &[Curve]) {
     pen.room(230.0);
     pen.heading(heading);
     let (left, top, width, height) = (LEFT + 26.0, pen.y + 10.0, 350.0, 160.0);
-    let points = || curves.iter().flat_map(|c| c.points.iter().flatten());
-    let highest_gy = points().map(|p| p[0]).fold(1e-6, f64::max) * 1.02;
+    let highest_gy = curves
+        .iter()
+        .flat_map(|c| c.points.iter().flatten())
+        .map(|p| p[0])
+        .fold(1e-6, f64::max)
+        * 1.02;
     let place = |[gy, percent]: [f64; 2]| {
         [
             left + (gy / highest_gy) as f32 * width,

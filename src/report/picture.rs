@@ -67,8 +67,9 @@ impl Pictures {
         let [low, high] = self
             .shown_mm
             .unwrap_or([DVec3::splat(-100.0), DVec3::splat(100.0)]);
-        let extent = |axis: DVec3| (high - low).dot(axis.abs());
-        let scale = (extent(right) / f64::from(width)).max(extent(down) / f64::from(height)) * 1.02;
+        let scale = (extent_along(right, low, high) / f64::from(width))
+            .max(extent_along(down, low, high) / f64::from(height))
+            * 1.02;
         let mut middle = 0.5 * (low + high);
         middle[axis] = self.crosshair_mm[axis];
         let patient_mm = |x: f64, y: f64| {
@@ -141,8 +142,10 @@ impl Pictures {
                         gamma_colour(f64::from(value), self.gamma_end),
                         0.7,
                     );
-                    let fails = |place_mm| gamma(place_mm).is_some_and(|g| g > 1.0);
-                    if neighbours_mm.into_iter().any(|b| fails(b) != (value > 1.0)) {
+                    if neighbours_mm
+                        .into_iter()
+                        .any(|b| gamma(b).is_some_and(|g| g > 1.0) != (value > 1.0))
+                    {
                         mix(&mut colour, FAILING, 1.0);
                     }
                 }
@@ -205,6 +208,10 @@ impl Pictures {
             }
         }
     }
+}
+
+fn extent_along(axis: DVec3, low: DVec3, high: DVec3) -> f64 {
+    (high - low).dot(axis.abs())
 }
 
 fn mix(colour: &mut [u8; 3], Rgb(with): Rgb, share: f64) {

@@ -123,12 +123,10 @@ struct Axes {
 
 impl Axes {
     fn at(&self, x: f64, y: f64) -> [f32; 2] {
-        let part =
-            |v: f64, [low, high]: [f64; 2]| ((v - low) / (high - low)).clamp(0.0, 1.0) as f32;
         let [left, top] = self.corner;
         [
-            left + part(x, self.x) * self.size[0],
-            top + (1.0 - part(y, self.y)) * self.size[1],
+            left + share_of_range(x, self.x) * self.size[0],
+            top + (1.0 - share_of_range(y, self.y)) * self.size[1],
         ]
     }
 
@@ -146,6 +144,10 @@ impl Axes {
             false,
         );
     }
+}
+
+fn share_of_range(v: f64, [low, high]: [f64; 2]) -> f32 {
+    ((v - low) / (high - low)).clamp(0.0, 1.0) as f32
 }
 
 fn plot(pdf: &mut Document, curve: &CurveReport, [left, top]: [f32; 2], wide: f32) {

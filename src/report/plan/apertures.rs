@@ -112,15 +112,11 @@ fn pictures_of<'a>(report: &PlanReport, beam: &'a BeamFacts) -> Vec<Seen<'a>> {
             )
         })
     };
-    let reach = |point: &ControlPoint| {
-        [point.jaws.x, point.jaws.y]
-            .into_iter()
-            .flatten()
-            .map(f64::abs)
-            .fold(20.0, f64::max)
-    };
     let points = beam.apertures.iter().map(|aperture| &aperture.point);
-    let widest = points.map(reach).fold(reach(&beam.start), f64::max) + 15.0;
+    let widest = points
+        .map(jaw_reach_mm)
+        .fold(jaw_reach_mm(&beam.start), f64::max)
+        + 15.0;
     let seen = |map: Option<&'a BeamMap>, point: &'a ControlPoint, caption: String| Seen {
         beam,
         map,
@@ -154,6 +150,14 @@ fn pictures_of<'a>(report: &PlanReport, beam: &'a BeamFacts) -> Vec<Seen<'a>> {
             seen(None, &aperture.point, caption)
         });
     map.into_iter().chain(apertures).collect()
+}
+
+fn jaw_reach_mm(point: &ControlPoint) -> f64 {
+    [point.jaws.x, point.jaws.y]
+        .into_iter()
+        .flatten()
+        .map(f64::abs)
+        .fold(20.0, f64::max)
 }
 
 /// The rims of the structures as a frame sees them, kept for the next picture: most beams stand still.
@@ -263,11 +267,10 @@ fn blank() -> Image {
 /// The map on paper: `widest` mm from the axis to each side, x to the right and y up. Beamlets without fluence stay white.
 fn picture(map: &FluenceMap, widest: f64) -> Image {
     let greatest = map.greatest();
-    let mm = |pixel: u32| widest * ((2.0 * f64::from(pixel) + 1.0) / f64::from(MAP_PX) - 1.0);
     let mut rgb = Vec::with_capacity((MAP_PX * MAP_PX * 3) as usize);
     for row in 0..MAP_PX {
         for column in 0..MAP_PX {
-            let value = map.value_at(map.uv([mm(column), -mm(row)]));
+            let value = map.value_at(map.uv([pixel_mm(column, widest), -pixel_mm(row, widest)]));
             let Rgb(colour) = match value.filter(|value| *value > 0.0) {
                 Some(value) => fluence_colour(f64::from(value / greatest)),
                 None => Rgb([255; 3]),
@@ -280,6 +283,10 @@ fn picture(map: &FluenceMap, widest: f64) -> Image {
         height: MAP_PX,
         rgb,
     }
+}
+
+fn pixel_mm(pixel: u32, widest: f64) -> f64 {
+    widest * ((2.0 * f64::from(pixel) + 1.0) / f64::from(MAP_PX) - 1.0)
 }
 
 /// Pixels of the rim of a structure's shadow, with its colour.
@@ -297,19 +304,20 @@ fn rim(outline: &Outline, frame: &BeamFrame, widest: f64) -> Vec<(usize, [u8; 3]
     let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
     let inner =
         (RIM..side - RIM).flat_map(|row| (RIM..side - RIM).map(move |column| row * side + column));
-    let is_outside = |pixel: usize| !shadow[pixel];
-    let is_rim = |pixel: &usize| {
-        shadow[*pixel]
-            && [
-                pixel + RIM,
-                pixel - RIM,
-                pixel + RIM * side,
-                pixel - RIM * side,
-            ]
-            .into_iter()
-            .any(is_outside)
-    };
-    inner.filter(is_rim).map(|pixel| (pixel, colour)).collect()
+    inner
+        .filter(|pixel: &usize| {
+            shadow[*pixel]
+                && [
+                    pixel + RIM,
+                    pixel - RIM,
+                    pixel + RIM * side,
+                    pixel - RIM * side,
+                ]
+                .into_iter()
+                .any(|pixel: usize| !shadow[pixel])
+        })
+        .map(|pixel| (pixel, colour))
+        .collect()
 }
 
 /// The colours of a map in monitor units, and whether leaves deliver it.
@@ -356,8 +364,7 @@ mod tests {
         };
         let image = picture(&map, 40.0);
         let colour_at = |x: f64, y: f64| {
-            let pixel = |share: f64| ((0.5 * share + 0.5) * f64::from(MAP_PX)) as usize;
-            let first = 3 * (pixel(-y / 40.0) * MAP_PX as usize + pixel(x / 40.0));
+            let first = 3 * (map_pixel(-y / 40.0) * MAP_PX as usize + map_pixel(x / 40.0));
             Rgb([0, 1, 2].map(|n| image.rgb[first + n]))
         };
         // Leaves that travel along y: rows lie along x.
@@ -367,5 +374,9 @@ mod tests {
         for (x, y) in [(-15.0, 15.0), (5.0, 15.0), (-5.0, 35.0), (-5.0, -15.0)] {
             assert_eq!(colour_at(x, y), Rgb([255; 3]), "{x} {y}");
         }
+    }
+
+    fn map_pixel(share: f64) -> usize {
+        ((0.5 * share + 0.5) * f64::from(MAP_PX)) as usize
     }
 }
