@@ -108,11 +108,12 @@ impl<'s> Association<'s> {
     ) -> Result<Self, NetworkError> {
         let who = format!("{} at {}", call.called, call.to);
         let stream = connect(call, &who)?;
-        let connect = |source| NetworkError::Connect {
-            who: who.clone(),
-            source,
-        };
-        let wire = Wire::new(stream, who.clone(), call.patience, stop).map_err(connect)?;
+        let wire = Wire::new(stream, who.clone(), call.patience, stop).map_err(|source| {
+            NetworkError::Connect {
+                who: who.clone(),
+                source,
+            }
+        })?;
         let mut association = Self::over(wire, call.called.to_string());
         association.wire.write(
             &request_pdu(call, proposals),
@@ -266,17 +267,16 @@ impl<'s> Association<'s> {
         let bytes = command.encode();
         let length = bytes.len() as u64;
         let who = self.who().to_owned();
-        let failed = |source| NetworkError::Broke {
-            who: who.clone(),
-            doing: "a command was sent",
-            source,
-        };
         self.send(
             context,
             PDataValueType::Command,
             &mut &bytes[..],
             length,
-            failed,
+            |source| NetworkError::Broke {
+                who: who.clone(),
+                doing: "a command was sent",
+                source,
+            },
         )
     }
 
@@ -522,14 +522,10 @@ impl Drop for Association<'_> {
 }
 
 fn connect(call: &Call, who: &str) -> Result<TcpStream, NetworkError> {
-    let address = |why: String| NetworkError::Address {
-        address: call.to.clone(),
-        why,
-    };
     let places = call
         .to
         .to_socket_addrs()
-        .map_err(|e| address(e.to_string()))?;
+        .map_err(|e| address_error(e.to_string(), call))?;
     let mut last = None;
     for place in places {
         match TcpStream::connect_timeout(&place, call.patience.connect) {
@@ -537,9 +533,16 @@ fn connect(call: &Call, who: &str) -> Result<TcpStream, NetworkError> {
             Err(error) => last = Some(error),
         }
     }
-    let source = last.ok_or_else(|| address("it has no address".to_owned()))?;
+    let source = last.ok_or_else(|| address_error("it has no address".to_owned(), call))?;
     Err(NetworkError::Connect {
         who: who.to_owned(),
         source,
     })
+}
+
+fn address_error(why: String, call: &Call) -> NetworkError {
+    NetworkError::Address {
+        address: call.to.clone(),
+        why,
+    }
 }

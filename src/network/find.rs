@@ -94,29 +94,15 @@ pub fn query_name(word: &str) -> Result<String, String> {
 /// # Errors
 /// A word that is neither.
 pub fn query_date(word: &str) -> Result<String, String> {
-    let day = |text: &str| {
-        let digits = text.trim().replace('-', "");
-        let number = |offset: usize| {
-            digits
-                .get(offset..offset + 2)
-                .and_then(|two| two.parse().ok())
-                .unwrap_or(0)
-        };
-        let is_day = digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit());
-        let is_day = is_day && (1..=12).contains(&number(4)) && (1..=31).contains(&number(6));
-        is_day
-            .then_some(digits)
-            .ok_or("a day is written 2026-11-27, a range 2026-11-01..2026-11-27")
-    };
     let end = |text: &str| {
         if text.trim().is_empty() {
             Ok(String::new())
         } else {
-            day(text)
+            day_in(text)
         }
     };
     let Some((from, to)) = word.split_once("..") else {
-        return Ok(day(word)?);
+        return Ok(day_in(word)?);
     };
     match (end(from)?, end(to)?) {
         (from, to) if from.is_empty() && to.is_empty() => {
@@ -127,6 +113,24 @@ pub fn query_date(word: &str) -> Result<String, String> {
         }
         (from, to) => Ok(format!("{from}-{to}")),
     }
+}
+
+fn day_in(text: &str) -> Result<String, &'static str> {
+    let digits = text.trim().replace('-', "");
+    let is_day = digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit());
+    let is_day = is_day
+        && (1..=12).contains(&two_digits(4, &digits))
+        && (1..=31).contains(&two_digits(6, &digits));
+    is_day
+        .then_some(digits)
+        .ok_or("a day is written 2026-11-27, a range 2026-11-01..2026-11-27")
+}
+
+fn two_digits(offset: usize, digits: &str) -> u32 {
+    digits
+        .get(offset..offset + 2)
+        .and_then(|two| two.parse().ok())
+        .unwrap_or(0)
 }
 
 /// A study, or a series.
@@ -304,12 +308,13 @@ pub fn send_request(
     association.send_command(context, request)?;
     let bytes = identifier(keys);
     let who = association.who().to_owned();
-    let failed = |source| NetworkError::Broke {
-        who: who.clone(),
-        doing: "a request was sent",
-        source,
-    };
-    association.send_data(context, &mut &bytes[..], bytes.len() as u64, failed)
+    association.send_data(context, &mut &bytes[..], bytes.len() as u64, |source| {
+        NetworkError::Broke {
+            who: who.clone(),
+            doing: "a request was sent",
+            source,
+        }
+    })
 }
 
 fn match_of(answer: &Identifier, query: &Query) -> Match {
@@ -431,20 +436,26 @@ mod tests {
             date,
             ..Query::default()
         };
-        let value = |keys: &Keys, tag: Tag| keys.get(&(tag.0, tag.1)).cloned();
         let keys = keys_of(&query);
-        assert_eq!(value(&keys, tags::PATIENT_NAME), Some(b"Doe*".to_vec()));
-        assert_eq!(value(&keys, tags::STUDY_DATE), Some(b"20261127".to_vec()));
+        assert_eq!(value_of(&keys, tags::PATIENT_NAME), Some(b"Doe*".to_vec()));
+        assert_eq!(
+            value_of(&keys, tags::STUDY_DATE),
+            Some(b"20261127".to_vec())
+        );
         let keys = keys_of(&Query {
             study: Some("1.2".to_owned()),
             ..query
         });
         assert_eq!(
             (
-                value(&keys, tags::PATIENT_NAME),
-                value(&keys, tags::STUDY_DATE)
+                value_of(&keys, tags::PATIENT_NAME),
+                value_of(&keys, tags::STUDY_DATE)
             ),
             (None, None)
         );
+    }
+
+    fn value_of(keys: &Keys, tag: Tag) -> Option<Vec<u8>> {
+        keys.get(&(tag.0, tag.1)).cloned()
     }
 }

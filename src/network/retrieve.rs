@@ -115,25 +115,28 @@ fn proposals(class: &str) -> Vec<Proposal> {
         uids::EXPLICIT_VR_LITTLE_ENDIAN,
         uids::IMPLICIT_VR_LITTLE_ENDIAN,
     ];
-    let to_us = |class: &&str, syntaxes: &[&str]| Proposal {
-        class: (*class).to_owned(),
-        syntaxes: syntaxes.iter().map(|s| (*s).to_owned()).collect(),
-        to_us: true,
-    };
     let mut contexts = vec![implicit(class)];
     contexts.extend(
         IMAGES
             .iter()
             .chain(&OTHERS)
-            .map(|class| to_us(class, &plain)),
+            .map(|class| proposal_to_us(class, &plain)),
     );
     contexts.extend(
         IMAGES
             .iter()
-            .flat_map(|class| COMPRESSED.map(|syntax| to_us(class, &[syntax]))),
+            .flat_map(|class| COMPRESSED.map(|syntax| proposal_to_us(class, &[syntax]))),
     );
     contexts.truncate(CONTEXTS_MOST);
     contexts
+}
+
+fn proposal_to_us(class: &&str, syntaxes: &[&str]) -> Proposal {
+    Proposal {
+        class: (*class).to_owned(),
+        syntaxes: syntaxes.iter().map(|s| (*s).to_owned()).collect(),
+        to_us: true,
+    }
 }
 
 /// Retrieves a study, or a series, into a new folder; `progress` is told how many objects have come and are to come.
@@ -175,8 +178,14 @@ pub fn retrieve_all(
     let (mut total, mut errors) = (Retrieval::default(), Vec::new());
     for what in wanted {
         let earlier = total.objects;
-        let told = |come: usize, to_come: usize| progress(earlier + come, to_come);
-        match retrieve(call, what, route, into, stop, &told) {
+        match retrieve(
+            call,
+            what,
+            route,
+            into,
+            stop,
+            &|come: usize, to_come: usize| progress(earlier + come, to_come),
+        ) {
             Ok(one) => {
                 total.objects += one.objects;
                 total.failed += one.failed;
@@ -289,28 +298,29 @@ fn move_to_us(
     };
     let receiver = Receiver::bind(options)?;
     let (done, came) = (AtomicBool::new(false), Mutex::new(Retrieval::default()));
-    let told = |event: &Event| {
-        let mut came = came.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::Echoed { .. } => {}
-            Event::Delivered(delivery) => {
-                came.objects += delivery.objects;
-                came.failed += delivery.refused;
-                came.refusals.extend(delivery.refusals.iter().cloned());
-                came.folders.extend(delivery.folder.clone());
-            }
-            Event::Broken { why, dropped, .. } => {
-                came.failed += dropped;
-                came.refusals.push(why.clone());
-            }
-        }
-    };
     let until = Until {
         done: Some(&done),
         ..Until::default()
     };
     let moved = thread::scope(|scope| {
-        let serving = scope.spawn(|| receiver.serve(until, stop, &told));
+        let serving = scope.spawn(|| {
+            receiver.serve(until, stop, &|event: &Event| {
+                let mut came = came.lock().unwrap_or_else(PoisonError::into_inner);
+                match event {
+                    Event::Echoed { .. } => {}
+                    Event::Delivered(delivery) => {
+                        came.objects += delivery.objects;
+                        came.failed += delivery.refused;
+                        came.refusals.extend(delivery.refusals.iter().cloned());
+                        came.folders.extend(delivery.folder.clone());
+                    }
+                    Event::Broken { why, dropped, .. } => {
+                        came.failed += dropped;
+                        came.refusals.push(why.clone());
+                    }
+                }
+            })
+        });
         let moved = ask_to_move(call, what, stop, progress);
         done.store(true, Ordering::Relaxed);
         let served = serving.join().unwrap_or(Ok(()));
@@ -348,8 +358,7 @@ fn ask_to_move(
                 });
             }
             Step::Answer(answer) if PENDING.contains(&answer.status()) => {
-                let number = |element| usize::from(answer.number(element).unwrap_or_default());
-                progress(number(COMPLETED), number(REMAINING));
+                progress(count_in(COMPLETED, &answer), count_in(REMAINING, &answer));
             }
             Step::Answer(answer) => {
                 let failed = check(&answer, association.who())?;
@@ -358,4 +367,8 @@ fn ask_to_move(
             }
         }
     }
+}
+
+fn count_in(element: u16, answer: &Command) -> usize {
+    usize::from(answer.number(element).unwrap_or_default())
 }

@@ -83,12 +83,14 @@ fn send_batch(
     sent: &mut Sent,
     done: &mut dyn FnMut(),
 ) -> Result<(), NetworkError> {
-    let proposal = |(class, syntax): &(&str, &str)| Proposal {
-        class: (*class).to_owned(),
-        syntaxes: vec![(*syntax).to_owned()],
-        to_us: false,
-    };
-    let proposals: Vec<Proposal> = kinds(objects).iter().map(proposal).collect();
+    let proposals: Vec<Proposal> = kinds(objects)
+        .iter()
+        .map(|(class, syntax): &(&str, &str)| Proposal {
+            class: (*class).to_owned(),
+            syntaxes: vec![(*syntax).to_owned()],
+            to_us: false,
+        })
+        .collect();
     let mut association = Association::request(call, &proposals, stop)?;
     for object in objects {
         if stop.load(Ordering::Relaxed) {

@@ -36,9 +36,6 @@ impl Waiting {
         let stream = stream.try_clone()?;
         let mut connections = self.lock();
         let waiting = &mut connections.all;
-        let count_of = |waiting: &[Connection], address| {
-            waiting.iter().filter(|c| c.address == address).count()
-        };
         let crowded = if count_of(waiting, address) >= WAITING_OF_ADDRESS {
             Some(address)
         } else if waiting.len() >= WAITING_MOST {
@@ -79,6 +76,10 @@ impl Waiting {
     }
 }
 
+fn count_of(waiting: &[Connection], address: IpAddr) -> usize {
+    waiting.iter().filter(|c| c.address == address).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,11 +113,14 @@ mod tests {
 
         // Many addresses together: the fullest makes way.
         let streams: Vec<TcpStream> = (0..WAITING_MOST).map(|_| connect()).collect();
-        let number_of = |n: usize| IpAddr::from([10, 0, 1, if n < 3 { 0 } else { n as u8 }]);
         let numbers: Vec<u64> = streams
             .iter()
             .enumerate()
-            .map(|(n, s)| waiting.add(number_of(n), s).unwrap())
+            .map(|(n, s)| {
+                waiting
+                    .add(IpAddr::from([10, 0, 1, if n < 3 { 0 } else { n as u8 }]), s)
+                    .unwrap()
+            })
             .collect();
         let last = waiting.add(alone, &connect()).unwrap();
         assert!(

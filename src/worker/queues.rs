@@ -184,8 +184,12 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             step,
             started: false,
         };
-        let gives_way = |old: &JobRef<S>| !(behind && old.quick && old.wave < wave);
-        let replaced: Vec<_> = std::iter::from_fn(|| state.take_waiting(slot, gives_way)).collect();
+        let replaced: Vec<_> = std::iter::from_fn(|| {
+            state.take_waiting(slot, |old: &JobRef<S>| {
+                !(behind && old.quick && old.wave < wave)
+            })
+        })
+        .collect();
         state.end_running(slot, true);
         if quick {
             state.preempt(lane as usize);
@@ -304,18 +308,19 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
                 }
             }
             let begin = Instant::now();
-            let mut partial = |value| {
-                self.outbox.post(&job_ref, JobEvent::Partial(value));
-                self.outbox.notify();
-            };
-            let answer = catch_unwind(AssertUnwindSafe(|| step.run(&control, &mut partial)))
-                .unwrap_or_else(|payload| {
-                    Err(format!(
-                        "the program made a mistake: {}",
-                        words_of(&*payload)
-                    ))
+            let answer = catch_unwind(AssertUnwindSafe(|| {
+                step.run(&control, &mut |value| {
+                    self.outbox.post(&job_ref, JobEvent::Partial(value));
+                    self.outbox.notify();
                 })
-                .map_err(|why| format!("{}: {why}", job_ref.name));
+            }))
+            .unwrap_or_else(|payload| {
+                Err(format!(
+                    "the program made a mistake: {}",
+                    words_of(&*payload)
+                ))
+            })
+            .map_err(|why| format!("{}: {why}", job_ref.name));
             let receipt = Receipt {
                 job: job_ref.name.to_string(),
                 device: LANES[lane].word().to_owned(),
@@ -413,9 +418,11 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         }
         // What follows a drag is shown at once, not piece by piece: each frame takes a processor from the rest.
         let more_follows = job_ref.quick && state.quick().any(|other| other.wave <= job_ref.wave);
-        let passed_over =
-            |e: &Entry<S, T>| e.job_ref.side_by_side || e.job_ref.slot == job_ref.slot;
-        let passed_over = state.waiting.iter().flatten().any(passed_over);
+        let passed_over = state
+            .waiting
+            .iter()
+            .flatten()
+            .any(|e: &Entry<S, T>| e.job_ref.side_by_side || e.job_ref.slot == job_ref.slot);
         drop(state);
         if passed_over {
             // All threads may have passed it over while this job ran.
@@ -453,10 +460,10 @@ impl<S: Slot, T> State<S, T> {
         let (running, queue) = (&self.running, &mut self.waiting[lane]);
         let index = queue.iter().position(|e| e.job_ref.quick)?;
         let next = &queue[index].job_ref;
-        let fits = |r: &Running<S, T>| {
-            (r.lane != lane || r.job_ref.side_by_side) && r.job_ref.slot != next.slot
-        };
-        let fits = next.side_by_side && running.iter().all(fits);
+        let fits = next.side_by_side
+            && running.iter().all(|r: &Running<S, T>| {
+                (r.lane != lane || r.job_ref.side_by_side) && r.job_ref.slot != next.slot
+            });
         fits.then(|| queue.remove(index)).flatten()
     }
 
