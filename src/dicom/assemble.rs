@@ -4,6 +4,8 @@ use super::catalogue::{Catalogue, Entry, Series};
 use super::object::file_name;
 use super::{DicomError, Progress, contour_places, read_ct, read_dose, read_plan, read_structures};
 use case::{Case, Ct, Dose, PatientInfo, Plan, Remark, Source, Sources, StructureSet};
+use geometry::Grid;
+use glam::DVec3;
 use std::collections::{BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -78,7 +80,8 @@ pub fn load(catalogue: &Catalogue, choice: Choice, progress: Progress) -> Result
     let doses = assembly.doses(
         catalogue,
         doses.into_iter().chain(late),
-        (&plans, ct.as_ref()),
+        &plans,
+        ct.as_ref(),
     );
     if !progress(1.0) {
         return Err(DicomError::Cancelled);
@@ -119,74 +122,103 @@ fn nothing_to_show(catalogue: &Catalogue) -> DicomError {
             files: catalogue.imageless.len(),
         };
     }
-    let mut found: Vec<String> = catalogue
+    let mut contents: Vec<String> = catalogue
         .series
         .iter()
         .map(|s| format!("{} {} image(s)", s.planes, s.modality))
         .collect();
-    let modality = |e: &Entry| {
-        if e.modality.is_empty() {
-            "an object of no modality".to_owned()
-        } else {
-            e.modality.clone()
-        }
-    };
-    found.extend(catalogue.others.iter().map(modality));
+    contents.extend(catalogue.others.iter().map(modality_in_words));
     DicomError::NothingToShow {
         place: catalogue.place.clone(),
-        what: format!("it holds only {}", found.join(", ")),
+        what: format!("it holds only {}", contents.join(", ")),
     }
 }
 
-fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series>, DicomError> {
-    let refuse = |what, index, count| {
-        Err(DicomError::NoSuchChoice {
-            place: catalogue.place.clone(),
-            what,
-            index,
-            count,
+fn modality_in_words(entry: &Entry) -> String {
+    if entry.modality.is_empty() {
+        "an object of no modality".to_owned()
+    } else {
+        entry.modality.clone()
+    }
+}
+
+fn no_such_choice(
+    catalogue: &Catalogue,
+    what: &'static str,
+    index: usize,
+    count: usize,
+) -> DicomError {
+    DicomError::NoSuchChoice {
+        place: catalogue.place.clone(),
+        what,
+        index,
+        count,
+    }
+}
+
+/// How well the best of `sets` fits a series: its link, then how many of the images it names.
+fn strength_of_sets(series: &Series, sets: &[Entry]) -> Option<(Link, usize)> {
+    let linked = linked_to(Some(series));
+    sets.iter()
+        .map(|set| {
+            // Phases of a 4D CT share their series UID: the phase with the most referenced images is meant.
+            let images = set.references.iter().filter(|uid| linked.contains(*uid));
+            (
+                link(set, &series.frame_of_reference_uid, &linked),
+                images.count(),
+            )
         })
-    };
+        .max()
+}
+
+fn chosen_series(catalogue: &Catalogue, choice: Choice) -> Result<Option<&Series>, DicomError> {
     let sets = &catalogue.structure_sets;
     if let Some(index) = choice.structure_set.filter(|&i| i >= sets.len()) {
-        return refuse("structure set", index, sets.len());
+        return Err(no_such_choice(
+            catalogue,
+            "structure set",
+            index,
+            sets.len(),
+        ));
     }
     if let Some(index) = choice.plan.filter(|&i| i >= catalogue.plans.len()) {
-        return refuse("plan", index, catalogue.plans.len());
+        return Err(no_such_choice(
+            catalogue,
+            "plan",
+            index,
+            catalogue.plans.len(),
+        ));
     }
     if let Some(index) = choice.series {
         return match catalogue.series.get(index) {
             Some(series) => Ok(Some(series)),
-            None => refuse("series", index, catalogue.series.len()),
+            None => Err(no_such_choice(
+                catalogue,
+                "series",
+                index,
+                catalogue.series.len(),
+            )),
         };
     }
-    // A chosen structure set or plan goes with images of its own patient.
+    // A chosen structure set or plan goes with images of the same patient.
     let chosen_patient = (choice.structure_set.map(|i| &sets[i]))
         .or(choice.plan.map(|i| &catalogue.plans[i]))
         .filter(|_| !choice.other_patients)
         .map(|entry| entry.patient);
-    let drawn_on = |s: &Series| {
-        let wanted = choice.structure_set.map_or(&sets[..], |i| &sets[i..=i]);
-        let linked = linked_to(Some(s));
-        // Phases of a 4D CT share their series UID: the phase with the most referenced images is meant.
-        let named = |set: &Entry| {
-            set.references
-                .iter()
-                .filter(|r| linked.contains(*r))
-                .count()
-        };
-        wanted
-            .iter()
-            .map(|set| (link(set, &s.frame_of_reference_uid, &linked), named(set)))
-            .max()
-    };
+    let wanted_sets = choice.structure_set.map_or(&sets[..], |i| &sets[i..=i]);
     Ok(catalogue
         .series
         .iter()
         .enumerate()
         .filter(|(_, s)| s.modality == "CT" && !s.multiframe)
         .filter(|(_, s)| chosen_patient.is_none_or(|patient| s.patient == patient))
-        .max_by_key(|(index, s)| (drawn_on(s), s.slices(), std::cmp::Reverse(*index)))
+        .max_by_key(|(index, s)| {
+            (
+                strength_of_sets(s, wanted_sets),
+                s.slices(),
+                std::cmp::Reverse(*index),
+            )
+        })
         .map(|(_, s)| s))
 }
 
@@ -239,10 +271,10 @@ fn patients_to_show(catalogue: &Catalogue) -> Vec<usize> {
         &catalogue.plans,
         &catalogue.doses,
     ];
-    let all: BTreeSet<usize> = images
+    let patients: BTreeSet<usize> = images
         .chain(entries.into_iter().flatten().map(|e| e.patient))
         .collect();
-    all.into_iter().collect()
+    patients.into_iter().collect()
 }
 
 fn in_words(patient: &PatientInfo) -> String {
@@ -254,7 +286,7 @@ fn in_words(patient: &PatientInfo) -> String {
     }
 }
 
-/// The frame of the images; without images that of the structures, else the doses, else the plans.
+/// The frame of the images; without images the structures' frame, else the doses', else the plans'.
 fn frame_to_show(
     catalogue: &Catalogue,
     patient: usize,
@@ -265,14 +297,19 @@ fn frame_to_show(
         return series.frame_of_reference_uid.clone();
     }
     let wanted = choice.structure_set.map(|i| &catalogue.structure_sets[i]);
-    let all = [
+    let objects = [
         &catalogue.structure_sets,
         &catalogue.doses,
         &catalogue.plans,
     ];
     wanted
         .into_iter()
-        .chain(all.into_iter().flatten().filter(|e| e.patient == patient))
+        .chain(
+            objects
+                .into_iter()
+                .flatten()
+                .filter(|e| e.patient == patient),
+        )
         .map(|e| e.frame_of_reference_uid.clone())
         .find(|uid| !uid.is_empty())
         .unwrap_or_default()
@@ -301,13 +338,13 @@ enum Link {
 }
 
 fn link(entry: &Entry, frame: &str, linked: &HashSet<String>) -> Link {
-    let own = entry.frame_of_reference_uid.as_str();
-    let known = !own.is_empty() && !frame.is_empty();
-    if known && own != frame {
+    let entry_frame = entry.frame_of_reference_uid.as_str();
+    let frames_known = !entry_frame.is_empty() && !frame.is_empty();
+    if frames_known && entry_frame != frame {
         Link::None
     } else if entry.references.iter().any(|r| linked.contains(r)) {
         Link::Reference
-    } else if known {
+    } else if frames_known {
         Link::Frame
     } else {
         Link::None
@@ -362,18 +399,12 @@ impl Assembly {
         if self.is_mine(entry) {
             return Ok(());
         }
-        let name = |patient: usize| {
-            catalogue
-                .patients
-                .get(patient)
-                .map(in_words)
-                .unwrap_or_default()
-        };
+
         Err(DicomError::OtherPatient {
             path: entry.path.clone(),
             what,
-            theirs: name(entry.patient),
-            ours: name(self.patient),
+            theirs: patient_name(catalogue, entry.patient),
+            ours: patient_name(catalogue, self.patient),
         })
     }
 
@@ -382,23 +413,17 @@ impl Assembly {
         if entry.patient == self.patient {
             return None;
         }
-        let name = |patient: usize| {
-            catalogue
-                .patients
-                .get(patient)
-                .map(in_words)
-                .unwrap_or_default()
-        };
+
         let message = format!(
             "the {what} is of the patient {}, what is shown of {}: accepted as asked (--accept-patient-mismatch)",
-            name(entry.patient),
-            name(self.patient)
+            patient_name(catalogue, entry.patient),
+            patient_name(catalogue, self.patient)
         );
         self.remarks
             .push(Remark::warning(message, vec![file_name(&entry.path)]).without_bearing());
         let caveat = format!(
             "{what} of another patient, {}, accepted",
-            name(entry.patient)
+            patient_name(catalogue, entry.patient)
         );
         self.accepted.push(caveat.clone());
         Some(caveat)
@@ -406,11 +431,10 @@ impl Assembly {
 
     /// Explains why an enhanced CT is not shown.
     fn remark_enhanced(&mut self, catalogue: &Catalogue) {
-        let mine = |s: &&Series| s.multiframe && s.modality == "CT" && s.patient == self.patient;
         let Some(Err(error)) = catalogue
             .series
             .iter()
-            .find(mine)
+            .find(|s| s.multiframe && s.modality == "CT" && s.patient == self.patient)
             .map(|s| read_ct(s, &|_| true))
         else {
             return;
@@ -451,6 +475,18 @@ impl Assembly {
         }
     }
 
+    /// How well a structure set fits what is shown; the greatest is taken.
+    fn set_rank<'a>(&self, set: &'a Entry) -> (bool, Link, bool, &'a str) {
+        // Only CT is shown, so sets drawn on other modalities are last.
+        let is_on_ct = set.drawn_on.as_deref().is_none_or(|m| m == "CT");
+        (
+            set.patient == self.patient,
+            self.link(set),
+            is_on_ct,
+            &set.date_time,
+        )
+    }
+
     /// The chosen structure set, else the one with the strongest link, of equals the latest.
     fn structures(
         &mut self,
@@ -474,11 +510,7 @@ impl Assembly {
             }
         }
         sets.sort_by(|a, b| {
-            // Only CT is shown, so sets drawn on other modalities are last.
-            let on_ct = |e: &Entry| e.drawn_on.as_deref().is_none_or(|m| m == "CT");
-            let own = |e: &Entry| e.patient == self.patient;
-            let key = |e: &Entry| (own(e), self.link(e), on_ct(e), e.date_time.clone());
-            key(b).cmp(&key(a)).then_with(|| a.path.cmp(&b.path))
+            (self.set_rank(b).cmp(&self.set_rank(a))).then_with(|| a.path.cmp(&b.path))
         });
         let mut read = None;
         let mut others = Vec::new();
@@ -619,23 +651,26 @@ impl Assembly {
         &mut self,
         catalogue: &Catalogue,
         entries: impl Iterator<Item = &'a Entry>,
-        (plans, ct): (&[Arc<Plan>], Option<&Ct>),
+        plans: &[Arc<Plan>],
+        ct: Option<&Ct>,
     ) -> Vec<Arc<Dose>> {
         let unfit = ct
             .iter()
             .flat_map(|ct| &ct.remarks)
             .filter(|remark| remark.caveat().is_some());
         let unfit: Vec<String> = unfit.map(|remark| remark.message.clone()).collect();
-        let known = |uid: &String| plans.iter().any(|plan| plan.uid.as_ref() == Some(uid));
+        let plan_uids: Vec<&String> = plans.iter().filter_map(|plan| plan.uid.as_ref()).collect();
         let mut doses = Vec::new();
         for entry in entries {
             if let Some((mut dose, remarks)) = self.keep(read_dose(&entry.path), entry, "dose") {
-                // They stand with the dose itself, not with those of the plans.
+                // They stand with the dose itself, not among the plans' remarks.
                 self.remarks
                     .extend(remarks.into_iter().map(Remark::without_bearing));
                 dose.caveats.extend(self.accept(catalogue, entry, "dose"));
                 dose.remark(unfit.iter().map(String::as_str));
-                if !entry.references.is_empty() && !entry.references.iter().any(known) {
+                if !entry.references.is_empty()
+                    && !entry.references.iter().any(|uid| plan_uids.contains(&uid))
+                {
                     let message = format!("the plan of '{}' is not among the files", dose.label);
                     self.remarks
                         .push(Remark::note(message, vec![file_name(&entry.path)]));
@@ -654,16 +689,31 @@ impl Assembly {
     }
 }
 
+fn patient_name(catalogue: &Catalogue, patient: usize) -> String {
+    catalogue
+        .patients
+        .get(patient)
+        .map(in_words)
+        .unwrap_or_default()
+}
+
+/// Whether a place (patient LPS, mm) lies in a voxel of the grid.
+fn is_inside(grid: &Grid, place_mm: DVec3) -> bool {
+    let voxel = grid.voxel_from_patient(place_mm);
+    let size = grid.size();
+    (0..3).all(|axis| voxel[axis] >= -0.5 && voxel[axis] <= size[axis] as f64 - 0.5)
+}
+
 /// A plan that was made with other structures than those on show has its dose to another body, and its normalisation by others.
 fn remark_structure_set(plan: &mut Plan, entry: &Entry, structures: &StructureSet) {
-    let Some(own) = structures
+    let Some(shown_set_uid) = structures
         .uid
         .as_ref()
         .filter(|_| !entry.references.is_empty())
     else {
         return;
     };
-    if !entry.references.contains(own) {
+    if !entry.references.contains(shown_set_uid) {
         let message = format!(
             "the plan was made with another structure set than '{}' (ReferencedStructureSetSequence): body, densities and targets may differ",
             structures.label
@@ -677,17 +727,13 @@ fn remark_structure_set(plan: &mut Plan, entry: &Entry, structures: &StructureSe
 fn remark_places(mut case: Case) -> Case {
     let Some(ct) = &case.ct else { return case };
     let grid = ct.hu.grid();
-    let inside = |p| {
-        let v = grid.voxel_from_patient(p);
-        let s = grid.size();
-        (0..3).all(|a| v[a] >= -0.5 && v[a] <= s[a] as f64 - 0.5)
-    };
+
     let mut remarks = Vec::new();
     for plan in &case.plans {
         let outside: Vec<&str> = plan
             .beams
             .iter()
-            .filter(|b| !inside(b.isocentre_mm))
+            .filter(|b| !is_inside(grid, b.isocentre_mm))
             .map(|b| b.name.as_str())
             .collect();
         if !outside.is_empty() {
@@ -700,7 +746,7 @@ fn remark_places(mut case: Case) -> Case {
         }
     }
     for dose in &case.doses {
-        if !inside(dose.gy.grid().middle_mm()) {
+        if !is_inside(grid, dose.gy.grid().middle_mm()) {
             let message = format!("the middle of '{}' lies outside the CT", dose.label);
             remarks.push(Remark::warning(message, Vec::new()).without_bearing());
         }

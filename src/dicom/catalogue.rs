@@ -6,6 +6,7 @@ use super::planes::NoSlice;
 use super::tree::{Named, named_in};
 use super::{DicomError, Progress};
 use case::{PatientInfo, Remark, Severity};
+use dicom_core::Tag;
 use dicom_dictionary_std::{tags, uids};
 use files::is_own_entry;
 use glam::DVec3;
@@ -122,10 +123,10 @@ pub struct Unreadable {
 /// [`DicomError::EmptyFolder`], [`DicomError::NoDicom`], [`DicomError::NotDicom`] or the reason why the only
 /// file(s) could not be read; [`DicomError::Cancelled`]. Single files that cannot be read are no error among others.
 pub fn scan(path: &Path, progress: Progress) -> Result<Catalogue, DicomError> {
-    let found = files_under(path)?;
-    let files = &found.files;
+    let listing = files_under(path)?;
+    let files = &listing.files;
     if files.is_empty() {
-        let besides = found
+        let besides = listing
             .remarks()
             .into_iter()
             .map(|r| format!(" ({})", r.message))
@@ -165,7 +166,7 @@ pub fn scan(path: &Path, progress: Progress) -> Result<Catalogue, DicomError> {
         }));
     }
     catalogue.finish();
-    catalogue.remarks.extend(found.remarks());
+    catalogue.remarks.extend(listing.remarks());
     Ok(catalogue)
 }
 
@@ -203,23 +204,22 @@ impl Found {
 /// All files under a path, sorted; the path itself where it is a file. Links are not followed: a target
 /// within the folder is found anyway, and others lie outside the request.
 pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| DicomError::Io { path, source }
-    };
-    let mut found = Found::default();
-    if !std::fs::metadata(path).map_err(io(path))?.is_dir() {
-        found.files.push(path.to_owned());
-        return Ok(found);
+    let mut listing = Found::default();
+    if !std::fs::metadata(path)
+        .map_err(DicomError::io(path))?
+        .is_dir()
+    {
+        listing.files.push(path.to_owned());
+        return Ok(listing);
     }
-    let root = path.canonicalize().map_err(io(path))?;
+    let root = path.canonicalize().map_err(DicomError::io(path))?;
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
         read_folder(&folder);
-        for entry in std::fs::read_dir(&folder).map_err(io(&folder))? {
-            let entry = entry.map_err(io(&folder))?;
+        for entry in std::fs::read_dir(&folder).map_err(DicomError::io(&folder))? {
+            let entry = entry.map_err(DicomError::io(&folder))?;
             let path = entry.path();
-            let kind = entry.file_type().map_err(io(&path))?;
+            let kind = entry.file_type().map_err(DicomError::io(&path))?;
             if is_own_entry(&entry.file_name()) {
                 // Objects under way, and the list beside an export.
             } else if kind.is_symlink() {
@@ -228,17 +228,17 @@ pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
                     .canonicalize()
                     .is_ok_and(|target| !target.starts_with(&root))
                 {
-                    found.links.push(file_name(&path));
+                    listing.links.push(file_name(&path));
                 }
             } else if kind.is_dir() {
                 folders.push(path);
             } else if odd_kind(kind).is_some() {
-                found.odd.push(file_name(&path));
+                listing.odd.push(file_name(&path));
             } else {
-                found.files.push(path);
+                listing.files.push(path);
             }
         }
-        if found.files.len() > FILES_MOST {
+        if listing.files.len() > FILES_MOST {
             let what =
                 format!("it holds more than {FILES_MOST} files; name the folder of one patient");
             return Err(DicomError::Unsupported {
@@ -247,8 +247,8 @@ pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
             });
         }
     }
-    found.files.sort();
-    Ok(found)
+    listing.files.sort();
+    Ok(listing)
 }
 
 fn read_headers(
@@ -317,8 +317,7 @@ impl Header {
                 .trim_end_matches('\0')
                 .to_owned()
         });
-        let text = |tag| object.text(tag).unwrap_or_default();
-        let modality = text(tags::MODALITY);
+        let modality = object.text_or_empty(tags::MODALITY);
         let kind = kind_of(&class, &modality, object.item());
         let label_tag = match kind {
             Kind::Structures => tags::STRUCTURE_SET_LABEL,
@@ -337,11 +336,15 @@ impl Header {
                 .text(label_tag)
                 .or_else(|| object.text(tags::SERIES_DESCRIPTION))
                 .unwrap_or_default(),
-            sop_uid: text(tags::SOP_INSTANCE_UID),
+            sop_uid: object.text_or_empty(tags::SOP_INSTANCE_UID),
             frame_of_reference_uid: frame_of(object.item()),
             patient: 0,
-            date_time: format!("{}{}", text(date), text(time)),
-            study_uid: text(tags::STUDY_INSTANCE_UID),
+            date_time: format!(
+                "{}{}",
+                object.text_or_empty(date),
+                object.text_or_empty(time)
+            ),
+            study_uid: object.text_or_empty(tags::STUDY_INSTANCE_UID),
             drawn_on: drawn_on(object.item()),
             named: if kind == Kind::Image {
                 Vec::new()
@@ -367,12 +370,20 @@ impl Header {
 
 /// The patient of a file.
 pub(super) fn patient_of(item: &Item) -> PatientInfo {
-    let text = |tag| item.text(tag).unwrap_or_default();
     PatientInfo {
-        name: text(tags::PATIENT_NAME),
-        id: text(tags::PATIENT_ID),
-        birth_date: text(tags::PATIENT_BIRTH_DATE),
-        sex: text(tags::PATIENT_SEX),
+        name: item.text_or_empty(tags::PATIENT_NAME),
+        id: item.text_or_empty(tags::PATIENT_ID),
+        birth_date: item.text_or_empty(tags::PATIENT_BIRTH_DATE),
+        sex: item.text_or_empty(tags::PATIENT_SEX),
+    }
+}
+
+/// What patients are told apart by.
+fn patient_key(patient: &PatientInfo) -> &str {
+    if patient.id.is_empty() {
+        &patient.name
+    } else {
+        &patient.id
     }
 }
 
@@ -411,9 +422,8 @@ impl ImageHeader {
     }
 
     fn belongs_to(&self, entry: &Entry, series: &Series) -> bool {
-        let close = |a: DVec3, b: DVec3| (a - b).abs().max_element() < 1e-3;
         let same_orientation = match (self.orientation, series.orientation) {
-            (Some(a), Some(b)) => close(a[0], b[0]) && close(a[1], b[1]),
+            (Some(a), Some(b)) => (0..2).all(|i| (a[i] - b[i]).abs().max_element() < 1e-3),
             (a, b) => a == b,
         };
         let same_spacing = match (self.spacing_mm, series.spacing_mm) {
@@ -434,12 +444,15 @@ impl ImageHeader {
 
 /// Columns and rows; 16 bits in DICOM, whatever a damaged file has.
 pub(super) fn size_of(item: &Item) -> Option<[usize; 2]> {
-    let count = |tag| {
-        item.whole(tag)
-            .and_then(|n| u16::try_from(n).ok())
-            .map(usize::from)
-    };
-    Some([count(tags::COLUMNS)?, count(tags::ROWS)?])
+    Some([
+        pixel_count(item, tags::COLUMNS)?,
+        pixel_count(item, tags::ROWS)?,
+    ])
+}
+
+fn pixel_count(item: &Item, tag: Tag) -> Option<usize> {
+    let count = u16::try_from(item.whole(tag)?).ok()?;
+    Some(usize::from(count))
 }
 
 /// PixelSpacing as `[dx, dy]`: the file has the distance between rows (dy) first. NaN and zero are returned
@@ -485,12 +498,6 @@ fn kind_of(class: &str, modality: &str, item: &Item) -> Kind {
 }
 
 fn references_of(kind: Kind, item: &Item) -> Vec<String> {
-    let uids_in = |tag| {
-        item.items(tag)
-            .iter()
-            .filter_map(|i| i.text(tags::REFERENCED_SOP_INSTANCE_UID))
-            .collect::<Vec<_>>()
-    };
     match kind {
         Kind::Structures => {
             let images =
@@ -500,14 +507,19 @@ fn references_of(kind: Kind, item: &Item) -> Vec<String> {
                 .chain(images)
                 .collect()
         }
-        Kind::Plan => uids_in(tags::REFERENCED_STRUCTURE_SET_SEQUENCE),
-        Kind::Dose => {
-            let mut all = uids_in(tags::REFERENCED_RT_PLAN_SEQUENCE);
-            all.extend(uids_in(tags::REFERENCED_STRUCTURE_SET_SEQUENCE));
-            all
-        }
+        Kind::Plan => uids_in(item, tags::REFERENCED_STRUCTURE_SET_SEQUENCE).collect(),
+        Kind::Dose => uids_in(item, tags::REFERENCED_RT_PLAN_SEQUENCE)
+            .chain(uids_in(item, tags::REFERENCED_STRUCTURE_SET_SEQUENCE))
+            .collect(),
         Kind::Image | Kind::Other => Vec::new(),
     }
+}
+
+/// UIDs of the objects that the items of a sequence refer to.
+fn uids_in(item: &Item, sequence: Tag) -> impl Iterator<Item = String> {
+    item.items(sequence)
+        .iter()
+        .filter_map(|reference| reference.text(tags::REFERENCED_SOP_INSTANCE_UID))
 }
 
 fn referenced_series(item: &Item) -> impl Iterator<Item = &Item> {
@@ -597,17 +609,9 @@ impl Catalogue {
 
     /// One patient per ID; without an ID the name decides.
     fn patient_index(&mut self, patient: PatientInfo) -> usize {
-        let key = |p: &PatientInfo| {
-            if p.id.is_empty() {
-                p.name.clone()
-            } else {
-                p.id.clone()
-            }
-        };
-        let wanted = key(&patient);
         self.patients
             .iter()
-            .position(|p| key(p) == wanted)
+            .position(|known_patient| patient_key(known_patient) == patient_key(&patient))
             .unwrap_or_else(|| {
                 self.patients.push(patient);
                 self.patients.len() - 1

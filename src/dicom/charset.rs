@@ -97,7 +97,7 @@ fn sets_of(term: &str) -> Option<(Low, High)> {
 }
 
 /// The sequences after ESC (PS3.3 tables C.12-3 to C.12-4).
-fn escape(rest: &[u8]) -> Option<(usize, Result<Low, High>)> {
+fn escape(text: &[u8]) -> Option<(usize, Result<Low, High>)> {
     const SEQUENCES: [(&[u8], Result<Low, High>); 20] = [
         (b"(B", Ok(Low::Ascii)),
         (b"(J", Ok(Low::Ascii)),
@@ -123,7 +123,7 @@ fn escape(rest: &[u8]) -> Option<(usize, Result<Low, High>)> {
     ];
     SEQUENCES
         .into_iter()
-        .find(|(sequence, _)| rest.starts_with(sequence))
+        .find(|(sequence, _)| text.starts_with(sequence))
         .map(|(s, set)| (s.len(), set))
 }
 
@@ -171,21 +171,13 @@ impl CharacterSet {
 
     /// The text of a value of that representation.
     pub fn decode(self, bytes: &[u8], vr: VR) -> Decoded {
-        let whole = |encoding: EncodingRef| match encoding.decode(bytes, DecoderTrap::Strict) {
-            Ok(text) => Decoded::Sure(text),
-            Err(_) => Decoded::Broken(
-                encoding
-                    .decode(bytes, DecoderTrap::Replace)
-                    .unwrap_or_else(|lossy| lossy.into()),
-            ),
-        };
         match self {
             Self::Utf8 => match std::str::from_utf8(bytes) {
                 Ok(text) => Decoded::Sure(text.to_owned()),
                 Err(_) => Decoded::Broken(String::from_utf8_lossy(bytes).into_owned()),
             },
-            Self::Gb18030 => whole(GB18030),
-            Self::Gbk => whole(GBK),
+            Self::Gb18030 => in_one_encoding(GB18030, bytes),
+            Self::Gbk => in_one_encoding(GBK, bytes),
             Self::Default if bytes.contains(&ESC) => Self::Sets {
                 low: Low::Ascii,
                 high: High::None,
@@ -202,25 +194,41 @@ impl CharacterSet {
     }
 }
 
+/// A value without code extensions.
+fn in_one_encoding(encoding: EncodingRef, bytes: &[u8]) -> Decoded {
+    match encoding.decode(bytes, DecoderTrap::Strict) {
+        Ok(text) => Decoded::Sure(text),
+        Err(_) => Decoded::Broken(
+            encoding
+                .decode(bytes, DecoderTrap::Replace)
+                .unwrap_or_else(|lossy| lossy.into()),
+        ),
+    }
+}
+
 const ESC: u8 = 0x1B;
+
+/// Whether a byte ends the use of sets other than the first term's (PS3.5 6.1.2.5.3).
+fn is_delimiter(byte: u8, vr: VR) -> bool {
+    match byte {
+        b'\\' => !matches!(vr, VR::ST | VR::LT | VR::UT),
+        b'^' | b'=' => vr == VR::PN,
+        _ => byte < 0x20,
+    }
+}
 
 /// Decodes with code extensions. The sets of the first term are active again after control characters and after the delimiters
 /// of values and of a name's parts (PS3.5 6.1.2.5.3).
 fn extended(bytes: &[u8], vr: VR, first: (Low, High), only: High) -> Decoded {
-    let ends = |b: u8| match b {
-        b'\\' => !matches!(vr, VR::ST | VR::LT | VR::UT),
-        b'^' | b'=' => vr == VR::PN,
-        _ => b < 0x20,
-    };
     let (mut low, mut high) = first;
     let (mut text, mut broken, mut guessed) = (String::new(), false, false);
-    let mut rest = bytes;
-    while let Some((&b, after)) = rest.split_first() {
-        rest = after;
+    let mut remaining = bytes;
+    while let Some((&b, after)) = remaining.split_first() {
+        remaining = after;
         let letter = match (b, after.first()) {
             (ESC, _) => match escape(after) {
                 Some((length, set)) => {
-                    rest = &after[length..];
+                    remaining = &after[length..];
                     match set {
                         Ok(set) => low = set,
                         Err(set) => high = set,
@@ -234,7 +242,7 @@ fn extended(bytes: &[u8], vr: VR, first: (Low, High), only: High) -> Decoded {
                 }
             },
             (0x21..=0x7E, Some(second @ 0x21..=0x7E)) if low != Low::Ascii => {
-                rest = &after[1..];
+                remaining = &after[1..];
                 let pair = [b | 0x80, second | 0x80];
                 match low {
                     Low::Jis0212 => one(EUC_JP, &[0x8F, pair[0], pair[1]]),
@@ -243,7 +251,7 @@ fn extended(bytes: &[u8], vr: VR, first: (Low, High), only: High) -> Decoded {
             }
             (0x21..=0x7E, _) if low != Low::Ascii => None,
             (..0x80, _) => {
-                if ends(b) {
+                if is_delimiter(b, vr) {
                     (low, high) = first;
                 }
                 Some(char::from(b))
@@ -252,7 +260,7 @@ fn extended(bytes: &[u8], vr: VR, first: (Low, High), only: High) -> Decoded {
                 let set = if high == High::None { only } else { high };
                 match (set, second) {
                     (High::KsX1001 | High::Gb2312, Some(second @ 0xA1..=0xFE)) => {
-                        rest = &after[1..];
+                        remaining = &after[1..];
                         one(
                             if set == High::KsX1001 {
                                 WINDOWS_949
@@ -290,7 +298,6 @@ fn one(encoding: EncodingRef, bytes: &[u8]) -> Option<char> {
 impl High {
     /// The letter of one byte.
     fn letter(self, b: u8) -> Option<char> {
-        let offset = |first: u32, of: u8| char::from_u32(first + u32::from(b) - u32::from(of));
         match self {
             Self::None | Self::KsX1001 | Self::Gb2312 => None,
             Self::Latin1 => one(ISO_8859_1, &[b]).filter(|_| b >= 0xA0),
@@ -316,18 +323,18 @@ impl High {
             // TIS 620: the block of Unicode in its own order.
             Self::Thai => match b {
                 0xA0 => Some('\u{A0}'),
-                0xA1..=0xDA | 0xDF..=0xFB => offset(0x0E00, 0xA0),
+                0xA1..=0xDA | 0xDF..=0xFB => char::from_u32(0x0E00 + u32::from(b) - 0xA0),
                 _ => None,
             },
             // JIS X 0201: the halfwidth forms of Unicode in its own order.
             Self::Katakana => matches!(b, 0xA1..=0xDF)
-                .then(|| offset(0xFF61, 0xA1))
+                .then(|| char::from_u32(0xFF61 + u32::from(b) - 0xA1))
                 .flatten(),
         }
     }
 }
 
-/// Whether SpecificCharacterSet is that of values of a representation (PS3.5 6.1.2.2).
+/// Whether SpecificCharacterSet applies to values of a representation (PS3.5 6.1.2.2).
 pub fn is_text(vr: VR) -> bool {
     matches!(
         vr,
@@ -408,10 +415,13 @@ mod tests {
     #[test]
     fn sets_begin_anew_after_delimiters() {
         let text = b"\x1b-L\xb8\\\xe9";
-        let of = |vr| decoded("ISO 2022 IR 100\\ISO 2022 IR 144", text, vr);
-        assert_eq!(of(VR::LO), Decoded::Sure("И\\é".to_owned()));
-        assert_eq!(of(VR::LT), Decoded::Sure("И\\щ".to_owned()));
-        // The second byte of GBK may be that of a backslash.
+        for (vr, letters) in [(VR::LO, "И\\é"), (VR::LT, "И\\щ")] {
+            assert_eq!(
+                decoded("ISO 2022 IR 100\\ISO 2022 IR 144", text, vr),
+                Decoded::Sure(letters.to_owned())
+            );
+        }
+        // The second byte of a GBK letter may be a backslash's.
         assert_eq!(
             decoded("GBK", b"\x81\x5c", VR::LO),
             Decoded::Sure("乗".to_owned())

@@ -28,6 +28,10 @@ impl<'a> Found<'a> {
         }
     }
 
+    fn distance(&self) -> String {
+        format!("up to {:.2} mm", self.furthest_mm)
+    }
+
     fn say(&self, remark: fn(String, Vec<String>) -> Remark, what: &str) -> Option<Remark> {
         let mut names = self
             .structures
@@ -93,16 +97,15 @@ pub(super) fn remarks(set: &StructureSet, ct: &Ct) -> Vec<Remark> {
     // Goals count what lies outside as volume without a dose.
     let counted: fn(String, Vec<String>) -> Remark =
         |message, files| Remark::warning(message, files).without_bearing();
-    let off = |found: &Found| format!("up to {:.2} mm", found.furthest_mm);
     [
         outside.say(counted, "lie wholly or partly outside the CT, and count inside it only"),
-        between.say(note, &format!("lie between the planes of the CT, {} off, and are shared out over them", off(&between))),
+        between.say(note, &format!("lie between the planes of the CT, {} off, and are shared out over them", between.distance())),
         strange.say(warning, "name images that are not of this CT (ContourImageSequence); they are placed by their points"),
         elsewhere.say(
             warning,
             &format!(
                 "lie {} from the images that they name (ContourImageSequence); they are placed by their points",
-                off(&elsewhere)
+                elsewhere.distance()
             ),
         ),
     ]

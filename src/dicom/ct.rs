@@ -111,7 +111,7 @@ fn read_planes(
     hu[..area].copy_from_slice(&first);
     let done = AtomicUsize::new(1);
     let stopped = AtomicBool::new(!progress(1.0 / nz as f32));
-    let rest: Vec<Facts> = hu[area..]
+    let other_facts: Vec<Facts> = hu[area..]
         .par_chunks_mut(area)
         .zip(&images[1..])
         .map_init(Vec::new, |plane, (out, image)| {
@@ -126,7 +126,7 @@ fn read_planes(
             Ok(facts)
         })
         .collect::<Result<_, _>>()?;
-    facts.extend(rest);
+    facts.extend(other_facts);
     Ok((hu, facts))
 }
 
@@ -134,18 +134,14 @@ fn read_planes(
 fn read_plane(path: &Path, area: usize, hu: &mut Vec<f32>) -> Result<Facts, DicomError> {
     let object = open_header(path)?;
     let samples = read_samples(&object, path, area)?;
-    let attribute = |source| DicomError::Attribute {
-        path: path.to_owned(),
-        source,
-    };
     let slope = object
         .try_number(tags::RESCALE_SLOPE)
         .optional()
-        .map_err(attribute)?;
+        .map_err(DicomError::attribute(path))?;
     let intercept = object
         .try_number(tags::RESCALE_INTERCEPT)
         .optional()
-        .map_err(attribute)?;
+        .map_err(DicomError::attribute(path))?;
     if slope == Some(0.0) {
         let what = "its RescaleSlope is 0".to_owned();
         return Err(DicomError::Contradiction {
@@ -219,21 +215,11 @@ struct Padding {
 impl Padding {
     fn read(object: &Object, signed: bool) -> Option<Self> {
         // The value may be typed signed or unsigned independently of the pixels: only its 16 bits count.
-        let read = |tag| {
-            object.whole(tag).map(|v| {
-                let bits = v as u16;
-                (
-                    bits,
-                    if signed {
-                        i64::from(bits as i16)
-                    } else {
-                        i64::from(bits)
-                    },
-                )
-            })
-        };
-        let (pattern, value) = read(tags::PIXEL_PADDING_VALUE)?;
-        let limit = read(tags::PIXEL_PADDING_RANGE_LIMIT).map_or(value, |(_, v)| v);
+        let [pattern, limit] = [tags::PIXEL_PADDING_VALUE, tags::PIXEL_PADDING_RANGE_LIMIT]
+            .map(|tag| object.whole(tag).map(|value| value as u16));
+        let pattern = pattern?;
+        let value = stored_value(pattern, signed);
+        let limit = limit.map_or(value, |bits| stored_value(bits, signed));
         Some(Self {
             pattern: u32::from(pattern),
             range: (value.min(limit), value.max(limit)),
@@ -242,6 +228,14 @@ impl Padding {
 
     fn holds(&self, raw: u32, value: i64) -> bool {
         raw == self.pattern || (self.range.0..=self.range.1).contains(&value)
+    }
+}
+
+fn stored_value(bits: u16, signed: bool) -> i64 {
+    if signed {
+        i64::from(bits as i16)
+    } else {
+        i64::from(bits)
     }
 }
 
@@ -260,12 +254,11 @@ fn common_position(
 ) -> Result<PatientPosition, DicomError> {
     let first = facts[0].position.as_deref();
     if let Some(k) = facts.iter().position(|f| f.position.as_deref() != first) {
-        let say = |p: Option<&str>| p.unwrap_or("none").to_owned();
         let what = format!(
             "its patient position is {}, that of {} is {}",
-            say(facts[k].position.as_deref()),
+            facts[k].position.as_deref().unwrap_or("none"),
             file_name(&images[0].path),
-            say(first)
+            first.unwrap_or("none")
         );
         return Err(DicomError::Contradiction {
             path: images[k].path.clone(),
@@ -291,16 +284,18 @@ fn common_position(
     })
 }
 
+/// Names of the images whose facts pass a test.
+fn files_where(facts: &[Facts], names: &[String], test: impl Fn(&Facts) -> bool) -> Vec<String> {
+    facts
+        .iter()
+        .zip(names)
+        .filter(|(fact, _)| test(fact))
+        .map(|(_, name)| name.clone())
+        .collect()
+}
+
 fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
-    let those = |test: &dyn Fn(&Facts) -> bool| -> Vec<String> {
-        facts
-            .iter()
-            .zip(names)
-            .filter(|(f, _)| test(f))
-            .map(|(_, n)| n.clone())
-            .collect()
-    };
-    let files = those(&|f| f.no_rescale);
+    let files = files_where(facts, names, |f| f.no_rescale);
     if !files.is_empty() {
         let message = format!(
             "{} image(s) lack RescaleSlope or RescaleIntercept; 1 and 0 are used: check that water is at 0 HU",
@@ -314,11 +309,11 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
     if let Some(unit) = facts.iter().find_map(|f| f.other_unit.as_deref()) {
         let message =
             format!("the values are in '{unit}', not in HU; they are used as if they were HU");
-        let files = those(&|f| f.other_unit.is_some());
+        let files = files_where(facts, names, |f| f.other_unit.is_some());
         remarks
             .push(Remark::warning(message, files).forbidding(format!("values in '{unit}' as HU")));
     }
-    let files = those(&|f| f.lossy);
+    let files = files_where(facts, names, |f| f.lossy);
     if !files.is_empty() {
         remarks.push(Remark::warning(
             "the images were compressed with loss: their HU are not the scanner's",
@@ -328,7 +323,10 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
     let padded: usize = facts.iter().map(|f| f.padded).sum();
     if padded > 0 {
         let message = format!("{padded} pixels are padding and count as air ({AIR_HU} HU)");
-        remarks.push(Remark::note(message, those(&|f| f.padded > 0)));
+        remarks.push(Remark::note(
+            message,
+            files_where(facts, names, |f| f.padded > 0),
+        ));
     }
     let lowest = facts
         .iter()
@@ -336,14 +334,19 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
         .fold(f32::INFINITY, f32::min);
     if lowest < -1024.5 {
         let message = format!("HU go down to {lowest}: values below -1024 count as air");
-        remarks.push(Remark::note(message, those(&|f| f.lowest_hu < -1024.5)));
+        remarks.push(Remark::note(
+            message,
+            files_where(facts, names, |f| f.lowest_hu < -1024.5),
+        ));
     }
     let highest = facts
         .iter()
         .map(|f| f.highest_hu)
         .fold(f32::NEG_INFINITY, f32::max);
     if let Some(message) = beyond_16_bits(lowest, highest) {
-        let files = those(&|f| beyond_16_bits(f.lowest_hu, f.highest_hu).is_some());
+        let files = files_where(facts, names, |f| {
+            beyond_16_bits(f.lowest_hu, f.highest_hu).is_some()
+        });
         remarks.push(Remark::warning(message, files).forbidding(NO_HU));
     } else if let Some(message) = too_narrow(lowest, highest) {
         remarks.push(Remark::warning(message, names.to_vec()).forbidding(NO_HU));
@@ -352,22 +355,19 @@ fn remark_pixels(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
 
 /// Remarks on how the images were taken, which moves their HU.
 fn remark_acquisition(facts: &[Facts], names: &[String], remarks: &mut Vec<Remark>) {
-    let those = |test: &dyn Fn(&Facts) -> bool| -> Vec<String> {
-        facts
-            .iter()
-            .zip(names)
-            .filter(|(f, _)| test(f))
-            .map(|(_, n)| n.clone())
-            .collect()
-    };
     if let Some(material) = facts.iter().find_map(|f| f.decomposed.as_deref()) {
         let message = format!(
             "the images are a decomposition by energies (ImageType {material}): their values are those of no table of HU; compute on \
              the images of one energy"
         );
         let caveat = format!("values of {material} as HU");
-        remarks
-            .push(Remark::warning(message, those(&|f| f.decomposed.is_some())).forbidding(caveat));
+        remarks.push(
+            Remark::warning(
+                message,
+                files_where(facts, names, |f| f.decomposed.is_some()),
+            )
+            .forbidding(caveat),
+        );
     }
     let mut tubes_kv: Vec<f64> = facts.iter().filter_map(|f| f.tube_kv).collect();
     tubes_kv.sort_by(f64::total_cmp);
@@ -378,10 +378,10 @@ fn remark_acquisition(facts: &[Facts], names: &[String], remarks: &mut Vec<Remar
         );
         remarks.push(Remark::warning(
             message,
-            those(&|f| f.tube_kv.is_some_and(|kv| kv != first)),
+            files_where(facts, names, |f| f.tube_kv.is_some_and(|kv| kv != first)),
         ));
     }
-    let files = those(&|f| f.contrast_agent);
+    let files = files_where(facts, names, |f| f.contrast_agent);
     if !files.is_empty() {
         let message = "the images were taken with a contrast agent (ContrastBolusAgent): where it is, HU are above those of treatment";
         remarks.push(Remark::note(message, files).moving());
@@ -401,15 +401,14 @@ fn decomposed_into(image_type: &str) -> Option<String> {
         "EFFECTIVE_Z",
         "MATERIAL",
     ];
-    let values = image_type
+    image_type
         .split('\\')
         .skip(2)
-        .map(|value| value.trim().to_uppercase());
-    let is_material = |value: &String| {
-        let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
-        MATERIALS.contains(&value.as_str()) || words.any(|word| MATERIALS.contains(&word))
-    };
-    { values }.find(is_material)
+        .map(|value| value.trim().to_uppercase())
+        .find(|value| {
+            let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
+            MATERIALS.contains(&value.as_str()) || words.any(|word| MATERIALS.contains(&word))
+        })
 }
 
 /// Files write that there was none.

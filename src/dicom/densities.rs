@@ -1,6 +1,6 @@
 //! Densities that a planner gave structures, as a structure set holds them: ROI Physical Properties (PS3.3 C.8.8.8). Its
 //! defined terms name a density relative to water and neither the medium that this program takes at it nor a couch that
-//! counts as it was scanned: terms of its own, which the standard allows beside its own, say these. By them a file of this
+//! counts as it was scanned: private terms, which the standard allows beside its defined ones, say these. By them a file of this
 //! program is known; where two structures meet and how far a voxel belongs to one are other programs' own rules, so
 //! theirs are not taken.
 
@@ -36,48 +36,52 @@ pub fn density_of_file(structure: &Structure) -> Option<DensityOverride> {
 }
 
 /// Properties that state a density, with their values. Mass is relative to water of 1 g/cm3.
-pub fn properties(given: &DensityOverride) -> Vec<(&'static str, f64)> {
-    let number = match given.density {
+pub fn properties(density_override: &DensityOverride) -> Vec<(&'static str, f64)> {
+    let number = match density_override.density {
         Density::AsScanned => return vec![(AS_SCANNED, SAID)],
         Density::MassGCm3(value) => (MASS, value),
         Density::RelativeElectrons(value) => (ELECTRONS, value),
     };
     let medium = MEDIA
         .iter()
-        .find(|(medium, _)| Some(*medium) == given.medium);
+        .find(|(medium, _)| Some(*medium) == density_override.medium);
     vec![
         number,
         (medium.map_or(MEDIUM_OF_TABLE, |(_, term)| term), SAID),
     ]
 }
 
+/// The medium that a private term names, `Some(None)` for the table's; `None` for another program's term.
+fn medium_of_term(stated_term: &str) -> Option<Option<Medium>> {
+    match MEDIA.iter().find(|(_, term)| *term == stated_term) {
+        Some((medium, _)) => Some(Some(*medium)),
+        None => (stated_term == MEDIUM_OF_TABLE).then_some(None),
+    }
+}
+
 /// The density that properties of a structure state, where this program wrote them and they say it whole.
 pub fn stated(properties: &[Item], kind: StructureKind) -> Option<DensityOverride> {
-    let term = |item: &Item| item.text(tags::ROI_PHYSICAL_PROPERTY);
-    let terms: Vec<String> = properties.iter().map(term).collect::<Option<_>>()?;
+    let terms: Vec<String> = properties
+        .iter()
+        .map(|item| item.text(tags::ROI_PHYSICAL_PROPERTY))
+        .collect::<Option<_>>()?;
     let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
-    let value = || {
-        properties
-            .first()?
-            .try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE)
-            .ok()
-    };
-    let medium = |own: &str| match MEDIA.iter().find(|(_, term)| *term == own) {
-        Some((medium, _)) => Some(Some(*medium)),
-        None => (own == MEDIUM_OF_TABLE).then_some(None),
-    };
+    let value = properties
+        .first()?
+        .try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE)
+        .ok();
     let (density, medium) = match terms[..] {
         [AS_SCANNED] => (Density::AsScanned, None),
-        [MASS, own] => (Density::MassGCm3(value()?), medium(own)?),
-        [ELECTRONS, own] => (Density::RelativeElectrons(value()?), medium(own)?),
+        [MASS, term] => (Density::MassGCm3(value?), medium_of_term(term)?),
+        [ELECTRONS, term] => (Density::RelativeElectrons(value?), medium_of_term(term)?),
         _ => return None,
     };
-    let given = DensityOverride {
+    let density_override = DensityOverride {
         density,
         medium,
         off: false,
     };
-    (has_density(kind) && given.fault().is_none()).then_some(given)
+    (has_density(kind) && density_override.fault().is_none()).then_some(density_override)
 }
 
 #[cfg(test)]
@@ -86,13 +90,16 @@ mod tests {
     use dicom_core::{DataElement, VR};
 
     fn items(properties: &[(&str, f64)]) -> Vec<Item> {
-        let item = |(term, value): &(&str, f64)| {
-            let term = DataElement::new(tags::ROI_PHYSICAL_PROPERTY, VR::CS, *term);
-            let value =
-                DataElement::new(tags::ROI_PHYSICAL_PROPERTY_VALUE, VR::DS, value.to_string());
-            Item::from_element_iter([term, value])
-        };
-        properties.iter().map(item).collect()
+        properties
+            .iter()
+            .map(|(term, value)| {
+                let value = value.to_string();
+                Item::from_element_iter([
+                    DataElement::new(tags::ROI_PHYSICAL_PROPERTY, VR::CS, *term),
+                    DataElement::new(tags::ROI_PHYSICAL_PROPERTY_VALUE, VR::DS, value),
+                ])
+            })
+            .collect()
     }
 
     #[test]
@@ -101,11 +108,11 @@ mod tests {
         let media = [None]
             .into_iter()
             .chain(MEDIA.map(|(medium, _)| Some(medium)));
-        let mut all = vec![DensityOverride::AS_SCANNED];
+        let mut overrides = vec![DensityOverride::AS_SCANNED];
         for medium in media {
             for value in numbers {
                 for density in [Density::MassGCm3(value), Density::RelativeElectrons(value)] {
-                    all.push(DensityOverride {
+                    overrides.push(DensityOverride {
                         density,
                         medium,
                         off: false,
@@ -113,15 +120,15 @@ mod tests {
                 }
             }
         }
-        for given in all {
-            let properties = properties(&given);
+        for density_override in overrides {
+            let properties = properties(&density_override);
             assert!(
                 properties.iter().all(|(term, _)| term.len() <= 16),
                 "CS has 16 characters"
             );
             assert_eq!(
                 stated(&items(&properties), StructureKind::Support),
-                Some(given)
+                Some(density_override)
             );
         }
     }

@@ -3,7 +3,7 @@
 use super::AttributeError;
 use geometry::{GridError, ProjectionError};
 use input::OverBudget;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why files could not be read as a case.
@@ -94,4 +94,58 @@ pub enum DicomError {
     NoImage { path: PathBuf, files: usize },
     #[error("stopped")]
     Cancelled,
+}
+
+impl DicomError {
+    /// Makes the error of a file that cannot be read, for `map_err`.
+    pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self + '_ {
+        move |source| Self::Io {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Makes the error of an attribute of a file, for `map_err`.
+    pub(crate) fn attribute(path: &Path) -> impl Fn(AttributeError) -> Self + '_ {
+        move |source| Self::Attribute {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// Makes the error of a file's impossible geometry, for `map_err`.
+    pub(crate) fn projection(path: &Path) -> impl Fn(ProjectionError) -> Self + '_ {
+        move |source| Self::Projection {
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    pub(crate) fn broken(path: &Path, reason: String) -> Self {
+        Self::Broken {
+            path: path.to_owned(),
+            reason,
+        }
+    }
+
+    pub(crate) fn missing(path: &Path, attribute: &'static str) -> Self {
+        Self::Missing {
+            path: path.to_owned(),
+            attribute,
+        }
+    }
+
+    pub(crate) fn contradiction(path: &Path, what: impl Into<String>) -> Self {
+        Self::Contradiction {
+            path: path.to_owned(),
+            what: what.into(),
+        }
+    }
+
+    pub(crate) fn unsupported(path: &Path, what: impl Into<String>) -> Self {
+        Self::Unsupported {
+            path: path.to_owned(),
+            what: what.into(),
+        }
+    }
 }

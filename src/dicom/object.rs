@@ -37,28 +37,19 @@ pub use self::open as open_header;
 /// # Errors
 /// As [`open`].
 pub fn open_told(path: &Path) -> Result<(Object, Vec<(Severity, String)>), DicomError> {
-    let broken = |reason| DicomError::Broken {
-        path: path.to_owned(),
-        reason,
-    };
     let Opened {
         source,
         item,
         doubts,
         ..
     } = open_parts(path)?;
-    let or = |own: &str, tag| {
-        if own.is_empty() {
-            item.text(tag).unwrap_or_default()
-        } else {
-            own.to_owned()
-        }
-    };
     let meta = FileMetaTableBuilder::new()
         .transfer_syntax(&source.syntax)
-        .media_storage_sop_class_uid(or(&source.class, tags::SOP_CLASS_UID))
-        .media_storage_sop_instance_uid(or(&source.instance, tags::SOP_INSTANCE_UID));
-    let object = item.with_meta(meta).map_err(|e| broken(root_cause(&e)))?;
+        .media_storage_sop_class_uid(stated_or(&source.class, &item, tags::SOP_CLASS_UID))
+        .media_storage_sop_instance_uid(stated_or(&source.instance, &item, tags::SOP_INSTANCE_UID));
+    let object = item
+        .with_meta(meta)
+        .map_err(|e| DicomError::broken(path, root_cause(&e)))?;
     let oddities = source
         .oddities
         .into_iter()
@@ -69,6 +60,15 @@ pub fn open_told(path: &Path) -> Result<(Object, Vec<(Severity, String)>), Dicom
             .chain(doubts.into_iter().map(|doubt| (Severity::Warning, doubt)))
             .collect(),
     ))
+}
+
+/// A UID of the file's head; the object's where the head states none.
+fn stated_or(head_uid: &str, item: &Item, tag: Tag) -> String {
+    if head_uid.is_empty() {
+        item.text_or_empty(tag)
+    } else {
+        head_uid.to_owned()
+    }
 }
 
 /// A file read as far as its pixel data.
@@ -86,16 +86,12 @@ pub struct Opened {
 /// # Errors
 /// As [`open`].
 pub fn open_parts(path: &Path) -> Result<Opened, DicomError> {
-    let broken = |reason| DicomError::Broken {
-        path: path.to_owned(),
-        reason,
-    };
     let mut source = source::open(path)?;
     let walked = walk(&mut source.bytes, source.encoding).map_err(|fault| fault.in_file(path))?;
     if source.bytes.position == 0 {
-        return Err(broken("it has no data set".to_owned()));
+        return Err(DicomError::broken(path, "it has no data set".to_owned()));
     }
-    let item = parse(&walked, source.encoding).map_err(broken)?;
+    let item = parse(&walked, source.encoding).map_err(|what| DicomError::broken(path, what))?;
     Ok(Opened {
         source,
         item,
@@ -114,9 +110,8 @@ pub fn parse(walked: &Walked, encoding: Encoding) -> Result<Item, String> {
         Encoding::Explicit => entries::EXPLICIT_VR_LITTLE_ENDIAN.erased(),
         Encoding::ExplicitBig => entries::EXPLICIT_VR_BIG_ENDIAN.erased(),
     };
-    let read =
-        || Item::read_dataset_with_ts(&walked.elements[..], &syntax).map_err(|e| root_cause(&e));
-    fenced(read).and_then(|read| read)
+    fenced(|| Item::read_dataset_with_ts(&walked.elements[..], &syntax).map_err(|e| root_cause(&e)))
+        .and_then(|read| read)
 }
 
 /// The innermost message of an error: the outer ones of the DICOM crates only state that reading failed.
@@ -218,6 +213,11 @@ pub trait Attributes {
         (!text.is_empty()).then(|| text.into_owned())
     }
 
+    /// As [`Attributes::text`]; empty where the attribute is.
+    fn text_or_empty(&self, tag: Tag) -> String {
+        self.text(tag).unwrap_or_default()
+    }
+
     /// All values as numbers, NaN for a value that is not numeric; empty where the attribute is absent or
     /// empty.
     fn numbers(&self, tag: Tag) -> Vec<f64> {
@@ -239,11 +239,11 @@ pub trait Attributes {
             Some(bad) => {
                 let text = self.text(tag).unwrap_or_default();
                 let text = text.split('\\').nth(bad).unwrap_or(&text).trim().to_owned();
-                let whole = text
+                let is_number = text
                     .replacen(',', ".", 1)
                     .parse::<f64>()
                     .is_ok_and(f64::is_finite);
-                let comma = text.contains(',') && whole;
+                let comma = text.contains(',') && is_number;
                 Err(unreadable(
                     tag,
                     &text,
@@ -264,7 +264,7 @@ pub trait Attributes {
     fn try_number(&self, tag: Tag) -> Result<f64, AttributeError> {
         match self.try_numbers(tag)?[..] {
             [one] => Ok(one),
-            ref all => Err(counted(tag, all, 1)),
+            ref several => Err(counted(tag, several, 1)),
         }
     }
 
@@ -274,8 +274,8 @@ pub trait Attributes {
     /// [`AttributeError`].
     fn try_whole(&self, tag: Tag) -> Result<i64, AttributeError> {
         let value = self.try_number(tag)?;
-        let whole = value.fract() == 0.0 && value.abs() < 9e15;
-        if whole {
+        let is_integer = value.fract() == 0.0 && value.abs() < 9e15;
+        if is_integer {
             Ok(value as i64)
         } else {
             Err(unreadable(tag, &value.to_string(), "is no whole number"))
@@ -287,8 +287,8 @@ pub trait Attributes {
     /// # Errors
     /// [`AttributeError`].
     fn try_array<const N: usize>(&self, tag: Tag) -> Result<[f64; N], AttributeError> {
-        let all = self.try_numbers(tag)?;
-        <[f64; N]>::try_from(&all[..]).map_err(|_| counted(tag, &all, N))
+        let values = self.try_numbers(tag)?;
+        <[f64; N]>::try_from(&values[..]).map_err(|_| counted(tag, &values, N))
     }
 
     /// The first value as a number; `None` where it is absent, empty or not a finite number.
@@ -372,19 +372,21 @@ fn counted(tag: Tag, values: &[f64], wanted: usize) -> AttributeError {
 }
 
 fn numbers_in(value: &PrimitiveValue) -> Vec<f64> {
-    let parse = |s: &str| -> Vec<f64> {
-        let s = s.trim_matches(|c: char| c.is_whitespace() || c == '\0');
-        if s.is_empty() {
-            Vec::new()
-        } else {
-            s.split('\\').map(number_in).collect()
-        }
-    };
     match value {
-        PrimitiveValue::Str(s) => parse(s),
-        PrimitiveValue::Strs(all) if all.len() == 1 => parse(&all[0]),
-        PrimitiveValue::Strs(all) => all.iter().map(|s| number_in(s)).collect(),
+        PrimitiveValue::Str(text) => numbers_of(text),
+        PrimitiveValue::Strs(texts) if texts.len() == 1 => numbers_of(&texts[0]),
+        PrimitiveValue::Strs(texts) => texts.iter().map(|text| number_in(text)).collect(),
         _ => value.to_multi_float64().unwrap_or_default(),
+    }
+}
+
+/// Numbers between backslashes.
+fn numbers_of(text: &str) -> Vec<f64> {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    if text.is_empty() {
+        Vec::new()
+    } else {
+        text.split('\\').map(number_in).collect()
     }
 }
 

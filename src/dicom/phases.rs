@@ -66,26 +66,29 @@ pub(super) fn split(series: Series, remarks: &mut Vec<Remark>) -> Vec<Series> {
         ),
         Vec::new(),
     ));
-    let phase = |(number, (name, images)): (usize, (String, Vec<Image>))| {
-        let name = if name.is_empty() {
-            name
-        } else {
-            format!(" ({name})")
-        };
-        let description = format!(
-            "{} phase {} of {count}{name}",
-            series.description,
-            number + 1
-        );
-        let description = description.trim_start().to_owned();
-        Series {
-            description,
-            planes: images.len(),
-            images,
-            ..series.clone()
-        }
-    };
-    parts.into_iter().enumerate().map(phase).collect()
+    parts
+        .into_iter()
+        .enumerate()
+        .map(|(number, (name, images)): (usize, (String, Vec<Image>))| {
+            let name = if name.is_empty() {
+                name
+            } else {
+                format!(" ({name})")
+            };
+            let description = format!(
+                "{} phase {} of {count}{name}",
+                series.description,
+                number + 1
+            );
+            let description = description.trim_start().to_owned();
+            Series {
+                description,
+                planes: images.len(),
+                images,
+                ..series.clone()
+            }
+        })
+        .collect()
 }
 
 /// The index of each image's position along the normal, from 0; `None` where the positions are unknown.
@@ -116,8 +119,11 @@ fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
         .iter()
         .enumerate()
         .find_map(|(tell, (_, words))| {
-            let value = |i: &Image| i.moment.0[tell].clone();
-            let mut values: Vec<String> = series.images.iter().map(value).collect::<Option<_>>()?;
+            let mut values: Vec<String> = series
+                .images
+                .iter()
+                .map(|i: &Image| i.moment.0[tell].clone())
+                .collect::<Option<_>>()?;
             values.sort_by(|a, b| match (a.parse::<f64>(), b.parse::<f64>()) {
                 (Ok(a), Ok(b)) => a.total_cmp(&b),
                 _ => a.cmp(b),
@@ -127,46 +133,52 @@ fn by_header(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
             if values.len() < 2 || values.len() * 2 > series.images.len() {
                 return None;
             }
-            let whole_scan = |wanted: &String| {
-                let mine: Vec<usize> = (0..places.len())
-                    .filter(|i| series.images[*i].moment.0[tell].as_ref() == Some(wanted))
-                    .collect();
-                let covered: HashSet<usize> = mine.iter().map(|i| places[*i]).collect();
-                let whole =
-                    covered.len() == mine.len() && covered.len() as f64 >= WHOLE * count as f64;
-                whole.then(|| {
-                    let images = mine.iter().map(|i| series.images[*i].clone()).collect();
-                    (words.replace("{}", wanted), images)
+            values
+                .iter()
+                .map(|wanted: &String| {
+                    let mine: Vec<usize> = (0..places.len())
+                        .filter(|i| series.images[*i].moment.0[tell].as_ref() == Some(wanted))
+                        .collect();
+                    let covered: HashSet<usize> = mine.iter().map(|i| places[*i]).collect();
+                    let is_whole_scan =
+                        covered.len() == mine.len() && covered.len() as f64 >= WHOLE * count as f64;
+                    is_whole_scan.then(|| {
+                        let images = mine.iter().map(|i| series.images[*i].clone()).collect();
+                        (words.replace("{}", wanted), images)
+                    })
                 })
-            };
-            values.iter().map(whole_scan).collect()
+                .collect()
         })
 }
 
 /// Phases by instance number, where all positions have equally many images: the first of each position, the
 /// second of each, ...
 fn by_number(series: &Series, places: &[usize], count: usize) -> Option<Parts> {
-    let mut at: Vec<Vec<&Image>> = vec![Vec::new(); count];
+    let mut images_by_place: Vec<Vec<&Image>> = vec![Vec::new(); count];
     for (image, place) in series.images.iter().zip(places) {
-        at[*place].push(image);
+        images_by_place[*place].push(image);
     }
-    let phases = at[0].len();
+    let phases = images_by_place[0].len();
     let distinct: HashSet<&str> = series.images.iter().map(|i| i.sop_uid.as_str()).collect();
     let numbered = series.images.iter().all(|i| i.instance.is_some());
     if !numbered
         || distinct.len() < series.images.len()
-        || at.iter().any(|images| images.len() != phases)
+        || images_by_place.iter().any(|images| images.len() != phases)
     {
         return None;
     }
-    at.iter_mut()
+    images_by_place
+        .iter_mut()
         .for_each(|images| images.sort_by_key(|i| i.instance));
     Some(
         (0..phases)
             .map(|n| {
                 (
                     String::new(),
-                    at.iter().map(|images| images[n].clone()).collect(),
+                    images_by_place
+                        .iter()
+                        .map(|images| images[n].clone())
+                        .collect(),
                 )
             })
             .collect(),

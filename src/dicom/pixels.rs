@@ -7,7 +7,7 @@ use super::object::{Attributes, Item, Object, root_cause};
 use super::source::{self, Encoding};
 use super::walk::{Fragments, fragments, walk};
 use dicom_core::value::{PixelFragmentSequence, Value};
-use dicom_core::{DataElement, PrimitiveValue, VR};
+use dicom_core::{DataElement, PrimitiveValue, Tag, VR};
 use dicom_dictionary_std::{tags, uids};
 use dicom_object::FileMetaTableBuilder;
 use dicom_object::mem::InMemElement;
@@ -36,21 +36,25 @@ pub struct Samples {
 
 impl Layout {
     fn read(object: &Object, path: &Path) -> Result<Self, DicomError> {
-        let bits = |tag| object.unsigned(tag);
-        let allocated = bits(tags::BITS_ALLOCATED).ok_or_else(|| DicomError::Missing {
-            path: path.to_owned(),
-            attribute: "BitsAllocated",
-        })?;
-        let stored = bits(tags::BITS_STORED).unwrap_or(allocated);
-        let high_bit = bits(tags::HIGH_BIT).unwrap_or(stored.saturating_sub(1));
+        let allocated =
+            object
+                .unsigned(tags::BITS_ALLOCATED)
+                .ok_or_else(|| DicomError::Missing {
+                    path: path.to_owned(),
+                    attribute: "BitsAllocated",
+                })?;
+        let stored = object.unsigned(tags::BITS_STORED).unwrap_or(allocated);
+        let high_bit = object
+            .unsigned(tags::HIGH_BIT)
+            .unwrap_or(stored.saturating_sub(1));
         let layout = Self {
             allocated,
             stored,
             high_bit,
-            signed: bits(tags::PIXEL_REPRESENTATION) == Some(1),
+            signed: object.unsigned(tags::PIXEL_REPRESENTATION) == Some(1),
         };
-        let whole = matches!(allocated, 8 | 16 | 32);
-        if !whole
+        let fills_bytes = matches!(allocated, 8 | 16 | 32);
+        if !fills_bytes
             || stored == 0
             || stored > allocated
             || high_bit >= allocated
@@ -98,10 +102,6 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
         });
     }
     let layout = Layout::read(header, path)?;
-    let broken = |reason| DicomError::Broken {
-        path: path.to_owned(),
-        reason,
-    };
     let mut source = source::open(path)?;
     let wanted = (expected as u64).saturating_mul(SAMPLE_BYTES);
     check_unpacked(source.bytes.file, wanted).map_err(|source| DicomError::OverBudget {
@@ -134,16 +134,16 @@ pub fn read_samples(header: &Object, path: &Path, expected: usize) -> Result<Sam
         }
     };
     if raw.len() < expected {
-        return Err(broken(format!(
-            "{} pixels where {expected} belong",
-            raw.len()
-        )));
+        return Err(DicomError::broken(
+            path,
+            format!("{} pixels where {expected} belong", raw.len()),
+        ));
     }
     Ok(Samples { raw, layout })
 }
 
 /// The pixel data of the file with this header as an element to be written again, none where it has none, and the transfer
-/// syntax that the element is in: that of the file where it is compressed, else implicit VR little endian.
+/// syntax that the element is in: the file's where it is compressed, else implicit VR little endian.
 ///
 /// # Errors
 /// [`DicomError`] where the value is cut short, or larger than the budget of the file.
@@ -216,11 +216,8 @@ fn decompress(
     pixels: Fragments,
     expected: usize,
 ) -> Result<Vec<u32>, DicomError> {
-    let missing = |attribute| DicomError::Missing {
-        path: path.to_owned(),
-        attribute,
-    };
-    let [columns, rows] = catalogue::size_of(header).ok_or_else(|| missing("Rows and Columns"))?;
+    let [columns, rows] =
+        catalogue::size_of(header).ok_or_else(|| DicomError::missing(path, "Rows and Columns"))?;
     let layout = Layout::read(header, path)?;
     let frame = Frame {
         columns,
@@ -242,11 +239,9 @@ fn decompress(
     })?;
     let mut raw = Vec::new();
     for stream in streams.into_iter().take(wanted) {
-        let broken = |reason| DicomError::Broken {
-            path: path.to_owned(),
-            reason,
-        };
-        let stream = decoder.checked(stream, frame).map_err(broken)?;
+        let stream = decoder
+            .checked(stream, frame)
+            .map_err(|what| DicomError::broken(path, what))?;
         let samples =
             decoder
                 .decode(stream, header, syntax)
@@ -270,19 +265,17 @@ fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
         return Ok(fragments);
     }
     let (count, declared) = (fragments.len(), offsets.len());
-    let unclear =
-        || format!("it has {frames} frames in {count} fragments, and offsets of {declared}");
     if declared != frames || offsets.first() != Some(&0) {
-        return Err(unclear());
+        return Err(unclear_fragments(frames, count, declared));
     }
     let mut streams: Vec<Vec<u8>> = Vec::new();
-    let mut at: u64 = 0;
+    let mut item_offset: u64 = 0;
     for fragment in fragments {
         let begins = offsets
             .get(streams.len())
-            .is_some_and(|&offset| u64::from(offset) == at);
+            .is_some_and(|&offset| u64::from(offset) == item_offset);
         // Offsets count the eight bytes of each fragment's header.
-        at += 8 + fragment.len() as u64;
+        item_offset += 8 + fragment.len() as u64;
         match streams.last_mut() {
             Some(stream) if !begins => stream.extend(fragment),
             _ => streams.push(fragment),
@@ -291,8 +284,12 @@ fn streams(pixels: Fragments, frames: usize) -> Result<Vec<Vec<u8>>, String> {
     if streams.len() == frames {
         Ok(streams)
     } else {
-        Err(unclear())
+        Err(unclear_fragments(frames, count, declared))
     }
+}
+
+fn unclear_fragments(frames: usize, count: usize, declared: usize) -> String {
+    format!("it has {frames} frames in {count} fragments, and offsets of {declared}")
 }
 
 /// The decoder of a stream.
@@ -364,18 +361,21 @@ fn one_frame(header: &Object, syntax: &str, stream: Vec<u8>) -> Result<Object, S
     for element in shape.into_iter().filter_map(|tag| header.get(tag)) {
         one.put(element.clone());
     }
-    let mut put = |tag, vr, value: PrimitiveValue| {
-        one.put(DataElement::new(tag, vr, value));
-    };
     let allocated = header.whole(tags::BITS_ALLOCATED).unwrap_or_default() as u16;
-    put(tags::SAMPLES_PER_PIXEL, VR::US, 1u16.into());
-    put(tags::BITS_STORED, VR::US, allocated.into());
-    put(tags::HIGH_BIT, VR::US, allocated.saturating_sub(1).into());
-    put(tags::PIXEL_REPRESENTATION, VR::US, 0u16.into());
+    put(tags::SAMPLES_PER_PIXEL, VR::US, 1u16.into(), &mut one);
+    put(tags::BITS_STORED, VR::US, allocated.into(), &mut one);
+    put(
+        tags::HIGH_BIT,
+        VR::US,
+        allocated.saturating_sub(1).into(),
+        &mut one,
+    );
+    put(tags::PIXEL_REPRESENTATION, VR::US, 0u16.into(), &mut one);
     put(
         tags::PHOTOMETRIC_INTERPRETATION,
         VR::CS,
         "MONOCHROME2".into(),
+        &mut one,
     );
     let fragments = PixelFragmentSequence::new_fragments(vec![stream]);
     one.put(DataElement::new(
@@ -388,6 +388,10 @@ fn one_frame(header: &Object, syntax: &str, stream: Vec<u8>) -> Result<Object, S
         .media_storage_sop_class_uid(uids::CT_IMAGE_STORAGE)
         .media_storage_sop_instance_uid("");
     one.with_meta(meta).map_err(|e| root_cause(&e))
+}
+
+fn put(tag: Tag, vr: VR, value: PrimitiveValue, object: &mut Item) {
+    object.put(DataElement::new(tag, vr, value));
 }
 
 fn unpack(bytes: &[u8], allocated: u32) -> Vec<u32> {

@@ -29,17 +29,15 @@ pub fn stack<'a>(
     same_pixels: impl Fn(&Image, &Image) -> bool,
 ) -> Result<Stack<'a>, DicomError> {
     let first = first_of(series)?;
-    let missing = |attribute| DicomError::Missing {
-        path: first.path.clone(),
-        attribute,
-    };
     if series.size.contains(&0) {
-        return Err(missing("Rows and Columns"));
+        return Err(DicomError::missing(&first.path, "Rows and Columns"));
     }
-    let spacing = series.spacing_mm.ok_or_else(|| missing("PixelSpacing"))?;
+    let spacing = series
+        .spacing_mm
+        .ok_or_else(|| DicomError::missing(&first.path, "PixelSpacing"))?;
     let [row, column] = series
         .orientation
-        .ok_or_else(|| missing("ImageOrientationPatient"))?;
+        .ok_or_else(|| DicomError::missing(&first.path, "ImageOrientationPatient"))?;
     let normal = row.cross(column);
     let mut remarks = Vec::new();
     let images = slices_of(series, &mut remarks)?;
@@ -63,10 +61,9 @@ pub fn stack<'a>(
         });
     }
     planes.sort_by(|a, b| {
-        let key = |p: &Plane| p.image.instance.unwrap_or(i64::MAX);
         a.height
             .total_cmp(&b.height)
-            .then(key(a).cmp(&key(b)))
+            .then(instance_or_last(a).cmp(&instance_or_last(b)))
             .then_with(|| a.image.path.cmp(&b.image.path))
     });
     drop_duplicates(&mut planes, same_pixels, &mut remarks);
@@ -93,27 +90,29 @@ pub fn stack<'a>(
     })
 }
 
+fn instance_or_last(p: &Plane) -> i64 {
+    p.image.instance.unwrap_or(i64::MAX)
+}
+
 fn first_of(series: &Series) -> Result<&Image, DicomError> {
     let Some(first) = series.images.first() else {
         let (place, what) = (format!("series {}", series.uid), "no images".to_owned());
         return Err(DicomError::NothingToShow { place, what });
     };
-    let refuse = |what: String| {
-        Err(DicomError::Unsupported {
-            path: first.path.clone(),
-            what,
-        })
-    };
     if series.modality != "CT" {
-        return refuse(format!(
-            "its modality is {}; only CT is shown as HU",
-            series.modality
+        return Err(DicomError::unsupported(
+            &first.path,
+            format!(
+                "its modality is {}; only CT is shown as HU",
+                series.modality
+            ),
         ));
     }
     if series.multiframe {
-        return refuse(
+        return Err(DicomError::unsupported(
+            &first.path,
             "it holds several frames (enhanced CT); export the CT as single images".to_owned(),
-        );
+        ));
     }
     Ok(first)
 }
@@ -156,16 +155,14 @@ fn slices_of<'a>(
     series: &'a Series,
     remarks: &mut Vec<Remark>,
 ) -> Result<Vec<&'a Image>, DicomError> {
-    let those = |kind| series.images.iter().filter(move |i| i.no_slice == kind);
-    let names = |kind| {
-        those(Some(kind))
+    let [localizers, projections] = [NoSlice::Localizer, NoSlice::Projection].map(|kind| {
+        images_of_kind(Some(kind), series)
             .map(|i| file_name(&i.path))
             .collect::<Vec<_>>()
-    };
-    let [localizers, projections] = [NoSlice::Localizer, NoSlice::Projection].map(names);
-    let mut slices: Vec<&Image> = those(None).collect();
+    });
+    let mut slices: Vec<&Image> = images_of_kind(None, series).collect();
     if slices.is_empty() {
-        slices = those(Some(NoSlice::Projection)).collect();
+        slices = images_of_kind(Some(NoSlice::Projection), series).collect();
         if slices.is_empty() {
             let what = "the series holds nothing but localizers (ImageType), no slices".to_owned();
             return Err(DicomError::Unsupported {
@@ -198,6 +195,10 @@ fn slices_of<'a>(
         remarks.push(Remark::warning(message, localizers).without_bearing());
     }
     Ok(slices)
+}
+
+fn images_of_kind(kind: Option<NoSlice>, series: &Series) -> impl Iterator<Item = &Image> {
+    series.images.iter().filter(move |i| i.no_slice == kind)
 }
 
 struct Plane<'a> {
@@ -262,18 +263,15 @@ fn check_shift(
     remarks: &mut Vec<Remark>,
 ) -> Result<(), DicomError> {
     let base = &planes[0];
-    let shift = |p: &Plane| {
-        let d = p.position - base.position;
-        d - normal * d.dot(normal)
-    };
-    let Some(worst) = planes
-        .iter()
-        .max_by(|a, b| shift(a).length().total_cmp(&shift(b).length()))
-    else {
+    let Some(worst) = planes.iter().max_by(|a, b| {
+        shift_from(a, base, normal)
+            .length()
+            .total_cmp(&shift_from(b, base, normal).length())
+    }) else {
         return Ok(());
     };
-    let most = shift(worst).length();
-    if most <= ROUNDING_MM {
+    let largest_shift_mm = shift_from(worst, base, normal).length();
+    if largest_shift_mm <= ROUNDING_MM {
         return Ok(());
     }
     let square: f64 = planes
@@ -282,35 +280,43 @@ fn check_shift(
         .sum();
     let slope = planes
         .iter()
-        .map(|p| shift(p) * (p.height - base.height))
+        .map(|p| shift_from(p, base, normal) * (p.height - base.height))
         .sum::<DVec3>()
         / square.max(1e-9);
     let residual = planes
         .iter()
-        .map(|p| (shift(p) - slope * (p.height - base.height)).length())
+        .map(|p| (shift_from(p, base, normal) - slope * (p.height - base.height)).length())
         .fold(0.0, f64::max);
-    let sheared = residual < 0.1 * most;
+    let sheared = residual < 0.1 * largest_shift_mm;
     let path = worst.image.path.clone();
-    if most > 0.5 * spacing[0].min(spacing[1]) {
+    if largest_shift_mm > 0.5 * spacing[0].min(spacing[1]) {
         let tilt_deg = slope.length().atan().to_degrees();
         return Err(if sheared {
             let what = format!(
-                "the planes are sheared by {tilt_deg:.2} degrees (gantry tilt): they lie {most:.1} mm aside over \
+                "the planes are sheared by {tilt_deg:.2} degrees (gantry tilt): they lie {largest_shift_mm:.1} mm aside over \
                  the series; re-slice the series at right angles to its axis, then export it again"
             );
             DicomError::Unsupported { path, what }
         } else {
-            let what = format!("its plane lies {most:.1} mm aside of the first one of its series");
+            let what = format!(
+                "its plane lies {largest_shift_mm:.1} mm aside of the first one of its series"
+            );
             DicomError::Contradiction { path, what }
         });
     }
     remarks.push(Remark::warning(
         format!(
-            "planes lie up to {most:.2} mm aside of one another, less than half a pixel; this is passed over"
+            "planes lie up to {largest_shift_mm:.2} mm aside of one another, less than half a pixel; this is passed over"
         ),
-        planes.iter().filter(|p| shift(p).length() > ROUNDING_MM).map(Plane::name).collect(),
+        planes.iter().filter(|p| shift_from(p, base, normal).length() > ROUNDING_MM).map(Plane::name).collect(),
     ));
     Ok(())
+}
+
+/// How far a plane lies aside of another, in their own plane, mm.
+fn shift_from(p: &Plane, base: &Plane, normal: DVec3) -> DVec3 {
+    let d = p.position - base.position;
+    d - normal * d.dot(normal)
 }
 
 /// Remarks on uneven spacing. The positions are not changed.
@@ -340,12 +346,12 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
     let odd: Vec<usize> = (0..steps.len())
         .filter(|&k| (steps[k] - usual).abs() > tolerance)
         .collect();
-    let is_gap = |k: usize| {
-        let times = steps[k] / usual;
-        times > 1.5 && (times - times.round()).abs() < 0.1
-    };
     // Many odd steps mean a series of several spacings; few mean lost planes.
-    let lost = odd.len() * 5 <= steps.len() && odd.iter().all(|&k| is_gap(k));
+    let lost = odd.len() * 5 <= steps.len()
+        && odd.iter().all(|&k| {
+            let times = steps[k] / usual;
+            times > 1.5 && (times - times.round()).abs() < 0.1
+        });
     if lost {
         for &k in &odd {
             let missing = (steps[k] / usual).round() as usize - 1;
@@ -373,12 +379,14 @@ fn remark_spacing(planes: &[Plane], remarks: &mut Vec<Remark>) {
             odd.iter().map(|&k| planes[k + 1].name()).collect(),
         ));
     }
-    let unlike = |p: &&Plane| {
-        p.image
-            .thickness_mm
-            .is_some_and(|t| (t - usual).abs() > 0.1 * usual)
-    };
-    let thick: Vec<&Plane> = planes.iter().filter(unlike).collect();
+    let thick: Vec<&Plane> = planes
+        .iter()
+        .filter(|p: &&Plane| {
+            p.image
+                .thickness_mm
+                .is_some_and(|t| (t - usual).abs() > 0.1 * usual)
+        })
+        .collect();
     if let Some(first) = thick.first() {
         let declared = first.image.thickness_mm.unwrap_or_default();
         let message = format!(

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// errors in the file.
 pub fn read_radiograph(
     path: &Path,
-    given: &Placement,
+    entered: &Placement,
 ) -> Result<(Radiograph, Vec<Remark>), DicomError> {
     let object = open_header(path)?;
     let modality = object.text(tags::MODALITY).unwrap_or_default();
@@ -45,14 +45,14 @@ pub fn read_radiograph(
     } else {
         placement(item)
     };
-    if let (Some(file), Some(given)) = (declared.position, given.position)
-        && file != given
+    if let (Some(file), Some(entered_position)) = (declared.position, entered.position)
+        && file != entered_position
     {
         say(format!(
-            "the file says the patient lies {file}; {given} is used, as given"
+            "the file says the patient lies {file}; {entered_position} is used, as given"
         ));
     }
-    let setup = given
+    let setup = entered
         .or(&declared)
         .setup(size)
         .map_err(|missing| DicomError::NoGeometry {
@@ -69,12 +69,12 @@ pub fn read_radiograph(
         let (projection, setup) = upright(item, setup, path, &mut values, size, &mut say)?;
         (projection, setup, None)
     };
-    let open = match (given.field_mm, setup) {
+    let open = match (entered.field_mm, setup) {
         (Some(field), Some(setup)) => Some(opened(&setup, field)),
         _ => open,
     };
-    let (meaning, values) = sense(item, values, given.bone_is_bright, &mut say);
-    let frame = if given.isocentre_mm.is_some() {
+    let (meaning, values) = sense(item, values, entered.bone_is_bright, &mut say);
+    let frame = if entered.isocentre_mm.is_some() {
         String::new()
     } else {
         frame_of(item)
@@ -84,7 +84,7 @@ pub fn read_radiograph(
         label: file_name(path),
         frame_of_reference_uid: frame,
         patient: patient_of(item),
-        accepted_patient: given.accepted_patient.clone(),
+        accepted_patient: entered.accepted_patient.clone(),
         open: open.map(Arc::new),
         ..Radiograph::new(values, meaning, projection, "")
     };
@@ -119,26 +119,23 @@ fn values(
     let intercept = object.number(tags::RESCALE_INTERCEPT).unwrap_or(0.0);
     let table = lookup(object.item());
     let padding = object.whole(tags::PIXEL_PADDING_VALUE);
-    let value = |raw: u32| {
-        let stored = samples.layout.value(raw);
-        if padding == Some(stored) {
-            return f32::NAN;
-        }
-        match &table {
+    let stored = samples.raw.iter().map(|&raw| samples.layout.value(raw));
+    let mut values: Vec<f32> = stored
+        .map(|stored| match &table {
+            _ if padding == Some(stored) => f32::NAN,
             Some((first, entries)) => {
-                let at = (stored - first).clamp(0, entries.len() as i64 - 1);
-                entries[at as usize]
+                let index = (stored - first).clamp(0, entries.len() as i64 - 1);
+                entries[index as usize]
             }
             None => (stored as f64 * slope + intercept) as f32,
-        }
-    };
-    let mut values: Vec<f32> = samples.raw.iter().map(|&raw| value(raw)).collect();
-    let least = values.iter().copied().fold(f32::INFINITY, f32::min);
-    let least = if least.is_finite() { least } else { 0.0 };
+        })
+        .collect();
+    let lowest = values.iter().copied().fold(f32::INFINITY, f32::min);
+    let lowest = if lowest.is_finite() { lowest } else { 0.0 };
     values
         .iter_mut()
         .filter(|v| v.is_nan())
-        .for_each(|v| *v = least);
+        .for_each(|v| *v = lowest);
     Ok(values)
 }
 
@@ -203,25 +200,20 @@ fn turned_round(values: Vec<f32>) -> Vec<f32> {
 /// C.8.7.5, C.8.11.4). The detector of an angiograph at 0 lies before the patient's chest and moves to his
 /// left: the source is opposite.
 fn placement(item: &Item) -> Placement {
-    let spacing = |tag: Tag| match item.numbers(tag)[..] {
-        [dy, dx] if dx > 0.0 && dy > 0.0 => Some([dx, dy]),
-        _ => None,
-    };
-    let by_view = || match item.text(tags::VIEW_POSITION)?.as_str() {
-        "AP" => Some(0.0),
-        "PA" => Some(180.0),
-        // The named side is at the detector.
-        "LL" => Some(270.0),
-        "RL" => Some(90.0),
-        _ => None,
-    };
     let by_positioner = item
         .number(tags::POSITIONER_PRIMARY_ANGLE)
         .map(|a| (180.0 + a).rem_euclid(360.0));
     Placement {
         // These angles are relative to the patient in any position.
         position: None,
-        gantry_deg: by_positioner.or_else(by_view),
+        gantry_deg: by_positioner.or_else(|| match item.text(tags::VIEW_POSITION)?.as_str() {
+            "AP" => Some(0.0),
+            "PA" => Some(180.0),
+            // The named side is at the detector.
+            "LL" => Some(270.0),
+            "RL" => Some(90.0),
+            _ => None,
+        }),
         couch_deg: None,
         isocentre_mm: item.vector(tags::ISOCENTER_POSITION),
         sad_mm: item
@@ -230,7 +222,10 @@ fn placement(item: &Item) -> Placement {
         sid_mm: item
             .number(tags::DISTANCE_SOURCE_TO_DETECTOR)
             .filter(|v| *v > 0.0),
-        pixel_mm: spacing(tags::IMAGER_PIXEL_SPACING),
+        pixel_mm: (match item.numbers(tags::IMAGER_PIXEL_SPACING)[..] {
+            [dy, dx] if dx > 0.0 && dy > 0.0 => Some([dx, dy]),
+            _ => None,
+        }),
         shift_mm: None,
         field_mm: None,
         bone_is_bright: None,
@@ -248,11 +243,7 @@ fn upright(
     size: [usize; 2],
     say: &mut impl FnMut(String),
 ) -> Result<(Projection, Option<ImagingSetup>), DicomError> {
-    let wrong = |source| DicomError::Projection {
-        path: path.to_owned(),
-        source,
-    };
-    let projection = setup.projection().map_err(wrong)?;
+    let projection = setup.projection().map_err(DicomError::projection(path))?;
     let shown = item.numbers_of_words(tags::PATIENT_ORIENTATION);
     match shown {
         Some([right, down]) => {
@@ -273,7 +264,9 @@ fn upright(
     if tilt.abs() < 1e-9 {
         return Ok((projection, Some(setup)));
     }
-    tilted(&setup, tilt).map(|p| (p, None)).map_err(wrong)
+    tilted(&setup, tilt)
+        .map(|p| (p, None))
+        .map_err(DicomError::projection(path))
 }
 
 /// Source and image tilted together towards the head by `tilt_deg`, about the isocentre and the axis across
@@ -291,14 +284,17 @@ fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, geometry::P
     // A turn about +Xg raises the detector, at -Zg, to +Yg: the patient's head, as positioner angles are the
     // patient's.
     let turn = glam::DQuat::from_axis_angle(frame.axes[0], tilt_deg.to_radians());
-    let about = |v: DVec3| setup.isocentre_mm + turn * (v - setup.isocentre_mm);
     Projection::new(
-        about(p.source_mm()),
-        about(p.origin_mm()),
+        turned_about_isocentre(p.source_mm(), setup, turn),
+        turned_about_isocentre(p.origin_mm(), setup, turn),
         turn * p.column_step_mm(),
         turn * p.row_step_mm(),
         [p.columns(), p.rows()],
     )
+}
+
+fn turned_about_isocentre(v: DVec3, setup: &ImagingSetup, turn: glam::DQuat) -> DVec3 {
+    setup.isocentre_mm + turn * (v - setup.isocentre_mm)
 }
 
 /// Pixels within the jaws, without 3 mm of penumbra; `None` where the jaws leave the whole picture open or
@@ -306,15 +302,15 @@ fn tilted(setup: &ImagingSetup, tilt_deg: f64) -> Result<Projection, geometry::P
 fn within(
     projection: &Projection,
     declared: &Placement,
-    ([x, y], angle_deg): ([[f64; 2]; 2], f64),
+    jaws: rtimage::JawOpening,
     say: &mut impl FnMut(String),
 ) -> Option<Vec<bool>> {
-    const PENUMBRA_MM: f64 = 3.0;
+    let [x, y] = jaws.sides_mm;
     let (gantry, couch) = (declared.gantry_deg?, declared.couch_deg.unwrap_or(0.0));
     let frame = BeamFrame::new(
         declared.position.unwrap_or_default(),
         gantry,
-        angle_deg,
+        jaws.collimator_deg,
         couch,
         declared.isocentre_mm?,
         declared.sad_mm?,
@@ -323,11 +319,9 @@ fn within(
     let open: Vec<bool> = (0..projection.pixels())
         .map(|n| {
             let pixel = projection.pixel_mm((n % columns) as f64, (n / columns) as f64);
-            let between =
-                |v: f64, [low, high]: [f64; 2]| v > low + PENUMBRA_MM && v < high - PENUMBRA_MM;
             frame
                 .project(pixel)
-                .is_some_and(|([px, py], _)| between(px, x) && between(py, y))
+                .is_some_and(|([px, py], _)| is_within_jaws(px, x) && is_within_jaws(py, y))
         })
         .collect();
     let count = open.iter().filter(|o| **o).count();
@@ -335,6 +329,13 @@ fn within(
         say("the jaws leave none of the picture open; they are not looked at".to_owned());
     }
     (count > 0 && count < open.len()).then_some(open)
+}
+
+/// What is left out along each jaw, mm.
+const PENUMBRA_MM: f64 = 3.0;
+
+fn is_within_jaws(v: f64, [low, high]: [f64; 2]) -> bool {
+    v > low + PENUMBRA_MM && v < high - PENUMBRA_MM
 }
 
 /// Patient directions as letters.
@@ -347,15 +348,18 @@ impl Words for Item {
     fn numbers_of_words(&self, tag: Tag) -> Option<[DVec3; 2]> {
         let text = self.text(tag)?;
         let (row, column) = text.split_once('\\')?;
-        let way = |word: &str| match word.trim().chars().next()? {
-            'L' => Some(DVec3::X),
-            'R' => Some(DVec3::NEG_X),
-            'P' => Some(DVec3::Y),
-            'A' => Some(DVec3::NEG_Y),
-            'H' => Some(DVec3::Z),
-            'F' => Some(DVec3::NEG_Z),
-            _ => None,
-        };
-        Some([way(row)?, way(column)?])
+        Some([direction_of_letter(row)?, direction_of_letter(column)?])
+    }
+}
+
+fn direction_of_letter(word: &str) -> Option<DVec3> {
+    match word.trim().chars().next()? {
+        'L' => Some(DVec3::X),
+        'R' => Some(DVec3::NEG_X),
+        'P' => Some(DVec3::Y),
+        'A' => Some(DVec3::NEG_Y),
+        'H' => Some(DVec3::Z),
+        'F' => Some(DVec3::NEG_Z),
+        _ => None,
     }
 }

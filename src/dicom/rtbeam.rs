@@ -99,13 +99,13 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
             .and_then(|mv| within(tags::NOMINAL_BEAM_ENERGY, mv, bounds::ENERGY_MV)),
     );
     let place = tags::ISOCENTER_POSITION;
-    let each = |mm: [f64; 3]| {
-        mm.into_iter()
-            .try_for_each(|v| within(place, v, bounds::PLACE_MM).map(drop))
-    };
-    let isocentre = first
-        .try_array(place)
-        .and_then(|mm| each(mm).map(|()| DVec3::from(mm)));
+    let isocentre = first.try_array(place).and_then(|mm| {
+        {
+            mm.into_iter()
+                .try_for_each(|v| within(place, v, bounds::PLACE_MM).map(drop))
+        }
+        .map(|()| DVec3::from(mm))
+    });
     let isocentre = refusal.given(isocentre);
     refuse_distance(item, &mut refusal);
     let unflattened = is_unflattened(item, &mut not_modelled);
@@ -175,7 +175,7 @@ pub(super) fn read_beam(item: &Item, plan: &PlanFacts, notes: &mut Notes) -> Res
     Ok(beam)
 }
 
-/// The dose rate that a beam is set to; `None` where it changes, or is that of no machine. No dose hangs on it.
+/// The dose rate that a beam is set to; `None` where it changes, or no machine has it. No dose depends on it.
 fn dose_rate_set(points: &[Item]) -> Option<f64> {
     let mut rates = points
         .iter()
@@ -357,9 +357,9 @@ fn treatment_machine(item: &Item) -> Option<String> {
 
 /// The shipped machine that a beam names, if it has the beam's energy.
 fn shipped_machine(item: &Item, energy_mv: f64) -> Option<String> {
-    let own = shipped_of(&item.text(tags::TREATMENT_MACHINE_NAME)?)?;
-    let nominal_mv = Machine::resolve(&own).ok()?.nominal_mv;
-    ((nominal_mv - energy_mv).abs() < 0.5).then_some(own)
+    let machine = shipped_of(&item.text(tags::TREATMENT_MACHINE_NAME)?)?;
+    let nominal_mv = Machine::resolve(&machine).ok()?.nominal_mv;
+    ((nominal_mv - energy_mv).abs() < 0.5).then_some(machine)
 }
 
 /// The shipped machine nearest in energy; `analysis::beam_remarks` reports a difference from the plan's.

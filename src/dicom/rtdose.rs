@@ -22,13 +22,9 @@ use std::sync::Arc;
 pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
     let object = open_header(path)?;
     check_kind(&object, path)?;
-    let attribute = |source| DicomError::Attribute {
-        path: path.to_owned(),
-        source,
-    };
     let scaling = object
         .try_number(tags::DOSE_GRID_SCALING)
-        .map_err(attribute)?;
+        .map_err(DicomError::attribute(path))?;
     if scaling <= 0.0 {
         let what = format!("its DoseGridScaling is {scaling}");
         return Err(DicomError::Contradiction {
@@ -66,7 +62,7 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
         ));
     }
     let gy = Arc::new(Volume::new(Arc::new(grid), gy));
-    let known = Reservations::of_remarks(&remarks);
+    let reservations = Reservations::of_remarks(&remarks);
     let below_zero = DoseValueError::caveat(&gy);
     let dose = Dose {
         status: if below_zero.is_some() {
@@ -74,12 +70,12 @@ pub fn read_dose(path: &Path) -> Result<(Dose, Vec<Remark>), DicomError> {
         } else {
             DoseStatus::Imported
         },
-        caveats: known.caveats.into_iter().chain(below_zero).collect(),
+        caveats: reservations.caveats.into_iter().chain(below_zero).collect(),
         gy,
         label: format!("{}, {}", label_of(&object), file_name(path)),
         frame_of_reference_uid: frame_of(&object),
         receipt: None,
-        remarks: known.remarks,
+        remarks: reservations.remarks,
         part: part_of(&object),
     };
     Ok((dose, remarks))
@@ -110,13 +106,12 @@ fn part_of(object: &Object) -> Option<DosePart> {
 /// Remarks on what a dose is of: biological effect, another anatomy, another place.
 fn remarks_of_kind(object: &Object, path: &Path) -> Vec<Remark> {
     let mut remarks = Vec::new();
-    let mut say = |message: String, caveat: &str| {
-        remarks.push(Remark::warning(message, vec![file_name(path)]).forbidding(caveat));
-    };
     if is_effective(object) {
-        say(
+        forbid_use(
             "the dose is a biologically effective one, not the physical dose".to_owned(),
             EFFECTIVE,
+            &mut remarks,
+            path,
         );
     }
     // PS3.3 C.8.8.3: the image, densities given to structures, or water.
@@ -127,7 +122,7 @@ fn remarks_of_kind(object: &Object, path: &Path) -> Vec<Remark> {
         let message = format!(
             "the dose was computed as if the patient were water (TissueHeterogeneityCorrection {corrected})"
         );
-        say(message, "computed in water");
+        forbid_use(message, "computed in water", &mut remarks, path);
     }
     if let Some(moved) = object
         .text(tags::SPATIAL_TRANSFORM_OF_DOSE)
@@ -141,44 +136,70 @@ fn remarks_of_kind(object: &Object, path: &Path) -> Vec<Remark> {
         let message = format!(
             "the dose was {how} to other images (SpatialTransformOfDose {moved}): it was not computed on these"
         );
-        say(message, &format!("{how} to other images"));
+        forbid_use(
+            message,
+            &format!("{how} to other images"),
+            &mut remarks,
+            path,
+        );
     }
     remarks
+}
+
+fn forbid_use(message: String, caveat: &str, remarks: &mut Vec<Remark>, path: &Path) {
+    remarks.push(Remark::warning(message, vec![file_name(path)]).forbidding(caveat));
 }
 
 /// Remarks on a dose.
 fn remarks_of(object: &Object, gy: &[f32], path: &Path) -> Vec<Remark> {
     let mut remarks = remarks_of_kind(object, path);
-    let mut say = |message: &str| remarks.push(Remark::warning(message, vec![file_name(path)]));
-    let most = gy.iter().copied().fold(0.0, f32::max);
+    let highest_gy = gy.iter().copied().fold(0.0, f32::max);
     if gy.iter().any(|&v| v < 0.0) {
-        say("the dose has negative values");
-    } else if most == 0.0 {
-        say("the dose is zero everywhere");
+        warn("the dose has negative values", &mut remarks, path);
+    } else if highest_gy == 0.0 {
+        warn("the dose is zero everywhere", &mut remarks, path);
     }
-    if most > MOST_GY {
+    if highest_gy > MOST_GY {
         let scaling = object.text(tags::DOSE_GRID_SCALING).unwrap_or_default();
-        say(&format!(
-            "the dose goes up to {most} Gy, more than any treatment gives: its DoseGridScaling of {scaling} is that of another unit?"
-        ));
+        warn(
+            &format!(
+                "the dose goes up to {highest_gy} Gy, more than any treatment gives: its DoseGridScaling of {scaling} is that of another unit?"
+            ),
+            &mut remarks,
+            path,
+        );
     }
     match object.text(tags::DOSE_TYPE).as_deref() {
         Some("PHYSICAL" | "EFFECTIVE") => {}
-        Some(other) => say(&format!(
-            "its DoseType '{other}' is not known; it is shown as a physical dose"
-        )),
-        None => say("it has no DoseType; it is shown as a physical dose"),
+        Some(other) => warn(
+            &format!("its DoseType '{other}' is not known; it is shown as a physical dose"),
+            &mut remarks,
+            path,
+        ),
+        None => warn(
+            "it has no DoseType; it is shown as a physical dose",
+            &mut remarks,
+            path,
+        ),
     }
     match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
-        Some(known) if SUMMATIONS.contains(&known) => {}
-        Some(other) => say(&format!(
-            "its DoseSummationType '{other}' is not known: a dose of what?"
-        )),
-        None => say(
+        Some(summation) if SUMMATIONS.contains(&summation) => {}
+        Some(other) => warn(
+            &format!("its DoseSummationType '{other}' is not known: a dose of what?"),
+            &mut remarks,
+            path,
+        ),
+        None => warn(
             "it has no DoseSummationType: it does not say whether it is that of a plan, a fraction or a beam",
+            &mut remarks,
+            path,
         ),
     }
     remarks
+}
+
+fn warn(message: &str, remarks: &mut Vec<Remark>, path: &Path) {
+    remarks.push(Remark::warning(message, vec![file_name(path)]))
 }
 
 /// The standard's values of DoseSummationType.
@@ -198,32 +219,29 @@ const SUMMATIONS: [&str; 12] = [
 ];
 
 fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
-    let refuse = |what: &str| {
-        Err(DicomError::Unsupported {
-            path: path.to_owned(),
-            what: what.to_owned(),
-        })
-    };
     let modality = object
         .text(tags::MODALITY)
         .unwrap_or_else(|| "of no modality".to_owned());
     if modality != "RTDOSE"
         && object.text(tags::SOP_CLASS_UID).as_deref() != Some(uids::RT_DOSE_STORAGE)
     {
-        return refuse(&format!(
-            "it is {modality}, not a dose; name an RTDOSE file"
+        return Err(DicomError::unsupported(
+            path,
+            format!("it is {modality}, not a dose; name an RTDOSE file"),
         ));
     }
     match object.text(tags::DOSE_UNITS).as_deref() {
         Some("GY") => {}
         Some("RELATIVE") => {
-            return refuse(
+            return Err(DicomError::unsupported(
+                path,
                 "its dose is relative (DoseUnits RELATIVE), not in Gy, and is not shown; export the dose in Gy",
-            );
+            ));
         }
         Some(other) => {
-            return refuse(&format!(
-                "its DoseUnits '{other}' are not GY; export the dose in Gy"
+            return Err(DicomError::unsupported(
+                path,
+                format!("its DoseUnits '{other}' are not GY; export the dose in Gy"),
             ));
         }
         None => {
@@ -235,9 +253,10 @@ fn check_kind(object: &Object, path: &Path) -> Result<(), DicomError> {
         }
     }
     if object.text(tags::DOSE_TYPE).as_deref() == Some("ERROR") {
-        return refuse(
+        return Err(DicomError::unsupported(
+            path,
             "it holds the error of a dose (DoseType ERROR), not a dose, and is not shown",
-        );
+        ));
     }
     Ok(())
 }
@@ -249,7 +268,7 @@ fn label_of(object: &Object) -> String {
     } else {
         "dose"
     };
-    let of = match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
+    let summed = match object.text(tags::DOSE_SUMMATION_TYPE).as_deref() {
         Some("PLAN") => "plan".to_owned(),
         Some("BEAM") => match beam_number(object) {
             Some(number) => format!("beam {number}"),
@@ -262,7 +281,7 @@ fn label_of(object: &Object) -> String {
         .text(tags::DOSE_COMMENT)
         .map(|c| format!(" ({c})"))
         .unwrap_or_default();
-    format!("{of} {kind}{comment}").trim_start().to_owned()
+    format!("{summed} {kind}{comment}").trim_start().to_owned()
 }
 
 fn beam_number(object: &Object) -> Option<i64> {
@@ -278,54 +297,48 @@ fn beam_number(object: &Object) -> Option<i64> {
 
 /// The grid, and the file's frame of each of its planes.
 fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomError> {
-    let attribute = |source| DicomError::Attribute {
-        path: path.to_owned(),
-        source,
-    };
-    let contradiction = |what| DicomError::Contradiction {
-        path: path.to_owned(),
-        what,
-    };
     let size = size_of(object).ok_or_else(|| DicomError::Missing {
         path: path.to_owned(),
         attribute: "Rows and Columns",
     })?;
     if size.contains(&0) {
-        return Err(contradiction(format!(
-            "its Rows are {}, its Columns {}",
-            size[1], size[0]
-        )));
+        return Err(DicomError::contradiction(
+            path,
+            format!("its Rows are {}, its Columns {}", size[1], size[0]),
+        ));
     }
     let frames = object
         .try_whole(tags::NUMBER_OF_FRAMES)
         .optional()
-        .map_err(attribute)?
+        .map_err(DicomError::attribute(path))?
         .unwrap_or(1);
     let frames = usize::try_from(frames).ok().filter(|&n| n > 0);
     let frames = frames.ok_or_else(|| {
         let declared = object.text(tags::NUMBER_OF_FRAMES).unwrap_or_default();
-        contradiction(format!("its NumberOfFrames is {declared}"))
+        DicomError::contradiction(path, format!("its NumberOfFrames is {declared}"))
     })?;
-    let [dy, dx] = object.try_array(tags::PIXEL_SPACING).map_err(attribute)?;
+    let [dy, dx] = object
+        .try_array(tags::PIXEL_SPACING)
+        .map_err(DicomError::attribute(path))?;
     for mm in [dx, dy] {
         // Voxels of less than a micrometre or more than a metre are an error of units.
-        within(tags::PIXEL_SPACING, mm, 1e-3..=1e3).map_err(attribute)?;
+        within(tags::PIXEL_SPACING, mm, 1e-3..=1e3).map_err(DicomError::attribute(path))?;
     }
     let axes: [f64; 6] = object
         .try_array(tags::IMAGE_ORIENTATION_PATIENT)
-        .map_err(attribute)?;
+        .map_err(DicomError::attribute(path))?;
     let (row, column) = (DVec3::from_slice(&axes[..3]), DVec3::from_slice(&axes[3..]));
     let position = object
         .try_array(tags::IMAGE_POSITION_PATIENT)
-        .map_err(attribute)
+        .map_err(DicomError::attribute(path))
         .map(DVec3::from)?;
     let offsets = object
         .try_numbers(tags::GRID_FRAME_OFFSET_VECTOR)
         .optional()
-        .map_err(attribute)?;
+        .map_err(DicomError::attribute(path))?;
     let offsets = offsets.unwrap_or_default();
-    let offsets =
-        along_normal(&offsets, frames, position, row.cross(column)).map_err(contradiction)?;
+    let offsets = along_normal(&offsets, frames, position, row.cross(column))
+        .map_err(|what| DicomError::contradiction(path, what))?;
     let mut order: Vec<usize> = (0..offsets.len()).collect();
     order.sort_by(|&a, &b| offsets[a].total_cmp(&offsets[b]));
     let planes: Vec<f64> = order.iter().map(|&frame| offsets[frame]).collect();
@@ -333,11 +346,11 @@ fn grid_of(object: &Object, path: &Path) -> Result<(Grid, Vec<usize>), DicomErro
         GridError::Axes { dot } => {
             let declared = object.text(tags::IMAGE_ORIENTATION_PATIENT).unwrap_or_default();
             let name = keyword(tags::IMAGE_ORIENTATION_PATIENT);
-            contradiction(format!(
+            DicomError::contradiction(path, format!(
                 "its {name} {declared} are no unit vectors at right angles (dot product {dot:.6})"
             ))
         }
-        GridError::Planes { before, after, .. } => contradiction(format!(
+        GridError::Planes { before, after, .. } => DicomError::contradiction(path, format!(
             "its {} do not ascend ({before} mm, then {after} mm)",
             keyword(tags::GRID_FRAME_OFFSET_VECTOR)
         )),
@@ -389,23 +402,23 @@ mod tests {
 
     #[test]
     fn both_conventions_of_plane_offsets_give_the_same_planes() {
-        let at = DVec3::new(1.0, 2.0, -50.0);
+        let first_mm = DVec3::new(1.0, 2.0, -50.0);
         let want = vec![0.0, 2.5, 6.0];
         assert_eq!(
-            along_normal(&[0.0, 2.5, 6.0], 3, at, DVec3::Z).unwrap(),
+            along_normal(&[0.0, 2.5, 6.0], 3, first_mm, DVec3::Z).unwrap(),
             want
         );
         assert_eq!(
-            along_normal(&[-50.0, -47.5, -44.0], 3, at, DVec3::Z).unwrap(),
+            along_normal(&[-50.0, -47.5, -44.0], 3, first_mm, DVec3::Z).unwrap(),
             want
         );
         // The normal points to the feet: z falls from plane to plane.
         assert_eq!(
-            along_normal(&[-50.0, -52.5, -56.0], 3, at, DVec3::NEG_Z).unwrap(),
+            along_normal(&[-50.0, -52.5, -56.0], 3, first_mm, DVec3::NEG_Z).unwrap(),
             want
         );
-        assert_eq!(along_normal(&[], 1, at, DVec3::Z).unwrap(), vec![0.0]);
-        assert!(along_normal(&[0.0, 2.5], 3, at, DVec3::Z).is_err());
-        assert!(along_normal(&[7.0, 9.5], 2, at, DVec3::Z).is_err());
+        assert_eq!(along_normal(&[], 1, first_mm, DVec3::Z).unwrap(), vec![0.0]);
+        assert!(along_normal(&[0.0, 2.5], 3, first_mm, DVec3::Z).is_err());
+        assert!(along_normal(&[7.0, 9.5], 2, first_mm, DVec3::Z).is_err());
     }
 }

@@ -3,6 +3,7 @@
 use super::DicomError;
 use super::object::{Attributes, Item};
 use case::Placement;
+use dicom_core::Tag;
 use dicom_dictionary_std::tags;
 use geometry::{BeamFrame, ImagingSetup, Projection};
 use glam::{DVec2, DVec3};
@@ -18,24 +19,19 @@ const BEYOND: f64 = 2.0;
 /// image without one, at the receptor's translation.
 pub(super) fn placement(item: &Item) -> Placement {
     let first_exposure = item.items(tags::EXPOSURE_SEQUENCE).first();
-    let angle = |tag| {
-        item.number(tag)
-            .or_else(|| first_exposure.and_then(|e| e.number(tag)))
-    };
     let sad_mm = item.number(tags::RADIATION_MACHINE_SAD);
-    let by_translation = || {
-        let z = item.vector(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION)?.z;
-        Some(sad_mm? - z)
-    };
     Placement {
         position: item
             .text(tags::PATIENT_POSITION)
             .and_then(|p| p.parse().ok()),
-        gantry_deg: angle(tags::GANTRY_ANGLE),
-        couch_deg: angle(tags::PATIENT_SUPPORT_ANGLE),
+        gantry_deg: angle_of_image(tags::GANTRY_ANGLE, item, first_exposure),
+        couch_deg: angle_of_image(tags::PATIENT_SUPPORT_ANGLE, item, first_exposure),
         isocentre_mm: item.vector(tags::ISOCENTER_POSITION),
         sad_mm,
-        sid_mm: item.number(tags::RT_IMAGE_SID).or_else(by_translation),
+        sid_mm: item.number(tags::RT_IMAGE_SID).or_else(|| {
+            let z = item.vector(tags::X_RAY_IMAGE_RECEPTOR_TRANSLATION)?.z;
+            Some(sad_mm? - z)
+        }),
         pixel_mm: match item.numbers(tags::IMAGE_PLANE_PIXEL_SPACING)[..] {
             [dy, dx] => Some([dx, dy]),
             _ => None,
@@ -45,6 +41,11 @@ pub(super) fn placement(item: &Item) -> Placement {
         bone_is_bright: None,
         accepted_patient: None,
     }
+}
+
+fn angle_of_image(tag: Tag, item: &Item, first_exposure: Option<&Item>) -> Option<f64> {
+    item.number(tag)
+        .or_else(|| first_exposure.and_then(|e| e.number(tag)))
 }
 
 /// The image in its plane: first pixel and steps, mm in the gantry's system (x, y at the SID).
@@ -117,10 +118,6 @@ pub(super) fn projection(
     setup: ImagingSetup,
     path: &Path,
 ) -> Result<(Projection, Option<ImagingSetup>), DicomError> {
-    let wrong = |source| DicomError::Projection {
-        path: path.to_owned(),
-        source,
-    };
     let beyond = if setup.sid_mm <= setup.sad_mm * (1.0 + NEAR) {
         BEYOND
     } else {
@@ -128,7 +125,10 @@ pub(super) fn projection(
     };
     let Some(plane) = InPlane::read(item, setup.pixel_mm, path)? else {
         let setup = farther(setup, beyond);
-        return Ok((setup.projection().map_err(wrong)?, Some(setup)));
+        return Ok((
+            setup.projection().map_err(DicomError::projection(path))?,
+            Some(setup),
+        ));
     };
     let half = [setup.columns, setup.rows].map(|n| 0.5 * (n as f64 - 1.0));
     let middle = plane.first + plane.column * half[0] + plane.row * half[1];
@@ -142,7 +142,10 @@ pub(super) fn projection(
             },
             beyond,
         );
-        return Ok((setup.projection().map_err(wrong)?, Some(setup)));
+        return Ok((
+            setup.projection().map_err(DicomError::projection(path))?,
+            Some(setup),
+        ));
     }
     let ImagingSetup {
         position,
@@ -155,34 +158,48 @@ pub(super) fn projection(
     } = setup;
     let frame = BeamFrame::new(position, gantry_deg, 0.0, couch_deg, isocentre_mm, sad_mm);
     let [x, y, z] = frame.axes;
-    let in_patient = |v: DVec2| -> DVec3 { x * v.x + y * v.y };
-    let first = frame.source_mm + (in_patient(plane.first) - z * sid_mm) * beyond;
+    let first = frame.source_mm + (in_patient(plane.first, x, y) - z * sid_mm) * beyond;
     let size = [setup.columns, setup.rows];
-    let [column, row] = [plane.column, plane.row].map(|step| in_patient(step) * beyond);
+    let [column, row] = [plane.column, plane.row].map(|step| in_patient(step, x, y) * beyond);
     let projection = Projection::new(frame.source_mm, first, column, row, size);
-    Ok((projection.map_err(wrong)?, None))
+    Ok((projection.map_err(DicomError::projection(path))?, None))
 }
 
-/// The jaws' opening, mm at the axis: `[x1, x2], [y1, y2]` of the beam limiting device, and its angle.
-pub(super) fn jaws(item: &Item) -> Option<([[f64; 2]; 2], f64)> {
+fn in_patient(v: DVec2, x: DVec3, y: DVec3) -> DVec3 {
+    x * v.x + y * v.y
+}
+
+/// The jaws' opening as an image states it.
+pub(super) struct JawOpening {
+    /// `[x1, x2]` and `[y1, y2]` of the beam limiting device, mm at the axis.
+    pub sides_mm: [[f64; 2]; 2],
+    pub collimator_deg: f64,
+}
+
+pub(super) fn jaws(item: &Item) -> Option<JawOpening> {
     let exposure = item.items(tags::EXPOSURE_SEQUENCE).first()?;
-    let opening = |names: [&str; 2]| {
-        exposure
-            .items(tags::BEAM_LIMITING_DEVICE_SEQUENCE)
-            .iter()
-            .find_map(|device| {
-                let kind = device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE)?;
-                match device.numbers(tags::LEAF_JAW_POSITIONS)[..] {
-                    [low, high] if names.contains(&kind.as_str()) && low < high => {
-                        Some([low, high])
-                    }
-                    _ => None,
-                }
-            })
-    };
-    let angle = exposure
+    let collimator_deg = exposure
         .number(tags::BEAM_LIMITING_DEVICE_ANGLE)
         .or_else(|| item.number(tags::BEAM_LIMITING_DEVICE_ANGLE))
         .unwrap_or(0.0);
-    Some(([opening(["X", "ASYMX"])?, opening(["Y", "ASYMY"])?], angle))
+    Some(JawOpening {
+        sides_mm: [
+            jaw_opening(["X", "ASYMX"], exposure)?,
+            jaw_opening(["Y", "ASYMY"], exposure)?,
+        ],
+        collimator_deg,
+    })
+}
+
+fn jaw_opening(names: [&str; 2], exposure: &Item) -> Option<[f64; 2]> {
+    exposure
+        .items(tags::BEAM_LIMITING_DEVICE_SEQUENCE)
+        .iter()
+        .find_map(|device| {
+            let kind = device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE)?;
+            match device.numbers(tags::LEAF_JAW_POSITIONS)[..] {
+                [low, high] if names.contains(&kind.as_str()) && low < high => Some([low, high]),
+                _ => None,
+            }
+        })
 }

@@ -10,7 +10,7 @@ use input::plain;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
-/// Reads a plan; `images` is the patient position of its images, for a plan without one of its own. Machines
+/// Reads a plan; `images` is the patient position of its images, for a plan that states none. Machines
 /// of treatment sites are unknown here: each beam gets the generic model of its energy.
 ///
 /// # Errors
@@ -106,14 +106,15 @@ pub fn read_plan(path: &Path, images: Option<PatientPosition>) -> Result<Plan, D
 /// The record of a review (PS3.3, C.8.8.16). Names and times that are not legible stay out; the zone of a time is known in what
 /// this program wrote, in UTC.
 fn read_approval(object: &Item) -> Option<Approval> {
-    let text = |tag| object.text(tag).unwrap_or_default();
-    let stage = match text(tags::APPROVAL_STATUS).as_str() {
+    let stage = match object.text_or_empty(tags::APPROVAL_STATUS).as_str() {
         "APPROVED" => Stage::Approved,
         "REJECTED" => Stage::Rejected,
         _ => return None,
     };
-    let (date, time) = (text(tags::REVIEW_DATE), text(tags::REVIEW_TIME));
-    let is_number = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
+    let (date, time) = (
+        object.text_or_empty(tags::REVIEW_DATE),
+        object.text_or_empty(tags::REVIEW_TIME),
+    );
     let parts: Option<Vec<&str>> = [
         (&date, 0..4),
         (&date, 4..6),
@@ -123,21 +124,24 @@ fn read_approval(object: &Item) -> Option<Approval> {
         (&time, 4..6),
     ]
     .into_iter()
-    .map(|(of, range)| of.get(range).filter(is_number))
+    .map(|(text, range)| {
+        text.get(range)
+            .filter(|part: &&str| part.bytes().all(|b| b.is_ascii_digit()))
+    })
     .collect();
-    let zone = if text(tags::MANUFACTURER) == OWN_MANUFACTURER {
+    let zone = if object.text_or_empty(tags::MANUFACTURER) == OWN_MANUFACTURER {
         " UTC"
     } else {
         ""
     };
-    let at = parts.map(|p| {
+    let time = parts.map(|p| {
         format!(
             "{}-{}-{} {}:{}:{}{zone}",
             p[0], p[1], p[2], p[3], p[4], p[5]
         )
     });
     let by = PatientInfo {
-        name: text(tags::REVIEWER_NAME),
+        name: object.text_or_empty(tags::REVIEWER_NAME),
         ..PatientInfo::default()
     }
     .in_words();
@@ -145,19 +149,21 @@ fn read_approval(object: &Item) -> Option<Approval> {
     Some(Approval {
         stage,
         by,
-        at: at.unwrap_or_default(),
+        at: time.unwrap_or_default(),
         reason: String::new(),
     })
 }
 
 /// Whether a label is the beginning of a name, or one that an export has numbered because another plan begins likewise.
 fn is_beginning(label: &str, name: &str) -> bool {
-    let numbered = || {
-        let (beginning, number) = label.rsplit_once('-')?;
-        let is_cut = label.chars().count() == 16 || name.trim() == beginning;
-        Some(is_cut && number.parse::<u32>().is_ok() && name.starts_with(beginning))
-    };
-    name.starts_with(label) || numbered().unwrap_or(false)
+    name.starts_with(label) || is_numbered(label, name).unwrap_or(false)
+}
+
+/// Whether a label is a plan's name, cut short and numbered, as this program writes labels that two plans would share.
+fn is_numbered(label: &str, name: &str) -> Option<bool> {
+    let (beginning, number) = label.rsplit_once('-')?;
+    let is_cut = label.chars().count() == 16 || name.trim() == beginning;
+    Some(is_cut && number.parse::<u32>().is_ok() && name.starts_with(beginning))
 }
 
 /// The plan's attributes that apply to all its beams.
@@ -175,15 +181,14 @@ pub(super) struct PlanFacts<'a> {
 impl PlanFacts<'_> {
     /// Monitor units per fraction, or why there are none.
     pub(super) fn meterset_of(&self, number: u32) -> Result<f64, String> {
-        let none = || {
-            Err("no fraction group gives it monitor units (FractionGroupSequence, ReferencedBeamSequence, \
-                 ReferencedBeamNumber)"
-                .to_owned())
-        };
         self.metersets
             .get(&i64::from(number))
             .cloned()
-            .unwrap_or_else(none)
+            .unwrap_or_else(|| {
+            Err("no fraction group gives it monitor units (FractionGroupSequence, ReferencedBeamSequence, \
+                 ReferencedBeamNumber)"
+                .to_owned())
+        })
     }
 
     /// Refuses a beam for another patient position: it would enter from another side.
@@ -197,15 +202,15 @@ impl PlanFacts<'_> {
             return;
         }
         let wanted = refusal.given(beam.try_whole(tags::REFERENCED_PATIENT_SETUP_NUMBER));
-        let own = self
+        let stated_position = self
             .setups
             .iter()
             .filter(|setup| {
                 wanted.is_some() && setup.try_whole(tags::PATIENT_SETUP_NUMBER).ok() == wanted
             })
             .find_map(|setup| setup.text(tags::PATIENT_POSITION));
-        match own.map(|code| (code.parse(), code)) {
-            Some((Ok::<PatientPosition, _>(own), _)) if own == plan => {}
+        match stated_position.map(|code| (code.parse(), code)) {
+            Some((Ok::<PatientPosition, _>(position), _)) if position == plan => {}
             Some((_, code)) => {
                 refusal.because(format!(
                     "its PatientPosition is {code}, that of the plan's first setup {plan}"
@@ -292,8 +297,7 @@ impl Notes {
 /// Monitor units per fraction by beam number. A beam of a group with other fractions than the first, or of
 /// two groups, has no value that the plan's fractions could multiply.
 fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, String>> {
-    let fractions = |group: &Item| group.try_whole(tags::NUMBER_OF_FRACTIONS_PLANNED).ok();
-    let mut all: HashMap<i64, Result<f64, String>> = HashMap::new();
+    let mut mu_of_beams: HashMap<i64, Result<f64, String>> = HashMap::new();
     for (n, group) in groups.iter().enumerate() {
         let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE);
         if let Ok(Some(declared)) = group.try_whole(tags::NUMBER_OF_BEAMS).optional()
@@ -320,11 +324,11 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
                 .try_number(tags::BEAM_METERSET)
                 .and_then(|mu| within(tags::BEAM_METERSET, mu, bounds::MU))
                 .map_err(|error| error.to_string());
-            let mu = if all.contains_key(&number) {
+            let mu = if mu_of_beams.contains_key(&number) {
                 Err(format!(
                     "fraction groups refer to it twice (ReferencedBeamNumber {number})"
                 ))
-            } else if fractions(group) != fractions(&groups[0]) {
+            } else if planned_fractions(group) != planned_fractions(&groups[0]) {
                 Err(format!(
                     "fraction group {} has another {} than the first",
                     n + 1,
@@ -333,10 +337,14 @@ fn metersets(groups: &[Item], notes: &mut Notes) -> HashMap<i64, Result<f64, Str
             } else {
                 mu
             };
-            all.insert(number, mu);
+            mu_of_beams.insert(number, mu);
         }
     }
-    all
+    mu_of_beams
+}
+
+fn planned_fractions(group: &Item) -> Option<i64> {
+    group.try_whole(tags::NUMBER_OF_FRACTIONS_PLANNED).ok()
 }
 
 /// Beams that fraction groups deliver and the plan lacks; those without monitor units deliver nothing.
@@ -345,11 +353,11 @@ fn absent_beams(
     in_plan: &HashSet<u32>,
     notes: &mut Notes,
 ) -> Vec<AbsentBeam> {
-    let is_in_plan =
-        |number: i64| u32::try_from(number).is_ok_and(|number| in_plan.contains(&number));
     let mut absent: Vec<(i64, &Result<f64, String>)> = metersets
         .iter()
-        .filter(|(number, _)| !is_in_plan(**number))
+        .filter(|(number, _)| {
+            !u32::try_from(**number).is_ok_and(|number| in_plan.contains(&number))
+        })
         .map(|(number, mu)| (*number, mu))
         .collect();
     absent.sort_by_key(|(number, _)| *number);
@@ -376,7 +384,7 @@ fn absent_beams(
 
 /// Sources in the patient add a dose that is not computed.
 fn remark_brachytherapy(groups: &[Item], notes: &mut Notes) {
-    let has_setups = |group: &Item| {
+    if groups.iter().any(|group: &Item| {
         let declared = group
             .whole(tags::NUMBER_OF_BRACHY_APPLICATION_SETUPS)
             .is_some_and(|n| n > 0);
@@ -384,8 +392,7 @@ fn remark_brachytherapy(groups: &[Item], notes: &mut Notes) {
             || !group
                 .items(tags::REFERENCED_BRACHY_APPLICATION_SETUP_SEQUENCE)
                 .is_empty()
-    };
-    if groups.iter().any(has_setups) {
+    }) {
         let message = "a fraction group delivers brachytherapy beside the beams (NumberOfBrachyApplicationSetups): its dose is not computed";
         notes.remark(
             notes
@@ -407,8 +414,9 @@ fn fractions_of(groups: &[Item], not_modelled: &mut Vec<String>, notes: &mut Not
         Some(group) => group.try_whole(tag),
         None => Err(AttributeError::Missing(tag)),
     };
-    let [least, most] = [bounds::FRACTIONS.start(), bounds::FRACTIONS.end()].map(|n| f64::from(*n));
-    let counted = declared.and_then(|n| within(tag, n as f64, least..=most));
+    let [fewest, most_fractions] =
+        [bounds::FRACTIONS.start(), bounds::FRACTIONS.end()].map(|n| f64::from(*n));
+    let counted = declared.and_then(|n| within(tag, n as f64, fewest..=most_fractions));
     counted.map(|n| n as u32).unwrap_or_else(|error| {
         notes.warn(format!(
             "the number of fractions is not known: {error}; 1 is used"
@@ -494,11 +502,10 @@ fn position_of(
 /// The machine of most beams.
 fn main_machine(beams: &[Beam]) -> String {
     let machines = || beams.iter().filter_map(|b| b.machine.as_deref());
-    let count = |name: &str| machines().filter(|m| *m == name).count();
     // The first of equally frequent ones: max_by_key would return the last.
     machines()
         .rev()
-        .max_by_key(|name| count(name))
+        .max_by_key(|name| machines().filter(|m| m == name).count())
         .unwrap_or_default()
         .to_owned()
 }

@@ -184,7 +184,7 @@ impl Walk {
         refusal: &mut Refusal,
     ) -> Self {
         refuse_count(items, beam, refusal);
-        let mut now = ControlPoint {
+        let mut current = ControlPoint {
             meterset_weight: 0.0,
             gantry_deg: 0.0,
             collimator_deg: 0.0,
@@ -200,18 +200,18 @@ impl Walk {
         };
         for (k, item) in items.iter().enumerate() {
             // Refusals of a control point name it.
-            let mut here = Refusal::default();
+            let mut refusal_here = Refusal::default();
             if k > 0 {
-                refuse_changes(&items[0], item, &mut here);
+                refuse_changes(&items[0], item, &mut refusal_here);
             }
-            walk.read_angles(item, k == 0, &mut now, &mut here);
+            walk.read_angles(item, k == 0, &mut current, &mut refusal_here);
             let weight = item.try_number(tags::CUMULATIVE_METERSET_WEIGHT).optional();
-            walk.told_weights.push(here.given(weight).flatten());
-            read_devices(item, k == 0, devices, &mut now, &mut here);
-            if let Some(reason) = here.reason() {
+            walk.told_weights.push(refusal_here.given(weight).flatten());
+            read_devices(item, k == 0, devices, &mut current, &mut refusal_here);
+            if let Some(reason) = refusal_here.reason() {
                 refusal.because(format!("control point {}: {reason}", k + 1));
             }
-            walk.points.push(now.clone());
+            walk.points.push(current.clone());
         }
         if !walk.has_leaves() {
             walk.points
@@ -232,13 +232,13 @@ impl Walk {
         &mut self,
         item: &Item,
         first: bool,
-        now: &mut ControlPoint,
+        point: &mut ControlPoint,
         refusal: &mut Refusal,
     ) {
         for (tag, angle) in [
-            (tags::GANTRY_ANGLE, &mut now.gantry_deg),
-            (tags::BEAM_LIMITING_DEVICE_ANGLE, &mut now.collimator_deg),
-            (tags::PATIENT_SUPPORT_ANGLE, &mut now.couch_deg),
+            (tags::GANTRY_ANGLE, &mut point.gantry_deg),
+            (tags::BEAM_LIMITING_DEVICE_ANGLE, &mut point.collimator_deg),
+            (tags::PATIENT_SUPPORT_ANGLE, &mut point.couch_deg),
         ] {
             match item
                 .try_number(tag)
@@ -281,15 +281,14 @@ impl Walk {
                 }
                 // The file's may differ from it by rounding.
                 self.points[0].meterset_weight = 0.0;
-                let moves = |w: &[ControlPoint]| {
-                    let held = ControlPoint {
-                        meterset_weight: w[0].meterset_weight,
-                        ..w[1].clone()
-                    };
-                    w[1].meterset_weight > w[0].meterset_weight && held != w[0]
-                };
                 self.moves_while_static = beam.text(tags::BEAM_TYPE).as_deref() == Some("STATIC")
-                    && self.points.windows(2).any(moves);
+                    && self.points.windows(2).any(|w: &[ControlPoint]| {
+                        let held = ControlPoint {
+                            meterset_weight: w[0].meterset_weight,
+                            ..w[1].clone()
+                        };
+                        w[1].meterset_weight > w[0].meterset_weight && held != w[0]
+                    });
             }
             _ => self.points.truncate(1),
         }
@@ -305,27 +304,27 @@ impl Walk {
             tags::CUMULATIVE_METERSET_WEIGHT,
         ]
         .map(keyword);
-        let whole = refusal.given(
+        let final_weight = refusal.given(
             beam.try_number(tags::FINAL_CUMULATIVE_METERSET_WEIGHT)
                 .optional(),
         )?;
-        if let Some(whole) = whole.filter(|&whole| whole <= 0.0) {
-            refusal.because(format!("its {end} is {whole}, not above 0"));
+        if let Some(weight) = final_weight.filter(|&weight| weight <= 0.0) {
+            refusal.because(format!("its {end} is {weight}, not above 0"));
             return None;
         }
         let last = *self.told_weights.last()?;
-        if let (Some(whole), Some(last)) = (whole, last)
-            && (last / whole - 1.0).abs() > 1e-3
+        if let (Some(final_weight_read), Some(last)) = (final_weight, last)
+            && (last / final_weight_read - 1.0).abs() > 1e-3
         {
             refusal.because(format!(
-                "its {end} is {whole}, but the {point} of its last control point {last}"
+                "its {end} is {final_weight_read}, but the {point} of its last control point {last}"
             ));
             return None;
         }
         if still {
             return None;
         }
-        let Some(whole) = whole else {
+        let Some(final_weight) = final_weight else {
             refusal.because(
                 AttributeError::Missing(tags::FINAL_CUMULATIVE_METERSET_WEIGHT).to_string(),
             );
@@ -336,7 +335,7 @@ impl Walk {
             return None;
         }
         let declared: Vec<f64> = self.told_weights.iter().flatten().copied().collect();
-        if declared[0].abs() > 1e-3 * whole {
+        if declared[0].abs() > 1e-3 * final_weight {
             refusal.because(format!(
                 "the {point} of its first control point is {}, not 0",
                 declared[0]
@@ -355,7 +354,7 @@ impl Walk {
         Some(
             declared
                 .iter()
-                .map(|weight| (weight / whole).clamp(0.0, 1.0))
+                .map(|weight| (weight / final_weight).clamp(0.0, 1.0))
                 .collect(),
         )
     }
@@ -372,43 +371,44 @@ fn refuse_count(items: &[Item], beam: &Item, refusal: &mut Refusal) {
             items.len()
         ));
     }
-    let mut before = None;
+    let mut previous = None;
     for item in items {
         let index = refusal
             .given(item.try_whole(tags::CONTROL_POINT_INDEX).optional())
             .flatten();
-        if let (Some(before), Some(index)) = (before, index)
-            && index != before + 1
+        if let (Some(previous_index), Some(index)) = (previous, index)
+            && index != previous_index + 1
         {
             refusal.because(format!(
-                "its control points are out of order (ControlPointIndex {before}, then {index})"
+                "its control points are out of order (ControlPointIndex {previous_index}, then {index})"
             ));
         }
-        before = index;
+        previous = index;
     }
 }
 
 /// Refuses changes of parameters that the engines hold fixed through a beam.
 fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
     let energy = tags::NOMINAL_BEAM_ENERGY;
-    let now = refusal.given(item.try_number(energy).optional()).flatten();
-    if let (Some(now), Ok(start)) = (now, first.try_number(energy))
-        && now != start
+    let energy_here = refusal.given(item.try_number(energy).optional()).flatten();
+    if let (Some(energy_mv), Ok(start)) = (energy_here, first.try_number(energy))
+        && energy_mv != start
     {
         refusal.because(format!(
-            "its energy changes (NominalBeamEnergy {start}, then {now})"
+            "its energy changes (NominalBeamEnergy {start}, then {energy_mv})"
         ));
     }
     let isocentre = tags::ISOCENTER_POSITION;
-    let now = refusal
+    let isocentre_here = refusal
         .given(item.try_array(isocentre).optional())
         .flatten()
         .map(DVec3::from);
-    if let (Some(now), Ok(start)) = (now, first.try_array(isocentre).map(DVec3::from))
-        && (now - start).length() > 0.01
+    if let (Some(isocentre_mm), Ok(start)) =
+        (isocentre_here, first.try_array(isocentre).map(DVec3::from))
+        && (isocentre_mm - start).length() > 0.01
     {
         refusal.because(format!(
-            "its isocentre moves (IsocenterPosition {start}, then {now})"
+            "its isocentre moves (IsocenterPosition {start}, then {isocentre_mm})"
         ));
     }
     for tag in [
@@ -416,12 +416,12 @@ fn refuse_changes(first: &Item, item: &Item, refusal: &mut Refusal) {
         tags::TABLE_TOP_LONGITUDINAL_POSITION,
         tags::TABLE_TOP_LATERAL_POSITION,
     ] {
-        let now = refusal.given(item.try_number(tag).optional()).flatten();
-        if let (Some(now), Ok(start)) = (now, first.try_number(tag))
-            && (now - start).abs() > 0.01
+        let table_here = refusal.given(item.try_number(tag).optional()).flatten();
+        if let (Some(table_position), Ok(start)) = (table_here, first.try_number(tag))
+            && (table_position - start).abs() > 0.01
         {
             refusal.because(format!(
-                "its table moves ({} {start}, then {now})",
+                "its table moves ({} {start}, then {table_position})",
                 keyword(tag)
             ));
         }
@@ -457,13 +457,13 @@ fn read_devices(
     item: &Item,
     first: bool,
     devices: &Devices,
-    now: &mut ControlPoint,
+    point: &mut ControlPoint,
     refusal: &mut Refusal,
 ) {
     let mut declared = Vec::new();
     let positions = keyword(tags::LEAF_JAW_POSITIONS);
     for device in item.items(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE) {
-        let Some(kind) = set_device(device, devices, now, refusal) else {
+        let Some(kind) = set_device(device, devices, point, refusal) else {
             continue;
         };
         if declared.contains(&kind) {
@@ -474,21 +474,16 @@ fn read_devices(
         declared.push(kind);
     }
     let where_they_are = keyword(tags::BEAM_LIMITING_DEVICE_POSITION_SEQUENCE);
-    let lacks = |names: [&str; 2]| {
-        !names
-            .iter()
-            .any(|name| declared.iter().any(|kind| kind == name))
-    };
     if first {
         for (has, names) in [(devices.x, ["X", "ASYMX"]), (devices.y, ["Y", "ASYMY"])] {
-            if has && lacks(names) {
+            if has && declares_neither(names, &declared) {
                 refusal.because(format!(
                     "it has no {positions} of the {} jaws ({where_they_are})",
                     names[0]
                 ));
             }
         }
-        if devices.mlc.is_some() && now.leaves_mm.is_empty() {
+        if devices.mlc.is_some() && point.leaves_mm.is_empty() {
             refusal.because(format!(
                 "it has no {positions} of the leaves ({where_they_are})"
             ));
@@ -506,11 +501,17 @@ fn read_devices(
     }
 }
 
+fn declares_neither(names: [&str; 2], declared: &[String]) -> bool {
+    !names
+        .iter()
+        .any(|name| declared.iter().any(|kind| kind == name))
+}
+
 /// Reads the position of one device and returns its type where that could be read.
 fn set_device(
     item: &Item,
     devices: &Devices,
-    now: &mut ControlPoint,
+    point: &mut ControlPoint,
     refusal: &mut Refusal,
 ) -> Option<String> {
     let kind = item
@@ -541,9 +542,9 @@ fn set_device(
                 }
             };
             if kind.ends_with('X') {
-                now.jaws.x = pair
+                point.jaws.x = pair
             } else {
-                now.jaws.y = pair
+                point.jaws.y = pair
             }
         }
         _ if devices.mlc.as_ref().is_some_and(|(mlc, _)| *mlc == kind) => {
@@ -569,7 +570,7 @@ fn set_device(
                     positive[n]
                 ));
             }
-            now.leaves_mm = negative
+            point.leaves_mm = negative
                 .iter()
                 .zip(positive)
                 .map(|(&n, &p)| -> Bank { [n, p] })
@@ -578,9 +579,9 @@ fn set_device(
         // Several layers, or an MLC that could not be read: refused already.
         _ if kind.starts_with("MLC") && devices.layers > 0 && devices.mlc.is_none() => {}
         _ => {
-            let own = devices.mlc.as_ref().map_or("none", |(mlc, _)| mlc.as_str());
+            let declared_leaves = devices.mlc.as_ref().map_or("none", |(mlc, _)| mlc.as_str());
             refusal.because(format!(
-                "it has {name} of an RTBeamLimitingDeviceType '{kind}' that it does not declare (its leaves: {own})"
+                "it has {name} of an RTBeamLimitingDeviceType '{kind}' that it does not declare (its leaves: {declared_leaves})"
             ));
         }
     }

@@ -55,9 +55,9 @@ pub fn read_structures(path: &Path) -> Result<StructureSet, DicomError> {
             }
         };
         let own_frame = roi.text(tags::REFERENCED_FRAME_OF_REFERENCE_UID);
-        if let Some(own) = own_frame.filter(|own| *own != frame) {
+        if let Some(frame_of_roi) = own_frame.filter(|frame_of_roi| *frame_of_roi != frame) {
             reader.warn(format!(
-                "structure '{name}' is drawn in another frame of reference ({} {own}) and is left out",
+                "structure '{name}' is drawn in another frame of reference ({} {frame_of_roi}) and is left out",
                 keyword(tags::REFERENCED_FRAME_OF_REFERENCE_UID)
             ));
             continue;
@@ -187,16 +187,16 @@ impl Reader {
 
     /// Items by their structure's number.
     fn by_number<'a>(&mut self, items: &'a [Item]) -> HashMap<u32, Vec<&'a Item>> {
-        let mut all: HashMap<u32, Vec<&Item>> = HashMap::new();
+        let mut items_by_number: HashMap<u32, Vec<&Item>> = HashMap::new();
         for item in items {
             match number_of(item, tags::REFERENCED_ROI_NUMBER) {
-                Ok(number) => all.entry(number).or_default().push(item),
+                Ok(number) => items_by_number.entry(number).or_default().push(item),
                 Err(error) => {
                     self.warn(format!("what belongs to a structure is left out: {error}"))
                 }
             }
         }
-        all
+        items_by_number
     }
 
     /// The density that the planner assigned to a structure in place of the CT's; one that is not taken is told.
@@ -207,25 +207,28 @@ impl Reader {
         kind: StructureKind,
     ) -> Option<DensityOverride> {
         let properties = observed.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE);
-        if let Some(given) = stated(properties, kind) {
-            let message =
-                format!("structure '{name}' has its density for dose from the file: {given}");
+        if let Some(density_override) = stated(properties, kind) {
+            let message = format!(
+                "structure '{name}' has its density for dose from the file: {density_override}"
+            );
             self.remarks
                 .push(Remark::note(message, vec![self.file.clone()]));
-            return Some(given);
+            return Some(density_override);
         }
-        let declared = |property: &Item| {
-            let what = property
-                .text(tags::ROI_PHYSICAL_PROPERTY)
-                .unwrap_or_else(|| "a property".to_owned());
-            let value = property.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE);
-            let value = value.map_or_else(
-                |e| e.to_string(),
-                |v| format!("ROIPhysicalPropertyValue {v}"),
-            );
-            format!("{what}: {value}")
-        };
-        let declared: Vec<String> = properties.iter().map(declared).collect();
+        let declared: Vec<String> = properties
+            .iter()
+            .map(|property: &Item| {
+                let what = property
+                    .text(tags::ROI_PHYSICAL_PROPERTY)
+                    .unwrap_or_else(|| "a property".to_owned());
+                let value = property.try_number(tags::ROI_PHYSICAL_PROPERTY_VALUE);
+                let value = value.map_or_else(
+                    |e| e.to_string(),
+                    |v| format!("ROIPhysicalPropertyValue {v}"),
+                );
+                format!("{what}: {value}")
+            })
+            .collect();
         if !declared.is_empty() {
             self.warn(format!(
                 "structure '{name}' was planned with another ROIPhysicalProperty than the CT gives ({}), which is not \

@@ -74,10 +74,10 @@ pub struct Bytes {
 
 impl Bytes {
     /// Bytes in memory, such as an answer from the network.
-    pub fn in_memory(all: Vec<u8>) -> Self {
-        let file = all.len() as u64;
+    pub fn in_memory(file_bytes: Vec<u8>) -> Self {
+        let file = file_bytes.len() as u64;
         Self {
-            reader: Box::new(Cursor::new(all)),
+            reader: Box::new(Cursor::new(file_bytes)),
             left: Some(file),
             position: 0,
             file,
@@ -139,10 +139,6 @@ impl Bytes {
 /// # Errors
 /// [`DicomError::Io`], [`DicomError::NotDicom`], [`DicomError::Broken`], and a private transfer syntax.
 pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
-    let io = |source| DicomError::Io {
-        path: path.to_owned(),
-        source,
-    };
     let (file, length) = input::open(path).map_err(|e| match e.kind() {
         io::ErrorKind::InvalidInput => {
             let what = format!("{e}; name a DICOM file or a folder of them");
@@ -151,22 +147,25 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
                 what,
             }
         }
-        _ => io(e),
+        _ => DicomError::io(path)(e),
     })?;
     let held = file
         .metadata()
         .map_or(length, |metadata| input::held_bytes(&metadata));
     let mut file = BufReader::new(file);
     let mut head = Vec::with_capacity(132);
-    file.by_ref().take(132).read_to_end(&mut head).map_err(io)?;
+    file.by_ref()
+        .take(132)
+        .read_to_end(&mut head)
+        .map_err(DicomError::io(path))?;
     let Some((start, meta)) = beginning(&head) else {
         return Err(DicomError::NotDicom {
             path: path.to_owned(),
         });
     };
-    let rest = head.split_off(start);
+    let after_preamble = head.split_off(start);
     let bytes = Bytes {
-        reader: Box::new(Cursor::new(rest).chain(file)),
+        reader: Box::new(Cursor::new(after_preamble).chain(file)),
         left: Some(length.saturating_sub(start as u64)),
         position: 0,
         file: held,
@@ -201,14 +200,18 @@ pub fn open(path: &Path) -> Result<OpenedFile, DicomError> {
 
 /// Offset at which meta group or data set begins by the first 132 bytes of a file, and whether it is the meta group.
 fn beginning(head: &[u8]) -> Option<(usize, bool)> {
-    let group = |g: u8| head.len() >= 8 && head[0] == g && head[1] == 0 && head[3] == 0;
     if head.len() == 132 && &head[128..] == b"DICM" {
         return Some((132, true));
     }
     if head.starts_with(b"DICM") {
         return Some((4, true));
     }
-    (group(2) || group(8)).then_some((0, group(2)))
+    (begins_with_group(2, head) || begins_with_group(8, head))
+        .then_some((0, begins_with_group(2, head)))
+}
+
+fn begins_with_group(g: u8, head: &[u8]) -> bool {
+    head.len() >= 8 && head[0] == g && head[1] == 0 && head[3] == 0
 }
 
 /// Whether a regular file begins as DICOM files do; what else it holds is for its reader to judge.
@@ -275,11 +278,6 @@ impl OpenedFile {
         } else {
             self.bytes.copy(u64::from(length), &mut value)?;
         }
-        let text = || {
-            let text = String::from_utf8_lossy(&value);
-            text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
-                .to_owned()
-        };
         let title = match u16::from_le_bytes(element) {
             0x0000 => {
                 let length = value.try_into().map(u32::from_le_bytes);
@@ -289,15 +287,15 @@ impl OpenedFile {
                 return Ok(());
             }
             0x0002 => {
-                self.class = text();
+                self.class = text_of(&value);
                 return Ok(());
             }
             0x0003 => {
-                self.instance = text();
+                self.instance = text_of(&value);
                 return Ok(());
             }
             0x0010 => {
-                self.syntax = text();
+                self.syntax = text_of(&value);
                 return Ok(());
             }
             0x0013 => "ImplementationVersionName",
@@ -306,7 +304,7 @@ impl OpenedFile {
             0x0018 => "ReceivingApplicationEntityTitle",
             _ => return Ok(()),
         };
-        if length > READ_BYTES || text().chars().count() > TITLE_LETTERS {
+        if length > READ_BYTES || text_of(&value).chars().count() > TITLE_LETTERS {
             self.oddities.push(format!(
                 "{title} has more than {TITLE_LETTERS} letters; it is passed over"
             ));
@@ -347,8 +345,8 @@ impl OpenedFile {
     }
 
     fn put_back(&mut self, head: &[u8]) {
-        let rest = std::mem::replace(&mut self.bytes.reader, Box::new(io::empty()));
-        self.bytes.reader = Box::new(Cursor::new(head.to_vec()).chain(rest));
+        let reader = std::mem::replace(&mut self.bytes.reader, Box::new(io::empty()));
+        self.bytes.reader = Box::new(Cursor::new(head.to_vec()).chain(reader));
         self.bytes.position = 0;
         self.bytes.left = self.bytes.left.map(|left| left + head.len() as u64);
     }
@@ -360,6 +358,12 @@ impl OpenedFile {
         self.bytes.left = None;
         Ok(self)
     }
+}
+
+fn text_of(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    text.trim_matches(|c: char| c.is_whitespace() || c == '\0')
+        .to_owned()
 }
 
 /// Explicit VR is recognised by its two letters.

@@ -69,36 +69,38 @@ pub fn read_stated_plan(path: &Path) -> Result<StatedPlan, DicomError> {
     } else {
         ion
     };
-    let machine = |beam: &Item| {
-        Some((
-            beam.unsigned(tags::BEAM_NUMBER)?,
-            beam.text(tags::TREATMENT_MACHINE_NAME)?,
-        ))
-    };
-    let beam_dose = |beam: &Item| {
-        Some(BeamDose {
-            beam: beam.unsigned(tags::REFERENCED_BEAM_NUMBER)?,
-            point_mm: beam.vector(BEAM_DOSE_SPECIFICATION_POINT)?,
-            gy: beam.number(tags::BEAM_DOSE)?,
-        })
-    };
-    let reference = |item: &Item| {
-        let point_mm = item.vector(tags::DOSE_REFERENCE_POINT_COORDINATES)?;
-        Some((
-            item.text(tags::DOSE_REFERENCE_DESCRIPTION)
-                .unwrap_or_default(),
-            point_mm,
-        ))
-    };
     let groups = object.items(tags::FRACTION_GROUP_SEQUENCE).iter();
     let in_groups = groups.flat_map(|group| group.items(tags::REFERENCED_BEAM_SEQUENCE));
     Ok(StatedPlan {
-        machines: beams.iter().filter_map(machine).collect(),
-        beam_doses: in_groups.filter_map(beam_dose).collect(),
+        machines: beams
+            .iter()
+            .filter_map(|beam: &Item| {
+                Some((
+                    beam.unsigned(tags::BEAM_NUMBER)?,
+                    beam.text(tags::TREATMENT_MACHINE_NAME)?,
+                ))
+            })
+            .collect(),
+        beam_doses: in_groups
+            .filter_map(|beam: &Item| {
+                Some(BeamDose {
+                    beam: beam.unsigned(tags::REFERENCED_BEAM_NUMBER)?,
+                    point_mm: beam.vector(BEAM_DOSE_SPECIFICATION_POINT)?,
+                    gy: beam.number(tags::BEAM_DOSE)?,
+                })
+            })
+            .collect(),
         references: object
             .items(tags::DOSE_REFERENCE_SEQUENCE)
             .iter()
-            .filter_map(reference)
+            .filter_map(|item: &Item| {
+                let point_mm = item.vector(tags::DOSE_REFERENCE_POINT_COORDINATES)?;
+                Some((
+                    item.text(tags::DOSE_REFERENCE_DESCRIPTION)
+                        .unwrap_or_default(),
+                    point_mm,
+                ))
+            })
             .collect(),
     })
 }

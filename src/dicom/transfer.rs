@@ -50,10 +50,9 @@ pub struct Transferable {
 /// # Errors
 /// [`DicomError`] where the file cannot be read, is cut short, has no UIDs, or is a directory of files.
 pub fn transferable(path: &Path) -> Result<Transferable, DicomError> {
-    let what = || "it is a directory of files (DICOMDIR), no object".to_owned();
     read(path)?.ok_or_else(|| DicomError::Unsupported {
         path: path.to_owned(),
-        what: what(),
+        what: "it is a directory of files (DICOMDIR), no object".to_owned(),
     })
 }
 
@@ -68,18 +67,13 @@ fn read(path: &Path) -> Result<Option<Transferable>, DicomError> {
     if let Some(pixels) = pixels {
         pass_pixels(&mut source.bytes, pixels).map_err(|fault| fault.in_file(path))?;
     }
-    let uid = |tag, of_meta: &str, attribute| {
-        let uid = item.text(tag).unwrap_or_else(|| of_meta.to_owned());
-        if uid.is_empty() {
-            Err(DicomError::Missing {
-                path: path.to_owned(),
-                attribute,
-            })
-        } else {
-            Ok(uid)
-        }
-    };
-    let class = uid(tags::SOP_CLASS_UID, &source.class, "SOPClassUID")?;
+    let class = uid_or(
+        tags::SOP_CLASS_UID,
+        &source.class,
+        "SOPClassUID",
+        path,
+        &item,
+    )?;
     if class == uids::MEDIA_STORAGE_DIRECTORY_STORAGE {
         return Ok(None);
     }
@@ -95,11 +89,36 @@ fn read(path: &Path) -> Result<Option<Transferable>, DicomError> {
         names_itself: [tags::SOP_CLASS_UID, tags::SOP_INSTANCE_UID]
             .iter()
             .all(|tag| item.text(*tag).is_some()),
-        instance: uid(tags::SOP_INSTANCE_UID, &source.instance, "SOPInstanceUID")?,
+        instance: uid_or(
+            tags::SOP_INSTANCE_UID,
+            &source.instance,
+            "SOPInstanceUID",
+            path,
+            &item,
+        )?,
         syntax,
         start: source.data_set_at,
         length: file_length(path)?.saturating_sub(source.data_set_at),
     }))
+}
+
+/// A UID of the object; the file head's where the object states none.
+fn uid_or(
+    tag: Tag,
+    of_meta: &str,
+    attribute: &'static str,
+    path: &Path,
+    item: &Item,
+) -> Result<String, DicomError> {
+    let uid = item.text(tag).unwrap_or_else(|| of_meta.to_owned());
+    if uid.is_empty() {
+        Err(DicomError::Missing {
+            path: path.to_owned(),
+            attribute,
+        })
+    } else {
+        Ok(uid)
+    }
 }
 
 fn file_length(path: &Path) -> Result<u64, DicomError> {
@@ -133,15 +152,15 @@ pub struct ToSend {
 /// # Errors
 /// Paths that cannot be read; [`DicomError::Cancelled`].
 pub fn transferables(paths: &[PathBuf], progress: Progress) -> Result<ToSend, DicomError> {
-    let (mut files, mut all) = (Vec::new(), ToSend::default());
+    let (mut files, mut to_send) = (Vec::new(), ToSend::default());
     for path in paths {
-        let found = files_under(path)?;
-        let remarks = found.remarks().into_iter();
-        all.passed_over.extend(remarks.map(|r| Unsent {
+        let listing = files_under(path)?;
+        let remarks = listing.remarks().into_iter();
+        to_send.passed_over.extend(remarks.map(|r| Unsent {
             file: file_name(path),
             why: r.message,
         }));
-        files.extend(found.files);
+        files.extend(listing.files);
     }
     files.sort();
     files.dedup();
@@ -151,24 +170,24 @@ pub fn transferables(paths: &[PathBuf], progress: Progress) -> Result<ToSend, Di
         }
         let file = file_name(path);
         match read(path) {
-            Ok(Some(object)) => all.objects.push(object),
-            Ok(None) => all.passed_over.push(Unsent {
+            Ok(Some(object)) => to_send.objects.push(object),
+            Ok(None) => to_send.passed_over.push(Unsent {
                 file,
                 why: "it is a directory of files".to_owned(),
             }),
             Err(DicomError::NotDicom { .. }) if !paths.contains(path) => {
-                all.passed_over.push(Unsent {
+                to_send.passed_over.push(Unsent {
                     file,
                     why: "it is not a DICOM file".to_owned(),
                 });
             }
-            Err(error) => all.faulty.push(Unsent {
+            Err(error) => to_send.faulty.push(Unsent {
                 file,
                 why: error.to_string(),
             }),
         }
     }
-    Ok(all)
+    Ok(to_send)
 }
 
 /// The preamble and meta group of the file that a received data set is kept in.

@@ -23,47 +23,49 @@ const FRAME: &str = "frame of reference";
 
 /// References of an object, at any depth, each once.
 pub(super) fn named_in(item: &Item) -> Vec<Named> {
-    let own: HashSet<String> = [tags::FRAME_OF_REFERENCE_UID]
+    let own_uids: HashSet<String> = [tags::FRAME_OF_REFERENCE_UID]
         .into_iter()
         .filter_map(|tag| item.text(tag))
         .collect();
-    let mut found = BTreeSet::new();
-    collect(item, false, &mut found);
-    found
+    let mut named_objects = BTreeSet::new();
+    collect(item, false, &mut named_objects);
+    named_objects
         .into_iter()
-        .filter(|named| named.kind != FRAME || !own.contains(&named.uid))
+        .filter(|named| named.kind != FRAME || !own_uids.contains(&named.uid))
         .collect()
 }
 
 /// `is_reference`: the item itself may name an object or a series.
-fn collect(item: &Item, is_reference: bool, found: &mut BTreeSet<Named>) {
-    let mut add = |kind, uid: Option<String>, relation: Option<String>| {
-        if let Some(uid) = uid {
-            found.insert(Named {
-                kind,
-                uid,
-                relation: relation.unwrap_or_default(),
-            });
-        }
-    };
+fn collect(item: &Item, is_reference: bool, named_objects: &mut BTreeSet<Named>) {
     if is_reference {
         let class = item
             .text(tags::REFERENCED_SOP_CLASS_UID)
             .unwrap_or_default();
         if let Some(kind) = kind_of(&class) {
-            add(
+            add_named(
                 kind,
                 item.text(tags::REFERENCED_SOP_INSTANCE_UID),
                 item.text(tags::RT_PLAN_RELATIONSHIP),
+                named_objects,
             );
         }
-        add(SERIES, item.text(tags::SERIES_INSTANCE_UID), None);
+        add_named(
+            SERIES,
+            item.text(tags::SERIES_INSTANCE_UID),
+            None,
+            named_objects,
+        );
     }
     for frame in item.items(tags::REGISTRATION_SEQUENCE) {
-        add(FRAME, frame.text(tags::FRAME_OF_REFERENCE_UID), None);
+        add_named(
+            FRAME,
+            frame.text(tags::FRAME_OF_REFERENCE_UID),
+            None,
+            named_objects,
+        );
     }
     for element in item {
-        // Studies are named with whatever class, also that of the object itself.
+        // Studies are named with whatever class, also with the object's own class.
         let of_studies = [
             tags::RT_REFERENCED_STUDY_SEQUENCE,
             tags::REFERENCED_STUDY_SEQUENCE,
@@ -73,7 +75,22 @@ fn collect(item: &Item, is_reference: bool, found: &mut BTreeSet<Named>) {
             .items()
             .unwrap_or_default()
             .iter()
-            .for_each(|item| collect(item, is_reference, found));
+            .for_each(|item| collect(item, is_reference, named_objects));
+    }
+}
+
+fn add_named(
+    kind: &'static str,
+    uid: Option<String>,
+    relation: Option<String>,
+    named_objects: &mut BTreeSet<Named>,
+) {
+    if let Some(uid) = uid {
+        named_objects.insert(Named {
+            kind,
+            uid,
+            relation: relation.unwrap_or_default(),
+        });
     }
 }
 
@@ -122,7 +139,7 @@ pub struct FrameBranch {
 /// An image series or a single object.
 #[derive(Clone, Debug, Serialize)]
 pub struct Leaf {
-    /// `RTPLAN 2`: the number is that of `--series`, `--structure-set` and `--rtplan`.
+    /// `RTPLAN 2`: the number that `--series`, `--structure-set` and `--rtplan` take.
     pub name: String,
     pub label: String,
     /// Its file; of a series the number of images.
@@ -184,8 +201,9 @@ impl Catalogue {
             ("RTPLAN", Object::Plan, &self.plans),
             ("RTDOSE", Object::Dose, &self.doses),
         ];
-        let listed = lists.into_iter().flat_map(|(kind, object, all)| {
-            all.iter()
+        let listed = lists.into_iter().flat_map(|(kind, object, leaves)| {
+            leaves
+                .iter()
                 .enumerate()
                 .map(move |(n, entry)| (format!("{kind} {}", n + 1), object(n), entry))
         });
@@ -315,15 +333,16 @@ impl<'a> Builder<'a> {
     /// The name of the plan that a dose is of.
     fn plan_of(&self, object: Object, entry: &Entry) -> Option<String> {
         let plans = entry.named.iter().filter(|named| named.kind == "RTPLAN");
-        let mut here = plans.filter_map(|named| self.places.get(named.uid.as_str()));
-        here.next()
+        let mut plan_places = plans.filter_map(|named| self.places.get(named.uid.as_str()));
+        plan_places
+            .next()
             .filter(|_| matches!(object, Object::Dose(_)))
             .map(|place| place.name.clone())
     }
 
     /// Partners that are there by their names, missing ones by their kinds and UIDs.
     fn partners(&self, name: &str, entry: &Entry) -> Vec<Partner> {
-        let mut there = BTreeSet::new();
+        let mut other_places = BTreeSet::new();
         let mut missing = BTreeSet::new();
         let mut images: BTreeMap<&str, usize> = BTreeMap::new();
         for Named {
@@ -348,10 +367,10 @@ impl<'a> Builder<'a> {
                     } else {
                         ", of another patient"
                     };
-                    there.insert(format!("{}{how}{other}", place.name));
+                    other_places.insert(format!("{}{how}{other}", place.name));
                 }
                 None if *kind == FRAME && self.frames.contains(uid.as_str()) => {
-                    there.insert(format!("{FRAME} {uid}"));
+                    other_places.insert(format!("{FRAME} {uid}"));
                 }
                 None if kind.ends_with("image") => *images.entry(kind).or_default() += 1,
                 None => {
@@ -368,13 +387,12 @@ impl<'a> Builder<'a> {
             ("RTPLAN", "RTSTRUCT", "no structure set"),
             ("RTDOSE", "RTPLAN", "no plan"),
         ];
-        let names_none = |kind: &str| !entry.named.iter().any(|named| named.kind == kind);
-        let none = wanted
-            .into_iter()
-            .filter(|(own, other, _)| name.starts_with(own) && names_none(other));
+        let none = wanted.into_iter().filter(|(prefix, other, _)| {
+            name.starts_with(prefix) && !entry.named.iter().any(|named| named.kind == *other)
+        });
         missing.extend(none.map(|(.., what)| what.to_owned()));
         let partner = |missing| move |text| Partner { text, missing };
-        there
+        other_places
             .into_iter()
             .map(partner(false))
             .chain(missing.into_iter().map(partner(true)))
@@ -403,34 +421,27 @@ impl FrameBranch {
 }
 
 /// The branch that fits, made where there is none.
-fn found<T>(all: &mut Vec<T>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
-    let place = all.iter().position(fits).unwrap_or_else(|| {
-        all.push(make());
-        all.len() - 1
+fn found<T>(branches: &mut Vec<T>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> &mut T {
+    let place = branches.iter().position(fits).unwrap_or_else(|| {
+        branches.push(make());
+        branches.len() - 1
     });
-    &mut all[place]
+    &mut branches[place]
 }
 
 impl std::fmt::Display for Tree {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let or_none = |uid: &str| {
-            if uid.is_empty() {
-                "not stated".to_owned()
-            } else {
-                uid.to_owned()
-            }
-        };
         for branch in &self.patients {
             writeln!(
                 out,
                 "patient {} ({})",
-                or_none(&branch.patient.name),
-                or_none(&branch.patient.id)
+                or_not_stated(&branch.patient.name),
+                or_not_stated(&branch.patient.id)
             )?;
             for study in &branch.studies {
-                writeln!(out, "  study {}", or_none(&study.uid))?;
+                writeln!(out, "  study {}", or_not_stated(&study.uid))?;
                 for frame in &study.frames {
-                    writeln!(out, "    frame of reference {}", or_none(&frame.uid))?;
+                    writeln!(out, "    frame of reference {}", or_not_stated(&frame.uid))?;
                     for leaf in &frame.objects {
                         let label = if leaf.label.is_empty() {
                             String::new()
@@ -458,5 +469,13 @@ impl std::fmt::Display for Tree {
             }
         }
         Ok(())
+    }
+}
+
+fn or_not_stated(uid: &str) -> String {
+    if uid.is_empty() {
+        "not stated".to_owned()
+    } else {
+        uid.to_owned()
     }
 }

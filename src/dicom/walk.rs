@@ -23,7 +23,7 @@ const VALUE_BYTES: u64 = 56;
 /// Elements of a data set before its pixels, ready for the parser.
 pub struct Walked {
     /// The elements in the encoding of the file; all sequences and items end with delimiters, private
-    /// elements are left out, elements of unknown VR have that of the dictionary, and texts are UTF-8, which
+    /// elements are left out, elements of unknown VR get the dictionary's, and texts are UTF-8, which
     /// SpecificCharacterSet says.
     pub elements: Vec<u8>,
     /// Doubts about letters of texts.
@@ -70,7 +70,7 @@ struct Level {
     keep: bool,
     /// A sequence of unknown VR: implicit VR little endian inside, in any outer encoding (PS3.5 6.2.2).
     implicit: bool,
-    /// An item may have a set of its own, which holds for its sequences too.
+    /// An item may state its own set, which holds for its sequences too.
     charset: CharacterSet,
 }
 
@@ -150,30 +150,16 @@ impl Walk<'_> {
     fn head(&mut self) -> Result<Option<Head>, Fault> {
         let encoding = self.encoding();
         let big = encoding == Encoding::ExplicitBig;
-        let u16_of = |b: [u8; 2]| {
-            if big {
-                u16::from_be_bytes(b)
-            } else {
-                u16::from_le_bytes(b)
-            }
-        };
-        let u32_of = |b: [u8; 4]| {
-            if big {
-                u32::from_be_bytes(b)
-            } else {
-                u32::from_le_bytes(b)
-            }
-        };
         let Some([a, b, c, d, e, f, g, h]) = self.bytes.next::<8>()? else {
             return Ok(None);
         };
-        let tag = Tag(u16_of([a, b]), u16_of([c, d]));
+        let tag = Tag(u16_of([a, b], big), u16_of([c, d], big));
         // Items and delimiters have no VR.
         if encoding == Encoding::Implicit || tag.0 == ITEM.0 {
             return Ok(Some(Head {
                 tag,
                 vr: None,
-                length: u32_of([e, f, g, h]),
+                length: u32_of([e, f, g, h], big),
             }));
         }
         let vr = Some(VR::from_binary([e, f]).unwrap_or(VR::UN));
@@ -181,14 +167,14 @@ impl Walk<'_> {
             return Ok(Some(Head {
                 tag,
                 vr,
-                length: u32::from(u16_of([g, h])),
+                length: u32::from(u16_of([g, h], big)),
             }));
         }
         match self.bytes.next::<4>()? {
             Some(length) => Ok(Some(Head {
                 tag,
                 vr,
-                length: u32_of(length),
+                length: u32_of(length, big),
             })),
             None => Err(Fault::Broken(format!(
                 "it ends inside the element {}",
@@ -202,16 +188,16 @@ impl Walk<'_> {
         if head.length == UNDEFINED {
             return Ok(None);
         }
-        let (at, length) = (self.bytes.position, u64::from(head.length));
+        let (start, length) = (self.bytes.position, u64::from(head.length));
         let limit = self.levels.last().map_or(u64::MAX, |level| level.limit);
-        let left = self.bytes.left().min(limit.saturating_sub(at));
+        let left = self.bytes.left().min(limit.saturating_sub(start));
         if length > left {
             let tag = words(head.tag);
             return Err(Fault::Broken(format!(
                 "element {tag} claims {length} bytes where {left} are left"
             )));
         }
-        Ok(Some(at + length))
+        Ok(Some(start + length))
     }
 
     /// Inside a sequence: an item, or its end.
@@ -266,7 +252,7 @@ impl Walk<'_> {
             // Compressed pixels of an icon.
             return self.skip_fragments();
         }
-        let known = match vr {
+        let dictionary_vr = match vr {
             None | Some(VR::UN) => StandardDataDictionary
                 .by_tag(tag)
                 .map(|entry| entry.vr().relaxed()),
@@ -276,7 +262,7 @@ impl Walk<'_> {
             Some(VR::SQ) => true,
             Some(VR::UN) => end.is_none(),
             Some(_) => false,
-            None => end.is_none() || known == Some(VR::SQ),
+            None => end.is_none() || dictionary_vr == Some(VR::SQ),
         };
         if is_sequence {
             return self.open_level(tag, false, end, vr == Some(VR::UN));
@@ -285,18 +271,22 @@ impl Walk<'_> {
             return Err(Fault::Broken(format!("element {} has no end", words(tag))));
         }
         if !self.keeps(tag) {
-            let whole = self.bytes.skip(u64::from(length))?;
-            return if whole { Ok(()) } else { Err(cut_short(tag)) };
+            let is_complete = self.bytes.skip(u64::from(length))?;
+            return if is_complete {
+                Ok(())
+            } else {
+                Err(cut_short(tag))
+            };
         }
         // A value of unknown VR is little endian (PS3.5 6.2.2), as only this encoding's are.
-        let declared = match (vr, known) {
-            (Some(VR::UN), Some(known))
-                if self.encoding == Encoding::Explicit && known != VR::SQ =>
+        let declared = match (vr, dictionary_vr) {
+            (Some(VR::UN), Some(listed_vr))
+                if self.encoding == Encoding::Explicit && listed_vr != VR::SQ =>
             {
-                known
+                listed_vr
             }
             (Some(vr), _) => vr,
-            (None, known) => known.filter(|&vr| vr != VR::SQ).unwrap_or(VR::UN),
+            (None, listed_vr) => listed_vr.filter(|&vr| vr != VR::SQ).unwrap_or(VR::UN),
         };
         if tag == tags::SPECIFIC_CHARACTER_SET {
             return self.character_set(length);
@@ -305,8 +295,8 @@ impl Walk<'_> {
             return self.text(tag, declared, length);
         }
         // The parser leaves a partial value unread, and would parse it as the next element.
-        let rest = length % width(declared);
-        let length = length - rest;
+        let excess = length % width(declared);
+        let length = length - excess;
         self.put_header(tag, declared, length);
         self.cost += ELEMENT_BYTES + u64::from(length);
         check_unpacked(self.bytes.file, self.cost).map_err(Fault::Budget)?;
@@ -314,7 +304,7 @@ impl Walk<'_> {
         if !self.bytes.copy(u64::from(length), &mut self.out)? {
             return Err(cut_short(tag));
         }
-        self.bytes.skip(u64::from(rest))?;
+        self.bytes.skip(u64::from(excess))?;
         if has_values(declared) {
             let more = self.out[start..].iter().filter(|&&b| b == b'\\').count();
             self.cost += VALUE_BYTES * more as u64;
@@ -440,24 +430,10 @@ impl Walk<'_> {
 
     fn put_header(&mut self, tag: Tag, vr: VR, length: u32) {
         let big = self.encoding == Encoding::ExplicitBig;
-        let two = |v: u16| {
-            if big {
-                v.to_be_bytes()
-            } else {
-                v.to_le_bytes()
-            }
-        };
-        let four = |v: u32| {
-            if big {
-                v.to_be_bytes()
-            } else {
-                v.to_le_bytes()
-            }
-        };
-        self.out.extend(two(tag.0));
-        self.out.extend(two(tag.1));
+        self.out.extend(u16_bytes(tag.0, big));
+        self.out.extend(u16_bytes(tag.1, big));
         if self.encoding == Encoding::Implicit || tag.0 == ITEM.0 {
-            self.out.extend(four(length));
+            self.out.extend(u32_bytes(length, big));
             return;
         }
         let short = u16::try_from(length)
@@ -471,10 +447,10 @@ impl Walk<'_> {
         };
         self.out.extend(vr.to_bytes());
         match short {
-            Some(length) => self.out.extend(two(length)),
+            Some(length) => self.out.extend(u16_bytes(length, big)),
             None => {
                 self.out.extend([0, 0]);
-                self.out.extend(four(length));
+                self.out.extend(u32_bytes(length, big));
             }
         }
     }
@@ -492,6 +468,38 @@ impl Walk<'_> {
         Err(Fault::Broken(
             "the fragments of an icon's pixels have no end".to_owned(),
         ))
+    }
+}
+
+fn u16_of(b: [u8; 2], big: bool) -> u16 {
+    if big {
+        u16::from_be_bytes(b)
+    } else {
+        u16::from_le_bytes(b)
+    }
+}
+
+fn u32_of(b: [u8; 4], big: bool) -> u32 {
+    if big {
+        u32::from_be_bytes(b)
+    } else {
+        u32::from_le_bytes(b)
+    }
+}
+
+fn u16_bytes(v: u16, big: bool) -> [u8; 2] {
+    if big {
+        v.to_be_bytes()
+    } else {
+        v.to_le_bytes()
+    }
+}
+
+fn u32_bytes(v: u32, big: bool) -> [u8; 4] {
+    if big {
+        v.to_be_bytes()
+    } else {
+        v.to_le_bytes()
     }
 }
 
@@ -538,7 +546,7 @@ pub struct Fragments {
 /// # Errors
 /// [`Fault`]: lengths that do not fit.
 pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
-    let mut all = Vec::new();
+    let mut fragments = Vec::new();
     while let Some((tag, length)) = fragment_head(bytes)? {
         if tag == SEQUENCE_END {
             break;
@@ -547,7 +555,7 @@ pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
         if tag != ITEM || u64::from(length) > left {
             let words = format!(
                 "fragment {} of its pixels claims {length} bytes where {left} are left",
-                all.len()
+                fragments.len()
             );
             return Err(Fault::Broken(words));
         }
@@ -555,23 +563,20 @@ pub fn fragments(bytes: &mut Bytes) -> Result<Fragments, Fault> {
         if !bytes.copy(u64::from(length), &mut fragment)? {
             return Err(cut_short(tags::PIXEL_DATA));
         }
-        all.push(fragment);
+        fragments.push(fragment);
     }
-    if all.is_empty() {
+    if fragments.is_empty() {
         return Ok(Fragments {
             offsets: Vec::new(),
-            fragments: all,
+            fragments,
         });
     }
-    let table = all.remove(0);
+    let table = fragments.remove(0);
     let offsets = table
         .chunks_exact(4)
         .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
         .collect();
-    Ok(Fragments {
-        offsets,
-        fragments: all,
-    })
+    Ok(Fragments { offsets, fragments })
 }
 
 fn is_pixels(tag: Tag) -> bool {

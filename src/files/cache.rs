@@ -17,8 +17,8 @@ pub fn cache_folder() -> Option<PathBuf> {
 }
 
 /// A file in that folder, as it was written; as good as none where it does not read or is longer than `most` bytes.
-pub fn read_cached<T: DeserializeOwned + Default>(path: &Path, most: u64) -> T {
-    let text = read_cached_text(path, most).unwrap_or_default();
+pub fn read_cached<T: DeserializeOwned + Default>(path: &Path, limit: u64) -> T {
+    let text = read_cached_text(path, limit).unwrap_or_default();
     serde_json::from_str(&text).unwrap_or_default()
 }
 
@@ -60,8 +60,8 @@ pub(super) struct OwnFolder {
 
 impl OwnFolder {
     pub fn folder(&self, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-        if let Some(own) = variable(self.variable) {
-            return (!own.is_empty()).then(|| PathBuf::from(own));
+        if let Some(stated_path) = variable(self.variable) {
+            return (!stated_path.is_empty()).then(|| PathBuf::from(stated_path));
         }
         // The XDG rules: a path that is not absolute is to be ignored.
         let named = |name: &str| {
@@ -92,8 +92,10 @@ mod tests {
 
     #[test]
     fn the_users_word_goes_first() {
-        let set = |name: &str| (name == VARIABLE).then(|| OsString::from("/tmp/somewhere"));
-        assert_eq!(folder_of(&set), Some(PathBuf::from("/tmp/somewhere")));
+        assert_eq!(
+            folder_of(&|name| (name == VARIABLE).then(|| OsString::from("/tmp/somewhere"))),
+            Some(PathBuf::from("/tmp/somewhere"))
+        );
         assert_eq!(
             folder_of(&|name| (name == VARIABLE).then(OsString::new)),
             None
@@ -104,16 +106,19 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn on_linux_it_is_where_xdg_says() {
-        let of = |xdg: &'static str| {
+        let folder_for = |xdg: &'static str| {
             folder_of(&move |name| match name {
                 "XDG_CACHE_HOME" => Some(xdg.into()),
                 "HOME" => Some("/home/p".into()),
                 _ => None,
             })
         };
-        assert_eq!(of("/var/c"), Some(PathBuf::from("/var/c/beamsight")));
         assert_eq!(
-            of("relative"),
+            folder_for("/var/c"),
+            Some(PathBuf::from("/var/c/beamsight"))
+        );
+        assert_eq!(
+            folder_for("relative"),
             Some(PathBuf::from("/home/p/.cache/beamsight"))
         );
     }

@@ -45,22 +45,17 @@ impl ChosenMachines {
     /// A file that cannot be read or is damaged: it is not to be replaced.
     pub fn load(folder: &Path) -> Result<Self, ChosenMachinesError> {
         let path = folder.join(FILE);
-        let fault = |why: String| ChosenMachinesError {
-            path: path.display().to_string(),
-            why,
-        };
         match read_text(&path, RECENT_BYTES) {
-            Ok(text) => from_toml(&text).map_err(|e| fault(e.message().to_owned())),
+            Ok(text) => from_toml(&text).map_err(|e| read_fault(e.message().to_owned(), &path)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(e) => Err(fault(e.to_string())),
+            Err(e) => Err(read_fault(e.to_string(), &path)),
         }
     }
 
     pub fn model_of(&self, name: &str, quality: &str) -> Option<&str> {
-        let is = |entry: &&Entry| entry.name == name && entry.quality == quality;
         self.entries
             .iter()
-            .find(is)
+            .find(|entry: &&Entry| entry.name == name && entry.quality == quality)
             .map(|entry| entry.model.as_str())
     }
 
@@ -89,6 +84,13 @@ impl ChosenMachines {
             path: path.display().to_string(),
             why: e.to_string(),
         })
+    }
+}
+
+fn read_fault(why: String, path: &Path) -> ChosenMachinesError {
+    ChosenMachinesError {
+        path: path.display().to_string(),
+        why,
     }
 }
 

@@ -72,11 +72,11 @@ pub fn facts_of_dose(
     }
 }
 
-/// The dose of values in Gy with the facts that stand beside them: imported, or of its own status where that is worse.
+/// The dose of values in Gy with the facts that stand beside them: imported, or of its stated status where that is worse.
 pub fn dose_of_facts(gy: Arc<Volume<f32>>, facts: &Facts, label: String) -> Dose {
-    let (own, mut caveats) = stated_status(facts);
+    let (reported, mut caveats) = stated_status(facts);
     let below_zero = DoseValueError::caveat(&gy);
-    let least = if below_zero.is_some() {
+    let worst_of_file = if below_zero.is_some() {
         DoseStatus::Partial
     } else {
         DoseStatus::Imported
@@ -84,7 +84,7 @@ pub fn dose_of_facts(gy: Arc<Volume<f32>>, facts: &Facts, label: String) -> Dose
     caveats.extend(below_zero.filter(|caveat| !caveats.contains(caveat)));
     Dose {
         gy,
-        status: least.worst(own),
+        status: worst_of_file.worst(reported),
         label,
         frame_of_reference_uid: facts.frame_of_reference_uid.clone(),
         receipt: None,
@@ -99,7 +99,7 @@ pub fn dose_of_facts(gy: Arc<Volume<f32>>, facts: &Facts, label: String) -> Dose
     }
 }
 
-/// Reads a dose in Gy: imported, or of its own status where that is worse. With what its header states.
+/// Reads a dose in Gy: imported, or of its stated status where that is worse. With what its header states.
 ///
 /// # Errors
 /// [`DoseVolumeError`].
@@ -131,7 +131,7 @@ fn stated_status(facts: &Facts) -> (DoseStatus, Vec<String>) {
     let in_comment = facts
         .comment
         .strip_prefix(MARK)
-        .map(|rest| rest.split(END).next().unwrap_or(rest));
+        .map(|after_begin| after_begin.split(END).next().unwrap_or(after_begin));
     let by_key = Some(facts.dose_status.as_str()).filter(|status_text| !status_text.is_empty());
     let Some(status_text) = by_key.or(in_comment) else {
         return (DoseStatus::Final, Vec::new());

@@ -144,29 +144,6 @@ impl GoalTemplate {
                 count: raw.goals.len(),
             });
         }
-        let goal = |(index, entry): (usize, Entry)| {
-            let parsed = format!("X: {}", entry.goal).parse::<Goal>();
-            let structure = plain(entry.structure.trim()).into_owned();
-            let parsed =
-                parsed.and_then(
-                    |goal| match structure.is_empty() || entry.goal.contains(':') {
-                        true => Err(GoalError::Shape),
-                        false => Ok(goal.of_structure(&structure, None)),
-                    },
-                );
-            let goal = parsed.map_err(|source| TemplateError::Goal {
-                file: file.to_owned(),
-                number: index + 1,
-                structure,
-                source: Box::new(source),
-            })?;
-            Ok(TemplateGoal {
-                goal,
-                aliases: entry.aliases,
-                kind: entry.kind,
-                source: plain(&entry.source).into_owned(),
-            })
-        };
         Ok(Self {
             name: plain(&raw.name).into_owned(),
             source: plain(&raw.source).into_owned(),
@@ -174,29 +151,52 @@ impl GoalTemplate {
                 .goals
                 .into_iter()
                 .enumerate()
-                .map(goal)
+                .map(|(index, entry): (usize, Entry)| {
+                    let parsed = format!("X: {}", entry.goal).parse::<Goal>();
+                    let structure = plain(entry.structure.trim()).into_owned();
+                    let parsed = parsed.and_then(|goal| {
+                        match structure.is_empty() || entry.goal.contains(':') {
+                            true => Err(GoalError::Shape),
+                            false => Ok(goal.of_structure(&structure, None)),
+                        }
+                    });
+                    let goal = parsed.map_err(|source| TemplateError::Goal {
+                        file: file.to_owned(),
+                        number: index + 1,
+                        structure,
+                        source: Box::new(source),
+                    })?;
+                    Ok(TemplateGoal {
+                        goal,
+                        aliases: entry.aliases,
+                        kind: entry.kind,
+                        source: plain(&entry.source).into_owned(),
+                    })
+                })
                 .collect::<Result<_, _>>()?,
         })
     }
 
-    /// The goals of a case as a template; those of targets apply to the only target of the same type elsewhere.
+    /// The goals of a case as a template; goals of targets apply to the only target of the same type elsewhere.
     pub fn of_goals(name: &str, goals: &[Goal], set: &StructureSet) -> Self {
-        let of = |goal: &Goal| {
-            let kind = set
-                .referenced(goal.number, &goal.structure)
-                .ok()
-                .map(|s| s.kind);
-            TemplateGoal {
-                goal: goal.clone().of_structure(&goal.structure, None),
-                aliases: Vec::new(),
-                kind: kind.filter(|kind| kind.is_target()),
-                source: String::new(),
-            }
-        };
         Self {
             name: name.to_owned(),
             source: "saved from a case by Beamsight".to_owned(),
-            goals: goals.iter().map(of).collect(),
+            goals: goals
+                .iter()
+                .map(|goal: &Goal| {
+                    let kind = set
+                        .referenced(goal.number, &goal.structure)
+                        .ok()
+                        .map(|s| s.kind);
+                    TemplateGoal {
+                        goal: goal.clone().of_structure(&goal.structure, None),
+                        aliases: Vec::new(),
+                        kind: kind.filter(|kind| kind.is_target()),
+                        source: String::new(),
+                    }
+                })
+                .collect(),
         }
     }
 
@@ -205,30 +205,32 @@ impl GoalTemplate {
     /// # Errors
     /// [`TemplateError::Write`].
     pub fn write(&self, path: &Path) -> Result<(), TemplateError> {
-        let write = |source| TemplateError::Write {
-            path: path.to_owned(),
-            source,
-        };
-        let text = self.to_toml().map_err(|e| write(io::Error::other(e)))?;
-        replace_file(path, |out| out.write_all(text.as_bytes())).map_err(write)
+        let text = self
+            .to_toml()
+            .map_err(|e| write_error(io::Error::other(e), path))?;
+        replace_file(path, |out| out.write_all(text.as_bytes()))
+            .map_err(|source| write_error(source, path))
     }
 
     fn to_toml(&self) -> Result<String, toml::ser::Error> {
-        let entry = |of: &TemplateGoal| {
-            let text = of.goal.to_string();
-            Entry {
-                structure: of.goal.structure.clone(),
-                aliases: of.aliases.clone(),
-                kind: of.kind,
-                // The structure may have a colon in its name; metrics and limits have none.
-                goal: text
-                    .rsplit_once(": ")
-                    .map_or("", |(_, goal)| goal)
-                    .to_owned(),
-                source: of.source.clone(),
-            }
-        };
-        let goals = self.goals.iter().map(entry).collect();
+        let goals = self
+            .goals
+            .iter()
+            .map(|template_goal: &TemplateGoal| {
+                let text = template_goal.goal.to_string();
+                Entry {
+                    structure: template_goal.goal.structure.clone(),
+                    aliases: template_goal.aliases.clone(),
+                    kind: template_goal.kind,
+                    // The structure may have a colon in its name; metrics and limits have none.
+                    goal: text
+                        .rsplit_once(": ")
+                        .map_or("", |(_, goal)| goal)
+                        .to_owned(),
+                    source: template_goal.source.clone(),
+                }
+            })
+            .collect();
         toml::to_string(&File {
             name: self.name.clone(),
             source: self.source.clone(),
@@ -242,17 +244,17 @@ impl GoalTemplate {
             goals: Vec::new(),
             unmatched: Vec::new(),
         };
-        for of in &self.goals {
-            let goal = match of.structure_in(set) {
-                Some(structure) => of
+        for template_goal in &self.goals {
+            let goal = match template_goal.structure_in(set) {
+                Some(structure) => template_goal
                     .goal
                     .clone()
                     .of_structure(&structure.name, Some(structure.number)),
                 None => {
-                    if !matched.unmatched.contains(&of.goal.structure) {
-                        matched.unmatched.push(of.goal.structure.clone());
+                    if !matched.unmatched.contains(&template_goal.goal.structure) {
+                        matched.unmatched.push(template_goal.goal.structure.clone());
                     }
-                    of.goal.clone()
+                    template_goal.goal.clone()
                 }
             };
             matched.goals.push(goal);
@@ -261,20 +263,27 @@ impl GoalTemplate {
     }
 }
 
+fn write_error(source: io::Error, path: &Path) -> TemplateError {
+    TemplateError::Write {
+        path: path.to_owned(),
+        source,
+    }
+}
+
 impl TemplateGoal {
     fn structure_in<'a>(&self, set: &'a StructureSet) -> Option<&'a Structure> {
         let mut names = std::iter::once(&self.goal.structure).chain(&self.aliases);
-        let named = |name: &String| {
-            set.structures
-                .iter()
-                .find(|s| name_letters(&s.name) == name_letters(name))
-        };
-        let of_kind = || {
-            let kind = self.kind?;
-            let mut of_kind = set.structures.iter().filter(|s| s.kind == kind);
-            of_kind.next().filter(|_| of_kind.next().is_none())
-        };
-        names.find_map(named).or_else(of_kind)
+        names
+            .find_map(|name: &String| {
+                set.structures
+                    .iter()
+                    .find(|s| name_letters(&s.name) == name_letters(name))
+            })
+            .or_else(|| {
+                let kind = self.kind?;
+                let mut of_kind = set.structures.iter().filter(|s| s.kind == kind);
+                of_kind.next().filter(|_| of_kind.next().is_none())
+            })
     }
 }
 
@@ -360,7 +369,7 @@ mod tests {
 
     #[test]
     fn a_saved_template_brings_the_goals_to_another_case() {
-        let here = set(&[
+        let drawn = set(&[
             ("PTV 70: boost", StructureKind::Ptv),
             ("Cord", StructureKind::Organ),
         ]);
@@ -371,16 +380,16 @@ mod tests {
         .iter()
         .map(|words| words.parse().unwrap())
         .collect();
-        let template = GoalTemplate::of_goals("Mine", &goals, &here);
+        let template = GoalTemplate::of_goals("Mine", &goals, &drawn);
         let path =
             std::env::temp_dir().join(format!("beamsight-goals-{}.toml", std::process::id()));
         template.write(&path).unwrap();
         let read = GoalTemplate::resolve(path.to_str().unwrap()).unwrap();
         assert_eq!(read, template);
-        assert_eq!(read.matched(&here).goals, goals);
-        let there = set(&[("CORD", StructureKind::Organ), ("PTV", StructureKind::Ptv)]);
+        assert_eq!(read.matched(&drawn).goals, goals);
+        let other_set = set(&[("CORD", StructureKind::Organ), ("PTV", StructureKind::Ptv)]);
         let words: Vec<String> = read
-            .matched(&there)
+            .matched(&other_set)
             .goals
             .iter()
             .map(Goal::to_string)

@@ -73,7 +73,8 @@ impl InputDigests {
             "of other settings of the computation",
             "of an earlier plan",
         ];
-        let differs = std::iter::zip(self.all(), other.all()).position(|(own, other)| own != other);
+        let differs =
+            std::iter::zip(self.all(), other.all()).position(|(mine, other)| mine != other);
         differs.map(|n| WORDS[n])
     }
 }
@@ -165,14 +166,14 @@ impl KeptDoses {
             is_damaged: false,
         };
         for path in files {
-            let before = survey.doses.len();
+            let earlier_count = survey.doses.len();
             match named_doses(&path, &mut survey.doses) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => survey.is_damaged = true,
                 _ => {}
             }
             if let Self::Folder(folder) = self {
                 // A dose under another's name is not found.
-                survey.doses[before..].iter_mut().for_each(|dose| {
+                survey.doses[earlier_count..].iter_mut().for_each(|dose| {
                     dose.is_whole &= dose_file(folder, &dose.inputs) == path;
                 });
             }
@@ -223,7 +224,7 @@ impl KeptDoses {
         })
     }
 
-    /// Removes all doses but those of these inputs.
+    /// Removes all doses except of these inputs.
     pub(super) fn keep_only(&self, wanted: &[DoseToKeep]) {
         let wanted: Vec<PathBuf> = wanted
             .iter()
@@ -262,24 +263,25 @@ pub(super) fn write_beside(
 ) -> io::Result<Vec<BeamPlace>> {
     let file = KeptDoses::of_session(session);
     is_free_or_own(file.path())?;
-    let (mut there, mut left) = (Vec::new(), KEPT_DOSES_BYTES);
+    let (mut packed, mut left) = (Vec::new(), KEPT_DOSES_BYTES);
     let written = replace_file(file.path(), |out| {
         out.write_all(MAGIC)?;
         for session in earlier {
-            copy_earlier(session, doses, &mut there, &mut left, out)?;
+            copy_earlier(session, doses, &mut packed, &mut left, out)?;
         }
-        pack_others(doses, &mut there, &mut left, out)?;
-        if there.is_empty() {
+        pack_others(doses, &mut packed, &mut left, out)?;
+        if packed.is_empty() {
             Err(NotWritten::Nothing)
         } else {
             Ok(())
         }
     });
     match written {
-        Ok(()) => {
-            let is_there = |kept: &&DoseToKeep| there.contains(&&kept.inputs);
-            Ok(doses.iter().filter(is_there).map(|kept| kept.of).collect())
-        }
+        Ok(()) => Ok(doses
+            .iter()
+            .filter(|kept: &&DoseToKeep| packed.contains(&&kept.inputs))
+            .map(|kept| kept.of)
+            .collect()),
         Err(NotWritten::Nothing) => Ok(Vec::new()),
         Err(NotWritten::Error(error)) => Err(error),
     }
@@ -300,7 +302,7 @@ impl From<io::Error> for NotWritten {
 fn copy_earlier<'a>(
     session: &Path,
     doses: &'a [DoseToKeep],
-    there: &mut Vec<&'a InputDigests>,
+    written: &mut Vec<&'a InputDigests>,
     left: &mut u64,
     out: &mut impl io::Write,
 ) -> io::Result<()> {
@@ -311,7 +313,7 @@ fn copy_earlier<'a>(
         let kept = doses
             .iter()
             .find(|kept| kept.inputs == record.header.inputs);
-        let kept = kept.filter(|kept| !there.contains(&&kept.inputs));
+        let kept = kept.filter(|kept| !written.contains(&&kept.inputs));
         let bytes = record.header.unpacked_bytes().filter(|bytes| bytes <= left);
         let (Some(kept), Some(bytes)) = (kept, bytes) else {
             if records.skip(&record).is_err() {
@@ -319,10 +321,10 @@ fn copy_earlier<'a>(
             }
             continue;
         };
-        if let Ok(Some(whole)) = records.bytes(&record) {
-            out.write_all(&whole)?;
+        if let Ok(Some(record_bytes)) = records.bytes(&record) {
+            out.write_all(&record_bytes)?;
             *left -= bytes;
-            there.push(&kept.inputs);
+            written.push(&kept.inputs);
         }
     }
     Ok(())
@@ -331,13 +333,13 @@ fn copy_earlier<'a>(
 /// Writes records of doses that are not there yet.
 fn pack_others<'a>(
     doses: &'a [DoseToKeep],
-    there: &mut Vec<&'a InputDigests>,
+    written: &mut Vec<&'a InputDigests>,
     left: &mut u64,
     out: &mut impl io::Write,
 ) -> io::Result<()> {
     let mut to_pack: Vec<(&DoseToKeep, &Dose)> = Vec::new();
     for kept in doses {
-        let is_there = there.contains(&&kept.inputs)
+        let is_there = written.contains(&&kept.inputs)
             || to_pack.iter().any(|(other, _)| other.inputs == kept.inputs);
         let Some(dose) = kept.dose.as_ref().filter(|_| !is_there) else {
             continue;
@@ -350,12 +352,14 @@ fn pack_others<'a>(
     }
     // No more records are in memory than are packed at once.
     for some in to_pack.chunks(rayon::current_num_threads().max(1)) {
-        let record = |(kept, dose): &(&DoseToKeep, &Dose)| record_of(kept.of, &kept.inputs, dose);
-        let records: Vec<io::Result<Option<Vec<u8>>>> = some.par_iter().map(record).collect();
+        let records: Vec<io::Result<Option<Vec<u8>>>> = some
+            .par_iter()
+            .map(|(kept, dose): &(&DoseToKeep, &Dose)| record_of(kept.of, &kept.inputs, dose))
+            .collect();
         for ((kept, _), record) in some.iter().zip(records) {
             if let Some(record) = record? {
                 out.write_all(&record)?;
-                there.push(&kept.inputs);
+                written.push(&kept.inputs);
             }
         }
     }

@@ -68,12 +68,12 @@ const MOST_KNOWN: usize = 20;
 impl PeerSettings {
     /// Puts the other system first among those that are known.
     pub fn remember(&mut self) {
-        let now = KnownPeer {
+        let peer = KnownPeer {
             called: self.called.trim().to_owned(),
             to: self.to.trim().to_owned(),
         };
-        self.book.retain(|known| *known != now);
-        self.book.insert(0, now);
+        self.book.retain(|entry| *entry != peer);
+        self.book.insert(0, peer);
         self.book.truncate(MOST_KNOWN);
     }
 }
@@ -204,9 +204,9 @@ mod tests {
         );
         // A layout of the time before there were themes.
         std::fs::write(folder.join(FILE), r#"{ "window": [1400.0, 900.0] }"#).expect("written");
-        let before = Layout::load(&folder);
+        let layout = Layout::load(&folder);
         assert_eq!(
-            (before.window(), before.theme),
+            (layout.window(), layout.theme),
             (Some([1400.0, 900.0]), ThemeChoice::Dark)
         );
         std::fs::write(folder.join(FILE), "{ \"window\": [0").expect("written");

@@ -18,10 +18,10 @@ pub(super) const LOCK: &str = ".beamsight.lock";
 /// The folder in a temporary one that holds what was replaced, under its name.
 pub(super) const REPLACED: &str = "replaced";
 
-/// The name of a temporary file beside `name`, or that of a temporary folder.
+/// The name of a temporary file beside `name`, or of a temporary folder.
 pub(super) fn temporary_name(name: Option<&OsStr>, call: u32) -> String {
-    let beside = name.map_or_else(String::new, |name| format!(".{}", name.to_string_lossy()));
-    format!("{beside}.{MARK}.{}-{call}{ENDING}", std::process::id())
+    let prefix = name.map_or_else(String::new, |name| format!(".{}", name.to_string_lossy()));
+    format!("{prefix}.{MARK}.{}-{call}{ENDING}", std::process::id())
 }
 
 /// Whether an entry is the program's own, not the user's: a temporary one, or a list of files.
@@ -33,12 +33,17 @@ pub fn is_own_entry(name: &OsStr) -> bool {
 /// The file that a temporary one becomes, of its name: empty for a folder; `None` for any other name.
 fn replaced_by(name: &str) -> Option<&str> {
     let stem = name.strip_prefix('.')?.strip_suffix(ENDING)?;
-    let (before, number) = stem.strip_suffix(".old").unwrap_or(stem).rsplit_once('.')?;
+    let (head, number) = stem.strip_suffix(".old").unwrap_or(stem).rsplit_once('.')?;
     let (process, call) = number.split_once('-')?;
-    let is_number = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-    let of = before.strip_suffix(MARK)?;
-    (is_number(process) && is_number(call) && (of.is_empty() || of.ends_with('.')))
-        .then(|| of.trim_end_matches('.'))
+    let target_name = head.strip_suffix(MARK)?;
+    (is_number(process)
+        && is_number(call)
+        && (target_name.is_empty() || target_name.ends_with('.')))
+    .then(|| target_name.trim_end_matches('.'))
+}
+
+fn is_number(s: &str) -> bool {
+    !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Whether a temporary that was just made is this process's: locked and still there, not yet taken for a leftover. Where the file
@@ -81,7 +86,7 @@ pub(super) fn remove_leftovers_once(folder: &Path) {
 pub fn remove_leftovers(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let Some((name, of)) = name
+        let Some((name, target_name)) = name
             .to_str()
             .and_then(|name| Some((name, replaced_by(name)?)))
         else {
@@ -90,13 +95,15 @@ pub fn remove_leftovers(folder: &Path) {
         // Errors are ignored: what cannot be removed has no further remedy.
         let _ = match entry.file_type() {
             Ok(kind) if kind.is_dir() => remove_folder(&entry.path(), folder),
-            Ok(kind) if kind.is_file() => remove_file(&entry.path(), name, &folder.join(of)),
+            Ok(kind) if kind.is_file() => {
+                remove_file(&entry.path(), name, &folder.join(target_name))
+            }
             _ => Ok(()),
         };
     }
 }
 
-fn remove_folder(path: &Path, beside: &Path) -> io::Result<()> {
+fn remove_folder(path: &Path, parent: &Path) -> io::Result<()> {
     let lock = path.join(LOCK);
     // Whoever makes a folder makes its lock anew, and takes another folder where this is there already.
     drop(File::create_new(&lock));
@@ -105,7 +112,7 @@ fn remove_folder(path: &Path, beside: &Path) -> io::Result<()> {
     };
     for entry in fs::read_dir(path.join(REPLACED)).into_iter().flatten() {
         let entry = entry?;
-        let place = beside.join(entry.file_name());
+        let place = parent.join(entry.file_name());
         if place.symlink_metadata().is_err() {
             fs::rename(entry.path(), place)?;
         }
@@ -119,12 +126,15 @@ fn remove_file(path: &Path, name: &str, becomes: &Path) -> io::Result<()> {
     };
     // The lock of a replacement goes with its file into the place of the old one.
     let replacement = path.with_file_name(format!("{stem}tmp"));
-    let is_in_use = |path: &Path| path.symlink_metadata().is_ok() && take(path).is_none();
     match becomes.symlink_metadata() {
         _ if is_in_use(&replacement) || is_in_use(becomes) => Ok(()),
         Ok(_) => fs::remove_file(path),
         Err(_) => fs::rename(path, becomes),
     }
+}
+
+fn is_in_use(path: &Path) -> bool {
+    path.symlink_metadata().is_ok() && take(path).is_none()
 }
 
 #[cfg(test)]
@@ -145,7 +155,7 @@ mod tests {
 
     #[test]
     fn only_names_of_this_program_are_its_own() {
-        let own = [
+        let names = [
             (".beamsight.12-0.tmp", Some("")),
             (".dose.mha.beamsight.12-0.tmp", Some("dose.mha")),
             (".dose.mha.beamsight.12-0.old.tmp", Some("dose.mha")),
@@ -156,8 +166,8 @@ mod tests {
             (".dose.beamsight.12-x.tmp", None),
             (".dose.beamsight.12-0.txt", None),
         ];
-        for (name, of) in own {
-            assert_eq!(replaced_by(name), of, "{name}");
+        for (name, target) in names {
+            assert_eq!(replaced_by(name), target, "{name}");
         }
         assert_eq!(
             replaced_by(&temporary_name(Some("a".as_ref()), 3)),
@@ -169,7 +179,7 @@ mod tests {
         );
     }
 
-    /// Files without a lock are those of an ended process; what this one writes is left alone, whoever looks.
+    /// Files without a lock belong to an ended process; what this one writes is left alone, whoever looks.
     #[test]
     fn what_is_nobodys_goes_and_what_is_written_stays() {
         let _no_forks = no_forks();
@@ -186,9 +196,9 @@ mod tests {
         for name in ["mine.tmp", ".mine.7-0.tmp", "a"] {
             fs::write(folder.join(name), "mine").unwrap();
         }
-        let own = Temporary::folder_in(&folder).unwrap();
+        let folder_in_use = Temporary::folder_in(&folder).unwrap();
         assert_eq!(names(&folder).len(), 4, "{:?}", names(&folder));
-        fs::write(own.path().join("half"), "written").unwrap();
+        fs::write(folder_in_use.path().join("half"), "written").unwrap();
         replace_file::<io::Error>(&folder.join("b"), |out| {
             out.write_all(b"half")?;
             out.flush()?;
@@ -196,8 +206,8 @@ mod tests {
             out.write_all(b" and half")
         })
         .unwrap();
-        assert!(own.path().join("half").is_file());
-        drop(own);
+        assert!(folder_in_use.path().join("half").is_file());
+        drop(folder_in_use);
         assert_eq!(names(&folder), [".mine.7-0.tmp", "a", "b", "mine.tmp"]);
         assert_eq!(fs::read(folder.join("b")).unwrap(), b"half and half");
         fs::remove_dir_all(folder).unwrap();
@@ -208,27 +218,28 @@ mod tests {
     fn what_was_about_to_be_replaced_goes_back() {
         let _no_forks = no_forks();
         let folder = folder("restore");
-        let put = |name: &str, text: &str| {
-            let path = folder.join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        };
         // The first of each has its place taken already, the second not.
-        put("done/CT", "new");
-        put(".beamsight.1-0.tmp/replaced/done/CT", "old");
-        put(".beamsight.1-1.tmp/replaced/cut/CT", "old");
-        put(".beamsight.1-1.tmp/new/CT", "new");
-        put("a", "new");
-        put(".a.beamsight.1-2.old.tmp", "old");
-        put(".b.beamsight.1-3.old.tmp", "old");
-        put(".b.beamsight.1-3.tmp", "new");
+        put("done/CT", "new", &folder);
+        put(".beamsight.1-0.tmp/replaced/done/CT", "old", &folder);
+        put(".beamsight.1-1.tmp/replaced/cut/CT", "old", &folder);
+        put(".beamsight.1-1.tmp/new/CT", "new", &folder);
+        put("a", "new", &folder);
+        put(".a.beamsight.1-2.old.tmp", "old", &folder);
+        put(".b.beamsight.1-3.old.tmp", "old", &folder);
+        put(".b.beamsight.1-3.tmp", "new", &folder);
         remove_leftovers(&folder);
         assert_eq!(names(&folder), ["a", "b", "cut", "done"]);
-        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
         assert_eq!(
-            ["a", "b", "cut/CT", "done/CT"].map(read),
+            ["a", "b", "cut/CT", "done/CT"]
+                .map(|name: &str| fs::read_to_string(folder.join(name)).unwrap()),
             ["new", "old", "old", "new"]
         );
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn put(name: &str, text: &str, folder: &Path) {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
 }

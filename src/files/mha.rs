@@ -98,23 +98,19 @@ pub fn read_as(path: &Path, quantity: Quantity) -> Result<(Volume<f32>, Facts), 
 }
 
 fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts), MhaError> {
-    let io_error = |source| MhaError::Read {
-        path: path.to_owned(),
-        source,
-    };
-    let (file, length) = input::open(path).map_err(io_error)?;
+    let (file, length) = input::open(path).map_err(|source| io_error(source, path))?;
     let held = file
         .metadata()
         .map_or(length, |metadata| input::held_bytes(&metadata));
     let mut reader = BufReader::new(file);
     let fields = header_fields(&mut reader).map_err(|e| e.named(path))?;
     let facts = Facts::read(|key| fields.text(key));
-    if let Some((wanted, found)) =
+    if let Some((wanted, bytes_read)) =
         wanted.and_then(|wanted| Some((wanted, facts.contradicts(wanted)?)))
     {
         return Err(MhaError::OtherQuantity {
             path: path.to_owned(),
-            found,
+            found: bytes_read,
             wanted,
         });
     }
@@ -128,42 +124,32 @@ fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts
         problem: format!("DimSize = {:?} is larger than any file", header.size),
     })?;
     let left = length.saturating_sub(fields.bytes);
-    let size_error = |found| MhaError::Size {
-        path: path.to_owned(),
-        promised,
-        found,
-    };
     let wanted = (promised / header.bytes_each as u64).saturating_mul(size_of::<f32>() as u64);
-    let check = || {
-        check_unpacked(held, wanted.max(promised)).map_err(|source| MhaError::OverBudget {
-            path: path.to_owned(),
-            source,
-        })
-    };
     let read = if header.compressed {
         // Zlib compresses by 1032 at most: a header that promises more is damaged, not only large.
         if promised / 1032 > left {
-            return Err(size_error(left));
+            return Err(size_error(left, path, promised));
         }
-        check()?;
+        check_budget(held, wanted.max(promised), path)?;
         header.read_values(ZlibDecoder::new(reader).take(promised + 1), promised)
     } else {
         if left < promised {
-            return Err(size_error(left));
+            return Err(size_error(left, path, promised));
         }
-        check()?;
+        check_budget(held, wanted.max(promised), path)?;
         header.read_values(reader.take(promised), promised)
     };
-    let (mut values, found) = read.map_err(io_error)?;
-    if found != promised {
-        return Err(size_error(found));
+    let (mut values, bytes_read) = read.map_err(|source| io_error(source, path))?;
+    if bytes_read != promised {
+        return Err(size_error(bytes_read, path, promised));
     }
     if reversed {
         let plane = header.size[0] * header.size[1];
         values = values.chunks(plane).rev().flatten().copied().collect();
     }
-    let finite = |part: &[f32]| part.iter().fold(true, |all, v| all & v.is_finite());
-    if !values.par_chunks(1 << 16).all(finite)
+    if !values
+        .par_chunks(1 << 16)
+        .all(|part: &[f32]| part.iter().fold(true, |so_far, v| so_far & v.is_finite()))
         && let Some(n) = values.iter().position(|v| !v.is_finite())
     {
         let problem = format!(
@@ -176,6 +162,28 @@ fn read_any(path: &Path, wanted: Option<Quantity>) -> Result<(Volume<f32>, Facts
         });
     }
     Ok((Volume::new(Arc::new(grid), values), facts))
+}
+
+fn io_error(source: io::Error, path: &Path) -> MhaError {
+    MhaError::Read {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn size_error(bytes: u64, path: &Path, promised: u64) -> MhaError {
+    MhaError::Size {
+        path: path.to_owned(),
+        promised,
+        found: bytes,
+    }
+}
+
+fn check_budget(held: u64, bytes: u64, path: &Path) -> Result<(), MhaError> {
+    check_unpacked(held, bytes).map_err(|source| MhaError::OverBudget {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// Writes a volume as 32-bit floats, uncompressed, that states nothing of itself beside its grid.
@@ -367,18 +375,11 @@ impl Header {
             }
             *to = *from as usize;
         }
-        let pad = |numbers: Option<Vec<f64>>, default: f64| {
-            let mut all = [default; 3];
-            if let Some(n) = numbers {
-                all[..n.len()].copy_from_slice(&n);
-            }
-            all
-        };
-        let spacing = pad(
+        let spacing = three(
             fields.numbers(&["ElementSpacing", "ElementSize"], dims)?,
             1.0,
         );
-        let origin = DVec3::from(pad(
+        let origin = DVec3::from(three(
             fields.numbers(&["Offset", "Position", "Origin"], dims)?,
             0.0,
         ));
@@ -468,7 +469,7 @@ impl Header {
     /// CT takes half as much again.
     fn read_values(&self, mut stored: impl Read, promised: u64) -> io::Result<(Vec<f32>, u64)> {
         let mut values = Vec::with_capacity((promised / self.bytes_each as u64) as usize);
-        let (mut part, mut found) = (Vec::with_capacity(PART_BYTES), 0);
+        let (mut part, mut bytes_read) = (Vec::with_capacity(PART_BYTES), 0);
         loop {
             part.clear();
             let read = stored
@@ -476,10 +477,10 @@ impl Header {
                 .take(PART_BYTES as u64)
                 .read_to_end(&mut part)?;
             if read == 0 {
-                return Ok((values, found));
+                return Ok((values, bytes_read));
             }
-            found += read as u64;
-            if found <= promised {
+            bytes_read += read as u64;
+            if bytes_read <= promised {
                 values.par_extend(self.values(&part));
             }
         }
@@ -509,6 +510,14 @@ impl Header {
         data.par_chunks_exact(self.bytes_each)
             .map(move |c| (value(c) * slope + intercept) as f32)
     }
+}
+
+fn three(numbers: Option<Vec<f64>>, default: f64) -> [f64; 3] {
+    let mut values = [default; 3];
+    if let Some(n) = numbers {
+        values[..n.len()].copy_from_slice(&n);
+    }
+    values
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! A folder of new files: all of them appear at once, or none, with a list of their digests. By that list an earlier one is known:
-//! it is replaced, if the user has asked for it, only where it holds nothing but files that stand as they were written.
+//! it is replaced, if the user requests it, only where it holds nothing but files that stand as they were written.
 
 use super::place::Inputs;
 use super::replace::{Temporary, replace_file};
@@ -79,10 +79,6 @@ impl NewFolder {
         replaces: bool,
         remedy: &'static str,
     ) -> Result<Self, NewFolderError> {
-        let failed = |source| NewFolderError::Io {
-            folder: folder.to_owned(),
-            source,
-        };
         let target = place_of(folder)?;
         if let Some(what) = inputs.meets(&target) {
             return Err(NewFolderError::Input {
@@ -94,11 +90,11 @@ impl NewFolder {
             Ok(_) => check_content(&target, replaces, remedy)?,
             Err(_) => Entries::new(),
         };
-        let beside = target.parent().unwrap_or(Path::new("/"));
-        let staged = Temporary::folder_in(beside).map_err(failed)?;
+        let parent = target.parent().unwrap_or(Path::new("/"));
+        let staged = Temporary::folder_in(parent).map_err(|source| io_error(source, folder))?;
         // Within the private folder, one with the permissions of any new one.
         let path = staged.path().join(STAGED);
-        fs::create_dir(&path).map_err(failed)?;
+        fs::create_dir(&path).map_err(|source| io_error(source, folder))?;
         Ok(Self {
             target,
             staged,
@@ -128,8 +124,8 @@ impl NewFolder {
                 fs::set_permissions(&path, metadata.permissions())?;
             }
             staged.publish(STAGED, &target, |old| {
-                let now = entries(old)?;
-                changed = now
+                let digests = entries(old)?;
+                changed = digests
                     .iter()
                     .find(|(name, how)| earlier.get(*name) != Some(*how))
                     .map(|(name, _)| shown(name));
@@ -151,6 +147,13 @@ impl NewFolder {
                 source,
             }),
         }
+    }
+}
+
+fn io_error(source: io::Error, folder: &Path) -> NewFolderError {
+    NewFolderError::Io {
+        folder: folder.to_owned(),
+        source,
     }
 }
 
@@ -178,12 +181,11 @@ fn shown(name: &OsStr) -> String {
 
 /// The folder's own path, without links.
 fn place_of(folder: &Path) -> Result<PathBuf, NewFolderError> {
-    let failed = |source| NewFolderError::Io {
-        folder: folder.to_owned(),
-        source,
-    };
     if folder.exists() {
-        let place = folder.canonicalize().map_err(failed)?;
+        let place = folder.canonicalize().map_err(|source| NewFolderError::Io {
+            folder: folder.to_owned(),
+            source,
+        })?;
         return if place.is_dir() {
             Ok(place)
         } else {
@@ -209,13 +211,12 @@ fn check_content(
     replaces: bool,
     remedy: &'static str,
 ) -> Result<Entries, NewFolderError> {
-    let failed = |source| NewFolderError::Io {
+    let present = entries(target).map_err(|source| NewFolderError::Io {
         folder: target.to_owned(),
         source,
-    };
-    let all = entries(target).map_err(failed)?;
+    })?;
     let folder = target.to_owned();
-    if let Some(name) = all.keys().next().filter(|_| !replaces) {
+    if let Some(name) = present.keys().next().filter(|_| !replaces) {
         return Err(NewFolderError::NotEmpty {
             folder,
             first: shown(name),
@@ -233,19 +234,19 @@ fn check_content(
         let is_file = path
             .symlink_metadata()
             .is_ok_and(|metadata| metadata.is_file());
-        let is_as_written = || {
-            files
-                .get(text)
-                .is_some_and(|then| content_digest(&path).is_ok_and(|now| now == *then))
-        };
-        is_file && (text == MANIFEST || is_as_written())
+        is_file
+            && (text == MANIFEST || {
+                files
+                    .get(text)
+                    .is_some_and(|then| content_digest(&path).is_ok_and(|digest| digest == *then))
+            })
     };
-    match all.keys().find(|name| !is_own(name)) {
+    match present.keys().find(|name| !is_own(name)) {
         Some(name) => Err(NewFolderError::Foreign {
             folder,
             first: shown(name),
         }),
-        None => Ok(all),
+        None => Ok(present),
     }
 }
 
@@ -284,7 +285,7 @@ mod tests {
             )
         );
 
-        // Dropped before its end, the earlier one stays; asked for again, it is replaced.
+        // Dropped before its end, the earlier one stays; made a second time, it is replaced.
         assert!(matches!(
             prepare(&out, false),
             Err(NewFolderError::NotEmpty { .. })
@@ -329,20 +330,20 @@ mod tests {
             new.finish()
         };
         let refused = |first: &str| {
-            let before: Vec<_> = names(&out)
+            let names_before: Vec<_> = names(&out)
                 .into_iter()
                 .map(|n| (fs::read(out.join(&n)).ok(), n))
                 .collect();
             let error = export().unwrap_err();
             assert!(
-                matches!(&error, NewFolderError::Foreign { first: found, .. } if found == first),
+                matches!(&error, NewFolderError::Foreign { first: first_name, .. } if first_name == first),
                 "{error}"
             );
             let after: Vec<_> = names(&out)
                 .into_iter()
                 .map(|n| (fs::read(out.join(&n)).ok(), n))
                 .collect();
-            assert_eq!(before, after, "nothing is touched");
+            assert_eq!(names_before, after, "nothing is touched");
             assert_eq!(names(&base), ["out"]);
         };
         export().unwrap();

@@ -63,9 +63,9 @@ pub fn is_picture(path: &Path) -> bool {
 ///
 /// # Errors
 /// [`PictureError`]; [`PictureError::NoGeometry`] names the missing values.
-pub fn read(path: &Path, given: &Placement) -> Result<Radiograph, PictureError> {
+pub fn read(path: &Path, entered: &Placement) -> Result<Radiograph, PictureError> {
     let (values, size) = pixels(path)?;
-    let placement = given.or(&beside(path)?);
+    let placement = entered.or(&beside(path)?);
     let setup = placement
         .setup(size)
         .map_err(|missing| PictureError::NoGeometry {
@@ -107,14 +107,11 @@ pub fn write(
     image: &Radiograph,
     field_mm: Option<[f64; 2]>,
 ) -> Result<(), PictureError> {
-    let failed = |source| PictureError::Write {
-        path: path.to_owned(),
-        source,
-    };
     let Some(setup) = image.setup else {
-        return Err(failed(std::io::Error::other(
-            "its gantry and couch angles are not known",
-        )));
+        return Err(write_error(
+            std::io::Error::other("its gantry and couch angles are not known"),
+            path,
+        ));
     };
     let (low, high) = image
         .values
@@ -143,7 +140,7 @@ pub fn write(
             .write_image_data(&bytes)
             .map_err(std::io::Error::other)
     })
-    .map_err(failed)?;
+    .map_err(|source| write_error(source, path))?;
     let placement = Placement {
         position: Some(setup.position),
         gantry_deg: Some(setup.gantry_deg),
@@ -157,14 +154,22 @@ pub fn write(
         bone_is_bright: Some(image.meaning == PixelMeaning::Attenuation),
         accepted_patient: None,
     };
-    let text = toml::to_string(&placement).map_err(|e| failed(std::io::Error::other(e)))?;
-    let beside = sidecar(path);
-    replace_file(&beside, |out| out.write_all(text.as_bytes())).map_err(|source| {
+    let text =
+        toml::to_string(&placement).map_err(|e| write_error(std::io::Error::other(e), path))?;
+    let sidecar_path = sidecar(path);
+    replace_file(&sidecar_path, |out| out.write_all(text.as_bytes())).map_err(|source| {
         PictureError::Write {
-            path: beside.clone(),
+            path: sidecar_path.clone(),
             source,
         }
     })
+}
+
+fn write_error(source: std::io::Error, path: &Path) -> PictureError {
+    PictureError::Write {
+        path: path.to_owned(),
+        source,
+    }
 }
 
 /// The geometry in the file beside a picture; empty without one.
@@ -203,14 +208,15 @@ fn pixels(path: &Path) -> Result<(Vec<f32>, [usize; 2]), PictureError> {
             from_tiff(file, length)
         }
     });
-    let refuse = |reason: String| PictureError::Format {
-        path: path.to_owned(),
-        reason,
-    };
-    let (samples, size, per_pixel) = read.and_then(|read| read).map_err(refuse)?;
+    let (samples, size, per_pixel) = read
+        .and_then(|read| read)
+        .map_err(|reason| format_error(reason, path))?;
     let count = size[0] * size[1];
     if count == 0 || samples.len() < count * per_pixel {
-        return Err(refuse("it holds fewer pixels than it says".to_owned()));
+        return Err(format_error(
+            "it holds fewer pixels than it says".to_owned(),
+            path,
+        ));
     }
     // The last of two or four samples is the opacity.
     let colours = if per_pixel.is_multiple_of(2) {
@@ -218,15 +224,21 @@ fn pixels(path: &Path) -> Result<(Vec<f32>, [usize; 2]), PictureError> {
     } else {
         per_pixel
     };
-    let grey = |s: &[f32]| s[..colours].iter().sum::<f32>() / colours as f32;
     Ok((
         samples
             .chunks_exact(per_pixel)
             .take(count)
-            .map(grey)
+            .map(|s: &[f32]| s[..colours].iter().sum::<f32>() / colours as f32)
             .collect(),
         size,
     ))
+}
+
+fn format_error(reason: String, path: &Path) -> PictureError {
+    PictureError::Format {
+        path: path.to_owned(),
+        reason,
+    }
 }
 
 type Samples = (Vec<f32>, [usize; 2], usize);
@@ -279,8 +291,8 @@ fn from_png(file: BufReader<File>, length: u64) -> Result<Samples, String> {
 fn from_tiff(file: BufReader<File>, length: u64) -> Result<Samples, String> {
     use tiff::decoder::{Decoder, DecodingResult as D, Limits};
     let mut limits = Limits::default();
-    let most = usize::try_from(unpacked_bytes(length)).unwrap_or(usize::MAX);
-    (limits.decoding_buffer_size, limits.intermediate_buffer_size) = (most, most);
+    let byte_limit = usize::try_from(unpacked_bytes(length)).unwrap_or(usize::MAX);
+    (limits.decoding_buffer_size, limits.intermediate_buffer_size) = (byte_limit, byte_limit);
     let mut decoder = Decoder::new(file)
         .map_err(|e| e.to_string())?
         .with_limits(limits);

@@ -85,24 +85,27 @@ impl OutputPath {
 
     /// Whether another path leads to this file, existing or not.
     pub fn is_at(&self, other: &Path) -> bool {
-        let Self(place) = self;
-        let by_name = || {
-            folder_of(other)
-                .canonicalize()
-                .is_ok_and(|folder| folder == self.folder())
-                && place.file_name() == other.file_name()
-        };
-        let by_target = || {
-            place
-                .canonicalize()
-                .is_ok_and(|p| other.canonicalize().is_ok_and(|o| p == o))
-        };
-        let by_number = || {
-            place
-                .metadata()
-                .is_ok_and(|p| other.metadata().is_ok_and(|o| is_one(&p, &o)))
-        };
-        by_name() || by_target() || by_number()
+        self.has_name_of(other) || self.has_target_of(other) || self.has_number_of(other)
+    }
+
+    fn has_name_of(&self, other: &Path) -> bool {
+        folder_of(other)
+            .canonicalize()
+            .is_ok_and(|folder| folder == self.folder())
+            && self.0.file_name() == other.file_name()
+    }
+
+    fn has_target_of(&self, other: &Path) -> bool {
+        self.0
+            .canonicalize()
+            .is_ok_and(|place| other.canonicalize().is_ok_and(|target| place == target))
+    }
+
+    /// Whether both are one file of the file system (hard links).
+    fn has_number_of(&self, other: &Path) -> bool {
+        self.0
+            .metadata()
+            .is_ok_and(|place| other.metadata().is_ok_and(|other| is_one(&place, &other)))
     }
 
     /// # Errors
@@ -130,12 +133,11 @@ impl OutputPath {
             || place
                 .canonicalize()
                 .is_ok_and(|target| target.starts_with(&read));
-        let by_number = || {
+        if within || {
             place
                 .metadata()
                 .is_ok_and(|m| m.is_file() && holds(&read, &m, 0))
-        };
-        if within || by_number() {
+        } {
             Err(Obstacle::Among { what, input })
         } else {
             Ok(())

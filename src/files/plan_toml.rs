@@ -118,7 +118,7 @@ struct ControlPointFile {
     couch_direction: Option<Direction>,
 }
 
-/// Reads a plan; one without a patient position gets `position` (that of its CT).
+/// Reads a plan; one without a patient position gets `position` (its CT's).
 ///
 /// # Errors
 /// [`PlanError`] with the file, the line and the problem.
@@ -151,20 +151,9 @@ fn beside(machine: String, folder: &Path) -> String {
 /// # Errors
 /// [`PlanError`].
 pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan, PlanError> {
-    let misread = |e: toml::de::Error| PlanError::Toml {
-        path: path.to_owned(),
-        message: beginning(e.to_string().trim_end()),
-    };
-    let file: PlanFile<Spanned<BeamFile>> = toml::from_str(text).map_err(misread)?;
-    surplus_of::<PlanFile<BeamFile>>(text).map_err(misread)?;
-    let fault = |at: usize, problem: String| PlanError::Value {
-        path: path.to_owned(),
-        line: 1 + text.as_bytes()[..at.min(text.len())]
-            .iter()
-            .filter(|b| **b == b'\n')
-            .count(),
-        problem,
-    };
+    let file: PlanFile<Spanned<BeamFile>> =
+        toml::from_str(text).map_err(|e| syntax_error(e, path))?;
+    surplus_of::<PlanFile<BeamFile>>(text).map_err(|e| syntax_error(e, path))?;
     let mut plan = Plan::new(&file.name, &file.machine);
     plan.position = file.position.unwrap_or(position);
     plan.prescription_gy = file.prescription_gy;
@@ -172,29 +161,52 @@ pub fn parse(text: &str, path: &Path, position: PatientPosition) -> Result<Plan,
     plan.normalisation = file.normalisation;
     plan.objectives = file.objectives;
     if let Some(problem) = plan.own_fault() {
-        return Err(fault(0, problem.to_string()));
+        return Err(value_error(0, problem.to_string(), path, text));
     }
     if file.beam.is_empty() {
-        return Err(fault(
+        return Err(value_error(
             0,
             "the plan has no beam; add a [[beam]] table".to_owned(),
+            path,
+            text,
         ));
     }
     let mut starts = Vec::with_capacity(file.beam.len());
     for (n, beam) in file.beam.into_iter().enumerate() {
         let (start, beam) = (beam.span().start, beam.into_inner());
         let name = beam.name.clone();
-        let read = beam_from(beam, n as u32 + 1, file.isocentre_mm, file.mlc.as_ref())
-            .map_err(|problem| fault(start, format!("beam \"{name}\": {problem}")))?;
+        let read = beam_from(beam, n as u32 + 1, file.isocentre_mm, file.mlc.as_ref()).map_err(
+            |problem| value_error(start, format!("beam \"{name}\": {problem}"), path, text),
+        )?;
         plan.beams.push(read);
         starts.push(start);
     }
     match plan.first_beam_fault() {
-        Some((n, problem)) => Err(fault(
+        Some((n, problem)) => Err(value_error(
             starts[n],
             format!("beam \"{}\": {problem}", plan.beams[n].name),
+            path,
+            text,
         )),
         None => Ok(plan),
+    }
+}
+
+fn syntax_error(e: toml::de::Error, path: &Path) -> PlanError {
+    PlanError::Toml {
+        path: path.to_owned(),
+        message: beginning(e.to_string().trim_end()),
+    }
+}
+
+fn value_error(offset: usize, problem: String, path: &Path, text: &str) -> PlanError {
+    PlanError::Value {
+        path: path.to_owned(),
+        line: 1 + text.as_bytes()[..offset.min(text.len())]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count(),
+        problem,
     }
 }
 
@@ -229,17 +241,19 @@ fn beam_from(
         file.couch_direction,
     ];
     for point in file.control_point {
-        let before = control_points.last().unwrap_or(&first);
+        let previous = control_points.last().unwrap_or(&first);
         let next = ControlPoint {
             meterset_weight: point.meterset_weight,
-            gantry_deg: point.gantry_deg.unwrap_or(before.gantry_deg),
-            collimator_deg: point.collimator_deg.unwrap_or(before.collimator_deg),
-            couch_deg: point.couch_deg.unwrap_or(before.couch_deg),
-            jaws: point.jaws_mm.unwrap_or(before.jaws),
-            leaves_mm: point.leaves_mm.unwrap_or_else(|| before.leaves_mm.clone()),
+            gantry_deg: point.gantry_deg.unwrap_or(previous.gantry_deg),
+            collimator_deg: point.collimator_deg.unwrap_or(previous.collimator_deg),
+            couch_deg: point.couch_deg.unwrap_or(previous.couch_deg),
+            jaws: point.jaws_mm.unwrap_or(previous.jaws),
+            leaves_mm: point
+                .leaves_mm
+                .unwrap_or_else(|| previous.leaves_mm.clone()),
         };
-        if let Some(before) = control_points.last()
-            && let Some(fault) = turn_fault(before, &next, stated)
+        if let Some(previous_point) = control_points.last()
+            && let Some(fault) = turn_fault(previous_point, &next, stated)
         {
             return Err(format!(
                 "control point {}: {fault}",
@@ -247,12 +261,12 @@ fn beam_from(
             ));
         }
         // A direction holds from its control point on.
-        let own = [
+        let angles = [
             point.gantry_direction,
             point.collimator_direction,
             point.couch_direction,
         ];
-        stated = std::array::from_fn(|axis| own[axis].or(stated[axis]));
+        stated = std::array::from_fn(|axis| angles[axis].or(stated[axis]));
         control_points.push(next);
     }
     if control_points.is_empty() {
@@ -345,7 +359,7 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
     }
     writeln!(out, "fractions = {}", plan.fractions)?;
     if let Some(n) = &plan.normalisation {
-        let at = match &n.at {
+        let point = match &n.at {
             NormalisedAt::Volume {
                 structure,
                 volume_percent,
@@ -363,7 +377,7 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
             NormalisedDose::Gy(gy) => format!("dose_gy = {gy:?}"),
             NormalisedDose::Percent(percent) => format!("dose_percent = {percent:?}"),
         };
-        writeln!(out, "normalisation = {{ {at}, {dose} }}")?;
+        writeln!(out, "normalisation = {{ {point}, {dose} }}")?;
     }
     if !plan.objectives.is_usual() {
         objectives_text(out, &plan.objectives)?;
@@ -371,13 +385,17 @@ fn plan_text(out: &mut String, plan: &Plan) -> std::fmt::Result {
     Ok(())
 }
 
-fn objectives_text(out: &mut String, of: &FluenceObjectives) -> std::fmt::Result {
+fn objectives_text(out: &mut String, objectives: &FluenceObjectives) -> std::fmt::Result {
     let FallOff {
         percent_per_mm,
         far_percent,
         weight,
-    } = of.fall_off;
-    writeln!(out, "\n[objectives]\nsmoothness = {:?}", of.smoothness)?;
+    } = objectives.fall_off;
+    writeln!(
+        out,
+        "\n[objectives]\nsmoothness = {:?}",
+        objectives.smoothness
+    )?;
     let shape = format!("percent_per_mm = {percent_per_mm:?}, far_percent = {far_percent:?}");
     writeln!(out, "fall_off = {{ {shape}, weight = {weight:?} }}")?;
     for UniformDose {
@@ -385,7 +403,7 @@ fn objectives_text(out: &mut String, of: &FluenceObjectives) -> std::fmt::Result
         dose_gy,
         weight,
         ..
-    } in &of.uniform
+    } in &objectives.uniform
     {
         let structure = quoted(structure);
         writeln!(
@@ -431,8 +449,8 @@ fn beam_text(out: &mut String, beam: &Beam) -> std::fmt::Result {
     ];
     for (key, words) in lists {
         if !words.is_empty() {
-            let all: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-            writeln!(out, "{key} = [{}]", all.join(", "))?;
+            let quoted_words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            writeln!(out, "{key} = [{}]", quoted_words.join(", "))?;
         }
     }
     writeln!(out, "isocentre_mm = {:?}", beam.isocentre_mm.to_array())?;

@@ -22,27 +22,27 @@ pub fn make_private(folder: &Path) -> io::Result<()> {
 pub fn is_private(folder: &Path) -> bool {
     let is_secure = || -> io::Result<bool> {
         let parent = folder.parent().ok_or(io::ErrorKind::NotFound)?;
-        let own = Temporary::folder_in(parent)?.path().symlink_metadata()?;
-        let all = |mut paths: fs::ReadDir| {
+        let reference = Temporary::folder_in(parent)?.path().symlink_metadata()?;
+        let all_private = |mut paths: fs::ReadDir| {
             paths.try_fold(true, |so_far, entry| {
                 let what = entry?.path().symlink_metadata()?;
-                Ok::<_, io::Error>(so_far && what.is_file() && is_users(&what, &own))
+                Ok::<_, io::Error>(so_far && what.is_file() && is_users(&what, &reference))
             })
         };
         let folders = [parent.symlink_metadata()?, folder.symlink_metadata()?];
         Ok(folders
             .iter()
-            .all(|what| what.is_dir() && is_users(what, &own))
-            && all(fs::read_dir(folder)?)?)
+            .all(|what| what.is_dir() && is_users(what, &reference))
+            && all_private(fs::read_dir(folder)?)?)
     };
     is_secure().unwrap_or(false)
 }
 
 /// Whether a file or folder has the owner of one that the user has just made, and is not writable for others.
 #[cfg(unix)]
-fn is_users(what: &Metadata, own: &Metadata) -> bool {
+fn is_users(what: &Metadata, reference: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    what.uid() == own.uid() && what.mode() & 0o022 == 0
+    what.uid() == reference.uid() && what.mode() & 0o022 == 0
 }
 
 /// Other systems protect the cache folder by their own rules.
@@ -72,10 +72,10 @@ mod tests {
         assert!(!is_private(&folder), "a file by a link");
         fs::remove_file(folder.join("b")).unwrap();
         for path in [folder.join("a"), folder.clone(), root.join("demos")] {
-            let before = path.metadata().unwrap().permissions();
+            let permissions = path.metadata().unwrap().permissions();
             fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
             assert!(!is_private(&folder), "{} for all", path.display());
-            fs::set_permissions(&path, before).unwrap();
+            fs::set_permissions(&path, permissions).unwrap();
         }
         assert!(is_private(&folder));
         fs::remove_dir_all(root).unwrap();

@@ -66,13 +66,16 @@ impl Serialize for CasePicture {
 impl<'de> Deserialize<'de> for CasePicture {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let digits = String::deserialize(deserializer)?;
-        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-        let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
+        let bytes: Option<Vec<u8>> = digits
+            .as_bytes()
+            .chunks(2)
+            .map(|pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok())
+            .collect();
         let mut rgb = Vec::new();
         let read = bytes.and_then(|bytes| {
-            let most = Self::BYTES as u64 + 1;
+            let byte_limit = Self::BYTES as u64 + 1;
             ZlibDecoder::new(bytes.as_slice())
-                .take(most)
+                .take(byte_limit)
                 .read_to_end(&mut rgb)
                 .ok()
         });
@@ -102,12 +105,12 @@ pub fn recent_cases(folder: &Path) -> Vec<RecentCase> {
             .is_ok_and(|is_there| !is_there)
     };
     let count = listed.len();
-    let there: Vec<RecentCase> = listed.into_iter().filter(|case| !is_gone(case)).collect();
-    if there.len() < count {
+    let present: Vec<RecentCase> = listed.into_iter().filter(|case| !is_gone(case)).collect();
+    if present.len() < count {
         // If the writing fails, the next look forgets them.
-        let _ = write(folder, &there);
+        let _ = write(folder, &present);
     }
-    there
+    present
 }
 
 /// Changes the list, and returns it.
@@ -123,11 +126,11 @@ pub fn change_recent_cases(
     for change in changes {
         match change {
             RecentChange::Opened(mut case) => {
-                let before = cases
+                let earlier = cases
                     .iter()
                     .position(|c| c.word == case.word)
                     .map(|n| cases.remove(n));
-                case.picture = case.picture.or(before.and_then(|c| c.picture));
+                case.picture = case.picture.or(earlier.and_then(|c| c.picture));
                 cases.insert(0, case);
             }
             RecentChange::Picture(word, picture) => {
@@ -155,16 +158,19 @@ fn listed(folder: &Path) -> Vec<RecentCase> {
     }
     let text = read_text(&folder.join(FILE), RECENT_BYTES).unwrap_or_default();
     let lines: Vec<Line> = serde_json::from_str(&text).unwrap_or_default();
-    let case = |line| match line {
-        Line::Case(case) => case,
-        Line::Word(word) => RecentCase {
-            word,
-            patient: String::new(),
-            opened: String::new(),
-            picture: None,
-        },
-    };
-    lines.into_iter().map(case).take(MOST_RECENT).collect()
+    lines
+        .into_iter()
+        .map(|line| match line {
+            Line::Case(case) => case,
+            Line::Word(word) => RecentCase {
+                word,
+                patient: String::new(),
+                opened: String::new(),
+                picture: None,
+            },
+        })
+        .take(MOST_RECENT)
+        .collect()
 }
 
 /// Writes the list: names of patients and pictures of them, for their owner's eyes alone.
@@ -209,8 +215,9 @@ mod tests {
 
     /// A picture of noise, by a linear congruential generator: zlib makes it no shorter.
     fn noise(seed: u32) -> CasePicture {
-        let next = |s: &u32| Some(s.wrapping_mul(1_664_525).wrapping_add(1_013_904_223));
-        let values = std::iter::successors(Some(seed), next);
+        let values = std::iter::successors(Some(seed), |s: &u32| {
+            Some(s.wrapping_mul(1_664_525).wrapping_add(1_013_904_223))
+        });
         CasePicture::new(
             values
                 .map(|v| (v >> 24) as u8)
@@ -284,24 +291,34 @@ mod tests {
             recent_cases(&folder).iter().all(|c| c.word != first.word),
             "its file is gone"
         );
-        let text = || fs::read_to_string(folder.join(FILE)).unwrap();
-        assert!(!text().contains(&first.patient), "forgotten on disk, too");
+        assert!(
+            !recent_text(&folder).contains(&first.patient),
+            "forgotten on disk, too"
+        );
         let second = case(&folder, "1");
         let left = change_recent_cases(&folder, [RecentChange::Forget(Some(second.word))]).unwrap();
-        assert!(left.len() == MOST_RECENT - 2 && !text().contains(&second.patient));
+        assert!(left.len() == MOST_RECENT - 2 && !recent_text(&folder).contains(&second.patient));
         change_recent_cases(&folder, [RecentChange::Forget(None)]).unwrap();
-        assert_eq!(text(), "[]");
+        assert_eq!(recent_text(&folder), "[]");
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn recent_text(folder: &Path) -> String {
+        fs::read_to_string(folder.join(FILE)).unwrap()
     }
 
     #[cfg(unix)]
     #[test]
     fn the_list_is_for_its_owner_alone() {
-        use std::os::unix::fs::PermissionsExt as _;
         let folder = folder("owner");
         change_recent_cases(&folder, [RecentChange::Opened(case(&folder, "a"))]).unwrap();
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!([mode(&folder), mode(&folder.join(FILE))], [0o700, 0o600]);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    fn mode(path: &Path) -> u32 {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 }

@@ -1,4 +1,4 @@
-//! Recovery of unsaved work: each window keeps a session file of its own with a lock, which the system
+//! Recovery of unsaved work: each window keeps its own session file with a lock, which the system
 //! releases with the process. A file whose lock is free is unsaved work of an ended process.
 
 use super::kept_doses::{self, DoseToKeep, KeptDoses};
@@ -22,7 +22,7 @@ pub struct Keeper {
     _lock: File,
     /// Whether the window has been closed in good order; nothing is written afterwards.
     ended: Mutex<bool>,
-    /// Files taken over so far: each has a number of its own.
+    /// Files taken over: each has its own number.
     claimed: AtomicU32,
 }
 
@@ -95,7 +95,7 @@ impl Keeper {
     }
 
     /// Keeps doses of the work beside it: those that have values and are not there yet are written, first come, as long as all
-    /// together fit into [`KEPT_DOSES_BYTES`]; those of other inputs go. Without kept work there are none.
+    /// together fit into [`KEPT_DOSES_BYTES`]; doses of other inputs go. Without kept work there are none.
     ///
     /// # Errors
     /// Errors of the file system.
@@ -115,7 +115,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// The doses beside work that was taken over, which become those of this window's work.
+    /// The doses beside work that was taken over, which become the doses of this window's work.
     pub fn adopt_doses(&self, work: &Path) -> KeptDoses {
         KeptDoses::of_unsaved(work).move_beside(&self.path());
         KeptDoses::of_unsaved(&self.path())
@@ -151,7 +151,7 @@ impl Keeper {
         for name in names.filter_map(|name| name.into_string().ok()) {
             // The temporary file of an unfinished write: `.ID.json.PID-N.tmp`.
             let unfinished = name.starts_with('.') && name.ends_with(".tmp");
-            let Some((id, rest)) = name.trim_start_matches('.').split_once('.') else {
+            let Some((id, suffix)) = name.trim_start_matches('.').split_once('.') else {
                 continue;
             };
             if id == self.id {
@@ -163,17 +163,17 @@ impl Keeper {
                 continue;
             }
             let path = self.folder.join(&name);
-            if unfinished || rest == LOCK {
+            if unfinished || suffix == LOCK {
                 let _ = fs::remove_file(path);
-            } else if rest.ends_with(kept_doses::FOLDER) && !path.with_extension(FILE).exists() {
+            } else if suffix.ends_with(kept_doses::FOLDER) && !path.with_extension(FILE).exists() {
                 KeptDoses::of_unsaved(&path).remove();
-            } else if rest.ends_with(FILE) {
+            } else if suffix.ends_with(FILE) {
                 let number = self.claimed.fetch_add(1, Ordering::Relaxed);
-                let own = self.folder.join(format!("{}.{number}.{FILE}", self.id));
+                let claimed = self.folder.join(format!("{}.{number}.{FILE}", self.id));
                 // Two windows may reach this point: the first to move the file gets it.
-                if fs::rename(&path, &own).is_ok() {
-                    KeptDoses::of_unsaved(&path).move_beside(&own);
-                    left.push(Recoverable::new(own));
+                if fs::rename(&path, &claimed).is_ok() {
+                    KeptDoses::of_unsaved(&path).move_beside(&claimed);
+                    left.push(Recoverable::new(claimed));
                 }
             }
         }
@@ -269,34 +269,33 @@ mod tests {
         let folder = folder("again");
         let [first, second] = [(); 2].map(|()| Keeper::begin(&folder).unwrap());
         let third = Keeper::begin(&folder).unwrap();
-        let doses = |path: &Path| path.with_extension(kept_doses::FOLDER);
         for (keeper, case) in [(&first, "demo:slab"), (&second, "demo:water")] {
             keeper.write(&work(case)).unwrap();
-            fs::create_dir(doses(&keeper.path())).unwrap();
-            fs::write(doses(&keeper.path()).join("x.dose"), case).unwrap();
+            fs::create_dir(doses_beside(&keeper.path())).unwrap();
+            fs::write(doses_beside(&keeper.path()).join("x.dose"), case).unwrap();
         }
-        let mut found = Vec::new();
+        let mut recovered = Vec::new();
         for keeper in [first, second] {
             drop(keeper);
-            found.extend(third.claim_recoverable());
+            recovered.extend(third.claim_recoverable());
         }
-        for left in &found {
+        for left in &recovered {
             let case = left.case.clone().unwrap();
             assert_eq!(session::read(&left.path).unwrap().case, case);
             assert_eq!(
-                fs::read_to_string(doses(&left.path).join("x.dose")).unwrap(),
+                fs::read_to_string(doses_beside(&left.path).join("x.dose")).unwrap(),
                 case
             );
         }
         // Discarded, taken over, cleared: the doses go the same way, and without work there are none.
-        Recoverable::remove(&found[0].path).unwrap();
-        assert!(!doses(&found[0].path).exists());
+        Recoverable::remove(&recovered[0].path).unwrap();
+        assert!(!doses_beside(&recovered[0].path).exists());
         third.write(&work("demo:water")).unwrap();
-        third.adopt_doses(&found[1].path);
-        Recoverable::remove(&found[1].path).unwrap();
-        assert!(doses(&third.path()).join("x.dose").is_file());
+        third.adopt_doses(&recovered[1].path);
+        Recoverable::remove(&recovered[1].path).unwrap();
+        assert!(doses_beside(&third.path()).join("x.dose").is_file());
         third.clear();
-        fs::create_dir(doses(&third.path())).unwrap();
+        fs::create_dir(doses_beside(&third.path())).unwrap();
         drop(third);
         let last = Keeper::begin(&folder).unwrap();
         assert_eq!(last.claim_recoverable(), []);
@@ -307,6 +306,10 @@ mod tests {
             "no dose of a patient stays behind"
         );
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    fn doses_beside(path: &Path) -> PathBuf {
+        path.with_extension(kept_doses::FOLDER)
     }
 
     #[test]
@@ -324,8 +327,8 @@ mod tests {
         let next = Keeper::begin(&folder).unwrap();
         let taken = next.claim_recoverable();
         assert!(!half.exists(), "the rest of the write is swept up");
-        let (whole, damaged): (Vec<_>, Vec<_>) = taken.iter().partition(|l| l.case.is_ok());
-        assert_eq!(whole[0].case, Ok("demo:slab".to_owned()));
+        let (readable, damaged): (Vec<_>, Vec<_>) = taken.iter().partition(|l| l.case.is_ok());
+        assert_eq!(readable[0].case, Ok("demo:slab".to_owned()));
         assert!(
             damaged[0]
                 .case
@@ -361,13 +364,13 @@ mod tests {
                 .env(VARIABLE, &folder);
             command.stderr(Stdio::null()).stdout(Stdio::null());
             let mut child = children::spawn(&mut command).unwrap();
-            let written = || {
+            while {
                 let files = fs::read_dir(&folder).into_iter().flatten().flatten();
                 files
                     .filter(|e| e.path().extension().is_some_and(|e| e == FILE))
                     .count()
-            };
-            while written() == 0 {
+            } == 0
+            {
                 assert!(
                     child.try_wait().unwrap().is_none(),
                     "it writes until it is killed"

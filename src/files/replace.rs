@@ -1,4 +1,4 @@
-//! Atomic writes: files appear complete or not at all, those of one call together, and temporary ones are
+//! Atomic writes: files appear complete or not at all, all files of one call together, and temporary ones are
 //! removed when the program is stopped.
 
 use super::leftovers::{
@@ -100,7 +100,7 @@ impl Temporary {
         to: &Path,
         may_go: impl FnOnce(&Path) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut all = lock();
+        let mut temporaries = lock();
         let (new, aside) = (self.path.join(inside), self.path.join(REPLACED));
         let old = aside.join(to.file_name().unwrap_or_default());
         let replaces = to.symlink_metadata().is_ok();
@@ -112,8 +112,8 @@ impl Temporary {
         let moved = agreed.and_then(|()| fs::rename(&new, to));
         if moved.is_err() && replaces && fs::rename(&old, to).is_err() {
             // The earlier folder is then kept where it is, rather than removed with this one.
-            all.retain(|path| *path != self.path);
-            drop(all);
+            temporaries.retain(|path| *path != self.path);
+            drop(temporaries);
             std::mem::forget(self);
         }
         moved
@@ -151,18 +151,21 @@ impl Temporary {
     ) -> io::Result<Self> {
         static CALLS: AtomicU32 = AtomicU32::new(0);
         remove_leftovers_once(folder);
-        let mut all = lock();
+        let mut temporaries = lock();
         for _ in 0..TRIES {
             let path = folder.join(temporary_name(name, CALLS.fetch_add(1, Ordering::Relaxed)));
-            let made = make(&path);
-            if let Ok(Some(lock)) = made.as_ref()
+            let created = make(&path);
+            if let Ok(Some(lock)) = created.as_ref()
                 && is_held(lock, &path)
             {
-                all.push(path.clone());
-                return Ok(Self { path, lock: made? });
+                temporaries.push(path.clone());
+                return Ok(Self {
+                    path,
+                    lock: created?,
+                });
             }
             // A name that is there already is of another process of this number, ended or on another machine.
-            match made {
+            match created {
                 Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
                     remove(&path);
                     return Err(error);
@@ -181,9 +184,9 @@ const TRIES: u32 = 100;
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let mut all = lock();
+        let mut temporaries = lock();
         remove(&self.path);
-        all.retain(|path| *path != self.path);
+        temporaries.retain(|path| *path != self.path);
     }
 }
 
@@ -193,9 +196,9 @@ fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
 
 /// Removes all temporaries. While the lock is held no file is made or moved any more.
 fn removed() -> MutexGuard<'static, Vec<PathBuf>> {
-    let all = lock();
-    all.iter().for_each(|path| remove(path));
-    all
+    let temporaries = lock();
+    temporaries.iter().for_each(|path| remove(path));
+    temporaries
 }
 
 /// Removes the program's temporary files and ends it.
@@ -235,9 +238,9 @@ pub fn replace_file<E: From<io::Error>>(
         temporary,
         path: path.to_owned(),
     };
-    WRITTEN.with_borrow_mut(|all| match all {
-        Some(all) => {
-            all.push(written);
+    WRITTEN.with_borrow_mut(|written_files| match written_files {
+        Some(written_paths) => {
+            written_paths.push(written);
             Ok(())
         }
         None => Ok(place(&[written])?),
@@ -311,7 +314,7 @@ fn set_aside(file: &Written) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// Set by the first signal, where [`stop_in_order`] was asked for.
+/// Set by the first signal, once [`stop_in_order`] was called.
 static STOP: AtomicBool = AtomicBool::new(false);
 static IN_ORDER: AtomicBool = AtomicBool::new(false);
 
@@ -331,18 +334,17 @@ pub fn stop_in_order() -> &'static AtomicBool {
 pub fn remove_temporaries_on_signals() -> io::Result<()> {
     use signal_hook::consts::{SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    let wait = move || {
-        for signal in signals.forever() {
-            if IN_ORDER.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
-                continue;
-            }
-            let _all = removed();
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
-        }
-    };
     std::thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(wait)
+        .spawn(move || {
+            for signal in signals.forever() {
+                if IN_ORDER.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
+                    continue;
+                }
+                let _all = removed();
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+            }
+        })
         .map(drop)
 }
 
@@ -373,11 +375,11 @@ pub(super) mod tests {
     /// The names of what a folder holds, sorted.
     pub(crate) fn names(folder: &Path) -> Vec<String> {
         let entries = fs::read_dir(folder).unwrap();
-        let mut all: Vec<_> = entries
+        let mut names: Vec<_> = entries
             .map(|e| e.unwrap().file_name().to_string_lossy().into_owned())
             .collect();
-        all.sort();
-        all
+        names.sort();
+        names
     }
 
     #[test]
@@ -399,10 +401,9 @@ pub(super) mod tests {
 
         // The second file fails while it is written.
         fs::remove_file(&a).unwrap();
-        let fail = || io::Error::other("no more");
         let failed: io::Result<()> = together(|| {
             put(&a, "3")?;
-            replace_file(&b, |_| Err(fail()))
+            replace_file(&b, |_| Err(io::Error::other("no more")))
         });
         assert_eq!(failed.unwrap_err().to_string(), "no more");
         assert_eq!(
@@ -424,17 +425,17 @@ pub(super) mod tests {
     #[test]
     fn a_temporary_folder_is_the_users_own_and_goes() {
         let folder = folder("temporary");
-        let own = Temporary::folder_in(&folder).unwrap();
-        put(&own.path().join("x"), "x").unwrap();
+        let staged = Temporary::folder_in(&folder).unwrap();
+        put(&staged.path().join("x"), "x").unwrap();
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
             assert_eq!(
-                own.path().metadata().unwrap().permissions().mode() & 0o777,
+                staged.path().metadata().unwrap().permissions().mode() & 0o777,
                 0o700
             );
         }
-        drop(own);
+        drop(staged);
         assert_eq!(names(&folder), Vec::<String>::new());
         fs::remove_dir_all(folder).unwrap();
     }

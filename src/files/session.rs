@@ -138,9 +138,7 @@ struct VersionOnly {
 impl Session {
     /// The changes to a case since it was opened from the CASE argument `word` with the structures `loaded`.
     pub fn new(case: &Case, word: &str, loaded: &StructureSet, view: serde_json::Value) -> Self {
-        let now = &case.structures.structures;
-        let unchanged = |s: &Structure| loaded.structures.contains(s);
-        let gone = |s: &Structure| now.iter().all(|n| n.number != s.number);
+        let current = &case.structures.structures;
         let plans: Vec<Plan> = case
             .plans
             .iter()
@@ -156,20 +154,24 @@ impl Session {
             records: records_of(plans.iter()),
             plans,
             plans_before_maps: BTreeMap::new(),
-            structures: now.iter().filter(|s| !unchanged(s)).cloned().collect(),
+            structures: current
+                .iter()
+                .filter(|s| !loaded.structures.contains(s))
+                .cloned()
+                .collect(),
             removed_structures: loaded
                 .structures
                 .iter()
-                .filter(|s| gone(s))
+                .filter(|s| current.iter().all(|n| n.number != s.number))
                 .map(|s| s.number)
                 .collect(),
             goals: case.goals.as_ref().map(|goals| goals.to_vec()),
             doses: Vec::new(),
             view,
         };
-        if new.restored(loaded).structures != *now {
+        if new.restored(loaded).structures != *current {
             // With another order, or a reused number, all structures are stored.
-            new.structures.clone_from(now);
+            new.structures.clone_from(current);
             new.removed_structures = loaded.structures.iter().map(|s| s.number).collect();
         }
         new
@@ -178,17 +180,23 @@ impl Session {
 
 /// Digests of the plans with a record of review, the record among them.
 fn records_of<'a>(plans: impl Iterator<Item = &'a Plan>) -> BTreeMap<usize, String> {
-    let digest = |plan: &Plan| derived_uid(&serde_json::to_string(plan).unwrap_or_default());
     let recorded = plans
         .enumerate()
         .filter(|(_, plan)| plan.approval.is_some());
-    recorded.map(|(n, plan)| (n, digest(plan))).collect()
+    recorded
+        .map(|(n, plan)| {
+            (
+                n,
+                derived_uid(&serde_json::to_string(plan).unwrap_or_default()),
+            )
+        })
+        .collect()
 }
 
 /// Takes the record from plans that are not those that were recorded.
 fn drop_false_records(session: &mut Session) {
-    let now = records_of(session.plans.iter());
-    for (n, digest) in now {
+    let current_records = records_of(session.plans.iter());
+    for (n, digest) in current_records {
         if session.records.get(&n) == Some(&digest) {
             continue;
         }
@@ -201,23 +209,20 @@ fn drop_false_records(session: &mut Session) {
 /// # Errors
 /// [`SessionError`].
 pub fn read(path: &Path) -> Result<Session, SessionError> {
-    let read = |source| SessionError::Read {
+    let text = read_text(path, SESSION_BYTES).map_err(|source| SessionError::Read {
         path: path.to_owned(),
         source,
-    };
-    let json = |source| SessionError::Json {
-        path: path.to_owned(),
-        source,
-    };
-    let text = read_text(path, SESSION_BYTES).map_err(read)?;
-    let VersionOnly { version } = serde_json::from_str(&text).map_err(json)?;
+    })?;
+    let VersionOnly { version } =
+        serde_json::from_str(&text).map_err(|source| json_error(source, path))?;
     if version != VERSION {
         return Err(SessionError::Version {
             path: path.to_owned(),
             found: version,
         });
     }
-    let mut session: Session = serde_json::from_str(&text).map_err(json)?;
+    let mut session: Session =
+        serde_json::from_str(&text).map_err(|source| json_error(source, path))?;
     drop_false_records(&mut session);
     // Nobody has reviewed what is compared with.
     session
@@ -240,6 +245,13 @@ pub fn read(path: &Path) -> Result<Session, SessionError> {
             fault,
         }),
         None => Ok(session),
+    }
+}
+
+fn json_error(source: serde_json::Error, path: &Path) -> SessionError {
+    SessionError::Json {
+        path: path.to_owned(),
+        source,
     }
 }
 
@@ -320,9 +332,9 @@ mod tests {
             mu: 150.0,
         }];
         plan.beams.truncate(2);
-        let at = NormalisedAt::Point(glam::DVec3::new(1.0, -2.5, 3.0));
+        let point = NormalisedAt::Point(glam::DVec3::new(1.0, -2.5, 3.0));
         plan.normalisation = Some(Normalisation {
-            at,
+            at: point,
             dose: NormalisedDose::Percent(95.0),
         });
         edited.goals = Some(
@@ -398,12 +410,8 @@ mod tests {
             ),
         )
         .unwrap();
-        let plan_of = |text: &str| {
-            std::fs::write(&path, text).unwrap();
-            read(&path).unwrap().plans.remove(0)
-        };
         let text = std::fs::read_to_string(&path).unwrap();
-        assert_eq!(plan_of(&text), *case.plans[0]);
+        assert_eq!(plan_in(&text, &path), *case.plans[0]);
         let mut session = read(&path).unwrap();
         session.plans_before_maps = [(0, session.plans[0].clone())].into();
         write(&path, &session).unwrap();
@@ -422,7 +430,7 @@ mod tests {
         ] {
             let changed = text.replacen(was, is, 1);
             assert_ne!(changed, text, "{was}");
-            let plan = plan_of(&changed);
+            let plan = plan_in(&changed, &path);
             assert_eq!(plan.approval, None, "{was}");
             let said = &plan.remarks.last().unwrap().message;
             assert!(
@@ -431,5 +439,10 @@ mod tests {
             );
         }
         std::fs::remove_file(&path).unwrap();
+    }
+
+    fn plan_in(text: &str, path: &Path) -> Plan {
+        std::fs::write(path, text).unwrap();
+        read(path).unwrap().plans.remove(0)
     }
 }

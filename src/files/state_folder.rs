@@ -54,21 +54,23 @@ mod tests {
     #[test]
     fn on_linux_it_is_where_xdg_says_and_closed_to_others() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};
-        let of = |xdg: &'static str| {
+        let folder_for = |xdg: &'static str| {
             folder_of(&move |name| match name {
                 "XDG_STATE_HOME" => Some(xdg.into()),
                 "HOME" => Some("/home/p".into()),
                 _ => None,
             })
         };
-        assert_eq!(of("/var/s"), Some(PathBuf::from("/var/s/beamsight")));
         assert_eq!(
-            of("relative"),
+            folder_for("/var/s"),
+            Some(PathBuf::from("/var/s/beamsight"))
+        );
+        assert_eq!(
+            folder_for("relative"),
             Some(PathBuf::from("/home/p/.local/state/beamsight"))
         );
 
         let folder = std::env::temp_dir().join(format!("beamsight-state-{}", std::process::id()));
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         private_folder(&folder.join("a/b")).unwrap();
         assert_eq!(
             [mode(&folder.join("a")), mode(&folder.join("a/b"))],
@@ -80,5 +82,11 @@ mod tests {
         symlink(folder.join("a"), folder.join("link")).unwrap();
         assert!(private_folder(&folder.join("link")).is_err());
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    fn mode(path: &Path) -> u32 {
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
     }
 }

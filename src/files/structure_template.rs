@@ -69,7 +69,7 @@ pub struct TemplateStructure {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: StructureKind,
-    /// Without one it gets that of its type, or a free one.
+    /// Without one it gets its type's colour, or a free one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub colour: Option<Rgb>,
 }
@@ -145,15 +145,18 @@ impl StructureTemplate {
 
     /// The structures of a case as a template.
     pub fn of_case(name: &str, set: &StructureSet) -> Self {
-        let of = |s: &Structure| TemplateStructure {
-            name: s.name.clone(),
-            kind: s.kind,
-            colour: Some(s.colour),
-        };
         Self {
             name: name.to_owned(),
             source: "saved from a case by Beamsight".to_owned(),
-            structures: set.structures.iter().map(of).collect(),
+            structures: set
+                .structures
+                .iter()
+                .map(|s: &Structure| TemplateStructure {
+                    name: s.name.clone(),
+                    kind: s.kind,
+                    colour: Some(s.colour),
+                })
+                .collect(),
         }
     }
 
@@ -162,12 +165,9 @@ impl StructureTemplate {
     /// # Errors
     /// [`StructureTemplateError::Write`].
     pub fn write(&self, path: &Path) -> Result<(), StructureTemplateError> {
-        let write = |source| StructureTemplateError::Write {
-            path: path.to_owned(),
-            source,
-        };
-        let text = toml::to_string(self).map_err(|e| write(io::Error::other(e)))?;
-        replace_file(path, |out| out.write_all(text.as_bytes())).map_err(write)
+        let text = toml::to_string(self).map_err(|e| write_error(io::Error::other(e), path))?;
+        replace_file(path, |out| out.write_all(text.as_bytes()))
+            .map_err(|source| write_error(source, path))
     }
 
     /// The structures that a case has not, without contours, numbered from `first` on. One of the case counts by its name, and the
@@ -182,16 +182,25 @@ impl StructureTemplate {
         };
         let mut used: Vec<Rgb> = set.structures.iter().map(|s| s.colour).collect();
         used.extend(self.structures.iter().filter_map(|t| t.colour));
-        let mut made = Vec::new();
-        for (of, number) in self.structures.iter().filter(|t| !is_there(t)).zip(first..) {
-            let colour = of.colour.unwrap_or_else(|| of.kind.free_colour(&used));
+        let mut structures = Vec::new();
+        for (entry, number) in self.structures.iter().filter(|t| !is_there(t)).zip(first..) {
+            let colour = entry
+                .colour
+                .unwrap_or_else(|| entry.kind.free_colour(&used));
             used.push(colour);
-            made.push(Structure {
+            structures.push(Structure {
                 colour,
-                ..Structure::new(&*of.name, number, of.kind)
+                ..Structure::new(&*entry.name, number, entry.kind)
             });
         }
-        made
+        structures
+    }
+}
+
+fn write_error(source: io::Error, path: &Path) -> StructureTemplateError {
+    StructureTemplateError::Write {
+        path: path.to_owned(),
+        source,
     }
 }
 
@@ -205,16 +214,19 @@ mod tests {
         let empty = StructureSet::default();
         for word in StructureTemplate::shipped() {
             let template = StructureTemplate::resolve(word).unwrap_or_else(|e| panic!("{e}"));
-            let made = template.missing_in(&empty, 7);
+            let structures = template.missing_in(&empty, 7);
             assert!(
-                made.len() >= 10 && template.source.contains("TG-263"),
+                structures.len() >= 10 && template.source.contains("TG-263"),
                 "{word}"
             );
-            assert_eq!((made[0].number, made[0].kind), (7, StructureKind::External));
+            assert_eq!(
+                (structures[0].number, structures[0].kind),
+                (7, StructureKind::External)
+            );
             assert!(
                 StructureKind::ALL[1..4]
                     .iter()
-                    .all(|k| made.iter().any(|s| s.kind == *k)),
+                    .all(|k| structures.iter().any(|s| s.kind == *k)),
                 "{word}"
             );
         }
@@ -271,20 +283,29 @@ mod tests {
 
     #[test]
     fn what_is_wrong_in_a_template_is_said_with_its_place() {
-        let one = |name: &str| {
-            format!("name = \"T\"\n[[structure]]\nname = \"{name}\"\ntype = \"organ\"\n")
-        };
         for (text, words) in [
             (String::new(), "missing field `name`"),
-            (one(" _ "), "structure 1: a name has 1 to 64"),
-            (one(&"x".repeat(65)), "structure 1: a name has 1 to 64"),
+            (template_of_one(" _ "), "structure 1: a name has 1 to 64"),
             (
-                one("Cord") + "[[structure]]\nname = \"cord_\"\ntype = \"organ\"",
+                template_of_one(&"x".repeat(65)),
+                "structure 1: a name has 1 to 64",
+            ),
+            (
+                template_of_one("Cord") + "[[structure]]\nname = \"cord_\"\ntype = \"organ\"",
                 "two structures that are called 'cord_'",
             ),
-            (one("Cord") + "colour = [1, 2, 300]", "invalid value"),
-            (one("Cord") + "color = [1, 2, 3]", "unknown field `color`"),
-            (one("Cord").replace("organ", "x"), "unknown variant"),
+            (
+                template_of_one("Cord") + "colour = [1, 2, 300]",
+                "invalid value",
+            ),
+            (
+                template_of_one("Cord") + "color = [1, 2, 3]",
+                "unknown field `color`",
+            ),
+            (
+                template_of_one("Cord").replace("organ", "x"),
+                "unknown variant",
+            ),
         ] {
             let why = StructureTemplate::parse(&text, "t.toml")
                 .unwrap_err()
@@ -304,5 +325,9 @@ mod tests {
                 .to_string()
                 .contains("501")
         );
+    }
+
+    fn template_of_one(name: &str) -> String {
+        format!("name = \"T\"\n[[structure]]\nname = \"{name}\"\ntype = \"organ\"\n")
     }
 }

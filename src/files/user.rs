@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-/// The full name, else the account's; empty where the system has neither. It is asked for once.
+/// The full name, else the account's; empty where the system has neither. The system is asked once.
 pub fn user_name() -> &'static str {
     static NAME: OnceLock<String> = OnceLock::new();
     NAME.get_or_init(|| {

@@ -37,23 +37,11 @@ pub fn matter_beside(
     let [nx, ny, nz] = grid.size();
     let done = AtomicUsize::new(0);
     let tell = || progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / (2 * nz) as f32);
-    let body_on = |k: usize| {
-        let coverage: Vec<f32> = (0..nx * ny)
-            .map(|n| body.coverage_at(n % nx, n / nx, k))
-            .collect();
-        BitPlane::from_values(&coverage, [nx, ny], |&coverage| coverage >= 0.5)
-    };
-    let matter_on = |k: usize, body: &BitPlane| {
-        let mut matter =
-            BitPlane::from_values(hu.plane(k), [nx, ny], |&hu| hu > threshold).without(body);
-        runs::fill_holes(&mut matter);
-        matter.without(body)
-    };
     let apart: Option<Vec<BitPlane>> = (0..nz)
         .into_par_iter()
         .map(|k| {
-            let body = body_on(k);
-            tell().then(|| matter_on(k, &body).without(&body.grown([1, 1])))
+            let body = body_on_plane(k, body, [nx, ny]);
+            tell().then(|| matter_on_plane(k, &body, hu, threshold).without(&body.grown([1, 1])))
         })
         .collect();
     let mut apart = apart?;
@@ -68,20 +56,38 @@ pub fn matter_beside(
     let planes: Option<Vec<(usize, Vec<Vec<DVec3>>)>> = apart
         .into_par_iter()
         .enumerate()
-        .map(|(k, mut all)| {
-            if all.any() {
+        .map(|(k, mut outside_body)| {
+            if outside_body.any() {
                 // Where it lies against the body it reaches up to it.
-                all = matter_on(k, &body_on(k)) & &all.grown([1, 1]);
+                outside_body = matter_on_plane(k, &body_on_plane(k, body, [nx, ny]), hu, threshold)
+                    & &outside_body.grown([1, 1]);
             }
-            tell().then(|| (all.count(), outlines(hu, k, &all)))
+            tell().then(|| (outside_body.count(), outlines(hu, k, &outside_body)))
         })
         .collect();
-    let mut made = MatterBeside::default();
+    let mut matter = MatterBeside::default();
     for (k, (voxels, contours)) in planes?.into_iter().enumerate() {
-        made.volume_cm3 += voxels as f64 * grid.voxel_cm3(k);
-        made.contours.extend(contours);
+        matter.volume_cm3 += voxels as f64 * grid.voxel_cm3(k);
+        matter.contours.extend(contours);
     }
-    Some(made)
+    Some(matter)
+}
+
+/// Pixels of a plane that the body covers by half or more.
+fn body_on_plane(k: usize, body: &Mask, [nx, ny]: [usize; 2]) -> BitPlane {
+    let coverage: Vec<f32> = (0..nx * ny)
+        .map(|n| body.coverage_at(n % nx, n / nx, k))
+        .collect();
+    BitPlane::from_values(&coverage, [nx, ny], |&coverage| coverage >= 0.5)
+}
+
+/// Matter of a plane outside the body's pixels, with the air that it encloses.
+fn matter_on_plane(k: usize, body: &BitPlane, hu: &Volume<f32>, threshold: f32) -> BitPlane {
+    let [nx, ny, _] = hu.grid().size();
+    let mut matter =
+        BitPlane::from_values(hu.plane(k), [nx, ny], |&hu| hu > threshold).without(body);
+    runs::fill_holes(&mut matter);
+    matter.without(body)
 }
 
 /// Outlines of the voxels of a plane, half-way to their neighbours.
@@ -89,16 +95,24 @@ fn outlines(hu: &Volume<f32>, k: usize, inside: &BitPlane) -> Vec<Vec<DVec3>> {
     let grid = hu.grid();
     let (spacing, z) = (grid.spacing_xy_mm(), grid.planes_mm()[k]);
     let lines = outline::trace(inside);
-    let half_way = |c: &outline::Crossing| {
-        [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64 * spacing[a])
-    };
-    let ring = |line: Vec<outline::Crossing>| {
-        thinned(&line.iter().map(half_way).collect::<Vec<_>>(), SIMPLE_MM)
-    };
-    let place = |p: &[f64; 2]| grid.patient_from_local(DVec3::new(p[0], p[1], z));
     lines
         .into_iter()
-        .map(|line| ring(line).iter().map(place).collect())
+        .map(|line| {
+            {
+                thinned(
+                    &line
+                        .iter()
+                        .map(|c: &outline::Crossing| {
+                            [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64 * spacing[a])
+                        })
+                        .collect::<Vec<_>>(),
+                    SIMPLE_MM,
+                )
+            }
+            .iter()
+            .map(|p: &[f64; 2]| grid.patient_from_local(DVec3::new(p[0], p[1], z)))
+            .collect()
+        })
         .collect()
 }
 
@@ -117,35 +131,51 @@ mod tests {
         let origin = DVec3::new(-79.0, -59.0, 0.0);
         let grid =
             Arc::new(Grid::axis_aligned(origin, DVec3::new(2.0, 2.0, 3.0), [80, 80, 6]).unwrap());
-        let hu = |n: usize| {
-            let p = grid.centre_mm(n % 80, n / 80 % 80, n / 6400);
-            let depth = p.y - BODY_MM - gap_mm;
-            let couch = p.x.abs() < 60.0 && (0.0..30.0).contains(&depth);
-            let foam = p.x.abs() < 57.0 && (3.0..27.0).contains(&depth);
-            let wire = (p.x - 71.0).hypot(p.y + 40.0) < 1.5;
-            let skin = (p.x.hypot(p.y) - BODY_MM).abs() < 1.5;
-            match () {
-                () if p.x.hypot(p.y) < BODY_MM => 0.0,
-                () if foam => -960.0,
-                () if couch || wire => -200.0,
-                () if skin => -500.0,
-                () => -1000.0,
-            }
-        };
-        let data = (0..grid.len()).map(hu).collect();
+        let data = (0..grid.len())
+            .map(|n: usize| {
+                let p = grid.centre_mm(n % 80, n / 80 % 80, n / 6400);
+                let depth = p.y - BODY_MM - gap_mm;
+                let couch = p.x.abs() < 60.0 && (0.0..30.0).contains(&depth);
+                let foam = p.x.abs() < 57.0 && (3.0..27.0).contains(&depth);
+                let wire = (p.x - 71.0).hypot(p.y + 40.0) < 1.5;
+                let skin = (p.x.hypot(p.y) - BODY_MM).abs() < 1.5;
+                match () {
+                    () if p.x.hypot(p.y) < BODY_MM => 0.0,
+                    () if foam => -960.0,
+                    () if couch || wire => -200.0,
+                    () if skin => -500.0,
+                    () => -1000.0,
+                }
+            })
+            .collect();
         Volume::new(grid, data)
     }
 
     fn body(hu: &Volume<f32>) -> Mask {
-        let ring = |z: f64| -> Vec<DVec3> {
-            let at = |n: usize| (n as f64 * PI / 90.0).sin_cos();
-            (0..180)
-                .map(|n| DVec3::new(BODY_MM * at(n).1, BODY_MM * at(n).0, z))
-                .collect()
-        };
-        let rings: Vec<Vec<DVec3>> = hu.grid().planes_mm().iter().map(|z| ring(*z)).collect();
+        let rings: Vec<Vec<DVec3>> = hu
+            .grid()
+            .planes_mm()
+            .iter()
+            .map(|z| body_ring(*z))
+            .collect();
         let rings: Vec<&[DVec3]> = rings.iter().map(Vec::as_slice).collect();
         Mask::from_contours(hu.grid(), &rings, &|_| true).unwrap()
+    }
+
+    fn body_ring(z: f64) -> Vec<DVec3> {
+        (0..180)
+            .map(|n| {
+                DVec3::new(
+                    BODY_MM * sin_cos_of_step(n).1,
+                    BODY_MM * sin_cos_of_step(n).0,
+                    z,
+                )
+            })
+            .collect()
+    }
+
+    fn sin_cos_of_step(n: usize) -> (f64, f64) {
+        (n as f64 * PI / 90.0).sin_cos()
     }
 
     /// The couch is 120 mm by 30 mm by 18 mm; wire and skin are none of it, its foam is. Where it touches the skin, the next
@@ -155,24 +185,24 @@ mod tests {
         for (gap_mm, skin_cm3) in [(8.0, 1e-6), (0.0, 0.5)] {
             let hu = on_a_couch(gap_mm);
             let body = body(&hu);
-            let found = matter_beside(&hu, &body, -800.0, &|_| true).unwrap();
+            let matter = matter_beside(&hu, &body, -800.0, &|_| true).unwrap();
             assert!(
-                (0.0..=skin_cm3).contains(&(found.volume_cm3 - 64.8 + 1e-9)),
+                (0.0..=skin_cm3).contains(&(matter.volume_cm3 - 64.8 + 1e-9)),
                 "{}",
-                found.volume_cm3
+                matter.volume_cm3
             );
-            assert_eq!(found.contours.len(), 6);
-            let rings: Vec<&[DVec3]> = found.contours.iter().map(Vec::as_slice).collect();
+            assert_eq!(matter.contours.len(), 6);
+            let rings: Vec<&[DVec3]> = matter.contours.iter().map(Vec::as_slice).collect();
             let mask = Mask::from_contours(hu.grid(), &rings, &|_| true).unwrap();
             for n in 0..hu.grid().len() {
-                let at @ [i, j, k] = [n % 80, n / 80 % 80, n / 6400];
+                let index @ [i, j, k] = [n % 80, n / 80 % 80, n / 6400];
                 let p = hu.grid().centre_mm(i, j, k);
                 let depth = p.y - BODY_MM - gap_mm;
                 let inside = (0.0..30.0).contains(&depth) && p.x.abs() < 60.0;
                 let touches = depth > -2.5 && p.x.hypot(p.y) - BODY_MM < 1.5;
                 assert!(
                     (mask.coverage_at(i, j, k) >= 0.5) == inside || touches,
-                    "{at:?}"
+                    "{index:?}"
                 );
             }
         }

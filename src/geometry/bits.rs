@@ -78,11 +78,11 @@ impl BitPlane {
     /// The runs of set pixels of a row.
     pub fn runs(&self, y: usize) -> impl Iterator<Item = Range<usize>> + '_ {
         let (row, width) = (self.row(y), self.size[0]);
-        let mut at = 0;
+        let mut column = 0;
         std::iter::from_fn(move || {
-            let start = first_set(row, at, 0)?;
-            at = first_set(row, start, u64::MAX).unwrap_or(width);
-            Some(start..at)
+            let start = first_set(row, column, 0)?;
+            column = first_set(row, start, u64::MAX).unwrap_or(width);
+            Some(start..column)
         })
     }
 

@@ -74,10 +74,9 @@ pub fn body_contours(
         .spacing_xy_mm()
         .map(|d| (OPENING_MM / d).round() as usize);
     let read = (0..nz).into_par_iter().map(|k| {
-        let matter = |above: f32| BitPlane::from_values(hu.plane(k), [nx, ny], |&hu| hu > above);
-        let dense = matter(threshold);
+        let dense = matter_above(threshold, hu, k, [nx, ny]);
         let opened = dense.clone().opened(reach);
-        tell().then(|| ((dense, matter(LIGHT_HU)), opened))
+        tell().then(|| ((dense, matter_above(LIGHT_HU, hu, k, [nx, ny])), opened))
     });
     let (matter, opened): (Vec<_>, Vec<_>) = read.collect::<Option<Vec<_>>>()?.into_iter().unzip();
     let (dense, light): (Vec<_>, Vec<_>) = matter.into_iter().unzip();
@@ -92,8 +91,8 @@ pub fn body_contours(
         let light = light.without(&dense[k]).without(&body);
         tell().then_some((body, (sheet, light)))
     });
-    let (kept, beside): (Vec<_>, Vec<_>) = sorted.collect::<Option<Vec<_>>>()?.into_iter().unzip();
-    let (sheet, light) = beside.into_iter().unzip();
+    let (kept, aside): (Vec<_>, Vec<_>) = sorted.collect::<Option<Vec<_>>>()?.into_iter().unzip();
+    let (sheet, light) = aside.into_iter().unzip();
     drop(core);
     let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| hu.grid().edges_mm(axis));
     let steps_mm = edges.map(|e| e.windows(2).map(|w| (w[1] - w[0]) as f32).collect());
@@ -130,6 +129,10 @@ pub fn body_contours(
     })
 }
 
+fn matter_above(above: f32, hu: &Volume<f32>, k: usize, [nx, ny]: [usize; 2]) -> BitPlane {
+    BitPlane::from_values(hu.plane(k), [nx, ny], |&hu| hu > above)
+}
+
 /// Voxels of each part: their number, their volume in cm3, and the planes they lie on.
 #[derive(Clone, Default)]
 pub(super) struct Tally {
@@ -140,11 +143,11 @@ pub(super) struct Tally {
 }
 
 pub(super) fn tallies(runs: &[PartRun], grid: &Grid) -> Vec<Tally> {
-    let mut all = vec![Tally::default(); runs.iter().map(|r| r.part + 1).max().unwrap_or(0)];
+    let mut tallies = vec![Tally::default(); runs.iter().map(|r| r.part + 1).max().unwrap_or(0)];
     let thick = grid.edges_mm(2);
     let [dx, dy] = grid.spacing_xy_mm();
     for run in runs {
-        let tally = &mut all[run.part];
+        let tally = &mut tallies[run.part];
         let volume =
             run.x.len() as f64 * dx * dy * (thick[run.plane + 1] - thick[run.plane]) / 1000.0;
         let middle = 0.5 * (run.x.start + run.x.end - 1) as f64 * dx;
@@ -154,7 +157,7 @@ pub(super) fn tallies(runs: &[PartRun], grid: &Grid) -> Vec<Tally> {
         let [low, high] = tally.planes.unwrap_or([run.plane; 2]);
         tally.planes = Some([low.min(run.plane), high.max(run.plane)]);
     }
-    all
+    tallies
 }
 
 /// Keeps the parts of some size, and the largest whatever its size.
@@ -163,15 +166,17 @@ fn large_parts(mut planes: Vec<BitPlane>, grid: &Grid) -> Vec<BitPlane> {
     let parts = tallies(&runs, grid);
     let largest = parts.iter().map(|p| p.volume_cm3).fold(0.0, f64::max);
     let edges = grid.edges_mm(2);
-    let large = |part: &Tally| {
-        let length_mm = part
-            .planes
-            .map_or(0.0, |[low, high]| edges[high + 1] - edges[low]);
-        let area_cm2 = part.volume_cm3 / (0.1 * length_mm);
-        let large = part.volume_cm3 >= SMALLEST_PART_CM3 && area_cm2 >= SMALLEST_PART_CM2;
-        large || part.volume_cm3 == largest
-    };
-    let large: Vec<bool> = parts.iter().map(large).collect();
+    let large: Vec<bool> = parts
+        .iter()
+        .map(|part: &Tally| {
+            let length_mm = part
+                .planes
+                .map_or(0.0, |[low, high]| edges[high + 1] - edges[low]);
+            let area_cm2 = part.volume_cm3 / (0.1 * length_mm);
+            let large = part.volume_cm3 >= SMALLEST_PART_CM3 && area_cm2 >= SMALLEST_PART_CM2;
+            large || part.volume_cm3 == largest
+        })
+        .collect();
     for run in runs.into_iter().filter(|r| !large[r.part]) {
         planes[run.plane].fill(run.x, run.row, false);
     }
@@ -192,8 +197,8 @@ fn keep_attached(classes: &mut Classes, grid: &Grid) {
         .map(|t| t.volume_cm3 >= WORTH_A_WORD_CM3)
         .collect();
     for run in runs {
-        let [near, all] = counts[run.part];
-        if large[run.part] && near as f64 >= ATTACHED * all as f64 {
+        let [near, total] = counts[run.part];
+        if large[run.part] && near as f64 >= ATTACHED * total as f64 {
             classes.kept[run.plane].fill(run.x, run.row, true);
         }
     }
@@ -201,7 +206,7 @@ fn keep_attached(classes: &mut Classes, grid: &Grid) {
 
 /// The dense parts outside the body that are worth a word, largest first.
 fn left_out(dense: Vec<BitPlane>, bodies: &[BitPlane], grid: &Grid) -> Vec<LeftOut> {
-    // The outermost pixel of the body is partly outside: no part of its own.
+    // The outermost pixel of the body is partly outside: that does not make it a separate part.
     let outside: Vec<BitPlane> = dense
         .into_par_iter()
         .zip(bodies)
@@ -210,51 +215,58 @@ fn left_out(dense: Vec<BitPlane>, bodies: &[BitPlane], grid: &Grid) -> Vec<LeftO
     let Some((low, high)) = extent(grid, bodies) else {
         return Vec::new();
     };
-    let side = |part: &Tally| {
-        let centre = grid.patient_from_local(part.moment / part.volume_cm3);
-        let off = (centre - 0.5 * (low + high)) / (0.5 * (high - low)).max(DVec3::splat(1.0));
-        let names = [
-            ["right", "left"],
-            ["anterior", "posterior"],
-            ["inferior", "superior"],
-        ];
-        let axis = off
-            .abs()
-            .to_array()
-            .iter()
-            .enumerate()
-            .fold(
-                (0, 0.0),
-                |best, (axis, &d)| if d > best.1 { (axis, d) } else { best },
-            );
-        names[axis.0][usize::from(off[axis.0] > 0.0)]
-    };
     let runs = runs::parts_of(&outside);
     let edges = grid.edges_mm(2);
-    let of_note = |part: Tally| {
-        let [first, last] = part
-            .planes
-            .filter(|_| part.volume_cm3 >= WORTH_A_WORD_CM3)?;
-        let normal = |edge: f64| grid.patient_from_local(DVec3::new(0.0, 0.0, edge)).z;
-        let (a, b) = (normal(edges[first]), normal(edges[last + 1]));
-        Some(LeftOut {
-            volume_cm3: part.volume_cm3,
-            side: side(&part),
-            z_mm: [a.min(b), a.max(b)],
-        })
-    };
-    let mut all: Vec<LeftOut> = tallies(&runs, grid)
+    let mut parts: Vec<LeftOut> = tallies(&runs, grid)
         .into_iter()
-        .filter_map(of_note)
+        .filter_map(|part: Tally| {
+            let [first, last] = part
+                .planes
+                .filter(|_| part.volume_cm3 >= WORTH_A_WORD_CM3)?;
+            let (a, b) = (
+                z_mm_of_edge(edges[first], grid),
+                z_mm_of_edge(edges[last + 1], grid),
+            );
+            Some(LeftOut {
+                volume_cm3: part.volume_cm3,
+                side: side_of_body(&part, grid, low, high),
+                z_mm: [a.min(b), a.max(b)],
+            })
+        })
         .collect();
-    all.sort_by(|a, b| b.volume_cm3.total_cmp(&a.volume_cm3));
-    all
+    parts.sort_by(|a, b| b.volume_cm3.total_cmp(&a.volume_cm3));
+    parts
+}
+
+/// The side of the body on which a part lies, by the axis along which it is farthest off the middle.
+fn side_of_body(part: &Tally, grid: &Grid, low: DVec3, high: DVec3) -> &'static str {
+    let centre = grid.patient_from_local(part.moment / part.volume_cm3);
+    let off = (centre - 0.5 * (low + high)) / (0.5 * (high - low)).max(DVec3::splat(1.0));
+    let names = [
+        ["right", "left"],
+        ["anterior", "posterior"],
+        ["inferior", "superior"],
+    ];
+    let axis = off
+        .abs()
+        .to_array()
+        .iter()
+        .enumerate()
+        .fold(
+            (0, 0.0),
+            |best, (axis, &d)| if d > best.1 { (axis, d) } else { best },
+        );
+    names[axis.0][usize::from(off[axis.0] > 0.0)]
+}
+
+fn z_mm_of_edge(edge: f64, grid: &Grid) -> f64 {
+    grid.patient_from_local(DVec3::new(0.0, 0.0, edge)).z
 }
 
 /// The box round the body, lowest and highest corner, patient LPS, mm.
 fn extent(grid: &Grid, bodies: &[BitPlane]) -> Option<(DVec3, DVec3)> {
     let [_, ny, _] = grid.size();
-    let mut all: Option<(DVec3, DVec3)> = None;
+    let mut bounds: Option<(DVec3, DVec3)> = None;
     for (k, body) in bodies.iter().enumerate() {
         for j in 0..ny {
             let ends = [
@@ -262,12 +274,12 @@ fn extent(grid: &Grid, bodies: &[BitPlane]) -> Option<(DVec3, DVec3)> {
                 body.runs(j).last().map(|run| run.end - 1),
             ];
             for p in ends.into_iter().flatten().map(|i| grid.centre_mm(i, j, k)) {
-                let (low, high) = all.unwrap_or((p, p));
-                all = Some((low.min(p), high.max(p)));
+                let (low, high) = bounds.unwrap_or((p, p));
+                bounds = Some((low.min(p), high.max(p)));
             }
         }
     }
-    all
+    bounds
 }
 
 /// The outlines of one plane.
@@ -275,25 +287,24 @@ fn plane_contours(hu: &Volume<f32>, k: usize, body: &BitPlane, threshold: f32) -
     let grid = hu.grid();
     let [nx, ny, _] = grid.size();
     let [dx, dy] = grid.spacing_xy_mm();
-    let value = |p: [isize; 2]| {
-        let within = p[0] >= 0 && p[1] >= 0 && (p[0] as usize) < nx && (p[1] as usize) < ny;
-        within.then(|| hu.at(p[0] as usize, p[1] as usize, k))
-    };
-    let position = |c: &outline::Crossing| {
-        let share = match (value(c.inside), value(c.outside)) {
-            (Some(a), Some(b)) if a > threshold && b <= threshold => (a - threshold) / (a - b),
-            // At the edge of the image, or where something dense was cut off: half-way.
-            _ => 0.5,
-        };
-        let at = |a: usize, d: f64| {
-            (c.inside[a] as f64 + f64::from(share) * (c.outside[a] - c.inside[a]) as f64) * d
-        };
-        [at(0, dx), at(1, dy)]
-    };
     let lines = outline::trace(body);
-    let placed = lines
-        .iter()
-        .map(|line| line.iter().map(position).collect::<Vec<_>>());
+    let placed = lines.iter().map(|line| {
+        line.iter()
+            .map(|c: &outline::Crossing| {
+                let share = match (
+                    hu_within(c.inside, hu, k, [nx, ny]),
+                    hu_within(c.outside, hu, k, [nx, ny]),
+                ) {
+                    (Some(a), Some(b)) if a > threshold && b <= threshold => {
+                        (a - threshold) / (a - b)
+                    }
+                    // At the edge of the image, or where something dense was cut off: half-way.
+                    _ => 0.5,
+                };
+                [crossing_mm(0, dx, c, share), crossing_mm(1, dy, c, share)]
+            })
+            .collect::<Vec<_>>()
+    });
     placed
         .filter(|line| area_mm2(line) >= SMALLEST_MM2)
         .map(|line| {
@@ -303,6 +314,15 @@ fn plane_contours(hu: &Volume<f32>, k: usize, body: &BitPlane, threshold: f32) -
                 .collect()
         })
         .collect()
+}
+
+fn hu_within(p: [isize; 2], hu: &Volume<f32>, k: usize, [nx, ny]: [usize; 2]) -> Option<f32> {
+    let within = p[0] >= 0 && p[1] >= 0 && (p[0] as usize) < nx && (p[1] as usize) < ny;
+    within.then(|| hu.at(p[0] as usize, p[1] as usize, k))
+}
+
+fn crossing_mm(a: usize, d: f64, c: &outline::Crossing, share: f32) -> f64 {
+    (c.inside[a] as f64 + f64::from(share) * (c.outside[a] - c.inside[a]) as f64) * d
 }
 
 fn area_mm2(line: &[[f64; 2]]) -> f64 {

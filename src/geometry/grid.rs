@@ -39,7 +39,7 @@ pub enum GridError {
 
 impl Grid {
     /// A grid with planes at `planes_mm` along the normal (ascending offsets of the plane centres; shifted so
-    /// that the first is 0 and the origin moved along). `row` is the direction in which x grows, `column` that of y.
+    /// that the first is 0 and the origin moved along). `row` is the direction in which x grows, `column` the direction in which y grows.
     ///
     /// # Errors
     /// [`GridError`] when a size is zero, a number is not finite or positive, planes do not ascend, or the
@@ -64,8 +64,7 @@ impl Grid {
             }
         }
         let dot = row.dot(column);
-        let unit = |v: DVec3| v.is_finite() && (v.length() - 1.0).abs() < 1e-3;
-        if !(unit(row) && unit(column) && dot.abs() < 1e-3) {
+        if !(is_unit(row) && is_unit(column) && dot.abs() < 1e-3) {
             return Err(GridError::Axes { dot });
         }
         if !planes_mm[0].is_finite() {
@@ -338,6 +337,10 @@ impl Grid {
     }
 }
 
+fn is_unit(v: DVec3) -> bool {
+    v.is_finite() && (v.length() - 1.0).abs() < 1e-3
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -381,26 +384,29 @@ mod tests {
     #[test]
     fn bad_grids_are_refused() {
         let z = [0.0, 1.0];
-        let new = |row, col, s: [f64; 2], p: &[f64]| Grid::new(DVec3::ZERO, row, col, s, [2, 2], p);
         assert!(matches!(
-            new(DVec3::X, DVec3::Y, [0.0, 1.0], &z),
+            grid_of_two(DVec3::X, DVec3::Y, [0.0, 1.0], &z),
             Err(GridError::Spacing(_))
         ));
         assert!(matches!(
-            new(DVec3::X, DVec3::Y, [1.0, f64::NAN], &z),
+            grid_of_two(DVec3::X, DVec3::Y, [1.0, f64::NAN], &z),
             Err(GridError::Spacing(_))
         ));
         assert!(matches!(
-            new(DVec3::X, DVec3::X, [1.0, 1.0], &z),
+            grid_of_two(DVec3::X, DVec3::X, [1.0, 1.0], &z),
             Err(GridError::Axes { .. })
         ));
         assert!(matches!(
-            new(DVec3::X, DVec3::Y, [1.0, 1.0], &[0.0, 0.0]),
+            grid_of_two(DVec3::X, DVec3::Y, [1.0, 1.0], &[0.0, 0.0]),
             Err(GridError::Planes { .. })
         ));
         assert!(matches!(
-            new(DVec3::X, DVec3::Y, [1.0, 1.0], &[]),
+            grid_of_two(DVec3::X, DVec3::Y, [1.0, 1.0], &[]),
             Err(GridError::Empty(..))
         ));
+    }
+
+    fn grid_of_two(row: DVec3, col: DVec3, s: [f64; 2], p: &[f64]) -> Result<Grid, GridError> {
+        Grid::new(DVec3::ZERO, row, col, s, [2, 2], p)
     }
 }

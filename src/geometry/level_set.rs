@@ -42,12 +42,17 @@ impl Lattice {
         self.size[0] * self.size[1]
     }
 
+    /// A place along an axis as a fraction of nodes, from the first.
+    fn index(&self, mm: f64, axis: usize) -> f64 {
+        (mm - self.low[axis]) / self.pitch
+    }
+
     /// Signed distance to the sides of the rings, mm, negative inside (even-odd), cut off at `band_mm`.
     pub fn signed(&self, rings: &[Ring], band_mm: f64) -> Vec<f32> {
         let [nx, ny] = self.size;
         let mut squares = vec![(band_mm * band_mm) as f32; nx * ny];
         let mut rows: Vec<Vec<f64>> = vec![Vec::new(); ny];
-        let index = |mm: f64, axis: usize| (mm - self.low[axis]) / self.pitch;
+
         for ring in rings {
             let Some(mut from) = ring.last().copied() else {
                 continue;
@@ -59,12 +64,12 @@ impl Lattice {
                 } else {
                     (to, from)
                 };
-                let first = index(low[1], 1).ceil().max(0.0) as usize;
-                let end = (index(high[1], 1).ceil().max(0.0) as usize).min(ny);
+                let first = self.index(low[1], 1).ceil().max(0.0) as usize;
+                let end = (self.index(high[1], 1).ceil().max(0.0) as usize).min(ny);
                 for (j, row) in rows.iter_mut().enumerate().take(end).skip(first) {
                     let y = self.low[1] + j as f64 * self.pitch;
                     let x = low[0] + (high[0] - low[0]) * (y - low[1]) / (high[1] - low[1]);
-                    row.push(index(x, 0));
+                    row.push(self.index(x, 0));
                 }
                 from = to;
             }
@@ -110,11 +115,18 @@ impl Lattice {
 
     /// The rings between negative and positive values, by linear interpolation; all beyond the lattice is outside.
     pub fn rings(&self, field: &[f32]) -> Vec<Ring> {
-        let place = |p: [f64; 2]| [0, 1].map(|a| self.low[a] + p[a] * self.pitch);
         let rings = field_rings(field, self.size);
         rings
             .into_iter()
-            .map(|ring| thinned(&ring.into_iter().map(place).collect::<Ring>(), THIN_MM))
+            .map(|ring| {
+                thinned(
+                    &ring
+                        .into_iter()
+                        .map(|p: [f64; 2]| [0, 1].map(|a| self.low[a] + p[a] * self.pitch))
+                        .collect::<Ring>(),
+                    THIN_MM,
+                )
+            })
             .collect()
     }
 }
@@ -122,23 +134,30 @@ impl Lattice {
 /// The rings between negative and other values of a plane of pixels, in pixels (centres are whole numbers), by linear
 /// interpolation; at the rim they run half a pixel beyond the last centre.
 pub fn field_rings(field: &[f32], size: [usize; 2]) -> Vec<Ring> {
-    let value = |p: [isize; 2]| {
-        let within = (0..2).all(|a| p[a] >= 0 && (p[a] as usize) < size[a]);
-        within.then(|| f64::from(field[p[1] as usize * size[0] + p[0] as usize]))
-    };
     let lines = outline::trace(&BitPlane::from_values(field, size, |&v| v < 0.0));
-    let point = |c: &outline::Crossing| {
-        let t = match (value(c.inside), value(c.outside)) {
-            // A crossing on a pixel's centre would touch the next ring there.
-            (Some(a), Some(b)) if b - a > 0.0 => (-a / (b - a)).clamp(1e-3, 1.0 - 1e-3),
-            _ => 0.5,
-        };
-        [0, 1].map(|a| c.inside[a] as f64 + t * (c.outside[a] - c.inside[a]) as f64)
-    };
     lines
         .iter()
-        .map(|line| line.iter().map(point).collect())
+        .map(|line| {
+            line.iter()
+                .map(|c: &outline::Crossing| {
+                    let t = match (
+                        value_within(c.inside, field, size),
+                        value_within(c.outside, field, size),
+                    ) {
+                        // A crossing on a pixel's centre would touch the next ring there.
+                        (Some(a), Some(b)) if b - a > 0.0 => (-a / (b - a)).clamp(1e-3, 1.0 - 1e-3),
+                        _ => 0.5,
+                    };
+                    [0, 1].map(|a| c.inside[a] as f64 + t * (c.outside[a] - c.inside[a]) as f64)
+                })
+                .collect()
+        })
         .collect()
+}
+
+fn value_within(p: [isize; 2], field: &[f32], size: [usize; 2]) -> Option<f64> {
+    let within = (0..2).all(|a| p[a] >= 0 && (p[a] as usize) < size[a]);
+    within.then(|| f64::from(field[p[1] as usize * size[0] + p[0] as usize]))
 }
 
 /// A stack's field at any height.
@@ -157,8 +176,11 @@ impl<'a> Field<'a> {
         band_mm: f64,
         progress: Progress<'_>,
     ) -> Result<Self, StackError> {
-        let of = |plane: &Plane| progress(0.0).then(|| lattice.signed(&plane.rings, band_mm));
-        let planes: Option<Vec<Vec<f32>>> = stack.planes.par_iter().map(of).collect();
+        let planes: Option<Vec<Vec<f32>>> = stack
+            .planes
+            .par_iter()
+            .map(|plane: &Plane| progress(0.0).then(|| lattice.signed(&plane.rings, band_mm)))
+            .collect();
         Ok(Self {
             stack,
             planes: planes.ok_or(StackError::Cancelled)?,
@@ -203,17 +225,17 @@ impl<'a> Field<'a> {
 /// Linear between two planes (all outside where there is no second), both cut off at `cut_mm`.
 fn lerped(a: &[f32], b: Option<&[f32]>, t: f64, cut_mm: f64) -> Vec<f32> {
     let (t, cut) = (t as f32, cut_mm as f32);
-    let cut_off = |v: f32| v.clamp(-cut, cut);
+
     match b {
         _ if t == 0.0 => a.to_vec(),
         Some(b) => a
             .iter()
             .zip(b)
-            .map(|(&a, &b)| cut_off(a) * (1.0 - t) + cut_off(b) * t)
+            .map(|(&a, &b)| a.clamp(-cut, cut) * (1.0 - t) + b.clamp(-cut, cut) * t)
             .collect(),
         None => a
             .iter()
-            .map(|&a| cut_off(a) * (1.0 - t) + cut * t)
+            .map(|&a| a.clamp(-cut, cut) * (1.0 - t) + cut * t)
             .collect(),
     }
 }
@@ -239,27 +261,37 @@ pub fn interpolated(
     }
     let bounds = stack.bounds();
     let lattice = Lattice::over(bounds, pitch_over(bounds));
-    let mut made = Vec::new();
+    let mut smoothed = Vec::new();
     for (n, pair) in stack.planes.windows(2).enumerate() {
         if !progress(n as f32 / stack.planes.len() as f32) {
             return Err(StackError::Cancelled);
         }
-        let between = |z: &&f64| **z > pair[0].z_mm + 0.1 && **z < pair[1].z_mm - 0.1;
-        let missing: Vec<f64> = heights_mm.iter().filter(between).copied().collect();
+        let missing: Vec<f64> = heights_mm
+            .iter()
+            .filter(|z: &&f64| **z > pair[0].z_mm + 0.1 && **z < pair[1].z_mm - 0.1)
+            .copied()
+            .collect();
         if missing.is_empty() {
             continue;
         }
         let [a, b] = [&pair[0], &pair[1]].map(|p| lattice.signed(&p.rings, INTERPOLATION_MM));
-        let plane = |&z_mm: &f64| {
-            let t = (z_mm - pair[0].z_mm) / (pair[1].z_mm - pair[0].z_mm);
-            Plane {
-                z_mm,
-                rings: lattice.rings(&lerped(&a, Some(&b), t, INTERPOLATION_MM)),
-            }
-        };
-        made.extend(missing.par_iter().map(plane).collect::<Vec<_>>());
+        smoothed.extend(
+            missing
+                .par_iter()
+                .map(|&z_mm: &f64| {
+                    let t = (z_mm - pair[0].z_mm) / (pair[1].z_mm - pair[0].z_mm);
+                    Plane {
+                        z_mm,
+                        rings: lattice.rings(&lerped(&a, Some(&b), t, INTERPOLATION_MM)),
+                    }
+                })
+                .collect::<Vec<_>>(),
+        );
     }
-    Ok(made.into_iter().filter(|p| !p.rings.is_empty()).collect())
+    Ok(smoothed
+        .into_iter()
+        .filter(|p| !p.rings.is_empty())
+        .collect())
 }
 
 /// The planes with a surface smoothed in 3D: its distances weighted by a Gaussian of `sigma_mm`, over the planes beside
@@ -284,49 +316,52 @@ pub fn smoothed(
         progress,
     )?;
     let reach = (3.0 * sigma_mm / lattice.pitch).ceil() as isize;
-    let gauss = |mm: f64| (-0.5 * (mm / sigma_mm).powi(2)).exp();
     let taps: Vec<f32> = (-reach..=reach)
-        .map(|n| gauss(n as f64 * lattice.pitch) as f32)
+        .map(|n| gaussian(n as f64 * lattice.pitch, sigma_mm) as f32)
         .collect();
     let flat: Vec<Vec<f32>> = field
         .planes
         .par_iter()
         .map(|p| blurred(p, lattice.size, &taps))
         .collect();
-    let plane = |n: usize| {
-        let at = stack.planes[n].z_mm;
-        let mut sum = vec![0.0_f32; lattice.len()];
-        let mut weights = 0.0;
-        // As many planes above as below, and joined ones only: else the surface would lean to the side that has more.
-        for step in 0..=n.min(stack.planes.len() - 1 - n) {
-            let (below, above) = (n - step, n + step);
-            if step > 0
-                && (stack.ends[below][1] != End::Joined || stack.ends[above][0] != End::Joined)
-            {
-                break;
+    let planes: Option<Vec<Plane>> = (0..stack.planes.len())
+        .into_par_iter()
+        .map(|n: usize| {
+            let height_mm = stack.planes[n].z_mm;
+            let mut sum = vec![0.0_f32; lattice.len()];
+            let mut weights = 0.0;
+            // As many planes above as below, and joined ones only: else the surface would lean to the side that has more.
+            for step in 0..=n.min(stack.planes.len() - 1 - n) {
+                let (below, above) = (n - step, n + step);
+                if step > 0
+                    && (stack.ends[below][1] != End::Joined || stack.ends[above][0] != End::Joined)
+                {
+                    break;
+                }
+                let weight = [below, above]
+                    .map(|m| gaussian(stack.planes[m].z_mm - height_mm, sigma_mm) as f32);
+                if weight[0].max(weight[1]) < 0.01 {
+                    break;
+                }
+                let both =
+                    [below, above]
+                        .into_iter()
+                        .zip(weight)
+                        .take(if step == 0 { 1 } else { 2 });
+                for (m, weight) in both {
+                    sum.iter_mut()
+                        .zip(&flat[m])
+                        .for_each(|(sum, v)| *sum += weight * v);
+                    weights += weight;
+                }
             }
-            let weight = [below, above].map(|m| gauss(stack.planes[m].z_mm - at) as f32);
-            if weight[0].max(weight[1]) < 0.01 {
-                break;
-            }
-            let both = [below, above]
-                .into_iter()
-                .zip(weight)
-                .take(if step == 0 { 1 } else { 2 });
-            for (m, weight) in both {
-                sum.iter_mut()
-                    .zip(&flat[m])
-                    .for_each(|(sum, v)| *sum += weight * v);
-                weights += weight;
-            }
-        }
-        sum.iter_mut().for_each(|v| *v /= weights);
-        progress(0.5).then(|| Plane {
-            z_mm: at,
-            rings: lattice.rings(&sum),
+            sum.iter_mut().for_each(|v| *v /= weights);
+            progress(0.5).then(|| Plane {
+                z_mm: height_mm,
+                rings: lattice.rings(&sum),
+            })
         })
-    };
-    let planes: Option<Vec<Plane>> = (0..stack.planes.len()).into_par_iter().map(plane).collect();
+        .collect();
     Ok(planes
         .ok_or(StackError::Cancelled)?
         .into_iter()
@@ -334,23 +369,45 @@ pub fn smoothed(
         .collect())
 }
 
+fn gaussian(mm: f64, sigma_mm: f64) -> f64 {
+    (-0.5 * (mm / sigma_mm).powi(2)).exp()
+}
+
 /// Weighted means along x, then along y; at the rim over what is there.
 fn blurred(field: &[f32], size: [usize; 2], taps: &[f32]) -> Vec<f32> {
     let reach = taps.len() / 2;
-    let pass = |from: &[f32], axis: usize| -> Vec<f32> {
-        let step = if axis == 0 { 1 } else { size[0] };
-        let mean = |n: usize| {
-            let at = if axis == 0 { n % size[0] } else { n / size[0] };
-            let (low, high) = (at.saturating_sub(reach), (at + reach).min(size[axis] - 1));
+    smoothed_along(
+        &smoothed_along(field, 0, size, taps, reach),
+        1,
+        size,
+        taps,
+        reach,
+    )
+}
+
+/// One pass of a separable filter; at the rim the weights within are normalised.
+fn smoothed_along(
+    from: &[f32],
+    axis: usize,
+    size: [usize; 2],
+    taps: &[f32],
+    reach: usize,
+) -> Vec<f32> {
+    let step = if axis == 0 { 1 } else { size[0] };
+    (0..from.len())
+        .map(|n: usize| {
+            let index = if axis == 0 { n % size[0] } else { n / size[0] };
+            let (low, high) = (
+                index.saturating_sub(reach),
+                (index + reach).min(size[axis] - 1),
+            );
             let (mut sum, mut weights) = (0.0, 0.0);
             for other in low..=high {
-                let weight = taps[other + reach - at];
-                sum += weight * from[n + other * step - at * step];
+                let weight = taps[other + reach - index];
+                sum += weight * from[n + other * step - index * step];
                 weights += weight;
             }
             sum / weights
-        };
-        (0..from.len()).map(mean).collect()
-    };
-    pass(&pass(field, 0), 1)
+        })
+        .collect()
 }

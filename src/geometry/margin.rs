@@ -77,66 +77,70 @@ pub fn shrunk_or_grown(
     let total = levels.len() + heights_mm.len();
     let done = AtomicUsize::new(0);
     let tell = || progress((done.fetch_add(1, Ordering::Relaxed) + 1) as f32 / total as f32);
-    let reached = |level: &Level| -> Option<Vec<f32>> {
-        if !tell() {
-            return None;
-        }
-        let section = if level.is_void {
-            None
-        } else {
-            field.at(level.z_mm)
-        };
-        Some(match section {
-            // Outside of the structure's ends all is outside.
-            None => vec![if margins.grow { FAR } else { 0.0 }; lattice.len()],
-            Some(mut section) => {
-                if !margins.grow {
-                    section.iter_mut().for_each(|v| *v = -*v);
-                }
-                in_plane(&section, &lattice, [axes[0], axes[1]])
+    let squares: Option<Vec<Vec<f32>>> = levels
+        .par_iter()
+        .map(|level: &Level| -> Option<Vec<f32>> {
+            if !tell() {
+                return None;
             }
+            let section = if level.is_void {
+                None
+            } else {
+                field.at(level.z_mm)
+            };
+            Some(match section {
+                // Outside of the structure's ends all is outside.
+                None => vec![if margins.grow { FAR } else { 0.0 }; lattice.len()],
+                Some(mut section) => {
+                    if !margins.grow {
+                        section.iter_mut().for_each(|v| *v = -*v);
+                    }
+                    in_plane(&section, &lattice, [axes[0], axes[1]])
+                }
+            })
         })
-    };
-    let squares: Option<Vec<Vec<f32>>> = levels.par_iter().map(reached).collect();
+        .collect();
     let squares = squares.ok_or(StackError::Cancelled)?;
     let largest = margins.mm.iter().flatten().fold(NONE_MM, |a, b| a.max(*b));
     let least_slope = (0.25 / largest) as f32;
-    let plane = |&z_mm: &f64| -> Option<Plane> {
-        if !tell() {
-            return None;
-        }
-        let mut nearest = vec![FAR; lattice.len()];
-        for (level, squares) in levels.iter().zip(&squares) {
-            let off = axes[2].square(z_mm - level.z_mm) as f32;
-            if off < FAR {
-                nearest
-                    .iter_mut()
-                    .zip(squares)
-                    .for_each(|(held, s)| *held = held.min(s + off));
+    let planes: Option<Vec<Plane>> = heights_mm
+        .par_iter()
+        .map(|&z_mm: &f64| -> Option<Plane> {
+            if !tell() {
+                return None;
             }
-        }
-        let own = field.at(z_mm);
-        let outside = (3.0 * pitch) as f32;
-        nearest
-            .iter_mut()
-            .for_each(|square| *square = square.sqrt());
-        let values = nearest.iter().enumerate().map(|(n, gauge)| {
-            let own = own.as_ref().map_or(outside, |own| own[n]);
-            // Margins become mm by their slope: it is steep where a side without a margin is near.
-            let beyond = (gauge - 1.0) / slope(&nearest, &lattice, n).max(least_slope);
-            // On a side without a margin the surface stays where the structure's own distances have it.
-            match (margins.grow, own <= 0.0) {
-                (true, false) => own.min(beyond),
-                (false, true) => own.max(-beyond),
-                (true, true) | (false, false) => own,
+            let mut nearest = vec![FAR; lattice.len()];
+            for (level, squares) in levels.iter().zip(&squares) {
+                let off = axes[2].square(z_mm - level.z_mm) as f32;
+                if off < FAR {
+                    nearest
+                        .iter_mut()
+                        .zip(squares)
+                        .for_each(|(held, s)| *held = held.min(s + off));
+                }
             }
-        });
-        Some(Plane {
-            z_mm,
-            rings: lattice.rings(&values.collect::<Vec<f32>>()),
+            let signed_mm = field.at(z_mm);
+            let outside = (3.0 * pitch) as f32;
+            nearest
+                .iter_mut()
+                .for_each(|square| *square = square.sqrt());
+            let values = nearest.iter().enumerate().map(|(n, gauge)| {
+                let signed_mm = signed_mm.as_ref().map_or(outside, |signed_mm| signed_mm[n]);
+                // Margins become mm by their slope: it is steep where a side without a margin is near.
+                let beyond = (gauge - 1.0) / slope(&nearest, &lattice, n).max(least_slope);
+                // On a side without a margin the surface stays where the structure's own distances have it.
+                match (margins.grow, signed_mm <= 0.0) {
+                    (true, false) => signed_mm.min(beyond),
+                    (false, true) => signed_mm.max(-beyond),
+                    (true, true) | (false, false) => signed_mm,
+                }
+            });
+            Some(Plane {
+                z_mm,
+                rings: lattice.rings(&values.collect::<Vec<f32>>()),
+            })
         })
-    };
-    let planes: Option<Vec<Plane>> = heights_mm.par_iter().map(plane).collect();
+        .collect();
     Ok(planes
         .ok_or(StackError::Cancelled)?
         .into_iter()
@@ -147,20 +151,23 @@ pub fn shrunk_or_grown(
 /// Steepest slope of a plane's values at a point towards its neighbours, per mm.
 fn slope(values: &[f32], lattice: &Lattice, n: usize) -> f32 {
     let [nx, ny] = lattice.size;
-    let steepest = |index: usize, count: usize, stride: usize| {
-        let low = if index > 0 {
-            (values[n] - values[n - stride]).abs()
-        } else {
-            0.0
-        };
-        let high = if index + 1 < count {
-            (values[n] - values[n + stride]).abs()
-        } else {
-            0.0
-        };
-        low.max(high)
+    steepest_step(n % nx, nx, 1, values, n).hypot(steepest_step(n / nx, ny, nx, values, n))
+        / lattice.pitch as f32
+}
+
+/// The larger difference to a neighbour along one axis.
+fn steepest_step(index: usize, count: usize, stride: usize, values: &[f32], n: usize) -> f32 {
+    let low = if index > 0 {
+        (values[n] - values[n - stride]).abs()
+    } else {
+        0.0
     };
-    steepest(n % nx, nx, 1).hypot(steepest(n / nx, ny, nx)) / lattice.pitch as f32
+    let high = if index + 1 < count {
+        (values[n] - values[n + stride]).abs()
+    } else {
+        0.0
+    };
+    low.max(high)
 }
 
 /// Reach of a margin along an axis, down and up, mm.
@@ -185,21 +192,20 @@ struct Level {
     is_void: bool,
 }
 
-/// Heights of the planes, and so many between and beyond them, to the very ends, that none is further than `pitch` from
+/// Heights of the planes, with enough heights between and beyond them, to the very ends, that none is further than `pitch` from
 /// the next.
 fn levels(stack: &Stack, pitch: f64, with_voids: bool) -> Vec<Level> {
     let mut levels = Vec::new();
-    let solid = |z_mm: f64| Level {
-        z_mm,
-        is_void: false,
-    };
     for (n, plane) in stack.planes.iter().enumerate() {
         for (side, sign) in [(0, -1.0), (1, 1.0)] {
             match stack.ends[n][side] {
                 End::After(half) => {
                     let count = (half / pitch).ceil().max(1.0) as usize;
-                    let at = |m: usize| plane.z_mm + sign * half * m as f64 / count as f64;
-                    levels.extend((1..=count).map(|m| solid(at(m))));
+                    levels.extend(
+                        (1..=count).map(|m| {
+                            solid_level(plane.z_mm + sign * half * m as f64 / count as f64)
+                        }),
+                    );
                     if with_voids {
                         levels.push(Level {
                             z_mm: plane.z_mm + sign * half,
@@ -211,15 +217,23 @@ fn levels(stack: &Stack, pitch: f64, with_voids: bool) -> Vec<Level> {
                     let step = stack.planes[n + 1].z_mm - plane.z_mm;
                     let count = (step / pitch).ceil().max(1.0) as usize;
                     levels.extend(
-                        (1..count).map(|m| solid(plane.z_mm + step * m as f64 / count as f64)),
+                        (1..count)
+                            .map(|m| solid_level(plane.z_mm + step * m as f64 / count as f64)),
                     );
                 }
                 End::Joined => {}
             }
         }
-        levels.push(solid(plane.z_mm));
+        levels.push(solid_level(plane.z_mm));
     }
     levels
+}
+
+fn solid_level(z_mm: f64) -> Level {
+    Level {
+        z_mm,
+        is_void: false,
+    }
 }
 
 /// Squared distance of each point, in margins, from what is negative (or zero) on a plane.
@@ -260,22 +274,22 @@ fn along(field: &[f32], length: usize, pitch: f64, axis: HalfAxes) -> Vec<f32> {
         for direction in [true, false] {
             // From the last cut behind, going up the line and down it.
             let margin = if direction { axis.up } else { axis.down };
-            let at = |n: usize| if direction { n } else { length - 1 - n };
             let mut cut: Option<f64> = None;
             for n in 0..length {
-                let value = line[at(n)];
+                let value = line[index_along(n, direction, length)];
                 if value <= INSIDE {
                     cut = Some(n as f64);
-                    out[at(n)] = 0.0;
+                    out[index_along(n, direction, length)] = 0.0;
                     continue;
                 }
-                if n > 0 && line[at(n - 1)] <= INSIDE {
-                    let before = f64::from(line[at(n - 1)].min(0.0));
-                    cut = Some((n - 1) as f64 + before / (before - f64::from(value)));
+                if n > 0 && line[index_along(n - 1, direction, length)] <= INSIDE {
+                    let squared = f64::from(line[index_along(n - 1, direction, length)].min(0.0));
+                    cut = Some((n - 1) as f64 + squared / (squared - f64::from(value)));
                 }
                 if let Some(cut) = cut {
                     let square = (((n as f64 - cut) * pitch / margin).powi(2) as f32).min(FAR);
-                    out[at(n)] = out[at(n)].min(square);
+                    out[index_along(n, direction, length)] =
+                        out[index_along(n, direction, length)].min(square);
                 }
             }
         }
@@ -283,22 +297,14 @@ fn along(field: &[f32], length: usize, pitch: f64, axis: HalfAxes) -> Vec<f32> {
     squares
 }
 
+fn index_along(n: usize, direction: bool, length: usize) -> usize {
+    if direction { n } else { length - 1 - n }
+}
+
 /// The least of each point's value and its neighbours' in the line with their squared distance, in margins.
 fn spread(squares: &[f32], length: usize, pitch: f64, axis: HalfAxes) -> Vec<f32> {
     // A little further than the margin: the ring runs between a point within and one beyond.
-    let reach = |margin: f64| {
-        if margin <= NONE_MM {
-            0
-        } else {
-            (margin * 1.5 / pitch).ceil() as usize + 2
-        }
-    };
-    let weights = |margin: f64| -> Vec<f32> {
-        (1..=reach(margin))
-            .map(|n| ((n as f64 * pitch / margin).powi(2) as f32).min(FAR))
-            .collect()
-    };
-    let (ups, downs) = (weights(axis.up), weights(axis.down));
+    let (ups, downs) = (weights_of(axis.up, pitch), weights_of(axis.down, pitch));
     let mut out = squares.to_vec();
     for (line, out) in squares
         .chunks_exact(length)
@@ -325,7 +331,22 @@ fn spread(squares: &[f32], length: usize, pitch: f64, axis: HalfAxes) -> Vec<f32
     out
 }
 
-/// Rows become columns; `size` is that of `from`.
+fn weights_of(margin: f64, pitch: f64) -> Vec<f32> {
+    (1..=reach_of(margin, pitch))
+        .map(|n| ((n as f64 * pitch / margin).powi(2) as f32).min(FAR))
+        .collect()
+}
+
+/// Pixels that a margin along the axis may reach.
+fn reach_of(margin: f64, pitch: f64) -> usize {
+    if margin <= NONE_MM {
+        0
+    } else {
+        (margin * 1.5 / pitch).ceil() as usize + 2
+    }
+}
+
+/// Rows become columns; `size` is the size of `from`.
 fn transpose(from: &[f32], [nx, ny]: [usize; 2], to: &mut [f32]) {
     for (j, row) in from.chunks_exact(nx).enumerate() {
         for (i, v) in row.iter().enumerate() {

@@ -107,8 +107,8 @@ impl MaskPlane {
                 plane.window.low[1] + plane.window.size[1],
             ]
         };
-        let (own, others) = (reach(self), reach(other));
-        let mut rows = own[0].min(others[0])..own[1].max(others[1]);
+        let (own_reach, others) = (reach(self), reach(other));
+        let mut rows = own_reach[0].min(others[0])..own_reach[1].max(others[1]);
         rows.all(|j| self.covered_row(j) == other.covered_row(j))
     }
 }
@@ -155,14 +155,15 @@ impl Mask {
     pub fn redrawn(
         grid: &Arc<Grid>,
         contours: &[&[DVec3]],
-        (before, mask): (&[&[DVec3]], &Self),
+        (earlier, mask): (&[&[DVec3]], &Self),
         progress: Progress<'_>,
     ) -> Result<Self, MaskError> {
-        let before: Vec<Vec<DVec3>> = local(grid, before).map(|(_, c)| c).collect();
-        let is_known =
-            mask.parent == *grid && !before.is_empty() && before.iter().all(|c| is_level(c));
+        let earlier_local: Vec<Vec<DVec3>> = local(grid, earlier).map(|(_, c)| c).collect();
+        let is_known = mask.parent == *grid
+            && !earlier_local.is_empty()
+            && earlier_local.iter().all(|c| is_level(c));
         let slabs = if is_known {
-            slabs::level(&before, grid)
+            slabs::level(&earlier_local, grid)
         } else {
             Vec::new()
         };
@@ -267,10 +268,13 @@ impl Mask {
         let edges: [Vec<f64>; 3] = std::array::from_fn(|axis| grid.edges_mm(axis));
         let (offset, size) = cells(&edges, low, high).ok_or(MaskError::Outside)?;
         let samples: [Vec<f64>; 3] = std::array::from_fn(|axis| {
-            let at = |s: usize| (s as f64 + 0.5) / OBLIQUE_SAMPLES as f64;
             let cells = edges[axis][offset[axis]..=offset[axis] + size[axis]].windows(2);
             cells
-                .flat_map(|c| (0..OBLIQUE_SAMPLES).map(move |s| c[0] + (c[1] - c[0]) * at(s)))
+                .flat_map(|c| {
+                    (0..OBLIQUE_SAMPLES).map(move |s| {
+                        c[0] + (c[1] - c[0]) * ((s as f64 + 0.5) / OBLIQUE_SAMPLES as f64)
+                    })
+                })
                 .collect()
         });
         let share = (OBLIQUE_SAMPLES as f32).powi(-3);
@@ -373,7 +377,9 @@ impl Mask {
     /// Whether another mask of the same grid covers the same voxels of plane `k` alike.
     pub fn has_plane_of(&self, other: &Self, k: usize) -> bool {
         match (self.plane(k), other.plane(k)) {
-            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs) || own.covers_as(theirs),
+            (Some(contours), Some(theirs)) => {
+                Arc::ptr_eq(contours, theirs) || contours.covers_as(theirs)
+            }
             (Some(only), None) | (None, Some(only)) => only.covered == 0,
             (None, None) => true,
         }
@@ -432,9 +438,13 @@ impl Mask {
         size: [usize; 3],
         planes: Vec<Arc<MaskPlane>>,
     ) -> Self {
-        let cm3 =
-            |(plane, k): (&Arc<MaskPlane>, usize)| plane.sum as f64 / 255.0 * parent.voxel_cm3(k);
-        let volume_cm3 = planes.iter().zip(offset[2]..).map(cm3).sum();
+        let volume_cm3 = planes
+            .iter()
+            .zip(offset[2]..)
+            .map(|(plane, k): (&Arc<MaskPlane>, usize)| {
+                plane.sum as f64 / 255.0 * parent.voxel_cm3(k)
+            })
+            .sum();
         let covered = planes.iter().map(|plane| plane.covered).sum();
         let (parent, outside_cm3, parts) = (Arc::clone(parent), 0.0, KeptParts::default());
         Self {
@@ -459,10 +469,9 @@ struct Former<'a> {
 
 /// The slabs that reach into a plane, each with its share of the plane's thickness.
 fn parts(slabs: &[Slab], [bottom, top]: [f64; 2]) -> impl Iterator<Item = (&Slab, f64)> {
-    let share = move |slab: &Slab| slab.overlap_mm(bottom, top) / (top - bottom);
     slabs
         .iter()
-        .map(move |slab| (slab, share(slab)))
+        .map(move |slab| (slab, slab.overlap_mm(bottom, top) / (top - bottom)))
         .filter(|(_, share)| *share > 1e-6)
 }
 
@@ -484,16 +493,18 @@ fn planes(
     make: impl Fn(usize) -> Arc<MaskPlane> + Sync,
 ) -> Result<Vec<Arc<MaskPlane>>, MaskError> {
     let done = AtomicUsize::new(0);
-    let one = |plane| {
-        let made = make(plane);
-        let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-        if progress(done as f32 / count as f32) {
-            Ok(made)
-        } else {
-            Err(MaskError::Cancelled)
-        }
-    };
-    (0..count).into_par_iter().map(one).collect()
+    (0..count)
+        .into_par_iter()
+        .map(|plane| {
+            let plane_bits = make(plane);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if progress(done as f32 / count as f32) {
+                Ok(plane_bits)
+            } else {
+                Err(MaskError::Cancelled)
+            }
+        })
+        .collect()
 }
 
 /// The box of voxels that a box in the grid's frame (mm) touches: its first voxel and its size. `None` outside.
@@ -523,24 +534,31 @@ fn is_within(edges: &[Vec<f64>; 3], low: DVec3, high: DVec3) -> bool {
     (0..3).all(|axis| {
         let edges = &edges[axis];
         let last = edges.len() - 1;
-        let rim = |a: usize, b: usize| RIM_VOXELS * (edges[b] - edges[a]) + 1e-6;
-        low[axis] >= edges[0] - rim(0, 1) && high[axis] <= edges[last] + rim(last - 1, last)
+        low[axis] >= edges[0] - rim_mm(0, 1, edges)
+            && high[axis] <= edges[last] + rim_mm(last - 1, last, edges)
     })
+}
+
+fn rim_mm(a: usize, b: usize, edges: &[f64]) -> f64 {
+    RIM_VOXELS * (edges[b] - edges[a]) + 1e-6
 }
 
 /// Volume of slabs outside the grid, cm3.
 fn outside_cm3(slabs: &[Slab], edges: &[Vec<f64>; 3]) -> f64 {
     let [x, y, z] = [0, 1, 2].map(|axis| [edges[axis][0], edges[axis][edges[axis].len() - 1]]);
-    let of = |slab: &Slab| {
-        let [area, outside] =
-            raster::area_and_outside(&slab.polygons, [[x[0], y[0]], [x[1], y[1]]]);
-        let (whole, inside) = (
-            slab.reach_mm[1] - slab.reach_mm[0],
-            slab.overlap_mm(z[0], z[1]),
-        );
-        (whole - inside) * area + inside * outside
-    };
-    slabs.iter().map(of).sum::<f64>() / 1000.0
+    slabs
+        .iter()
+        .map(|slab: &Slab| {
+            let [area, outside] =
+                raster::area_and_outside(&slab.polygons, [[x[0], y[0]], [x[1], y[1]]]);
+            let (full, inside) = (
+                slab.reach_mm[1] - slab.reach_mm[0],
+                slab.overlap_mm(z[0], z[1]),
+            );
+            (full - inside) * area + inside * outside
+        })
+        .sum::<f64>()
+        / 1000.0
 }
 
 fn cells_along(edges: &[f64], low: f64, high: f64) -> Option<(usize, usize)> {

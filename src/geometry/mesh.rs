@@ -35,12 +35,15 @@ impl Mesh {
             let normal = (b - a).cross(c - a);
             triangle.iter().for_each(|n| normals[*n as usize] += normal);
         }
-        let vertex = |(at, normal): (&DVec3, DVec3)| MeshVertex {
-            at_mm: at.as_vec3().to_array(),
-            normal: normal.normalize_or_zero().as_vec3().to_array(),
-        };
         Self {
-            vertices: corners_mm.iter().zip(normals).map(vertex).collect(),
+            vertices: corners_mm
+                .iter()
+                .zip(normals)
+                .map(|(place_mm, normal): (&DVec3, DVec3)| MeshVertex {
+                    at_mm: place_mm.as_vec3().to_array(),
+                    normal: normal.normalize_or_zero().as_vec3().to_array(),
+                })
+                .collect(),
             triangles,
         }
     }
@@ -67,9 +70,9 @@ impl Mesh {
                     for (j, rows) in blocks[1].voxels.iter().enumerate() {
                         for y in rows.clone() {
                             let (first, row) = mask.row(y, z);
-                            let place = |x: usize| x.saturating_sub(first).min(row.len());
                             for (i, voxels) in blocks[0].voxels.iter().enumerate() {
-                                let sum: u32 = row[place(voxels.start)..place(voxels.end)]
+                                let sum: u32 = row[place_in_row(voxels.start, first, row)
+                                    ..place_in_row(voxels.end, first, row)]
                                     .iter()
                                     .map(|c| u32::from(*c))
                                     .sum();
@@ -139,10 +142,10 @@ impl Mesh {
 
     /// The enclosed volume, mm3, by the divergence theorem.
     pub fn volume_mm3(&self) -> f64 {
-        let at = |n: u32| DVec3::from(self.vertices[n as usize].at_mm.map(f64::from));
+        let corner = |n: u32| DVec3::from(self.vertices[n as usize].at_mm.map(f64::from));
         self.triangles
             .iter()
-            .map(|t| at(t[0]).dot(at(t[1]).cross(at(t[2]))) / 6.0)
+            .map(|t| corner(t[0]).dot(corner(t[1]).cross(corner(t[2]))) / 6.0)
             .sum()
     }
 
@@ -155,10 +158,17 @@ impl Mesh {
 
     /// Its box: the lowest and the highest corner, patient LPS, mm; `None` without corners.
     pub fn bounds_mm(&self) -> Option<[DVec3; 2]> {
-        let around = |[low, high]: [DVec3; 2], p: DVec3| [low.min(p), high.max(p)];
-        (!self.vertices.is_empty())
-            .then(|| self.corners_mm().fold([DVec3::MAX, DVec3::MIN], around))
+        (!self.vertices.is_empty()).then(|| {
+            self.corners_mm().fold(
+                [DVec3::MAX, DVec3::MIN],
+                |[low, high]: [DVec3; 2], p: DVec3| [low.min(p), high.max(p)],
+            )
+        })
     }
+}
+
+fn place_in_row(x: usize, first: usize, row: &[u8]) -> usize {
+    x.saturating_sub(first).min(row.len())
 }
 
 /// Voxels of an axis in groups of about equal width.
@@ -189,12 +199,15 @@ impl Blocks {
         self.edges_mm[voxels.end] - self.edges_mm[voxels.start]
     }
 
-    /// Middles of the blocks, between those of an empty block at either end, mm.
+    /// Middles of the blocks, between the middles of an empty block at either end, mm.
     fn nodes_mm(&self) -> Vec<f64> {
-        let middle = |v: &Range<usize>| 0.5 * (self.edges_mm[v.start] + self.edges_mm[v.end]);
-        let inner: Vec<f64> = self.voxels.iter().map(middle).collect();
+        let inner: Vec<f64> = self
+            .voxels
+            .iter()
+            .map(|v: &Range<usize>| 0.5 * (self.edges_mm[v.start] + self.edges_mm[v.end]))
+            .collect();
         let (first, last) = (self.edges_mm[0], self.edges_mm[self.edges_mm.len() - 1]);
-        // The half of an empty neighbour is as wide as that of the outermost block: half coverage lies on the rim.
+        // The half of an empty neighbour is as wide as the outermost block's half: half coverage lies on the rim.
         let ends = [2.0 * first - inner[0], 2.0 * last - inner[inner.len() - 1]];
         std::iter::once(ends[0])
             .chain(inner)
@@ -230,16 +243,15 @@ const NONE: u32 = u32::MAX;
 impl Lattice {
     fn surface(&self, grid: &Grid, level: f32) -> Mesh {
         let [nx, ny, nz] = [0, 1, 2].map(|axis| self.at_mm[axis].len());
-        let node = |x: usize, y: usize, z: usize| (z * ny + y) * nx + x;
         let step = [1, nx, nx * ny];
         let inside = |n: usize| self.values[n] >= level;
         let mut vertex_of = vec![NONE; self.values.len()];
         let mut corners = Vec::new();
         for (z, y, x) in cells([nx, ny, nz]) {
-            let first = node(x, y, z);
-            let corner =
-                |c: usize| first + (c & 1) * step[0] + (c >> 1 & 1) * step[1] + (c >> 2) * step[2];
-            let count = (0..8).filter(|c| inside(corner(*c))).count();
+            let first = node_index(x, y, z, [nx, ny]);
+            let count = (0..8)
+                .filter(|c| inside(corner_node(*c, first, step)))
+                .count();
             if count == 0 || count == 8 {
                 continue;
             }
@@ -249,7 +261,10 @@ impl Lattice {
             };
             let (mut sum, mut crossings) = (DVec3::ZERO, 0.0);
             for (a, b) in EDGES {
-                let (from, to) = (self.values[corner(a)], self.values[corner(b)]);
+                let (from, to) = (
+                    self.values[corner_node(a, first, step)],
+                    self.values[corner_node(b, first, step)],
+                );
                 if (from >= level) != (to >= level) {
                     let share = f64::from((level - from) / (to - from));
                     // A dose that is no number is outside, and the surface half-way to it.
@@ -267,7 +282,7 @@ impl Lattice {
         }
         let mut triangles = Vec::with_capacity(2 * corners.len());
         for (z, y, x) in cells([nx, ny, nz]) {
-            let from = node(x, y, z);
+            let from = node_index(x, y, z, [nx, ny]);
             for axis in 0..3 {
                 let to = from + step[axis];
                 if inside(from) == inside(to) {
@@ -284,9 +299,9 @@ impl Lattice {
                 if !inside(from) {
                     round.reverse();
                 }
-                let at = |n: u32| corners[n as usize];
+                let corner = |n: u32| corners[n as usize];
                 let [a, b, c, d] = round;
-                if at(a).distance_squared(at(c)) <= at(b).distance_squared(at(d)) {
+                if corner(a).distance_squared(corner(c)) <= corner(b).distance_squared(corner(d)) {
                     triangles.extend([[a, b, c], [a, c, d]]);
                 } else {
                     triangles.extend([[a, b, d], [b, c, d]]);
@@ -295,6 +310,15 @@ impl Lattice {
         }
         Mesh::new(&corners, triangles)
     }
+}
+
+fn node_index(x: usize, y: usize, z: usize, [nx, ny]: [usize; 2]) -> usize {
+    (z * ny + y) * nx + x
+}
+
+/// The node at a corner of a cell: bits 0 to 2 of `c` are steps along x, y and z.
+fn corner_node(c: usize, first: usize, step: [usize; 3]) -> usize {
+    first + (c & 1) * step[0] + (c >> 1 & 1) * step[1] + (c >> 2) * step[2]
 }
 
 /// Pairs of a cell's corners (bits: x, y, z) that an edge joins.
@@ -313,7 +337,7 @@ const EDGES: [(usize, usize); 12] = [
     (3, 7),
 ];
 
-/// Cells of a lattice of so many nodes: z, y, x.
+/// Cells of a lattice with this number of nodes: z, y, x.
 fn cells(nodes: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)> {
     let range = move |axis: usize| 0..nodes[axis].saturating_sub(1);
     range(2).flat_map(move |z| range(1).flat_map(move |y| range(0).map(move |x| (z, y, x))))

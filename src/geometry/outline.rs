@@ -28,10 +28,10 @@ pub(super) fn trace(inside: &BitPlane) -> Vec<Vec<Crossing>> {
     let mut lines = Vec::new();
     for start in starts {
         let mut line = Vec::new();
-        let mut at = start;
-        while let Some(to) = left.remove(&at) {
-            line.push(at);
-            at = to;
+        let mut corner = start;
+        while let Some(to) = left.remove(&corner) {
+            line.push(corner);
+            corner = to;
         }
         if line.len() >= 3 {
             lines.push(line);
@@ -75,19 +75,15 @@ fn steps(plane: &BitPlane) -> HashMap<Crossing, Crossing> {
 /// The squares between the rows `y` and `y + 1` whose corners are not alike, by the columns on their left.
 fn cut_squares(plane: &BitPlane, y: isize) -> impl Iterator<Item = isize> + '_ {
     let [width, height] = plane.size();
-    let row = |y: isize| {
-        usize::try_from(y)
-            .ok()
-            .filter(|y| *y < height)
-            .map_or(&[][..], |y| plane.row(y))
-    };
-    let rows = [row(y), row(y + 1)];
+    let rows = [
+        row_within(y, plane, height),
+        row_within(y + 1, plane, height),
+    ];
     // Bit n of a word: the square between the pixels n - 1 and n.
     (0..=width / 64).flat_map(move |n| {
-        let word = |row: &[u64], n: usize| row.get(n).copied().unwrap_or(0);
         let corners = rows.map(|row| {
-            let before = n.checked_sub(1).map_or(0, |n| word(row, n) >> 63);
-            (word(row, n) << 1 | before, word(row, n))
+            let carry = n.checked_sub(1).map_or(0, |n| word_at(row, n) >> 63);
+            (word_at(row, n) << 1 | carry, word_at(row, n))
         });
         let [(left, right), (left_below, right_below)] = corners;
         let mut cut = (left ^ right) | (left_below ^ right_below) | (right ^ right_below);
@@ -99,17 +95,31 @@ fn cut_squares(plane: &BitPlane, y: isize) -> impl Iterator<Item = isize> + '_ {
     })
 }
 
+fn row_within(y: isize, plane: &BitPlane, height: usize) -> &[u64] {
+    usize::try_from(y)
+        .ok()
+        .filter(|y| *y < height)
+        .map_or(&[][..], |y| plane.row(y))
+}
+
+fn word_at(row: &[u64], n: usize) -> u64 {
+    row.get(n).copied().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Twice the signed area of the line through the middles of its crossings.
     fn twice_area(line: &[Crossing]) -> f64 {
-        let at = |c: &Crossing| [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64);
         let pairs = line.iter().zip(line.iter().cycle().skip(1));
         pairs
-            .map(|(a, b)| at(a)[0] * at(b)[1] - at(a)[1] * at(b)[0])
+            .map(|(a, b)| middle_of(a)[0] * middle_of(b)[1] - middle_of(a)[1] * middle_of(b)[0])
             .sum()
+    }
+
+    fn middle_of(c: &Crossing) -> [f64; 2] {
+        [0, 1].map(|a| 0.5 * (c.inside[a] + c.outside[a]) as f64)
     }
 
     /// A line round n pixels through the middles between centres cuts half a pixel off: it holds n - 1/2. So does the

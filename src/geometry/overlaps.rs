@@ -69,7 +69,6 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
     let Some(meeting) = meeting_pairs(rings, &near) else {
         return Resolved::TooMany;
     };
-    let area = |ring: &Ring| area_mm2(&clean(std::slice::from_ref(ring)));
     let crowded: BTreeSet<usize> = meeting.iter().flat_map(|&(a, b)| [a, b]).collect();
     if crowded.is_empty() {
         return Resolved::AsTheyAre;
@@ -78,7 +77,9 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
         return Resolved::TooMany;
     }
     let mut areas_mm2 = vec![0.0; rings.len()];
-    crowded.iter().for_each(|&n| areas_mm2[n] = area(&rings[n]));
+    crowded
+        .iter()
+        .for_each(|&n| areas_mm2[n] = ring_area_mm2(&rings[n]));
     let related: Vec<((usize, usize), Relation)> = meeting
         .iter()
         .map(|&(a, b)| {
@@ -88,14 +89,14 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
             )
         })
         .collect();
-    let of = |kind: Relation| {
+    let pairs_of = |kind: Relation| {
         related
             .iter()
             .filter(move |(_, r)| *r == kind)
             .map(|(pair, _)| *pair)
     };
-    let gone: BTreeSet<usize> = of(Relation::Same).map(|(_, later)| later).collect();
-    let overlapping: BTreeSet<usize> = of(Relation::Overlapping)
+    let gone: BTreeSet<usize> = pairs_of(Relation::Same).map(|(_, later)| later).collect();
+    let overlapping: BTreeSet<usize> = pairs_of(Relation::Overlapping)
         .filter(|(a, b)| !gone.contains(a) && !gone.contains(b))
         .flat_map(|(a, b)| [a, b])
         .collect();
@@ -112,7 +113,7 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
         (_, false, OverlapRule::Union) => {
             (0..rings.len())
                 .filter(|n| !crowded.contains(n))
-                .for_each(|n| areas_mm2[n] = area(&rings[n]));
+                .for_each(|n| areas_mm2[n] = ring_area_mm2(&rings[n]));
             let nested = near.iter().filter_map(|&(a, b)| {
                 let (inner, outer) = if areas_mm2[a] < areas_mm2[b] {
                     (a, b)
@@ -135,6 +136,10 @@ pub fn resolved(rings: &[Ring], rule: OverlapRule) -> Resolved {
     }
 }
 
+fn ring_area_mm2(ring: &Ring) -> f64 {
+    area_mm2(&clean(std::slice::from_ref(ring)))
+}
+
 /// The union of the rings that lie in no other, each without what lies in it: its holes, they without their islands.
 fn joined(
     rings: &[Ring],
@@ -142,13 +147,8 @@ fn joined(
     nested: &BTreeSet<(usize, usize)>,
     areas_mm2: &[f64],
 ) -> Vec<Ring> {
-    let around = |inner: usize| {
-        nested
-            .range((inner, 0)..(inner + 1, 0))
-            .map(|(_, outer)| *outer)
-    };
     let mut inside: Vec<Vec<Ring>> = vec![Vec::new(); rings.len()];
-    let mut whole: Vec<Ring> = Vec::new();
+    let mut outlines: Vec<Ring> = Vec::new();
     let mut by_area = kept.to_vec();
     by_area.sort_by(|a, b| areas_mm2[*a].total_cmp(&areas_mm2[*b]).then(b.cmp(a)));
     for n in by_area {
@@ -157,17 +157,18 @@ fn joined(
             &union(&inside[n]),
             Boolean::Difference,
         );
-        let outer: Vec<usize> = around(n).collect();
+        let outer: Vec<usize> =
+            { nested.range((n, 0)..(n + 1, 0)).map(|(_, outer)| *outer) }.collect();
         // Of rings round it those that hold no other one round it.
         let next = outer
             .iter()
             .filter(|&&o| !outer.iter().any(|&other| nested.contains(&(other, o))));
         next.for_each(|&o| inside[o].extend(shape.iter().cloned()));
         if outer.is_empty() {
-            whole.extend(shape);
+            outlines.extend(shape);
         }
     }
-    union(&whole)
+    union(&outlines)
 }
 
 /// How two rings that meet lie to one another, by the areas that they have alone and together.
@@ -198,8 +199,7 @@ fn relation([a, b]: [&Ring; 2], areas_mm2: [f64; 2]) -> Relation {
 
 /// Whether two rings are the same.
 pub fn is_same_ring(a: &Ring, b: &Ring) -> bool {
-    let area = |ring: &Ring| area_mm2(&clean(std::slice::from_ref(ring)));
-    relation([a, b], [area(a), area(b)]) == Relation::Same
+    relation([a, b], [ring_area_mm2(a), ring_area_mm2(b)]) == Relation::Same
 }
 
 fn perimeter_mm(ring: &Ring) -> f64 {
@@ -259,55 +259,61 @@ fn meeting_pairs(
         .iter()
         .map(|ring| bounds(ring.iter().copied()))
         .collect();
-    let alike = |a: usize, b: usize| {
-        (0..4).all(|n| (boxes[a][n / 2][n % 2] - boxes[b][n / 2][n % 2]).abs() < SAME_EXTENT_MM)
-    };
-    let mut meeting: BTreeSet<(usize, usize)> =
-        near.iter().copied().filter(|&(a, b)| alike(a, b)).collect();
+    let mut meeting: BTreeSet<(usize, usize)> = near
+        .iter()
+        .copied()
+        .filter(|&(a, b)| {
+            (0..4).all(|n| (boxes[a][n / 2][n % 2] - boxes[b][n / 2][n % 2]).abs() < SAME_EXTENT_MM)
+        })
+        .collect();
     let crowded: BTreeSet<usize> = near.iter().flat_map(|&(a, b)| [a, b]).collect();
-    let mut all: Vec<_> = crowded
+    let mut sides: Vec<_> = crowded
         .into_iter()
         .flat_map(|n| sides(&rings[n]).map(move |side| (n, side, bounds(side.into_iter()))))
         .collect();
-    all.sort_by(|a, b| a.2[1][0].total_cmp(&b.2[1][0]));
+    sides.sort_by(|a, b| a.2[1][0].total_cmp(&b.2[1][0]));
     // Sides that reach the height of the last one.
     let mut open: Vec<usize> = Vec::new();
     let mut compared = 0;
-    for (at, (ring, side, extent)) in all.iter().enumerate() {
-        open.retain(|&n| all[n].2[1][1] >= extent[1][0]);
+    for (index, (ring, side, extent)) in sides.iter().enumerate() {
+        open.retain(|&n| sides[n].2[1][1] >= extent[1][0]);
         compared += open.len();
         if compared > MOST_SIDES {
             return None;
         }
-        for &(other, with, beside) in open.iter().map(|&n| &all[n]) {
+        for &(other, with, other_extent) in open.iter().map(|&n| &sides[n]) {
             let pair = (other.min(*ring), other.max(*ring));
             if other != *ring
-                && are_near(extent, &beside)
+                && are_near(extent, &other_extent)
                 && meet(*side, with)
                 && !meeting.contains(&pair)
             {
                 meeting.insert(pair);
             }
         }
-        open.push(at);
+        open.push(index);
     }
     Some(meeting)
 }
 
 /// Whether two sides whose boxes overlap cross or touch.
 fn meet([a, b]: [[f64; 2]; 2], [c, d]: [[f64; 2]; 2]) -> bool {
-    let turn = |p: [f64; 2], q: [f64; 2], r: [f64; 2]| {
-        (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
-    };
-    turn(a, b, c) * turn(a, b, d) <= 0.0 && turn(c, d, a) * turn(c, d, b) <= 0.0
+    crate::polygons::turn(a, b, c) * crate::polygons::turn(a, b, d) <= 0.0
+        && crate::polygons::turn(c, d, a) * crate::polygons::turn(c, d, b) <= 0.0
 }
 
 /// Whether a point lies in a ring (even-odd).
 fn holds(ring: &Ring, [x, y]: [f64; 2]) -> bool {
-    let crosses = |[a, b]: [[f64; 2]; 2]| {
-        (a[1] > y) != (b[1] > y) && x < a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0])
-    };
-    sides(ring).filter(|side| crosses(*side)).count() % 2 == 1
+    sides(ring)
+        .filter(|side| crosses_ray(*side, [x, y]))
+        .count()
+        % 2
+        == 1
+}
+
+/// Whether a side crosses the ray from a point towards smaller x.
+fn crosses_ray([a, b]: [[f64; 2]; 2], [x, y]: [f64; 2]) -> bool {
+    (a[1] > y) != (b[1] > y) && x < a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0])
 }
 
 #[cfg(test)]
@@ -396,11 +402,14 @@ mod tests {
         let nested = [square(20.0), square(10.0), square(5.0)];
         assert_eq!(resolved(&nested, OverlapRule::Union), Resolved::AsTheyAre);
         // Side by side along a line, and a hole that touches the rim.
-        let beside = [
+        let side_by_side = [
             rectangle([0.0, 10.0], [0.0, 10.0]),
             rectangle([10.0, 20.0], [2.0, 8.0]),
         ];
-        assert_eq!(resolved(&beside, OverlapRule::Union), Resolved::AsTheyAre);
+        assert_eq!(
+            resolved(&side_by_side, OverlapRule::Union),
+            Resolved::AsTheyAre
+        );
         let at_the_rim = [square(20.0), rectangle([-20.0, -10.0], [-5.0, 5.0])];
         assert_eq!(
             resolved(&at_the_rim, OverlapRule::Union),

@@ -2,7 +2,7 @@
 //!
 //! Rings are closed (the last point joins the first), mm. What is given combines by the even-odd rule and may cross
 //! itself; what comes back is clean: rings neither cross nor overlap, outer ones run against the clock (x right, y up),
-//! holes with it, and the even-odd rule reads them as they are. Corners move by less than 1e-5 mm. The sweep is that of
+//! holes with it, and the even-odd rule reads them as they are. Corners move by less than 1e-5 mm. The sweep is done by
 //! the crate `i_overlay`.
 
 use i_overlay::core::fill_rule::FillRule;
@@ -77,18 +77,22 @@ pub fn signed_area_mm2(ring: &[[f64; 2]]) -> f64 {
         return 0.0;
     };
     let from = |p: &[f64; 2]| [p[0] - first[0], p[1] - first[1]];
-    let cross = |w: &[[f64; 2]]| {
-        let (a, b) = (from(&w[0]), from(&w[1]));
-        a[0] * b[1] - a[1] * b[0]
-    };
-    0.5 * ring.windows(2).map(cross).sum::<f64>()
+    0.5 * ring
+        .windows(2)
+        .map(|w: &[[f64; 2]]| {
+            let (a, b) = (from(&w[0]), from(&w[1]));
+            a[0] * b[1] - a[1] * b[0]
+        })
+        .sum::<f64>()
 }
 
 /// The rings without the holes smaller than `below_mm2`; what lies within such a hole joins the part round it.
 pub fn without_holes(rings: &[Ring], below_mm2: f64) -> Vec<Ring> {
     let clean = clean(rings);
-    let is_hole = |r: &Ring| (-below_mm2..0.0).contains(&signed_area_mm2(r));
-    let kept: Vec<Ring> = clean.into_iter().filter(|r| !is_hole(r)).collect();
+    let kept: Vec<Ring> = clean
+        .into_iter()
+        .filter(|r| !(-below_mm2..0.0).contains(&signed_area_mm2(r)))
+        .collect();
     // An island in a filled hole lies in the part round it.
     union(&kept)
 }
@@ -114,9 +118,10 @@ pub fn thinned(ring: &[[f64; 2]], tolerance_mm: f64) -> Ring {
         return ring.to_vec();
     }
     // Split at the corner furthest from the first, so that both halves have a chord.
-    let square = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2);
     let far = (1..ring.len())
-        .max_by(|&a, &b| square(ring[a], ring[0]).total_cmp(&square(ring[b], ring[0])))
+        .max_by(|&a, &b| {
+            distance_squared(ring[a], ring[0]).total_cmp(&distance_squared(ring[b], ring[0]))
+        })
         .unwrap_or(ring.len() / 2);
     let closed: Ring = ring.iter().copied().chain([ring[0]]).collect();
     let mut keep = vec![false; closed.len()];
@@ -141,6 +146,10 @@ pub fn thinned(ring: &[[f64; 2]], tolerance_mm: f64) -> Ring {
     if kept.len() < 3 { ring.to_vec() } else { kept }
 }
 
+fn distance_squared(a: [f64; 2], b: [f64; 2]) -> f64 {
+    (a[0] - b[0]).powi(2) + (a[1] - b[1]).powi(2)
+}
+
 /// Square of the distance of a point from a segment, mm2.
 pub fn square_to_segment(p: [f64; 2], a: [f64; 2], b: [f64; 2]) -> f64 {
     let (along, off) = ([b[0] - a[0], b[1] - a[1]], [p[0] - a[0], p[1] - a[1]]);
@@ -155,10 +164,13 @@ pub fn square_to_segment(p: [f64; 2], a: [f64; 2], b: [f64; 2]) -> f64 {
 
 /// The rings that the sweep can take.
 fn usable(rings: &[Ring]) -> Vec<Ring> {
-    let fits = |p: &[f64; 2]| p.iter().all(|c| c.abs() < FURTHEST_MM);
     rings
         .iter()
-        .filter(|r| r.len() >= 3 && r.iter().all(fits))
+        .filter(|r| {
+            r.len() >= 3
+                && r.iter()
+                    .all(|p: &[f64; 2]| p.iter().all(|c| c.abs() < FURTHEST_MM))
+        })
         .cloned()
         .collect()
 }
@@ -180,26 +192,33 @@ fn flat(parts: Vec<Vec<Ring>>) -> Vec<Ring> {
 
 /// The convex polygon round some points, against the clock (Andrew's monotone chain). A corner is left out where the
 /// triangle with its neighbours has no more than half of `least`, in the points' unit squared.
-pub fn convex_hull(mut points: Vec<[f64; 2]>, least: f64) -> Ring {
+pub fn convex_hull(mut points: Vec<[f64; 2]>, threshold: f64) -> Ring {
     points.sort_by(|a, b| a[0].total_cmp(&b[0]).then(a[1].total_cmp(&b[1])));
     points.dedup();
-    let half = |points: &mut dyn Iterator<Item = [f64; 2]>| {
-        let mut chain: Vec<[f64; 2]> = Vec::new();
-        for p in points {
-            while let [.., a, b] = chain[..] {
-                if (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > least {
-                    break;
-                }
-                chain.pop();
-            }
-            chain.push(p);
-        }
-        chain.pop();
-        chain
-    };
-    let mut outline = half(&mut points.iter().copied());
-    outline.extend(half(&mut points.iter().rev().copied()));
+    let mut outline = half_hull(&mut points.iter().copied(), threshold);
+    outline.extend(half_hull(&mut points.iter().rev().copied(), threshold));
     outline
+}
+
+/// Upper or lower half of a hull (Andrew's monotone chain), of points in ascending or descending order.
+fn half_hull(points: &mut dyn Iterator<Item = [f64; 2]>, threshold: f64) -> Vec<[f64; 2]> {
+    let mut chain: Vec<[f64; 2]> = Vec::new();
+    for p in points {
+        while let [.., a, b] = chain[..] {
+            if (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > threshold {
+                break;
+            }
+            chain.pop();
+        }
+        chain.push(p);
+    }
+    chain.pop();
+    chain
+}
+
+/// Twice the signed area of a triangle: above 0 where its corners run against the clock (x right, y up).
+pub(crate) fn turn(p: [f64; 2], q: [f64; 2], r: [f64; 2]) -> f64 {
+    (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
 }
 
 #[cfg(test)]
@@ -305,20 +324,28 @@ mod tests {
 
     #[test]
     fn a_thinned_circle_stays_within_its_tolerance() {
-        let corner = |n: i32| TAU * f64::from(n) / 2000.0;
         let circle: Ring = (0..2000)
-            .map(|n| [30.0 * corner(n).cos(), 30.0 * corner(n).sin()])
+            .map(|n| [30.0 * corner_angle(n).cos(), 30.0 * corner_angle(n).sin()])
             .collect();
         let thin = thinned(&circle, 0.05);
         assert!(thin.len() < 120 && thin.len() > 20, "{}", thin.len());
-        let off = |p: &[f64; 2]| {
-            let sides = thin.iter().zip(thin.iter().cycle().skip(1));
-            sides
-                .map(|(a, b)| square_to_segment(*p, *a, *b))
-                .fold(f64::INFINITY, f64::min)
-                .sqrt()
-        };
-        assert!(circle.iter().map(off).fold(0.0, f64::max) <= 0.05);
+        assert!(
+            circle
+                .iter()
+                .map(|p: &[f64; 2]| {
+                    let sides = thin.iter().zip(thin.iter().cycle().skip(1));
+                    sides
+                        .map(|(a, b)| square_to_segment(*p, *a, *b))
+                        .fold(f64::INFINITY, f64::min)
+                        .sqrt()
+                })
+                .fold(0.0, f64::max)
+                <= 0.05
+        );
+    }
+
+    fn corner_angle(n: i32) -> f64 {
+        TAU * f64::from(n) / 2000.0
     }
 
     fn blob() -> impl Strategy<Value = Ring> {

@@ -124,12 +124,11 @@ impl Projection {
         }
         // w grows by |row 2| a mm along the normal.
         let w = depth.signum() * distance_mm * row(2).length();
-        let at = |pixel: DVec3| inverse * pixel * w;
         Self::new(
             source_mm,
-            source_mm + at(DVec3::Z),
-            at(DVec3::X),
-            at(DVec3::Y),
+            source_mm + pixel_step_mm(DVec3::Z, inverse, w),
+            pixel_step_mm(DVec3::X, inverse, w),
+            pixel_step_mm(DVec3::Y, inverse, w),
             size,
         )
     }
@@ -204,6 +203,10 @@ impl Projection {
         let normal = self.column_step_mm.cross(self.row_step_mm).normalize();
         normal.dot(self.origin_mm - self.source_mm).abs()
     }
+}
+
+fn pixel_step_mm(pixel: DVec3, inverse: DMat3, w: f64) -> DVec3 {
+    inverse * pixel * w
 }
 
 /// A flat imager opposite a treatment head, in the words of IEC 61217 and of the DICOM RT image: its plane is at right
@@ -349,13 +352,13 @@ mod tests {
             let p = s.projection().expect("a geometry");
             let matrix = p.matrix();
             let point = s.isocentre_mm + DVec3::new(40.0, -25.0, 60.0);
-            let row = |r: usize| {
-                DVec3::new(matrix[r][0], matrix[r][1], matrix[r][2]).dot(point) + matrix[r][3]
-            };
             let seen = p.project(point).expect("in front");
             assert!(
-                (row(0) / row(2) - seen[0]).abs() < 1e-9
-                    && (row(1) / row(2) - seen[1]).abs() < 1e-9
+                (homogeneous(0, &matrix, point) / homogeneous(2, &matrix, point) - seen[0]).abs()
+                    < 1e-9
+                    && (homogeneous(1, &matrix, point) / homogeneous(2, &matrix, point) - seen[1])
+                        .abs()
+                        < 1e-9
             );
             // Up to any factor, negative ones too.
             let scaled = matrix.map(|r| r.map(|v| v * -3.7));
@@ -374,6 +377,10 @@ mod tests {
         }
     }
 
+    fn homogeneous(r: usize, matrix: &[[f64; 4]; 3], point: DVec3) -> f64 {
+        DVec3::new(matrix[r][0], matrix[r][1], matrix[r][2]).dot(point) + matrix[r][3]
+    }
+
     #[test]
     fn pixels_project_onto_themselves_and_nothing_is_seen_behind_the_source() {
         let p = setup(Ffp, 71.0, 340.0).projection().expect("a geometry");
@@ -387,26 +394,25 @@ mod tests {
 
     #[test]
     fn impossible_geometries_are_refused() {
-        let new = |source, x, y, size| Projection::new(source, DVec3::ZERO, x, y, size);
         let (x, y, far) = (DVec3::X, DVec3::Y, DVec3::Z * 1000.0);
         assert!(matches!(
-            new(far, x, y, [0, 4]),
+            projection_from(far, x, y, [0, 4]),
             Err(ProjectionError::Empty(0, 4))
         ));
         assert!(matches!(
-            new(far, x, y, [40_000, 4]),
+            projection_from(far, x, y, [40_000, 4]),
             Err(ProjectionError::TooLarge(..))
         ));
         assert!(matches!(
-            new(far, x, x * 2.0, [4, 4]),
+            projection_from(far, x, x * 2.0, [4, 4]),
             Err(ProjectionError::Flat)
         ));
         assert!(matches!(
-            new(far, x, DVec3::NAN, [4, 4]),
+            projection_from(far, x, DVec3::NAN, [4, 4]),
             Err(ProjectionError::NotFinite(_))
         ));
         assert!(matches!(
-            new(x * 7.0, x, y, [4, 4]),
+            projection_from(x * 7.0, x, y, [4, 4]),
             Err(ProjectionError::SourceInPlane)
         ));
         let flat = [
@@ -424,5 +430,14 @@ mod tests {
             s.projection(),
             Err(ProjectionError::NotPositive { .. })
         ));
+    }
+
+    fn projection_from(
+        source: DVec3,
+        x: DVec3,
+        y: DVec3,
+        size: [usize; 2],
+    ) -> Result<Projection, ProjectionError> {
+        Projection::new(source, DVec3::ZERO, x, y, size)
     }
 }

@@ -100,13 +100,13 @@ pub(super) fn area_and_outside(polygons: &[Vec<[f64; 2]>], [low, high]: [[f64; 2
         spans.extend(open.iter().filter_map(|s| s.crossing(y)));
         spans.sort_by(f64::total_cmp);
         for span in spans.chunks_exact(2) {
-            let whole = height * (span[1] - span[0]);
+            let full = height * (span[1] - span[0]);
             let inside = height * (span[1].min(high[0]) - span[0].max(low[0])).max(0.0);
-            area += whole;
+            area += full;
             outside += if low[1] <= y && y <= high[1] {
-                whole - inside
+                full - inside
             } else {
-                whole
+                full
             };
         }
     }
@@ -222,14 +222,15 @@ mod tests {
         let pixels = coverage(&[rectangle(low, high)]);
         for j in 0..WINDOW.size[1] {
             for i in 0..WINDOW.size[0] {
-                let overlap = |a: usize, p: usize| {
-                    let p = (p + WINDOW.low[a]) as f64;
-                    (high[a].min(p + 1.0) - low[a].max(p)).max(0.0)
-                };
-                let want = overlap(0, i) * overlap(1, j);
+                let want = overlap_of_pixel(0, i, low, high) * overlap_of_pixel(1, j, low, high);
                 near(f64::from(pixels[j * WINDOW.size[0] + i]), want);
             }
         }
+    }
+
+    fn overlap_of_pixel(a: usize, p: usize, low: [f64; 2], high: [f64; 2]) -> f64 {
+        let p = (p + WINDOW.low[a]) as f64;
+        (high[a].min(p + 1.0) - low[a].max(p)).max(0.0)
     }
 
     #[test]
@@ -277,12 +278,6 @@ mod tests {
     fn single_pixels_of_a_slanted_side() {
         let triangle = vec![[3.2, 4.1], [28.7, 11.3], [9.4, 25.6]];
         let pixels = coverage(std::slice::from_ref(&triangle));
-        let inside = |p: [f64; 2]| {
-            (0..3).all(|n| {
-                let (a, b) = (triangle[n], triangle[(n + 1) % 3]);
-                (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > 0.0
-            })
-        };
         for (n, &got) in pixels.iter().enumerate() {
             let (i, j) = (
                 n % WINDOW.size[0] + WINDOW.low[0],
@@ -291,11 +286,13 @@ mod tests {
             let fine = 40;
             let hits = (0..fine * fine)
                 .filter(|s| {
-                    let at = |a: usize| (a as f64 + 0.5) / f64::from(fine);
-                    inside([
-                        i as f64 + at((s % fine) as usize),
-                        j as f64 + at((s / fine) as usize),
-                    ])
+                    is_in_triangle(
+                        [
+                            i as f64 + sample_offset((s % fine) as usize, fine),
+                            j as f64 + sample_offset((s / fine) as usize, fine),
+                        ],
+                        &triangle,
+                    )
                 })
                 .count();
             let want = hits as f64 / f64::from(fine * fine);
@@ -306,10 +303,20 @@ mod tests {
         }
     }
 
+    fn is_in_triangle(p: [f64; 2], triangle: &[[f64; 2]]) -> bool {
+        (0..3).all(|n| {
+            let (a, b) = (triangle[n], triangle[(n + 1) % 3]);
+            (b[0] - a[0]) * (p[1] - a[1]) - (b[1] - a[1]) * (p[0] - a[0]) > 0.0
+        })
+    }
+
+    fn sample_offset(a: usize, fine: u32) -> f64 {
+        (a as f64 + 0.5) / f64::from(fine)
+    }
+
     /// A square of 4 with a hole of 2, of which the right half lies outside; then a triangle that reaches over the top.
     #[test]
     fn areas_outside_a_rectangle_are_those_of_the_closed_form() {
-        let square = |low: f64, high: f64| vec![[low, low], [high, low], [high, high], [low, high]];
         let ring = [square(0.0, 4.0), square(1.0, 3.0)];
         assert_eq!(
             area_and_outside(&ring, [[-9.0, -9.0], [2.0, 9.0]]),
@@ -331,5 +338,9 @@ mod tests {
             "{area}, {outside}"
         );
         assert_eq!(area_and_outside(&[], [[0.0; 2], [1.0; 2]]), [0.0, 0.0]);
+    }
+
+    fn square(low: f64, high: f64) -> Vec<[f64; 2]> {
+        vec![[low, low], [high, low], [high, high], [low, high]]
     }
 }

@@ -80,13 +80,13 @@ pub(super) fn parts_of(planes: &[BitPlane]) -> Vec<PartRun> {
     let mut parts = Parts::new(runs.len());
     for k in 0..planes.len() {
         for row in 0..rows {
-            let here = first[k][row]..first[k][row + 1];
+            let runs_of_row = first[k][row]..first[k][row + 1];
             if row > 0 {
                 join_rows(
                     &mut parts,
                     &runs,
                     first[k][row - 1]..first[k][row],
-                    here.clone(),
+                    runs_of_row.clone(),
                 );
             }
             if k > 0 {
@@ -94,7 +94,7 @@ pub(super) fn parts_of(planes: &[BitPlane]) -> Vec<PartRun> {
                     &mut parts,
                     &runs,
                     first[k - 1][row]..first[k - 1][row + 1],
-                    here,
+                    runs_of_row,
                 );
             }
         }
@@ -103,25 +103,24 @@ pub(super) fn parts_of(planes: &[BitPlane]) -> Vec<PartRun> {
     let mut numbers = vec![0; runs.len()];
     let mut count = 0;
     let mut plane = 0;
-    let mut of_part = |n: usize, run: Run| {
-        let root = parts.find(n);
-        if root == n {
-            numbers[n] = count;
-            count += 1;
-        }
-        while n >= first[plane][rows] {
-            plane += 1;
-        }
-        PartRun {
-            part: numbers[root],
-            plane,
-            row: run.row,
-            x: run.x,
-        }
-    };
     runs.into_iter()
         .enumerate()
-        .map(|(n, run)| of_part(n, run))
+        .map(|(n, run)| {
+            let root = parts.find(n);
+            if root == n {
+                numbers[n] = count;
+                count += 1;
+            }
+            while n >= first[plane][rows] {
+                plane += 1;
+            }
+            PartRun {
+                part: numbers[root],
+                plane,
+                row: run.row,
+                x: run.x,
+            }
+        })
         .collect()
 }
 
@@ -133,14 +132,14 @@ pub(super) fn keep_parts_with(plane: &mut BitPlane, seeds: &BitPlane) {
     let seeded = runs.len();
     let mut parts = Parts::new(runs.len() + 1);
     for row in 0..plane.size()[1] {
-        let here = first[row]..first[row + 1];
-        for n in here.clone() {
+        let runs_of_row = first[row]..first[row + 1];
+        for n in runs_of_row.clone() {
             if seeds.count_in(runs[n].x.clone(), row) > 0 {
                 parts.join(n, seeded);
             }
         }
         if row > 0 {
-            join_rows(&mut parts, &runs, first[row - 1]..first[row], here);
+            join_rows(&mut parts, &runs, first[row - 1]..first[row], runs_of_row);
         }
     }
     let seeded = parts.find(seeded);
@@ -160,14 +159,14 @@ pub(super) fn fill_holes(plane: &mut BitPlane) {
     let open = runs.len();
     let mut parts = Parts::new(runs.len() + 1);
     for row in 0..size[1] {
-        let here = first[row]..first[row + 1];
-        for n in here.clone() {
+        let runs_of_row = first[row]..first[row + 1];
+        for n in runs_of_row.clone() {
             if row == 0 || row + 1 == size[1] || runs[n].x.start == 0 || runs[n].x.end == size[0] {
                 parts.join(n, open);
             }
         }
         if row > 0 {
-            join_rows(&mut parts, &runs, first[row - 1]..first[row], here);
+            join_rows(&mut parts, &runs, first[row - 1]..first[row], runs_of_row);
         }
     }
     let open = parts.find(open);

@@ -14,8 +14,7 @@ pub struct ShadowFrame {
 impl ShadowFrame {
     /// Column and row of a place, whole at the centres of pixels; the first row is the upper one.
     fn pixel_of(&self, [x, y]: [f64; 2]) -> [f64; 2] {
-        let share = |mm: f64| (mm / self.half_mm + 1.0) * 0.5 * self.pixels as f64 - 0.5;
-        [share(x), share(-y)]
+        [x, -y].map(|mm| (mm / self.half_mm + 1.0) * 0.5 * self.pixels as f64 - 0.5)
     }
 }
 
@@ -23,10 +22,14 @@ impl Hull {
     /// Whether the ray from the beam's source through the centre of each pixel meets the structure, row by row. Parts at the source
     /// or behind it have no shadow.
     ///
-    /// A ray meets a prism where it meets one of its faces: the shadow is that of both ends and all sides.
+    /// A ray meets a prism where it meets one of its faces: the shadows of both ends and all sides together are the prism's.
     pub fn shadow(&self, frame: &BeamFrame, square: ShadowFrame) -> Vec<bool> {
         let mut shadow = vec![false; square.pixels * square.pixels];
-        let seen = |p| frame.project(p).map(|(at, _)| square.pixel_of(at));
+        let seen = |p| {
+            frame
+                .project(p)
+                .map(|(on_plane, _)| square.pixel_of(on_plane))
+        };
         for slab in self.prisms() {
             let mut ends = [Vec::new(), Vec::new()];
             for ring in slab {
@@ -39,10 +42,10 @@ impl Hull {
                         .into_iter()
                         .for_each(|side| fill(&mut shadow, square.pixels, &[side]));
                 }
-                for (end, of) in ends.iter_mut().zip([0, 1]) {
+                for (end, end_index) in ends.iter_mut().zip([0, 1]) {
                     end.extend(
                         ring.iter()
-                            .map(|side| seen(side[of][1]))
+                            .map(|side| seen(side[end_index][1]))
                             .collect::<Option<Vec<_>>>(),
                     );
                 }
@@ -68,8 +71,8 @@ fn fill(pixels: &mut [bool], side: usize, rings: &[Vec<[f64; 2]>]) {
     while row <= last {
         crossings.clear();
         for ring in rings {
-            let before = ring.iter().cycle().skip(ring.len().saturating_sub(1));
-            for ([x0, y0], [x1, y1]) in before.zip(ring) {
+            let previous_points = ring.iter().cycle().skip(ring.len().saturating_sub(1));
+            for ([x0, y0], [x1, y1]) in previous_points.zip(ring) {
                 if (*y0 <= row) != (*y1 <= row) {
                     crossings.push(x0 + (row - y0) / (y1 - y0) * (x1 - x0));
                 }
@@ -141,12 +144,6 @@ mod tests {
     #[test]
     fn the_shadow_of_a_tube_has_its_bore_and_its_place() {
         let grid = Grid::axis_aligned(DVec3::splat(-60.0), DVec3::splat(1.0), [121; 3]).unwrap();
-        let circle = |radius: f64, z: f64| -> Vec<DVec3> {
-            let at = |n: usize| (TAU * n as f64 / 180.0).sin_cos();
-            (0..180)
-                .map(|n| DVec3::new(radius * at(n).0, radius * at(n).1, z))
-                .collect()
-        };
         let rings: Vec<Vec<DVec3>> = (-10..=10)
             .flat_map(|z| [circle(30.0, f64::from(z)), circle(15.0, f64::from(z))])
             .collect();
@@ -163,13 +160,35 @@ mod tests {
         aside.isocentre_mm = DVec3::new(-20.0, 0.0, -30.0);
         aside.source_mm += aside.isocentre_mm;
         let shadow = hull.shadow(&aside, SQUARE);
-        let middle = |along: fn(usize) -> usize| {
-            let hit = || (0..shadow.len()).filter(|n| shadow[*n]);
-            hit().map(|n| along(n) as f64).sum::<f64>() / hit().count() as f64
-        };
         let [column, row] = SQUARE.pixel_of([20.0, 30.0]);
         assert!(
-            (middle(|n| n % 320) - column).abs() < 1.0 && (middle(|n| n / 320) - row).abs() < 1.0
+            (middle_along(|n| n % 320, &shadow) - column).abs() < 1.0
+                && (middle_along(|n| n / 320, &shadow) - row).abs() < 1.0
         );
+    }
+
+    fn circle(radius: f64, z: f64) -> Vec<DVec3> {
+        (0..180)
+            .map(|n| {
+                DVec3::new(
+                    radius * sin_cos_of_step(n).0,
+                    radius * sin_cos_of_step(n).1,
+                    z,
+                )
+            })
+            .collect()
+    }
+
+    fn sin_cos_of_step(n: usize) -> (f64, f64) {
+        (TAU * n as f64 / 180.0).sin_cos()
+    }
+
+    fn middle_along(along: fn(usize) -> usize, shadow: &[bool]) -> f64 {
+        shaded_pixels(shadow).map(|n| along(n) as f64).sum::<f64>()
+            / shaded_pixels(shadow).count() as f64
+    }
+
+    fn shaded_pixels(shadow: &[bool]) -> impl Iterator<Item = usize> {
+        (0..shadow.len()).filter(|n| shadow[*n])
     }
 }

@@ -18,10 +18,17 @@ pub fn sphere_contours(grid: &Grid, centre_mm: DVec3, radius_mm: f64) -> Vec<Vec
     let cut = |z: f64| {
         let square = radius_mm * radius_mm - (z - centre.z) * (z - centre.z);
         let radius = (square > 0.0).then(|| square.sqrt() * stand_out)?;
-        let corner = |(s, c): &(f64, f64)| {
-            grid.patient_from_local(DVec3::new(centre.x + radius * c, centre.y + radius * s, z))
-        };
-        Some(unit.iter().map(corner).collect())
+        Some(
+            unit.iter()
+                .map(|(s, c): &(f64, f64)| {
+                    grid.patient_from_local(DVec3::new(
+                        centre.x + radius * c,
+                        centre.y + radius * s,
+                        z,
+                    ))
+                })
+                .collect(),
+        )
     };
     grid.planes_mm().iter().filter_map(|&z| cut(z)).collect()
 }

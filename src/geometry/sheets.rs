@@ -79,10 +79,14 @@ impl Sheets {
     /// Volume of the slabs, in and outside the grid, cm3.
     pub fn volume_cm3(&self) -> f64 {
         let everywhere = [[f64::NEG_INFINITY; 2], [f64::INFINITY; 2]];
-        let of = |s: &Slab| {
-            (s.reach_mm[1] - s.reach_mm[0]) * raster::area_and_outside(&s.polygons, everywhere)[0]
-        };
-        self.slabs.iter().map(of).sum::<f64>() / 1000.0
+        self.slabs
+            .iter()
+            .map(|s: &Slab| {
+                (s.reach_mm[1] - s.reach_mm[0])
+                    * raster::area_and_outside(&s.polygons, everywhere)[0]
+            })
+            .sum::<f64>()
+            / 1000.0
     }
 
     /// Covered fraction of the pixel that holds a point of the grid's frame, mm; 0 outside.

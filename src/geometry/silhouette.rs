@@ -10,7 +10,7 @@ const LONE_THICKNESS_MM: f64 = 3.0;
 
 /// The edges of the slabs that a structure's contours stand for, patient LPS, mm.
 ///
-/// Slabs are those of the [`Mask`](super::Mask). The sides of a slab are flat, and a flat face seen from a point is the face of its
+/// Slabs are the same as of the [`Mask`](super::Mask). The sides of a slab are flat, and a flat face seen from a point is the face of its
 /// projected edges: the edges alone bound the silhouette.
 #[derive(Clone, Debug)]
 pub struct Hull {
@@ -48,15 +48,21 @@ impl Hull {
         {
             return Err(MaskError::NotFinite(n));
         }
-        let local = |p: &DVec3| grid.map_or(*p, |grid| grid.local_from_patient(*p));
         let drawn = contours.iter().enumerate().filter(|(_, c)| c.len() >= 3);
         let drawn: Vec<(usize, Vec<DVec3>)> = drawn
-            .map(|(n, c)| (n, c.iter().map(local).collect()))
+            .map(|(n, c)| {
+                (
+                    n,
+                    c.iter()
+                        .map(|p: &DVec3| grid.map_or(*p, |grid| grid.local_from_patient(*p)))
+                        .collect(),
+                )
+            })
             .collect();
-        let size = |c: &[DVec3]| newell(c).length();
+
         let largest = drawn
             .iter()
-            .max_by(|a, b| size(&a.1).total_cmp(&size(&b.1)));
+            .max_by(|a, b| newell(&a.1).length().total_cmp(&newell(&b.1).length()));
         let (_, largest) = largest.ok_or(MaskError::NoContours)?;
         let level = drawn.iter().all(|(_, c)| off_plane(c, DVec3::Z) < FLAT_MM);
         let normal = if level {
@@ -87,8 +93,8 @@ impl Hull {
             None => slabs::free(&turned, LONE_THICKNESS_MM),
         };
         let patient = |p: [f64; 2], z: f64| {
-            let at = axes[0] * p[0] + axes[1] * p[1] + axes[2] * z;
-            grid.map_or(at, |grid| grid.patient_from_local(at))
+            let local = axes[0] * p[0] + axes[1] * p[1] + axes[2] * z;
+            grid.map_or(local, |grid| grid.patient_from_local(local))
         };
         let mut edges = Vec::new();
         let points = slabs
@@ -101,13 +107,13 @@ impl Hull {
         } in &slabs
         {
             for polygon in polygons {
-                let mut before = polygon[polygon.len() - 1];
+                let mut previous = polygon[polygon.len() - 1];
                 for &point in polygon {
                     for z in [*low, *high] {
-                        edges.push([patient(before, z), patient(point, z)]);
+                        edges.push([patient(previous, z), patient(point, z)]);
                     }
                     edges.push([patient(point, *low), patient(point, *high)]);
-                    before = point;
+                    previous = point;
                 }
             }
         }
@@ -120,26 +126,37 @@ impl Hull {
             .edges
             .chunks_exact(3)
             .map(|of_point| [of_point[0], of_point[1]]);
-        let mut ring = |count: &usize| edges.by_ref().take(*count).collect();
         self.points
             .iter()
-            .map(|slab| slab.iter().map(&mut ring).collect())
+            .map(|slab| {
+                slab.iter()
+                    .map(|count: &usize| edges.by_ref().take(*count).collect())
+                    .collect()
+            })
             .collect()
     }
 
     /// The silhouette from a beam's source.
     pub fn seen(&self, frame: &BeamFrame) -> Silhouette {
-        let on_plane = |p: DVec3| frame.project(p).map(|(at, _)| at);
         let edges: Vec<[[f64; 2]; 2]> = self
             .edges
             .iter()
-            .filter_map(|[a, b]| Some([on_plane(*a)?, on_plane(*b)?]))
+            .filter_map(|[a, b]| {
+                Some([
+                    on_isocentre_plane(*a, frame)?,
+                    on_isocentre_plane(*b, frame)?,
+                ])
+            })
             .collect();
         Silhouette {
             is_cut: edges.len() < self.edges.len(),
             edges,
         }
     }
+}
+
+fn on_isocentre_plane(p: DVec3, frame: &BeamFrame) -> Option<[f64; 2]> {
+    frame.project(p).map(|(on_plane_mm, _)| on_plane_mm)
 }
 
 impl Margin {
@@ -169,8 +186,8 @@ impl Silhouette {
                 )
             },
         );
-        let grown = |a: usize| [low[a] - margin.along(a)[0], high[a] + margin.along(a)[1]];
-        (low[0] <= high[0]).then(|| [grown(0), grown(1)])
+        (low[0] <= high[0])
+            .then(|| [0, 1].map(|a| [low[a] - margin.along(a)[0], high[a] + margin.along(a)[1]]))
     }
 
     /// The outermost points along `travel` (0: x, 1: y) of the grown silhouette in strips across it, `None` for strips that it does
@@ -262,20 +279,21 @@ impl Edge {
             if margin > 0.0 && d1 > 0.0 && d0 < margin {
                 let slope = if d1 > d0 { (x1 - x0) / (d1 - d0) } else { 0.0 };
                 let (near, far) = (d0.max(0.0), d1.min(margin));
-                let value = |d: f64| {
-                    let x = if d1 > d0 {
-                        x0 + slope * (d - d0)
-                    } else {
-                        x0.max(x1)
-                    };
-                    x + grow_mm * (1.0 - (d / margin).powi(2)).max(0.0).sqrt()
-                };
                 // Where the ellipse's tangent is the edge: d/dd (slope d + g sqrt(1 - (d/m)^2)) = 0.
                 let touching = slope * margin * margin
                     / (slope * margin).hypot(grow_mm).max(f64::MIN_POSITIVE);
                 [near, far, touching.clamp(near, far)]
                     .into_iter()
-                    .for_each(|d| put(value(d)));
+                    .for_each(|d| {
+                        put({
+                            let x = if d1 > d0 {
+                                x0 + slope * (d - d0)
+                            } else {
+                                x0.max(x1)
+                            };
+                            x + grow_mm * (1.0 - (d / margin).powi(2)).max(0.0).sqrt()
+                        })
+                    });
             }
         }
         farthest.map(|value| sign * value)
@@ -382,12 +400,13 @@ mod tests {
         let contours: Vec<Vec<DVec3>> = (0..6)
             .map(|k| {
                 let n = 24;
-                let corner = |i: i32| {
-                    let angle = std::f64::consts::TAU * f64::from(i) / f64::from(n);
-                    let r = 20.0 + 8.0 * (3.0 * angle + f64::from(k)).sin();
-                    DVec3::new(5.0 + r * angle.cos(), r * angle.sin(), 3.0 * f64::from(k))
-                };
-                (0..n).map(corner).collect()
+                (0..n)
+                    .map(|i: i32| {
+                        let angle = std::f64::consts::TAU * f64::from(i) / f64::from(n);
+                        let r = 20.0 + 8.0 * (3.0 * angle + f64::from(k)).sin();
+                        DVec3::new(5.0 + r * angle.cos(), r * angle.sin(), 3.0 * f64::from(k))
+                    })
+                    .collect()
             })
             .collect();
         let seen = hull(&contours).seen(&frame(70.0, 25.0, 15.0));

@@ -71,7 +71,7 @@ pub(super) fn free(contours: &[Vec<DVec3>], thickness_mm: f64) -> Vec<Slab> {
     assemble(reaches(&z, None, thickness_mm), polygons)
 }
 
-/// Polygons of contours (patient LPS, mm, parallel to the planes of `grid`) on a plane of the grid: those of the slab
+/// Polygons of contours (patient LPS, mm, parallel to the planes of `grid`) on a plane of the grid: the polygons of the slab
 /// that holds the plane, the grid's frame, mm.
 pub fn section_at(grid: &Grid, contours: &[&[DVec3]], plane: usize) -> Vec<Vec<[f64; 2]>> {
     let closed = contours.iter().filter(|c| c.len() > 2);
@@ -83,10 +83,9 @@ pub fn section_at(grid: &Grid, contours: &[&[DVec3]], plane: usize) -> Vec<Vec<[
     }
     let z = grid.planes_mm()[plane];
     let slabs = level(&local, grid);
-    let holds = |slab: &Slab| slab.reach_mm[0] <= z && z < slab.reach_mm[1];
     slabs
         .into_iter()
-        .find(holds)
+        .find(|slab: &Slab| slab.reach_mm[0] <= z && z < slab.reach_mm[1])
         .map(|slab| slab.polygons)
         .unwrap_or_default()
 }
@@ -105,10 +104,10 @@ struct Reach {
 /// bridge to the plane above.
 fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
     let mut slabs = Vec::with_capacity(reaches.len());
-    for (n, (reach, own)) in reaches.iter().zip(&polygons).enumerate() {
+    for (n, (reach, slab_polygons)) in reaches.iter().zip(&polygons).enumerate() {
         let ([low, high], [lowest, highest]) = (reach.own_mm, reach.bridged_mm);
         let bridge = |reach_mm: [f64; 2], other: usize| {
-            let polygons = overlapping(own, &polygons[other]);
+            let polygons = overlapping(slab_polygons, &polygons[other]);
             (!polygons.is_empty()).then_some(Slab { reach_mm, polygons })
         };
         slabs.extend(
@@ -118,7 +117,7 @@ fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
         );
         slabs.push(Slab {
             reach_mm: [low, high],
-            polygons: own.clone(),
+            polygons: slab_polygons.clone(),
         });
         slabs.extend(
             (highest > high)
@@ -130,20 +129,20 @@ fn assemble(reaches: Vec<Reach>, polygons: Vec<Polygons>) -> Vec<Slab> {
 }
 
 /// The polygons that overlap any of the others, with the holes in them.
-fn overlapping(own: &Polygons, others: &Polygons) -> Polygons {
+fn overlapping(polygons: &Polygons, others: &Polygons) -> Polygons {
     let [own_thin, others] =
-        [own, others].map(|side| side.iter().map(thinned).collect::<Polygons>());
+        [polygons, others].map(|side| side.iter().map(thinned).collect::<Polygons>());
     let goes_on: Vec<bool> = own_thin
         .iter()
         .map(|p| others.iter().any(|other| overlap(p, other)))
         .collect();
-    let belongs = |n: usize| {
-        let inside = |m: usize| m != n && goes_on[m] && holds(&own_thin[m], own_thin[n][0]);
-        goes_on[n] || (0..own.len()).any(inside)
-    };
-    (0..own.len())
-        .filter(|&n| belongs(n))
-        .map(|n| own[n].clone())
+    (0..polygons.len())
+        .filter(|&n| {
+            goes_on[n]
+                || (0..polygons.len())
+                    .any(|m: usize| m != n && goes_on[m] && holds(&own_thin[m], own_thin[n][0]))
+        })
+        .map(|n| polygons[n].clone())
         .collect()
 }
 
@@ -159,28 +158,34 @@ fn thinned(polygon: &Polygon) -> Polygon {
 }
 
 fn overlap(a: &Polygon, b: &Polygon) -> bool {
-    let bounds = |p: &Polygon, axis: usize| {
-        p.iter()
-            .map(|c| c[axis])
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
-                (l.min(v), h.max(v))
-            })
-    };
     let apart = (0..2).any(|axis| {
-        let ((a_low, a_high), (b_low, b_high)) = (bounds(a, axis), bounds(b, axis));
+        let ((a_low, a_high), (b_low, b_high)) = (bounds_along(a, axis), bounds_along(b, axis));
         a_high < b_low || b_high < a_low
     });
-    let sides =
-        |p: &Polygon| -> Vec<Side> { (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])).collect() };
-    let crossing = || {
-        let others = sides(b);
-        sides(a)
-            .iter()
-            .any(|side| others.iter().any(|other| cross(*side, *other)))
-    };
     // Equal polygons cross nowhere, and not every corner of one lies in the other.
-    let any_of = |of: &Polygon, inside: &Polygon| of.iter().any(|corner| holds(inside, *corner));
-    !apart && (any_of(a, b) || any_of(b, a) || crossing())
+    !apart
+        && (has_corner_inside(a, b) || has_corner_inside(b, a) || {
+            let others = sides_of(b);
+            sides_of(a)
+                .iter()
+                .any(|side| others.iter().any(|other| cross(*side, *other)))
+        })
+}
+
+fn bounds_along(p: &Polygon, axis: usize) -> (f64, f64) {
+    p.iter()
+        .map(|c| c[axis])
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| {
+            (l.min(v), h.max(v))
+        })
+}
+
+fn sides_of(p: &Polygon) -> Vec<Side> {
+    (0..p.len()).map(|n| (p[n], p[(n + 1) % p.len()])).collect()
+}
+
+fn has_corner_inside(corners: &Polygon, inside: &Polygon) -> bool {
+    corners.iter().any(|corner| holds(inside, *corner))
 }
 
 /// Whether a point lies in a polygon (even-odd).
@@ -188,8 +193,8 @@ fn holds(polygon: &Polygon, [x, y]: [f64; 2]) -> bool {
     let mut inside = false;
     let mut from = polygon[polygon.len() - 1];
     for &to in polygon {
-        let at = || from[0] + (y - from[1]) / (to[1] - from[1]) * (to[0] - from[0]);
-        inside ^= (from[1] > y) != (to[1] > y) && x < at();
+        inside ^= (from[1] > y) != (to[1] > y)
+            && x < from[0] + (y - from[1]) / (to[1] - from[1]) * (to[0] - from[0]);
         from = to;
     }
     inside
@@ -197,20 +202,23 @@ fn holds(polygon: &Polygon, [x, y]: [f64; 2]) -> bool {
 
 type Side = ([f64; 2], [f64; 2]);
 
-fn cross((a, b): Side, (c, d): Side) -> bool {
-    let turn = |p: [f64; 2], q: [f64; 2], r: [f64; 2]| {
-        (q[0] - p[0]) * (r[1] - p[1]) - (q[1] - p[1]) * (r[0] - p[0])
-    };
-    turn(a, b, c) * turn(a, b, d) < 0.0 && turn(c, d, a) * turn(c, d, b) < 0.0
+fn cross(one: Side, other: Side) -> bool {
+    let ((a, b), (c, d)) = (one, other);
+    crate::polygons::turn(a, b, c) * crate::polygons::turn(a, b, d) < 0.0
+        && crate::polygons::turn(c, d, a) * crate::polygons::turn(c, d, b) < 0.0
 }
 
 /// Sorts contours by plane: heights of the planes (ascending) and the contours of each.
 pub(super) fn by_plane(contours: &[Vec<DVec3>]) -> (Vec<f64>, Vec<Polygons>) {
-    let height = |c: &[DVec3]| c.iter().map(|p| p.z).sum::<f64>() / c.len() as f64;
     grouped(
         contours
             .iter()
-            .map(|c| (height(c), c.iter().map(|p| [p.x, p.y]).collect()))
+            .map(|c| {
+                (
+                    (c.iter().map(|p| p.z).sum::<f64>() / c.len() as f64),
+                    c.iter().map(|p| [p.x, p.y]).collect(),
+                )
+            })
             .collect(),
     )
 }
@@ -309,33 +317,34 @@ fn reaches(z: &[f64], planes: Option<GridPlanes<'_>>, lone_thickness_mm: f64) ->
     // The step to the next plane up, where that is the next one, or where one was not drawn.
     let joined = |n: usize| z[n + 1] - z[n] <= NEXT_PLANE * usual || neighbours(z[n], z[n + 1]);
     let bridged = |n: usize| !joined(n) && z[n + 1] - z[n] <= MAX_GAP * usual;
-    let reach = |n: usize| {
-        let below = (n > 0 && joined(n - 1)).then(|| z[n] - z[n - 1]);
-        let above = (n + 1 < z.len() && joined(n)).then(|| z[n + 1] - z[n]);
-        let half = 0.5 * below.or(above).unwrap_or(usual);
-        let every_plane = match (below, above) {
-            (Some(_), _) => neighbours(z[n - 1], z[n]),
-            (_, Some(_)) => neighbours(z[n], z[n + 1]),
-            // On its own: as the rest of the structure is drawn.
-            _ => planes.is_some_and(|p| usual <= 1.5 * p.thickness_near(z[n])),
-        };
-        let end = match planes {
-            Some(p) if every_plane && p.at(z[n]).is_some() => p.distances_to_edges(z[n]),
-            Some(p) => p.distances_to_edges(z[n]).map(|mm| mm.min(half)),
-            None => [half.min(MOST_BEYOND_MM); 2],
-        };
-        let own_mm = [
-            z[n] - below.map_or(end[0], |step| 0.5 * step),
-            z[n] + above.map_or(end[1], |step| 0.5 * step),
-        ];
-        let low = (n > 0 && bridged(n - 1)).then(|| 0.5 * (z[n - 1] + z[n]));
-        let high = (n + 1 < z.len() && bridged(n)).then(|| 0.5 * (z[n] + z[n + 1]));
-        Reach {
-            own_mm,
-            bridged_mm: [low.unwrap_or(own_mm[0]), high.unwrap_or(own_mm[1])],
-        }
-    };
-    (0..z.len()).map(reach).collect()
+    (0..z.len())
+        .map(|n: usize| {
+            let below = (n > 0 && joined(n - 1)).then(|| z[n] - z[n - 1]);
+            let above = (n + 1 < z.len() && joined(n)).then(|| z[n + 1] - z[n]);
+            let half = 0.5 * below.or(above).unwrap_or(usual);
+            let every_plane = match (below, above) {
+                (Some(_), _) => neighbours(z[n - 1], z[n]),
+                (_, Some(_)) => neighbours(z[n], z[n + 1]),
+                // On its own: as the rest of the structure is drawn.
+                _ => planes.is_some_and(|p| usual <= 1.5 * p.thickness_near(z[n])),
+            };
+            let end = match planes {
+                Some(p) if every_plane && p.at(z[n]).is_some() => p.distances_to_edges(z[n]),
+                Some(p) => p.distances_to_edges(z[n]).map(|mm| mm.min(half)),
+                None => [half.min(MOST_BEYOND_MM); 2],
+            };
+            let own_mm = [
+                z[n] - below.map_or(end[0], |step| 0.5 * step),
+                z[n] + above.map_or(end[1], |step| 0.5 * step),
+            ];
+            let low = (n > 0 && bridged(n - 1)).then(|| 0.5 * (z[n - 1] + z[n]));
+            let high = (n + 1 < z.len() && bridged(n)).then(|| 0.5 * (z[n] + z[n + 1]));
+            Reach {
+                own_mm,
+                bridged_mm: [low.unwrap_or(own_mm[0]), high.unwrap_or(own_mm[1])],
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -405,10 +414,10 @@ mod tests {
             reach_of(&[9.0, 21.0, 33.0], &planes),
             [[7.5, 15.0], [15.0, 27.0], [27.0, 34.5]]
         );
-        let own: Vec<[f64; 2]> = reaches(&[0.0, 36.0], None, 3.0)
+        let reached_mm: Vec<[f64; 2]> = reaches(&[0.0, 36.0], None, 3.0)
             .iter()
             .map(|r| r.own_mm)
             .collect();
-        assert_eq!(own, [[-2.5, 18.0], [18.0, 38.5]]);
+        assert_eq!(reached_mm, [[-2.5, 18.0], [18.0, 38.5]]);
     }
 }

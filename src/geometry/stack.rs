@@ -48,7 +48,7 @@ pub enum StackError {
 }
 
 impl Stack {
-    /// Closed contours, patient LPS, mm; those of fewer than three points are passed over.
+    /// Closed contours, patient LPS, mm; contours of fewer than three points are passed over.
     ///
     /// # Errors
     /// [`StackError`].
@@ -63,8 +63,10 @@ impl Stack {
         let local: Vec<Vec<DVec3>> = closed
             .map(|c| c.iter().map(|&p| grid.local_from_patient(p)).collect())
             .collect();
-        let flat = |c: &Vec<DVec3>| c.iter().all(|p| (p.z - c[0].z).abs() < FLAT_MM);
-        if !local.iter().all(flat) {
+        if !local
+            .iter()
+            .all(|c: &Vec<DVec3>| c.iter().all(|p| (p.z - c[0].z).abs() < FLAT_MM))
+        {
             return Err(StackError::Across);
         }
         if local.is_empty() {
@@ -89,13 +91,13 @@ impl Stack {
         self.planes.is_empty()
     }
 
-    /// The rings at a height: those of the contour plane that stands for it in the volume and the DVH.
+    /// The rings at a height: the rings of the contour plane that stands for it in the volume and the DVH.
     pub fn section(&self, z_mm: f64) -> &[Ring] {
-        let at = self
+        let slab = self
             .slabs
             .iter()
             .find(|s| s.reach_mm[0] <= z_mm && z_mm < s.reach_mm[1]);
-        at.map_or(&[], |s| &s.polygons)
+        slab.map_or(&[], |s| &s.polygons)
     }
 
     /// Lowest and highest coordinates of the corners, in the plane.
@@ -141,18 +143,19 @@ fn ends(z: &[f64], grid: &Grid) -> Vec<[End; 2]> {
         on(a) && on(b) && nearest(b) == nearest(a) + 1
     };
     let joined = |n: usize| z[n + 1] - z[n] <= MAX_GAP * usual || neighbours(z[n], z[n + 1]);
-    let end = |n: usize| {
-        let below = n > 0 && joined(n - 1);
-        let above = n + 1 < z.len() && joined(n);
-        let half = 0.5
-            * match (below, above) {
-                (true, false) => z[n] - z[n - 1],
-                (false, true) => z[n + 1] - z[n],
-                _ => usual,
-            };
-        let beyond = slabs::beyond_mm(z[n], grid, half);
-        [(below, beyond[0]), (above, beyond[1])]
-            .map(|(joined, mm)| if joined { End::Joined } else { End::After(mm) })
-    };
-    (0..z.len()).map(end).collect()
+    (0..z.len())
+        .map(|n: usize| {
+            let below = n > 0 && joined(n - 1);
+            let above = n + 1 < z.len() && joined(n);
+            let half = 0.5
+                * match (below, above) {
+                    (true, false) => z[n] - z[n - 1],
+                    (false, true) => z[n + 1] - z[n],
+                    _ => usual,
+                };
+            let beyond = slabs::beyond_mm(z[n], grid, half);
+            [(below, beyond[0]), (above, beyond[1])]
+                .map(|(joined, mm)| if joined { End::Joined } else { End::After(mm) })
+        })
+        .collect()
 }

@@ -63,13 +63,13 @@ impl Classes {
 
     /// The voxels of a plane next to the body, out of it along an axis, up or down.
     fn exits(&self, axis: usize, up: bool, z: usize) -> BitPlane {
-        let before = match (axis, up) {
+        let neighbour = match (axis, up) {
             (0 | 1, _) => self.kept[z].moved(axis, up),
             (_, true) if z > 0 => self.kept[z - 1].clone(),
             (_, false) if z + 1 < self.kept.len() => self.kept[z + 1].clone(),
             _ => return BitPlane::unset(self.kept[z].size()),
         };
-        before.without(&self.kept[z])
+        neighbour.without(&self.kept[z])
     }
 
     /// Spans that `follow` finds on the ways out of the body along an axis, up or down, each from its first voxel to
@@ -82,33 +82,36 @@ impl Classes {
     ) -> Vec<Span> {
         let [_, ny, nz] = self.size();
         let steps_mm = &self.steps_mm[axis];
-        let of_plane = |z: usize| {
-            let exits = self.exits(axis, up, z);
-            let mut found = Vec::new();
-            for y in 0..ny {
-                for x in exits.runs(y).flatten() {
-                    let first = [x, y, z];
-                    let at = |n: usize| {
-                        let mut voxel = first;
-                        voxel[axis] = n;
-                        (voxel, steps_mm[n])
-                    };
-                    let (above, below) = (first[axis]..steps_mm.len(), (0..first[axis] + 1).rev());
-                    found.extend(if up {
-                        follow(first, &mut above.map(at))
-                    } else {
-                        follow(first, &mut below.map(at))
-                    });
+        (0..nz)
+            .into_par_iter()
+            .flat_map_iter(|z: usize| {
+                let exits = self.exits(axis, up, z);
+                let mut spans = Vec::new();
+                for y in 0..ny {
+                    for x in exits.runs(y).flatten() {
+                        let first = [x, y, z];
+                        let slice_at = |n: usize| {
+                            let mut voxel = first;
+                            voxel[axis] = n;
+                            (voxel, steps_mm[n])
+                        };
+                        let (above, below) =
+                            (first[axis]..steps_mm.len(), (0..first[axis] + 1).rev());
+                        spans.extend(if up {
+                            follow(first, &mut above.map(slice_at))
+                        } else {
+                            follow(first, &mut below.map(slice_at))
+                        });
+                    }
                 }
-            }
-            found
-        };
-        (0..nz).into_par_iter().flat_map_iter(of_plane).collect()
+                spans
+            })
+            .collect()
     }
 
     /// The voxels of sheets that a line across them reaches from the body, through little air.
     pub fn attached(&self) -> Vec<BitPlane> {
-        let mut all = self.no_voxels();
+        let mut marked = self.no_voxels();
         for (axis, up) in [
             (0, true),
             (0, false),
@@ -117,8 +120,8 @@ impl Classes {
             (2, true),
             (2, false),
         ] {
-            let found = self.follow(axis, up, |_, way| {
-                let mut found = Vec::new();
+            let spans = self.follow(axis, up, |_, way| {
+                let mut spans = Vec::new();
                 let (mut air_mm, mut sheet_mm) = (0.0, 0.0);
                 for (voxel, step_mm) in way {
                     let class = self.class_at(voxel);
@@ -136,26 +139,26 @@ impl Classes {
                         break;
                     }
                     if class == Class::Sheet {
-                        found.push(Span {
+                        spans.push(Span {
                             first: voxel,
                             axis,
                             count: 1,
                         });
                     }
                 }
-                found
+                spans
             });
-            mark(&mut all, &found);
+            mark(&mut marked, &spans);
         }
-        all
+        marked
     }
 
     /// The voxels on the ways from one kept voxel to the next, along any axis, that lead through light matter for more
     /// than half of their length and through little air at a time.
     pub fn bridges(&self) -> Vec<BitPlane> {
-        let mut all = self.no_voxels();
+        let mut marked = self.no_voxels();
         for axis in 0..3 {
-            let found = self.follow(axis, true, |first, way| {
+            let spans = self.follow(axis, true, |first, way| {
                 let (mut air_mm, mut length_mm, mut matter_mm) = (0.0, 0.0, 0.0);
                 for (count, (voxel, step_mm)) in way.enumerate() {
                     let class = self.class_at(voxel);
@@ -182,9 +185,9 @@ impl Classes {
                 }
                 Vec::new()
             });
-            mark(&mut all, &found);
+            mark(&mut marked, &spans);
         }
-        all
+        marked
     }
 }
 
@@ -214,30 +217,33 @@ mod tests {
         let letters: Vec<char> = line.chars().collect();
         let mut size = [1; 3];
         size[axis] = letters.len();
-        let planes = |letter: char| -> Vec<BitPlane> {
-            letters
-                .chunks(size[0] * size[1])
-                .map(|plane| BitPlane::from_values(plane, [size[0], size[1]], |&c| c == letter))
-                .collect()
-        };
         let steps_mm = size.map(|n| vec![2.0; n]);
         Classes {
-            kept: planes('K'),
-            sheet: planes('s'),
-            light: planes('-'),
+            kept: planes_of('K', &letters, size),
+            sheet: planes_of('s', &letters, size),
+            light: planes_of('-', &letters, size),
             steps_mm,
         }
     }
 
+    fn planes_of(letter: char, letters: &[char], size: [usize; 3]) -> Vec<BitPlane> {
+        letters
+            .chunks(size[0] * size[1])
+            .map(|plane| BitPlane::from_values(plane, [size[0], size[1]], |&c| c == letter))
+            .collect()
+    }
+
     /// Whether each voxel of a line is set.
     fn set(planes: &[BitPlane]) -> Vec<bool> {
-        let of = |plane: &BitPlane| {
-            let [nx, ny] = plane.size();
-            (0..nx * ny)
-                .map(|n| plane.at(n % nx, n / nx))
-                .collect::<Vec<_>>()
-        };
-        planes.iter().flat_map(of).collect()
+        planes
+            .iter()
+            .flat_map(|plane: &BitPlane| {
+                let [nx, ny] = plane.size();
+                (0..nx * ny)
+                    .map(|n| plane.at(n % nx, n / nx))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
     }
 
     fn bridged(axis: usize, line: &str) -> String {

@@ -173,25 +173,24 @@ fn strips(
         (pixel as f64 + 0.5) * spacing,
     );
     let on = |plane: usize, z: f64| {
-        let rectangle = move |[from, to]: [f64; 2]| {
-            let corners = [[low, from], [high, from], [high, to], [low, to]];
-            let polygon = corners.map(|[a, b]| if axis == 0 { [a, b] } else { [b, a] });
-            section(grid, plane, polygon.to_vec())
-        };
         spans(shape, z)
             .into_iter()
-            .filter_map(rectangle)
+            .filter_map(move |[from, to]: [f64; 2]| {
+                let corners = [[low, from], [high, from], [high, to], [low, to]];
+                let polygon = corners.map(|[a, b]| if axis == 0 { [a, b] } else { [b, a] });
+                section(grid, plane, polygon.to_vec())
+            })
             .collect::<Vec<Section>>()
     };
-    let all: Vec<Section> = grid
+    let sections: Vec<Section> = grid
         .planes_mm()
         .iter()
         .enumerate()
         .flat_map(|(plane, &z)| on(plane, z))
         .collect();
     match or_at {
-        Some(z) if all.is_empty() => on(nearest_plane(grid, z), z),
-        _ => all,
+        Some(z) if sections.is_empty() => on(nearest_plane(grid, z), z),
+        _ => sections,
     }
 }
 
@@ -253,8 +252,8 @@ fn cut(polygon: &[[f64; 2]], axis: usize, edge: f64, sign: f64) -> Vec<[f64; 2]>
         let from = polygon[(n + polygon.len() - 1) % polygon.len()];
         let (a, b) = (sign * (from[axis] - edge), sign * (to[axis] - edge));
         if (a >= 0.0) != (b >= 0.0) {
-            let at = DVec2::from(from).lerp(DVec2::from(to), a / (a - b));
-            kept.push(at.to_array());
+            let crossing = DVec2::from(from).lerp(DVec2::from(to), a / (a - b));
+            kept.push(crossing.to_array());
         }
         if b >= 0.0 {
             kept.push(to);
@@ -322,8 +321,8 @@ mod tests {
     fn a_disc_across_the_planes_is_a_strip_on_each() {
         let grid = grid([DVec3::X, DVec3::Y]);
         for (normal, axis) in [(DVec3::X, 0), (DVec3::NEG_Y, 1)] {
-            let at = DVec3::new(4.3, 4.3, 1.25);
-            let strips = disc_stroke(&grid, normal, at, at, 8.0).unwrap();
+            let centre = DVec3::new(4.3, 4.3, 1.25);
+            let strips = disc_stroke(&grid, normal, centre, centre, 8.0).unwrap();
             assert_eq!(strips.len(), 7);
             for strip in strips {
                 let dz = grid.planes_mm()[strip.plane] - 48.75 - 1.25;
@@ -349,37 +348,39 @@ mod tests {
         let turn = glam::DMat3::from_euler(glam::EulerRot::XYZ, 0.2, 0.5, -0.7);
         for axes in [[DVec3::X, DVec3::Y], [turn.x_axis, turn.y_axis]] {
             let grid = grid(axes);
-            let at = axes[0] * 3.0 - axes[1] * 5.0;
-            let volume =
-                |sections: &[Section]| 2.5 * sections.iter().map(|s| area(&s.polygon)).sum::<f64>();
-            let sphere = sphere_stroke(&grid, at, at, 15.0).unwrap();
-            near(volume(&sphere), 4.0 / 3.0 * PI * 15.0_f64.powi(3), 0.01);
+            let centre = axes[0] * 3.0 - axes[1] * 5.0;
+            let sphere = sphere_stroke(&grid, centre, centre, 15.0).unwrap();
+            near(volume_of(&sphere), 4.0 / 3.0 * PI * 15.0_f64.powi(3), 0.01);
             // Up the normal: a cylinder between the two halves.
-            let up = at + axes[0].cross(axes[1]) * 20.0;
-            let capsule = sphere_stroke(&grid, at, up, 15.0).unwrap();
+            let up = centre + axes[0].cross(axes[1]) * 20.0;
+            let capsule = sphere_stroke(&grid, centre, up, 15.0).unwrap();
             near(
-                volume(&capsule),
+                volume_of(&capsule),
                 4.0 / 3.0 * PI * 15.0_f64.powi(3) + PI * 225.0 * 20.0,
                 0.01,
             );
-            let small = sphere_stroke(&grid, at, at, 1.0).unwrap();
+            let small = sphere_stroke(&grid, centre, centre, 1.0).unwrap();
             assert_eq!(small.len(), 1, "1.25 mm from either plane");
         }
+    }
+
+    fn volume_of(sections: &[Section]) -> f64 {
+        2.5 * sections.iter().map(|s| area(&s.polygon)).sum::<f64>()
     }
 
     #[test]
     fn an_outline_is_itself_on_a_plane_and_strips_across() {
         let grid = grid([DVec3::X, DVec3::Y]);
-        let square = |u: DVec3, v: DVec3| {
-            [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]
-                .map(|[a, b]| (u * a + v * b) * 10.0)
-        };
-        let own = outline_sections(&grid, DVec3::Z, &square(DVec3::X, DVec3::Y)).unwrap();
-        near(area(&own[0].polygon), 400.0, 1e-9);
+        let sections = outline_sections(&grid, DVec3::Z, &square(DVec3::X, DVec3::Y)).unwrap();
+        near(area(&sections[0].polygon), 400.0, 1e-9);
         let strips = outline_sections(&grid, DVec3::X, &square(DVec3::Y, DVec3::Z)).unwrap();
         assert_eq!(strips.len(), 8, "planes from -8.75 to 8.75 mm");
         strips
             .iter()
             .for_each(|s| near(area(&s.polygon), 20.0, 1e-9));
+    }
+
+    fn square(u: DVec3, v: DVec3) -> [DVec3; 4] {
+        [[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]].map(|[a, b]| (u * a + v * b) * 10.0)
     }
 }

@@ -26,11 +26,11 @@ pub struct Volume<T: 'static> {
     id: VolumeId,
     grid: Arc<Grid>,
     data: Values<T>,
-    /// Greatest value of a volume of numbers, once it has been asked for: sums, isodoses and views of a drag all ask.
+    /// Greatest value of a volume of numbers, kept from its first use: sums, isodoses and views of a drag all need it.
     greatest: OnceLock<f32>,
 }
 
-/// The values of a volume: its own, or those of an array of another library, as long as its owner is held.
+/// The values of a volume: owned, or borrowed from an array of another library, whose owner is held as long.
 enum Values<T: 'static> {
     Own(Vec<T>),
     Lent {
@@ -58,7 +58,7 @@ impl<T> Volume<T> {
     /// Wraps `data`, one value a voxel.
     ///
     /// # Panics
-    /// When the number of values is not that of the grid's voxels: a mistake of the calling code, never of a file
+    /// When the number of values is not the number of the grid's voxels: a mistake of the calling code, never of a file
     /// (readers check what a file holds before they come here).
     pub fn new(grid: Arc<Grid>, data: Vec<T>) -> Self {
         assert_eq!(data.len(), grid.len(), "one value a voxel");
@@ -146,21 +146,19 @@ impl<T: Copy + Sync> Volume<T> {
     /// The smallest box of voxels with all values that `holds`; `None` where there are none.
     pub fn box_of(&self, holds: impl Fn(T) -> bool + Sync) -> Option<[Range<usize>; 3]> {
         let [nx, ny, _] = self.grid.size();
-        let of_row = |(n, row): (usize, &[T])| -> Option<[Range<usize>; 3]> {
-            let first = row.iter().position(|v| holds(*v))?;
-            let last = row.iter().rposition(|v| holds(*v))?;
-            let (j, k) = (n % ny, n / ny);
-            Some([first..last + 1, j..j + 1, k..k + 1])
-        };
-        let both = |a: [Range<usize>; 3], b: [Range<usize>; 3]| {
-            std::array::from_fn(|i| a[i].start.min(b[i].start)..a[i].end.max(b[i].end))
-        };
         self.data()
             .par_chunks(nx)
             .with_min_len(64)
             .enumerate()
-            .filter_map(of_row)
-            .reduce_with(both)
+            .filter_map(|(n, row): (usize, &[T])| -> Option<[Range<usize>; 3]> {
+                let first = row.iter().position(|v| holds(*v))?;
+                let last = row.iter().rposition(|v| holds(*v))?;
+                let (j, k) = (n % ny, n / ny);
+                Some([first..last + 1, j..j + 1, k..k + 1])
+            })
+            .reduce_with(|a: [Range<usize>; 3], b: [Range<usize>; 3]| {
+                std::array::from_fn(|i| a[i].start.min(b[i].start)..a[i].end.max(b[i].end))
+            })
     }
 }
 
@@ -190,18 +188,18 @@ impl Volume<f32> {
 
     /// The greatest of 0 and the values below `limit`; not-a-number is none.
     pub fn greatest_below(&self, limit: f32) -> f32 {
-        let greater = |most: f32, gy: f32| if gy > most && gy < limit { gy } else { most };
-        let of_part = |part: &[f32]| {
-            let (whole, rest) = part.as_chunks::<LANES>();
-            let start = rest.iter().fold(0.0, |most, gy| greater(most, *gy));
-            let lanes = whole.iter().fold([start; LANES], |most, values| {
-                std::array::from_fn(|n| greater(most[n], values[n]))
-            });
-            lanes.into_iter().fold(0.0, f32::max)
-        };
         self.data()
             .par_chunks(TAKEN)
-            .map(of_part)
+            .map(|part: &[f32]| {
+                let (lane_parts, remainder) = part.as_chunks::<LANES>();
+                let start = remainder
+                    .iter()
+                    .fold(0.0, |greatest, gy| greater_below(greatest, *gy, limit));
+                let lanes = lane_parts.iter().fold([start; LANES], |greatest, values| {
+                    std::array::from_fn(|n| greater_below(greatest[n], values[n], limit))
+                });
+                lanes.into_iter().fold(0.0, f32::max)
+            })
             .reduce(|| 0.0, f32::max)
     }
 
@@ -223,12 +221,23 @@ impl Volume<f32> {
             high[a] = (low[a] + 1).min(s[a] - 1);
             t[a] = x - low[a] as f64;
         }
-        let at = |i: usize, j: usize, k: usize| f64::from(self.at(i, j, k));
-        let mix = |a: f64, b: f64, t: f64| a + (b - a) * t;
-        let row = |j: usize, k: usize| mix(at(low[0], j, k), at(high[0], j, k), t[0]);
-        let plane = |k: usize| mix(row(low[1], k), row(high[1], k), t[1]);
-        Some(mix(plane(low[2]), plane(high[2]), t[2]) as f32)
+        let value = |i: usize, j: usize, k: usize| f64::from(self.at(i, j, k));
+        let row = |j: usize, k: usize| mix(value(low[0], j, k), value(high[0], j, k), t[0]);
+        let [below, above] = [low[2], high[2]].map(|k| mix(row(low[1], k), row(high[1], k), t[1]));
+        Some(mix(below, above, t[2]) as f32)
     }
+}
+
+fn greater_below(greatest: f32, gy: f32, limit: f32) -> f32 {
+    if gy > greatest && gy < limit {
+        gy
+    } else {
+        greatest
+    }
+}
+
+fn mix(a: f64, b: f64, t: f64) -> f64 {
+    a + (b - a) * t
 }
 
 #[cfg(test)]
@@ -282,12 +291,11 @@ mod tests {
             &[0.0, 1.0, 4.0, 5.5],
         )
         .expect("a valid grid");
-        let f = |p: DVec3| 2.0 * p.x - 0.5 * p.y + 0.25 * p.z + 7.0;
         let [nx, ny, nz] = grid.size();
         let mut data = Vec::new();
         for k in 0..nz {
             for j in 0..ny {
-                data.extend((0..nx).map(|i| f(grid.centre_mm(i, j, k)) as f32));
+                data.extend((0..nx).map(|i| linear_field(grid.centre_mm(i, j, k)) as f32));
             }
         }
         let v = Volume::new(Arc::new(grid), data);
@@ -297,9 +305,17 @@ mod tests {
             DVec3::new(4.4, 9.0, 5.0),
         ] {
             let got = f64::from(v.trilinear(p).expect("inside"));
-            assert!((got - f(p)).abs() < 1e-4, "{got} for {}", f(p));
+            assert!(
+                (got - linear_field(p)).abs() < 1e-4,
+                "{got} for {}",
+                linear_field(p)
+            );
         }
         assert_eq!(v.trilinear(DVec3::new(1.0, 2.0, 10.0)), None);
         assert_eq!(v.trilinear(DVec3::new(-0.1, 2.0, 3.0)), None);
+    }
+
+    fn linear_field(p: DVec3) -> f64 {
+        2.0 * p.x - 0.5 * p.y + 0.25 * p.z + 7.0
     }
 }

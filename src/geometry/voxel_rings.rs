@@ -7,25 +7,27 @@ use super::outline::{Crossing, trace};
 /// even-odd rule they hold these voxels and nothing else, so that a mask of them is the one that they were made of.
 pub fn voxel_rings(inside: &[bool], size: [usize; 2]) -> Vec<Vec<[f64; 2]>> {
     let lines = trace(&BitPlane::from_values(inside, size, |inside| *inside));
-    let ring = |line: &Vec<Crossing>| {
-        let outwards = |n: usize| {
-            let crossing = line[n % line.len()];
-            [0, 1].map(|axis| crossing.outside[axis] - crossing.inside[axis])
-        };
-        // The line goes round with the inside on its left: along an edge a quarter turn from the way outwards.
-        let end = |n: usize| {
-            let [x, y] = outwards(n);
-            let middle =
-                [0, 1].map(|axis| line[n].inside[axis] as f64 + 0.5 * outwards(n)[axis] as f64);
-            [middle[0] - 0.5 * y as f64, middle[1] + 0.5 * x as f64]
-        };
-        // Of edges in one line the last one's end is a corner.
-        (0..line.len())
-            .filter(|n| outwards(*n) != outwards(n + 1))
-            .map(end)
-            .collect()
-    };
-    lines.iter().map(ring).collect()
+    lines
+        .iter()
+        .map(|line: &Vec<Crossing>| {
+            let outwards = |n: usize| {
+                let crossing = line[n % line.len()];
+                [0, 1].map(|axis| crossing.outside[axis] - crossing.inside[axis])
+            };
+            // The line goes round with the inside on its left: along an edge a quarter turn from the way outwards.
+            let end = |n: usize| {
+                let [x, y] = outwards(n);
+                let middle =
+                    [0, 1].map(|axis| line[n].inside[axis] as f64 + 0.5 * outwards(n)[axis] as f64);
+                [middle[0] - 0.5 * y as f64, middle[1] + 0.5 * x as f64]
+            };
+            // Of edges in one line the last one's end is a corner.
+            (0..line.len())
+                .filter(|n| outwards(*n) != outwards(n + 1))
+                .map(end)
+                .collect()
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ pub const MEASURED_BYTES: u64 = 16 << 20;
 pub const HU_TABLE_BYTES: u64 = 1 << 20;
 /// A template of goals: a few lines for each.
 pub const GOALS_BYTES: u64 = 1 << 20;
-/// Cached layouts of DRRs: those of a card have 100 kB at most.
+/// Cached layouts of DRRs: a card's layouts have 100 kB at most.
 pub const LAYOUTS_BYTES: u64 = 4 << 20;
 /// Times of devices: a line for each.
 pub const DEVICES_BYTES: u64 = 1 << 20;
@@ -36,7 +36,7 @@ pub const MANIFEST_BYTES: u64 = 16 << 20;
 pub const JOBS_BYTES: u64 = 256 << 20;
 /// The geometry beside a picture.
 pub const SIDECAR_BYTES: u64 = 1 << 20;
-/// Sessions hold drawn structures, each number of a contour on a line of its own.
+/// Sessions hold drawn structures, each number of a contour on a separate line.
 pub const SESSION_BYTES: u64 = 1 << 30;
 /// Computed doses kept beside the unsaved work of a window, all together: some ten beams of 2.5 mm in a thorax have 200 MB.
 pub const KEPT_DOSES_BYTES: u64 = 1 << 30;
@@ -56,7 +56,7 @@ pub const ANSWER_BYTES: u64 = 1 << 20;
 pub const ANSWERS_MOST: usize = 10_000;
 /// Associations that are received at once.
 pub const ASSOCIATIONS_MOST: usize = 8;
-/// Connections at once that have not asked for an association yet, of all addresses and of one: a peer asks in its first packet, and
+/// Connections at once that have not requested an association yet, of all addresses and of one: a peer asks in its first packet, and
 /// one that calls in vain for a newer one's sake calls again.
 pub const WAITING_MOST: usize = 64;
 pub const WAITING_OF_ADDRESS: usize = 8;
@@ -77,7 +77,7 @@ pub struct OverBudget {
 
 /// Bytes that a file of this length may unpack to.
 pub fn unpacked_bytes(file: u64) -> u64 {
-    // Uncompressed data needs a few bytes for each of its own, whatever the ceiling.
+    // Uncompressed data needs a few bytes for each of its bytes, whatever the ceiling.
     FREE_BYTES
         .saturating_add(file.saturating_mul(TIMES))
         .min(CEILING_BYTES.max(file.saturating_mul(4)))
@@ -88,9 +88,13 @@ pub fn unpacked_bytes(file: u64) -> u64 {
 /// # Errors
 /// [`OverBudget`].
 pub fn check_unpacked(file: u64, wanted: u64) -> Result<(), OverBudget> {
-    let most = unpacked_bytes(file);
-    if wanted > most {
-        Err(OverBudget { file, wanted, most })
+    let limit = unpacked_bytes(file);
+    if wanted > limit {
+        Err(OverBudget {
+            file,
+            wanted,
+            most: limit,
+        })
     } else {
         Ok(())
     }

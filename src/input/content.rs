@@ -53,39 +53,40 @@ mod tests {
     #[test]
     fn every_bit_counts_and_so_do_bytes_that_are_zero() {
         let path = std::env::temp_dir().join(format!("beamsight-content-{}", std::process::id()));
-        let of = |bytes: &[u8]| {
-            std::fs::write(&path, bytes).unwrap();
-            content_digest(&path).unwrap()
-        };
-        let whole: Vec<u8> = (0..70_001u32).map(|n| (n * 7 + n / 251) as u8).collect();
-        let first = of(&whole);
+        let content: Vec<u8> = (0..70_001u32).map(|n| (n * 7 + n / 251) as u8).collect();
+        let first = digest_of(&content, &path);
         let mut seen = vec![
             first.clone(),
-            of(&whole[..70_000]),
-            of(&[]),
-            of(&[0]),
-            of(&[0; 8]),
-            of(&[0; 9]),
+            digest_of(&content[..70_000], &path),
+            digest_of(&[], &path),
+            digest_of(&[0], &path),
+            digest_of(&[0; 8], &path),
+            digest_of(&[0; 9], &path),
         ];
-        for at in [0, 7, 8, 65_535, 65_536, 70_000] {
+        for byte in [0, 7, 8, 65_535, 65_536, 70_000] {
             for bit in [0, 7] {
-                let mut other = whole.clone();
-                other[at] ^= 1 << bit;
-                seen.push(of(&other));
+                let mut other = content.clone();
+                other[byte] ^= 1 << bit;
+                seen.push(digest_of(&other, &path));
             }
         }
         // The signs of two numbers of 32 bits, and a stretch that is set to zero.
-        let (mut signs, mut zeroed) = (whole.clone(), whole.clone());
+        let (mut signs, mut zeroed) = (content.clone(), content.clone());
         signs[7] ^= 0x80;
         signs[15] ^= 0x80;
         zeroed[40_000..48_000].fill(0);
-        seen.extend([of(&signs), of(&zeroed)]);
+        seen.extend([digest_of(&signs, &path), digest_of(&zeroed, &path)]);
         let count = seen.len();
         seen.sort();
         seen.dedup();
         assert_eq!(seen.len(), count);
-        assert_eq!(of(&whole), first, "the same again");
+        assert_eq!(digest_of(&content, &path), first, "the same again");
         std::fs::remove_file(&path).unwrap();
         assert!(content_digest(&std::env::temp_dir()).is_err());
+    }
+
+    fn digest_of(bytes: &[u8], path: &Path) -> String {
+        std::fs::write(path, bytes).unwrap();
+        content_digest(path).unwrap()
     }
 }

@@ -48,8 +48,8 @@ mod tests {
     #[test]
     fn a_panic_is_an_error_with_its_words() {
         assert_eq!(fenced(|| 3), Ok(3));
-        let at = 7;
-        let error = fenced(|| [1, 2, 3][std::hint::black_box(at)]).unwrap_err();
+        let index = 7;
+        let error = fenced(|| [1, 2, 3][std::hint::black_box(index)]).unwrap_err();
         assert!(error.contains("index out of bounds"), "{error}");
         assert!(fenced(|| panic!("plain words")).is_err_and(|e| e.contains("plain words")));
         assert!(!INSIDE.get());

@@ -39,29 +39,30 @@ pub fn open(path: &Path) -> io::Result<(File, u64)> {
 }
 
 pub(super) fn open_regular(path: &Path) -> io::Result<(File, Metadata)> {
-    let about = |metadata: &Metadata| {
-        let kind = metadata.file_type();
-        let odd = if kind.is_dir() {
-            Some("a folder")
-        } else {
-            odd_kind(kind)
-        };
-        odd.map(|odd| {
-            io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("it is {odd}, not a file"),
-            )
-        })
-    };
-    if let Some(refusal) = about(&std::fs::metadata(path)?) {
+    if let Some(refusal) = refusal_of(&std::fs::metadata(path)?) {
         return Err(refusal);
     }
     let file = File::open(path)?;
     let metadata = file.metadata()?;
-    match about(&metadata) {
+    match refusal_of(&metadata) {
         Some(refusal) => Err(refusal),
         None => Ok((file, metadata)),
     }
+}
+
+fn refusal_of(metadata: &Metadata) -> Option<io::Error> {
+    let kind = metadata.file_type();
+    let odd = if kind.is_dir() {
+        Some("a folder")
+    } else {
+        odd_kind(kind)
+    };
+    odd.map(|odd| {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("it is {odd}, not a file"),
+        )
+    })
 }
 
 /// Bytes that a file holds, which its budget follows from: a sparse file is longer than what was ever written of it.
@@ -69,7 +70,7 @@ pub fn held_bytes(metadata: &Metadata) -> u64 {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
-        // Blocks of 512 bytes, whatever those of the file system. Some tell none of any file.
+        // Blocks of 512 bytes, whatever the file system's block size. Some file systems report none of any file.
         let written = metadata.blocks().saturating_mul(512);
         if written > 0 {
             return metadata.len().min(written);
@@ -82,40 +83,41 @@ pub fn held_bytes(metadata: &Metadata) -> u64 {
 ///
 /// # Errors
 /// As [`open`]; a longer text, or one that is not UTF-8.
-pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let (file, length) = open(path)?;
-    text_of(file, length, most)
+    text_of(file, length, limit)
 }
 
 /// As [`read_text`], of what this program keeps for its own speed: no answer depends on it, so it is on no trail.
 ///
 /// # Errors
 /// As [`read_text`].
-pub fn read_cached_text(path: &Path, most: u64) -> io::Result<String> {
+pub fn read_cached_text(path: &Path, limit: u64) -> io::Result<String> {
     let (file, metadata) = open_regular(path)?;
-    text_of(file, metadata.len(), most)
+    text_of(file, metadata.len(), limit)
 }
 
-fn text_of(file: File, length: u64, most: u64) -> io::Result<String> {
-    let too_long = |length: u64| {
-        let words = format!(
-            "it has {} where {} are the most for a text of its kind",
-            in_words(length),
-            in_words(most)
-        );
-        io::Error::new(io::ErrorKind::InvalidData, words)
-    };
-    if length > most {
-        return Err(too_long(length));
+fn text_of(file: File, length: u64, limit: u64) -> io::Result<String> {
+    if length > limit {
+        return Err(too_long(length, limit));
     }
     let mut text = String::new();
     // Some system files report a length of 0: the bytes read count.
-    file.take(most + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > most {
-        Err(too_long(text.len() as u64))
+    file.take(limit + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > limit {
+        Err(too_long(text.len() as u64, limit))
     } else {
         Ok(text)
     }
+}
+
+fn too_long(length: u64, limit: u64) -> io::Error {
+    let words = format!(
+        "it has {} where {} are the most for a text of its kind",
+        in_words(length),
+        in_words(limit)
+    );
+    io::Error::new(io::ErrorKind::InvalidData, words)
 }
 
 #[cfg(test)]

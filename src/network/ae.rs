@@ -18,8 +18,12 @@ impl FromStr for AeTitle {
 
     fn from_str(word: &str) -> Result<Self, String> {
         let title = word.trim();
-        let is_allowed = |c: char| (c.is_ascii_graphic() || c == ' ') && c != '\\';
-        if title.is_empty() || title.len() > 16 || !title.chars().all(is_allowed) {
+        if title.is_empty()
+            || title.len() > 16
+            || !title
+                .chars()
+                .all(|c: char| (c.is_ascii_graphic() || c == ' ') && c != '\\')
+        {
             return Err(
                 "an AE title has 1 to 16 plain letters, digits and signs, no backslash".to_owned(),
             );
@@ -39,6 +43,8 @@ pub const UID_LETTERS: usize = 64;
 
 /// Digits and dots, with something before and after each dot: such a UID is also the name of a file.
 pub fn is_uid(uid: &str) -> bool {
-    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    uid.len() <= UID_LETTERS && uid.split('.').all(digits)
+    uid.len() <= UID_LETTERS
+        && uid
+            .split('.')
+            .all(|part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()))
 }

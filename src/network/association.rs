@@ -32,12 +32,12 @@ pub struct Patience {
     pub idle: Duration,
     /// From the first byte of a PDU to its last.
     pub pdu: Duration,
-    /// Beyond the time of a PDU, a message may take a second for so many bytes of it.
+    /// Beyond the time of a PDU, a message may take a second for every this many bytes of it.
     pub bytes_per_s: u32,
 }
 
 impl Patience {
-    /// How long a message of so many bytes may take.
+    /// How long a message of this many bytes may take.
     fn of_message(&self, bytes: u64) -> Duration {
         self.pdu + Duration::from_secs_f64(bytes as f64 / f64::from(self.bytes_per_s.max(1)))
     }
@@ -80,7 +80,7 @@ pub enum Message {
         context: u8,
         command: Command,
     },
-    /// The peer asked for the end of the association.
+    /// The peer has requested the release of the association.
     Release,
 }
 
@@ -108,11 +108,12 @@ impl<'s> Association<'s> {
     ) -> Result<Self, NetworkError> {
         let who = format!("{} at {}", call.called, call.to);
         let stream = connect(call, &who)?;
-        let connect = |source| NetworkError::Connect {
-            who: who.clone(),
-            source,
-        };
-        let wire = Wire::new(stream, who.clone(), call.patience, stop).map_err(connect)?;
+        let wire = Wire::new(stream, who.clone(), call.patience, stop).map_err(|source| {
+            NetworkError::Connect {
+                who: who.clone(),
+                source,
+            }
+        })?;
         let mut association = Self::over(wire, call.called.to_string());
         association.wire.write(
             &request_pdu(call, proposals),
@@ -215,12 +216,12 @@ impl<'s> Association<'s> {
     }
 
     fn over(wire: Wire<'s>, peer: String) -> Self {
-        let most = PDU_BYTES;
+        let longest = PDU_BYTES;
         Self {
             wire,
             peer,
             contexts: Vec::new(),
-            most,
+            most: longest,
             waiting: VecDeque::new(),
             open: true,
             next_message: 0,
@@ -245,11 +246,13 @@ impl<'s> Association<'s> {
     /// # Errors
     /// [`NetworkError::NoService`].
     pub fn service(&self, class: &str, service: &'static str) -> Result<u8, NetworkError> {
-        let found = self.contexts.iter().find(|context| context.class == class);
-        found.map(|c| c.id).ok_or_else(|| NetworkError::NoService {
-            who: self.who().to_owned(),
-            service,
-        })
+        let context = self.contexts.iter().find(|context| context.class == class);
+        context
+            .map(|c| c.id)
+            .ok_or_else(|| NetworkError::NoService {
+                who: self.who().to_owned(),
+                service,
+            })
     }
 
     /// A number for the next message.
@@ -264,17 +267,16 @@ impl<'s> Association<'s> {
         let bytes = command.encode();
         let length = bytes.len() as u64;
         let who = self.who().to_owned();
-        let failed = |source| NetworkError::Broke {
-            who: who.clone(),
-            doing: "a command was sent",
-            source,
-        };
         self.send(
             context,
             PDataValueType::Command,
             &mut &bytes[..],
             length,
-            failed,
+            |source| NetworkError::Broke {
+                who: who.clone(),
+                doing: "a command was sent",
+                source,
+            },
         )
     }
 
@@ -387,7 +389,7 @@ impl<'s> Association<'s> {
     pub fn data(
         &mut self,
         context: u8,
-        most: u64,
+        longest: u64,
         sink: &mut dyn FnMut(&[u8]),
     ) -> Result<u64, NetworkError> {
         let (mut length, begun) = (0, Some(Instant::now()));
@@ -403,10 +405,10 @@ impl<'s> Association<'s> {
                 return Err(self.wire.wrong("a command came inside an object"));
             }
             length += value.data.len() as u64;
-            if length > most {
+            if length > longest {
                 return Err(NetworkError::TooLarge {
                     who: self.who().to_owned(),
-                    most,
+                    most: longest,
                 });
             }
             sink(&value.data);
@@ -432,7 +434,7 @@ impl<'s> Association<'s> {
         }
     }
 
-    /// The next part of a message; `None`: the other side asked for the end.
+    /// The next part of a message; `None`: the other side has requested the release.
     fn value(&mut self, doing: &'static str) -> Result<Option<PDataValue>, NetworkError> {
         if self.waiting.is_empty() {
             match self.read(doing)? {
@@ -520,14 +522,10 @@ impl Drop for Association<'_> {
 }
 
 fn connect(call: &Call, who: &str) -> Result<TcpStream, NetworkError> {
-    let address = |why: String| NetworkError::Address {
-        address: call.to.clone(),
-        why,
-    };
     let places = call
         .to
         .to_socket_addrs()
-        .map_err(|e| address(e.to_string()))?;
+        .map_err(|e| address_error(e.to_string(), call))?;
     let mut last = None;
     for place in places {
         match TcpStream::connect_timeout(&place, call.patience.connect) {
@@ -535,9 +533,16 @@ fn connect(call: &Call, who: &str) -> Result<TcpStream, NetworkError> {
             Err(error) => last = Some(error),
         }
     }
-    let source = last.ok_or_else(|| address("it has no address".to_owned()))?;
+    let source = last.ok_or_else(|| address_error("it has no address".to_owned(), call))?;
     Err(NetworkError::Connect {
         who: who.to_owned(),
         source,
     })
+}
+
+fn address_error(why: String, call: &Call) -> NetworkError {
+    NetworkError::Address {
+        address: call.to.clone(),
+        why,
+    }
 }

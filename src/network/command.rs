@@ -153,8 +153,8 @@ impl Command {
     /// Faults of the bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         let mut command = Self::default();
-        let mut rest = bytes;
-        while let Some((head, after)) = rest.split_first_chunk::<8>() {
+        let mut remaining = bytes;
+        while let Some((head, after)) = remaining.split_first_chunk::<8>() {
             let [a, b, c, d, length @ ..] = *head;
             let (group, element) = (u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d]));
             let length = u32::from_le_bytes(length) as usize;
@@ -171,10 +171,10 @@ impl Command {
             }
             let (value, after) = after.split_at(length);
             command.0.insert(element, value.to_vec());
-            rest = after;
+            remaining = after;
         }
         command.0.remove(&0);
-        if !rest.is_empty() || command.number(FIELD).is_none() {
+        if !remaining.is_empty() || command.number(FIELD).is_none() {
             return Err(
                 "a command ends inside an element, or says not what it asks for".to_owned(),
             );
@@ -196,10 +196,10 @@ pub fn element_bytes<'a>(
     if !with_length {
         return bytes;
     }
-    let mut all = Vec::with_capacity(bytes.len() + 12);
-    put_element(&mut all, group, 0, &(bytes.len() as u32).to_le_bytes());
-    all.extend(bytes);
-    all
+    let mut message = Vec::with_capacity(bytes.len() + 12);
+    put_element(&mut message, group, 0, &(bytes.len() as u32).to_le_bytes());
+    message.extend(bytes);
+    message
 }
 
 fn put_element(to: &mut Vec<u8>, group: u16, element: u16, value: &[u8]) {

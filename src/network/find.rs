@@ -39,7 +39,7 @@ impl Query {
     }
 }
 
-/// The UID of a study that is asked for.
+/// The UID of a study to ask for.
 ///
 /// # Errors
 /// A word that is none.
@@ -94,29 +94,15 @@ pub fn query_name(word: &str) -> Result<String, String> {
 /// # Errors
 /// A word that is neither.
 pub fn query_date(word: &str) -> Result<String, String> {
-    let day = |text: &str| {
-        let digits = text.trim().replace('-', "");
-        let number = |at: usize| {
-            digits
-                .get(at..at + 2)
-                .and_then(|two| two.parse().ok())
-                .unwrap_or(0)
-        };
-        let is_day = digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit());
-        let is_day = is_day && (1..=12).contains(&number(4)) && (1..=31).contains(&number(6));
-        is_day
-            .then_some(digits)
-            .ok_or("a day is written 2026-11-27, a range 2026-11-01..2026-11-27")
-    };
     let end = |text: &str| {
         if text.trim().is_empty() {
             Ok(String::new())
         } else {
-            day(text)
+            day_in(text)
         }
     };
     let Some((from, to)) = word.split_once("..") else {
-        return Ok(day(word)?);
+        return Ok(day_in(word)?);
     };
     match (end(from)?, end(to)?) {
         (from, to) if from.is_empty() && to.is_empty() => {
@@ -127,6 +113,24 @@ pub fn query_date(word: &str) -> Result<String, String> {
         }
         (from, to) => Ok(format!("{from}-{to}")),
     }
+}
+
+fn day_in(text: &str) -> Result<String, &'static str> {
+    let digits = text.trim().replace('-', "");
+    let is_day = digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit());
+    let is_day = is_day
+        && (1..=12).contains(&two_digits(4, &digits))
+        && (1..=31).contains(&two_digits(6, &digits));
+    is_day
+        .then_some(digits)
+        .ok_or("a day is written 2026-11-27, a range 2026-11-01..2026-11-27")
+}
+
+fn two_digits(offset: usize, digits: &str) -> u32 {
+    digits
+        .get(offset..offset + 2)
+        .and_then(|two| two.parse().ok())
+        .unwrap_or(0)
 }
 
 /// A study, or a series.
@@ -200,8 +204,8 @@ pub fn implicit(class: &str) -> Proposal {
 fn keys_of(query: &Query) -> Keys {
     let mut keys = Keys::new();
     let is_series = query.study.is_some();
-    let asked: &[Tag] = if is_series { &SERIES } else { &STUDY };
-    asked.iter().for_each(|tag| put(&mut keys, *tag, ""));
+    let tags: &[Tag] = if is_series { &SERIES } else { &STUDY };
+    tags.iter().for_each(|tag| put(&mut keys, *tag, ""));
     put(
         &mut keys,
         tags::QUERY_RETRIEVE_LEVEL,
@@ -268,12 +272,12 @@ pub fn find(call: &Call, query: &Query, stop: &AtomicBool) -> Result<Vec<Match>,
                     });
                 }
                 let wrong = |what| NetworkError::Protocol { who: who(), what };
-                let found = match_of(&Identifier::read(bytes).map_err(wrong)?, query);
+                let study = match_of(&Identifier::read(bytes).map_err(wrong)?, query);
                 // Without its UID, a series would be retrieved as its whole study.
-                if query.study.is_some() && found.series_uid.is_empty() {
+                if query.study.is_some() && study.series_uid.is_empty() {
                     return Err(wrong("it listed a series without a UID".to_owned()));
                 }
-                matches.push(found);
+                matches.push(study);
             }
             SUCCESS => break,
             _ => {
@@ -304,12 +308,13 @@ pub fn send_request(
     association.send_command(context, request)?;
     let bytes = identifier(keys);
     let who = association.who().to_owned();
-    let failed = |source| NetworkError::Broke {
-        who: who.clone(),
-        doing: "a request was sent",
-        source,
-    };
-    association.send_data(context, &mut &bytes[..], bytes.len() as u64, failed)
+    association.send_data(context, &mut &bytes[..], bytes.len() as u64, |source| {
+        NetworkError::Broke {
+            who: who.clone(),
+            doing: "a request was sent",
+            source,
+        }
+    })
 }
 
 fn match_of(answer: &Identifier, query: &Query) -> Match {
@@ -381,14 +386,14 @@ mod tests {
 
     #[test]
     fn names_match_by_their_beginning() {
-        for (typed, asked) in [
+        for (typed, query) in [
             ("Doe", "Doe*"),
             (" Doe, Jane ", "Doe^Jane*"),
             ("Doe^Jane^^Dr", "Doe^Jane^^Dr*"),
             ("*oe", "*oe"),
             ("Müller", "Müller*"),
         ] {
-            assert_eq!(query_name(typed).as_deref(), Ok(asked));
+            assert_eq!(query_name(typed).as_deref(), Ok(query));
         }
         assert!(
             ["", "a\\b", &"x".repeat(65)]
@@ -399,14 +404,14 @@ mod tests {
 
     #[test]
     fn days_and_ranges_are_written_as_dicom_has_them() {
-        for (typed, asked) in [
+        for (typed, query) in [
             ("2026-11-27", "20261127"),
             ("20261127", "20261127"),
             ("2026-11-01..2026-11-27", "20261101-20261127"),
             ("2026-11-01 ..", "20261101-"),
             ("..2026-11-27", "-20261127"),
         ] {
-            assert_eq!(query_date(typed).as_deref(), Ok(asked));
+            assert_eq!(query_date(typed).as_deref(), Ok(query));
         }
         let wrong = [
             "",
@@ -431,20 +436,26 @@ mod tests {
             date,
             ..Query::default()
         };
-        let value = |keys: &Keys, tag: Tag| keys.get(&(tag.0, tag.1)).cloned();
         let keys = keys_of(&query);
-        assert_eq!(value(&keys, tags::PATIENT_NAME), Some(b"Doe*".to_vec()));
-        assert_eq!(value(&keys, tags::STUDY_DATE), Some(b"20261127".to_vec()));
+        assert_eq!(value_of(&keys, tags::PATIENT_NAME), Some(b"Doe*".to_vec()));
+        assert_eq!(
+            value_of(&keys, tags::STUDY_DATE),
+            Some(b"20261127".to_vec())
+        );
         let keys = keys_of(&Query {
             study: Some("1.2".to_owned()),
             ..query
         });
         assert_eq!(
             (
-                value(&keys, tags::PATIENT_NAME),
-                value(&keys, tags::STUDY_DATE)
+                value_of(&keys, tags::PATIENT_NAME),
+                value_of(&keys, tags::STUDY_DATE)
             ),
             (None, None)
         );
+    }
+
+    fn value_of(keys: &Keys, tag: Tag) -> Option<Vec<u8>> {
+        keys.get(&(tag.0, tag.1)).cloned()
     }
 }

@@ -38,10 +38,10 @@ pub struct Incoming<'a> {
 }
 
 impl<'a> Incoming<'a> {
-    pub fn new(into: &'a Path, most: u64) -> Self {
+    pub fn new(into: &'a Path, byte_limit: u64) -> Self {
         Self {
             into,
-            most,
+            most: byte_limit,
             staged: None,
             objects: 0,
             refused: 0,
@@ -288,7 +288,7 @@ fn is_empty(claimed: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a folder with a name of its own: time, sender, and a number where two have both.
+/// Makes a folder with an unused name: time, sender, and a number where two have both.
 fn claim(into: &Path, sender: &str) -> io::Result<PathBuf> {
     let (date, time) = utc_now();
     let letters: String = sender
@@ -308,7 +308,7 @@ fn claim(into: &Path, sender: &str) -> io::Result<PathBuf> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 10_000 => {
                 number += 1
             }
-            made => return made.map(|()| path),
+            created => return created.map(|()| path),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! DICOM objects to and from other systems (PS3.7, PS3.8): verification, storage both ways, query and retrieval. Nothing
 //! listens or connects until asked to; there is no TLS and no storage commitment.
 //!
-//! The PDUs are those of `dicom-ul`. Sockets, limits and time are kept here: a peer may be slow, silent, wrong or hostile, and
+//! The PDUs come from `dicom-ul`. Sockets, limits and time are kept here: a peer may be slow, silent, wrong or hostile, and
 //! costs a connection of bounded memory and time.
 
 mod ae;

@@ -55,16 +55,15 @@ fn answer_context(
         AbstractSyntaxNotSupported, Acceptance, NoReason, TransferSyntaxesNotSupported,
     };
     let class = proposed.abstract_syntax.trim_end_matches('\0').trim();
-    let offered = |syntax: &&str| {
+    let syntax = SYNTAXES.iter().copied().find(|syntax| {
         proposed
             .transfer_syntaxes
             .iter()
             .any(|s| s.trim_end_matches('\0').trim() == *syntax)
-    };
-    let syntax = SYNTAXES.iter().copied().find(|syntax| offered(syntax));
-    let known = accepted.iter().any(|context| context.id == proposed.id);
+    });
+    let is_accepted = accepted.iter().any(|context| context.id == proposed.id);
     let reason = match syntax {
-        _ if known || proposed.id.is_multiple_of(2) => NoReason,
+        _ if is_accepted || proposed.id.is_multiple_of(2) => NoReason,
         _ if class != uids::VERIFICATION && !class.starts_with(STORAGE_ROOT) => {
             AbstractSyntaxNotSupported
         }
@@ -89,11 +88,11 @@ fn answer_context(
 
 pub fn request_pdu(call: &Call, proposals: &[Proposal]) -> Pdu {
     let mut user_variables = user_variables();
-    let mut given: Vec<&str> = Vec::new();
+    let mut classes: Vec<&str> = Vec::new();
     for proposal in proposals.iter().filter(|p| p.to_us) {
         // One role for a class, whatever the number of its contexts.
-        if !given.contains(&proposal.class.as_str()) {
-            given.push(&proposal.class);
+        if !classes.contains(&proposal.class.as_str()) {
+            classes.push(&proposal.class);
             let roles = RequestorRoles {
                 scu: false,
                 scp: true,
@@ -134,10 +133,10 @@ pub fn user_variables() -> Vec<UserVariableItem> {
 /// Longest PDU that a peer takes; 0 says any.
 pub fn longest(variables: &[UserVariableItem]) -> u32 {
     let said = variables.iter().find_map(|variable| match variable {
-        UserVariableItem::MaxLength(most) => Some(*most),
+        UserVariableItem::MaxLength(longest) => Some(*longest),
         _ => None,
     });
-    said.filter(|most| *most > 0)
+    said.filter(|longest| *longest > 0)
         .unwrap_or(PDU_BYTES)
         .min(PDU_BYTES)
 }
@@ -150,7 +149,6 @@ pub fn why_not(request: &AssociationRQ, policy: &Policy) -> Option<Rejection> {
     use AssociationRJServiceUserReason as User;
     let permanent =
         |reason, words| Some((Permanent, AssociationRJSource::ServiceUser(reason), words));
-    let title = |title: &str| plain(title).into_owned();
     if request
         .application_context_name
         .trim_end_matches('\0')
@@ -163,7 +161,7 @@ pub fn why_not(request: &AssociationRQ, policy: &Policy) -> Option<Rejection> {
     if request.called_ae_title != policy.ae.as_str() {
         let words = format!(
             "it called {}, and this is {}",
-            title(&request.called_ae_title),
+            plain_title(&request.called_ae_title),
             policy.ae
         );
         return permanent(User::CalledAETitleNotRecognized, words);
@@ -176,7 +174,7 @@ pub fn why_not(request: &AssociationRQ, policy: &Policy) -> Option<Rejection> {
     if !allowed {
         let words = format!(
             "{} is not on the list of those let in",
-            title(&request.calling_ae_title)
+            plain_title(&request.calling_ae_title)
         );
         return permanent(User::CallingAETitleNotRecognized, words);
     }
@@ -189,6 +187,10 @@ pub fn why_not(request: &AssociationRQ, policy: &Policy) -> Option<Rejection> {
             "there are as many associations as may be at once".to_owned(),
         )
     })
+}
+
+fn plain_title(title: &str) -> String {
+    plain(title).into_owned()
 }
 
 pub fn rejected(who: String, rejection: &AssociationRJ) -> NetworkError {

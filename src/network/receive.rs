@@ -1,4 +1,4 @@
-//! Storage and verification as their provider (PS3.4 annexes A and B): a listener that is asked for, bound to one address, with
+//! Storage and verification as their provider (PS3.4 annexes A and B): a listener on request, bound to one address, with
 //! a list of those let in.
 
 use super::association::{Association, Message, Patience};
@@ -158,10 +158,11 @@ struct AssociationSlot<'a> {
 
 impl AssociationSlot<'_> {
     fn take(&self) -> bool {
-        let more = |open: usize| (open < ASSOCIATIONS_MOST).then_some(open + 1);
         self.taken.set(
             self.open
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |open: usize| {
+                    (open < ASSOCIATIONS_MOST).then_some(open + 1)
+                })
                 .is_ok(),
         );
         self.taken.get()
@@ -182,12 +183,11 @@ impl Receiver {
     /// # Errors
     /// [`NetworkError::Listen`], [`NetworkError::Folder`].
     pub fn bind(options: ReceiveOptions) -> Result<Self, NetworkError> {
-        let folder = |source| NetworkError::Folder {
+        // A temporary folder tests write access.
+        Temporary::folder_in(&options.into).map_err(|source| NetworkError::Folder {
             folder: options.into.clone(),
             source,
-        };
-        // A temporary folder tests write access.
-        Temporary::folder_in(&options.into).map_err(folder)?;
+        })?;
         let listen = |source| NetworkError::Listen {
             address: options.bind.to_string(),
             source,
@@ -238,14 +238,15 @@ impl Receiver {
                 };
                 let had_one = &had_one;
                 let begun = self.waiting.add(from.ip(), &stream).and_then(|number| {
-                    let converse = move || {
-                        let brought = self.converse(stream, from, number, stop, told);
-                        had_one.fetch_or(brought, Ordering::Relaxed);
-                    };
                     let thread = thread::Builder::new().name("association".to_owned());
-                    thread.spawn_scoped(scope, converse).inspect_err(|_| {
-                        self.waiting.remove(number);
-                    })
+                    thread
+                        .spawn_scoped(scope, move || {
+                            let brought = self.converse(stream, from, number, stop, told);
+                            had_one.fetch_or(brought, Ordering::Relaxed);
+                        })
+                        .inspect_err(|_| {
+                            self.waiting.remove(number);
+                        })
                 });
                 if let Err(error) = begun {
                     let why = format!("{from} was cut off: {error}");
@@ -288,7 +289,7 @@ impl Receiver {
             open: &self.open,
             taken: Cell::new(false),
         };
-        let received = self.receive(stream, from, (number, &place), stop, &mut incoming);
+        let received = self.receive(stream, from, number, &place, stop, &mut incoming);
         let makes_way = !self.waiting.remove(number) && !place.taken.get();
         let event = match received {
             Err(_) if makes_way => {
@@ -337,23 +338,24 @@ impl Receiver {
         &self,
         stream: TcpStream,
         from: SocketAddr,
-        (number, place): (u64, &AssociationSlot),
+        number: u64,
+        place: &AssociationSlot,
         stop: &AtomicBool,
         incoming: &mut Incoming,
     ) -> Result<(String, Option<PathBuf>), NetworkError> {
         let options = &self.options;
         let who = from.ip().to_string();
-        let broke = |source| NetworkError::Broke {
-            who: who.clone(),
-            doing: "it connected",
-            source,
-        };
-        let wire = Wire::new(stream, who.clone(), options.patience, stop).map_err(broke)?;
-        let enter = || place.take() && self.waiting.remove(number);
+        let wire = Wire::new(stream, who.clone(), options.patience, stop).map_err(|source| {
+            NetworkError::Broke {
+                who: who.clone(),
+                doing: "it connected",
+                source,
+            }
+        })?;
         let policy = Policy {
             ae: &options.ae,
             allow: &options.allow,
-            enter: &enter,
+            enter: &|| place.take() && self.waiting.remove(number),
         };
         let mut association = Association::accept(wire, &policy)?;
         while let Message::Command { context, command } =

@@ -69,7 +69,7 @@ impl Retrieval {
     }
 }
 
-/// Classes that are asked for, those with images first. An association has 128 contexts in all.
+/// Classes that are proposed, classes of images first. An association has 128 contexts in all.
 const IMAGES: [&str; 13] = [
     uids::CT_IMAGE_STORAGE,
     uids::ENHANCED_CT_IMAGE_STORAGE,
@@ -115,28 +115,31 @@ fn proposals(class: &str) -> Vec<Proposal> {
         uids::EXPLICIT_VR_LITTLE_ENDIAN,
         uids::IMPLICIT_VR_LITTLE_ENDIAN,
     ];
-    let to_us = |class: &&str, syntaxes: &[&str]| Proposal {
-        class: (*class).to_owned(),
-        syntaxes: syntaxes.iter().map(|s| (*s).to_owned()).collect(),
-        to_us: true,
-    };
-    let mut all = vec![implicit(class)];
-    all.extend(
+    let mut contexts = vec![implicit(class)];
+    contexts.extend(
         IMAGES
             .iter()
             .chain(&OTHERS)
-            .map(|class| to_us(class, &plain)),
+            .map(|class| proposal_to_us(class, &plain)),
     );
-    all.extend(
+    contexts.extend(
         IMAGES
             .iter()
-            .flat_map(|class| COMPRESSED.map(|syntax| to_us(class, &[syntax]))),
+            .flat_map(|class| COMPRESSED.map(|syntax| proposal_to_us(class, &[syntax]))),
     );
-    all.truncate(CONTEXTS_MOST);
-    all
+    contexts.truncate(CONTEXTS_MOST);
+    contexts
 }
 
-/// Retrieves a study, or a series, into a folder of its own; `progress` is told how many objects have come and are to come.
+fn proposal_to_us(class: &&str, syntaxes: &[&str]) -> Proposal {
+    Proposal {
+        class: (*class).to_owned(),
+        syntaxes: syntaxes.iter().map(|s| (*s).to_owned()).collect(),
+        to_us: true,
+    }
+}
+
+/// Retrieves a study, or a series, into a new folder; `progress` is told how many objects have come and are to come.
 ///
 /// # Errors
 /// [`NetworkError`]; nothing has appeared then, except folders of earlier associations of a C-MOVE.
@@ -172,16 +175,22 @@ pub fn retrieve_all(
     stop: &AtomicBool,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> (Retrieval, Vec<String>) {
-    let (mut all, mut errors) = (Retrieval::default(), Vec::new());
+    let (mut total, mut errors) = (Retrieval::default(), Vec::new());
     for what in wanted {
-        let before = all.objects;
-        let told = |come: usize, to_come: usize| progress(before + come, to_come);
-        match retrieve(call, what, route, into, stop, &told) {
+        let earlier = total.objects;
+        match retrieve(
+            call,
+            what,
+            route,
+            into,
+            stop,
+            &|come: usize, to_come: usize| progress(earlier + come, to_come),
+        ) {
             Ok(one) => {
-                all.objects += one.objects;
-                all.failed += one.failed;
-                all.refusals.extend(one.refusals);
-                all.folders.extend(one.folders);
+                total.objects += one.objects;
+                total.failed += one.failed;
+                total.refusals.extend(one.refusals);
+                total.folders.extend(one.folders);
             }
             Err(error) => errors.push(format!("study {}: {error}", what.study_uid)),
         }
@@ -189,7 +198,7 @@ pub fn retrieve_all(
             break;
         }
     }
-    (all, errors)
+    (total, errors)
 }
 
 fn keys_of(what: &Match) -> Keys {
@@ -289,34 +298,35 @@ fn move_to_us(
     };
     let receiver = Receiver::bind(options)?;
     let (done, came) = (AtomicBool::new(false), Mutex::new(Retrieval::default()));
-    let told = |event: &Event| {
-        let mut came = came.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::Echoed { .. } => {}
-            Event::Delivered(delivery) => {
-                came.objects += delivery.objects;
-                came.failed += delivery.refused;
-                came.refusals.extend(delivery.refusals.iter().cloned());
-                came.folders.extend(delivery.folder.clone());
-            }
-            Event::Broken { why, dropped, .. } => {
-                came.failed += dropped;
-                came.refusals.push(why.clone());
-            }
-        }
-    };
     let until = Until {
         done: Some(&done),
         ..Until::default()
     };
-    let asked = thread::scope(|scope| {
-        let serving = scope.spawn(|| receiver.serve(until, stop, &told));
-        let asked = ask_to_move(call, what, stop, progress);
+    let moved = thread::scope(|scope| {
+        let serving = scope.spawn(|| {
+            receiver.serve(until, stop, &|event: &Event| {
+                let mut came = came.lock().unwrap_or_else(PoisonError::into_inner);
+                match event {
+                    Event::Echoed { .. } => {}
+                    Event::Delivered(delivery) => {
+                        came.objects += delivery.objects;
+                        came.failed += delivery.refused;
+                        came.refusals.extend(delivery.refusals.iter().cloned());
+                        came.folders.extend(delivery.folder.clone());
+                    }
+                    Event::Broken { why, dropped, .. } => {
+                        came.failed += dropped;
+                        came.refusals.push(why.clone());
+                    }
+                }
+            })
+        });
+        let moved = ask_to_move(call, what, stop, progress);
         done.store(true, Ordering::Relaxed);
         let served = serving.join().unwrap_or(Ok(()));
-        served.and(asked)
+        served.and(moved)
     });
-    let failed = asked?;
+    let failed = moved?;
     let mut came = came.into_inner().unwrap_or_else(PoisonError::into_inner);
     came.failed = came.failed.max(failed);
     Ok(came)
@@ -348,8 +358,7 @@ fn ask_to_move(
                 });
             }
             Step::Answer(answer) if PENDING.contains(&answer.status()) => {
-                let number = |element| usize::from(answer.number(element).unwrap_or_default());
-                progress(number(COMPLETED), number(REMAINING));
+                progress(count_in(COMPLETED, &answer), count_in(REMAINING, &answer));
             }
             Step::Answer(answer) => {
                 let failed = check(&answer, association.who())?;
@@ -358,4 +367,8 @@ fn ask_to_move(
             }
         }
     }
+}
+
+fn count_in(element: u16, answer: &Command) -> usize {
+    usize::from(answer.number(element).unwrap_or_default())
 }

@@ -59,19 +59,19 @@ fn kinds(objects: &[Transferable]) -> Vec<(&str, &str)> {
 
 /// Runs of objects with no more kinds than an association has contexts.
 fn batches(objects: &[Transferable]) -> Vec<&[Transferable]> {
-    let (mut batches, mut rest) = (Vec::new(), objects);
-    while !rest.is_empty() {
+    let (mut batches, mut remaining) = (Vec::new(), objects);
+    while !remaining.is_empty() {
         let mut seen: Vec<(&str, &str)> = Vec::new();
-        let fits = rest.iter().take_while(|object| {
+        let fits = remaining.iter().take_while(|object| {
             let kind = (object.class.as_str(), object.syntax.as_str());
             if !seen.contains(&kind) {
                 seen.push(kind);
             }
             seen.len() <= CONTEXTS_MOST
         });
-        let (batch, after) = rest.split_at(fits.count());
+        let (batch, after) = remaining.split_at(fits.count());
         batches.push(batch);
-        rest = after;
+        remaining = after;
     }
     batches
 }
@@ -83,12 +83,14 @@ fn send_batch(
     sent: &mut Sent,
     done: &mut dyn FnMut(),
 ) -> Result<(), NetworkError> {
-    let proposal = |(class, syntax): &(&str, &str)| Proposal {
-        class: (*class).to_owned(),
-        syntaxes: vec![(*syntax).to_owned()],
-        to_us: false,
-    };
-    let proposals: Vec<Proposal> = kinds(objects).iter().map(proposal).collect();
+    let proposals: Vec<Proposal> = kinds(objects)
+        .iter()
+        .map(|(class, syntax): &(&str, &str)| Proposal {
+            class: (*class).to_owned(),
+            syntaxes: vec![(*syntax).to_owned()],
+            to_us: false,
+        })
+        .collect();
     let mut association = Association::request(call, &proposals, stop)?;
     for object in objects {
         if stop.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! Connections that have not asked for an association yet. Anyone who reaches the port can open them, so a newer one takes the place
+//! Connections that have not requested an association yet. Anyone who reaches the port can open them, so a newer one takes the place
 //! of an older: those that never ask shut nobody out.
 
 use input::{WAITING_MOST, WAITING_OF_ADDRESS};
@@ -35,21 +35,22 @@ impl Waiting {
     pub fn add(&self, address: IpAddr, stream: &TcpStream) -> io::Result<u64> {
         let stream = stream.try_clone()?;
         let mut connections = self.lock();
-        let all = &mut connections.all;
-        let of = |all: &[Connection], address| all.iter().filter(|c| c.address == address).count();
-        let crowded = if of(all, address) >= WAITING_OF_ADDRESS {
+        let waiting = &mut connections.all;
+        let crowded = if count_of(waiting, address) >= WAITING_OF_ADDRESS {
             Some(address)
-        } else if all.len() >= WAITING_MOST {
-            all.iter()
+        } else if waiting.len() >= WAITING_MOST {
+            waiting
+                .iter()
                 .map(|c| c.address)
-                .max_by_key(|address| of(all, *address))
+                .max_by_key(|address| count_of(waiting, *address))
         } else {
             None
         };
-        if let Some(at) = crowded.and_then(|crowded| all.iter().position(|c| c.address == crowded))
+        if let Some(index) =
+            crowded.and_then(|crowded| waiting.iter().position(|c| c.address == crowded))
         {
             // One that has gone by itself is as good as ended.
-            let _ = all.remove(at).stream.shutdown(Shutdown::Both);
+            let _ = waiting.remove(index).stream.shutdown(Shutdown::Both);
         }
         let number = connections.next;
         connections.next += 1;
@@ -63,9 +64,9 @@ impl Waiting {
 
     /// Removes a connection that waits no more; `false` where it was ended for another.
     pub fn remove(&self, number: u64) -> bool {
-        let all = &mut self.lock().all;
-        let at = all.iter().position(|c| c.number == number);
-        at.map(|at| all.remove(at)).is_some()
+        let waiting = &mut self.lock().all;
+        let index = waiting.iter().position(|c| c.number == number);
+        index.map(|index| waiting.remove(index)).is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, Connections> {
@@ -73,6 +74,10 @@ impl Waiting {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn count_of(waiting: &[Connection], address: IpAddr) -> usize {
+    waiting.iter().filter(|c| c.address == address).count()
 }
 
 #[cfg(test)]
@@ -94,24 +99,34 @@ mod tests {
             of_hostile.push((waiting.add(hostile, &stream).unwrap(), stream));
         }
         // The newest of the crowd stay; of those before the end is seen where they are read.
-        let (gone, there) = of_hostile.split_at_mut(30 - WAITING_OF_ADDRESS);
+        let (gone, waiting_ones) = of_hostile.split_at_mut(30 - WAITING_OF_ADDRESS);
         for (number, stream) in gone {
             assert_eq!(stream.read(&mut [0]).unwrap(), 0);
             assert!(!waiting.remove(*number));
         }
-        assert!(there.iter().all(|(number, _)| waiting.remove(*number)));
+        assert!(
+            waiting_ones
+                .iter()
+                .all(|(number, _)| waiting.remove(*number))
+        );
         assert!(waiting.remove(first), "another address is not touched");
 
         // Many addresses together: the fullest makes way.
         let streams: Vec<TcpStream> = (0..WAITING_MOST).map(|_| connect()).collect();
-        let number_of = |n: usize| IpAddr::from([10, 0, 1, if n < 3 { 0 } else { n as u8 }]);
-        let all: Vec<u64> = streams
+        let numbers: Vec<u64> = streams
             .iter()
             .enumerate()
-            .map(|(n, s)| waiting.add(number_of(n), s).unwrap())
+            .map(|(n, s)| {
+                waiting
+                    .add(IpAddr::from([10, 0, 1, if n < 3 { 0 } else { n as u8 }]), s)
+                    .unwrap()
+            })
             .collect();
         let last = waiting.add(alone, &connect()).unwrap();
-        assert!(!waiting.remove(all[0]) && all[1..].iter().all(|number| waiting.remove(*number)));
+        assert!(
+            !waiting.remove(numbers[0])
+                && numbers[1..].iter().all(|number| waiting.remove(*number))
+        );
         assert!(waiting.remove(last));
     }
 }

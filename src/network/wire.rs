@@ -71,8 +71,9 @@ impl<'s> Wire<'s> {
         bytes.resize(HEADER_BYTES + length as usize, 0);
         let left = self.patience.pdu.saturating_sub(begun.elapsed());
         self.fill(&mut bytes[HEADER_BYTES..], left, doing)?;
-        let read = || read_pdu(&bytes[..], MAXIMUM_PDU_SIZE, false).map_err(|e| e.to_string());
-        match fenced(read).and_then(|read| read) {
+        match fenced(|| read_pdu(&bytes[..], MAXIMUM_PDU_SIZE, false).map_err(|e| e.to_string()))
+            .and_then(|read| read)
+        {
             Ok(Some(pdu)) => Ok(pdu),
             Ok(None) => Err(self.wrong("a PDU ends before its parts do")),
             Err(words) => Err(self.wrong(&beginning(&plain(&words)))),
@@ -183,9 +184,9 @@ impl<'s> Wire<'s> {
     pub fn end(&mut self) {
         // All errors mean that there is no connection any more.
         let _ = self.stream.shutdown(Shutdown::Write);
-        let (begun, mut rest) = (Instant::now(), [0; 4096]);
+        let (begun, mut discarded) = (Instant::now(), [0; 4096]);
         while begun.elapsed() < FAREWELL {
-            match self.stream.read(&mut rest) {
+            match self.stream.read(&mut discarded) {
                 Ok(n) if n > 0 => {}
                 Err(error)
                     if matches!(

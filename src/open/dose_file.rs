@@ -166,12 +166,12 @@ impl DoseFile {
         let silent: Vec<&str> = silent
             .iter()
             .filter(|(silent, _)| *silent)
-            .map(|(_, of)| *of)
+            .map(|(_, fact)| *fact)
             .collect();
         if !silent.is_empty() {
-            let of = silent.join(", ");
+            let facts = silent.join(", ");
             let message = format!(
-                "the file says nothing of its {of}: it is taken as the dose in Gy that belongs to {what}"
+                "the file says nothing of its {facts}: it is taken as the dose in Gy that belongs to {what}"
             );
             self.remark(message, file);
         } else if same.is_none() {
@@ -241,9 +241,12 @@ mod tests {
         let case = demo::build("water").expect("a demo");
         let frame = case.stated_frames().next().expect("a frame").to_owned();
         let id = case.patient.id.clone();
-        let mut own = file(&id, &frame);
-        assert_eq!((own.check(&case), own.remarks.len()), (Ok(()), 0));
-        for (mut silent, of) in [
+        let mut dose_file = file(&id, &frame);
+        assert_eq!(
+            (dose_file.check(&case), dose_file.remarks.len()),
+            (Ok(()), 0)
+        );
+        for (mut silent, fact) in [
             (file("", &frame), "nothing of its patient:"),
             (file("", ""), "nothing of its patient, frame of reference:"),
             (
@@ -256,7 +259,7 @@ mod tests {
         ] {
             assert_eq!((silent.check(&case), silent.remarks.len()), (Ok(()), 1));
             assert!(
-                silent.remarks[0].message.contains(of),
+                silent.remarks[0].message.contains(fact),
                 "{:?}",
                 silent.remarks
             );

@@ -88,17 +88,20 @@ impl CaseWord {
 
     /// The argument with an absolute path, as a session stores it.
     pub fn absolute(&self) -> Self {
-        let full = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         match self {
-            Self::Dicom(path) => Self::Dicom(full(path)),
-            Self::Mha(path) => Self::Mha(full(path)),
-            Self::Session(path) => Self::Session(full(path)),
+            Self::Dicom(path) => Self::Dicom(absolute(path)),
+            Self::Mha(path) => Self::Mha(absolute(path)),
+            Self::Session(path) => Self::Session(absolute(path)),
             Self::Demo(name) => Self::Demo(name.clone()),
         }
     }
 }
 
-/// Files and folders that opening a CASE reads; for a session also those of its own case.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Files and folders that opening a CASE reads; for a session also the files of its case.
 pub fn paths_of(word: &CaseWord) -> Vec<PathBuf> {
     match word {
         CaseWord::Dicom(path) | CaseWord::Mha(path) => vec![path.clone()],
@@ -224,11 +227,10 @@ fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
         .chain(hu_remarks_of_volume(&hu, &[file]))
         .collect();
     let source = path.display().to_string();
-    let uid = |what: &str| derived_uid(&format!("{source} {what}"));
     let ct = Ct {
-        series_uid: uid("series"),
-        study_uid: uid("study"),
-        frame_of_reference_uid: uid("frame"),
+        series_uid: uid_from("series", &source),
+        study_uid: uid_from("study", &source),
+        frame_of_reference_uid: uid_from("frame", &source),
         description: path
             .file_stem()
             .unwrap_or_default()
@@ -243,6 +245,10 @@ fn open_mha(path: &Path, position: PatientPosition) -> Result<Case, OpenError> {
         ct: Some(Arc::new(ct)),
         ..Case::default()
     })
+}
+
+fn uid_from(what: &str, source: &str) -> String {
+    derived_uid(&format!("{source} {what}"))
 }
 
 /// Remarks on values that are taken as HU and come without a statement of what they are.
@@ -340,41 +346,46 @@ fn beside(word: CaseWord, session: &Path) -> CaseWord {
 /// Choices of the session, as far as the folder still has the objects, where nothing else is chosen.
 fn chosen_before(catalogue: &Catalogue, session: &session::Session, choice: Choice) -> Choice {
     let same = |s: &dicom::Series| session.series_uid.as_ref() == Some(&s.uid);
-    let named = |s: &dicom::Series| session.series_description.as_ref() == Some(&s.description);
-    let series = || {
-        let phase = catalogue.series.iter().position(|s| same(s) && named(s));
-        phase.or_else(|| catalogue.series.iter().position(same))
-    };
     let chosen = &session.chosen;
-    let place = |uid: &Option<String>, all: &[dicom::Entry]| {
-        all.iter()
-            .position(|entry| uid.as_ref() == Some(&entry.sop_uid))
-    };
     // Whoever has joined the folder since has not been answered for.
     let accepted = |id: &String| chosen.accepted_patients.contains(id);
     let all_accepted =
         !chosen.accepted_patients.is_empty() && catalogue.patients.iter().all(|p| accepted(&p.id));
     Choice {
-        series: choice.series.or_else(series),
+        series: choice.series.or_else(|| {
+            let phase = catalogue.series.iter().position(|s| {
+                same(s) && (session.series_description.as_ref() == Some(&s.description))
+            });
+            phase.or_else(|| catalogue.series.iter().position(same))
+        }),
         structure_set: choice
             .structure_set
-            .or_else(|| place(&chosen.structure_set_uid, &catalogue.structure_sets)),
+            .or_else(|| place_of(&chosen.structure_set_uid, &catalogue.structure_sets)),
         plan: choice
             .plan
-            .or_else(|| place(&chosen.plan_uid, &catalogue.plans)),
+            .or_else(|| place_of(&chosen.plan_uid, &catalogue.plans)),
         other_patients: choice.other_patients || all_accepted,
     }
 }
 
+fn place_of(uid: &Option<String>, entries: &[dicom::Entry]) -> Option<usize> {
+    entries
+        .iter()
+        .position(|entry| uid.as_ref() == Some(&entry.sop_uid))
+}
+
 /// Chosen objects of a folder, as a session keeps them.
 pub fn chosen_objects(catalogue: &Catalogue, choice: Choice) -> session::ChosenObjects {
-    let uid = |index: Option<usize>, all: &[dicom::Entry]| Some(all.get(index?)?.sop_uid.clone());
     let patients = catalogue.patients.iter().filter(|_| choice.other_patients);
     session::ChosenObjects {
-        structure_set_uid: uid(choice.structure_set, &catalogue.structure_sets),
-        plan_uid: uid(choice.plan, &catalogue.plans),
+        structure_set_uid: uid_of_entry(choice.structure_set, &catalogue.structure_sets),
+        plan_uid: uid_of_entry(choice.plan, &catalogue.plans),
         accepted_patients: patients.map(|patient| patient.id.clone()).collect(),
     }
+}
+
+fn uid_of_entry(index: Option<usize>, entries: &[dicom::Entry]) -> Option<String> {
+    Some(entries.get(index?)?.sop_uid.clone())
 }
 
 /// Folder of a cached demo; `None` where the user has no cache folder.
@@ -403,30 +414,31 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
         Ok(case)
     };
     // Cleaners of caches remove single files: a remark about the series means that some are missing.
-    let whole = |case: &Case| {
-        case.ct.as_ref().is_some_and(|ct| ct.remarks.is_empty())
-            && !case.structures.structures.is_empty()
-    };
     let kept = demo_folder(name);
     if let Some(kept) = kept.as_ref().filter(|kept| is_private(kept)) {
         match read(kept, 0.0) {
-            Ok(case) if whole(&case) => return Ok(case),
+            Ok(case) if is_complete(&case) => return Ok(case),
             Err(error) if error.is_stop() => return Err(error),
             _ => {}
         }
     }
-    let (own, kept) = demo_aside(kept)?;
+    let (temporary, kept) = demo_aside(kept)?;
     // Read before it is published: a program that finds the cached demo incomplete may replace it at any
     // time.
-    let folder = own.path();
+    let folder = temporary.path();
     let case = write_demo(name, folder, &plan, &|done| progress(0.5 * done))
         .and_then(|_| read(folder, 0.5));
     if let (Ok(_), Some(kept)) = (&case, kept) {
         // A demo that cannot be cached, for example because another program just did, is built anew next
         // time.
-        let _ = replace_folder(&kept, own);
+        let _ = replace_folder(&kept, temporary);
     }
     case
+}
+
+fn is_complete(case: &Case) -> bool {
+    case.ct.as_ref().is_some_and(|ct| ct.remarks.is_empty())
+        && !case.structures.structures.is_empty()
 }
 
 /// A private folder, and the cache folder it is to become. Without a writable cache it is a temporary folder,
@@ -434,13 +446,13 @@ fn open_demo(name: &str, progress: Progress) -> Result<Case, OpenError> {
 fn demo_aside(kept: Option<PathBuf>) -> Result<(Temporary, Option<PathBuf>), OpenError> {
     if let Some((kept, folder)) = kept.as_ref().and_then(|kept| Some((kept, kept.parent()?)))
         && make_private(folder).is_ok()
-        && let Ok(own) = Temporary::folder_in(folder)
+        && let Ok(temporary) = Temporary::folder_in(folder)
     {
-        return Ok((own, Some(kept.clone())));
+        return Ok((temporary, Some(kept.clone())));
     }
     let path = std::env::temp_dir();
     match Temporary::folder_in(&path) {
-        Ok(own) => Ok((own, None)),
+        Ok(temporary) => Ok((temporary, None)),
         Err(source) => Err(OpenError::DemoFolder { path, source }),
     }
 }
@@ -499,7 +511,6 @@ mod tests {
 
     #[test]
     fn words_say_what_they_name() {
-        let word = |w: &str| w.parse::<CaseWord>();
         assert_eq!(word("demo:slab"), Ok(CaseWord::Demo("slab".into())));
         assert_eq!(word("demo:lab"), Err(UnknownDemo("lab".into())));
         assert_eq!(word("a/B.MHA"), Ok(CaseWord::Mha("a/B.MHA".into())));
@@ -511,6 +522,10 @@ mod tests {
         for w in ["demo:slab", "a/b.mha", "folder"] {
             assert_eq!(word(w).unwrap().to_string(), w);
         }
+    }
+
+    fn word(w: &str) -> Result<CaseWord, UnknownDemo> {
+        w.parse::<CaseWord>()
     }
 
     /// The demo read back equals the demo built: HU, structures, plan; also when read a second time from the

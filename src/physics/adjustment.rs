@@ -4,7 +4,7 @@
 use super::kernel::KernelTable;
 use super::{Curve, Machine, Spectrum};
 
-/// Radii at the isocentre plane where the off-axis curve is multiplied by a factor of its own, mm; lines between them,
+/// Radii at the isocentre plane where the off-axis curve is multiplied by a separate factor each, mm; lines between them,
 /// level beyond.
 pub const OFF_AXIS_NODES_MM: [f64; 4] = [50.0, 100.0, 150.0, 200.0];
 
@@ -98,7 +98,7 @@ impl Parameter {
         }
     }
 
-    /// Bounds within those of machine files; beliefs of the size of the ranges in `assets/PHYSICS.md`.
+    /// Bounds within the bounds of machine files; beliefs of the size of the ranges in `assets/PHYSICS.md`.
     pub fn allowed(self) -> Allowed {
         let (low, high, believed) = match self {
             Self::SpectrumSlope => (-1.5, 1.5, 0.3),
@@ -171,13 +171,12 @@ impl Machine {
     /// beyond the last that is have its value.
     #[must_use]
     pub fn adjusted(&self, values: &[(Parameter, f64)]) -> Self {
-        let value = |wanted: Parameter| values.iter().find(|(p, _)| *p == wanted).map(|(_, v)| *v);
         let mut machine = self.clone();
-        let slope = value(Parameter::SpectrumSlope).unwrap_or(0.0);
-        let filter_cm = value(Parameter::SpectrumFilter).unwrap_or(0.0);
+        let slope = value_of(Parameter::SpectrumSlope, values).unwrap_or(0.0);
+        let filter_cm = value_of(Parameter::SpectrumFilter, values).unwrap_or(0.0);
         machine.spectrum = reshaped(&self.spectrum, slope, filter_cm);
         machine.off_axis = self.off_axis_times(values);
-        if let Some(factor) = value(Parameter::Softening) {
+        if let Some(factor) = value_of(Parameter::Softening, values) {
             let scaled = self
                 .softening
                 .points()
@@ -190,21 +189,24 @@ impl Machine {
             .into_iter()
             .enumerate()
         {
-            machine.focal_sigma_mm[axis] = value(parameter).unwrap_or(machine.focal_sigma_mm[axis]);
+            machine.focal_sigma_mm[axis] =
+                value_of(parameter, values).unwrap_or(machine.focal_sigma_mm[axis]);
         }
         if let Some(source) = &mut machine.extra_focal {
-            source.share = value(Parameter::ExtraFocalShare).unwrap_or(source.share);
-            source.sigma_mm = value(Parameter::ExtraFocalSigma).unwrap_or(source.sigma_mm);
+            source.share = value_of(Parameter::ExtraFocalShare, values).unwrap_or(source.share);
+            source.sigma_mm =
+                value_of(Parameter::ExtraFocalSigma, values).unwrap_or(source.sigma_mm);
         }
         if let Some(electrons) = &mut machine.electrons {
             electrons.surface_share =
-                value(Parameter::ElectronShare).unwrap_or(electrons.surface_share);
+                value_of(Parameter::ElectronShare, values).unwrap_or(electrons.surface_share);
             electrons.falloff_per_mm =
-                value(Parameter::ElectronFalloff).unwrap_or(electrons.falloff_per_mm);
-            electrons.sigma_mm = value(Parameter::ElectronSigma).unwrap_or(electrons.sigma_mm);
+                value_of(Parameter::ElectronFalloff, values).unwrap_or(electrons.falloff_per_mm);
+            electrons.sigma_mm =
+                value_of(Parameter::ElectronSigma, values).unwrap_or(electrons.sigma_mm);
         }
         if let Some(leaves) = &mut machine.leaves {
-            leaves.offset_mm = value(Parameter::LeafOffset).unwrap_or(leaves.offset_mm);
+            leaves.offset_mm = value_of(Parameter::LeafOffset, values).unwrap_or(leaves.offset_mm);
         }
         machine
     }
@@ -240,6 +242,10 @@ impl Machine {
     }
 }
 
+fn value_of(wanted: Parameter, values: &[(Parameter, f64)]) -> Option<f64> {
+    values.iter().find(|(p, _)| *p == wanted).map(|(_, v)| *v)
+}
+
 /// Photons times a power of the energy and the transmission of water.
 fn reshaped(spectrum: &Spectrum, slope: f64, filter_cm: f64) -> Spectrum {
     if slope == 0.0 && filter_cm == 0.0 {
@@ -247,11 +253,13 @@ fn reshaped(spectrum: &Spectrum, slope: f64, filter_cm: f64) -> Spectrum {
     }
     let (table, mean) = (KernelTable::water(), spectrum.mean_energy_mev());
     let at_mean = table.mu_over_rho_cm2_g(mean);
-    let of = |(energy, photons): (f64, f64)| {
-        let through = (-(table.mu_over_rho_cm2_g(energy) - at_mean) * filter_cm).exp();
-        photons * (energy / mean).powf(slope) * through
-    };
-    let photons: Vec<f64> = spectrum.bins().map(of).collect();
+    let photons: Vec<f64> = spectrum
+        .bins()
+        .map(|(energy, photons): (f64, f64)| {
+            let through = (-(table.mu_over_rho_cm2_g(energy) - at_mean) * filter_cm).exp();
+            photons * (energy / mean).powf(slope) * through
+        })
+        .collect();
     let sum: f64 = photons.iter().sum();
     let photons = photons.into_iter().map(|p| p / sum).collect();
     Spectrum::new(spectrum.energies_mev.clone(), photons).unwrap_or_else(|_| spectrum.clone())

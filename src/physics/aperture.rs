@@ -93,7 +93,7 @@ impl Edge {
 const LEAVES_TOGETHER: usize = 16;
 const LINES_TOGETHER: usize = 64;
 
-/// Lines of a picture of so many pixels along u, side by side.
+/// Lines of a picture, each of this many pixels along u, side by side.
 pub fn lines_mut(
     image: &mut [f32],
     pixels: usize,
@@ -119,7 +119,7 @@ pub fn leaf_transmission(
 ) -> Vec<f32> {
     let magnification = sad_mm / leaves.distance_mm;
     let pieces = pieces(leaves, sides_mm, magnification, r);
-    let [whole, half] =
+    let [full_row, half] =
         [1.0, 0.5].map(|height| LeafEnd::new(leaves, magnification, r.step_mm, height));
     // Tips of each row, and its open share as the joints beside it see it.
     let rows: Vec<(Tips, Vec<f64>)> = (0..sides_mm.len() - 1)
@@ -132,7 +132,7 @@ pub fn leaf_transmission(
             if !has_joint && !pieces.iter().any(|p| p.row == row) {
                 return Default::default();
             }
-            let tips = Tips::of_row(motions, row, whole.reach(), r);
+            let tips = Tips::of_row(motions, row, full_row.reach(), r);
             let beside_joints = if has_joint {
                 tips.open_share(&half)
             } else {
@@ -146,10 +146,10 @@ pub fn leaf_transmission(
         .with_min_len(LEAVES_TOGETHER)
         .map(|p| {
             let t = leaves.transmission;
-            let (tips, beside) = &rows[p.row];
+            let (tips, neighbours) = &rows[p.row];
             if !p.joint {
                 return tips
-                    .open_share(&whole)
+                    .open_share(&full_row)
                     .iter()
                     .map(|o| (t + (1.0 - t) * o) as f32)
                     .collect();
@@ -157,13 +157,12 @@ pub fn leaf_transmission(
             // Half the height of either leaf attenuates in a joint: the tongue of one, the step of the other.
             let both = Tips::of_joint(motions, p.row, half.reach(), r).open_share(&half);
             let (one, none) = (t.sqrt(), leaves.interleaf_transmission);
-            let joint = |((both, a), b): ((&f64, &f64), &f64)| {
-                (both + one * (a + b - 2.0 * both) + none * (1.0 - a - b + both)) as f32
-            };
             both.iter()
-                .zip(beside)
+                .zip(neighbours)
                 .zip(&rows[p.row + 1].1)
-                .map(joint)
+                .map(|((both, a), b): ((&f64, &f64), &f64)| {
+                    (both + one * (a + b - 2.0 * both) + none * (1.0 - a - b + both)) as f32
+                })
                 .collect()
         })
         .collect();
@@ -247,7 +246,7 @@ fn compose(pieces: &[Piece], profiles: &[Vec<f32>], r: &Raster) -> Vec<f32> {
 }
 
 /// Monitor units during which the tips of either bank are in each pixel along u, with as many pixels more at each end as a leaf's end
-/// reaches; those of the positive bank from the far end on.
+/// reaches; the positive bank's from the far end on.
 #[derive(Default)]
 struct Tips {
     banks: [Vec<f64>; 2],
@@ -291,11 +290,10 @@ impl Tips {
             end.absorb(&self.banks[bank], &mut absorbed);
             absorbed
         });
-        let open = |(a, b): (&f64, &f64)| (1.0 - (a + b) / end.full()).max(0.0);
         negative
             .iter()
             .zip(positive.iter().rev())
-            .map(open)
+            .map(|(a, b): (&f64, &f64)| (1.0 - (a + b) / end.full()).max(0.0))
             .collect()
     }
 }
@@ -364,16 +362,16 @@ impl WaysOfBank {
         let last = (self.stands.len() - 1) as f64;
         let [low, high] = [from.min(to), from.max(to)];
         if high - low < SHORTEST_WAY {
-            let at = (0.5 * (low + high)).clamp(0.0, last);
-            let i = (at as usize).min(self.stands.len() - 2);
-            let t = at - i as f64;
+            let place = (0.5 * (low + high)).clamp(0.0, last);
+            let i = (place as usize).min(self.stands.len() - 2);
+            let t = place - i as f64;
             self.stands[i] += weight * (1.0 - t);
             self.stands[i + 1] += weight * t;
             return;
         }
         let per_pixel = weight / (high - low);
-        let within = [low, high].map(|at| at.clamp(0.0, last));
-        // Monitor units that are given while the tip is beyond the list are not those of its way within.
+        let within = [low, high].map(|position| position.clamp(0.0, last));
+        // Monitor units that are given while the tip is beyond the list do not belong to its way within.
         self.stands[0] += per_pixel * (high.min(0.0) - low.min(0.0));
         self.stands[last as usize] += per_pixel * (high.max(last) - low.max(last));
         self.change(within[0], per_pixel);
@@ -407,9 +405,9 @@ fn common_opening(from: [Bank; 2], to: [Bank; 2], mut part: impl FnMut(f64, Bank
     let mut cuts = [0.0, 1.0, 1.0, 1.0, 1.0, 1.0];
     let mut count = 2;
     let mut crossing = |a: [f64; 2], b: [f64; 2]| {
-        let (before, after) = (a[0] - b[0], a[1] - b[1]);
-        if before * after < 0.0 {
-            cuts[count] = before / (before - after);
+        let (start_gap, after) = (a[0] - b[0], a[1] - b[1]);
+        if start_gap * after < 0.0 {
+            cuts[count] = start_gap / (start_gap - after);
             count += 1;
         }
     };
@@ -420,12 +418,12 @@ fn common_opening(from: [Bank; 2], to: [Bank; 2], mut part: impl FnMut(f64, Bank
     crossing(motion(1, 0), motion(0, 1));
     let cuts = &mut cuts[..count];
     cuts.sort_by(f64::total_cmp);
-    let at = |t: f64| -> Bank {
+    let bank_at = |t: f64| -> Bank {
         let tip = |row: usize, bank: usize| from[row][bank] + t * (to[row][bank] - from[row][bank]);
         [tip(0, 0).max(tip(1, 0)), tip(0, 1).min(tip(1, 1))]
     };
     for w in cuts.windows(2).filter(|w| w[1] > w[0]) {
-        part(w[1] - w[0], at(w[0]), at(w[1]));
+        part(w[1] - w[0], bank_at(w[0]), bank_at(w[1]));
     }
 }
 
@@ -530,28 +528,36 @@ mod tests {
         let l = leaves();
         let image = picture(&[still(|_| [-20.0, 20.0])], &r);
         // Independent: attenuation by the chord, averaged over a pixel whose centre is 2 mm behind the tip.
-        let mean = |behind: f64| {
-            let n = 1000;
-            let t = |x: f64| {
-                let p = x.max(0.0) * l.distance_mm / 1000.0;
-                let chord = (2.0 * (2.0 * l.end_radius_mm * p - p * p).sqrt()).min(l.thickness_mm);
-                (l.transmission.ln() * chord / l.thickness_mm).exp()
-            };
-            (0..n)
-                .map(|s| t(behind + STEP * ((f64::from(s) + 0.5) / f64::from(n) - 0.5)))
-                .sum::<f64>()
-                / f64::from(n)
-        };
         for behind in [-1.0, 0.125, 0.375, 2.125, 8.125] {
             // Tips lie on pixel edges, so a pixel takes half from each neighbouring position.
             let got = at(&image, &r, 20.0 + behind, 2.5);
-            let want = 0.5 * (mean(behind - 0.125) + mean(behind + 0.125));
+            let want =
+                0.5 * (mean_through_end(behind - 0.125, &l) + mean_through_end(behind + 0.125, &l));
             assert!((got - want).abs() < 1e-3, "{behind}: {got} against {want}");
             assert!(
                 (at(&image, &r, -20.0 - behind, 2.5) - got).abs() < 1e-6,
                 "both banks alike"
             );
         }
+    }
+
+    fn mean_through_end(behind: f64, l: &Leaves) -> f64 {
+        let n = 1000;
+        (0..n)
+            .map(|s| {
+                transmission_behind(
+                    behind + STEP * ((f64::from(s) + 0.5) / f64::from(n) - 0.5),
+                    l,
+                )
+            })
+            .sum::<f64>()
+            / f64::from(n)
+    }
+
+    fn transmission_behind(x: f64, l: &Leaves) -> f64 {
+        let p = x.max(0.0) * l.distance_mm / 1000.0;
+        let chord = (2.0 * (2.0 * l.end_radius_mm * p - p * p).sqrt()).min(l.thickness_mm);
+        (l.transmission.ln() * chord / l.thickness_mm).exp()
     }
 
     /// A window swept over the field at even speed gives every point the same; against many still pictures.
@@ -568,13 +574,11 @@ mod tests {
         let stills: Vec<Motion> = (0..count)
             .map(|s| {
                 let t = (f64::from(s) + 0.5) / f64::from(count);
-                let between =
-                    |a: &Bank, b: &Bank| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])];
                 let tips: Vec<Bank> = moving
                     .from
                     .iter()
                     .zip(&moving.to)
-                    .map(|(a, b)| between(a, b))
+                    .map(|(a, b)| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])])
                     .collect();
                 Motion {
                     from: tips.clone(),
@@ -599,19 +603,14 @@ mod tests {
     fn a_window_from_beyond_the_picture_is_as_on_a_wide_one() {
         let wide = Raster::over([-200.0, 200.0], [-5.0, 5.0], STEP);
         let narrow = Raster::over([-20.0, 20.0], [-5.0, 5.0], STEP);
-        let rows = |banks: Bank| {
-            (0..60)
-                .map(|n| banks.map(|mm| mm + 0.7 * (n % 2) as f64))
-                .collect()
-        };
         for (from, to) in [
             ([-150.0, -30.0], [-10.0, 160.0]),
             ([-150.0, 10.0], [15.0, 20.0]),
             ([90.0, 95.0], [120.0, 180.0]),
         ] {
             let motion = Motion {
-                from: rows(from),
-                to: rows(to),
+                from: rows_of(from),
+                to: rows_of(to),
                 weight: 1.0,
             };
             let [wide_image, image] =
@@ -628,26 +627,31 @@ mod tests {
         }
     }
 
+    fn rows_of(banks: Bank) -> Vec<Bank> {
+        (0..60)
+            .map(|n| banks.map(|mm| mm + 0.7 * (n % 2) as f64))
+            .collect()
+    }
+
     /// Rays one by one (as Monte Carlo follows them), averaged over pixels, against the picture.
     #[test]
     fn rays_make_up_the_picture() {
         let (r, l) = (raster(), leaves());
-        let banks = |row: usize| [-12.3 + (row % 3) as f64, 4.7 + 1.3 * (row % 4) as f64];
-        let image = picture(&[still(banks)], &r);
+        let image = picture(&[still(banks_of_row)], &r);
         let magnification = 1000.0 / l.distance_mm;
-        const RAYS: usize = 16;
         let (mut worst, mut shaded) = (0.0_f64, 0);
         for j in (80..160).step_by(3) {
             for i in (100..380).step_by(7) {
-                let inside = |n: usize| ((n as f64 + 0.5) / RAYS as f64 - 0.5) * STEP;
-                let one = |n: usize| {
-                    let at = [
-                        r.centre(0, i) + inside(n % RAYS),
-                        r.centre(1, j) + inside(n / RAYS),
-                    ];
-                    l.ray_transmission(&l.boundaries_mm, magnification, banks, at)
-                };
-                let mean = (0..RAYS * RAYS).map(one).sum::<f64>() / (RAYS * RAYS) as f64;
+                let mean = (0..RAYS * RAYS)
+                    .map(|n: usize| {
+                        let point_mm = [
+                            r.centre(0, i) + ray_offset(n % RAYS),
+                            r.centre(1, j) + ray_offset(n / RAYS),
+                        ];
+                        l.ray_transmission(&l.boundaries_mm, magnification, banks_of_row, point_mm)
+                    })
+                    .sum::<f64>()
+                    / (RAYS * RAYS) as f64;
                 let drawn = f64::from(image[j * r.size[0] + i]);
                 worst = worst.max((mean - drawn).abs());
                 shaded += usize::from(drawn < 0.99);
@@ -657,10 +661,21 @@ mod tests {
         println!("{worst} at worst, {shaded} in shadow");
         assert!(worst < 0.06 && shaded > 100, "{worst}, {shaded}");
         assert_eq!(
-            l.ray_transmission(&l.boundaries_mm, magnification, banks, [0.0, 500.0]),
+            l.ray_transmission(&l.boundaries_mm, magnification, banks_of_row, [0.0, 500.0]),
             1.0,
             "beyond the leaves"
         );
+    }
+
+    fn banks_of_row(row: usize) -> Bank {
+        [-12.3 + (row % 3) as f64, 4.7 + 1.3 * (row % 4) as f64]
+    }
+
+    /// Rays across a pixel, along u and along v.
+    const RAYS: usize = 16;
+
+    fn ray_offset(n: usize) -> f64 {
+        ((n as f64 + 0.5) / RAYS as f64 - 0.5) * STEP
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub struct AttenuationCurve {
 impl AttenuationCurve {
     /// Effective energy of the beam of an imaging tube of 100 to 125 kV behind a patient, MeV.
     pub const KILOVOLT_MEV: f64 = 0.07;
-    /// Attenuation above that of this HU is bone's.
+    /// Attenuation above the attenuation at this HU is bone's.
     pub const BONE_HU: f64 = 150.0;
     /// The range of the embedded tables, MeV.
     pub const ENERGIES_MEV: [f64; 2] = [0.01, 20.0];
@@ -142,22 +142,24 @@ impl AttenuationCurve {
     /// The attenuation of a CT, 1/mm, on its own grid.
     pub fn attenuation(&self, hu: &Volume<f32>) -> Volume<f32> {
         // A straight line is worth its own loop: a CT has tens of millions of voxels.
-        let at = |hu: f32| self.at(hu);
+        let attenuation_at = |hu: f32| self.at(hu);
         let values = match (self.points.as_slice(), self.bone == 1.0) {
             (&[[x0, _], [x1, y1]], true) => {
                 let slope = (y1 / (x1 - x0)) as f32;
                 let (x0, x1) = (x0 as f32, x1 as f32);
                 let low = self.threshold_hu.map_or(x0, |t| x0.max(t as f32));
-                let line = move |hu: f32| {
-                    if hu >= low {
-                        (hu.min(x1) - x0) * slope
-                    } else {
-                        0.0
-                    }
-                };
-                hu.data().par_iter().map(|&hu| line(hu)).collect()
+                hu.data()
+                    .par_iter()
+                    .map(|&hu| {
+                        if hu >= low {
+                            (hu.min(x1) - x0) * slope
+                        } else {
+                            0.0
+                        }
+                    })
+                    .collect()
             }
-            _ => hu.data().par_iter().map(|&hu| at(hu)).collect(),
+            _ => hu.data().par_iter().map(|&hu| attenuation_at(hu)).collect(),
         };
         Volume::new(Arc::clone(hu.grid()), values)
     }
@@ -180,31 +182,35 @@ fn of_tissues(table: &HuTable, energy_mev: f64) -> Vec<[f64; 2]> {
         .enumerate()
         .map(|(n, (_, material))| [middle(n), material.total_mu_over_rho_cm2_g(energy_mev)])
         .collect();
-    let mass_attenuation = |hu: f64| {
-        let i = per_mass.partition_point(|p| p[0] <= hu);
-        match (i.checked_sub(1).map(|n| per_mass[n]), per_mass.get(i)) {
-            (Some([x0, y0]), Some([x1, y1])) => y0 + (y1 - y0) * (hu - x0) / (x1 - x0),
-            (Some([_, y]), None) | (None, Some(&[_, y])) => y,
-            (None, None) => 0.0,
-        }
-    };
     // Both factors are straight between these; their product bends a little, which points every 25 HU hold.
     let steps = ((ends[1] - ends[0]) / 25.0).ceil() as usize;
     let even = (0..=steps).map(|n| ends[0] + (ends[1] - ends[0]) * n as f64 / steps as f64);
-    let mut at: Vec<f64> = even
+    let mut nodes: Vec<f64> = even
         .chain(points.iter().map(|p| p[0]))
         .chain(per_mass.iter().map(|p| p[0]))
         .collect();
-    at.sort_by(f64::total_cmp);
-    at.dedup();
-    at.into_iter()
+    nodes.sort_by(f64::total_cmp);
+    nodes.dedup();
+    nodes
+        .into_iter()
         .map(|hu| {
             [
                 hu,
-                0.1 * f64::from(table.at(hu as f32).mass_density_g_cm3) * mass_attenuation(hu),
+                0.1 * f64::from(table.at(hu as f32).mass_density_g_cm3)
+                    * mass_attenuation_at(hu, &per_mass),
             ]
         })
         .collect()
+}
+
+/// Mass attenuation between the middles of the materials, constant beyond.
+fn mass_attenuation_at(hu: f64, per_mass: &[[f64; 2]]) -> f64 {
+    let i = per_mass.partition_point(|p| p[0] <= hu);
+    match (i.checked_sub(1).map(|n| per_mass[n]), per_mass.get(i)) {
+        (Some([x0, y0]), Some([x1, y1])) => y0 + (y1 - y0) * (hu - x0) / (x1 - x0),
+        (Some([_, y]), None) | (None, Some(&[_, y])) => y,
+        (None, None) => 0.0,
+    }
 }
 
 #[cfg(test)]
@@ -246,20 +252,21 @@ mod tests {
             .map(|n| n as f32)
             .find(|&hu| table.at(hu).mass_density_g_cm3 >= 1.92)
             .expect("in the table");
-        let ratio = |energy| {
-            let c = curve(CurveKind::Tissue, energy);
-            f64::from(c.at(hu) / c.at(0.0))
-        };
         assert!(
-            (ratio(0.06) / (1.92 * 0.3148 / 0.2059) - 1.0).abs() < 0.03,
+            (ratio_to_water(0.06, hu) / (1.92 * 0.3148 / 0.2059) - 1.0).abs() < 0.03,
             "{}",
-            ratio(0.06)
+            ratio_to_water(0.06, hu)
         );
         assert!(
-            (ratio(2.0) / (1.92 * 0.04607 / 0.04942) - 1.0).abs() < 0.03,
+            (ratio_to_water(2.0, hu) / (1.92 * 0.04607 / 0.04942) - 1.0).abs() < 0.03,
             "{}",
-            ratio(2.0)
+            ratio_to_water(2.0, hu)
         );
+    }
+
+    fn ratio_to_water(energy: f64, hu: f32) -> f64 {
+        let c = curve(CurveKind::Tissue, energy);
+        f64::from(c.at(hu) / c.at(0.0))
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub struct CouchFactor {
     pub gantry_deg: Vec<[f64; 2]>,
 }
 
-/// A couch further from 0 degrees is turned: its sides lie at other gantry angles than those of its factor. Less is the rounding of plans.
+/// A couch further from 0 degrees is turned: its sides lie at other gantry angles than its factor's. Less is the rounding of plans.
 const TURNED_DEG: f64 = 0.1;
 
 impl CouchFactor {
@@ -153,17 +153,22 @@ mod tests {
         );
         let first = beam.control_points[0].clone();
         let last = points.len().saturating_sub(1).max(1) as f64;
-        let point = |(n, [gantry_deg, couch_deg]): (usize, &[f64; 2])| ControlPoint {
-            meterset_weight: if points.len() == 1 {
-                1.0
-            } else {
-                n as f64 / last
-            },
-            gantry_deg: *gantry_deg,
-            couch_deg: *couch_deg,
-            ..first.clone()
-        };
-        beam.control_points = points.iter().enumerate().map(point).collect();
+        beam.control_points = points
+            .iter()
+            .enumerate()
+            .map(
+                |(n, [gantry_deg, couch_deg]): (usize, &[f64; 2])| ControlPoint {
+                    meterset_weight: if points.len() == 1 {
+                        1.0
+                    } else {
+                        n as f64 / last
+                    },
+                    gantry_deg: *gantry_deg,
+                    couch_deg: *couch_deg,
+                    ..first.clone()
+                },
+            )
+            .collect();
         beam
     }
 
@@ -227,11 +232,6 @@ mod tests {
     /// The share of the way is counted by hand, and no step of an arc changes it.
     #[test]
     fn an_arc_loses_as_much_as_its_part_through_the_couch() {
-        let part = |points: &[[f64; 2]]| {
-            machine()
-                .couch
-                .map(|couch| couch.part_of_beam(&beam(points)))
-        };
         let cases: [(&[[f64; 2]], f64); 5] = [
             // 60 of 120 degrees, either way round.
             (&[[60.0, 0.0], [180.0, 0.0]], 0.5),
@@ -246,7 +246,12 @@ mod tests {
             (&[[150.0, 5.0], [160.0, 0.0]], 0.0),
         ];
         for (points, want) in cases {
-            let got = part(points).expect("a couch");
+            let got = {
+                machine()
+                    .couch
+                    .map(|couch| couch.part_of_beam(&beam(points)))
+            }
+            .expect("a couch");
             assert!((got - want).abs() < 1e-9, "{points:?}: {got}, not {want}");
             for step_deg in [1.7, 4.0] {
                 let mu = transmitted(&beam(points), false, step_deg);

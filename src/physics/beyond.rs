@@ -9,7 +9,7 @@ use rayon::prelude::*;
 /// Below a table that begins with less than this nothing of a patient is missing, g/cm3: air is lighter, lung is not.
 const AIR_G_CM3: f64 = 0.02;
 
-/// Voxels that mostly a structure with a density of its own fills do not count as the CT's.
+/// Voxels mostly filled by a structure with an assigned density do not count as the CT's.
 const OF_CT: f32 = 0.5;
 
 /// The voxels of a CT that count with HU beyond an end of a table.
@@ -30,7 +30,7 @@ pub struct BeyondTable {
 
 impl BeyondTable {
     /// Counts the voxels of which [`super::Patient::with`] takes at least half from the CT's tissue.
-    pub fn count(ct: &Ct, table: &HuTable, body: Option<&Mask>, given: &[Given<'_>]) -> Self {
+    pub fn count(ct: &Ct, table: &HuTable, body: Option<&Mask>, overrides: &[Given<'_>]) -> Self {
         let grid = ct.hu.grid();
         let [nx, ny, nz] = grid.size();
         let [first, last] = table.ends_hu().map(|hu| hu as f32);
@@ -39,30 +39,8 @@ impl BeyondTable {
         } else {
             f32::NEG_INFINITY
         };
-        let filling = Filling::new(ct, body, given);
+        let filling = Filling::new(ct, body, overrides);
         let cm3: Vec<f64> = (0..nz).map(|k| grid.voxel_cm3(k)).collect();
-        let of_row = |(row, hu): (usize, &[f32])| {
-            let mut found = Self::default();
-            for (i, &hu) in hu
-                .iter()
-                .enumerate()
-                .filter(|(_, hu)| **hu < first || **hu > last)
-            {
-                let (_, share) = filling.at([i, row % ny, row / ny]);
-                if share >= OF_CT {
-                    let cm3 = f64::from(share) * cm3[row / ny];
-                    found.add(
-                        BeyondEnd {
-                            voxels: 1,
-                            cm3,
-                            farthest_hu: hu,
-                        },
-                        hu > last,
-                    );
-                }
-            }
-            found
-        };
         // Rows are added in order: the same CT has the same sum.
         let rows: Vec<Self> = ct
             .hu
@@ -70,7 +48,28 @@ impl BeyondTable {
             .par_chunks(nx)
             .with_min_len(16)
             .enumerate()
-            .map(of_row)
+            .map(|(row, hu): (usize, &[f32])| {
+                let mut tally = Self::default();
+                for (i, &hu) in hu
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, hu)| **hu < first || **hu > last)
+                {
+                    let (_, share) = filling.at([i, row % ny, row / ny]);
+                    if share >= OF_CT {
+                        let cm3 = f64::from(share) * cm3[row / ny];
+                        tally.add(
+                            BeyondEnd {
+                                voxels: 1,
+                                cm3,
+                                farthest_hu: hu,
+                            },
+                            hu > last,
+                        );
+                    }
+                }
+                tally
+            })
             .collect();
         rows.iter().fold(Self::default(), |mut sum, row| {
             row.below.into_iter().for_each(|end| sum.add(end, false));
@@ -123,10 +122,9 @@ mod tests {
     }
 
     fn mask(ct: &Ct, [low, high]: [f64; 2]) -> Mask {
-        let square = |z: f64| {
+        let contours = [0.0, 1.0, 3.0, 6.0].map(|z: f64| {
             [[low, 1.0], [high, 1.0], [high, 3.0], [low, 3.0]].map(|[x, y]| DVec3::new(x, y, z))
-        };
-        let contours = [0.0, 1.0, 3.0, 6.0].map(square);
+        });
         let contours: Vec<&[DVec3]> = contours.iter().map(|c| &c[..]).collect();
         Mask::from_contours(ct.hu.grid(), &contours, &|_| true).expect("a mask")
     }
@@ -134,9 +132,9 @@ mod tests {
     #[test]
     fn voxels_beyond_the_ends_are_counted_by_their_own_planes() {
         let (ct, table) = (ct(), HuTable::shipped_default());
-        let all = BeyondTable::count(&ct, &table, None, &[]);
+        let table_of_all = BeyondTable::count(&ct, &table, None, &[]);
         // The planes are 1, 1.5, 2.5 and 3 mm thick: 8 mm of two columns of 4 mm2.
-        let above = all.above.expect("8000 HU and more");
+        let above = table_of_all.above.expect("8000 HU and more");
         assert_eq!((above.voxels, above.farthest_hu), (8, 9003.0));
         assert!(
             (above.cm3 - 2.0 * 4.0 * 8.0 / 1000.0).abs() < 1e-9,
@@ -144,14 +142,14 @@ mod tests {
             above.cm3
         );
         // The table begins with air.
-        assert_eq!(all.below, None);
-        let [hu, rest @ ..] = table.points() else {
+        assert_eq!(table_of_all.below, None);
+        let [hu, higher @ ..] = table.points() else {
             panic!("points")
         };
         assert!(hu[0] < -1000.0);
         let water = HuTable::new(
             "short".to_owned(),
-            rest[1..].to_vec(),
+            higher[1..].to_vec(),
             table.materials().to_vec(),
         )
         .unwrap();
@@ -176,18 +174,18 @@ mod tests {
             relative_electron_density: 3.7,
             ..table.at(0.0)
         };
-        let given = Given {
+        let couch = Given {
             mask: &both,
             tissue: Some(metal),
             is_beside_patient: false,
         };
         assert_eq!(
-            BeyondTable::count(&ct, &table, None, &[given]),
+            BeyondTable::count(&ct, &table, None, &[couch]),
             BeyondTable::default()
         );
         let as_scanned = Given {
             tissue: None,
-            ..given
+            ..couch
         };
         assert_eq!(
             BeyondTable::count(&ct, &table, None, &[as_scanned])

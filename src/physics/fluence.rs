@@ -131,7 +131,7 @@ struct ThroughLeaves {
 #[derive(Clone, Copy)]
 enum Shape<'a> {
     Leaves(&'a Mlc),
-    /// Ideal leaves, as far from the target as those of the machine: nothing passes where the map is 0.
+    /// Ideal leaves, as far from the target as the machine's leaves: nothing passes where the map is 0.
     Map(&'a FluenceMap),
 }
 
@@ -227,12 +227,14 @@ impl Fluence {
         distance_mm: f64,
         footprint_mm: f64,
     ) -> [f64; 2] {
-        let at = [x_iso_mm, y_iso_mm];
+        let iso_mm = [x_iso_mm, y_iso_mm];
         let parts = match &self.through_leaves {
             None => self
                 .optics
-                .open(&self.openings, at, distance_mm, footprint_mm),
-            Some(t) => self.optics.behind_leaves(t, at, distance_mm, footprint_mm),
+                .open(&self.openings, iso_mm, distance_mm, footprint_mm),
+            Some(t) => self
+                .optics
+                .behind_leaves(t, iso_mm, distance_mm, footprint_mm),
         };
         parts.map(|part| self.scale * part)
     }
@@ -244,13 +246,13 @@ impl Fluence {
 
     /// Electrons that come with the photons at a point of the isocentre plane, 1 on the axis of the reference field.
     pub fn electrons_at(&self, x_iso_mm: f64, y_iso_mm: f64) -> f64 {
-        let at = [x_iso_mm, y_iso_mm];
+        let iso_mm = [x_iso_mm, y_iso_mm];
         let through = match &self.through_leaves {
-            None => self.optics.electrons(&self.openings, at),
+            None => self.optics.electrons(&self.openings, iso_mm),
             Some(t) => t
                 .electrons
                 .as_ref()
-                .map_or(0.0, |map| map.mean(t.uv(at), [COARSE_MM; 2])),
+                .map_or(0.0, |map| map.mean(t.uv(iso_mm), [COARSE_MM; 2])),
         };
         self.electron_scale * through
     }
@@ -286,12 +288,12 @@ fn check(beam: &Beam) -> Result<(), FluenceError> {
             return Err(fault("a jaw position"));
         }
         let Some(sides) = sides else { continue };
-        let (found, want) = (p.leaves_mm.len(), sides.len() - 1);
-        if found != want {
+        let (pairs, want) = (p.leaves_mm.len(), sides.len() - 1);
+        if pairs != want {
             return Err(FluenceError::LeafCount {
                 beam: name(),
                 point,
-                found,
+                found: pairs,
                 want,
             });
         }
@@ -339,9 +341,9 @@ impl Optics {
         }
     }
 
-    fn horn(&self, at: [f64; 2]) -> f64 {
+    fn horn(&self, iso_mm: [f64; 2]) -> f64 {
         // Not hypot, which is five times as slow: nothing here overflows.
-        let r = (at[0] * at[0] + at[1] * at[1]).sqrt();
+        let r = (iso_mm[0] * iso_mm[0] + iso_mm[1] * iso_mm[1]).sqrt();
         let i = (r as usize).min(self.horn.len() - 2);
         self.horn[i] + (self.horn[i + 1] - self.horn[i]) * (r - i as f64).min(1.0)
     }
@@ -362,12 +364,12 @@ impl Optics {
 
     fn mixed(
         &self,
-        at: [f64; 2],
+        iso_mm: [f64; 2],
         distance_mm: f64,
         focal: f64,
         scattered: impl Fn(&ExtraFocal) -> f64,
     ) -> [f64; 2] {
-        let primary = self.horn(at) * focal;
+        let primary = self.horn(iso_mm) * focal;
         match &self.extra_focal {
             None => [primary, 0.0],
             Some(e) => [
@@ -381,15 +383,15 @@ impl Optics {
     fn open(
         &self,
         openings: &[Opening],
-        at: [f64; 2],
+        iso_mm: [f64; 2],
         distance_mm: f64,
         footprint_mm: f64,
     ) -> [f64; 2] {
         let mut sum = [0.0; 2];
         for o in openings {
-            let focal = self.focal(o, at, distance_mm, footprint_mm);
-            let parts = self.mixed(at, distance_mm, focal, |e| {
-                self.scattered(e, o, at, distance_mm)
+            let focal = self.focal(o, iso_mm, distance_mm, footprint_mm);
+            let parts = self.mixed(iso_mm, distance_mm, focal, |e| {
+                self.scattered(e, o, iso_mm, distance_mm)
             });
             (0..2).for_each(|source| sum[source] += o.weight * parts[source]);
         }
@@ -397,11 +399,11 @@ impl Optics {
     }
 
     /// Part of the focal spot seen through the jaws. Both the Gaussian spot and the rectangle separate into x and y.
-    fn focal(&self, o: &Opening, at: [f64; 2], distance_mm: f64, footprint_mm: f64) -> f64 {
+    fn focal(&self, o: &Opening, iso_mm: [f64; 2], distance_mm: f64, footprint_mm: f64) -> f64 {
         let width = footprint_mm * self.sad_mm / distance_mm;
         let through = |edges: [Edge; 2], axis: usize| {
             let sigma = self.edge_sigma(axis, self.jaw_distance_mm[axis], distance_mm);
-            let above = |edge: Edge| edge.open_above(at[axis], sigma, width);
+            let above = |edge: Edge| edge.open_above(iso_mm[axis], sigma, width);
             self.jaw_transmission
                 + (1.0 - self.jaw_transmission) * (above(edges[0]) - above(edges[1])).max(0.0)
         };
@@ -409,10 +411,16 @@ impl Optics {
     }
 
     /// Part of the extra-focal source seen through the jaws.
-    fn scattered(&self, source: &ExtraFocal, o: &Opening, at: [f64; 2], distance_mm: f64) -> f64 {
+    fn scattered(
+        &self,
+        source: &ExtraFocal,
+        o: &Opening,
+        iso_mm: [f64; 2],
+        distance_mm: f64,
+    ) -> f64 {
         let seen = |edges: [Edge; 2], axis: usize| {
             let jaw = self.jaw_distance_mm[axis];
-            let point = at[axis] * distance_mm / self.sad_mm;
+            let point = iso_mm[axis] * distance_mm / self.sad_mm;
             let below = |edge: Edge| {
                 let limit = on_source(
                     source,
@@ -433,37 +441,30 @@ impl Optics {
     }
 
     /// Electrons from the whole opening, spread about each of its points.
-    fn electrons(&self, openings: &[Opening], at: [f64; 2]) -> f64 {
+    fn electrons(&self, openings: &[Opening], iso_mm: [f64; 2]) -> f64 {
         let Some(e) = &self.electrons else { return 0.0 };
-        let spread = |edges: [Edge; 2], x: f64| {
-            let below = |edge: Edge| {
-                mean_cumulative(
-                    (edge.middle_mm - x) / e.sigma_mm,
-                    edge.travel_mm.abs() / e.sigma_mm,
-                )
-            };
-            (below(edges[1]) - below(edges[0])).max(0.0)
-        };
         openings
             .iter()
-            .map(|o| o.weight * spread(o.x, at[0]) * spread(o.y, at[1]))
+            .map(|o| {
+                o.weight * electron_spread(o.x, iso_mm[0], e) * electron_spread(o.y, iso_mm[1], e)
+            })
             .sum()
     }
 
     fn behind_leaves(
         &self,
         t: &ThroughLeaves,
-        at: [f64; 2],
+        iso_mm: [f64; 2],
         distance_mm: f64,
         footprint_mm: f64,
     ) -> [f64; 2] {
         let widths =
             self.widths_behind_leaves(t.along_y, t.leaf_distance_mm, distance_mm, footprint_mm);
-        let focal = t.focal.mean(t.uv(at), widths);
-        self.mixed(at, distance_mm, focal, |_| {
+        let focal = t.focal.mean(t.uv(iso_mm), widths);
+        self.mixed(iso_mm, distance_mm, focal, |_| {
             t.scattered
                 .as_ref()
-                .map_or(0.0, |s| s.at(t.uv(at), distance_mm))
+                .map_or(0.0, |s| s.at(t.uv(iso_mm), distance_mm))
         })
     }
 
@@ -478,10 +479,10 @@ impl Optics {
     ) -> [f64; 2] {
         [0, 1].map(|a| {
             let axis = if along_y { 1 - a } else { a };
-            let here = self.edge_sigma(axis, leaf_distance_mm, distance_mm);
+            let sigma_here = self.edge_sigma(axis, leaf_distance_mm, distance_mm);
             let drawn = self.edge_sigma(axis, leaf_distance_mm, self.sad_mm);
             let width = footprint_mm * self.sad_mm / distance_mm;
-            (width * width + 12.0 * (here * here - drawn * drawn))
+            (width * width + 12.0 * (sigma_here * sigma_here - drawn * drawn))
                 .max(0.0)
                 .sqrt()
         })
@@ -577,6 +578,16 @@ impl Optics {
             electrons,
         }
     }
+}
+
+fn electron_spread(edges: [Edge; 2], x: f64, e: &Electrons) -> f64 {
+    let below = |edge: Edge| {
+        mean_cumulative(
+            (edge.middle_mm - x) / e.sigma_mm,
+            edge.travel_mm.abs() / e.sigma_mm,
+        )
+    };
+    (below(edges[1]) - below(edges[0])).max(0.0)
 }
 
 impl ThroughLeaves {

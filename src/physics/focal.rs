@@ -16,13 +16,13 @@ impl MeanMap {
         let [nu, nv] = raster.size;
         let mut sums = vec![0.0; (nu + 1) * (nv + 1)];
         for j in 0..nv {
-            let (done, rest) = sums.split_at_mut((j + 1) * (nu + 1));
+            let (done, following) = sums.split_at_mut((j + 1) * (nu + 1));
             let below = &done[j * (nu + 1)..];
             let line = &image[j * nu..(j + 1) * nu];
             let mut along = 0.0;
             for (i, &value) in line.iter().enumerate() {
                 along += f64::from(value);
-                rest[i + 1] = below[i + 1] + along;
+                following[i + 1] = below[i + 1] + along;
             }
         }
         Self { raster, sums }
@@ -39,13 +39,13 @@ impl MeanMap {
 
     /// Mean over a rectangle of `width` (at least a pixel) round a position. Near and beyond the rim the rectangle is
     /// moved back inside.
-    pub fn mean(&self, at: [f64; 2], width: [f64; 2]) -> f64 {
+    pub fn mean(&self, centre_mm: [f64; 2], width: [f64; 2]) -> f64 {
         let mut low = [0.0; 2];
         let mut high = [0.0; 2];
         for a in 0..2 {
             let n = self.raster.size[a] as f64;
             let half = (0.5 * width[a] / self.raster.step_mm).clamp(0.5, 0.5 * n);
-            let centre = (self.raster.index(a, at[a]) + 0.5).clamp(half, n - half);
+            let centre = (self.raster.index(a, centre_mm[a]) + 0.5).clamp(half, n - half);
             low[a] = centre - half;
             high[a] = centre + half;
         }
@@ -87,7 +87,7 @@ pub fn shade(
         });
 }
 
-/// Gaussian blur of a picture, standard deviations in mm along u and v; values beyond the rim are those of the rim.
+/// Gaussian blur of a picture, standard deviations in mm along u and v; values beyond the rim equal the rim's.
 pub fn blur(image: Vec<f32>, sigma_mm: [f64; 2], r: &Raster) -> Vec<f32> {
     let [nu, nv] = r.size;
     let kernels = sigma_mm.map(|s| kernel(s, r.step_mm));
@@ -132,9 +132,14 @@ fn kernel(sigma_mm: f64, step_mm: f64) -> Vec<f32> {
         return vec![1.0];
     }
     let half = (4.0 * variance.sqrt()).ceil() as i32;
-    let weight = |n: i32| (-0.5 * f64::from(n * n) / variance).exp();
-    let sum: f64 = (-half..=half).map(weight).sum();
-    (-half..=half).map(|n| (weight(n) / sum) as f32).collect()
+    let sum: f64 = (-half..=half).map(|n| gaussian(n, variance)).sum();
+    (-half..=half)
+        .map(|n| (gaussian(n, variance) / sum) as f32)
+        .collect()
+}
+
+fn gaussian(n: i32, variance: f64) -> f64 {
+    (-0.5 * f64::from(n * n) / variance).exp()
 }
 
 #[cfg(test)]
@@ -146,19 +151,25 @@ mod tests {
         let r = Raster::over([-4.0, 4.0], [-3.0, 3.0], 1.0);
         let image: Vec<f32> = (0..r.len()).map(|n| ((n * 7919) % 13) as f32).collect();
         let map = MeanMap::new(r, &image);
-        let pixel = |i: usize, j: usize| f64::from(image[j * 8 + i]);
-        assert!((map.mean([-3.5, -2.5], [1.0, 1.0]) - pixel(0, 0)).abs() < 1e-12);
-        let want = (0..4).map(|n| pixel(2 + n % 2, 1 + n / 2)).sum::<f64>() / 4.0;
+        assert!((map.mean([-3.5, -2.5], [1.0, 1.0]) - pixel(0, 0, &image)).abs() < 1e-12);
+        let want = (0..4)
+            .map(|n| pixel(2 + n % 2, 1 + n / 2, &image))
+            .sum::<f64>()
+            / 4.0;
         assert!((map.mean([-1.0, -1.0], [2.0, 2.0]) - want).abs() < 1e-12);
         // Half a pixel on: half of either neighbour.
-        let want = 0.5 * (pixel(4, 3) + pixel(5, 3));
+        let want = 0.5 * (pixel(4, 3, &image) + pixel(5, 3, &image));
         assert!((map.mean([1.0, 0.5], [1.0, 1.0]) - want).abs() < 1e-12);
         assert!(
-            (map.mean([100.0, -100.0], [1.0, 1.0]) - pixel(7, 0)).abs() < 1e-12,
+            (map.mean([100.0, -100.0], [1.0, 1.0]) - pixel(7, 0, &image)).abs() < 1e-12,
             "beyond the rim"
         );
-        let all = image.iter().map(|&v| f64::from(v)).sum::<f64>() / 48.0;
-        assert!((map.mean([0.3, 0.3], [50.0, 50.0]) - all).abs() < 1e-12);
+        let mean_of_image = image.iter().map(|&v| f64::from(v)).sum::<f64>() / 48.0;
+        assert!((map.mean([0.3, 0.3], [50.0, 50.0]) - mean_of_image).abs() < 1e-12);
+    }
+
+    fn pixel(i: usize, j: usize, image: &[f32]) -> f64 {
+        f64::from(image[j * 8 + i])
     }
 
     /// A blurred edge against the cumulative normal distribution.

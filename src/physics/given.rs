@@ -4,7 +4,7 @@ use super::{HuTable, Material, Tissue};
 use case::{Density, DensityOverride, Medium};
 use geometry::Mask;
 
-/// A structure with a density of its own.
+/// A structure with an assigned density.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     pub mask: &'a Mask,
@@ -17,18 +17,21 @@ pub struct Given<'a> {
 impl HuTable {
     /// The tissue of a given density; `None` where that is the CT's. Without a medium its atoms are those that the table has
     /// at that density.
-    pub fn of_density(&self, given: &DensityOverride) -> Option<Tissue> {
-        let value = given.density.value()?;
-        let material = match given.medium {
+    pub fn of_density(&self, density_override: &DensityOverride) -> Option<Tissue> {
+        let value = density_override.density.value()?;
+        let material = match density_override.medium {
             Some(Medium::Air) => Material::Air,
             Some(Medium::Lung) => Material::Lung,
             Some(Medium::Water) => Material::Water,
             Some(Medium::Bone) => Material::CorticalBone,
             Some(Medium::Titanium) => Material::Titanium,
-            None => self.at(self.hu_of(given.density, value)).material,
+            None => {
+                self.at(self.hu_of(density_override.density, value))
+                    .material
+            }
         };
         let per_gram = material.electrons_per_gram();
-        let (mass, electrons) = match given.density {
+        let (mass, electrons) = match density_override.density {
             Density::RelativeElectrons(electrons) => (electrons / per_gram, electrons),
             Density::MassGCm3(_) | Density::AsScanned => (value, value * per_gram),
         };
@@ -75,14 +78,14 @@ pub(super) struct Mixture {
 
 impl Mixture {
     /// Structures in a voxel; of two in one place the later one of the list counts.
-    pub(super) fn in_voxel(given: &[Given<'_>], [i, j, k]: [usize; 3], in_body: bool) -> Self {
+    pub(super) fn in_voxel(overrides: &[Given<'_>], [i, j, k]: [usize; 3], in_body: bool) -> Self {
         let mut mixture = Self {
             mass: 0.0,
             electrons: 0.0,
             material: (0.0, Material::Air),
             left: 1.0,
         };
-        for part in given
+        for part in overrides
             .iter()
             .rev()
             .filter(|g| in_body || g.is_beside_patient)
@@ -129,13 +132,13 @@ mod tests {
     use super::*;
 
     fn given(density: Density, medium: Option<Medium>) -> Tissue {
-        let given = DensityOverride {
+        let density_override = DensityOverride {
             density,
             medium,
             off: false,
         };
         HuTable::shipped_default()
-            .of_density(&given)
+            .of_density(&density_override)
             .expect("a density of its own")
     }
 

@@ -116,34 +116,33 @@ impl HuTable {
             file: file.to_owned(),
             detail: beginning(&e.to_string()),
         })?;
-        let fault = |problem: String| HuTableError::Value {
-            file: file.to_owned(),
-            problem,
-        };
-        let material = |(from, name): (f64, String)| {
-            let known = || {
-                Material::ALL
-                    .iter()
-                    .map(|m| m.name())
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            };
-            let material = Material::from_name(&name)
-                .ok_or_else(|| format!("'{name}' is not a material; name one of {}", known()))?;
-            Ok((from, material))
-        };
-        let materials: Result<Vec<_>, String> = raw.materials.into_iter().map(material).collect();
-        let materials = materials.map_err(fault)?;
+        let materials: Result<Vec<_>, String> = raw
+            .materials
+            .into_iter()
+            .map(|(from, name): (f64, String)| {
+                let material = Material::from_name(&name).ok_or_else(|| {
+                    format!("'{name}' is not a material; name one of {}", {
+                        Material::ALL
+                            .iter()
+                            .map(|m| m.name())
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    })
+                })?;
+                Ok((from, material))
+            })
+            .collect();
+        let materials = materials.map_err(|problem| value_error(problem, file))?;
         Self::new(raw.name, raw.points, materials)
             .map(|table| Self {
                 description: raw.description,
                 source: raw.source,
                 ..table
             })
-            .map_err(fault)
+            .map_err(|problem| value_error(problem, file))
     }
 
-    /// A table of its own, without description and source.
+    /// A table by itself, without description and source.
     ///
     /// # Errors
     /// A sentence that says which number cannot be, and what to do.
@@ -171,7 +170,6 @@ impl HuTable {
 
     /// The text of a table file: what [`Self::parse`] reads back as it is.
     pub fn to_toml(&self) -> String {
-        let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
         let rows: String = self.points.iter().map(|p| format!("  {p:?},\n")).collect();
         let classes: String = self
             .materials
@@ -228,6 +226,17 @@ impl HuTable {
     }
 }
 
+fn value_error(problem: String, file: &str) -> HuTableError {
+    HuTableError::Value {
+        file: file.to_owned(),
+        problem,
+    }
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
 fn check_points(points: &[[f64; 3]]) -> Result<(), String> {
     if points.len() < 2 {
         return Err(format!("it has {} points; give at least two", points.len()));
@@ -262,19 +271,20 @@ fn check_materials(materials: &[(f64, Material)]) -> Result<(), String> {
     if materials.is_empty() {
         return Err("it names no material; give at least [[-1000.0, \"water\"]]".to_owned());
     }
-    let named = |(from, material): (f64, Material)| {
-        format!(
-            "the HU of the materials must ascend: look at [{from}, \"{}\"]",
-            material.name()
-        )
-    };
     if let Some(m) = materials.iter().find(|(from, _)| !from.is_finite()) {
-        return Err(named(*m));
+        return Err(not_ascending(m.0, m.1));
     }
     match materials.windows(2).find(|w| w[0].0 >= w[1].0) {
-        Some(w) => Err(named(w[1])),
+        Some(w) => Err(not_ascending(w[1].0, w[1].1)),
         None => Ok(()),
     }
+}
+
+fn not_ascending(from: f64, material: Material) -> String {
+    format!(
+        "the HU of the materials must ascend: look at [{from}, \"{}\"]",
+        material.name()
+    )
 }
 
 #[cfg(test)]

@@ -76,22 +76,25 @@ impl KernelTable {
             .chunks_exact(4)
             .map(|b| f64::from(f32::from_le_bytes([b[0], b[1], b[2], b[3]])))
             .collect();
-        let table = |class: usize, energy: usize| {
-            let mut cumulative = [[0.0; CONES]; SHELLS];
-            let first = (class * energies + energy) * SHELLS * CONES;
-            for shell in 0..SHELLS {
-                for cone in 0..CONES {
-                    let inner = if shell == 0 {
-                        0.0
-                    } else {
-                        cumulative[shell - 1][cone]
-                    };
-                    cumulative[shell][cone] = inner + values[first + shell * CONES + cone];
-                }
-            }
-            cumulative
-        };
-        let cumulative = [0, 1].map(|class| (0..energies).map(|e| table(class, e)).collect());
+        let cumulative = [0, 1].map(|class| {
+            (0..energies)
+                .map(|e| {
+                    let mut cumulative = [[0.0; CONES]; SHELLS];
+                    let first = (class * energies + e) * SHELLS * CONES;
+                    for shell in 0..SHELLS {
+                        for cone in 0..CONES {
+                            let inner = if shell == 0 {
+                                0.0
+                            } else {
+                                cumulative[shell - 1][cone]
+                            };
+                            cumulative[shell][cone] = inner + values[first + shell * CONES + cone];
+                        }
+                    }
+                    cumulative
+                })
+                .collect()
+        });
         Self { head, cumulative }
     }
 

@@ -100,8 +100,10 @@ impl BeamKernel {
         let terma = self.terma(depth_cm);
         let total: f64 = terma.iter().sum();
         std::array::from_fn(|cone| {
-            let of = |c: usize| terma[c] * self.channels[c].amplitudes[cone].iter().sum::<f64>();
-            (0..CHANNELS).map(of).sum::<f64>() / total
+            (0..CHANNELS)
+                .map(|c: usize| terma[c] * self.channels[c].amplitudes[cone].iter().sum::<f64>())
+                .sum::<f64>()
+                / total
         })
     }
 }
@@ -124,12 +126,12 @@ fn keeping_cones(by_cone: &[[f64; TERMS]]) -> Vec<[f64; TERMS]> {
     }
     for i in 0..CONES {
         for k in 0..TERMS {
-            let before = if i == 0 {
+            let lower = if i == 0 {
                 0.0
             } else {
                 weights[i][0] * nodes[i - 1][k]
             };
-            nodes[i][k] = (nodes[i][k] - before) / diagonal[i];
+            nodes[i][k] = (nodes[i][k] - lower) / diagonal[i];
         }
     }
     nodes

@@ -111,8 +111,8 @@ fn solve(mut m: Vec<Vec<f64>>) -> Vec<f64> {
     }
     let mut x = vec![0.0; n];
     for i in (0..n).rev() {
-        let known: f64 = (i + 1..n).map(|j| m[i][j] * x[j]).sum();
-        x[i] = (m[i][n] - known) / m[i][i];
+        let solved: f64 = (i + 1..n).map(|j| m[i][j] * x[j]).sum();
+        x[i] = (m[i][n] - solved) / m[i][i];
     }
     x
 }

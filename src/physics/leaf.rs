@@ -25,22 +25,29 @@ impl LeafEnd {
         let half = 0.5 * leaves.thickness_mm.min(2.0 * r);
         let reach_mm = (r - (r * r - half * half).sqrt()) * magnification;
         let count = (reach_mm / step_mm).ceil() as usize + 2;
-        let mean = |n: usize| {
-            // The chord rises as a square root from the tip: fine sampling of the pixel.
-            const SAMPLES: usize = 64;
-            let behind = |s: usize| (n as f64 - 0.5 + (s as f64 + 0.5) / SAMPLES as f64) * step_mm;
-            (0..SAMPLES)
-                .map(|s| absorption(leaves, behind(s) / magnification, height))
-                .sum::<f64>()
-                / SAMPLES as f64
-        };
         Self {
-            steps: (0..count).map(mean).collect(),
+            steps: (0..count)
+                .map(|n: usize| {
+                    // The chord rises as a square root from the tip: fine sampling of the pixel.
+                    const SAMPLES: usize = 64;
+                    (0..SAMPLES)
+                        .map(|s| {
+                            absorption(
+                                leaves,
+                                ((n as f64 - 0.5 + (s as f64 + 0.5) / SAMPLES as f64) * step_mm)
+                                    / magnification,
+                                height,
+                            )
+                        })
+                        .sum::<f64>()
+                        / SAMPLES as f64
+                })
+                .collect(),
             full,
         }
     }
 
-    /// Number of steps behind the tip after which the absorption is that of the whole leaf.
+    /// Number of steps behind the tip after which the absorption is the whole leaf's.
     pub fn reach(&self) -> usize {
         self.steps.len()
     }
@@ -84,7 +91,7 @@ impl Leaves {
     }
 
     /// A sharp leaf end that lets through as much as the rounded one lies so far behind the tip that plans state, mm at the isocentre plane:
-    /// the offset of the tips, and the transmission behind the tip beyond that of the whole leaf, integrated. Twice of it is the dosimetric
+    /// the offset of the tips, and the transmission behind the tip in excess of the whole leaf's, integrated. Twice of it is the dosimetric
     /// leaf gap.
     pub fn end_retreat_mm(&self, sad_mm: f64) -> f64 {
         self.offset_mm + self.rounded_end_mm(sad_mm)
@@ -96,8 +103,12 @@ impl Leaves {
         // The chord has reached the leaf's height there.
         let step = self.end_radius_mm.min(self.thickness_mm) / STEPS as f64;
         let full = 1.0 - self.transmission;
-        let open = |n: usize| 1.0 - absorption(self, (n as f64 + 0.5) * step, 1.0) / full;
-        (0..STEPS).map(open).sum::<f64>() * step * sad_mm / self.distance_mm
+        (0..STEPS)
+            .map(|n: usize| 1.0 - absorption(self, (n as f64 + 0.5) * step, 1.0) / full)
+            .sum::<f64>()
+            * step
+            * sad_mm
+            / self.distance_mm
     }
 
     /// Part of a ray's photons that passes the leaves: the ray crosses their mid-plane at `u` along their travel and `v` across
@@ -206,9 +217,23 @@ mod tests {
     #[test]
     fn a_rounded_end_is_a_sharp_one_behind_its_tip() {
         let mut leaves = millennium();
-        let ray = |leaves: &Leaves| {
-            let t = leaves.transmission;
-            let through = |n: i32| {
+        assert!(
+            (leaves.end_retreat_mm(1000.0) - retreat_by_rays(&leaves)).abs() < 0.01,
+            "{}",
+            retreat_by_rays(&leaves)
+        );
+        leaves.transmission = 1e-6;
+        let k = -leaves.transmission.ln() * 2.0 * (2.0 * leaves.end_radius_mm).sqrt()
+            / leaves.thickness_mm;
+        let want = 2.0 / (k * k) * 1000.0 / leaves.distance_mm;
+        let got = leaves.end_retreat_mm(1000.0);
+        assert!((got / want - 1.0).abs() < 0.02, "{got} for {want}");
+    }
+
+    fn retreat_by_rays(leaves: &Leaves) -> f64 {
+        let t = leaves.transmission;
+        0.5 * ((-6000..6000)
+            .map(|n: i32| {
                 let u = (f64::from(n) + 0.5) * 0.01;
                 let through = leaves.ray_transmission(
                     &[-10.0, 10.0],
@@ -217,20 +242,10 @@ mod tests {
                     [u, 0.0],
                 );
                 (through - t) / (1.0 - t)
-            };
-            0.5 * ((-6000..6000).map(through).sum::<f64>() * 0.01 - 30.0)
-        };
-        assert!(
-            (leaves.end_retreat_mm(1000.0) - ray(&leaves)).abs() < 0.01,
-            "{}",
-            ray(&leaves)
-        );
-        leaves.transmission = 1e-6;
-        let k = -leaves.transmission.ln() * 2.0 * (2.0 * leaves.end_radius_mm).sqrt()
-            / leaves.thickness_mm;
-        let want = 2.0 / (k * k) * 1000.0 / leaves.distance_mm;
-        let got = leaves.end_retreat_mm(1000.0);
-        assert!((got / want - 1.0).abs() < 0.02, "{got} for {want}");
+            })
+            .sum::<f64>()
+            * 0.01
+            - 30.0)
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl Electrons {
     }
 }
 
-/// The two pairs of jaws. Their faces follow the beam's divergence; the blur of their edges is that of their mid-plane.
+/// The two pairs of jaws. Their faces follow the beam's divergence; the blur of their edges is their mid-plane's.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JawModel {
@@ -172,7 +172,7 @@ pub enum Calibration {
 }
 
 /// A beam whose fluence falls below this share of the axis 15 cm off it has no flattening filter: published profiles
-/// of flattened beams stay above 0.9 there, those of unflattened ones of 6 MV and more fall below 0.8.
+/// of flattened beams stay above 0.9 there, profiles of unflattened ones of 6 MV and more fall below 0.8.
 const FLAT_AT_150_MM: f64 = 0.85;
 
 impl Machine {

@@ -406,10 +406,9 @@ impl Delivery {
 impl Leaves {
     /// The sets of leaves that come with the program, each with the source of its layout in its file.
     pub fn shipped() -> Vec<Self> {
-        let name = |full: &str| full.trim_start_matches("mlc/").to_owned();
         LEAVES
             .iter()
-            .filter_map(|(full, _)| shipped_leaves(&name(full), full).ok())
+            .filter_map(|(full, _)| shipped_leaves(full.trim_start_matches("mlc/"), full).ok())
             .collect()
     }
 }
@@ -435,11 +434,12 @@ pub(super) fn shipped_leaves_name(leaves: &Leaves) -> Option<&'static str> {
         .iter()
         .map(|(full, _)| full.trim_start_matches("mlc/"))
         .find(|name| {
-            let as_here = |shipped: Leaves| Leaves {
-                offset_mm: leaves.offset_mm,
-                ..shipped
-            };
-            shipped_leaves(name, name).is_ok_and(|shipped| as_here(shipped) == *leaves)
+            shipped_leaves(name, name).is_ok_and(|shipped| {
+                Leaves {
+                    offset_mm: leaves.offset_mm,
+                    ..shipped
+                } == *leaves
+            })
         })
 }
 

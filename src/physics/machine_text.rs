@@ -6,16 +6,11 @@ use input::plain;
 use std::fmt::Write as _;
 
 impl Machine {
-    /// The text of a machine file. `remarks` gives the comments before a key or a table (`spectrum`, `off_axis`, ...; those of
+    /// The text of a machine file. `remarks` gives the comments before a key or a table (`spectrum`, `off_axis`, ...; comments of
     /// the head under an empty key), a line each.
     pub fn to_text(&self, remarks: &dyn Fn(&str) -> Vec<String>) -> String {
         let mut text = String::new();
-        let comment = |text: &mut String, key: &str| {
-            for line in remarks(key) {
-                let _ = writeln!(text, "{}", format!("# {}", plain(&line)).trim_end());
-            }
-        };
-        comment(&mut text, "");
+        write_comment(&mut text, "", remarks);
         let _ = writeln!(text, "name = {}", quoted(&self.name));
         let _ = writeln!(text, "description = {}", quoted(&self.description));
         let _ = writeln!(
@@ -40,11 +35,11 @@ impl Machine {
             let _ = writeln!(text, "mlc = {}", quoted(name));
         }
         if let Some(leaves) = leaves {
-            comment(&mut text, "leaf_offset_mm");
+            write_comment(&mut text, "leaf_offset_mm", remarks);
             let _ = writeln!(text, "leaf_offset_mm = {:?}", rounded(leaves.offset_mm));
         }
         for (key, curve) in [("off_axis", &self.off_axis), ("softening", &self.softening)] {
-            comment(&mut text, key);
+            write_comment(&mut text, key, remarks);
             let points = curve
                 .points()
                 .iter()
@@ -53,26 +48,25 @@ impl Machine {
             let _ = writeln!(text, "{key} = {points:?}");
         }
         text.push('\n');
-        comment(&mut text, "spectrum");
-        let numbers = |values: &[f64]| values.iter().map(|v| rounded(*v)).collect::<Vec<_>>();
+        write_comment(&mut text, "spectrum", remarks);
         let _ = writeln!(
             text,
             "[spectrum]\nenergies_mev = {:?}",
-            numbers(&self.spectrum.energies_mev)
+            rounded_values(&self.spectrum.energies_mev)
         );
         let _ = writeln!(
             text,
             "photons = {:?}\n",
-            numbers(&self.spectrum.photon_weights)
+            rounded_values(&self.spectrum.photon_weights)
         );
-        comment(&mut text, "focal_source");
+        write_comment(&mut text, "focal_source", remarks);
         let _ = writeln!(
             text,
             "[focal_source]\nsigma_mm = {:?}\n",
             self.focal_sigma_mm.map(rounded)
         );
         if let Some(e) = &self.extra_focal {
-            comment(&mut text, "extra_focal_source");
+            write_comment(&mut text, "extra_focal_source", remarks);
             let _ = writeln!(text, "[extra_focal_source]");
             keys(
                 &mut text,
@@ -84,7 +78,7 @@ impl Machine {
             );
         }
         if let Some(e) = &self.electrons {
-            comment(&mut text, "electrons");
+            write_comment(&mut text, "electrons", remarks);
             let _ = writeln!(text, "[electrons]");
             let values = [
                 ("surface_share", e.surface_share),
@@ -94,7 +88,7 @@ impl Machine {
             ];
             keys(&mut text, &values);
         }
-        comment(&mut text, "jaws");
+        write_comment(&mut text, "jaws", remarks);
         let j = &self.jaws;
         let _ = writeln!(text, "[jaws]");
         let values = [
@@ -103,10 +97,10 @@ impl Machine {
             ("transmission", j.transmission),
         ];
         keys(&mut text, &values);
-        comment(&mut text, "calibration");
+        write_comment(&mut text, "calibration", remarks);
         calibration(&mut text, &self.calibration);
         if let Some(d) = &self.delivery {
-            comment(&mut text, "delivery");
+            write_comment(&mut text, "delivery", remarks);
             let _ = writeln!(text, "\n[delivery]\ninterdigitates = {}", d.interdigitates);
             let values = [
                 ("dose_rate_mu_min", d.dose_rate_mu_min),
@@ -123,6 +117,16 @@ impl Machine {
         }
         text
     }
+}
+
+fn write_comment(text: &mut String, key: &str, remarks: &dyn Fn(&str) -> Vec<String>) {
+    for line in remarks(key) {
+        let _ = writeln!(text, "{}", format!("# {}", plain(&line)).trim_end());
+    }
+}
+
+fn rounded_values(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|v| rounded(*v)).collect::<Vec<_>>()
 }
 
 fn keys(text: &mut String, values: &[(&str, f64)]) {
@@ -158,10 +162,13 @@ fn calibration(text: &mut String, calibration: &Calibration) {
 /// Factors of trays and couch.
 fn attenuators(text: &mut String, machine: &Machine) {
     if !machine.trays.is_empty() {
-        let factor = |(id, factor): (&String, &f64)| {
-            (plain(id).into_owned(), toml::Value::Float(rounded(*factor)))
-        };
-        let trays: toml::Table = machine.trays.iter().map(factor).collect();
+        let trays: toml::Table = machine
+            .trays
+            .iter()
+            .map(|(id, factor): (&String, &f64)| {
+                (plain(id).into_owned(), toml::Value::Float(rounded(*factor)))
+            })
+            .collect();
         let _ = writeln!(text, "\n[trays]\n{trays}");
     }
     if let Some(couch) = &machine.couch {
@@ -201,34 +208,34 @@ mod tests {
     use super::*;
     use crate::CouchFactor;
 
-    /// Every shipped machine, and one with leaves of its own, is what its text says, within the six digits.
+    /// Every shipped machine, and one with leaves that no shipped one has, is what its text says, within the six digits.
     #[test]
     fn a_text_is_read_back_as_its_machine() {
         let mut machines: Vec<Machine> = Machine::shipped()
             .iter()
             .map(|n| (*Machine::resolve(n).unwrap()).clone())
             .collect();
-        let mut own = machines[0].clone();
-        own.name = "a \"quoted\"\nname".to_owned();
-        own.leaves.as_mut().unwrap().tongue_mm = 0.7;
-        own.delivery.as_mut().unwrap().interdigitates = false;
-        own.not_fitted = vec![
+        let mut changed = machines[0].clone();
+        changed.name = "a \"quoted\"\nname".to_owned();
+        changed.leaves.as_mut().unwrap().tongue_mm = 0.7;
+        changed.delivery.as_mut().unwrap().interdigitates = false;
+        changed.not_fitted = vec![
             "focal-x stopped at \"0.2\"".to_owned(),
             "electron-share stopped".to_owned(),
         ];
-        own.outside_tolerance = vec!["depth dose of 60 mm".to_owned()];
-        own.trays = [
+        changed.outside_tolerance = vec!["depth dose of 60 mm".to_owned()];
+        changed.trays = [
             ("T1", 0.97),
             ("a \"tray\" of 'mine'", 0.5),
             ("[x] = 1 #", 1.0),
         ]
         .map(|(id, f)| (id.to_owned(), f))
         .into();
-        own.couch = Some(CouchFactor {
+        changed.couch = Some(CouchFactor {
             factor: 0.975,
             gantry_deg: vec![[110.0, 170.5], [190.0, 250.0]],
         });
-        machines.push(own);
+        machines.push(changed);
         for machine in machines {
             let text = machine.to_text(&|key| vec![format!("on '{key}'\nname = 3")]);
             let read = Machine::parse(&text, "written").unwrap_or_else(|e| panic!("{e}\n{text}"));

@@ -87,16 +87,19 @@ impl Material {
     }
 
     fn mixed(self, energy_mev: f64, table: impl Fn(&Tables) -> &LogLog) -> f64 {
-        let at = |m: Self| {
+        let coefficient = |m: Self| {
             TABLES[m as usize]
                 .as_ref()
                 .map_or(0.0, |t| table(t).at(energy_mev))
         };
         match self {
             Self::Spongiosa => {
-                (at(Self::CorticalBone) + at(Self::Adipose) + at(Self::Muscle)) / 3.0
+                (coefficient(Self::CorticalBone)
+                    + coefficient(Self::Adipose)
+                    + coefficient(Self::Muscle))
+                    / 3.0
             }
-            m => at(m),
+            m => coefficient(m),
         }
     }
 }
@@ -190,24 +193,26 @@ fn source(material: Material) -> Option<(&'static str, &'static str)> {
 }
 
 static TABLES: LazyLock<Vec<Option<Tables>>> = LazyLock::new(|| {
-    let load = |m| {
-        source(m).map(|(partial, nist)| Tables {
-            // coherent, compton, photoelectric, pair, triplet
-            attenuation: LogLog::new(
-                rows(partial).map(|(e, v)| (e, v[1] * RADIATIVE_COMPTON + v[2] + v[3] + v[4])),
-            ),
-            total: LogLog::new(rows(nist).map(|(e, v)| (e, v[0]))),
+    Material::ALL
+        .into_iter()
+        .map(|m| {
+            source(m).map(|(partial, nist)| Tables {
+                // coherent, compton, photoelectric, pair, triplet
+                attenuation: LogLog::new(
+                    rows(partial).map(|(e, v)| (e, v[1] * RADIATIVE_COMPTON + v[2] + v[3] + v[4])),
+                ),
+                total: LogLog::new(rows(nist).map(|(e, v)| (e, v[0]))),
+            })
         })
-    };
-    Material::ALL.into_iter().map(load).collect()
+        .collect()
 });
 
 /// Energy and the other columns of an embedded table. The files are fixed at build time and a test reads them all.
 fn rows(csv: &str) -> impl Iterator<Item = (f64, Vec<f64>)> + '_ {
     csv.lines().filter_map(|line| {
         let values: Option<Vec<f64>> = line.split(',').map(|v| v.trim().parse().ok()).collect();
-        let (&energy, rest) = values.as_ref()?.split_first()?;
-        Some((energy, rest.to_vec()))
+        let (&energy, values_after) = values.as_ref()?.split_first()?;
+        Some((energy, values_after.to_vec()))
     })
 }
 

@@ -22,9 +22,9 @@ pub fn cumulative(x: f64) -> f64 {
 
 /// Its integral at the same places.
 static INTEGRAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
-    let at = |x: f64| x * exact(x) + density(x);
+    let integral = |x: f64| x * exact(x) + density(x);
     (0..=2 * HALF)
-        .map(|i| at(i as f64 / STEPS_PER_SIGMA as f64 - REACH))
+        .map(|i| integral(i as f64 / STEPS_PER_SIGMA as f64 - REACH))
         .collect()
 });
 
@@ -84,8 +84,9 @@ pub fn above_moving_edge(x: f64, edge: f64, travel: f64, sigma: f64, width: f64)
     if s.abs() > REACH * sigma + far {
         return if s < 0.0 { 0.0 } else { 1.0 };
     }
-    let of = |s: f64| edge_integral(s, sigma);
-    (of(s + far) - of(s + near) - of(s - near) + of(s - far)) / (wide * narrow)
+    let integral = |s: f64| edge_integral(s, sigma);
+    (integral(s + far) - integral(s + near) - integral(s - near) + integral(s - far))
+        / (wide * narrow)
 }
 
 /// Second integral of a blurred edge from minus infinity to `s` beyond it.
@@ -188,12 +189,6 @@ mod tests {
     #[test]
     fn the_average_over_a_travel_is_the_mean_of_its_places() {
         let n = 4000;
-        let mean = |of: &dyn Fn(f64) -> f64| {
-            (0..n)
-                .map(|i| of((f64::from(i) + 0.5) / f64::from(n) - 0.5))
-                .sum::<f64>()
-                / f64::from(n)
-        };
         for sigma in [0.0, 0.4, 1.7] {
             for width in [0.0, 0.3, 2.5] {
                 for travel in [0.01, 0.6, 2.5, 90.0, 700.0] {
@@ -206,7 +201,8 @@ mod tests {
                         0.5 * travel,
                         0.6 * travel,
                     ] {
-                        let want = mean(&|t| above_edge(x, 1.0 + t * travel, sigma, width));
+                        let want =
+                            mean_over_unit(&|t| above_edge(x, 1.0 + t * travel, sigma, width), n);
                         let got = above_moving_edge(x, 1.0, travel, sigma, width);
                         let tolerance = 2e-4 + 1.0 / f64::from(n);
                         assert!(
@@ -218,7 +214,7 @@ mod tests {
             }
         }
         for (x, width) in [(0.3, 0.1), (-0.5, 0.8), (2.0, 30.0), (-20.0, 38.0)] {
-            let want = mean(&|t| cumulative(x + width * t));
+            let want = mean_over_unit(&|t| cumulative(x + width * t), n);
             assert!(
                 (mean_cumulative(x, width) - want).abs() < 4e-4,
                 "{x} {width}"
@@ -229,5 +225,12 @@ mod tests {
             above_moving_edge(0.3, 0.1, 0.0, 0.8, 2.5),
             above_edge(0.3, 0.1, 0.8, 2.5)
         );
+    }
+
+    fn mean_over_unit(function: &dyn Fn(f64) -> f64, n: i32) -> f64 {
+        (0..n)
+            .map(|i| function((f64::from(i) + 0.5) / f64::from(n) - 0.5))
+            .sum::<f64>()
+            / f64::from(n)
     }
 }

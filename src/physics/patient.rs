@@ -50,7 +50,7 @@ impl Patient {
         ct: &Ct,
         table: &HuTable,
         body: Option<&Mask>,
-        given: &[Given<'_>],
+        overrides: &[Given<'_>],
     ) -> Result<Self, BodyMismatch> {
         let grid = ct.hu.grid();
         let [nx, ny, nz] = grid.size();
@@ -69,7 +69,7 @@ impl Patient {
             .zip(electrons.par_chunks_mut(nx))
             .zip(material.par_chunks_mut(nx))
             .zip(ct.hu.data().par_chunks(nx));
-        let filling = Filling::new(ct, body, given);
+        let filling = Filling::new(ct, body, overrides);
         rows.with_min_len(16).enumerate().for_each(
             |(row, (((density, electrons), material), hu))| {
                 for (i, &hu) in hu.iter().enumerate() {
@@ -107,30 +107,31 @@ pub(super) struct Filling<'a> {
 
 impl<'a> Filling<'a> {
     /// Masks of another grid than the CT's are passed over.
-    pub(super) fn new(ct: &Ct, body: Option<&'a Mask>, given: &[Given<'a>]) -> Self {
+    pub(super) fn new(ct: &Ct, body: Option<&'a Mask>, overrides: &[Given<'a>]) -> Self {
         let size = ct.hu.grid().size();
-        let given: Vec<Given<'a>> = given
+        let dose_overrides: Vec<Given<'a>> = overrides
             .iter()
             .filter(|g| g.mask.grid().size() == size)
             .copied()
             .collect();
-        let as_scanned = { given.iter() }.filter(|g| g.is_beside_patient && g.tissue.is_none());
+        let as_scanned =
+            { dose_overrides.iter() }.filter(|g| g.is_beside_patient && g.tissue.is_none());
         Self {
             as_scanned: as_scanned.map(|g| g.mask).collect(),
             body,
-            given,
+            given: dose_overrides,
         }
     }
 
     /// The structures' part of a voxel, and the share of it that the CT's tissue fills beside them.
-    pub(super) fn at(&self, at: [usize; 3]) -> (Mixture, f32) {
-        let covered = |mask: &Mask| mask.coverage_at(at[0], at[1], at[2]);
+    pub(super) fn at(&self, voxel: [usize; 3]) -> (Mixture, f32) {
+        let covered = |mask: &Mask| mask.coverage_at(voxel[0], voxel[1], voxel[2]);
         let of_body = self.body.map_or(1.0, covered);
         let in_body = of_body >= 0.5;
-        let mixture = Mixture::in_voxel(&self.given, at, in_body);
-        let whole = in_body || self.as_scanned.iter().any(|m| covered(m) >= 0.5);
+        let mixture = Mixture::in_voxel(&self.given, voxel, in_body);
+        let is_patient = in_body || self.as_scanned.iter().any(|m| covered(m) >= 0.5);
         let of_ct = match mixture.is_empty() {
-            _ if whole => 1.0,
+            _ if is_patient => 1.0,
             true => 0.0,
             false => of_body,
         };
@@ -182,18 +183,14 @@ mod tests {
     fn outside_the_body_is_vacuum() {
         let (ct, table) = (ct(), HuTable::resolve(HuTable::DEFAULT).expect("shipped"));
         // A square of 3 to 11 mm: voxel centres 4 to 10 lie inside, those at 2 and 12 are covered to none.
-        let square = |z: f64| {
-            [[3.0, 3.0], [11.0, 3.0], [11.0, 11.0], [3.0, 11.0]].map(|[x, y]| DVec3::new(x, y, z))
-        };
-        let contours = [square(0.0), square(2.0), square(5.0)];
+        let contours = [square_at(0.0), square_at(2.0), square_at(5.0)];
         let refs: Vec<&[DVec3]> = contours.iter().map(|c| &c[..]).collect();
         let body = Mask::from_contours(ct.hu.grid(), &refs, &|_| true).expect("a mask");
         let p = Patient::new(&ct, &table, Some(&body)).expect("a patient");
-        let inside = |i: usize| (2..=5).contains(&i);
         for k in 0..3 {
             for j in 0..8 {
                 for i in 0..8 {
-                    let want = if inside(i) && inside(j) {
+                    let want = if is_inside(i) && is_inside(j) {
                         table.at(ct.hu.at(i, j, k)).mass_density_g_cm3
                     } else {
                         0.0
@@ -202,5 +199,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    fn square_at(z: f64) -> [DVec3; 4] {
+        [[3.0, 3.0], [11.0, 3.0], [11.0, 11.0], [3.0, 11.0]].map(|[x, y]| DVec3::new(x, y, z))
+    }
+
+    fn is_inside(i: usize) -> bool {
+        (2..=5).contains(&i)
     }
 }

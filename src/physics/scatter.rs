@@ -21,7 +21,7 @@ pub struct Head {
     pub leaf_distance_mm: f64,
 }
 
-/// Jaws and the transmission of the leaves within them (coarse, on a raster of its own), for a share of the units.
+/// Jaws and the transmission of the leaves within them (coarse, on a separate raster), for a share of the units.
 pub struct Shutter<'a> {
     pub edges: [[f64; 2]; 2],
     pub weight: f64,
@@ -79,17 +79,18 @@ impl ScatterMap {
                 let distance = head.sad_mm + offset;
                 let rays = [0, 1].map(|axis| -> Vec<Vec<Ray>> {
                     let points = 0..raster.size[axis];
-                    let at = |n| {
-                        rays(
-                            source,
-                            head,
-                            shutter,
-                            axis,
-                            raster.centre(axis, n),
-                            distance,
-                        )
-                    };
-                    points.map(at).collect()
+                    points
+                        .map(|n| {
+                            rays(
+                                source,
+                                head,
+                                shutter,
+                                axis,
+                                raster.centre(axis, n),
+                                distance,
+                            )
+                        })
+                        .collect()
                 });
                 let by_row: Vec<Vec<f64>> = rays[0]
                     .iter()
@@ -113,32 +114,33 @@ impl ScatterMap {
     }
 
     /// Share of the source seen from a point: isocentre plane coordinates and distance from the target along the axis.
-    pub fn at(&self, at: [f64; 2], distance_mm: f64) -> f64 {
+    pub fn at(&self, iso_mm: [f64; 2], distance_mm: f64) -> f64 {
         let step = PLANES_MM[1] - PLANES_MM[0];
         let k = ((distance_mm - self.head.sad_mm - PLANES_MM[0]) / step)
             .clamp(0.0, (PLANES_MM.len() - 1) as f64);
         let below = (k as usize).min(PLANES_MM.len() - 2);
-        let (i, s) = low_and_part(&self.raster, 0, at[0]);
-        let (j, t) = low_and_part(&self.raster, 1, at[1]);
-        let plane = |k: usize| bilinear(&self.planes[k], self.raster.size[0], (i, s), (j, t));
-        let (low, high) = (plane(below), plane(below + 1));
+        let along_u = low_and_part(&self.raster, 0, iso_mm[0]);
+        let along_v = low_and_part(&self.raster, 1, iso_mm[1]);
+        let [low, high] = [below, below + 1]
+            .map(|k| bilinear(&self.planes[k], self.raster.size[0], [along_u, along_v]));
         low + (k - below as f64) * (high - low)
     }
 }
 
 /// Transmission of each row of the leaves' picture to the cells along u: the same for all points in a line across.
 fn seen_by_row(along: &[Ray], shutter: &Shutter<'_>) -> Vec<f64> {
-    let row = |row: &[f32]| -> f64 {
-        let through = |u: &Ray| {
-            let (low, high) = (f64::from(row[u.pixel]), f64::from(row[u.next()]));
-            u.share * (low + u.part * (high - low))
-        };
-        along.iter().map(through).sum()
-    };
     shutter
         .leaves
         .chunks_exact(shutter.raster.size[0])
-        .map(row)
+        .map(|row: &[f32]| -> f64 {
+            along
+                .iter()
+                .map(|u: &Ray| {
+                    let (low, high) = (f64::from(row[u.pixel]), f64::from(row[u.next()]));
+                    u.share * (low + u.part * (high - low))
+                })
+                .sum()
+        })
         .collect()
 }
 
@@ -161,42 +163,49 @@ fn rays(
     let jaw = head.jaw_distance_mm[axis];
     let window = shutter.edges[axis]
         .map(|edge| on_source(source, point, distance_mm, edge * jaw / head.sad_mm, jaw));
-    let mass = |a: f64, b: f64| {
-        (cumulative(b / source.sigma_mm) - cumulative(a / source.sigma_mm)).max(0.0)
-    };
     let width = 2.0 * REACH_SIGMAS * source.sigma_mm / CELLS as f64;
-    let cell = |n: usize| {
-        // The outermost cells take the tails along.
-        let low = if n == 0 {
-            f64::NEG_INFINITY
-        } else {
-            (n as f64 - 0.5 * CELLS as f64) * width
-        };
-        let high = if n + 1 == CELLS {
-            f64::INFINITY
-        } else {
-            (n as f64 + 1.0 - 0.5 * CELLS as f64) * width
-        };
-        let (open_low, open_high) = (low.max(window[0]), high.min(window[1]));
-        let open = if open_high > open_low {
-            mass(open_low, open_high)
-        } else {
-            0.0
-        };
-        let share = head.jaw_transmission * mass(low, high) + (1.0 - head.jaw_transmission) * open;
-        let finite = |x: f64| x.clamp(-0.5 * CELLS as f64 * width, 0.5 * CELLS as f64 * width);
-        let middle = if open > 0.0 {
-            0.5 * (finite(open_low) + finite(open_high))
-        } else {
-            0.5 * (finite(low) + finite(high))
-        };
-        let leaf = head.leaf_distance_mm;
-        let at_leaves =
-            point + (middle - point) * (distance_mm - leaf) / (distance_mm - source.distance_mm);
-        let (pixel, part) = low_and_part(shutter.raster, axis, at_leaves * head.sad_mm / leaf);
-        Ray { share, pixel, part }
-    };
-    (0..CELLS).map(cell).filter(|r| r.share > 1e-9).collect()
+    (0..CELLS)
+        .map(|n: usize| {
+            // The outermost cells take the tails along.
+            let low = if n == 0 {
+                f64::NEG_INFINITY
+            } else {
+                (n as f64 - 0.5 * CELLS as f64) * width
+            };
+            let high = if n + 1 == CELLS {
+                f64::INFINITY
+            } else {
+                (n as f64 + 1.0 - 0.5 * CELLS as f64) * width
+            };
+            let (open_low, open_high) = (low.max(window[0]), high.min(window[1]));
+            let open = if open_high > open_low {
+                probability_between(open_low, open_high, source)
+            } else {
+                0.0
+            };
+            let share = head.jaw_transmission * probability_between(low, high, source)
+                + (1.0 - head.jaw_transmission) * open;
+            let middle = if open > 0.0 {
+                0.5 * (within_cells(open_low, width) + within_cells(open_high, width))
+            } else {
+                0.5 * (within_cells(low, width) + within_cells(high, width))
+            };
+            let leaf = head.leaf_distance_mm;
+            let at_leaves = point
+                + (middle - point) * (distance_mm - leaf) / (distance_mm - source.distance_mm);
+            let (pixel, part) = low_and_part(shutter.raster, axis, at_leaves * head.sad_mm / leaf);
+            Ray { share, pixel, part }
+        })
+        .filter(|r| r.share > 1e-9)
+        .collect()
+}
+
+fn probability_between(a: f64, b: f64, source: &ExtraFocal) -> f64 {
+    (cumulative(b / source.sigma_mm) - cumulative(a / source.sigma_mm)).max(0.0)
+}
+
+fn within_cells(x: f64, width: f64) -> f64 {
+    x.clamp(-0.5 * CELLS as f64 * width, 0.5 * CELLS as f64 * width)
 }
 
 /// Position on the plane of the source, mm, of the line from a point through a position at `plane_mm`.
@@ -218,13 +227,20 @@ fn low_and_part(r: &Raster, axis: usize, mm: f64) -> (usize, f64) {
     (low, x - low as f64)
 }
 
-fn bilinear(image: &[f32], width: usize, (i, s): (usize, f64), (j, t): (usize, f64)) -> f64 {
-    let at = |i: usize, j: usize| f64::from(image[j * width + i]);
+/// The value between four pixels; `place` has the lower pixel and the part of the way to the next, along u and v.
+fn bilinear(image: &[f32], width: usize, place: [(usize, f64); 2]) -> f64 {
+    let [(i, s), (j, t)] = place;
     let (right, above) = (
         if s > 0.0 { i + 1 } else { i },
         if t > 0.0 { j + 1 } else { j },
     );
-    let low = at(i, j) + s * (at(right, j) - at(i, j));
-    let high = at(i, above) + s * (at(right, above) - at(i, above));
+    let low = pixel_at(i, j, image, width)
+        + s * (pixel_at(right, j, image, width) - pixel_at(i, j, image, width));
+    let high = pixel_at(i, above, image, width)
+        + s * (pixel_at(right, above, image, width) - pixel_at(i, above, image, width));
     low + t * (high - low)
+}
+
+fn pixel_at(i: usize, j: usize, image: &[f32], width: usize) -> f64 {
+    f64::from(image[j * width + i])
 }

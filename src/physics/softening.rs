@@ -1,8 +1,8 @@
 //! The spectrum off the axis: the share of each energy that follows from a machine's softening of the attenuation.
 //!
-//! A flattening filter hardens the beam less off the axis. The spectrum there is that of the axis with a layer of water taken
+//! A flattening filter hardens the beam less off the axis. The spectrum there is the axis' spectrum with a layer of water taken
 //! away in front, as thick as it takes for the transmission of 10 cm of water (collision kerma) to be the one that the
-//! machine's softening factor on the attenuation coefficients gives. The collision kerma in air is that of the axis: the
+//! machine's softening factor on the attenuation coefficients gives. The collision kerma in air is as on the axis: the
 //! machine's off-axis factor holds it already (`assets/machines/README.md`).
 //!
 //! Softer photons of equal collision kerma scatter more of their energy: 15 % more at 20 cm off the axis of a 6 MV beam. A
@@ -11,7 +11,7 @@
 use super::Machine;
 use super::kernel::{KernelClass, KernelTable};
 
-/// Depth at which the softened spectrum's transmission is that of the softened attenuation coefficients, g/cm2.
+/// Depth at which the softened spectrum's transmission equals the softened attenuation coefficients', g/cm2.
 const DEPTH_CM: f64 = 10.0;
 /// Water that may be thought away or added, g/cm2; shipped machines ask for 23.
 pub const MOST_LAYER_CM: f64 = 40.0;
@@ -51,24 +51,25 @@ impl Softening {
                 }
             })
             .collect();
-        let layer = |n: usize| {
-            let factor = machine.softening(machine.off_axis_deg(n as f64 * STEP_MM, 0.0));
-            if (factor - 1.0).abs() < 1e-9 {
-                return Layer {
-                    less_cm: 0.0,
-                    kept: 1.0,
-                };
-            }
-            let less_cm = thickness(&lines, factor);
-            let whole: f64 = lines.iter().map(|l| l.kerma).sum();
-            let changed: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
-            Layer {
-                less_cm,
-                kept: whole / changed,
-            }
-        };
         Self {
-            layers: (0..RADII).map(layer).collect(),
+            layers: (0..RADII)
+                .map(|n: usize| {
+                    let factor = machine.softening(machine.off_axis_deg(n as f64 * STEP_MM, 0.0));
+                    if (factor - 1.0).abs() < 1e-9 {
+                        return Layer {
+                            less_cm: 0.0,
+                            kept: 1.0,
+                        };
+                    }
+                    let less_cm = thickness(&lines, factor);
+                    let total: f64 = lines.iter().map(|l| l.kerma).sum();
+                    let changed: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
+                    Layer {
+                        less_cm,
+                        kept: total / changed,
+                    }
+                })
+                .collect(),
         }
     }
 
@@ -105,12 +106,12 @@ struct Line {
 /// Thickness of the layer of water to take away (negative: to add), g/cm2.
 fn thickness(lines: &[Line], factor: f64) -> f64 {
     let through = |less_cm: f64, factor: f64| {
-        let before: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
+        let unattenuated: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
         let after: f64 = lines
             .iter()
             .map(|l| l.kerma * (l.mu * less_cm - factor * l.mu * DEPTH_CM).exp())
             .sum();
-        after / before
+        after / unattenuated
     };
     let wanted = through(0.0, factor);
     // The more is taken away, the softer the beam and the less comes through.
@@ -136,24 +137,21 @@ mod tests {
         let machine = Machine::resolve("generic-6mv").expect("shipped");
         let softening = Softening::new(&machine);
         let table = KernelTable::water();
-        let sum = |layer: Layer, depth_cm: f64, factor: f64| -> f64 {
-            let one = |(e, photons): (f64, f64)| {
-                let mu = table.mu_over_rho_cm2_g(e);
-                let kerma = photons * e * mu * table.class_fraction(KernelClass::Primary, e);
-                kerma * layer.photons(mu) * (-factor * mu * depth_cm).exp()
-            };
-            machine.spectrum.bins().map(one).sum()
-        };
         let axis = softening.at(0.0);
         for radius_mm in [0.0, 50.0, 100.0, 200.0] {
             let factor = machine.softening(machine.off_axis_deg(radius_mm, 0.0));
             let layer = softening.at(radius_mm);
             assert!(
-                (sum(layer, 0.0, 1.0) / sum(axis, 0.0, 1.0) - 1.0).abs() < 1e-9,
+                (kerma_behind(layer, 0.0, 1.0, &machine, table)
+                    / kerma_behind(axis, 0.0, 1.0, &machine, table)
+                    - 1.0)
+                    .abs()
+                    < 1e-9,
                 "kerma at {radius_mm}"
             );
             for (depth_cm, bound) in [(5.0, 0.004), (10.0, 1e-9), (20.0, 0.015)] {
-                let ratio = sum(layer, depth_cm, 1.0) / sum(axis, depth_cm, factor);
+                let ratio = kerma_behind(layer, depth_cm, 1.0, &machine, table)
+                    / kerma_behind(axis, depth_cm, factor, &machine, table);
                 println!("{radius_mm} mm off, {depth_cm} cm: {ratio}");
                 assert!(
                     (ratio - 1.0).abs() < bound,
@@ -173,6 +171,24 @@ mod tests {
                 .iter()
                 .all(|l| *l == level)
         );
+    }
+
+    fn kerma_behind(
+        layer: Layer,
+        depth_cm: f64,
+        factor: f64,
+        machine: &Machine,
+        table: &KernelTable,
+    ) -> f64 {
+        machine
+            .spectrum
+            .bins()
+            .map(|(e, photons): (f64, f64)| {
+                let mu = table.mu_over_rho_cm2_g(e);
+                let kerma = photons * e * mu * table.class_fraction(KernelClass::Primary, e);
+                kerma * layer.photons(mu) * (-factor * mu * depth_cm).exp()
+            })
+            .sum()
     }
 
     /// Off the axis a voxel has the TERMA of the softened spectrum, class by class: a sum over its energies.
@@ -201,13 +217,15 @@ mod tests {
                     .into_iter()
                     .zip([got[0] + got[1], got[2] + got[3]])
                 {
-                    let one = |(e, photons): (f64, f64)| {
-                        let mu = table.mu_over_rho_cm2_g(e);
-                        let here = photons * layer.photons(mu) * (-mu * depth_cm).exp();
-                        here * e * mu * table.class_fraction(class, e)
-                    };
-                    let want =
-                        spectrum.bins().map(one).sum::<f64>() * crate::kernel_beam::GY_G_PER_MEV;
+                    let want = spectrum
+                        .bins()
+                        .map(|(e, photons): (f64, f64)| {
+                            let mu = table.mu_over_rho_cm2_g(e);
+                            let kerma = photons * layer.photons(mu) * (-mu * depth_cm).exp();
+                            kerma * e * mu * table.class_fraction(class, e)
+                        })
+                        .sum::<f64>()
+                        * crate::kernel_beam::GY_G_PER_MEV;
                     let ratio = got / want;
                     assert!(
                         (ratio - 1.0).abs() < 1e-4,

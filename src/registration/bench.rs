@@ -178,7 +178,7 @@ pub struct Run {
     pub drrs: usize,
     /// Whether the pose counts as a match.
     pub is_match: bool,
-    /// Evidence: the least metric of an image, the farthest pose of one alone, that of a search begun beside it, and the depth.
+    /// Evidence: the least metric of an image, the farthest pose of one alone, the pose of a search begun beside it, and the depth.
     pub image_metric: f64,
     pub alone_mm: f64,
     pub again_mm: f64,
@@ -188,14 +188,14 @@ pub struct Run {
 }
 
 impl Run {
-    fn new(found: &Found, start_mm: f64, end_mm: f64, depth_off_mm: f64) -> Self {
-        let images = || found.evidence.images.iter();
+    fn new(outcome: &Found, start_mm: f64, end_mm: f64, depth_off_mm: f64) -> Self {
+        let images = || outcome.evidence.images.iter();
         Self {
             start_mm,
             end_mm,
-            seconds: found.seconds,
-            drrs: found.drrs,
-            is_match: found.standing().is_match(),
+            seconds: outcome.seconds,
+            drrs: outcome.drrs,
+            is_match: outcome.standing().is_match(),
             image_metric: images()
                 .map(|image| image.metric)
                 .fold(f64::INFINITY, f64::min),
@@ -203,8 +203,8 @@ impl Run {
                 .filter_map(|image| image.alone)
                 .map(|alone| alone.off_mm)
                 .fold(0.0, f64::max),
-            again_mm: found.evidence.again_mm,
-            depth_mm: found.evidence.depth_mm.unwrap_or(0.0),
+            again_mm: outcome.evidence.again_mm,
+            depth_mm: outcome.evidence.depth_mm.unwrap_or(0.0),
             depth_off_mm,
         }
     }
@@ -222,16 +222,17 @@ pub const FOUND_MM: f64 = 2.0;
 
 impl Line {
     fn sorted(&self, value: impl Fn(&Run) -> f64) -> Vec<f64> {
-        let mut all: Vec<f64> = self.runs.iter().map(value).collect();
-        all.sort_by(f64::total_cmp);
-        all
+        let mut values: Vec<f64> = self.runs.iter().map(value).collect();
+        values.sort_by(f64::total_cmp);
+        values
     }
 
     /// The value that this share of the runs do not exceed.
     pub fn percentile(&self, share: f64, value: impl Fn(&Run) -> f64) -> f64 {
-        let all = self.sorted(value);
-        let at = ((share * all.len() as f64).ceil() as usize).clamp(1, all.len().max(1)) - 1;
-        all.get(at).copied().unwrap_or(f64::NAN)
+        let values = self.sorted(value);
+        let rank =
+            ((share * values.len() as f64).ceil() as usize).clamp(1, values.len().max(1)) - 1;
+        values.get(rank).copied().unwrap_or(f64::NAN)
     }
 
     /// Runs whose pose counts as a match.
@@ -241,12 +242,15 @@ impl Line {
 
     /// Runs that start from `low` to below `high`, and the successful ones among them.
     pub fn found_from(&self, low: f64, high: f64) -> [usize; 2] {
-        let of: Vec<&Run> = self
+        let runs: Vec<&Run> = self
             .runs
             .iter()
             .filter(|r| r.start_mm >= low && r.start_mm < high)
             .collect();
-        [of.iter().filter(|r| r.end_mm < FOUND_MM).count(), of.len()]
+        [
+            runs.iter().filter(|r| r.end_mm < FOUND_MM).count(),
+            runs.len(),
+        ]
     }
 }
 
@@ -286,12 +290,12 @@ impl Bench {
             &HuTable::shipped_default(),
             AttenuationCurve::KILOVOLT_MEV,
         );
-        let own = Arc::new(curve.with_threshold(Some(-900.0)).attenuation(&ct.hu));
+        let thresholded = Arc::new(curve.with_threshold(Some(-900.0)).attenuation(&ct.hu));
         let half_water = 0.01;
-        let centre_mm = middle_of(&own, half_water).ok_or(BenchError::NoBody)?;
+        let centre_mm = middle_of(&thresholded, half_water).ok_or(BenchError::NoBody)?;
         let mut random = Random::new(2012);
         let targets_mm =
-            targets(&own, half_water, centre_mm, &mut random).ok_or(BenchError::NoBody)?;
+            targets(&thresholded, half_water, centre_mm, &mut random).ok_or(BenchError::NoBody)?;
         let others = attenuation(&ct.hu);
         let mut hidden = Vec::new();
         for n in 0..HIDDEN {
@@ -310,7 +314,7 @@ impl Bench {
             hidden.push((pose, views));
         }
         Ok(Self {
-            attenuation: own,
+            attenuation: thresholded,
             centre_mm,
             targets_mm,
             hidden,
@@ -319,8 +323,11 @@ impl Bench {
 
     /// The mean distance between the targets' positions at two poses, mm.
     pub fn error_mm(&self, a: &Pose, b: &Pose) -> f64 {
-        let off = |t: &DVec3| (a.apply(*t, self.centre_mm) - b.apply(*t, self.centre_mm)).length();
-        self.targets_mm.iter().map(off).sum::<f64>() / self.targets_mm.len() as f64
+        self.targets_mm
+            .iter()
+            .map(|t: &DVec3| (a.apply(*t, self.centre_mm) - b.apply(*t, self.centre_mm)).length())
+            .sum::<f64>()
+            / self.targets_mm.len() as f64
     }
 
     /// Searches from `starts` random starts. `report` is called with each run.
@@ -341,12 +348,11 @@ impl Bench {
             let (pose, views) = &self.hidden[n % self.hidden.len()];
             let start = near(pose, trial.mm, trial.deg, &mut random);
             let last = trial.views.min(views.len()) - 1;
-            let view = |(n, view): (usize, &View)| trial.fault.applied(view, n == last);
             let views: Vec<View> = views
                 .iter()
                 .take(trial.views)
                 .enumerate()
-                .map(view)
+                .map(|(n, view): (usize, &View)| trial.fault.applied(view, n == last))
                 .collect();
             let beam =
                 (self.centre_mm - views[0].radiograph.projection.source_mm()).normalize_or_zero();
@@ -360,12 +366,13 @@ impl Bench {
                 seed: n as u64,
                 ..Request::new(self.attenuation.clone(), views, self.centre_mm)
             };
-            let found = register(&request, device, control, &|_| ())?;
+            let outcome = register(&request, device, control, &|_| ())?;
             let depth_off_mm = beam
-                .dot(found.pose.translation_mm - pose.translation_mm)
+                .dot(outcome.pose.translation_mm - pose.translation_mm)
                 .abs();
-            let [start_mm, end_mm] = [&start, &found.pose].map(|at| self.error_mm(at, pose));
-            let run = Run::new(&found, start_mm, end_mm, depth_off_mm);
+            let [start_mm, end_mm] =
+                [&start, &outcome.pose].map(|end_pose| self.error_mm(end_pose, pose));
+            let run = Run::new(&outcome, start_mm, end_mm, depth_off_mm);
             report(&run);
             runs.push(run);
         }
@@ -375,21 +382,21 @@ impl Bench {
 
 impl Fault {
     fn applied(self, view: &View, is_last: bool) -> View {
-        let own = &*view.radiograph;
-        let radiograph = match (self, own.setup) {
+        let source = &*view.radiograph;
+        let radiograph = match (self, source.setup) {
             (Self::Gantry(deg), Some(mut setup)) if is_last => {
                 setup.gantry_deg += deg;
-                let projection = setup.projection().unwrap_or(own.projection);
+                let projection = setup.projection().unwrap_or(source.projection);
                 Radiograph {
                     setup: Some(setup),
                     projection,
-                    ..own.clone()
+                    ..source.clone()
                 }
             }
             (Self::Mirrored, _) => return Flip::Columns.of_view(view),
             (Self::TurnedRound, _) => Radiograph {
                 meaning: PixelMeaning::Attenuation,
-                ..own.clone()
+                ..source.clone()
             },
             _ => return view.clone(),
         };
@@ -398,7 +405,7 @@ impl Fault {
 }
 
 fn near(pose: &Pose, mm: f64, deg: f64, random: &mut Random) -> Pose {
-    let mut three = |most: f64| [(); 3].map(|()| random.between(-most, most));
+    let mut three = |limit: f64| [(); 3].map(|()| random.between(-limit, limit));
     let (shift, turn) = (DVec3::from(three(mm)), DVec3::from(three(deg)));
     Pose {
         translation_mm: pose.translation_mm + shift,
@@ -407,7 +414,7 @@ fn near(pose: &Pose, mm: f64, deg: f64, random: &mut Random) -> Pose {
 }
 
 /// Centre of the voxels of more attenuation than `least`.
-fn middle_of(attenuation: &Volume<f32>, least: f32) -> Option<DVec3> {
+fn middle_of(attenuation: &Volume<f32>, threshold: f32) -> Option<DVec3> {
     let grid = attenuation.grid();
     let (mut sum, mut count) = (DVec3::ZERO, 0.0);
     // A subset of the voxels is enough to locate a body.
@@ -416,7 +423,7 @@ fn middle_of(attenuation: &Volume<f32>, least: f32) -> Option<DVec3> {
         .iter()
         .enumerate()
         .step_by(7)
-        .filter(|(_, v)| **v > least)
+        .filter(|(_, v)| **v > threshold)
     {
         sum += grid.centre_of_mm(n);
         count += 1.0;
@@ -426,21 +433,20 @@ fn middle_of(attenuation: &Volume<f32>, least: f32) -> Option<DVec3> {
 
 fn targets(
     attenuation: &Volume<f32>,
-    least: f32,
+    threshold: f32,
     centre_mm: DVec3,
     random: &mut Random,
 ) -> Option<Vec<DVec3>> {
     const TRIES: usize = 1_000_000;
     let mut one = || random.between(-REGION_MM, REGION_MM);
     let points = (0..TRIES).map(|_| DVec3::new(one(), one(), one()));
-    let inside = |p: &DVec3| {
-        p.length() < REGION_MM
-            && attenuation
-                .nearest(centre_mm + *p)
-                .is_some_and(|v| v > least)
-    };
     let targets: Vec<DVec3> = points
-        .filter(inside)
+        .filter(|p: &DVec3| {
+            p.length() < REGION_MM
+                && attenuation
+                    .nearest(centre_mm + *p)
+                    .is_some_and(|v| v > threshold)
+        })
         .take(TARGETS)
         .map(|p| centre_mm + p)
         .collect();
@@ -453,7 +459,22 @@ mod tests {
 
     #[test]
     fn figures_are_those_of_the_runs() {
-        let run = |start_mm, end_mm| Run {
+        let runs = vec![
+            run_between(5.0, 0.1),
+            run_between(15.0, 0.3),
+            run_between(12.0, 5.0),
+            run_between(25.0, 0.2),
+        ];
+        let line = Line { trial: USUAL, runs };
+        assert_eq!(line.percentile(0.5, |r| r.end_mm), 0.2);
+        assert_eq!(line.percentile(0.95, |r| r.end_mm), 5.0);
+        assert_eq!(line.found_from(10.0, 20.0), [1, 2]);
+        assert_eq!(line.found_from(0.0, f64::INFINITY), [3, 4]);
+        assert_eq!(line.matches(), 3);
+    }
+
+    fn run_between(start_mm: f64, end_mm: f64) -> Run {
+        Run {
             start_mm,
             end_mm,
             seconds: 1.0,
@@ -464,18 +485,6 @@ mod tests {
             again_mm: 0.1,
             depth_mm: 1.0,
             depth_off_mm: 0.1,
-        };
-        let runs = vec![
-            run(5.0, 0.1),
-            run(15.0, 0.3),
-            run(12.0, 5.0),
-            run(25.0, 0.2),
-        ];
-        let line = Line { trial: USUAL, runs };
-        assert_eq!(line.percentile(0.5, |r| r.end_mm), 0.2);
-        assert_eq!(line.percentile(0.95, |r| r.end_mm), 5.0);
-        assert_eq!(line.found_from(10.0, 20.0), [1, 2]);
-        assert_eq!(line.found_from(0.0, f64::INFINITY), [3, 4]);
-        assert_eq!(line.matches(), 3);
+        }
     }
 }

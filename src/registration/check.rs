@@ -16,12 +16,10 @@ pub fn check_belongs(
     patient_id: &str,
     frame_of_reference_uid: &str,
 ) -> Result<(), RegistrationError> {
-    let differ =
-        |theirs: &str, ours: &str| !theirs.is_empty() && !ours.is_empty() && theirs != ours;
     let image = || radiograph.label.clone();
     let theirs = radiograph.patient.id.as_str();
     let is_accepted = radiograph.accepted_patient.as_deref() == Some(theirs);
-    if differ(theirs, patient_id) && !is_accepted {
+    if are_stated_and_differ(theirs, patient_id) && !is_accepted {
         let (theirs, ours) = (theirs.to_owned(), patient_id.to_owned());
         return Err(RegistrationError::OtherPatient {
             image: image(),
@@ -30,7 +28,7 @@ pub fn check_belongs(
         });
     }
     let theirs = radiograph.frame_of_reference_uid.as_str();
-    if differ(theirs, frame_of_reference_uid) {
+    if are_stated_and_differ(theirs, frame_of_reference_uid) {
         let (theirs, ours) = (theirs.to_owned(), frame_of_reference_uid.to_owned());
         return Err(RegistrationError::OtherFrame {
             image: image(),
@@ -39,6 +37,10 @@ pub fn check_belongs(
         });
     }
     Ok(())
+}
+
+fn are_stated_and_differ(theirs: &str, ours: &str) -> bool {
+    !theirs.is_empty() && !ours.is_empty() && theirs != ours
 }
 
 /// Remark on an X-ray of another patient ID that the user has answered for.
@@ -53,7 +55,7 @@ pub fn accepted_patient(radiograph: &Radiograph, patient_id: &str) -> Option<Str
     })
 }
 
-/// An isocentre nearer than this to that of a plan is the plan's, mm: those of imaging and treatment coincide within 2 mm (AAPM TG-142,
+/// An isocentre nearer than this to a plan's is the plan's, mm: the isocentres of imaging and treatment coincide within 2 mm (AAPM TG-142,
 /// Klein et al., Med. Phys. 36, 4197 (2009)).
 const SAME_ISOCENTRE_MM: f64 = 2.0;
 
@@ -90,34 +92,34 @@ pub fn remarks_beside(radiograph: &Radiograph, case: &Case) -> Vec<String> {
 
 /// In what two patients state something else beside their IDs, in words: name, birth date, sex.
 fn differences(a: &PatientInfo, b: &PatientInfo) -> Vec<String> {
-    let [name_a, name_b] = [a, b].map(|of| PatientInfo {
-        name: of.name.clone(),
+    let [name_a, name_b] = [a, b].map(|patient| PatientInfo {
+        name: patient.name.clone(),
         ..PatientInfo::default()
     });
     let names = (name_a.is_same(&name_b) == Some(false))
         .then(|| format!("name {} and {}", name_a.in_words(), name_b.in_words()));
-    let differ = |what: &str, values: [&str; 2]| {
-        let [a, b] = values.map(|value| value.trim().to_uppercase());
-        (!a.is_empty() && !b.is_empty() && a != b).then(|| format!("{what} {a} and {b}"))
-    };
-    let birth_date = differ("birth date", [&a.birth_date, &b.birth_date]);
-    let sex = differ("sex", [&a.sex, &b.sex]);
+    let birth_date = difference_of("birth date", [&a.birth_date, &b.birth_date]);
+    let sex = difference_of("sex", [&a.sex, &b.sex]);
     [names, birth_date, sex].into_iter().flatten().collect()
+}
+
+fn difference_of(what: &str, values: [&str; 2]) -> Option<String> {
+    let [a, b] = values.map(|value| value.trim().to_uppercase());
+    (!a.is_empty() && !b.is_empty() && a != b).then(|| format!("{what} {a} and {b}"))
 }
 
 /// The distance of a position from the nearest isocentre of the case's plans, mm, and its plan, where it is none of them.
 fn off_isocentre(isocentre_mm: DVec3, case: &Case) -> Option<(f64, String)> {
-    let of_plan = |plan: &Arc<Plan>| {
-        let distances = plan
-            .beams
-            .iter()
-            .map(|beam| beam.isocentre_mm.distance(isocentre_mm));
-        Some((distances.min_by(f64::total_cmp)?, plan.name.clone()))
-    };
     let nearest = case
         .plans
         .iter()
-        .filter_map(of_plan)
+        .filter_map(|plan: &Arc<Plan>| {
+            let distances = plan
+                .beams
+                .iter()
+                .map(|beam| beam.isocentre_mm.distance(isocentre_mm));
+            Some((distances.min_by(f64::total_cmp)?, plan.name.clone()))
+        })
         .min_by(|a, b| a.0.total_cmp(&b.0))?;
     (nearest.0 > SAME_ISOCENTRE_MM).then_some(nearest)
 }
@@ -144,7 +146,7 @@ pub fn check_place(
     let depths = grid
         .corners_mm()
         .map(|c| normal.dot(pose.apply(c, centre_mm) - p.source_mm()) / to_image);
-    let (least, most) = depths
+    let (nearest, farthest) = depths
         .into_iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), d| {
             (a.min(d), b.max(d))
@@ -157,11 +159,11 @@ pub fn check_place(
         [right, bottom],
         [0.5 * right, 0.5 * bottom],
     ];
-    if most <= 0.0 {
+    if farthest <= 0.0 {
         Err(RegistrationError::BehindSource { image })
     } else if inside(p.source_mm()) {
         Err(RegistrationError::SourceInside { image })
-    } else if least >= 1.0 || detector.into_iter().any(|[c, r]| inside(p.pixel_mm(c, r))) {
+    } else if nearest >= 1.0 || detector.into_iter().any(|[c, r]| inside(p.pixel_mm(c, r))) {
         Err(RegistrationError::DetectorInside { image })
     } else {
         Ok(())
@@ -174,19 +176,13 @@ mod tests {
 
     #[test]
     fn what_one_id_says_twice_is_told() {
-        let patient = |name: &str, birth_date: &str, sex: &str| PatientInfo {
-            id: "P1".to_owned(),
-            name: name.to_owned(),
-            birth_date: birth_date.to_owned(),
-            sex: sex.to_owned(),
-        };
-        let own = patient("Doe^Jane", "19500102", "F");
+        let ours = patient("Doe^Jane", "19500102", "F");
         for same in [
             patient("DOE^JANE^^", "19500102 ", "f"),
             patient("", "", ""),
             patient("Doe^Jane=", "", "F"),
         ] {
-            assert_eq!(differences(&own, &same), Vec::<String>::new(), "{same:?}");
+            assert_eq!(differences(&ours, &same), Vec::<String>::new(), "{same:?}");
         }
         let other = patient("Roe^Jim", "19600304", "M");
         let told = [
@@ -194,6 +190,15 @@ mod tests {
             "birth date 19500102 and 19600304",
             "sex F and M",
         ];
-        assert_eq!(differences(&own, &other), told);
+        assert_eq!(differences(&ours, &other), told);
+    }
+
+    fn patient(name: &str, birth_date: &str, sex: &str) -> PatientInfo {
+        PatientInfo {
+            id: "P1".to_owned(),
+            name: name.to_owned(),
+            birth_date: birth_date.to_owned(),
+            sex: sex.to_owned(),
+        }
     }
 }

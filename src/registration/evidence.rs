@@ -37,7 +37,7 @@ const CORNER_MM: f64 = 50.0;
 pub struct Evidence {
     /// In the order of the views.
     pub images: Vec<ImageEvidence>,
-    /// Greatest distance from the pose, as the images see it, at which a search begun beside it ends with a metric like that of the
+    /// Greatest distance from the pose, as the images see it, at which a search begun beside it ends with a metric like the metric of the
     /// match, mm.
     pub again_mm: f64,
     /// How far along the direction that the images see least the metric stays the same, mm; `None` where shifts along it are locked.
@@ -70,13 +70,13 @@ pub struct Alone {
 /// [`RegistrationError`] of the views; cancellation.
 pub fn evidence(
     request: &Request,
-    found: &Pose,
+    matched: &Pose,
     device: &Compute,
     control: &JobControl,
 ) -> Result<Evidence, RegistrationError> {
     let by = Examiner {
         request,
-        found,
+        found: matched,
         device,
         control,
     };
@@ -161,13 +161,13 @@ impl Examiner<'_> {
             &self.control.child(),
             &|_| (),
         ) {
-            Ok(found) => Ok(Some((found.pose, found.after))),
+            Ok(outcome) => Ok(Some((outcome.pose, outcome.after))),
             Err(RegistrationError::Cancelled(why)) => Err(RegistrationError::Cancelled(why)),
             Err(_) => Ok(None),
         }
     }
 
-    /// The views at a level; that of the match's metric is the finest.
+    /// The views at a level; the match's metric is taken at the finest.
     pub fn scene(&self, views: &[View], side_mm: f64) -> Result<PyramidLevel, RegistrationError> {
         let Request {
             attenuation,
@@ -206,11 +206,11 @@ impl Examiner<'_> {
             Ok::<_, RegistrationError>(scene.value(pose, self.control)?.unwrap_or(f64::NAN))
         };
         let image = view.radiograph.label.clone();
-        let here = metric(self.found)?;
+        let metric_here = metric(self.found)?;
         if self.request.views.len() < 2 {
             return Ok(ImageEvidence {
                 image,
-                metric: here,
+                metric: metric_here,
                 alone: None,
             });
         }
@@ -231,7 +231,7 @@ impl Examiner<'_> {
         };
         Ok(ImageEvidence {
             image,
-            metric: here,
+            metric: metric_here,
             alone,
         })
     }
@@ -262,22 +262,22 @@ impl Examiner<'_> {
             }))
         };
         let shift = direction.unwrap_or_else(|| free(0).normalize_or_zero()) * BESIDE[0];
-        let beside = Pose {
+        let shifted = Pose {
             translation_mm: shift,
             rotation_deg: free(3) * BESIDE[1],
         };
         let opposite = Pose {
             translation_mm: -shift,
-            rotation_deg: -beside.rotation_deg,
+            rotation_deg: -shifted.rotation_deg,
         };
-        let here = scene.value(self.found, self.control)?.unwrap_or(f64::NAN);
+        let metric_here = scene.value(self.found, self.control)?.unwrap_or(f64::NAN);
         let mut farthest_mm: f64 = 0.0;
-        for by in [beside, opposite] {
+        for by in [shifted, opposite] {
             let Some((pose, _)) = self.pose_of(&self.beside(&by), &LEVELS_MM)? else {
                 continue;
             };
-            let there = scene.value(&pose, self.control)?.unwrap_or(f64::NAN);
-            if there >= here - (1.0 - RIVAL) * here.abs() {
+            let metric_there = scene.value(&pose, self.control)?.unwrap_or(f64::NAN);
+            if metric_there >= metric_here - (1.0 - RIVAL) * metric_here.abs() {
                 let seen = self
                     .request
                     .views
@@ -290,15 +290,14 @@ impl Examiner<'_> {
     }
 
     fn depth(&self, scene: &PyramidLevel, direction: DVec3) -> Result<f64, RegistrationError> {
-        let at = |mm: f64| Pose {
-            translation_mm: self.found.translation_mm + direction * mm,
-            ..*self.found
-        };
         let steps = || STEPS_MM.into_iter();
         let poses: Vec<Pose> = std::iter::once(0.0)
             .chain(steps())
             .chain(steps().map(|mm| -mm))
-            .map(at)
+            .map(|mm: f64| Pose {
+                translation_mm: self.found.translation_mm + direction * mm,
+                ..*self.found
+            })
             .collect();
         let values = scene.values(&poses, self.control)?;
         let values: Vec<f64> = values
@@ -306,30 +305,34 @@ impl Examiner<'_> {
             .map(|v| v.unwrap_or(f64::NEG_INFINITY))
             .collect();
         let best = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let least = best - SAME_METRIC * best.abs();
+        let threshold = best - SAME_METRIC * best.abs();
         let [fore, back] =
-            [0, STEPS_MM.len()].map(|first| extent(values[0], &values[1 + first..], least));
+            [0, STEPS_MM.len()].map(|first| extent(values[0], &values[1 + first..], threshold));
         Ok(fore.max(back))
     }
 
     /// The direction of shifts that changes the images least: the beam of one, the bisector of two, as far as it is free.
     fn least_seen(&self) -> Option<DVec3> {
-        let beam = |view: &View| {
-            (self.request.centre_mm - view.radiograph.projection.source_mm()).normalize_or_zero()
-        };
-        let beams: Vec<DVec3> = self.request.views.iter().map(beam).collect();
+        let beams: Vec<DVec3> = self
+            .request
+            .views
+            .iter()
+            .map(|view: &View| {
+                (self.request.centre_mm - view.radiograph.projection.source_mm())
+                    .normalize_or_zero()
+            })
+            .collect();
         let direction = match beams[..] {
             [a, b] if (a - b).length() > (a + b).length() => a - b,
             _ => beams.iter().sum(),
         };
-        let free = |n: usize| {
+        let direction = DVec3::from_array(std::array::from_fn(|n: usize| {
             if self.request.locked[n] {
                 0.0
             } else {
                 direction.normalize_or_zero()[n]
             }
-        };
-        let direction = DVec3::from_array(std::array::from_fn(free));
+        }));
         // Of less than that a shift along an axis is mostly across the direction.
         (direction.length() > 0.5).then(|| direction.normalize())
     }
@@ -337,30 +340,34 @@ impl Examiner<'_> {
     /// Mean distance of points at the pose found from their rays at another (van de Kraats 2005, reprojection distance).
     fn seen_mm(&self, projection: &Projection, pose: &Pose) -> f64 {
         let (source_mm, centre_mm) = (projection.source_mm(), self.request.centre_mm);
-        let off = |n: u32| {
-            let sign = |bit: u32| {
-                if n >> bit & 1 == 1 {
-                    CORNER_MM
-                } else {
-                    -CORNER_MM
-                }
-            };
-            let corner = centre_mm + DVec3::new(sign(0), sign(1), sign(2));
-            let ray = (pose.apply(corner, centre_mm) - source_mm).normalize();
-            (self.found.apply(corner, centre_mm) - source_mm)
-                .cross(ray)
-                .length()
-        };
-        (0..8).map(off).sum::<f64>() / 8.0
+        (0..8)
+            .map(|n: u32| {
+                let corner =
+                    centre_mm + DVec3::new(corner_mm(0, n), corner_mm(1, n), corner_mm(2, n));
+                let ray = (pose.apply(corner, centre_mm) - source_mm).normalize();
+                (self.found.apply(corner, centre_mm) - source_mm)
+                    .cross(ray)
+                    .length()
+            })
+            .sum::<f64>()
+            / 8.0
+    }
+}
+
+fn corner_mm(bit: u32, n: u32) -> f64 {
+    if n >> bit & 1 == 1 {
+        CORNER_MM
+    } else {
+        -CORNER_MM
     }
 }
 
 /// How far values, at [`STEPS_MM`] from a first one, stay above the least; straight between them.
-fn extent(first: f64, values: &[f64], least: f64) -> f64 {
+fn extent(first: f64, values: &[f64], threshold: f64) -> f64 {
     let (mut from_mm, mut from) = (0.0, first);
     for (mm, value) in STEPS_MM.into_iter().zip(values) {
-        if *value < least {
-            let part = ((from - least) / (from - value)).clamp(0.0, 1.0);
+        if *value < threshold {
+            let part = ((from - threshold) / (from - value)).clamp(0.0, 1.0);
             return from_mm + part * (mm - from_mm);
         }
         (from_mm, from) = (mm, *value);

@@ -1,5 +1,5 @@
 //! X-rays whose files hold them mirrored or upside down: each is looked for once more turned over. A chest and its mirror image are so
-//! alike that the search finds a pose, some mm off, which no metric of its own tells.
+//! alike that the search finds a pose, some mm off, which no metric by itself shows.
 
 use super::error::RegistrationError;
 use super::evidence::{Examiner, LEVELS_MM};
@@ -46,15 +46,10 @@ impl Flip {
                 .map(|open| Arc::new(self.of_pixels(open, size[0]))),
             ..(*view.radiograph).clone()
         };
-        let region = view.region.clone().map(|[columns, rows]| {
-            let turned = |range: std::ops::Range<usize>, n: usize| {
-                n.saturating_sub(range.end)..n.saturating_sub(range.start)
-            };
-            match self {
-                Self::Columns => [turned(columns, size[0]), rows],
-                Self::Rows => [columns, turned(rows, size[1])],
-                Self::Both => [turned(columns, size[0]), turned(rows, size[1])],
-            }
+        let region = view.region.clone().map(|[columns, rows]| match self {
+            Self::Columns => [mirrored(columns, size[0]), rows],
+            Self::Rows => [columns, mirrored(rows, size[1])],
+            Self::Both => [mirrored(columns, size[0]), mirrored(rows, size[1])],
         });
         View {
             radiograph: Arc::new(radiograph),
@@ -70,6 +65,10 @@ impl Flip {
             Self::Both => values.iter().rev().copied().collect(),
         }
     }
+}
+
+fn mirrored(range: std::ops::Range<usize>, n: usize) -> std::ops::Range<usize> {
+    n.saturating_sub(range.end)..n.saturating_sub(range.start)
 }
 
 /// An X-ray that matches better with its picture turned over.
@@ -112,7 +111,7 @@ impl Examiner<'_> {
             .request
             .metric
             .most()
-            .is_some_and(|most| wanted >= most)
+            .is_some_and(|largest| wanted >= largest)
         {
             return Ok(None);
         }

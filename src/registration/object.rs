@@ -18,8 +18,8 @@ fn description(standing: &PoseStanding, is_of_another: bool) -> String {
     }
 }
 
-/// The registration from the CT's frame of reference into that of the X-ray, the patient in `pose` about
-/// `centre_mm` (patient LPS, mm). Where the X-ray has no frame of its own, a new one stands for the room,
+/// The registration from the CT's frame of reference into the X-ray's, the patient in `pose` about
+/// `centre_mm` (patient LPS, mm). Where the X-ray has no frame, a new one stands for the room,
 /// equal for equal X-ray and CT.
 pub fn spatial_registration(
     (pose, standing): (&Pose, &PoseStanding),
@@ -29,11 +29,11 @@ pub fn spatial_registration(
     case: &Case,
 ) -> Registration {
     let source_frame_uid = Belonging::new(case).frame_of_reference_uid;
-    let own = &image.frame_of_reference_uid;
-    let registered_frame_uid = if own.is_empty() || *own == source_frame_uid {
+    let image_frame = &image.frame_of_reference_uid;
+    let registered_frame_uid = if image_frame.is_empty() || *image_frame == source_frame_uid {
         derived_uid(&format!("room of {} for {}", image.label, ct.series_uid))
     } else {
-        own.clone()
+        image_frame.clone()
     };
     let matrix = pose.matrix(centre_mm);
     let description = description(

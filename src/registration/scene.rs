@@ -173,9 +173,10 @@ impl PyramidLevel {
         let mut sums = sums.as_slice();
         let each = self.views.iter().map(|view| {
             let correlation = view.similarity.correlation()?;
-            let (own, rest) = sums.split_at_checked(correlation.features().groups.len())?;
-            sums = rest;
-            correlation.at_pose_of(own)
+            let (view_sums, remaining) =
+                sums.split_at_checked(correlation.features().groups.len())?;
+            sums = remaining;
+            correlation.at_pose_of(view_sums)
         });
         Ok(mean_correlation(each))
     }
@@ -190,9 +191,9 @@ impl PyramidLevel {
     fn mean(&self, mut drrs: &[f32]) -> Option<f64> {
         let mut sum = 0.0;
         for view in &self.views {
-            let (own, rest) = drrs.split_at_checked(view.similarity.pixels().len())?;
-            drrs = rest;
-            sum += view.similarity.value(own)?;
+            let (view_drr, remaining) = drrs.split_at_checked(view.similarity.pixels().len())?;
+            drrs = remaining;
+            sum += view.similarity.value(view_drr)?;
         }
         Some(sum / self.views.len() as f64)
     }
@@ -202,9 +203,10 @@ impl PyramidLevel {
         let mut sum = 0.0;
         for view in &self.views {
             let correlation = view.similarity.correlation()?;
-            let (own, rest) = sums.split_at_checked(correlation.features().groups.len())?;
-            sums = rest;
-            sum += correlation.value_of(own)?;
+            let (view_sums, remaining) =
+                sums.split_at_checked(correlation.features().groups.len())?;
+            sums = remaining;
+            sum += correlation.value_of(view_sums)?;
         }
         Some(sum / self.views.len() as f64)
     }
@@ -259,7 +261,7 @@ impl LevelView {
             side_mm,
             metric,
             sample,
-            pixels: [least, most],
+            pixels: [fewest, greatest],
         } = coarseness;
         let coarse = picture.coarse(side_mm, centre_mm);
         let seen = metric::Picture {
@@ -270,8 +272,8 @@ impl LevelView {
         let count = coarse.mask.iter().filter(|m| **m).count().max(1) as f64;
         let share = sample
             .share
-            .max(least as f64 / count)
-            .min(most as f64 / count)
+            .max(fewest as f64 / count)
+            .min(greatest as f64 / count)
             .min(1.0);
         let image = || image.to_owned();
         let similarity =
@@ -310,11 +312,11 @@ fn on_card(
 /// The reference of the comparison: the same measure in all views.
 fn compared(views: &[LevelView]) -> Option<Compared<'_>> {
     let similarities = || views.iter().map(|view| &view.similarity);
-    if let Some(all) = similarities().map(Similarity::information).collect() {
-        return Some(Compared::Information(all));
+    if let Some(information) = similarities().map(Similarity::information).collect() {
+        return Some(Compared::Information(information));
     }
-    if let Some(all) = similarities().map(Similarity::rank).collect() {
-        return Some(Compared::Rank(all));
+    if let Some(ranks) = similarities().map(Similarity::rank).collect() {
+        return Some(Compared::Rank(ranks));
     }
     let mut features = Features::default();
     let mut rays = 0;
@@ -339,13 +341,13 @@ fn mean_correlation(
 ) -> Option<CorrelationAtPose> {
     let part = (each.len() as f64).recip();
     let mut sum = CorrelationAtPose::default();
-    for own in each {
-        let own = own?;
-        sum.value += part * own.value;
+    for view_model in each {
+        let view_model = view_model?;
+        sum.value += part * view_model.value;
         for a in 0..AXES {
-            sum.gradient[a] += part * own.gradient[a];
+            sum.gradient[a] += part * view_model.gradient[a];
             for b in 0..AXES {
-                sum.matrix[a][b] += part * own.matrix[a][b];
+                sum.matrix[a][b] += part * view_model.matrix[a][b];
             }
         }
     }

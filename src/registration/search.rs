@@ -28,21 +28,21 @@ pub fn register(
     control: &JobControl,
     on_step: &dyn Fn(&Step),
 ) -> Result<Found, RegistrationError> {
-    let mut found = search(request, &SIDES_MM, device, control, on_step)?;
+    let mut outcome = search(request, &SIDES_MM, device, control, on_step)?;
     let begin = Instant::now();
-    found.evidence = evidence(request, &found.pose, device, control)?;
-    found.doubts = doubts(request, &found);
-    if !found.doubts.is_empty() {
-        let better =
-            |value: &f64| *value >= request.metric.least_of_a_match() && *value > 2.0 * found.after;
-        found.evidence.negative = negative(request, device, control)?.filter(better);
-        found.doubts = doubts(request, &found);
+    outcome.evidence = evidence(request, &outcome.pose, device, control)?;
+    outcome.doubts = doubts(request, &outcome);
+    if !outcome.doubts.is_empty() {
+        outcome.evidence.negative = negative(request, device, control)?.filter(|value: &f64| {
+            *value >= request.metric.least_of_a_match() && *value > 2.0 * outcome.after
+        });
+        outcome.doubts = doubts(request, &outcome);
     }
-    found
+    outcome
         .phases_ms
         .push(("evidence".to_owned(), begin.elapsed().as_secs_f64() * 1e3));
     control.report(1.0);
-    Ok(found)
+    Ok(outcome)
 }
 
 /// The search alone, over pyramid levels of these sides.
@@ -85,24 +85,23 @@ fn check(request: &Request) -> Result<(), RegistrationError> {
     if request.locked.iter().all(|l| *l) {
         return Err(RegistrationError::AllLocked);
     }
-    let above = |v: f64| v.is_finite() && v > 0.0;
     let settings = [
         (
             "the reach of shifts",
             request.reach_mm,
-            above(request.reach_mm),
+            is_above_zero(request.reach_mm),
             "a number of mm above 0",
         ),
         (
             "the reach of turns",
             request.reach_deg,
-            above(request.reach_deg),
+            is_above_zero(request.reach_deg),
             "a number of degrees above 0",
         ),
         (
             "the share of pixels",
             request.share,
-            above(request.share) && request.share <= 1.0,
+            is_above_zero(request.share) && request.share <= 1.0,
             "above 0 and at most 1",
         ),
     ];
@@ -126,6 +125,10 @@ fn check(request: &Request) -> Result<(), RegistrationError> {
         .views
         .iter()
         .try_for_each(|view| check_place(&view.radiograph, grid, &request.start, request.centre_mm))
+}
+
+fn is_above_zero(v: f64) -> bool {
+    v.is_finite() && v > 0.0
 }
 
 struct Search<'a> {
@@ -251,11 +254,11 @@ impl<'a> Search<'a> {
     }
 
     fn pose_at(&self, x: &[f64]) -> Pose {
-        let mut all = self.pose;
+        let mut parameters = self.pose;
         for (value, &axis) in x.iter().zip(&self.free) {
-            all[axis] = value * scale(axis);
+            parameters[axis] = value * scale(axis);
         }
-        pose_of(all)
+        pose_of(parameters)
     }
 
     fn here(&self) -> Vec<f64> {
@@ -329,7 +332,7 @@ impl<'a> Search<'a> {
         };
         let mut drrs = self.drrs;
         let mut best = f64::INFINITY;
-        let found = refine(&self.here(), &self.ranges(), settings, |x| {
+        let refined = refine(&self.here(), &self.ranges(), settings, |x| {
             drrs += scene.views();
             let pose = self.pose_at(x);
             let Some(correlation) = scene.correlation(&pose, self.control)? else {
@@ -348,7 +351,7 @@ impl<'a> Search<'a> {
             Ok::<_, Cancelled>(Some(quadratic))
         })?;
         self.drrs = drrs;
-        if let Some(best) = found {
+        if let Some(best) = refined {
             self.pose = numbers(&self.pose_at(&best.point));
         }
         Ok(())
@@ -363,17 +366,21 @@ impl<'a> Search<'a> {
             .zip(&s)
             .map(|(&a, s)| -correlation.gradient[a] * s)
             .collect();
-        let row = |(&a, sa): (&usize, &f64)| {
-            self.free
-                .iter()
-                .zip(&s)
-                .map(|(&b, sb)| correlation.matrix[a][b] * sa * sb)
-                .collect()
-        };
         Quadratic {
             value: 1.0 - correlation.value,
             gradient,
-            matrix: self.free.iter().zip(&s).map(row).collect(),
+            matrix: self
+                .free
+                .iter()
+                .zip(&s)
+                .map(|(&a, sa): (&usize, &f64)| {
+                    self.free
+                        .iter()
+                        .zip(&s)
+                        .map(|(&b, sb)| correlation.matrix[a][b] * sa * sb)
+                        .collect()
+                })
+                .collect(),
         }
     }
 
@@ -384,13 +391,13 @@ impl<'a> Search<'a> {
             values: 400,
         };
         let mut drrs = self.drrs;
-        let mut least = f64::INFINITY;
+        let mut lowest = f64::INFINITY;
         let best = powell(&self.here(), &self.ranges(), settings, |x| {
             drrs += scene.views();
             let pose = self.pose_at(x);
             let cost = scene.value(&pose, self.control)?.map_or(f64::NAN, |v| -v);
-            if cost < least {
-                least = cost;
+            if cost < lowest {
+                lowest = cost;
                 (self.on_step)(&Step {
                     pose,
                     metric: -cost,

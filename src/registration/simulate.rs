@@ -40,7 +40,7 @@ impl Exposure {
     }
 }
 
-/// The attenuation of simulated X-rays: tissues at 60 keV. The registered DRRs use that of water at 70 keV.
+/// The attenuation of simulated X-rays: tissues at 60 keV. The registered DRRs use water's attenuation at 70 keV.
 pub fn attenuation(hu: &Volume<f32>) -> Arc<Volume<f32>> {
     let curve = AttenuationCurve::new(CurveKind::Tissue, &HuTable::shipped_default(), 0.06);
     Arc::new(curve.attenuation(hu))
@@ -97,14 +97,15 @@ pub fn xray(
     let scattered = blurred(source, size, radius);
     let open = opened(&setup, exposure.field_mm);
     let mut random = Random::new(exposure.seed);
-    let pixel = |n: usize| {
-        let beam = f64::from(primary[n]) + exposure.scatter * f64::from(scattered[n]);
-        let mean = exposure.photons * if open[n] { beam } else { 0.01 * beam };
-        // With this many photons Poisson's distribution is Gaussian; the electronics add a standard deviation
-        // of 3.
-        (mean + mean.sqrt() * random.normal() + 3.0 * random.normal()).max(1.0) as f32
-    };
-    let values = (0..primary.len()).map(pixel).collect();
+    let values = (0..primary.len())
+        .map(|n: usize| {
+            let beam = f64::from(primary[n]) + exposure.scatter * f64::from(scattered[n]);
+            let mean = exposure.photons * if open[n] { beam } else { 0.01 * beam };
+            // With this many photons Poisson's distribution is Gaussian; the electronics add a standard deviation
+            // of 3.
+            (mean + mean.sqrt() * random.normal() + 3.0 * random.normal()).max(1.0) as f32
+        })
+        .collect();
     let label = format!("made-up X-ray, gantry {}", setup.gantry_deg);
     Ok(Radiograph {
         setup: Some(setup),
@@ -154,11 +155,10 @@ mod tests {
         point[40 * 101 + 50] = 1.0;
         let out = blurred(point, size, 5);
         let sum: f32 = out.iter().sum();
-        let along = |n: usize| (n % 101) as f32 - 50.0;
         let variance: f32 = out
             .iter()
             .enumerate()
-            .map(|(n, v)| v * along(n).powi(2))
+            .map(|(n, v)| v * ((n % 101) as f32 - 50.0).powi(2))
             .sum();
         assert!(
             (sum - 1.0).abs() < 1e-4 && (variance - 30.0).abs() < 0.05,

@@ -7,7 +7,7 @@ use case::Pose;
 use engine::drr_gradient::numbers;
 use serde::{Deserialize, Serialize};
 
-/// Images alone, and searches begun beside a pose, agree with it to so many mm as the images see it.
+/// Images alone, and searches begun beside a pose, agree with it to this many mm as the images see it.
 pub const AGREE_MM: f64 = 1.5;
 /// A match that tells the depth no better than this is none along the beam, mm.
 pub const MOST_DEPTH_MM: f64 = 15.0;
@@ -85,14 +85,14 @@ pub fn beyond_couch(pose: &Pose) -> Option<String> {
 }
 
 /// Why a pose found is no match; empty without such signs.
-pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
+pub(super) fn doubts(request: &Request, outcome: &Found) -> Vec<String> {
     let Evidence {
         images,
         again_mm,
         depth_mm,
         negative,
         flipped,
-    } = &found.evidence;
+    } = &outcome.evidence;
     let metric = request.metric;
     let mut doubts: Vec<String> = flipped
         .iter()
@@ -100,7 +100,7 @@ pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
         .collect();
     let stopped: Vec<&str> = AXIS_WORDS
         .into_iter()
-        .zip(found.at_bound)
+        .zip(outcome.at_bound)
         .filter(|b| b.1)
         .map(|b| b.0)
         .collect();
@@ -139,7 +139,7 @@ pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
             "along the beam the X-rays tell the position to ±{mm:.0} mm only; give one from another side, or lock the depth"
         ));
     }
-    doubts.extend(turned(request, &found.pose));
+    doubts.extend(turned(request, &outcome.pose));
     if let Some(value) = negative {
         doubts.push(format!(
             "turned round, bone dark for bright, the X-rays match ({} {value:.3}); say which bone is (--bone-dark, or `Bone` of the \
@@ -152,10 +152,10 @@ pub(super) fn doubts(request: &Request, found: &Found) -> Vec<String> {
 
 /// Pictures of two things.
 fn unlike(metric: Metric, image: &str, value: f64) -> Option<String> {
-    let least = metric.least_of_a_match();
-    (value.is_nan() || value < least).then(|| {
+    let threshold = metric.least_of_a_match();
+    (value.is_nan() || value < threshold).then(|| {
         format!(
-            "{image}: {} comes to {value:.3}, as of pictures of two things (a match has {least} or more); look at the X-ray, its \
+            "{image}: {} comes to {value:.3}, as of pictures of two things (a match has {threshold} or more); look at the X-ray, its \
              angles, the isocentre and the region",
             metric.name()
         )
@@ -165,14 +165,12 @@ fn unlike(metric: Metric, image: &str, value: f64) -> Option<String> {
 /// Turns that no patient lies at, unless the start is as far.
 fn turned(request: &Request, pose: &Pose) -> Option<String> {
     let start = numbers(&request.start);
-    let far =
-        |n: usize, deg: f64| deg.abs() > MOST_TURN_DEG && (deg - start[n]).abs() > MOST_TURN_DEG;
     let turns = AXIS_WORDS
         .into_iter()
         .zip(numbers(pose))
         .enumerate()
         .skip(3)
-        .filter(|(n, (_, deg))| far(*n, *deg));
+        .filter(|(n, (_, deg))| is_far_turn(*n, *deg, &start));
     let turns: Vec<String> = turns
         .map(|(_, (axis, deg))| format!("{axis} {deg:.1}"))
         .collect();
@@ -185,32 +183,39 @@ fn turned(request: &Request, pose: &Pose) -> Option<String> {
     })
 }
 
+fn is_far_turn(n: usize, deg: f64, start: &[f64]) -> bool {
+    deg.abs() > MOST_TURN_DEG && (deg - start[n]).abs() > MOST_TURN_DEG
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn turns_of_a_wrong_angle_are_told_and_those_of_the_start_taken() {
-        let pose = |rz: f64| Pose::new([0.0; 3], [0.0, -2.0, rz]);
         let grid = geometry::Grid::axis_aligned(glam::DVec3::ZERO, glam::DVec3::ONE, [2; 3])
             .expect("a grid");
         let volume = geometry::Volume::new(std::sync::Arc::new(grid), vec![0.0_f32; 8]);
         let request = Request::new(std::sync::Arc::new(volume), Vec::new(), glam::DVec3::ZERO);
-        assert_eq!(turned(&request, &pose(9.0)), None);
-        assert!(turned(&request, &pose(11.8)).is_some_and(|why| why.contains("rz 11.8")));
+        assert_eq!(turned(&request, &turned_pose(9.0)), None);
+        assert!(turned(&request, &turned_pose(11.8)).is_some_and(|why| why.contains("rz 11.8")));
         assert_eq!(
             turned(
                 &Request {
-                    start: pose(15.0),
+                    start: turned_pose(15.0),
                     ..request
                 },
-                &pose(11.8)
+                &turned_pose(11.8)
             ),
             None
         );
         assert!(
-            beyond_couch(&pose(-4.0))
+            beyond_couch(&turned_pose(-4.0))
                 .is_some_and(|why| why.contains("rz -4.0") && !why.contains("ry"))
         );
+    }
+
+    fn turned_pose(rz: f64) -> Pose {
+        Pose::new([0.0; 3], [0.0, -2.0, rz])
     }
 }

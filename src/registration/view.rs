@@ -56,10 +56,11 @@ impl View {
 
     fn holds(&self, pixel: usize) -> bool {
         let width = self.radiograph.projection.columns();
-        let inside = |[columns, rows]: &[Range<usize>; 2]| {
-            columns.contains(&(pixel % width)) && rows.contains(&(pixel / width))
-        };
-        self.region.as_ref().is_none_or(inside)
+        self.region
+            .as_ref()
+            .is_none_or(|[columns, rows]: &[Range<usize>; 2]| {
+                columns.contains(&(pixel % width)) && rows.contains(&(pixel / width))
+            })
     }
 
     /// # Errors
@@ -75,24 +76,26 @@ impl View {
         } = &*self.radiograph;
         let pixels = projection.pixels();
         let sizes = [Some(values.len()), open.as_ref().map(|m| m.len())];
-        if let Some(&there) = sizes.iter().flatten().find(|n| **n != pixels) {
+        if let Some(&other_pixels) = sizes.iter().flatten().find(|n| **n != pixels) {
             return Err(RegistrationError::Size {
                 image: label.clone(),
-                there,
+                there: other_pixels,
                 pixels,
             });
         }
-        let opened = |n: usize| open.as_ref().is_none_or(|open| open[n]);
-        let counts = |n: usize| opened(n) && self.holds(n) && values[n].is_finite();
-        let mask: Vec<bool> = (0..pixels).map(counts).collect();
-        let counted = || {
+        let mask: Vec<bool> = (0..pixels)
+            .map(|n: usize| {
+                open.as_ref().is_none_or(|open| open[n]) && self.holds(n) && values[n].is_finite()
+            })
+            .collect();
+        let (low, high) = ({
             values
                 .iter()
                 .zip(&mask)
                 .filter(|(_, m)| **m)
                 .map(|(v, _)| *v)
-        };
-        let (low, high) = counted().fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| {
+        })
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), v| {
             (a.min(v), b.max(v))
         });
         if low > high {
@@ -134,12 +137,9 @@ impl Picture {
         let normal = p.column_step_mm().cross(p.row_step_mm()).normalize();
         let depth = normal.dot(at_mm - p.source_mm()).abs();
         let magnification = p.distance_mm() / depth.max(1.0);
-        let bin = |step: DVec3, most: usize| {
-            ((side_mm * magnification / step.length()).round().max(1.0) as usize).min(most)
-        };
         let [bx, by] = [
-            bin(p.column_step_mm(), p.columns()),
-            bin(p.row_step_mm(), p.rows()),
+            binning(p.column_step_mm(), p.columns(), side_mm, magnification),
+            binning(p.row_step_mm(), p.rows(), side_mm, magnification),
         ];
         if bx == 1 && by == 1 {
             return self.clone();
@@ -180,19 +180,22 @@ impl Picture {
     }
 }
 
+fn binning(step: DVec3, longest: usize, side_mm: f64, magnification: f64) -> usize {
+    ((side_mm * magnification / step.length()).round().max(1.0) as usize).min(longest)
+}
+
 /// Black and white for these values.
 pub fn range_of(mut values: Vec<f32>) -> [f32; 2] {
     values.retain(|v| v.is_finite());
     let last = values.len().saturating_sub(1);
-    let mut at = |share: f64| {
+    let [low, high] = TAILS.map(|share: f64| {
         let n = (share * last as f64).round() as usize;
         if values.is_empty() {
             0.0
         } else {
             *values.select_nth_unstable_by(n, f32::total_cmp).1
         }
-    };
-    let [low, high] = TAILS.map(&mut at);
+    });
     if high > low {
         [low, high]
     } else {

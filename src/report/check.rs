@@ -23,7 +23,7 @@ pub fn draw(checks: &[&SecondCheck], failed: &[(&str, &str)]) -> Vec<u8> {
                 one.judgement.words()
             )
         }
-        all => format!("{} plans, {} more not checked", all.len(), failed.len()),
+        checked => format!("{} plans, {} more not checked", checked.len(), failed.len()),
     };
     let mut pen = Pen::new(TITLE, stamp);
     if !failed.is_empty() {
@@ -72,27 +72,20 @@ fn head(pen: &mut Pen, check: &SecondCheck, written: &str) {
         "Prescription",
         &format!("{prescribed}, {} fraction(s)", check.fractions),
     );
-    for of in &check.machines {
-        let machine = if of.machine.is_empty() {
+    for machine_check in &check.machines {
+        let machine = if machine_check.machine.is_empty() {
             "without a name"
         } else {
-            &of.machine
+            &machine_check.machine
         };
         pen.fact(
             "Machine",
             &format!(
                 "{machine}, {}: model {} ({})",
-                of.quality, of.model, of.choice
+                machine_check.quality, machine_check.model, machine_check.choice
             ),
         );
     }
-    let or_none = |text: &str| {
-        if text.is_empty() {
-            "none".to_owned()
-        } else {
-            text.to_owned()
-        }
-    };
     pen.fact("Planned dose", &or_none(&check.planned));
     pen.fact("Recomputed dose", &or_none(&check.recomputed));
     let device = if check.device.is_empty() {
@@ -112,6 +105,14 @@ fn head(pen: &mut Pen, check: &SecondCheck, written: &str) {
         "Dose to, HU table",
         &format!("{}, {}", check.dose_to, check.hu_table),
     );
+}
+
+fn or_none(text: &str) -> String {
+    if text.is_empty() {
+        "none".to_owned()
+    } else {
+        text.to_owned()
+    }
 }
 
 fn verdict(pen: &mut Pen, check: &SecondCheck) {
@@ -203,21 +204,21 @@ fn agreements(pen: &mut Pen, check: &SecondCheck) {
         agreement(pen, item, &check.tolerances, &ends);
     }
     for item in items() {
-        if let Some((words, of)) = item
+        if let Some((words, statement)) = item
             .agreement
             .as_ref()
             .and_then(|a| Some((a.gamma_words()?, a)))
         {
             let text = format!(
                 "{}: gamma: {words}; 100 % is {:.3} Gy",
-                item.name, of.normalisation_gy
+                item.name, statement.normalisation_gy
             );
             pen.line(&text, SMALL);
         }
         if let Some(point) = item.agreement.as_ref().and_then(|a| a.point.as_ref()) {
-            let at = in_tenths(point.point_mm);
+            let place = in_tenths(point.point_mm);
             pen.line(
-                &format!("{}: point: {} at {at} mm", item.name, point.place),
+                &format!("{}: point: {} at {place} mm", item.name, point.place),
                 SMALL,
             );
         }
@@ -225,14 +226,6 @@ fn agreements(pen: &mut Pen, check: &SecondCheck) {
 }
 
 fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
-    let how = |level: Option<Level>| match level {
-        Some(Level::Within) => PLAIN,
-        _ => Type {
-            colour: RED,
-            ..STRONG
-        },
-    };
-    let dash = || ("-".to_owned(), PLAIN);
     let mut cells = vec![
         (item.name.clone(), PLAIN),
         (format!("{:.1}", item.mu), PLAIN),
@@ -242,7 +235,7 @@ fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
         Some(both) => {
             let lower = both.lower_gamma();
             let rate = lower.map_or("-".to_owned(), |lower| rate_text(lower.pass_rate_percent));
-            cells.push((rate, how(both.gamma_level(limits))));
+            cells.push((rate, type_of_level(both.gamma_level(limits))));
             cells.push((
                 lower.map_or("-".to_owned(), |lower| {
                     format!("{} {}", lower.points, lower.of)
@@ -253,17 +246,37 @@ fn agreement(pen: &mut Pen, item: &Item, limits: &Tolerances, ends: &[f32]) {
         None if item.not_judged.is_empty() && item.wrong.is_empty() => {
             cells.extend([dash(), dash()])
         }
-        None => cells.extend([(item.words_without_figures().to_owned(), how(None)), dash()]),
+        None => cells.extend([
+            (item.words_without_figures().to_owned(), type_of_level(None)),
+            dash(),
+        ]),
     }
     match agreement.and_then(|a| a.point.as_ref()) {
         Some(point) => {
             cells.push((format!("{:.3}", point.planned_gy), PLAIN));
             cells.push((format!("{:.3}", point.recomputed_gy), PLAIN));
-            cells.push((point.difference_words(limits), how(point.level(limits))));
+            cells.push((
+                point.difference_words(limits),
+                type_of_level(point.level(limits)),
+            ));
         }
         None => cells.extend([dash(), dash(), dash()]),
     }
     pen.row(&cells, ends);
+}
+
+fn type_of_level(level: Option<Level>) -> Type {
+    match level {
+        Some(Level::Within) => PLAIN,
+        _ => Type {
+            colour: RED,
+            ..STRONG
+        },
+    }
+}
+
+fn dash() -> (String, Type) {
+    ("-".to_owned(), PLAIN)
 }
 
 /// The fields on the patient, by which a difference is understood.
@@ -297,19 +310,22 @@ fn fields(pen: &mut Pen, check: &SecondCheck) {
     pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
     for (name, field) in beams() {
         let [x, y] = field.sides_mm;
-        let mm = |value: Option<f64>| value.map_or("-".to_owned(), |mm| format!("{mm:.1}"));
         let ray = field.ray;
         let cells = [
             name.clone(),
             format!("{x:.0} x {y:.0}"),
-            mm(field.equivalent_square_mm),
-            mm(ray.map(|ray| ray.ssd_mm)),
-            mm(ray.map(|ray| ray.depth_mm)),
-            mm(ray.map(|ray| ray.water_mm)),
+            in_mm(field.equivalent_square_mm),
+            in_mm(ray.map(|ray| ray.ssd_mm)),
+            in_mm(ray.map(|ray| ray.depth_mm)),
+            in_mm(ray.map(|ray| ray.water_mm)),
         ];
         pen.row(&cells.map(|text| (text, PLAIN)), &ends);
     }
     pen.line("Square: equivalent square of the jaws. Depth of the isocentre along the central ray, and the same as water.", SMALL);
+}
+
+fn in_mm(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |mm| format!("{mm:.1}"))
 }
 
 fn independence(pen: &mut Pen) {
@@ -340,23 +356,27 @@ fn structures(pen: &mut Pen, check: &SecondCheck) {
             .map(|m| (format!("{} {}", m.metric, m.unit), SMALL)),
     );
     pen.row(&heading, &ends);
-    let value = |v: Option<f64>| v.map_or("-".to_owned(), |v| format!("{v:.2}"));
-    for of in &check.structures {
-        let rate = of
+    for structure in &check.structures {
+        let rate = structure
             .gamma_pass_rate_percent
             .map_or("-".to_owned(), |rate| format!("{rate:.1} %"));
-        let mut cells = vec![(of.name.clone(), PLAIN), (rate, PLAIN)];
-        cells.extend({ of.metrics.iter() }.map(|m| {
+        let mut cells = vec![(structure.name.clone(), PLAIN), (rate, PLAIN)];
+        cells.extend({ structure.metrics.iter() }.map(|m| {
             (
-                format!("{}, {}", value(m.planned), value(m.recomputed)),
+                format!("{}, {}", in_gy(m.planned), in_gy(m.recomputed)),
                 PLAIN,
             )
         }));
         pen.row(&cells, &ends);
-        of.remarks
+        structure
+            .remarks
             .iter()
-            .for_each(|remark| pen.line(&format!("{}: {remark}", of.name), SMALL));
+            .for_each(|remark| pen.line(&format!("{}: {remark}", structure.name), SMALL));
     }
+}
+
+fn in_gy(v: Option<f64>) -> String {
+    v.map_or("-".to_owned(), |v| format!("{v:.2}"))
 }
 
 fn goals(pen: &mut Pen, check: &SecondCheck) {

@@ -59,7 +59,7 @@ pub struct GammaFacts {
     pub threshold_gy: f64,
     pub max_gamma: f64,
     pub interpolation: &'static str,
-    /// The first one is that of the map.
+    /// The map shows the first one.
     pub criteria: Vec<CriterionFacts>,
     pub mean: f64,
     pub max: f64,
@@ -137,16 +137,6 @@ impl StructureFacts {
         reference_gy: Option<f64>,
         gamma: Option<&GammaFigures>,
     ) -> Self {
-        let metric = |metric: Metric| {
-            let [a, b] = pair.values(metric, reference_gy);
-            MetricFacts {
-                metric: metric.to_string(),
-                unit: metric.unit().symbol(),
-                a,
-                b,
-                b_minus_a: a.zip(b).map(|(a, b)| b - a),
-            }
-        };
         let remarks = Side::BOTH
             .into_iter()
             .zip(pair.dvhs)
@@ -160,7 +150,16 @@ impl StructureFacts {
             volume_cm3: pair.dvhs[0].volume_cm3(),
             metrics: DvhPair::metrics(reference_gy)
                 .into_iter()
-                .map(metric)
+                .map(|metric: Metric| {
+                    let [a, b] = pair.values(metric, reference_gy);
+                    MetricFacts {
+                        metric: metric.to_string(),
+                        unit: metric.unit().symbol(),
+                        a,
+                        b,
+                        b_minus_a: a.zip(b).map(|(a, b)| b - a),
+                    }
+                })
                 .collect(),
             gamma_points: gamma.map(|inside| inside.points),
             gamma_pass_rate_percent: gamma.and_then(|inside| inside.pass_rate_percent),
@@ -193,20 +192,20 @@ pub struct GoalFacts {
 impl GoalFacts {
     /// A goal's rows of both scorecards.
     pub fn new(a: &GoalRow, b: &GoalRow) -> Self {
-        let met = |row: &GoalRow| (!row.is_undecided()).then(|| row.is_met());
-        let value = |row: &GoalRow| {
-            row.answer
-                .as_ref()
-                .ok()
-                .map(|outcome| (outcome.value, met(row)))
-        };
         Self {
             goal: a.goal.to_string(),
             unit: a.goal.unit().symbol(),
-            doses: [value(a), value(b)],
+            doses: [value_and_verdict(a), value_and_verdict(b)],
             verdicts: [a.verdict_text(), b.verdict_text()],
         }
     }
+}
+
+fn value_and_verdict(row: &GoalRow) -> Option<(f64, Option<bool>)> {
+    row.answer
+        .as_ref()
+        .ok()
+        .map(|outcome| (outcome.value, (!row.is_undecided()).then(|| row.is_met())))
 }
 
 /// Writes a report in the format of the file's extension.

@@ -93,18 +93,20 @@ impl Curve {
     pub fn of_pairs(pairs: &[DvhPair<'_>]) -> Vec<Self> {
         let mut order: Vec<&DvhPair<'_>> = pairs.iter().collect();
         order.sort_by_key(|pair| pair.structure.kind.min(StructureKind::Organ));
-        let of = |pair: &DvhPair<'_>| Self {
-            name: pair.structure.name.clone(),
-            colour: pair.structure.colour,
-            points: pair.dvhs.map(Dvh::cumulative),
-        };
-        order.into_iter().map(of).collect()
+        order
+            .into_iter()
+            .map(|pair: &DvhPair<'_>| Self {
+                name: pair.structure.name.clone(),
+                colour: pair.structure.colour,
+                points: pair.dvhs.map(Dvh::cumulative),
+            })
+            .collect()
     }
 }
 
 /// Date and time of day, UTC.
-fn utc(at: SystemTime) -> String {
-    let (date, time) = date_time(at.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
+fn utc(moment: SystemTime) -> String {
+    let (date, time) = date_time(moment.duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()));
     format!(
         "{}-{}-{} {}:{} UTC",
         &date[..4],

@@ -1,6 +1,6 @@
 //! Small PDF documents: A4 pages with text, lines, boxes and pictures. Text is set in Helvetica, which every
-//! reader has; one with letters outside its encoding (WinAnsi, PDF 32000-1, annex D) in a font of its own. Letters that
-//! this lacks too stand as their code: the letter in their place must be that of no other name.
+//! reader has; one with letters outside its encoding (WinAnsi, PDF 32000-1, annex D) in an embedded font. Letters that
+//! this lacks too stand as their code: the letter in their place must stand for no other name.
 
 mod font;
 
@@ -40,7 +40,7 @@ pub struct Document {
     /// The page that is drawn on.
     current: usize,
     images: Vec<Image>,
-    /// Glyphs of the font of its own, with their letters.
+    /// Glyphs of the embedded font, with their letters.
     glyphs: BTreeMap<u16, char>,
 }
 
@@ -122,7 +122,7 @@ impl Document {
 
     /// A line through several points.
     pub fn path(&mut self, points: &[[f32; 2]], width: f32, colour: [u8; 3], dashed: bool) {
-        let Some(([x, y], rest)) = points.split_first() else {
+        let Some(([x, y], others)) = points.split_first() else {
             return;
         };
         let content = self.page();
@@ -130,7 +130,7 @@ impl Document {
         content.set_stroke_rgb(r, g, b).set_line_width(width);
         content.set_dash_pattern(if dashed { vec![3.0, 2.0] } else { Vec::new() }, 0.0);
         content.move_to(*x, A4[1] - y);
-        for [x, y] in rest {
+        for [x, y] in others {
             content.line_to(*x, A4[1] - y);
         }
         content.stroke();
@@ -159,11 +159,8 @@ impl Document {
     /// The bytes of the file.
     pub fn finish(self) -> Vec<u8> {
         let [catalog, tree, regular, bold, info] = [1, 2, 3, 4, 5].map(Ref::new);
-        let page_ref = |n: usize| Ref::new(6 + 2 * n as i32);
-        let content_ref = |n: usize| Ref::new(7 + 2 * n as i32);
         let count = self.pages.len();
-        let image_ref = |n: usize| Ref::new(6 + 2 * count as i32 + n as i32);
-        let own = (!self.glyphs.is_empty()).then(|| image_ref(self.images.len()));
+        let embedded = (!self.glyphs.is_empty()).then(|| image_ref(self.images.len(), count));
         let mut pdf = Pdf::new();
         pdf.catalog(catalog).pages(tree);
         pdf.document_info(info)
@@ -185,11 +182,16 @@ impl Document {
             let mut resources = page.resources();
             let mut fonts = resources.fonts();
             fonts.pair(REGULAR, regular).pair(BOLD, bold);
-            own.into_iter().for_each(|own| _ = fonts.pair(OWN, own));
+            embedded
+                .into_iter()
+                .for_each(|font_ref| _ = fonts.pair(OWN, font_ref));
             fonts.finish();
             let mut objects = resources.x_objects();
             for image in 0..self.images.len() {
-                objects.pair(Name(format!("I{image}").as_bytes()), image_ref(image));
+                objects.pair(
+                    Name(format!("I{image}").as_bytes()),
+                    image_ref(image, count),
+                );
             }
             objects.finish();
             resources.finish();
@@ -200,7 +202,7 @@ impl Document {
         }
         for (n, image) in self.images.iter().enumerate() {
             let bytes = packed(&image.rgb);
-            let mut object = pdf.image_xobject(image_ref(n), &bytes);
+            let mut object = pdf.image_xobject(image_ref(n, count), &bytes);
             object
                 .width(image.width as i32)
                 .height(image.height as i32)
@@ -208,11 +210,23 @@ impl Document {
             object.color_space().device_rgb();
             object.filter(Filter::FlateDecode);
         }
-        if let (Some(own), Some(face)) = (own, &*FACE) {
-            face.embed(&mut pdf, own, &self.glyphs);
+        if let (Some(font_ref), Some(face)) = (embedded, &*FACE) {
+            face.embed(&mut pdf, font_ref, &self.glyphs);
         }
         pdf.finish()
     }
+}
+
+fn page_ref(n: usize) -> Ref {
+    Ref::new(6 + 2 * n as i32)
+}
+
+fn content_ref(n: usize) -> Ref {
+    Ref::new(7 + 2 * n as i32)
+}
+
+fn image_ref(n: usize, pages: usize) -> Ref {
+    Ref::new(6 + 2 * pages as i32 + n as i32)
 }
 
 const REGULAR: Name<'static> = Name(b"R");
@@ -239,7 +253,7 @@ impl Set {
         let mut glyphs = Vec::new();
         for c in text.chars() {
             match (glyph(c), win_ansi(c)) {
-                (Some(known), _) => glyphs.push(known),
+                (Some(winansi), _) => glyphs.push(winansi),
                 (None, Some(bytes)) => {
                     glyphs.extend(bytes.iter().filter_map(|b| glyph(char::from(*b))))
                 }
@@ -281,20 +295,24 @@ fn win_ansi(letter: char) -> Option<Vec<u8>> {
 
 /// Width of a text, points.
 pub fn width(text: &str, how: Type) -> f32 {
-    let of = |byte: u8| match byte {
-        b' '..=b'~' => HELVETICA[usize::from(byte - b' ')],
-        _ => 556,
-    };
     let thousandths = match Set::new(text) {
         // Bold runs some 6 % wider.
         Set::WinAnsi(bytes) => {
-            let sum: u32 = bytes.into_iter().map(|b| u32::from(of(b))).sum();
+            let sum: u32 = bytes
+                .into_iter()
+                .map(|b| {
+                    u32::from(match b {
+                        b' '..=b'~' => HELVETICA[usize::from(b - b' ')],
+                        _ => 556,
+                    })
+                })
+                .sum();
             sum as f32 * if how.bold { 1.06 } else { 1.0 }
         }
-        Set::Glyphs(glyphs) => {
-            let advance = |(glyph, _)| FACE.as_ref().map_or(0.0, |face| face.advance(glyph));
-            glyphs.into_iter().map(advance).sum()
-        }
+        Set::Glyphs(glyphs) => glyphs
+            .into_iter()
+            .map(|(glyph, _)| FACE.as_ref().map_or(0.0, |face| face.advance(glyph)))
+            .sum(),
     };
     thousandths / 1000.0 * how.size
 }
@@ -324,20 +342,23 @@ mod tests {
             panic!("Helvetica has it")
         };
         assert_eq!(bytes, b"gamma <= 1 cm\xb3 \xe9 -2 -> 3");
-        let letters = |text| match Set::new(text) {
+        for name in ["Łukasz", "Иванова, Анна", "Διονύσιος", "Işık, Ayşe"] {
+            assert_eq!(letters_of(name), name);
+        }
+        assert_eq!(letters_of("山 → 1"), "<U+5C71> -> 1");
+        // All digits have one width, so that columns align.
+        assert!((width("0123456789", PLAIN) - 55.6).abs() < 1e-3);
+        assert!(width("iii", PLAIN) < width("WWW", PLAIN));
+    }
+
+    fn letters_of(text: &str) -> String {
+        match Set::new(text) {
             Set::Glyphs(glyphs) => glyphs
                 .into_iter()
                 .map(|(_, letter)| letter)
                 .collect::<String>(),
             Set::WinAnsi(_) => panic!("Helvetica does not have it"),
-        };
-        for name in ["Łukasz", "Иванова, Анна", "Διονύσιος", "Işık, Ayşe"] {
-            assert_eq!(letters(name), name);
         }
-        assert_eq!(letters("山 → 1"), "<U+5C71> -> 1");
-        // All digits have one width, so that columns align.
-        assert!((width("0123456789", PLAIN) - 55.6).abs() < 1e-3);
-        assert!(width("iii", PLAIN) < width("WWW", PLAIN));
     }
 
     #[test]
@@ -371,9 +392,9 @@ mod tests {
             .unwrap()
             .parse()
             .unwrap();
-        let at = |n: usize| &bytes[n..];
-        assert!(at(start).starts_with(b"xref"));
-        let table = std::str::from_utf8(at(start)).unwrap();
+        let from_offset = |n: usize| &bytes[n..];
+        assert!(from_offset(start).starts_with(b"xref"));
+        let table = std::str::from_utf8(from_offset(start)).unwrap();
         let offsets = table
             .lines()
             .filter(|l| l.ends_with(" n ") || l.ends_with(" n"))
@@ -390,7 +411,7 @@ mod tests {
         {
             let offset: usize = line[..10].parse().unwrap();
             assert!(
-                at(offset).starts_with(format!("{n} 0 obj").as_bytes()),
+                from_offset(offset).starts_with(format!("{n} 0 obj").as_bytes()),
                 "object {n}"
             );
         }
@@ -409,14 +430,17 @@ mod tests {
             },
         );
         let bytes = document.finish();
-        let find = |what: &[u8]| bytes.windows(what.len()).any(|w| w == what);
         for what in [
             &b"/FontFile2"[..],
             b"/Identity-H",
             b"/ToUnicode",
             b"<011E> <0141>",
         ] {
-            assert!(find(what), "{}", String::from_utf8_lossy(what));
+            assert!(
+                bytes.windows(what.len()).any(|w| w == what),
+                "{}",
+                String::from_utf8_lossy(what)
+            );
         }
     }
 }

@@ -235,33 +235,46 @@ pub fn letters(pen: &mut Pen, [x, y]: [f32; 2], [width, height]: [f32; 2], plane
         colour: [235, 238, 242],
     };
     let [right, down] = plane.axes();
-    let of = |v: glam::DVec3| {
-        let axis = [v.x, v.y, v.z]
-            .iter()
-            .position(|c| c.abs() > 0.5)
-            .unwrap_or(0);
-        [["R", "L"], ["A", "P"], ["F", "H"]][axis][usize::from(v[axis] > 0.0)]
-    };
     pen.document
-        .text(x + 4.0, y + 0.5 * height, of(-right), white);
-    pen.document
-        .text_right(x + width - 4.0, y + 0.5 * height, of(right), white);
-    pen.document
-        .text(x + 0.5 * width - 3.0, y + 11.0, of(-down), white);
-    pen.document
-        .text(x + 0.5 * width - 3.0, y + height - 4.0, of(down), white);
+        .text(x + 4.0, y + 0.5 * height, direction_letter(-right), white);
+    pen.document.text_right(
+        x + width - 4.0,
+        y + 0.5 * height,
+        direction_letter(right),
+        white,
+    );
+    pen.document.text(
+        x + 0.5 * width - 3.0,
+        y + 11.0,
+        direction_letter(-down),
+        white,
+    );
+    pen.document.text(
+        x + 0.5 * width - 3.0,
+        y + height - 4.0,
+        direction_letter(down),
+        white,
+    );
+}
+
+fn direction_letter(v: glam::DVec3) -> &'static str {
+    let axis = [v.x, v.y, v.z]
+        .iter()
+        .position(|c| c.abs() > 0.5)
+        .unwrap_or(0);
+    [["R", "L"], ["A", "P"], ["F", "H"]][axis][usize::from(v[axis] > 0.0)]
 }
 
 /// The isodose levels in a row.
 pub fn levels(pen: &mut Pen, [x, y]: [f32; 2], pictures: &Pictures) {
-    let mut at = x;
+    let mut key_x = x;
     for (percent, Rgb(colour)) in pictures.levels() {
         // A rim in grey: white and yellow are to be seen on paper.
-        pen.document.fill([at - 0.5, y - 4.5], [10.0, 4.5], HAIR);
-        pen.document.fill([at, y - 4.0], [9.0, 3.5], colour);
+        pen.document.fill([key_x - 0.5, y - 4.5], [10.0, 4.5], HAIR);
+        pen.document.fill([key_x, y - 4.0], [9.0, 3.5], colour);
         pen.document
-            .text(at + 11.0, y, &format!("{percent} %"), SMALL);
-        at += 48.0;
+            .text(key_x + 11.0, y, &format!("{percent} %"), SMALL);
+        key_x += 48.0;
     }
 }
 
@@ -312,32 +325,36 @@ fn wrapped(text: &str, how: Type, room: f32) -> Vec<String> {
 }
 
 /// Cumulative DVHs, the second of each dashed.
-pub fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
-    if all.is_empty() {
+pub fn curves(pen: &mut Pen, heading: &str, curves: &[Curve]) {
+    if curves.is_empty() {
         return;
     }
     pen.room(230.0);
     pen.heading(heading);
     let (left, top, width, height) = (LEFT + 26.0, pen.y + 10.0, 350.0, 160.0);
-    let points = || all.iter().flat_map(|c| c.points.iter().flatten());
-    let most = points().map(|p| p[0]).fold(1e-6, f64::max) * 1.02;
-    let at = |[gy, percent]: [f64; 2]| {
+    let highest_gy = curves
+        .iter()
+        .flat_map(|c| c.points.iter().flatten())
+        .map(|p| p[0])
+        .fold(1e-6, f64::max)
+        * 1.02;
+    let place = |[gy, percent]: [f64; 2]| {
         [
-            left + (gy / most) as f32 * width,
+            left + (gy / highest_gy) as f32 * width,
             top + height * (1.0 - (percent / 100.0) as f32),
         ]
     };
     for n in 0..=5 {
         let percent = f64::from(n) * 20.0;
-        let [x, y] = at([0.0, percent]);
+        let [x, y] = place([0.0, percent]);
         pen.document.line([x, y], [left + width, y], 0.4, HAIR);
         pen.document
             .text_right(x - 4.0, y + 2.5, &format!("{percent:.0}"), SMALL);
     }
-    let (step, digits) = round_step(most);
-    for n in 0..=(most / step) as u32 {
+    let (step, digits) = round_step(highest_gy);
+    for n in 0..=(highest_gy / step) as u32 {
         let gy = step * f64::from(n);
-        let [x, y] = at([gy, 0.0]);
+        let [x, y] = place([gy, 0.0]);
         pen.document.line([x, top], [x, y], 0.4, HAIR);
         pen.document
             .text(x - 6.0, y + 10.0, &format!("{gy:.digits$}"), SMALL);
@@ -345,7 +362,7 @@ pub fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
     pen.document.text(left, top - 4.0, "volume, %", SMALL);
     pen.document
         .text_right(left + width, top + height + 20.0, "dose, Gy", SMALL);
-    for (n, curve) in all.iter().enumerate() {
+    for (n, curve) in curves.iter().enumerate() {
         // Pale colours are invisible on paper.
         let Rgb(colour) = curve.colour;
         let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
@@ -353,7 +370,7 @@ pub fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
             let thinned: Vec<[f32; 2]> = points
                 .iter()
                 .step_by(points.len() / 240 + 1)
-                .map(|p| at(*p))
+                .map(|p| place(*p))
                 .collect();
             pen.document.path(&thinned, 1.0, colour, side == 1);
         }
@@ -377,12 +394,12 @@ pub fn curves(pen: &mut Pen, heading: &str, all: &[Curve]) {
 }
 
 /// The least of 1, 2, 5 times a power of ten that goes into `most` no more than eight times, and the digits it is written with.
-fn round_step(most: f64) -> (f64, usize) {
-    let exponent = (most / 8.0).max(1e-9).log10().floor();
+fn round_step(greatest: f64) -> (f64, usize) {
+    let exponent = (greatest / 8.0).max(1e-9).log10().floor();
     let power = 10_f64.powf(exponent);
     let step = [1.0, 2.0, 5.0]
         .into_iter()
-        .find(|s| s * power * 8.0 >= most)
+        .find(|s| s * power * 8.0 >= greatest)
         .map_or(10.0 * power, |s| s * power);
     (step, (-step.log10().floor()).max(0.0) as usize)
 }
@@ -393,7 +410,7 @@ mod tests {
 
     #[test]
     fn doses_stand_at_round_numbers() {
-        for (most, step, digits) in [
+        for (greatest, step, digits) in [
             (51.6, 10.0, 0),
             (66.3, 10.0, 0),
             (8.0, 1.0, 0),
@@ -401,10 +418,10 @@ mod tests {
             (3.1, 0.5, 1),
             (0.05, 0.01, 2),
         ] {
-            let (got, written) = round_step(most);
+            let (got, written) = round_step(greatest);
             assert!(
                 (got / step - 1.0).abs() < 1e-9 && written == digits,
-                "{most}: {got} {written}"
+                "{greatest}: {got} {written}"
             );
         }
     }

@@ -67,11 +67,12 @@ impl Pictures {
         let [low, high] = self
             .shown_mm
             .unwrap_or([DVec3::splat(-100.0), DVec3::splat(100.0)]);
-        let extent = |axis: DVec3| (high - low).dot(axis.abs());
-        let scale = (extent(right) / f64::from(width)).max(extent(down) / f64::from(height)) * 1.02;
+        let scale = (extent_along(right, low, high) / f64::from(width))
+            .max(extent_along(down, low, high) / f64::from(height))
+            * 1.02;
         let mut middle = 0.5 * (low + high);
         middle[axis] = self.crosshair_mm[axis];
-        let at = |x: f64, y: f64| {
+        let patient_mm = |x: f64, y: f64| {
             middle
                 + right * ((x + 0.5 - 0.5 * f64::from(width)) * scale)
                 + down * ((y + 0.5 - 0.5 * f64::from(height)) * scale)
@@ -79,22 +80,28 @@ impl Pictures {
         let mut rgb = Vec::with_capacity((width * height * 3) as usize);
         for y in 0..height {
             for x in 0..width {
-                let here = at(f64::from(x), f64::from(y));
+                let here_mm = patient_mm(f64::from(x), f64::from(y));
                 // The neighbours show where a line passes between two pixels.
-                let beside = [
-                    at(f64::from(x) + 1.0, f64::from(y)),
-                    at(f64::from(x), f64::from(y) + 1.0),
+                let neighbours_mm = [
+                    patient_mm(f64::from(x) + 1.0, f64::from(y)),
+                    patient_mm(f64::from(x), f64::from(y) + 1.0),
                 ];
                 let dash = (x / 3 + y / 3) % 2 == 0;
-                rgb.extend(self.pixel(subject, here, beside, dash));
+                rgb.extend(self.pixel(subject, here_mm, neighbours_mm, dash));
             }
         }
         Image { width, height, rgb }
     }
 
-    fn pixel(&self, subject: Subject, here: DVec3, beside: [DVec3; 2], dash: bool) -> [u8; 3] {
+    fn pixel(
+        &self,
+        subject: Subject,
+        here_mm: DVec3,
+        neighbours_mm: [DVec3; 2],
+        dash: bool,
+    ) -> [u8; 3] {
         let low = self.window_level_hu - 0.5 * self.window_width_hu;
-        let hu = self.ct.as_ref().and_then(|ct| ct.trilinear(here));
+        let hu = self.ct.as_ref().and_then(|ct| ct.trilinear(here_mm));
         let grey = hu.map_or(0.0, |hu| {
             ((hu - low) / self.window_width_hu.max(1e-3)).clamp(0.0, 1.0)
         });
@@ -102,12 +109,18 @@ impl Pictures {
         match subject {
             Subject::Dose(side) => {
                 if let Some(dose) = &self.doses[side.index()] {
-                    self.dose(&mut colour, &dose.gy, here, beside, side == Side::A || dash);
+                    self.dose(
+                        &mut colour,
+                        &dose.gy,
+                        here_mm,
+                        neighbours_mm,
+                        side == Side::A || dash,
+                    );
                 }
             }
             Subject::Difference => {
                 let [a, b] = self.doses.each_ref().map(|d| {
-                    let gy = d.as_ref()?.gy.trilinear(here)?;
+                    let gy = d.as_ref()?.gy.trilinear(here_mm)?;
                     gy.is_finite().then_some(f64::from(gy))
                 });
                 let d = &self.difference;
@@ -117,30 +130,32 @@ impl Pictures {
                 }
             }
             Subject::Gamma => {
-                let gamma = |at| {
+                let gamma = |place_mm| {
                     self.gamma
                         .as_ref()
-                        .and_then(|g| g.nearest(at))
+                        .and_then(|g| g.nearest(place_mm))
                         .filter(|g| !g.is_nan())
                 };
-                if let Some(value) = gamma(here) {
+                if let Some(value) = gamma(here_mm) {
                     mix(
                         &mut colour,
                         gamma_colour(f64::from(value), self.gamma_end),
                         0.7,
                     );
-                    let fails = |at| gamma(at).is_some_and(|g| g > 1.0);
-                    if beside.into_iter().any(|b| fails(b) != (value > 1.0)) {
+                    if neighbours_mm
+                        .into_iter()
+                        .any(|b| gamma(b).is_some_and(|g| g > 1.0) != (value > 1.0))
+                    {
                         mix(&mut colour, FAILING, 1.0);
                     }
                 }
             }
         }
-        for (mask, own) in &self.outlines {
-            let inside = |at| mask.holds(at);
-            let here = inside(here);
-            if beside.into_iter().any(|b| inside(b) != here) {
-                mix(&mut colour, *own, 0.9);
+        for (mask, outline_colour) in &self.outlines {
+            let inside = |place_mm| mask.holds(place_mm);
+            let is_inside = inside(here_mm);
+            if neighbours_mm.into_iter().any(|b| inside(b) != is_inside) {
+                mix(&mut colour, *outline_colour, 0.9);
             }
         }
         colour
@@ -151,19 +166,21 @@ impl Pictures {
         &self,
         colour: &mut [u8; 3],
         gy: &Volume<f32>,
-        here: DVec3,
-        beside: [DVec3; 2],
+        here_mm: DVec3,
+        neighbours_mm: [DVec3; 2],
         line: bool,
     ) {
         let Some(reference_gy) = self.reference_gy else {
             return;
         };
-        let percent = |at| {
-            gy.trilinear(at)
+        let percent = |place_mm| {
+            gy.trilinear(place_mm)
                 .filter(|v| v.is_finite())
                 .map(|v| 100.0 * f64::from(v) / reference_gy)
         };
-        let Some(own) = percent(here) else { return };
+        let Some(percent_here) = percent(here_mm) else {
+            return;
+        };
         let levels = &self.isodoses;
         let reached = |p: f64| {
             levels
@@ -173,17 +190,17 @@ impl Pictures {
         };
         let top = levels
             .iter()
-            .filter(|(percent, _)| own >= f64::from(*percent))
+            .filter(|(percent, _)| percent_here >= f64::from(*percent))
             .max_by(|a, b| a.0.total_cmp(&b.0));
         if let (Some((_, wash)), Some(opacity)) = (top, self.wash_opacity) {
             mix(colour, *wash, f64::from(opacity));
         }
-        for other in beside.into_iter().filter_map(percent) {
-            if line && reached(other) != reached(own) {
+        for other in neighbours_mm.into_iter().filter_map(percent) {
+            if line && reached(other) != reached(percent_here) {
                 // The line of the highest level between the two.
                 let crossed = levels.iter().filter(|(percent, _)| {
                     let p = f64::from(*percent);
-                    (own >= p) != (other >= p)
+                    (percent_here >= p) != (other >= p)
                 });
                 if let Some((_, line)) = crossed.max_by(|a, b| a.0.total_cmp(&b.0)) {
                     mix(colour, *line, 1.0);
@@ -191,6 +208,10 @@ impl Pictures {
             }
         }
     }
+}
+
+fn extent_along(axis: DVec3, low: DVec3, high: DVec3) -> f64 {
+    (high - low).dot(axis.abs())
 }
 
 fn mix(colour: &mut [u8; 3], Rgb(with): Rgb, share: f64) {

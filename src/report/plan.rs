@@ -81,17 +81,16 @@ impl PlanesThrough {
             }
         }
         let is_shared = places.len() == 1;
-        let words = |names: Vec<&str>| match &names[..] {
-            _ if is_shared => "the isocentre".to_owned(),
-            [rest @ .., last] if !rest.is_empty() => {
-                format!("the isocentre of {} and {last}", rest.join(", "))
-            }
-            _ => format!("the isocentre of {}", names.concat()),
-        };
         let places = places.into_iter().take(MOST_PLACES);
         places
             .map(|(at_mm, names)| Self {
-                words: words(names),
+                words: (match &names[..] {
+                    _ if is_shared => "the isocentre".to_owned(),
+                    [others @ .., last] if !others.is_empty() => {
+                        format!("the isocentre of {} and {last}", others.join(", "))
+                    }
+                    _ => format!("the isocentre of {}", names.concat()),
+                }),
                 at_mm,
             })
             .collect()
@@ -172,26 +171,28 @@ impl Aperture {
     /// Control points whose jaws, leaves or angles differ from those before, evenly spread with the first and the last where they are many.
     fn of(beam: &Beam) -> Vec<Self> {
         let points = &beam.control_points;
-        let has_moved = |n: usize| {
-            let [before, now] = [&points[n - 1], &points[n]];
-            before.jaws != now.jaws
-                || before.leaves_mm != now.leaves_mm
-                || before.gantry_deg != now.gantry_deg
-                || before.collimator_deg != now.collimator_deg
-                || before.couch_deg != now.couch_deg
-        };
         let changed: Vec<usize> = (0..points.len())
-            .filter(|n| *n == 0 || has_moved(*n))
+            .filter(|n| *n == 0 || has_moved(*n, points))
             .collect();
         let count = changed.len().min(MOST_APERTURES);
         let chosen = (0..count).map(|n| changed[n * (changed.len() - 1) / (count - 1).max(1)]);
-        let aperture = |n: usize| Self {
-            number: n + 1,
-            delivered_percent: 100.0 * points[n].meterset_weight,
-            point: points[n].clone(),
-        };
-        chosen.map(aperture).collect()
+        chosen
+            .map(|n: usize| Self {
+                number: n + 1,
+                delivered_percent: 100.0 * points[n].meterset_weight,
+                point: points[n].clone(),
+            })
+            .collect()
     }
+}
+
+fn has_moved(n: usize, points: &[ControlPoint]) -> bool {
+    let [previous, point] = [&points[n - 1], &points[n]];
+    previous.jaws != point.jaws
+        || previous.leaves_mm != point.leaves_mm
+        || previous.gantry_deg != point.gantry_deg
+        || previous.collimator_deg != point.collimator_deg
+        || previous.couch_deg != point.couch_deg
 }
 
 /// A beam as the table has it.
@@ -276,7 +277,7 @@ impl PlanStructure {
 
 /// Why the dose is not the final one of the plan.
 ///
-/// `failure`: why the plan has none; `status`: that of the DVHs, which may be of an earlier dose.
+/// `failure`: why the plan has none; `status`: the DVHs' status, which may belong to an earlier dose.
 pub fn reservation(
     failure: Option<&str>,
     dose: Option<&Dose>,
@@ -355,18 +356,21 @@ mod tests {
             200.0,
         );
         let start = beam.control_points[0].clone();
-        let at = |n: usize, leaf_mm: f64| ControlPoint {
+        let point_at = |n: usize, leaf_mm: f64| ControlPoint {
             meterset_weight: n as f64 / 29.0,
             leaves_mm: vec![[-leaf_mm, leaf_mm]],
             ..start.clone()
         };
-        beam.control_points = (0..30).map(|n| at(n, 1.0 + n as f64)).collect();
-        let numbers =
-            |beam: &Beam| -> Vec<usize> { Aperture::of(beam).iter().map(|of| of.number).collect() };
-        assert_eq!(numbers(&beam), [1, 5, 10, 15, 20, 25, 30]);
+        beam.control_points = (0..30).map(|n| point_at(n, 1.0 + n as f64)).collect();
+        assert_eq!(numbers_of(&beam), [1, 5, 10, 15, 20, 25, 30]);
         assert_eq!(Aperture::of(&beam)[6].delivered_percent, 100.0);
-        beam.control_points = vec![at(0, 9.0), at(14, 9.0), at(14, 5.0), at(29, 5.0)];
-        assert_eq!(numbers(&beam), [1, 3]);
+        beam.control_points = vec![
+            point_at(0, 9.0),
+            point_at(14, 9.0),
+            point_at(14, 5.0),
+            point_at(29, 5.0),
+        ];
+        assert_eq!(numbers_of(&beam), [1, 3]);
         assert!(BeamMap::new(&beam, None).is_none());
         let map = FluenceMap {
             axis: case::MlcAxis::X,
@@ -392,46 +396,55 @@ mod tests {
         assert!(!shown.has_leaves && shown.mu == 300.0);
     }
 
+    fn numbers_of(beam: &Beam) -> Vec<usize> {
+        Aperture::of(beam)
+            .iter()
+            .map(|aperture| aperture.number)
+            .collect()
+    }
+
     #[test]
     fn each_isocentre_of_treatment_has_its_planes() {
-        let beam = |n: u32, z: f64, setup| {
-            let at_mm = DVec3::new(1.0, 2.0, z);
-            let beam = Beam::fixed(
-                &format!("B{n}"),
-                n,
-                0.0,
-                at_mm,
-                Jaws::symmetric(100.0, 50.0),
-                100.0,
-            );
-            Beam { setup, ..beam }
-        };
         let mut plan = Plan::new("P", "generic-6mv");
         plan.beams = vec![
-            beam(1, 0.0, false),
-            beam(2, 5.0, false),
-            beam(3, 0.0, false),
-            beam(4, 9.0, true),
+            beam_at(1, 0.0, false),
+            beam_at(2, 5.0, false),
+            beam_at(3, 0.0, false),
+            beam_at(4, 9.0, true),
         ];
-        let places = |plan: &Plan| -> Vec<(String, f64)> {
-            PlanesThrough::isocentres(plan)
-                .into_iter()
-                .map(|place| (place.words, place.at_mm.z))
-                .collect()
-        };
         let wanted = [
             ("the isocentre of B1 and B3", 0.0),
             ("the isocentre of B2", 5.0),
         ];
         assert_eq!(
-            places(&plan),
+            places_of(&plan),
             wanted.map(|(words, z)| (words.to_owned(), z))
         );
         plan.beams.remove(1);
         assert_eq!(
-            places(&plan),
+            places_of(&plan),
             [("the isocentre".to_owned(), 0.0)],
             "a setup beam lies elsewhere"
         );
+    }
+
+    fn beam_at(n: u32, z: f64, setup: bool) -> Beam {
+        let at_mm = DVec3::new(1.0, 2.0, z);
+        let beam = Beam::fixed(
+            &format!("B{n}"),
+            n,
+            0.0,
+            at_mm,
+            Jaws::symmetric(100.0, 50.0),
+            100.0,
+        );
+        Beam { setup, ..beam }
+    }
+
+    fn places_of(plan: &Plan) -> Vec<(String, f64)> {
+        PlanesThrough::isocentres(plan)
+            .into_iter()
+            .map(|place| (place.words, place.at_mm.z))
+            .collect()
     }
 }

@@ -11,7 +11,7 @@ const FINENESS: usize = 2;
 /// Half the width of lines, samples.
 const HALF_LINE: f32 = 0.75;
 
-/// Surfaces of at most so many triangles are compared one by one.
+/// Surfaces of at most this many triangles are compared one by one.
 const SMALL: usize = 20_000;
 
 /// The camera of the room.
@@ -94,12 +94,11 @@ pub fn draw(look: &RoomLook) -> Image {
         .iter()
         .filter(|s| !s.surface.triangles.is_empty())
         .collect();
-    let size_mm = |s: &RoomSurface| {
+    let order = RoomOrder::new(&surfaces, |s: &RoomSurface| {
         s.surface
             .bounds_mm()
             .map_or(0.0, |[low, high]| low.distance(high))
-    };
-    let order = RoomOrder::new(&surfaces, size_mm);
+    });
     order
         .opaque
         .iter()
@@ -164,13 +163,13 @@ impl Canvas {
         }
         let inverse_w = clip.w.recip();
         let [width, height] = self.size.map(|n| n as f32);
-        let at = vec2(
+        let screen = vec2(
             0.5 * (1.0 + clip.x * inverse_w) * width,
             0.5 * (1.0 - clip.y * inverse_w) * height,
         );
         let normal = Vec3::from_array(normal);
         Some(Corner {
-            at,
+            at: screen,
             depth: clip.z * inverse_w,
             inverse_w,
             at_mm,
@@ -200,23 +199,22 @@ impl Canvas {
             return;
         }
         let (low, high) = (a.at.min(b.at).min(c.at), a.at.max(b.at).max(c.at));
-        let reach = |low: f32, high: f32, size: usize| {
-            (low - 0.5).ceil().max(0.0) as usize..((high + 0.5).floor().max(0.0) as usize).min(size)
-        };
-        for y in reach(low.y, high.y, self.size[1]) {
-            for x in reach(low.x, high.x, self.size[0]) {
+        for y in pixels_between(low.y, high.y, self.size[1]) {
+            for x in pixels_between(low.x, high.x, self.size[0]) {
                 let p = vec2(x as f32 + 0.5, y as f32 + 0.5);
-                let share = |from: Vec2, to: Vec2| (to - from).perp_dot(p - from) / twice_area;
-                let shares = [share(b.at, c.at), share(c.at, a.at), share(a.at, b.at)];
+                let shares = [
+                    edge_share(b.at, c.at, p, twice_area),
+                    edge_share(c.at, a.at, p, twice_area),
+                    edge_share(a.at, b.at, p, twice_area),
+                ];
                 if shares.iter().any(|s| *s < 0.0) {
                     continue;
                 }
                 let [u, v, w] = shares;
                 let depth = u * a.depth + v * b.depth + w * c.depth;
                 let [u, v, w] = [u * a.inverse_w, v * b.inverse_w, w * c.inverse_w];
-                let mean = |a: Vec3, b: Vec3, c: Vec3| (a * u + b * v + c * w) / (u + v + w);
-                let at_mm = mean(a.at_mm, b.at_mm, c.at_mm);
-                let normal = mean(a.normal, b.normal, c.normal);
+                let at_mm = weighted_mean(a.at_mm, b.at_mm, c.at_mm, [u, v, w]);
+                let normal = weighted_mean(a.normal, b.normal, c.normal, [u, v, w]);
                 let (colour, opacity) = shade(surface, at_mm, normal, self.eye_mm);
                 self.put([x, y], depth, colour, opacity, sides == Sides::Both);
             }
@@ -224,7 +222,7 @@ impl Canvas {
     }
 
     fn line(&mut self, ends_mm: [[f32; 3]; 2], [r, g, b, opacity]: [f32; 4]) {
-        let [Some(from), Some(to)] = ends_mm.map(|at| self.corner(at, [0.0; 3])) else {
+        let [Some(from), Some(to)] = ends_mm.map(|end_mm| self.corner(end_mm, [0.0; 3])) else {
             return;
         };
         let steps = (to.at - from.at)
@@ -235,19 +233,16 @@ impl Canvas {
         let mut last = None;
         for n in 0..=steps as usize {
             let t = n as f32 / steps;
-            let (at, depth) = (
+            let (screen, depth) = (
                 from.at.lerp(to.at, t),
                 from.depth + (to.depth - from.depth) * t,
             );
             for corner in 0..4 {
-                let shift = |bit: usize| {
-                    if corner & bit == 0 {
-                        -HALF_LINE
-                    } else {
-                        HALF_LINE
-                    }
-                };
-                let place = [at.x + shift(1), at.y + shift(2)].map(f32::floor);
+                let place = [
+                    screen.x + line_offset(1, corner),
+                    screen.y + line_offset(2, corner),
+                ]
+                .map(f32::floor);
                 let inside = place
                     .iter()
                     .zip(self.size)
@@ -284,11 +279,12 @@ impl Canvas {
         let mut rgb = Vec::with_capacity(3 * width * height);
         for y in 0..height {
             for x in 0..width {
-                let sample = |n: usize| {
-                    let [dx, dy] = [n % FINENESS, n / FINENESS];
-                    self.colours[(y * FINENESS + dy) * self.size[0] + x * FINENESS + dx]
-                };
-                let mean = (0..FINENESS * FINENESS).map(sample).sum::<Vec3>()
+                let mean = (0..FINENESS * FINENESS)
+                    .map(|n: usize| {
+                        let [dx, dy] = [n % FINENESS, n / FINENESS];
+                        self.colours[(y * FINENESS + dy) * self.size[0] + x * FINENESS + dx]
+                    })
+                    .sum::<Vec3>()
                     / (FINENESS * FINENESS) as f32;
                 rgb.extend(
                     mean.to_array()
@@ -301,6 +297,26 @@ impl Canvas {
             height: height as u32,
             rgb,
         }
+    }
+}
+
+fn pixels_between(low: f32, high: f32, size: usize) -> std::ops::Range<usize> {
+    (low - 0.5).ceil().max(0.0) as usize..((high + 0.5).floor().max(0.0) as usize).min(size)
+}
+
+fn edge_share(from: Vec2, to: Vec2, p: Vec2, twice_area: f32) -> f32 {
+    (to - from).perp_dot(p - from) / twice_area
+}
+
+fn weighted_mean(a: Vec3, b: Vec3, c: Vec3, [u, v, w]: [f32; 3]) -> Vec3 {
+    (a * u + b * v + c * w) / (u + v + w)
+}
+
+fn line_offset(bit: u32, corner: u32) -> f32 {
+    if corner & bit == 0 {
+        -HALF_LINE
+    } else {
+        HALF_LINE
     }
 }
 
@@ -354,12 +370,11 @@ mod tests {
     }
 
     fn square(z_mm: f64, half_mm: f64, colour: [f32; 4]) -> RoomSurface {
-        let corner = |x: f64, y: f64| DVec3::new(x * half_mm, y * half_mm, z_mm);
         let corners = [
-            corner(-1.0, -1.0),
-            corner(1.0, -1.0),
-            corner(1.0, 1.0),
-            corner(-1.0, 1.0),
+            corner_of(-1.0, -1.0, half_mm, z_mm),
+            corner_of(1.0, -1.0, half_mm, z_mm),
+            corner_of(1.0, 1.0, half_mm, z_mm),
+            corner_of(-1.0, 1.0, half_mm, z_mm),
         ];
         let surface = Arc::new(Mesh::new(&corners, vec![[0, 1, 2], [0, 2, 3]]));
         RoomSurface {
@@ -369,24 +384,30 @@ mod tests {
         }
     }
 
+    fn corner_of(x: f64, y: f64, half_mm: f64, z_mm: f64) -> DVec3 {
+        DVec3::new(x * half_mm, y * half_mm, z_mm)
+    }
+
     fn ball(radius_mm: f64, colour: [f32; 4]) -> RoomSurface {
         let (rings, sides) = (60_u32, 90_u32);
-        let at = |i: u32, j: u32| {
-            let (a, b) = (
-                PI * f64::from(i) / f64::from(rings),
-                TAU * f64::from(j) / f64::from(sides),
-            );
-            radius_mm * DVec3::new(a.sin() * b.cos(), a.sin() * b.sin(), a.cos())
-        };
         let corners: Vec<DVec3> = (0..=rings)
-            .flat_map(|i| (0..sides).map(move |j| at(i, j)))
+            .flat_map(|i| {
+                (0..sides).map(move |j| {
+                    let (a, b) = (
+                        PI * f64::from(i) / f64::from(rings),
+                        TAU * f64::from(j) / f64::from(sides),
+                    );
+                    radius_mm * DVec3::new(a.sin() * b.cos(), a.sin() * b.sin(), a.cos())
+                })
+            })
             .collect();
-        let quad = |i: u32, j: u32| {
-            let (a, b) = (i * sides + j, i * sides + (j + 1) % sides);
-            [[a, a + sides, b], [b, a + sides, b + sides]]
-        };
         let triangles = (0..rings)
-            .flat_map(|i| (0..sides).flat_map(move |j| quad(i, j)))
+            .flat_map(|i| {
+                (0..sides).flat_map(move |j| {
+                    let (a, b) = (i * sides + j, i * sides + (j + 1) % sides);
+                    [[a, a + sides, b], [b, a + sides, b + sides]]
+                })
+            })
             .collect();
         RoomSurface {
             surface: Arc::new(Mesh::new(&corners, triangles)),
@@ -425,7 +446,8 @@ mod tests {
             vec![square(50.0, 40.0, blue), square(-50.0, 80.0, red)],
         ] {
             let image = draw(&look(surfaces, Vec::new()));
-            let [middle, aside, out] = [[50, 50], [20, 50], [2, 2]].map(|at| pixel(&image, at));
+            let [middle, aside, out] =
+                [[50, 50], [20, 50], [2, 2]].map(|place| pixel(&image, place));
             assert!(middle[2] > 250 && middle[0] < 35, "{middle:?}");
             assert!(aside[0] > 250 && aside[2] < 35, "{aside:?}");
             assert_eq!(out, [0; 3]);

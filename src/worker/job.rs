@@ -106,8 +106,12 @@ impl<T> Task<T> {
         name: impl Into<String>,
         work: impl Fn(&JobControl) -> Result<T, E> + Send + Sync + 'static,
     ) -> Self {
-        let work = move |control: &JobControl| work(control).map_err(|error| format!("{error:#}"));
-        Self::from_step(name, Step::Again(Arc::new(work)))
+        Self::from_step(
+            name,
+            Step::Again(Arc::new(move |control: &JobControl| {
+                work(control).map_err(|error| format!("{error:#}"))
+            })),
+        )
     }
 
     /// As [`Task::new`], for an answer that improves: partial answers of `work` arrive as
@@ -116,10 +120,14 @@ impl<T> Task<T> {
         name: impl Into<String>,
         work: impl FnOnce(&JobControl, &mut dyn FnMut(T)) -> Result<T, E> + Send + 'static,
     ) -> Self {
-        let work = |control: &JobControl, partial: &mut dyn FnMut(T)| {
-            work(control, partial).map_err(|error| format!("{error:#}"))
-        };
-        Self::from_step(name, Step::Refining(Box::new(work)))
+        Self::from_step(
+            name,
+            Step::Refining(Box::new(
+                |control: &JobControl, partial: &mut dyn FnMut(T)| {
+                    work(control, partial).map_err(|error| format!("{error:#}"))
+                },
+            )),
+        )
     }
 
     fn from_step(name: impl Into<String>, step: Step<T>) -> Self {

@@ -10,7 +10,7 @@
 //! * Quick jobs ([`Task::quick`]) precede all others of their lane, and a newer job does not cancel a running
 //!   one: while a handle is dragged faster than previews are computed, the picture is still updated.
 //! * Quick jobs preempt restartable work ([`Task::restartable`]). Their reports are told together, when none is left of
-//!   their wave. A wave has the quick jobs of one state of the case; those of the next ([`Worker::begin_wave`]) may queue
+//!   their wave. A wave has the quick jobs of one state of the case; the next wave's jobs ([`Worker::begin_wave`]) may queue
 //!   behind it ([`Task::behind`]).
 //! * Every job ends in exactly one of [`JobEvent::Done`], [`JobEvent::Failed`], [`JobEvent::Cancelled`]. A
 //!   panic is a failure with the name of the job.
@@ -29,7 +29,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-/// One helper for so many threads of the pool, all of which a single job may use,
+/// One helper for every this many threads of the pool, all of which a single job may use,
 const THREADS_OF_HELPER: usize = 4;
 /// and no more in all.
 const MOST_HELPERS: usize = 3;
@@ -37,7 +37,7 @@ const MOST_HELPERS: usize = 3;
 /// Called, on a worker thread, when the first report after a [`Worker::drain`] is ready.
 pub type Notify = Arc<dyn Fn() + Send + Sync>;
 
-/// The threads and their queues. `S` is the type of the slots and `T` that of the tasks' answers: both are of
+/// The threads and their queues. `S` is the type of the slots and `T` the type of the tasks' answers: both are of
 /// the floors above. A drop cancels everything and waits for the running jobs to stop.
 pub struct Worker<S: Slot, T: Send + 'static> {
     queues: Arc<Queues<S, T>>,
@@ -112,7 +112,7 @@ impl<S: Slot, T: Send + 'static> Worker<S, T> {
         self.queues.has_quick()
     }
 
-    /// Begins another wave of quick jobs, to queue behind those of the wave under way: so the processors do not wait for the window
+    /// Begins another wave of quick jobs, to queue behind the jobs of the wave under way: so the processors do not wait for the window
     /// between two states of a case. Returns `false`, and begins none, while a wave before that one is left, or one of its jobs
     /// that come first.
     pub fn begin_wave(&self, comes_first: impl Fn(S) -> bool) -> bool {

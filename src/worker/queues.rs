@@ -184,8 +184,12 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             step,
             started: false,
         };
-        let gives_way = |old: &JobRef<S>| !(behind && old.quick && old.wave < wave);
-        let replaced: Vec<_> = std::iter::from_fn(|| state.take_waiting(slot, gives_way)).collect();
+        let replaced: Vec<_> = std::iter::from_fn(|| {
+            state.take_waiting(slot, |old: &JobRef<S>| {
+                !(behind && old.quick && old.wave < wave)
+            })
+        })
+        .collect();
         state.end_running(slot, true);
         if quick {
             state.preempt(lane as usize);
@@ -194,7 +198,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         // The newer job takes the older one's place in the queue, not the end of it: of several beams that
         // change with one drag, all but the first would otherwise starve.
         match replaced.first() {
-            Some((old_lane, at, _)) if *old_lane == lane as usize => queue.insert(*at, entry),
+            Some((old_lane, place, _)) if *old_lane == lane as usize => queue.insert(*place, entry),
             _ => queue.push_back(entry),
         }
         for (_, _, old) in &replaced {
@@ -304,18 +308,19 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
                 }
             }
             let begin = Instant::now();
-            let mut partial = |value| {
-                self.outbox.post(&job_ref, JobEvent::Partial(value));
-                self.outbox.notify();
-            };
-            let answer = catch_unwind(AssertUnwindSafe(|| step.run(&control, &mut partial)))
-                .unwrap_or_else(|payload| {
-                    Err(format!(
-                        "the program made a mistake: {}",
-                        words_of(&*payload)
-                    ))
+            let answer = catch_unwind(AssertUnwindSafe(|| {
+                step.run(&control, &mut |value| {
+                    self.outbox.post(&job_ref, JobEvent::Partial(value));
+                    self.outbox.notify();
                 })
-                .map_err(|why| format!("{}: {why}", job_ref.name));
+            }))
+            .unwrap_or_else(|payload| {
+                Err(format!(
+                    "the program made a mistake: {}",
+                    words_of(&*payload)
+                ))
+            })
+            .map_err(|why| format!("{}: {why}", job_ref.name));
             let receipt = Receipt {
                 job: job_ref.name.to_string(),
                 device: LANES[lane].word().to_owned(),
@@ -375,7 +380,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
     /// Reports the outcome of a job, and queues it again where it was preempted.
     fn settle(&self, job_ref: &Arc<JobRef<S>>, answer: Result<T, String>, receipt: Receipt) {
         let mut state = self.lock();
-        let Some(at) = state
+        let Some(index) = state
             .running
             .iter()
             .position(|r| r.job_ref.job == job_ref.job)
@@ -388,7 +393,7 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
             ended,
             again,
             ..
-        } = state.running.swap_remove(at);
+        } = state.running.swap_remove(index);
         let post = |event| self.outbox.post(job_ref, event);
         match (answer, again) {
             _ if ended && control.is_cancelled() => post(JobEvent::Cancelled),
@@ -413,9 +418,11 @@ impl<S: Slot, T: Send + 'static> Queues<S, T> {
         }
         // What follows a drag is shown at once, not piece by piece: each frame takes a processor from the rest.
         let more_follows = job_ref.quick && state.quick().any(|other| other.wave <= job_ref.wave);
-        let passed_over =
-            |e: &Entry<S, T>| e.job_ref.side_by_side || e.job_ref.slot == job_ref.slot;
-        let passed_over = state.waiting.iter().flatten().any(passed_over);
+        let passed_over = state
+            .waiting
+            .iter()
+            .flatten()
+            .any(|e: &Entry<S, T>| e.job_ref.side_by_side || e.job_ref.slot == job_ref.slot);
         drop(state);
         if passed_over {
             // All threads may have passed it over while this job ran.
@@ -436,28 +443,28 @@ impl<S: Slot, T> State<S, T> {
             .filter(|job_ref| job_ref.quick)
     }
 
-    /// The next job of a lane's own thread. Previews first: those of all beams precede the first full dose. Two jobs of a slot
+    /// The next job of a lane's own thread. Previews first: the previews of all beams precede the first full dose. Two jobs of a slot
     /// do not run at once: the older one could end last.
     fn take_next(&mut self, lane: usize) -> Option<Entry<S, T>> {
         let running = &self.running;
         let is_free = |e: &Entry<S, T>| running.iter().all(|r| r.job_ref.slot != e.job_ref.slot);
         let queue = &mut self.waiting[lane];
         let quick = queue.iter().position(|e| e.job_ref.quick && is_free(e));
-        let at = quick.or_else(|| queue.iter().position(is_free))?;
-        queue.remove(at)
+        let index = quick.or_else(|| queue.iter().position(is_free))?;
+        queue.remove(index)
     }
 
     /// The next job of a lane for a helper: where it is one of those that run side by side, as all do that run now. What they are
     /// made of comes before them in the lane, and is there.
     fn take_beside(&mut self, lane: usize) -> Option<Entry<S, T>> {
         let (running, queue) = (&self.running, &mut self.waiting[lane]);
-        let at = queue.iter().position(|e| e.job_ref.quick)?;
-        let next = &queue[at].job_ref;
-        let fits = |r: &Running<S, T>| {
-            (r.lane != lane || r.job_ref.side_by_side) && r.job_ref.slot != next.slot
-        };
-        let fits = next.side_by_side && running.iter().all(fits);
-        fits.then(|| queue.remove(at)).flatten()
+        let index = queue.iter().position(|e| e.job_ref.quick)?;
+        let next = &queue[index].job_ref;
+        let fits = next.side_by_side
+            && running.iter().all(|r: &Running<S, T>| {
+                (r.lane != lane || r.job_ref.side_by_side) && r.job_ref.slot != next.slot
+            });
+        fits.then(|| queue.remove(index)).flatten()
     }
 
     /// Removes a job of the slot from the queue and returns its lane, its position, and it.
@@ -470,10 +477,10 @@ impl<S: Slot, T> State<S, T> {
             .iter_mut()
             .enumerate()
             .find_map(|(lane, queue)| {
-                let at = queue
+                let index = queue
                     .iter()
                     .position(|e| e.job_ref.slot == slot && is_meant(&e.job_ref))?;
-                queue.remove(at).map(|entry| (lane, at, entry))
+                queue.remove(index).map(|entry| (lane, index, entry))
             })
     }
 

@@ -16,11 +16,14 @@ fn worker() -> (Worker<u32, u32>, Arc<AtomicUsize>) {
 fn worker_with(helpers: usize) -> (Worker<u32, u32>, Arc<AtomicUsize>) {
     let notified = Arc::new(AtomicUsize::new(0));
     let counter = notified.clone();
-    let notify = move || {
-        counter.fetch_add(1, Ordering::SeqCst);
-    };
     (
-        Worker::with_helpers(helpers, Arc::new(notify)).unwrap(),
+        Worker::with_helpers(
+            helpers,
+            Arc::new(move || {
+                counter.fetch_add(1, Ordering::SeqCst);
+            }),
+        )
+        .unwrap(),
         notified,
     )
 }
@@ -46,11 +49,13 @@ fn last_event(reports: &[Report<u32, u32>], job: JobId) -> &JobEvent<u32> {
 
 /// All answers in order, previews and full ones.
 fn answers(reports: &[Report<u32, u32>]) -> Vec<u32> {
-    let answer = |r: &Report<u32, u32>| match r.event {
-        JobEvent::Partial(value) | JobEvent::Done(value, _) => Some(value),
-        _ => None,
-    };
-    reports.iter().filter_map(answer).collect()
+    reports
+        .iter()
+        .filter_map(|r: &Report<u32, u32>| match r.event {
+            JobEvent::Partial(value) | JobEvent::Done(value, _) => Some(value),
+            _ => None,
+        })
+        .collect()
 }
 
 fn task(value: u32) -> Task<u32> {
@@ -85,34 +90,43 @@ fn of_a_hundred_previews_the_first_and_the_last_are_answered() {
         let (a, b) = (held.clone(), held.clone());
         let first = gate.take();
         let is_first = first.is_some();
-        let preview = move |_: &JobControl| {
-            if let Some((started, gate)) = first {
-                started.send(()).unwrap();
-                gate.recv().unwrap();
-            }
-            drop(a);
-            Ok::<_, String>(n)
-        };
-        let full = move |_: &JobControl| {
-            drop(b);
-            Ok::<_, String>(1000 + n)
-        };
-        let preview = worker.submit(0, Task::new("preview", preview).quick().on(Lane::Device));
+        let preview = worker.submit(
+            0,
+            Task::new("preview", move |_: &JobControl| {
+                if let Some((started, gate)) = first {
+                    started.send(()).unwrap();
+                    gate.recv().unwrap();
+                }
+                drop(a);
+                Ok::<_, String>(n)
+            })
+            .quick()
+            .on(Lane::Device),
+        );
         if is_first {
             first_runs.recv_timeout(PATIENCE).unwrap();
         }
         jobs.push((
             preview,
-            worker.submit(1, Task::new("dose", full).on(Lane::Device)),
+            worker.submit(
+                1,
+                Task::new("dose", move |_: &JobControl| {
+                    drop(b);
+                    Ok::<_, String>(1000 + n)
+                })
+                .on(Lane::Device),
+            ),
         ));
     }
     go.send(()).unwrap();
     let reports = settle(&worker);
-    let done = |r: &Report<u32, u32>| match r.event {
-        JobEvent::Done(value, _) => Some((r.job, value, r.superseded)),
-        _ => None,
-    };
-    let done: Vec<_> = reports.iter().filter_map(done).collect();
+    let done: Vec<_> = reports
+        .iter()
+        .filter_map(|r: &Report<u32, u32>| match r.event {
+            JobEvent::Done(value, _) => Some((r.job, value, r.superseded)),
+            _ => None,
+        })
+        .collect();
     assert_eq!(
         done,
         [
@@ -178,14 +192,17 @@ fn a_running_job_stops_when_a_newer_one_comes() {
 fn cancel_stops_a_preview_too() {
     let (worker, _) = worker();
     let (started, runs) = mpsc::channel();
-    let preview = move |control: &JobControl| {
-        let _ = started.send(());
-        while !control.is_cancelled() {
-            std::thread::yield_now();
-        }
-        Err::<u32, _>("stopped")
-    };
-    let job = worker.submit(2, Task::new("preview", preview).quick());
+    let job = worker.submit(
+        2,
+        Task::new("preview", move |control: &JobControl| {
+            let _ = started.send(());
+            while !control.is_cancelled() {
+                std::thread::yield_now();
+            }
+            Err::<u32, _>("stopped")
+        })
+        .quick(),
+    );
     runs.recv_timeout(PATIENCE).unwrap();
     worker.cancel(2);
     assert!(matches!(
@@ -199,8 +216,12 @@ fn a_panic_and_an_error_are_failures_and_the_next_job_runs() {
     let (worker, _) = worker();
     let panics: fn(&JobControl) -> Result<u32, String> = |_| panic!("index 7 of 3");
     let a = worker.submit(0, Task::new("opening X", panics));
-    let fails = |_: &JobControl| Err::<u32, _>("no such folder");
-    let b = worker.submit(3, Task::new("masks of Y", fails));
+    let b = worker.submit(
+        3,
+        Task::new("masks of Y", |_: &JobControl| {
+            Err::<u32, _>("no such folder")
+        }),
+    );
     let c = worker.submit(1, task(3));
     let reports = settle(&worker);
     let message = |job| match last_event(&reports, job) {
@@ -218,15 +239,17 @@ fn a_panic_and_an_error_are_failures_and_the_next_job_runs() {
 #[test]
 fn progress_never_falls_and_is_not_a_flood() {
     let (worker, notified) = worker();
-    let counts = |control: &JobControl| {
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| (0..=5000).for_each(|n| control.report(n as f32 / 5000.0)));
-            }
-        });
-        Ok::<_, String>(0)
-    };
-    worker.submit(1, Task::new("counting", counts));
+    worker.submit(
+        1,
+        Task::new("counting", |control: &JobControl| {
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| (0..=5000).for_each(|n| control.report(n as f32 / 5000.0)));
+                }
+            });
+            Ok::<_, String>(0)
+        }),
+    );
     let reports = settle(&worker);
     let shares: Vec<f32> = reports
         .iter()
@@ -260,11 +283,11 @@ fn a_long_device_job_does_not_hold_up_the_host_lane() {
     let (started, runs) = mpsc::channel();
     let long = worker.submit(2, endless(started).on(Lane::Device));
     runs.recv_timeout(PATIENCE).unwrap();
-    let (at, answered) = mpsc::channel();
+    let (sender, answered) = mpsc::channel();
     worker.submit(
         0,
         Task::new("open", move |_: &JobControl| {
-            at.send(()).map(|()| 1).map_err(|e| e.to_string())
+            sender.send(()).map(|()| 1).map_err(|e| e.to_string())
         }),
     );
     answered
@@ -282,11 +305,13 @@ fn previews_of_all_slots_come_before_the_first_full_answer() {
     let (worker, _) = worker();
     let (go, gate) = mpsc::channel::<()>();
     let (started, runs) = mpsc::channel();
-    let holds = move |_: &JobControl| {
-        let _ = started.send(());
-        gate.recv().map(|()| 0)
-    };
-    worker.submit(3, Task::new("holds the lane", holds));
+    worker.submit(
+        3,
+        Task::new("holds the lane", move |_: &JobControl| {
+            let _ = started.send(());
+            gate.recv().map(|()| 0)
+        }),
+    );
     runs.recv_timeout(PATIENCE).unwrap();
     for beam in 0..3 {
         worker.submit(10 + beam, task(10 + beam));
@@ -303,10 +328,10 @@ fn restartable_work_makes_way_for_quick_work() {
     let begun = AtomicUsize::new(0);
     // The first run waits for its cancellation, the second one answers.
     let work = move |control: &JobControl| -> Result<u32, Cancelled> {
-        let before = begun.fetch_add(1, Ordering::SeqCst);
+        let earlier = begun.fetch_add(1, Ordering::SeqCst);
         control.report(0.5);
         let _ = started.send(());
-        if before > 0 {
+        if earlier > 0 {
             return Ok(2);
         }
         loop {
@@ -416,23 +441,26 @@ fn quick_work_goes_first_and_is_let_finish() {
 
 #[test]
 fn the_jobs_of_a_worker_share_one_cache() {
-    let of = || {
+    let slot_values = || {
         let (worker, _) = worker();
         let (send, received) = mpsc::channel();
         for (slot, lane) in [(1, Lane::Host), (2, Lane::Device)] {
             let send = send.clone();
-            let work = move |control: &JobControl| {
-                send.send(std::ptr::from_ref(control.cache()) as usize)
-                    .map(|()| 0)
-            };
-            worker.submit(slot, Task::new("look", work).on(lane));
+            worker.submit(
+                slot,
+                Task::new("look", move |control: &JobControl| {
+                    send.send(std::ptr::from_ref(control.cache()) as usize)
+                        .map(|()| 0)
+                })
+                .on(lane),
+            );
         }
         settle(&worker);
         let [first, second] = [received.recv().unwrap(), received.recv().unwrap()];
         assert_eq!(first, second);
         (worker, first)
     };
-    let ((_one, a), (_other, b)) = (of(), of());
+    let ((_one, a), (_other, b)) = (slot_values(), slot_values());
     assert_ne!(a, b, "another worker has another");
 }
 
@@ -440,12 +468,14 @@ fn the_jobs_of_a_worker_share_one_cache() {
 fn gated(value: u32, started: &mpsc::Sender<u32>) -> (Task<u32>, mpsc::Sender<()>) {
     let (go, gate) = mpsc::channel::<()>();
     let started = started.clone();
-    let work = move |_: &JobControl| {
-        started.send(value).unwrap();
-        gate.recv().unwrap();
-        Ok::<_, String>(value)
-    };
-    (Task::new(format!("task {value}"), work), go)
+    (
+        Task::new(format!("task {value}"), move |_: &JobControl| {
+            started.send(value).unwrap();
+            gate.recv().unwrap();
+            Ok::<_, String>(value)
+        }),
+        go,
+    )
 }
 
 /// A frame for each piece of what follows a drag would take a processor from the rest of it.

@@ -17,7 +17,7 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Attributes by tag; the value representation is that of the standard's dictionary.
+/// Attributes by tag; the value representation is the standard dictionary's.
 #[derive(Clone, Debug)]
 pub struct DataSet(InMemDicomObject);
 
@@ -155,26 +155,29 @@ impl DataSet {
         self.write_in(uids::IMPLICIT_VR_LITTLE_ENDIAN, path)
     }
 
-    /// As [`DataSet::write`], in another transfer syntax: that of its compressed pixels.
+    /// As [`DataSet::write`], in another transfer syntax: its compressed pixels'.
     ///
     /// # Errors
     /// As [`DataSet::write`].
     pub fn write_in(self, syntax: &str, path: &Path) -> Result<(), WriteError> {
-        let encode = |e: &dyn Error| WriteError::Encode {
-            path: path.to_owned(),
-            reason: crate::object::root_cause(e),
-        };
         let meta = FileMetaTableBuilder::new()
             .transfer_syntax(syntax)
             .implementation_class_uid(IMPLEMENTATION_CLASS_UID)
             .implementation_version_name(concat!("BEAMSIGHT_", env!("CARGO_PKG_VERSION")));
-        let object = self.0.with_meta(meta).map_err(|e| encode(&e))?;
+        let object = self.0.with_meta(meta).map_err(|e| encode_error(&e, path))?;
         replace_file(path, |out| object.write_all(out).map_err(io::Error::other)).map_err(
             |source| WriteError::Io {
                 path: path.to_owned(),
                 source,
             },
         )
+    }
+}
+
+fn encode_error(e: &dyn Error, path: &Path) -> WriteError {
+    WriteError::Encode {
+        path: path.to_owned(),
+        reason: crate::object::root_cause(e),
     }
 }
 
@@ -187,7 +190,7 @@ fn vr_of(tag: Tag) -> VR {
         .map_or(VR::UN, |entry| entry.vr().relaxed())
 }
 
-/// A series of its own for one object.
+/// A new series for one object.
 pub fn new_series<'a>(modality: &'static str, number: i32, description: &'a str) -> Series<'a> {
     Series {
         modality,
@@ -210,21 +213,20 @@ pub fn decimal(value: f64) -> String {
     let candidates = (0..=15).flat_map(|p| [format!("{value:.p$}"), format!("{value:.p$e}")]);
     candidates
         .filter(|s| s.len() <= 16)
-        .min_by(|a, b| {
-            let off = |s: &str| {
-                s.parse::<f64>()
-                    .map_or(f64::INFINITY, |v| (v - value).abs())
-            };
-            off(a).total_cmp(&off(b))
-        })
+        .min_by(|a, b| distance_from(a, value).total_cmp(&distance_from(b, value)))
         .unwrap_or_else(|| "0".to_owned())
 }
 
+fn distance_from(s: &str, value: f64) -> f64 {
+    s.parse::<f64>()
+        .map_or(f64::INFINITY, |v| (v - value).abs())
+}
+
 /// Text truncated to the length of an attribute.
-pub fn shortened(text: &str, most: usize) -> String {
+pub fn shortened(text: &str, longest: usize) -> String {
     text.chars()
         .filter(|c| !c.is_control() && *c != '\\')
-        .take(most)
+        .take(longest)
         .collect()
 }
 

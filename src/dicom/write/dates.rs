@@ -31,8 +31,13 @@ fn days_of(year: i64, month: i64, day: i64) -> i64 {
 /// Seconds since 1970 -> date (YYYYMMDD) and time (HHMMSS).
 pub fn date_time(seconds: u64) -> (String, String) {
     let (year, month, day) = civil((seconds / 86_400) as i64);
-    let rest = seconds % 86_400;
-    let time = format!("{:02}{:02}{:02}", rest / 3600, rest / 60 % 60, rest % 60);
+    let second_of_day = seconds % 86_400;
+    let time = format!(
+        "{:02}{:02}{:02}",
+        second_of_day / 3600,
+        second_of_day / 60 % 60,
+        second_of_day % 60
+    );
     (format!("{year:04}{month:02}{day:02}"), time)
 }
 
@@ -45,12 +50,15 @@ pub fn shifted(text: &str, days: i32) -> Option<String> {
         [_, _, _, _, b'.', _, _, b'.', _, _] => text.replace('.', ""),
         _ => text.to_owned(),
     };
-    let (date, rest) = plain.split_at_checked(8)?;
+    let (date, time) = plain.split_at_checked(8)?;
     if !date.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let part = |range: std::ops::Range<usize>| date[range].parse::<i64>().ok();
-    let (year, month, day) = (part(0..4)?, part(4..6)?, part(6..8)?);
+    let (year, month, day) = (
+        number_in(0..4, date)?,
+        number_in(4..6, date)?,
+        number_in(6..8, date)?,
+    );
     let count = days_of(year, month, day);
     if civil(count) != (year, month, day) {
         return None;
@@ -58,7 +66,11 @@ pub fn shifted(text: &str, days: i32) -> Option<String> {
     let (year, month, day) = civil(count + i64::from(days));
     (1..=9999)
         .contains(&year)
-        .then(|| format!("{year:04}{month:02}{day:02}{rest}"))
+        .then(|| format!("{year:04}{month:02}{day:02}{time}"))
+}
+
+fn number_in(range: std::ops::Range<usize>, date: &str) -> Option<i64> {
+    date[range].parse::<i64>().ok()
 }
 
 #[cfg(test)]
@@ -68,30 +80,33 @@ mod tests {
     /// Dates by the calendar.
     #[test]
     fn dates_are_those_of_the_calendar() {
-        let check = |seconds, date: &str, time: &str| {
-            assert_eq!(date_time(seconds), (date.into(), time.into()))
-        };
-        check(0, "19700101", "000000");
-        check(951_827_696, "20000229", "123456");
-        check(1_767_225_599, "20251231", "235959");
-        check(4_107_542_400, "21000301", "000000");
+        check_date_time(0, "19700101", "000000");
+        check_date_time(951_827_696, "20000229", "123456");
+        check_date_time(1_767_225_599, "20251231", "235959");
+        check_date_time(4_107_542_400, "21000301", "000000");
+    }
+
+    fn check_date_time(seconds: u64, date: &str, time: &str) {
+        assert_eq!(date_time(seconds), (date.into(), time.into()))
     }
 
     #[test]
     fn dates_move_by_days() {
-        let check =
-            |text, days, wanted: Option<&str>| assert_eq!(shifted(text, days).as_deref(), wanted);
-        check("20240228", 1, Some("20240229"));
-        check("20230228", 1, Some("20230301"));
-        check("20000301", -1, Some("20000229"));
-        check("19000301", -1, Some("19000228"));
-        check("1999.12.31", 1, Some("20000101"));
-        check("20240101123456.5+0100", -365, Some("20230101123456.5+0100"));
-        check("19700101", -20_000, Some("19150331"));
+        check_shifted("20240228", 1, Some("20240229"));
+        check_shifted("20230228", 1, Some("20230301"));
+        check_shifted("20000301", -1, Some("20000229"));
+        check_shifted("19000301", -1, Some("19000228"));
+        check_shifted("1999.12.31", 1, Some("20000101"));
+        check_shifted("20240101123456.5+0100", -365, Some("20230101123456.5+0100"));
+        check_shifted("19700101", -20_000, Some("19150331"));
         for odd in [
             "", "2024", "20240230", "20241301", "2024010x", "tomorrow", "99991231",
         ] {
-            check(odd, 1, None);
+            check_shifted(odd, 1, None);
         }
+    }
+
+    fn check_shifted(text: &str, days: i32, wanted: Option<&str>) {
+        assert_eq!(shifted(text, days).as_deref(), wanted)
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// The pose of the CT as a registration, its DRRs at that pose, and the X-rays.
 #[derive(Clone, Debug)]
 pub struct Imaging {
-    /// From the frame of the CT into that of the room. As it is written, its source is the frame of the CT that leaves.
+    /// From the frame of the CT into the frame of the room. As it is written, its source is the frame of the CT that leaves.
     pub registration: Registration,
     /// As the X-rays see the patient at the pose.
     pub drrs: Vec<Radiograph>,

@@ -33,7 +33,7 @@ pub use source::StudyFacts;
 
 use crate::DicomError;
 use case::{Case, PatientInfo, derived_uid, new_uid};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why an object could not be written.
@@ -58,6 +58,16 @@ pub enum WriteError {
     Cancelled,
 }
 
+impl WriteError {
+    /// Values that an object of the file at `path` may not hold.
+    fn content(path: &Path, what: impl Into<String>) -> Self {
+        Self::Content {
+            path: path.to_owned(),
+            what: what.into(),
+        }
+    }
+}
+
 /// References of a new object to its patient, study, frame and plan.
 #[derive(Clone, Debug, Default)]
 pub struct Belonging {
@@ -73,7 +83,7 @@ pub struct Belonging {
     pub source_plan_uid: Option<String>,
     /// Number of the plan's fraction group where it is not 1.
     pub fraction_group: Option<u32>,
-    /// The label of a plan, where that of its name is another plan's.
+    /// The label of a plan, where the label made of its name is another plan's.
     pub plan_label: Option<String>,
 }
 

@@ -19,7 +19,7 @@ pub struct Registration {
     pub description: String,
 }
 
-/// Writes a rigid registration: of the CT's frame (the source) into that of the room of an X-ray. The CT's planes are named
+/// Writes a rigid registration: of the CT's frame (the source) into the frame of an X-ray's room. The CT's planes are named
 /// where they have UIDs.
 ///
 /// # Errors
@@ -30,10 +30,6 @@ pub fn write_registration(
     ct: &Ct,
     belonging: &Belonging,
 ) -> Result<(), WriteError> {
-    let content = |what: &str| WriteError::Content {
-        path: path.to_owned(),
-        what: what.to_owned(),
-    };
     let Registration {
         source_frame_uid,
         registered_frame_uid,
@@ -42,10 +38,14 @@ pub fn write_registration(
         description,
     } = registration;
     if !matrix.is_finite() {
-        return Err(content("the matrix holds what is no number"));
+        return Err(WriteError::content(
+            path,
+            "the matrix holds what is no number",
+        ));
     }
     if source_frame_uid.is_empty() || source_frame_uid == registered_frame_uid {
-        return Err(content(
+        return Err(WriteError::content(
+            path,
             "source and registered frame of reference must be two",
         ));
     }
@@ -78,10 +78,10 @@ pub fn write_registration(
     let mut source = frame(source_frame_uid, *matrix);
     if !ct.plane_uids.is_empty() {
         source.items(tags::REFERENCED_IMAGE_SEQUENCE, planes());
-        let mut own = DataSet::new();
-        own.text(tags::SERIES_INSTANCE_UID, &ct.series_uid);
-        own.items(tags::REFERENCED_INSTANCE_SEQUENCE, planes());
-        set.items(tags::REFERENCED_SERIES_SEQUENCE, vec![own]);
+        let mut series = DataSet::new();
+        series.text(tags::SERIES_INSTANCE_UID, &ct.series_uid);
+        series.items(tags::REFERENCED_INSTANCE_SEQUENCE, planes());
+        set.items(tags::REFERENCED_SERIES_SEQUENCE, vec![series]);
     }
     let items = vec![frame(registered_frame_uid, DMat4::IDENTITY), source];
     set.items(tags::REGISTRATION_SEQUENCE, items);
@@ -90,14 +90,14 @@ pub fn write_registration(
 
 /// One frame of reference and the matrix that maps it into the registered one.
 fn frame(uid: &str, matrix: DMat4) -> DataSet {
-    let mut own = DataSet::new();
-    own.text(tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX_TYPE, "RIGID");
-    own.numbers(
+    let mut matrix_item = DataSet::new();
+    matrix_item.text(tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX_TYPE, "RIGID");
+    matrix_item.numbers(
         tags::FRAME_OF_REFERENCE_TRANSFORMATION_MATRIX,
         &matrix.transpose().to_cols_array(),
     );
     let mut step = DataSet::new();
-    step.items(tags::MATRIX_SEQUENCE, vec![own]);
+    step.items(tags::MATRIX_SEQUENCE, vec![matrix_item]);
     step.items(tags::REGISTRATION_TYPE_CODE_SEQUENCE, Vec::new());
     let mut item = DataSet::new();
     item.text(tags::FRAME_OF_REFERENCE_UID, uid);
@@ -107,14 +107,17 @@ fn frame(uid: &str, matrix: DMat4) -> DataSet {
 
 /// Capital letters, digits, blanks and underlines, at most 16.
 fn code_string(label: &str) -> String {
-    let fit = |c: char| {
-        if c.is_ascii_alphanumeric() {
-            c.to_ascii_uppercase()
-        } else {
-            '_'
-        }
-    };
-    let word: String = label.chars().map(fit).take(16).collect();
+    let word: String = label
+        .chars()
+        .map(|c: char| {
+            if c.is_ascii_alphanumeric() {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
+        .take(16)
+        .collect();
     if word.is_empty() {
         "REGISTRATION".to_owned()
     } else {

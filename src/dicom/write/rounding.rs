@@ -94,11 +94,14 @@ fn structure(structure: &Structure) -> Structure {
     }
 }
 
-fn density(given: DensityOverride) -> DensityOverride {
-    let density = match given.density {
+fn density(density_override: DensityOverride) -> DensityOverride {
+    let density = match density_override.density {
         Density::MassGCm3(value) => Density::MassGCm3(held(value)),
         Density::RelativeElectrons(value) => Density::RelativeElectrons(held(value)),
         Density::AsScanned => Density::AsScanned,
     };
-    DensityOverride { density, ..given }
+    DensityOverride {
+        density,
+        ..density_override
+    }
 }

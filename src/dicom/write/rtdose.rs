@@ -98,25 +98,25 @@ pub fn write_dose_file(
 ) -> Result<(), WriteError> {
     let DoseFile {
         dose,
-        of,
+        of: dose_of,
         bits,
         comment,
         uncertainty_percent,
     } = *file;
-    let content = |what: String| WriteError::Content {
-        path: path.to_owned(),
-        what,
-    };
     if let Some(why) = why_no_plan_dose(dose.status, &dose.caveats) {
-        return Err(content(why));
+        return Err(WriteError::content(path, why));
     }
     let Some(plan_uid) = &belonging.plan_uid else {
-        return Err(content(
+        return Err(WriteError::content(
+            path,
             "a plan dose must name its plan, and this plan has no UID".to_owned(),
         ));
     };
     if let Some(bad) = dose.gy.data().iter().find(|v| !v.is_finite()) {
-        return Err(content(format!("the dose holds the value {bad}")));
+        return Err(WriteError::content(
+            path,
+            format!("the dose holds the value {bad}"),
+        ));
     }
     let (scaling, stored) = quantised(&dose.gy, bits);
     let grid = dose.gy.grid();
@@ -167,12 +167,12 @@ pub fn write_dose_file(
         tags::DOSE_COMMENT,
         &shortened(&format!("{said}, not for clinical use"), 64),
     );
-    let known: String = dose
+    let reservations: String = dose
         .remarks
         .iter()
         .map(|remark| format!(" To know: {remark}."))
         .collect();
-    let comment = format!("{comment}{known}");
+    let comment = format!("{comment}{reservations}");
     if !comment.is_empty() {
         set.text(
             tags::IMAGE_COMMENTS,
@@ -181,13 +181,17 @@ pub fn write_dose_file(
     }
     set.text(
         tags::DOSE_SUMMATION_TYPE,
-        if of == DoseOf::Plan { "PLAN" } else { "BEAM" },
+        if dose_of == DoseOf::Plan {
+            "PLAN"
+        } else {
+            "BEAM"
+        },
     );
     set.numbers(tags::GRID_FRAME_OFFSET_VECTOR, grid.planes_mm());
     set.text(tags::DOSE_GRID_SCALING, &scaling);
     set.text(tags::TISSUE_HETEROGENEITY_CORRECTION, "IMAGE");
     let mut plan = DataSet::reference(uids::RT_PLAN_STORAGE, plan_uid);
-    if let DoseOf::Beam(number) = of {
+    if let DoseOf::Beam(number) = dose_of {
         let mut beam = DataSet::new();
         beam.whole(tags::REFERENCED_BEAM_NUMBER, i64::from(number));
         let mut group = DataSet::new();
@@ -208,22 +212,32 @@ pub fn write_dose_file(
 fn quantised(gy: &Volume<f32>, bits: DoseBits) -> (String, C<u16>) {
     let max = f64::from(gy.data().iter().copied().fold(0.0, f32::max));
     let ideal = if max > 0.0 { max / bits.largest() } else { 1.0 };
-    let parsed = |text: &str| text.parse::<f64>().ok().filter(|v| *v >= ideal);
+
     // 16 characters hold ten digits of any number: one step of the tenth digit is enough to be above.
     let (text, scaling) = [1.0, 1.0 + 1e-9, 1.0 + 1e-8]
         .iter()
         .map(|f| decimal(ideal * f))
-        .find_map(|text| parsed(&text).map(|v| (text, v)))
+        .find_map(|text| {
+            let value = text.parse::<f64>().ok().filter(|value| *value >= ideal)?;
+            Some((text, value))
+        })
         .unwrap_or_else(|| ("1".to_owned(), 1.0));
-    let store = |v: &f32| (f64::from(*v) / scaling).round().clamp(0.0, bits.largest());
     let words = match bits {
-        DoseBits::Sixteen => gy.data().iter().map(|v| store(v) as u16).collect(),
+        DoseBits::Sixteen => gy
+            .data()
+            .iter()
+            .map(|v| stored_value(v, scaling, bits) as u16)
+            .collect(),
         DoseBits::ThirtyTwo => gy
             .data()
             .iter()
-            .map(|v| store(v) as u32)
+            .map(|v| stored_value(v, scaling, bits) as u32)
             .flat_map(|n| [(n & 0xffff) as u16, (n >> 16) as u16])
             .collect(),
     };
     (text, words)
+}
+
+fn stored_value(v: &f32, scaling: f64, bits: DoseBits) -> f64 {
+    (f64::from(*v) / scaling).round().clamp(0.0, bits.largest())
 }

@@ -18,17 +18,17 @@ pub fn write_radiograph(
     image: &Radiograph,
     belonging: &Belonging,
 ) -> Result<(), WriteError> {
-    let content = |what: &str| WriteError::Content {
-        path: path.to_owned(),
-        what: what.to_owned(),
-    };
     let Some(setup) = image.setup else {
-        return Err(content(
+        return Err(WriteError::content(
+            path,
             "an RT image needs gantry and couch angles, and this image's are not known",
         ));
     };
     if image.values.iter().any(|v| !v.is_finite()) {
-        return Err(content("the image has pixels without a value"));
+        return Err(WriteError::content(
+            path,
+            "the image has pixels without a value",
+        ));
     }
     let [low, high] = image
         .values
@@ -99,10 +99,9 @@ pub fn write_radiograph(
         tags::IMAGE_PLANE_PIXEL_SPACING,
         &[setup.pixel_mm[1], setup.pixel_mm[0]],
     );
-    let half = |count: usize, mm: f64| 0.5 * (count as f64 - 1.0) * mm;
     let first = [
-        -half(setup.columns, setup.pixel_mm[0]),
-        half(setup.rows, setup.pixel_mm[1]),
+        -half_side_mm(setup.columns, setup.pixel_mm[0]),
+        half_side_mm(setup.rows, setup.pixel_mm[1]),
     ];
     set.numbers(tags::RT_IMAGE_POSITION, &first);
     set.text(tags::RADIATION_MACHINE_NAME, "");
@@ -115,4 +114,8 @@ pub fn write_radiograph(
     set.numbers(tags::ISOCENTER_POSITION, &setup.isocentre_mm.to_array());
     set.put(tags::PIXEL_DATA, PrimitiveValue::U16(stored));
     set.write(path)
+}
+
+fn half_side_mm(count: usize, mm: f64) -> f64 {
+    0.5 * (count as f64 - 1.0) * mm
 }

@@ -105,7 +105,7 @@ pub(super) fn delivered(plan: &Plan) -> impl Iterator<Item = &Beam> {
     plan.beams.iter().filter(|beam| beam.is_switched_on())
 }
 
-/// Writes a photon plan as it is computed: energies and distances are those of the machines, `doses` the
+/// Writes a photon plan as it is computed: energies and distances are the machines', `doses` the
 /// computed doses of its beams. A static beam becomes two equal control points, as the standard wants at
 /// least two. Setup fields and beams switched off are left out.
 ///
@@ -117,18 +117,14 @@ pub fn write_plan(
     doses: &[BeamDose],
     belonging: &Belonging,
 ) -> Result<(), WriteError> {
-    let content = |what: String| WriteError::Content {
-        path: path.to_owned(),
-        what,
-    };
     let faults = plan_faults(plan);
     if !faults.is_empty() {
-        return Err(content(faults.join("; ")));
+        return Err(WriteError::content(path, faults.join("; ")));
     }
     let beams = delivered(plan)
         .map(|beam| {
-            let machine =
-                Machine::resolve(plan.machine_of(beam)).map_err(|e| content(e.to_string()))?;
+            let machine = Machine::resolve(plan.machine_of(beam))
+                .map_err(|e| WriteError::content(path, e.to_string()))?;
             Ok(beam_item(beam, &machine, 1))
         })
         .collect::<Result<Vec<_>, WriteError>>()?;
@@ -196,15 +192,16 @@ fn set_approval(set: &mut DataSet, approval: Option<&Approval>) {
         _ => return set.text(tags::APPROVAL_STATUS, "UNAPPROVED"),
     };
     set.text(tags::APPROVAL_STATUS, status);
-    let digits = |from: usize, to: usize| -> String {
-        let part = approval.at.get(from..to).unwrap_or_default();
-        part.chars().filter(char::is_ascii_digit).collect()
-    };
-    set.text(tags::REVIEW_DATE, &digits(0, 10));
-    set.text(tags::REVIEW_TIME, &digits(11, 19));
+    set.text(tags::REVIEW_DATE, &digits_of(0, 10, approval));
+    set.text(tags::REVIEW_TIME, &digits_of(11, 19, approval));
     // A name has a part for each caret and a script for each equals sign; a backslash begins another value.
     let name = approval.by.replace(['^', '=', '\\'], " ");
     set.text(tags::REVIEWER_NAME, &shortened(&name, 64));
+}
+
+fn digits_of(from: usize, to: usize, approval: &Approval) -> String {
+    let part = approval.at.get(from..to).unwrap_or_default();
+    part.chars().filter(char::is_ascii_digit).collect()
 }
 
 pub(super) fn patient_setup(plan: &Plan, number: i64) -> DataSet {
@@ -354,22 +351,23 @@ impl DeviceKinds {
 }
 
 fn devices(beam: &Beam) -> Vec<DataSet> {
-    let device = |kind: &str, pairs: usize| {
-        let mut item = DataSet::new();
-        item.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, kind);
-        item.whole(tags::NUMBER_OF_LEAF_JAW_PAIRS, pairs as i64);
-        item
-    };
-    let mut all = vec![device("ASYMX", 1), device("ASYMY", 1)];
+    let mut declared = vec![declared_device("ASYMX", 1), declared_device("ASYMY", 1)];
     if let Some(mlc) = &beam.mlc {
-        let mut leaves = device(
+        let mut leaves = declared_device(
             mlc_name(mlc.axis),
             mlc.boundaries_mm.len().saturating_sub(1),
         );
         leaves.numbers(tags::LEAF_POSITION_BOUNDARIES, &mlc.boundaries_mm);
-        all.push(leaves);
+        declared.push(leaves);
     }
-    all
+    declared
+}
+
+fn declared_device(kind: &str, pairs: usize) -> DataSet {
+    let mut item = DataSet::new();
+    item.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, kind);
+    item.whole(tags::NUMBER_OF_LEAF_JAW_PAIRS, pairs as i64);
+    item
 }
 
 /// Attributes of the first control point that all beams have.
@@ -414,22 +412,31 @@ pub(super) fn set_point(
 }
 
 fn positions(kinds: &DeviceKinds, point: &ControlPoint) -> Vec<DataSet> {
-    let device = |kind: &str, values: &[f64]| {
-        let mut item = DataSet::new();
-        item.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, kind);
-        item.numbers(tags::LEAF_JAW_POSITIONS, values);
-        item
-    };
     let Jaws { x, y } = point.jaws;
     let jaws = [(&kinds.x, x), (&kinds.y, y)];
-    let mut all: Vec<DataSet> = jaws
+    let mut positions: Vec<DataSet> = jaws
         .iter()
-        .filter_map(|(kind, mm)| Some(device(kind.as_ref()?, mm)))
+        .filter_map(|(kind, mm)| Some(device_positions(kind.as_ref()?, mm)))
         .collect();
     if let Some(mlc) = &kinds.mlc {
         // All of the negative bank, then all of the other.
-        let bank = |side: usize| point.leaves_mm.iter().map(move |pair| pair[side]);
-        all.push(device(mlc, &bank(0).chain(bank(1)).collect::<Vec<f64>>()));
+        positions.push(device_positions(
+            mlc,
+            &bank_mm(0, point)
+                .chain(bank_mm(1, point))
+                .collect::<Vec<f64>>(),
+        ));
     }
-    all
+    positions
+}
+
+fn device_positions(kind: &str, values: &[f64]) -> DataSet {
+    let mut item = DataSet::new();
+    item.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, kind);
+    item.numbers(tags::LEAF_JAW_POSITIONS, values);
+    item
+}
+
+fn bank_mm(side: usize, point: &ControlPoint) -> impl Iterator<Item = f64> {
+    point.leaves_mm.iter().map(move |pair| pair[side])
 }

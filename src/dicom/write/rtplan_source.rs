@@ -85,7 +85,7 @@ impl PlanSource {
         }
     }
 
-    /// Whether the plan is that of the file, with all its beams in their order.
+    /// Whether the plan is the file's, with all its beams in their order.
     pub fn is_unchanged(&self, plan: &Plan) -> bool {
         let read = &self.read;
         plan.uid == read.uid
@@ -96,8 +96,8 @@ impl PlanSource {
             && plan.approval == read.approval
             && plan.normalisation.is_none()
             && plan.beams.len() == read.beams.len()
-            && plan.beams.iter().zip(&read.beams).all(|(now, was)| {
-                was.is_unchanged(now) && !now.off && plan.machine_of(now) == read.machine_of(was)
+            && plan.beams.iter().zip(&read.beams).all(|(beam, was)| {
+                was.is_unchanged(beam) && !beam.off && plan.machine_of(beam) == read.machine_of(was)
             })
     }
 
@@ -121,29 +121,42 @@ impl PlanSource {
         for beam in plan.beams.iter().filter(|beam| !beam.off) {
             treated += usize::from(!beam.setup);
             let beginning = self.beginning(plan, beam);
-            let fault = |what: String| format!("beam '{}': {what}", beam.name);
             if let (Beginning::Kept(_), true) = (&beginning, beam.read_only.is_some() || !computed)
             {
                 continue;
             }
             if let Some(why) = &beam.read_only {
-                faults.push(fault(format!("{why}; such a beam leaves only unchanged")));
+                faults.push(beam_fault(
+                    format!("{why}; such a beam leaves only unchanged"),
+                    beam,
+                ));
                 continue;
             }
             if beam.radiation != Radiation::Photon {
-                faults.push(fault("it is not a photon beam".to_owned()));
+                faults.push(beam_fault("it is not a photon beam".to_owned(), beam));
             } else if let parts = beam.parts_of_its_file()
                 && matches!(beginning, Beginning::New)
                 && !parts.is_empty()
             {
-                faults.push(fault(format!(
-                    "{}, and the file of the plan has no such beam",
-                    parts.join(", ")
-                )));
+                faults.push(beam_fault(
+                    format!(
+                        "{}, and the file of the plan has no such beam",
+                        parts.join(", ")
+                    ),
+                    beam,
+                ));
             }
-            faults.extend(computed_faults(plan, beam).into_iter().map(fault));
+            faults.extend(
+                computed_faults(plan, beam)
+                    .into_iter()
+                    .map(|what| beam_fault(what, beam)),
+            );
             if let Beginning::Changed(item, read) = beginning {
-                faults.extend(kinds_of(item, beam, read).err().map(fault));
+                faults.extend(
+                    kinds_of(item, beam, read)
+                        .err()
+                        .map(|what| beam_fault(what, beam)),
+                );
             }
         }
         if treated == 0 {
@@ -153,14 +166,18 @@ impl PlanSource {
     }
 }
 
+fn beam_fault(what: String, beam: &Beam) -> String {
+    format!("beam '{}': {what}", beam.name)
+}
+
 /// Whether a changed beam still has the accessories of its file and the parts that no engine models: a new beam that was given the
 /// number of a removed one has none of them.
-fn keeps_not_modelled(read: &Beam, now: &Beam) -> bool {
-    read.accessories == now.accessories
+fn keeps_not_modelled(read: &Beam, beam: &Beam) -> bool {
+    read.accessories == beam.accessories
         && read
             .not_modelled
             .iter()
-            .all(|what| now.not_modelled.contains(what))
+            .all(|what| beam.not_modelled.contains(what))
 }
 
 /// Writes a plan from its source. `note` says how its doses were computed.
@@ -175,13 +192,9 @@ pub fn write_plan_from(
     source: &PlanSource,
     note: &str,
 ) -> Result<(), WriteError> {
-    let content = |what: String| WriteError::Content {
-        path: path.to_owned(),
-        what,
-    };
     let faults = source.faults(plan, !doses.is_empty());
     if !faults.is_empty() {
-        return Err(content(faults.join("; ")));
+        return Err(WriteError::content(path, faults.join("; ")));
     }
     let mut set = heading(plan, belonging);
     for element in source.object.iter() {
@@ -224,14 +237,17 @@ pub fn write_plan_from(
     let mut references = Vec::new();
     for beam in plan.beams.iter().filter(|beam| !beam.off) {
         let beginning = source.beginning(plan, beam);
-        let machine =
-            || Machine::resolve(plan.machine_of(beam)).map_err(|e| content(e.to_string()));
+        let machine = || {
+            Machine::resolve(plan.machine_of(beam))
+                .map_err(|e| WriteError::content(path, e.to_string()))
+        };
         let item = match beginning {
             Beginning::Kept(item) => DataSet::from(item),
             Beginning::Changed(item, read) => {
                 let same = plan.machine_of(beam) == source.read.machine_of(read);
                 let other: Option<Arc<Machine>> = if same { None } else { Some(machine()?) };
-                changed(item, beam, read, other.as_deref()).map_err(content)?
+                changed(item, beam, read, other.as_deref())
+                    .map_err(|what| WriteError::content(path, what))?
             }
             Beginning::New => {
                 let machine = machine()?;
@@ -246,7 +262,7 @@ pub fn write_plan_from(
     let mut group = DataSet::from(group);
     if plan.fractions != source.read.fractions {
         group.whole(tags::NUMBER_OF_FRACTIONS_PLANNED, i64::from(plan.fractions));
-        // The pattern of days is that of the other number of fractions.
+        // The file's pattern of days belongs to its own number of fractions.
         group.remove(&[tags::FRACTION_PATTERN, tags::REPEAT_FRACTION_CYCLE_LENGTH]);
     }
     group.whole(tags::NUMBER_OF_BEAMS, references.len() as i64);
@@ -325,9 +341,9 @@ fn reference(
     let group = source.object.items(tags::FRACTION_GROUP_SEQUENCE).first()?;
     let number = i64::from(beam.number);
     let mut items = group.items(tags::REFERENCED_BEAM_SEQUENCE).iter();
-    let own = items.find(|item| item.whole(tags::REFERENCED_BEAM_NUMBER) == Some(number));
+    let beam_item = items.find(|item| item.whole(tags::REFERENCED_BEAM_NUMBER) == Some(number));
     let computed = doses.iter().any(|dose| dose.beam == beam.number);
-    match (beginning, own) {
+    match (beginning, beam_item) {
         (Beginning::Kept(_), None) => None,
         (Beginning::Kept(_), Some(item)) if !computed => Some(DataSet::from(item)),
         (Beginning::New, _) | (_, None) => Some(referenced_beam(DataSet::new(), beam, doses)),
@@ -360,11 +376,11 @@ fn changed(
             let kind = device
                 .text(tags::RT_BEAM_LIMITING_DEVICE_TYPE)
                 .unwrap_or_default();
-            let now = [("X", &kinds.x), ("Y", &kinds.y)]
+            let moved_kind = [("X", &kinds.x), ("Y", &kinds.y)]
                 .into_iter()
                 .find(|(was, _)| *was == kind);
-            if let Some((_, Some(now))) = now {
-                named.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, now);
+            if let Some((_, Some(moved_kind))) = moved_kind {
+                named.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE, moved_kind);
             }
             named
         });
@@ -384,11 +400,14 @@ fn changed(
     }
     set.numbers(tags::FINAL_CUMULATIVE_METERSET_WEIGHT, &[1.0]);
     set.whole(tags::NUMBER_OF_CONTROL_POINTS, points.len() as i64);
-    let own = plain.items(tags::CONTROL_POINT_SEQUENCE);
+    let source_points = plain.items(tags::CONTROL_POINT_SEQUENCE);
     let controls = points.iter().enumerate().map(|(n, point)| {
         // Control points that were added have nothing of the source.
-        let mut item = match own.get(n).filter(|_| n == 0 || own.len() == points.len()) {
-            Some(own) => DataSet::from(own),
+        let mut item = match source_points
+            .get(n)
+            .filter(|_| n == 0 || source_points.len() == points.len())
+        {
+            Some(source_point) => DataSet::from(source_point),
             None => DataSet::new(),
         };
         item.remove(&GEOMETRY_OF_SOURCE);
@@ -438,10 +457,9 @@ fn kinds_of(item: &Item, beam: &Beam, read: &Beam) -> Result<DeviceKinds, String
         .iter()
         .filter_map(|device| device.text(tags::RT_BEAM_LIMITING_DEVICE_TYPE))
         .collect();
-    let first = |test: &dyn Fn(&str) -> bool| declared.iter().find(|kind| test(kind)).cloned();
     type Pair = fn(&ControlPoint) -> [f64; 2];
     let jaw = |names: [&str; 2], pair: Pair| -> Result<Option<String>, String> {
-        let kind = first(&|kind| names.contains(&kind));
+        let kind = first_kind(&|kind| names.contains(&kind), &declared);
         let open = read.control_points.first().map(pair);
         if kind.is_none()
             && beam
@@ -460,6 +478,10 @@ fn kinds_of(item: &Item, beam: &Beam, read: &Beam) -> Result<DeviceKinds, String
     Ok(DeviceKinds {
         x: jaw(["X", "ASYMX"], |point| point.jaws.x)?,
         y: jaw(["Y", "ASYMY"], |point| point.jaws.y)?,
-        mlc: first(&|kind| kind.starts_with("MLC")).filter(|_| beam.mlc.is_some()),
+        mlc: first_kind(&|kind| kind.starts_with("MLC"), &declared).filter(|_| beam.mlc.is_some()),
     })
+}
+
+fn first_kind(test: &dyn Fn(&str) -> bool, declared: &[String]) -> Option<String> {
+    declared.iter().find(|kind| test(kind)).cloned()
 }

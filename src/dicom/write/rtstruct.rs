@@ -10,7 +10,7 @@ use dicom_dictionary_std::{tags, uids};
 use glam::DVec3;
 use std::path::Path;
 
-/// Writes a structure set. A contour refers to the image that it names; without one, to that of the CT plane
+/// Writes a structure set. A contour refers to the image that it names; without one, to the image of the CT plane
 /// within 0.01 mm of it, if any.
 ///
 /// # Errors
@@ -35,12 +35,11 @@ pub fn write_structures_from(
     belonging: &Belonging,
     source: Option<&StructureSource>,
 ) -> Result<(), WriteError> {
-    let content = |what: String| WriteError::Content {
-        path: path.to_owned(),
-        what,
-    };
     if structures.structures.is_empty() {
-        return Err(content("the structure set has no structures".to_owned()));
+        return Err(WriteError::content(
+            path,
+            "the structure set has no structures".to_owned(),
+        ));
     }
     for s in &structures.structures {
         let points = s
@@ -49,10 +48,13 @@ pub fn write_structures_from(
             .flat_map(|c| &c.points_mm)
             .chain(&s.points_mm);
         if points.into_iter().any(|p| !p.is_finite()) {
-            return Err(content(format!(
-                "structure '{}' has a point that is not a finite position",
-                s.name
-            )));
+            return Err(WriteError::content(
+                path,
+                format!(
+                    "structure '{}' has a point that is not a finite position",
+                    s.name
+                ),
+            ));
         }
     }
     let series = new_series("RTSTRUCT", 2, &structures.label);
@@ -83,7 +85,7 @@ pub fn write_structures_from(
         _ => vec![referenced_frame(ct, belonging)],
     };
     set.items(tags::REFERENCED_FRAME_OF_REFERENCE_SEQUENCE, frames);
-    let all = || {
+    let with_sources = || {
         structures
             .structures
             .iter()
@@ -91,14 +93,14 @@ pub fn write_structures_from(
     };
     set.items(
         tags::STRUCTURE_SET_ROI_SEQUENCE,
-        all().map(|(s, c)| roi(s, &c, belonging)).collect(),
+        with_sources().map(|(s, c)| roi(s, &c, belonging)).collect(),
     );
     set.items(
         tags::ROI_CONTOUR_SEQUENCE,
-        all().map(|(s, c)| drawn(s, &c, ct)).collect(),
+        with_sources().map(|(s, c)| drawn(s, &c, ct)).collect(),
     );
     // Numbers of carried and new observations would meet: nothing refers to them.
-    let numbered = (1_i64..).zip(all()).map(|(number, (s, c))| {
+    let numbered = (1_i64..).zip(with_sources()).map(|(number, (s, c))| {
         let mut item = observation(s, &c);
         item.whole(tags::OBSERVATION_NUMBER, number);
         item
@@ -140,10 +142,9 @@ impl<'a> Carried<'a> {
     }
 
     fn is_drawn_as_read(&self, structure: &Structure) -> bool {
-        let same = |read: &Structure| {
+        self.read.is_some_and(|read: &Structure| {
             read.contours == structure.contours && read.points_mm == structure.points_mm
-        };
-        self.read.is_some_and(same)
+        })
     }
 }
 
@@ -187,7 +188,7 @@ fn roi(structure: &Structure, carried: &Carried, belonging: &Belonging) -> DataS
         item.text(tags::ROI_NAME, &shortened(&structure.name, 64));
     }
     if !carried.is_drawn_as_read(structure) {
-        // Volume and algorithm were those of the other contours.
+        // Volume and algorithm described the contours before they changed.
         item.remove(&[tags::ROI_VOLUME]);
         item.text(tags::ROI_GENERATION_ALGORITHM, "");
     }
@@ -279,11 +280,11 @@ fn name_codes(item: &mut DataSet) {
 
 fn observation(structure: &Structure, carried: &Carried) -> DataSet {
     let same_kind = carried.read.is_some_and(|read| read.kind == structure.kind);
-    let given = density_of_file(structure);
+    let density_override = density_of_file(structure);
     if let Some(item) = carried.observation {
         let mut item = DataSet::from(item);
-        if carried.read.and_then(density_of_file) != given {
-            state_density(&mut item, given);
+        if carried.read.and_then(density_of_file) != density_override {
+            state_density(&mut item, density_override);
         }
         if !same_kind {
             item.text(tags::RTROI_INTERPRETED_TYPE, structure.kind.code());
@@ -297,19 +298,23 @@ fn observation(structure: &Structure, carried: &Carried) -> DataSet {
     item.whole(tags::REFERENCED_ROI_NUMBER, i64::from(structure.number));
     item.text(tags::RTROI_INTERPRETED_TYPE, structure.kind.code());
     item.text(tags::ROI_INTERPRETER, "");
-    state_density(&mut item, given);
+    state_density(&mut item, density_override);
     item
 }
 
-fn state_density(item: &mut DataSet, given: Option<DensityOverride>) {
+fn state_density(item: &mut DataSet, stated_density: Option<DensityOverride>) {
     item.remove(&[tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE]);
-    let Some(given) = given else { return };
-    let property = |(term, value): (&str, f64)| {
-        let mut item = DataSet::new();
-        item.text(tags::ROI_PHYSICAL_PROPERTY, term);
-        item.numbers(tags::ROI_PHYSICAL_PROPERTY_VALUE, &[value]);
-        item
+    let Some(density_override) = stated_density else {
+        return;
     };
-    let stated = properties(&given).into_iter().map(property).collect();
+    let stated = properties(&density_override)
+        .into_iter()
+        .map(|(term, value): (&str, f64)| {
+            let mut item = DataSet::new();
+            item.text(tags::ROI_PHYSICAL_PROPERTY, term);
+            item.numbers(tags::ROI_PHYSICAL_PROPERTY_VALUE, &[value]);
+            item
+        })
+        .collect();
     item.items(tags::ROI_PHYSICAL_PROPERTIES_SEQUENCE, stated);
 }

@@ -132,10 +132,13 @@ pub struct ExportedFile {
 /// # Errors
 /// [`WriteError`], one sentence with every reason.
 pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteError> {
-    let refuse = |why: String| Err(WriteError::Refused(why));
     xrays::check(case, options)?;
-    let of_case = || options.parts.iter().filter(|part| !part.is_of_xrays());
-    if let Some(part) = of_case().find(|part| !part.is_in(case)) {
+    if let Some(part) = options
+        .parts
+        .iter()
+        .filter(|part| !part.is_of_xrays())
+        .find(|part| !part.is_in(case))
+    {
         let why = match part {
             ExportPart::Ct => format!("{} has no CT", case.source),
             ExportPart::Structures => format!("{} has no structures", case.source),
@@ -156,13 +159,13 @@ pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteErr
         );
     }
     if let Some(ct) = &case.ct {
-        let (own, of_ct) = (
+        let (structures_frame, of_ct) = (
             &case.structures.frame_of_reference_uid,
             &ct.frame_of_reference_uid,
         );
-        if !own.is_empty() && !of_ct.is_empty() && own != of_ct {
+        if !structures_frame.is_empty() && !of_ct.is_empty() && structures_frame != of_ct {
             return refuse(format!(
-                "the structures are in another frame of reference ({own}) than the CT ({of_ct}): they do not leave together"
+                "the structures are in another frame of reference ({structures_frame}) than the CT ({of_ct}): they do not leave together"
             ));
         }
     }
@@ -186,6 +189,10 @@ pub fn check_export(case: &Case, options: &ExportOptions) -> Result<(), WriteErr
     Ok(())
 }
 
+fn refuse<T>(why: String) -> Result<T, WriteError> {
+    Err(WriteError::Refused(why))
+}
+
 fn source_of(case: &Case, plan: &Plan) -> Result<Option<PlanSource>, WriteError> {
     case.sources
         .of_plan(plan)
@@ -198,7 +205,7 @@ fn source_of(case: &Case, plan: &Plan) -> Result<Option<PlanSource>, WriteError>
 /// asked where doses leave, or a normalised plan.
 ///
 /// # Errors
-/// [`WriteError`], and those of `compute`; what was written by then remains, so the folder is a temporary one.
+/// [`WriteError`], and the errors of `compute`; what was written by then remains, so the folder is a temporary one.
 pub fn export<E: From<WriteError>>(
     folder: &Path,
     case: &Case,
@@ -210,9 +217,13 @@ pub fn export<E: From<WriteError>>(
     let mut set = Set::new(folder, case, options, progress)?;
     set.write_ct()?;
     set.write_structures()?;
-    let is_normalised = |plan: &Arc<Plan>| plan.normalisation.is_some();
     let has_plans = options.has(ExportPart::Plan);
-    let asks = options.has(ExportPart::Dose) || (has_plans && case.plans.iter().any(is_normalised));
+    let asks = options.has(ExportPart::Dose)
+        || (has_plans
+            && case
+                .plans
+                .iter()
+                .any(|plan: &Arc<Plan>| plan.normalisation.is_some()));
     let doses = if asks {
         compute(&set.case)?
     } else {
@@ -376,11 +387,11 @@ impl<'a> Set<'a> {
             .iter_mut()
             .for_each(|file| file.unchanged = false);
         self.remark(ANONYMISED);
-        if let Some((first, rest)) = showing.split_first() {
-            let more = if rest.is_empty() {
+        if let Some((first, others)) = showing.split_first() {
+            let more = if others.is_empty() {
                 String::new()
             } else {
-                format!(" and {} more", rest.len())
+                format!(" and {} more", others.len())
             };
             self.remark(format!(
                 "{first}{more} say that text is burned into their pixels, or that these show a face \
@@ -470,15 +481,15 @@ impl<'a> Set<'a> {
     fn write_plans(&mut self, doses: &[Option<PlanDoses>]) -> Result<(), WriteError> {
         let several = self.case.plans.len() > 1;
         for (n, plan) in self.case.plans.clone().iter().enumerate() {
-            let of = doses.get(n).and_then(Option::as_ref);
+            let plan_doses = doses.get(n).and_then(Option::as_ref);
             let tail = if several {
                 format!("-{}", n + 1)
             } else {
                 String::new()
             };
-            let plan = of.map_or(&**plan, |of| &of.plan);
+            let plan = plan_doses.map_or(&**plan, |plan_doses| &plan_doses.plan);
             self.belonging.plan_label = self.labels.get(n).cloned();
-            self.write_plan(plan, of, &tail)?;
+            self.write_plan(plan, plan_doses, &tail)?;
         }
         Ok(())
     }
@@ -496,12 +507,12 @@ impl<'a> Set<'a> {
                 .first()
                 .and_then(|item| item.text(tags::REFERENCED_SOP_INSTANCE_UID))
         });
-        // Without structures of its own, a case leaves a plan with those that it names.
-        let own = self.belonging.structure_set_uid.clone();
+        // A case without structures leaves a plan with the structure set that the plan names.
+        let set_uid = self.belonging.structure_set_uid.clone();
         let structure_set_uid = if self.case.structures.structures.is_empty() {
             structures.clone()
         } else {
-            own
+            set_uid
         };
         let unchanged = source.as_ref().is_some_and(|source| {
             doses.is_none()
@@ -589,18 +600,8 @@ impl<'a> Set<'a> {
         }
         // Remarks name files, structures and machines.
         let is_anonymous = self.options.anonymise.is_some();
-        let told = |dose: &Dose| {
-            if is_anonymous {
-                Dose {
-                    remarks: Vec::new(),
-                    ..dose.clone()
-                }
-            } else {
-                dose.clone()
-            }
-        };
         if let Some(dose) = &doses.dose {
-            let dose = told(dose);
+            let dose = exported_dose(dose, is_anonymous);
             let path = self.add(
                 format!("RD{tail}.dcm"),
                 format!("dose of plan '{}'", doses.plan.name),
@@ -619,19 +620,19 @@ impl<'a> Set<'a> {
             )?;
         }
         for (number, dose) in &doses.beams {
-            let dose = told(dose);
+            let dose = exported_dose(dose, is_anonymous);
             let name = format!("RD{tail}-beam-{number}.dcm");
             let path = self.add(
                 name,
                 format!("dose of beam {number} of plan '{}'", doses.plan.name),
                 false,
             );
-            let of = DoseOf::Beam(*number);
+            let dose_of = DoseOf::Beam(*number);
             write_dose_file(
                 &path,
                 &DoseFile {
                     dose: &dose,
-                    of,
+                    of: dose_of,
                     bits,
                     comment,
                     uncertainty_percent,
@@ -643,7 +644,19 @@ impl<'a> Set<'a> {
     }
 }
 
-/// A label for each plan, of 16 letters: that of its file where it still has its name, else the beginning of its name, with a
+/// A dose as it leaves: its remarks may name the patient.
+fn exported_dose(dose: &Dose, is_anonymous: bool) -> Dose {
+    if is_anonymous {
+        Dose {
+            remarks: Vec::new(),
+            ..dose.clone()
+        }
+    } else {
+        dose.clone()
+    }
+}
+
+/// A label for each plan, of 16 letters: its file's label where it still has its name, else the beginning of its name, with a
 /// number where another plan has it.
 fn plan_labels(case: &Case, sources: &Sources) -> Result<Vec<String>, WriteError> {
     let mut labels: Vec<Option<String>> = Vec::new();
@@ -657,26 +670,27 @@ fn plan_labels(case: &Case, sources: &Sources) -> Result<Vec<String>, WriteError
         labels.push(label.and_then(|object| object.text(tags::RT_PLAN_LABEL)));
     }
     // Labels of files come first: a file that leaves unchanged keeps its own.
-    let is_taken = |all: &[Option<String>], n: usize, label: &str| {
-        let others = all.iter().enumerate().filter(|(other, _)| *other != n);
-        others.into_iter().any(|(_, of)| {
-            of.as_deref()
-                .is_some_and(|of| of.eq_ignore_ascii_case(label))
-        })
-    };
     for n in 0..labels.len() {
-        let own = labels[n]
+        let label_of_file = labels[n]
             .take()
             .filter(|label| !is_taken(&labels[..n], n, label));
         let name = shortened(&case.plans[n].name, LABEL_LETTERS);
-        let numbered = |number: usize| {
+        let mut candidates = std::iter::once(name.clone()).chain((2..).map(|number: usize| {
             let tail = format!("-{number}");
             shortened(name.trim_end(), LABEL_LETTERS - tail.len()) + &tail
-        };
-        let mut candidates = std::iter::once(name.clone()).chain((2..).map(numbered));
-        labels[n] = own.or_else(|| candidates.find(|label| !is_taken(&labels, n, label)));
+        }));
+        labels[n] = label_of_file.or_else(|| candidates.find(|label| !is_taken(&labels, n, label)));
     }
     Ok(labels.into_iter().flatten().collect())
+}
+
+fn is_taken(labels: &[Option<String>], n: usize, label: &str) -> bool {
+    let others = labels.iter().enumerate().filter(|(other, _)| *other != n);
+    others.into_iter().any(|(_, other_label)| {
+        other_label
+            .as_deref()
+            .is_some_and(|other_label| other_label.eq_ignore_ascii_case(label))
+    })
 }
 
 /// Most letters of a label (SH, PS3.5 6.2).
@@ -695,12 +709,10 @@ fn name_planes(ct: &mut Ct) {
 }
 
 fn bounds(ct: &Ct) -> [f32; 2] {
-    let both = |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])];
-    ct.hu
-        .data()
-        .par_iter()
-        .map(|hu| [*hu, *hu])
-        .reduce(|| [f32::INFINITY, f32::NEG_INFINITY], both)
+    ct.hu.data().par_iter().map(|hu| [*hu, *hu]).reduce(
+        || [f32::INFINITY, f32::NEG_INFINITY],
+        |a: [f32; 2], b: [f32; 2]| [a[0].min(b[0]), a[1].max(b[1])],
+    )
 }
 
 /// Copies the files of a CT, each if it is still the image that was read.

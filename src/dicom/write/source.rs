@@ -27,11 +27,11 @@ impl SourceObject<Plan> {
     /// # Errors
     /// [`WriteError::Source`]; [`WriteError::Changed`] where it is no longer the file that was read.
     pub fn of_plan(source: &Source<Plan>) -> Result<Self, WriteError> {
-        let now =
+        let reread =
             read_plan(&source.path, Some(source.read.position)).map_err(WriteError::Source)?;
-        let same = now.uid == source.read.uid
-            && now.beams.len() == source.read.beams.len()
-            && now
+        let same = reread.uid == source.read.uid
+            && reread.beams.len() == source.read.beams.len()
+            && reread
                 .beams
                 .iter()
                 .zip(&source.read.beams)
@@ -46,12 +46,12 @@ impl SourceObject<StructureSet> {
     /// # Errors
     /// As of a plan.
     pub fn of_structures(source: &Source<StructureSet>) -> Result<Self, WriteError> {
-        let now = read_structures(&source.path).map_err(WriteError::Source)?;
-        let same = now.uid == source.read.uid && now.structures == source.read.structures;
+        let reread = read_structures(&source.path).map_err(WriteError::Source)?;
+        let same = reread.uid == source.read.uid && reread.structures == source.read.structures;
         Self::opened(source, same)
     }
 
-    /// Names of the structures that the reader has left out, as those of another frame of reference.
+    /// Names of the structures that the reader has left out, as of another frame of reference.
     pub fn not_read(&self) -> Vec<String> {
         let rois = self.object.items(tags::STRUCTURE_SET_ROI_SEQUENCE).iter();
         rois.filter(|roi| {
@@ -83,7 +83,7 @@ impl<T> SourceObject<T> {
             .unwrap_or_default()
     }
 
-    /// The items of a sequence whose number is that of `number` in `tag`.
+    /// The items of a sequence whose `tag` holds `number`.
     pub fn item_of(&self, sequence: Tag, tag: Tag, number: u32) -> Option<&Item> {
         self.object
             .items(sequence)
@@ -111,15 +111,15 @@ impl StudyFacts {
     /// [`WriteError::Source`].
     pub fn of_file(path: &Path) -> Result<Self, WriteError> {
         let object = open(path).map_err(WriteError::Source)?;
-        let text = |tag| object.text(tag).unwrap_or_default();
+
         Ok(Self {
-            uid: text(tags::STUDY_INSTANCE_UID),
-            date: text(tags::STUDY_DATE),
-            time: text(tags::STUDY_TIME),
-            id: text(tags::STUDY_ID),
-            accession: text(tags::ACCESSION_NUMBER),
-            physician: text(tags::REFERRING_PHYSICIAN_NAME),
-            description: text(tags::STUDY_DESCRIPTION),
+            uid: object.text_or_empty(tags::STUDY_INSTANCE_UID),
+            date: object.text_or_empty(tags::STUDY_DATE),
+            time: object.text_or_empty(tags::STUDY_TIME),
+            id: object.text_or_empty(tags::STUDY_ID),
+            accession: object.text_or_empty(tags::ACCESSION_NUMBER),
+            physician: object.text_or_empty(tags::REFERRING_PHYSICIAN_NAME),
+            description: object.text_or_empty(tags::STUDY_DESCRIPTION),
         })
     }
 }

@@ -123,8 +123,8 @@ fn doses_use_the_full_range_of_their_bits() {
             let text = object.text(tags::DOSE_GRID_SCALING).unwrap();
             assert!(text.len() <= 16);
             let scaling: f64 = text.parse().unwrap();
-            let whole = dicom_object::open_file(&path).unwrap();
-            let bytes = whole.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
+            let file = dicom_object::open_file(&path).unwrap();
+            let bytes = file.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
             let stored: Vec<f64> = match bits {
                 DoseBits::Sixteen => bytes
                     .chunks(2)
@@ -240,26 +240,24 @@ fn an_approval_leaves_as_dicom_has_it_and_comes_back() {
     let folder = folder("approval");
     let case = demo::build("water").unwrap();
     let path = folder.join("plan.dcm");
-    let record = |stage, by: &str| Approval {
-        stage,
-        by: by.to_owned(),
-        at: "2026-11-26 21:43:03 UTC".to_owned(),
-        reason: String::new(),
-    };
     let reviewer = [tags::REVIEW_DATE, tags::REVIEW_TIME, tags::REVIEWER_NAME];
     for (approval, status, kept) in [
         (None, "UNAPPROVED", false),
         (
-            Some(record(Stage::Reviewed, "Grün, Jörg")),
+            Some(approval_record(Stage::Reviewed, "Grün, Jörg")),
             "UNAPPROVED",
             false,
         ),
         (
-            Some(record(Stage::Approved, "Grün, Jörg")),
+            Some(approval_record(Stage::Approved, "Grün, Jörg")),
             "APPROVED",
             true,
         ),
-        (Some(record(Stage::Rejected, "张小东")), "REJECTED", true),
+        (
+            Some(approval_record(Stage::Rejected, "张小东")),
+            "REJECTED",
+            true,
+        ),
     ] {
         let plan = case::Plan {
             approval: approval.clone(),
@@ -286,7 +284,7 @@ fn an_approval_leaves_as_dicom_has_it_and_comes_back() {
     }
     // Carets and backslashes would make other parts and values of the name.
     let plan = case::Plan {
-        approval: Some(record(Stage::Approved, "A\\B^C=D")),
+        approval: Some(approval_record(Stage::Approved, "A\\B^C=D")),
         ..(*case.plans[0]).clone()
     };
     write_plan(&path, &plan, &[], &Belonging::new(&case)).unwrap();
@@ -295,6 +293,15 @@ fn an_approval_leaves_as_dicom_has_it_and_comes_back() {
         Some("A B C D")
     );
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+fn approval_record(stage: Stage, by: &str) -> Approval {
+    Approval {
+        stage,
+        by: by.to_owned(),
+        at: "2026-11-26 21:43:03 UTC".to_owned(),
+        reason: String::new(),
+    }
 }
 
 #[test]
@@ -395,15 +402,15 @@ fn a_plan_says_what_was_computed_and_from_which_it_was_made() {
         Some("PREDECESSOR")
     );
     let group = &object.items(tags::FRACTION_GROUP_SEQUENCE)[0];
-    let given = group.items(tags::REFERENCED_BEAM_SEQUENCE);
-    assert_eq!(group.whole(tags::NUMBER_OF_BEAMS), Some(given.len() as i64));
-    assert_eq!(given[0].number(tags::BEAM_DOSE), Some(1.2345));
+    let beams = group.items(tags::REFERENCED_BEAM_SEQUENCE);
+    assert_eq!(group.whole(tags::NUMBER_OF_BEAMS), Some(beams.len() as i64));
+    assert_eq!(beams[0].number(tags::BEAM_DOSE), Some(1.2345));
     assert_eq!(
-        given[0].numbers(dicom_core::Tag(0x300A, 0x0082)),
+        beams[0].numbers(dicom_core::Tag(0x300A, 0x0082)),
         [1.5, -2.0, 3.0]
     );
     assert!(
-        given[1..]
+        beams[1..]
             .iter()
             .all(|b| b.number(tags::BEAM_DOSE).is_none()),
         "what is not known is not said"
@@ -495,10 +502,10 @@ fn a_radiograph_keeps_its_geometry_and_values() {
         object.text(tags::PIXEL_INTENSITY_RELATIONSHIP).as_deref(),
         Some("LOG")
     );
-    let one = |tag| object.numbers(tag)[0];
-    let (slope, intercept) = (one(tags::RESCALE_SLOPE), one(tags::RESCALE_INTERCEPT));
-    let whole = dicom_object::open_file(&path).unwrap();
-    let bytes = whole.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
+    let [slope, intercept] =
+        [tags::RESCALE_SLOPE, tags::RESCALE_INTERCEPT].map(|tag| object.numbers(tag)[0]);
+    let file = dicom_object::open_file(&path).unwrap();
+    let bytes = file.get(tags::PIXEL_DATA).unwrap().to_bytes().unwrap();
     for (stored, value) in bytes.chunks(2).zip(&values) {
         let stored = f64::from(u16::from_le_bytes([stored[0], stored[1]]));
         assert!((stored * slope + intercept - f64::from(*value)).abs() <= 0.51 * slope);

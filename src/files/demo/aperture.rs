@@ -17,15 +17,32 @@ pub fn millennium_120() -> Vec<f64> {
     low.chain(middle).chain(high).chain([200.0]).collect()
 }
 
-/// A static beam whose leaves open `margin_mm` round the ball of `radius_mm` about `centre_mm`; jaws at the
-/// edge of the opening, closed leaves parked under a jaw.
-pub fn round_beam(
-    (name, number): (&str, u32),
-    gantry_deg: f64,
-    (centre_mm, radius_mm, margin_mm): (DVec3, f64, f64),
-    isocentre_mm: DVec3,
-    mu: f64,
-) -> Beam {
+/// A static beam onto a ball.
+pub struct RoundBeam<'a> {
+    pub name: &'a str,
+    pub number: u32,
+    pub gantry_deg: f64,
+    /// Middle of the ball, patient LPS, mm.
+    pub centre_mm: DVec3,
+    pub radius_mm: f64,
+    /// From the ball's shadow to the tips of the leaves, mm.
+    pub margin_mm: f64,
+    pub isocentre_mm: DVec3,
+    pub mu: f64,
+}
+
+/// A beam whose leaves open round its ball; jaws at the edge of the opening, closed leaves parked under a jaw.
+pub fn round_beam(beam: &RoundBeam<'_>) -> Beam {
+    let &RoundBeam {
+        name,
+        number,
+        gantry_deg,
+        centre_mm,
+        radius_mm,
+        margin_mm,
+        isocentre_mm,
+        mu,
+    } = beam;
     let frame = BeamFrame::new(
         PatientPosition::Hfs,
         gantry_deg,
@@ -88,13 +105,16 @@ mod tests {
             (b.len(), b[0], b[10], b[30], b[50], b[60]),
             (61, -200.0, -100.0, 0.0, 100.0, 200.0)
         );
-        let beam = round_beam(
-            ("B", 1),
-            90.0,
-            (DVec3::new(5.0, 10.0, 20.0), 20.0, 5.0),
-            DVec3::ZERO,
-            100.0,
-        );
+        let beam = round_beam(&RoundBeam {
+            name: "B",
+            number: 1,
+            gantry_deg: 90.0,
+            centre_mm: DVec3::new(5.0, 10.0, 20.0),
+            radius_mm: 20.0,
+            margin_mm: 5.0,
+            isocentre_mm: DVec3::ZERO,
+            mu: 100.0,
+        });
         let point = &beam.control_points[0];
         // Gantry 90: Xb is +y, Yb is +z; 5 mm nearer to the source than the axis magnifies by 1000/995.
         let pair = b.partition_point(|&side| side <= 20.1) - 1;

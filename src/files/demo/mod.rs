@@ -121,15 +121,9 @@ struct Roi {
 
 impl Phantom {
     fn into_case(self, name: &str, plan: Plan) -> Case {
-        let uid = |what: &str| {
-            derived_uid(&format!(
-                "beamsight {} demo {name} {what}",
-                env!("CARGO_PKG_VERSION")
-            ))
-        };
         let grid = Arc::clone(self.hu.grid());
         let plane_uids: Vec<String> = (0..grid.size()[2])
-            .map(|k| uid(&format!("plane {k}")))
+            .map(|k| demo_uid(&format!("plane {k}"), name))
             .collect();
         let structures = self
             .rois
@@ -144,9 +138,9 @@ impl Phantom {
         let ct = Ct {
             hu: Arc::new(self.hu),
             position: PatientPosition::Hfs,
-            series_uid: uid("series"),
-            study_uid: uid("study"),
-            frame_of_reference_uid: uid("frame"),
+            series_uid: demo_uid("series", name),
+            study_uid: demo_uid("study", name),
+            frame_of_reference_uid: demo_uid("frame", name),
             description: self.description.to_owned(),
             plane_uids,
             files: Vec::new(),
@@ -156,7 +150,7 @@ impl Phantom {
             label: "Phantom".to_owned(),
             frame_of_reference_uid: ct.frame_of_reference_uid.clone(),
             structures,
-            uid: Some(uid("structures")),
+            uid: Some(demo_uid("structures", name)),
             remarks: Vec::new(),
             not_modelled: Vec::new(),
         };
@@ -179,6 +173,13 @@ impl Phantom {
             sources: Arc::default(),
         }
     }
+}
+
+fn demo_uid(what: &str, name: &str) -> String {
+    derived_uid(&format!(
+        "beamsight {} demo {name} {what}",
+        env!("CARGO_PKG_VERSION")
+    ))
 }
 
 fn contours(roi: &Roi, grid: &Grid, plane_uids: &[String]) -> Vec<Contour> {
@@ -232,13 +233,10 @@ impl Canvas {
         let low = self.grid.voxel_from_patient(solid.low_mm).floor() - 1.0;
         let high = self.grid.voxel_from_patient(solid.high_mm).ceil() + 1.0;
         let [nx, ny, nz] = self.grid.size();
-        let range = |low: f64, high: f64, n: usize| {
-            low.max(0.0) as usize..(high.max(-1.0) + 1.0).min(n as f64) as usize
-        };
         let (is, js, ks) = (
-            range(low.x, high.x, nx),
-            range(low.y, high.y, ny),
-            range(low.z, high.z, nz),
+            voxel_range(low.x, high.x, nx),
+            voxel_range(low.y, high.y, ny),
+            voxel_range(low.z, high.z, nz),
         );
         let (grid, edge) = (&self.grid, self.edge_mm);
         self.hu
@@ -269,6 +267,10 @@ impl Canvas {
             .for_each(|v| *v = v.round().clamp(-1024.0, 3071.0));
         Volume::new(self.grid, self.hu)
     }
+}
+
+fn voxel_range(low: f64, high: f64, n: usize) -> std::ops::Range<usize> {
+    low.max(0.0) as usize..(high.max(-1.0) + 1.0).min(n as f64) as usize
 }
 
 #[cfg(test)]

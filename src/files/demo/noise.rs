@@ -19,7 +19,7 @@ fn gaussian(seed: u64) -> f32 {
 }
 
 /// Adds noise to planes of `nx` by `ny` values: standard deviation `sigma(value)`, grain about two voxels
-/// wide, like that of a reconstruction filter.
+/// wide, as behind a reconstruction filter.
 pub fn add_noise(
     hu: &mut [f32],
     [nx, ny]: [usize; 2],
@@ -37,16 +37,18 @@ pub fn add_noise(
             let across: Vec<f32> = (0..nx * ny)
                 .map(|n| {
                     let i = n % nx;
-                    let at =
+                    let neighbour =
                         |d: isize| white[n - i + (i as isize + d).rem_euclid(nx as isize) as usize];
-                    0.25 * at(-1) + 0.5 * at(0) + 0.25 * at(1)
+                    0.25 * neighbour(-1) + 0.5 * neighbour(0) + 0.25 * neighbour(1)
                 })
                 .collect();
             for (n, value) in plane.iter_mut().enumerate() {
                 let (i, j) = (n % nx, n / nx);
-                let at =
+                let neighbour =
                     |d: isize| across[(j as isize + d).rem_euclid(ny as isize) as usize * nx + i];
-                *value += (0.25 * at(-1) + 0.5 * at(0) + 0.25 * at(1)) * NORM * sigma(*value);
+                *value += (0.25 * neighbour(-1) + 0.5 * neighbour(0) + 0.25 * neighbour(1))
+                    * NORM
+                    * sigma(*value);
             }
         });
 }

@@ -15,25 +15,16 @@ pub fn outlines(solid: &Solid, z_mm: f64, step_mm: f64) -> Vec<Vec<DVec3>> {
     let high = solid.high_mm + 2.0 * step_mm;
     let nx = ((high.x - low.x) / step_mm).ceil() as usize + 1;
     let ny = ((high.y - low.y) / step_mm).ceil() as usize + 1;
-    let at = |i: usize, j: usize| {
-        DVec3::new(low.x + i as f64 * step_mm, low.y + j as f64 * step_mm, z_mm)
-    };
     let mut distance = Vec::with_capacity(nx * ny);
     for j in 0..ny {
         // A value of exactly 0 would put one crossing on two edges at once.
-        distance.extend((0..nx).map(|i| match solid.distance_mm(at(i, j)) {
-            0.0 => 1e-9,
-            d => d,
-        }));
+        distance.extend((0..nx).map(
+            |i| match solid.distance_mm(corner_at(i, j, low, z_mm, step_mm)) {
+                0.0 => 1e-9,
+                d => d,
+            },
+        ));
     }
-    let crossing = |edge: Edge| {
-        let (a, b) = match edge {
-            Edge::Across(i, j) => ((i, j), (i + 1, j)),
-            Edge::Down(i, j) => ((i, j), (i, j + 1)),
-        };
-        let (da, db) = (distance[a.1 * nx + a.0], distance[b.1 * nx + b.0]);
-        at(a.0, a.1).lerp(at(b.0, b.1), da / (da - db))
-    };
     let mut next = HashMap::new();
     for j in 0..ny - 1 {
         for i in 0..nx - 1 {
@@ -51,7 +42,15 @@ pub fn outlines(solid: &Solid, z_mm: f64, step_mm: f64) -> Vec<Vec<DVec3>> {
         let mut points = Vec::new();
         let mut edge = start;
         while let Some(to) = next.remove(&edge) {
-            points.push(crossing(edge));
+            points.push({
+                let (a, b) = match edge {
+                    Edge::Across(i, j) => ((i, j), (i + 1, j)),
+                    Edge::Down(i, j) => ((i, j), (i, j + 1)),
+                };
+                let (da, db) = (distance[a.1 * nx + a.0], distance[b.1 * nx + b.0]);
+                corner_at(a.0, a.1, low, z_mm, step_mm)
+                    .lerp(corner_at(b.0, b.1, low, z_mm, step_mm), da / (da - db))
+            });
             edge = to;
         }
         if points.len() > 2 {
@@ -59,6 +58,10 @@ pub fn outlines(solid: &Solid, z_mm: f64, step_mm: f64) -> Vec<Vec<DVec3>> {
         }
     }
     loops
+}
+
+fn corner_at(i: usize, j: usize, low: DVec3, z_mm: f64, step_mm: f64) -> DVec3 {
+    DVec3::new(low.x + i as f64 * step_mm, low.y + j as f64 * step_mm, z_mm)
 }
 
 /// An edge between two neighbouring samples, named by its first.
@@ -108,11 +111,20 @@ mod tests {
         );
         let mut areas: Vec<f64> = outlines(&ring, 1.0, 2.0).iter().map(|c| area(c)).collect();
         areas.sort_by(f64::total_cmp);
-        let circle = |r: f64| std::f64::consts::PI * r * r;
         assert_eq!(areas.len(), 2);
-        assert!((areas[0] / circle(15.0) - 1.0).abs() < 0.005, "{areas:?}");
-        assert!((areas[1] / circle(37.0) - 1.0).abs() < 0.002, "{areas:?}");
+        assert!(
+            (areas[0] / circle_area(15.0) - 1.0).abs() < 0.005,
+            "{areas:?}"
+        );
+        assert!(
+            (areas[1] / circle_area(37.0) - 1.0).abs() < 0.002,
+            "{areas:?}"
+        );
         assert!(outlines(&ring, 6.0, 2.0).is_empty());
+    }
+
+    fn circle_area(r: f64) -> f64 {
+        std::f64::consts::PI * r * r
     }
 
     /// Two discs that nearly touch at a corner of the samples give ambiguous cells; all outlines still close.
@@ -123,10 +135,7 @@ mod tests {
             let two = Solid::new(
                 DVec3::new(-9.0, -9.0, 0.0),
                 DVec3::new(9.0, 9.0, 1.0),
-                move |p| {
-                    let disc = |c: f64| (p.x - c).hypot(p.y - c) - 4.0;
-                    disc(d).min(disc(-d))
-                },
+                move |p| disc_distance(d, p).min(disc_distance(-d, p)),
             );
             let area: f64 = outlines(&two, 0.5, 1.0).iter().map(|c| area(c)).sum();
             let want = 2.0 * std::f64::consts::PI * 16.0;
@@ -135,6 +144,10 @@ mod tests {
                 "gap {gap}: {area} for {want}"
             );
         }
+    }
+
+    fn disc_distance(c: f64, p: DVec3) -> f64 {
+        (p.x - c).hypot(p.y - c) - 4.0
     }
 
     fn area(c: &[DVec3]) -> f64 {

@@ -60,7 +60,7 @@ impl Solid {
         Self::new(low, high, move |p| {
             points
                 .windows(2)
-                .map(|w| capsule(p, w[0], w[1]))
+                .map(|w| capsule(p, [w[0], w[1]]))
                 .fold(f64::INFINITY, f64::min)
         })
     }
@@ -112,7 +112,9 @@ pub fn ramp(x: f64, low: f64, high: f64) -> f64 {
     t * t * (3.0 - 2.0 * t)
 }
 
-fn capsule(p: DVec3, (a, ra): (DVec3, f64), (b, rb): (DVec3, f64)) -> f64 {
+/// Distance of a point from two balls (middle and radius) with the cone between them.
+fn capsule(p: DVec3, ends: [(DVec3, f64); 2]) -> f64 {
+    let [(a, ra), (b, rb)] = ends;
     let along = b - a;
     let t = ((p - a).dot(along) / along.length_squared().max(1e-12)).clamp(0.0, 1.0);
     (p - (a + along * t)).length() - (ra + (rb - ra) * t)

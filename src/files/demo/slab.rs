@@ -15,16 +15,10 @@ const ISOCENTRE_MM: DVec3 = DVec3::ZERO;
 /// 30 x 30 x 30 cm; the surface is at y = -150 mm. Voxels 2.5 mm, layer faces between voxels.
 pub fn phantom() -> Result<Phantom, GridError> {
     let mut canvas = Canvas::new([140, 140, 140], DVec3::splat(2.5))?;
-    let layer = |depth: [f64; 2]| {
-        Arc::new(Solid::cuboid(
-            DVec3::new(-150.0, depth[0] - 150.0, -150.0),
-            DVec3::new(150.0, depth[1] - 150.0, 150.0),
-        ))
-    };
     let (body, bone, lung) = (
-        layer([0.0, 300.0]),
-        layer([50.0, 70.0]),
-        layer([100.0, 200.0]),
+        layer_at_depths([0.0, 300.0]),
+        layer_at_depths([50.0, 70.0]),
+        layer_at_depths([100.0, 200.0]),
     );
     canvas.paint(&body, |_, _| 0.0);
     canvas.paint(&bone, |_, _| BONE_HU);
@@ -47,6 +41,13 @@ pub fn phantom() -> Result<Phantom, GridError> {
             roi("LUNG", StructureKind::Organ, [88, 166, 255], 5.0, lung),
         ],
     })
+}
+
+fn layer_at_depths(depth: [f64; 2]) -> Arc<Solid> {
+    Arc::new(Solid::cuboid(
+        DVec3::new(-150.0, depth[0] - 150.0, -150.0),
+        DVec3::new(150.0, depth[1] - 150.0, 150.0),
+    ))
 }
 
 /// One field from the front.

@@ -136,18 +136,6 @@ fn the_thorax_is_a_plausible_chest() {
         let v = volume_cm3(case, name);
         assert!((low..high).contains(&v), "{name}: {v} cm3");
     }
-    let mean = |p: [f64; 3]| {
-        let ct = case.ct.as_ref().unwrap();
-        let [i, j, k] = ct
-            .hu
-            .grid()
-            .voxel_from_patient(DVec3::from(p))
-            .round()
-            .to_array()
-            .map(|v| v as usize);
-        let near = (0..27).map(|n| ct.hu.at(i + n % 3 - 1, j + n / 3 % 3 - 1, k + n / 9 - 1));
-        near.sum::<f32>() / 27.0
-    };
     for (place, low, high) in [
         ([-72.0, 14.0, 25.0], 10.0, 70.0),     // tumour
         ([90.0, 10.0, 0.0], -880.0, -600.0),   // left lung
@@ -157,7 +145,18 @@ fn the_thorax_is_a_plausible_chest() {
         ([-60.0, 0.0, -120.0], 40.0, 80.0),    // liver
         ([0.0, -200.0, 0.0], -1010.0, -990.0), // air
     ] {
-        let hu = mean(place);
+        let hu = {
+            let ct = case.ct.as_ref().unwrap();
+            let [i, j, k] = ct
+                .hu
+                .grid()
+                .voxel_from_patient(DVec3::from(place))
+                .round()
+                .to_array()
+                .map(|v| v as usize);
+            let near = (0..27).map(|n| ct.hu.at(i + n % 3 - 1, j + n / 3 % 3 - 1, k + n / 9 - 1));
+            near.sum::<f32>() / 27.0
+        };
         assert!((low..high).contains(&hu), "{place:?}: {hu} HU");
     }
     let again = build("thorax").unwrap();

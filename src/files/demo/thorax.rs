@@ -1,11 +1,11 @@
 //! A chest, arms up: body with skin, fat and muscle, ribs, spine with canal and cord, sternum, lungs with their
 //! vessels, heart, aorta, trachea and bronchi, oesophagus, liver, and a tumour in the right lung. Built from smooth
-//! solids; sizes are those of an average adult (ICRP 110 gives the orders), not of any person.
+//! solids; sizes describe an average adult (ICRP 110 gives the orders), not of any person.
 
 mod anatomy;
 mod chest;
 
-use super::aperture::round_beam;
+use super::aperture::{RoundBeam, round_beam};
 use super::noise::add_noise;
 use super::shape::ramp;
 use super::{Canvas, Phantom, Roi};
@@ -79,13 +79,16 @@ pub fn plan() -> Plan {
         .into_iter()
         .zip(1..)
         .map(|((name, gantry_deg), number)| {
-            round_beam(
-                (name, number),
+            round_beam(&RoundBeam {
+                name,
+                number,
                 gantry_deg,
-                (a::TUMOUR_MM, radius, 6.0),
-                a::TUMOUR_MM,
-                60.0,
-            )
+                centre_mm: a::TUMOUR_MM,
+                radius_mm: radius,
+                margin_mm: 6.0,
+                isocentre_mm: a::TUMOUR_MM,
+                mu: 60.0,
+            })
         })
         .collect();
     plan

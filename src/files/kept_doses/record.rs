@@ -43,11 +43,11 @@ pub(super) struct Header {
 }
 
 impl Header {
-    fn new(of: BeamPlace, inputs: &InputDigests, dose: &Dose) -> Self {
+    fn new(place: BeamPlace, inputs: &InputDigests, dose: &Dose) -> Self {
         let grid = dose.gy.grid();
         let ([row, column, _], [nx, ny, _]) = (grid.axes(), grid.size());
         Self {
-            of,
+            of: place,
             inputs: inputs.clone(),
             status: dose.status.word().to_owned(),
             label: dose.label.clone(),
@@ -117,18 +117,18 @@ impl Header {
 /// Values as differences of the bits of neighbours, sorted by byte: the high bytes of a smooth dose then repeat.
 fn packed(values: &[f32]) -> io::Result<Vec<u8>> {
     let n = values.len();
-    let (mut planes, mut before) = (vec![0; 4 * n], 0);
+    let (mut planes, mut previous) = (vec![0; 4 * n], 0);
     for (i, value) in values.iter().enumerate() {
         let bits = value.to_bits();
         for (k, byte) in bits
-            .wrapping_sub(before)
+            .wrapping_sub(previous)
             .to_le_bytes()
             .into_iter()
             .enumerate()
         {
             planes[k * n + i] = byte;
         }
-        before = bits;
+        previous = bits;
     }
     let mut out = ZlibEncoder::new(Vec::new(), Compression::fast());
     out.write_all(&planes)?;
@@ -146,20 +146,24 @@ fn unpacked(bytes: &[u8], n: usize) -> Option<Vec<f32>> {
         return None;
     }
     let mut bits = 0u32;
-    let value = |i: usize| {
-        bits = bits.wrapping_add(u32::from_le_bytes([0, 1, 2, 3].map(|k| planes[k * n + i])));
-        f32::from_bits(bits)
-    };
-    Some((0..n).map(value).collect())
+    Some(
+        (0..n)
+            .map(|i: usize| {
+                bits =
+                    bits.wrapping_add(u32::from_le_bytes([0, 1, 2, 3].map(|k| planes[k * n + i])));
+                f32::from_bits(bits)
+            })
+            .collect(),
+    )
 }
 
 /// The record of a dose; `None` for a grid that a file does not give back to the bit.
 pub(super) fn record_of(
-    of: BeamPlace,
+    place: BeamPlace,
     inputs: &InputDigests,
     dose: &Dose,
 ) -> io::Result<Option<Vec<u8>>> {
-    let header = Header::new(of, inputs, dose);
+    let header = Header::new(place, inputs, dose);
     if header.grid().as_ref() != Some(&**dose.gy.grid()) {
         return Ok(None);
     }
@@ -212,7 +216,6 @@ impl Records {
     /// # Errors
     /// Errors of the file system; `InvalidData` where no record begins.
     pub fn next(&mut self) -> io::Result<Option<Record>> {
-        let damaged = || io::Error::new(io::ErrorKind::InvalidData, "a record of it is damaged");
         let mut line = Vec::new();
         self.file
             .by_ref()
@@ -298,6 +301,10 @@ impl Records {
         let digest = content_digest_of(&mut record.header_bytes.chain(&values[..]))?;
         Ok(record.is_of(&digest).then_some(values))
     }
+}
+
+fn damaged() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a record of it is damaged")
 }
 
 impl Record {

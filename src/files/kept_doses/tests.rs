@@ -96,14 +96,18 @@ fn a_dose_of_unsaved_work_comes_back_whole_or_not_at_all() {
     let [path, from] = [&one, &other].map(|kept_dose| dose_file(kept.path(), &kept_dose.inputs));
     fs::copy(from, &path).unwrap();
     assert!(kept.read(&inputs("one")).is_none() && kept.read(&inputs("other")).is_some());
-    let mut found: Vec<bool> = kept
+    let mut is_kept: Vec<bool> = kept
         .survey()
         .doses
         .iter()
         .map(|dose| dose.is_whole)
         .collect();
-    found.sort();
-    assert_eq!(found, [false, true], "one that is not found counts as none");
+    is_kept.sort();
+    assert_eq!(
+        is_kept,
+        [false, true],
+        "one that is not found counts as none"
+    );
     kept.keep_only(std::slice::from_ref(&other));
     assert!(!path.exists() && kept.read(&inputs("other")).is_some());
     kept.remove();
@@ -119,7 +123,7 @@ fn no_changed_byte_gives_another_dose() {
     let both = [("one", 0.1), ("other", 0.2)].map(|(name, f)| to_keep(1, name, Some(dose(f))));
     assert_eq!(write_beside(&session, &both, &[]).unwrap().len(), 2);
     let kept = KeptDoses::of_session(&session);
-    let whole = fs::read(kept.path()).unwrap();
+    let record = fs::read(kept.path()).unwrap();
     let survey = kept.survey();
     assert!(
         !survey.is_damaged
@@ -139,14 +143,14 @@ fn no_changed_byte_gives_another_dose() {
             survey.is_damaged || survey.doses.iter().filter(|dose| dose.is_whole).count() < 2;
         (read.iter().flatten().count(), is_seen)
     };
-    assert_eq!(check(&whole), (2, false));
-    for at in 0..whole.len() {
-        let mut changed = whole.clone();
-        changed[at] ^= 1 << (at % 8);
+    assert_eq!(check(&record), (2, false));
+    for byte in 0..record.len() {
+        let mut changed = record.clone();
+        changed[byte] ^= 1 << (byte % 8);
         let (read, is_seen) = check(&changed);
-        assert!(read < 2 && is_seen, "byte {at}");
-        if at % 7 == 0 {
-            assert!(check(&whole[..at]).0 < 2, "cut after {at}");
+        assert!(read < 2 && is_seen, "byte {byte}");
+        if byte % 7 == 0 {
+            assert!(check(&record[..byte]).0 < 2, "cut after {byte}");
         }
     }
     fs::remove_dir_all(folder).unwrap();
@@ -169,7 +173,7 @@ fn doses_of_a_session_are_written_once_copied_and_bounded() {
     let of_a = KeptDoses::of_session(&a);
     assert_eq!(of_a.survey().doses.len(), 1);
 
-    // Values that are not at hand come from the file of before; what nobody has is not there.
+    // Values that are not at hand come from the previous file; what nobody has is not there.
     let without = [to_keep(1, "one", None), to_keep(2, "none", None)];
     assert_eq!(
         write_beside(&b, &without, &[b.clone(), a.clone()]).unwrap(),
@@ -204,13 +208,6 @@ fn doses_of_a_session_are_written_once_copied_and_bounded() {
 #[test]
 fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
     const VARIABLE: &str = "BEAMSIGHT_TEST_SAVES_TO";
-    let states =
-        || [("one", 0.1), ("other", 0.2)].map(|(name, f)| [to_keep(1, name, Some(dose(f)))]);
-    let save = |session: &Path, doses: &[DoseToKeep]| {
-        let (case, set) = (Case::default(), StructureSet::default());
-        let new = session::Session::new(&case, "demo:slab", &set, serde_json::Value::Null);
-        session::write_with_doses(session, new, doses, &[]).unwrap()
-    };
     if let Some(session) = std::env::var_os(VARIABLE) {
         for doses in states().iter().cycle() {
             assert!(save(Path::new(&session), doses).is_none());
@@ -260,6 +257,19 @@ fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+#[cfg(unix)]
+fn states() -> [[DoseToKeep; 1]; 2] {
+    [("one", 0.1), ("other", 0.2)].map(|(name, f)| [to_keep(1, name, Some(dose(f)))])
+}
+
+/// The error of the doses beside a saved session.
+#[cfg(unix)]
+fn save(session: &Path, doses: &[DoseToKeep]) -> Option<io::Error> {
+    let (case, set) = (Case::default(), StructureSet::default());
+    let new = session::Session::new(&case, "demo:slab", &set, serde_json::Value::Null);
+    session::write_with_doses(session, new, doses, &[]).unwrap()
+}
+
 /// Records whose digests are right and whose content is not.
 #[test]
 fn a_made_up_record_is_refused_before_it_takes_memory() {
@@ -268,7 +278,7 @@ fn a_made_up_record_is_refused_before_it_takes_memory() {
     let record = record_of(BeamPlace { plan: 0, beam: 1 }, &inputs("one"), &dose(0.1))
         .unwrap()
         .unwrap();
-    let [line, rest] = record
+    let [line, after_line] = record
         .splitn(2, |byte| *byte == b'\n')
         .collect::<Vec<_>>()
         .try_into()
@@ -279,7 +289,7 @@ fn a_made_up_record_is_refused_before_it_takes_memory() {
         .collect::<Vec<usize>>()
         .try_into()
         .unwrap();
-    let (header, values) = rest.split_at(header);
+    let (header, values) = after_line.split_at(header);
     let header: serde_json::Value = serde_json::from_slice(header).unwrap();
     let is_read = |member: &str, value: serde_json::Value, values: &[u8]| {
         let mut header = header.clone();
@@ -321,12 +331,15 @@ fn a_made_up_record_is_refused_before_it_takes_memory() {
 
 #[test]
 fn the_first_difference_is_said_in_words() {
-    let own = inputs("one");
-    assert_eq!(own.difference(&own), None);
-    assert_eq!(own.difference(&inputs("other")), Some("of an earlier plan"));
+    let digests = inputs("one");
+    assert_eq!(digests.difference(&digests), None);
+    assert_eq!(
+        digests.difference(&inputs("other")),
+        Some("of an earlier plan")
+    );
     let other = InputDigests {
         images: "j".to_owned(),
         ..inputs("other")
     };
-    assert_eq!(own.difference(&other), Some("of other images"));
+    assert_eq!(digests.difference(&other), Some("of other images"));
 }

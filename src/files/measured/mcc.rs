@@ -73,17 +73,12 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
 
 impl Block {
     fn set(&mut self, line: usize, key: &str, value: &str) -> Result<(), Fault> {
-        let side = |what| {
-            field(line, value)
-                .map(|sides| sides[0])
-                .map_err(|f| Fault::new(line, format!("{what}: {}", f.problem)))
-        };
         match key {
             "SCAN_CURVETYPE" => self.curve = Some(value.to_owned()),
             "SCAN_DEPTH" => self.depth_mm = Some(number(line, key, value, DEPTH_MM)?),
             "SSD" => self.draft.ssd_mm = Some(number(line, key, value, SSD_MM)?),
-            "FIELD_INPLANE" => self.inplane_mm = Some(side(key)?),
-            "FIELD_CROSSPLANE" => self.crossplane_mm = Some(side(key)?),
+            "FIELD_INPLANE" => self.inplane_mm = Some(first_side(key, line, value)?),
+            "FIELD_CROSSPLANE" => self.crossplane_mm = Some(first_side(key, line, value)?),
             "MODALITY" if value != "X" && value != "XRAY" => {
                 self.draft.refuse("it is of no photon beam")
             }
@@ -109,15 +104,14 @@ impl Block {
 
     fn finish(mut self, file: &mut MeasuredFile) -> Result<(), Fault> {
         let profile = |axis| -> Result<Scan, Fault> {
-            let missing = || {
-                Fault::new(
-                    self.draft.line,
-                    "the profile that begins here has no SCAN_DEPTH",
-                )
-            };
             Ok(Scan::Profile {
                 axis,
-                depth_mm: self.depth_mm.ok_or_else(missing)?,
+                depth_mm: self.depth_mm.ok_or_else(|| {
+                    Fault::new(
+                        self.draft.line,
+                        "the profile that begins here has no SCAN_DEPTH",
+                    )
+                })?,
             })
         };
         let scan = match self.curve.as_deref() {
@@ -135,4 +129,10 @@ impl Block {
         self.draft.field_mm = self.crossplane_mm.zip(self.inplane_mm).map(|(x, y)| [x, y]);
         self.draft.finish(file)
     }
+}
+
+fn first_side(what: &str, line: usize, value: &str) -> Result<f64, Fault> {
+    field(line, value)
+        .map(|sides| sides[0])
+        .map_err(|f| Fault::new(line, format!("{what}: {}", f.problem)))
 }

@@ -148,15 +148,11 @@ pub fn read_curves(path: &Path) -> Result<MeasuredFile, MeasuredError> {
 /// # Errors
 /// [`Fault`]: the first line that is wrong.
 pub fn curves_of(text: &str) -> Result<MeasuredFile, Fault> {
-    let begins = |marks: &[&str]| {
-        text.lines()
-            .any(|l| marks.iter().any(|m| l.trim_start().starts_with(m)))
-    };
-    let file = if begins(&["$STOM", "$NUMS"]) {
+    let file = if has_line_with(&["$STOM", "$NUMS"], text) {
         w2cad::curves(text)?
-    } else if begins(&["BEGIN_SCAN"]) {
+    } else if has_line_with(&["BEGIN_SCAN"], text) {
         mcc::curves(text)?
-    } else if begins(&[":MSR", ":SYS", "%VNR"]) {
+    } else if has_line_with(&[":MSR", ":SYS", "%VNR"], text) {
         rfa300::curves(text)?
     } else {
         table::curves(text)?
@@ -178,31 +174,39 @@ pub fn curves_of(text: &str) -> Result<MeasuredFile, Fault> {
     Ok(file)
 }
 
+fn has_line_with(marks: &[&str], text: &str) -> bool {
+    text.lines()
+        .any(|l| marks.iter().any(|m| l.trim_start().starts_with(m)))
+}
+
 /// The text of a file, with replacement characters where it is no UTF-8 (headers of scanners are Latin-1), and its digest.
 fn read(path: &Path) -> Result<(String, String), MeasuredError> {
-    let fault = |source| MeasuredError::Read {
-        file: path.display().to_string(),
-        source,
-    };
-    let (file, _) = input::open(path).map_err(fault)?;
+    let (file, _) = input::open(path).map_err(|source| read_error(source, path))?;
     let mut bytes = Vec::new();
     file.take(MEASURED_BYTES + 1)
         .read_to_end(&mut bytes)
-        .map_err(fault)?;
+        .map_err(|source| read_error(source, path))?;
     if bytes.len() as u64 > MEASURED_BYTES {
         let words = format!(
             "it is longer than the {} MB that are read",
             MEASURED_BYTES >> 20
         );
-        return Err(fault(std::io::Error::new(
-            std::io::ErrorKind::InvalidData,
-            words,
-        )));
+        return Err(read_error(
+            std::io::Error::new(std::io::ErrorKind::InvalidData, words),
+            path,
+        ));
     }
     let mut crc = flate2::Crc::new();
     crc.update(&bytes);
     let digest = format!("CRC-32 {:08x}, {} bytes", crc.sum(), bytes.len());
     Ok((String::from_utf8_lossy(&bytes).into_owned(), digest))
+}
+
+fn read_error(source: std::io::Error, path: &Path) -> MeasuredError {
+    MeasuredError::Read {
+        file: path.display().to_string(),
+        source,
+    }
 }
 
 fn named(path: &Path, fault: Fault) -> MeasuredError {
@@ -241,10 +245,9 @@ fn field(line: usize, words: &str) -> Result<[f64; 2], Fault> {
         .split(|c: char| matches!(c, 'x' | 'X' | '*' | ',') || c.is_whitespace())
         .filter(|w| !w.is_empty())
         .collect();
-    let side = |word| number(line, "field size", word, FIELD_MM);
     match sides[..] {
-        [one] => Ok([side(one)?; 2]),
-        [x, y] => Ok([side(x)?, side(y)?]),
+        [one] => Ok([field_side(one, line)?; 2]),
+        [x, y] => Ok([field_side(x, line)?, field_side(y, line)?]),
         _ => Err(Fault::new(
             line,
             beginning(&format!(
@@ -252,6 +255,10 @@ fn field(line: usize, words: &str) -> Result<[f64; 2], Fault> {
             )),
         )),
     }
+}
+
+fn field_side(word: &str, line: usize) -> Result<f64, Fault> {
+    number(line, "field size", word, FIELD_MM)
 }
 
 /// A curve of a file on its way in.
@@ -330,11 +337,11 @@ impl Draft {
         points.sort_by(|a, b| a[0].total_cmp(&b[0]));
         points.dedup_by(|b, a| (b[0] - a[0]).abs() < 1e-3);
         if points.len() < LEAST_POINTS {
-            let found = points.len();
+            let count = points.len();
             return Err(Fault::new(
                 self.line,
                 format!(
-                    "the curve that begins here has {found} points where {LEAST_POINTS} are the least"
+                    "the curve that begins here has {count} points where {LEAST_POINTS} are the least"
                 ),
             ));
         }
@@ -356,35 +363,40 @@ impl Draft {
     }
 }
 
-/// Whether a curve of so many points may have another.
+/// Whether a curve of this many points may have another.
 fn has_room(line: usize, points: usize) -> Result<(), Fault> {
-    let why = || format!("the curve has more than the {MOST_POINTS} points that are read");
     if points < MOST_POINTS {
         Ok(())
     } else {
-        Err(Fault::new(line, why()))
+        Err(Fault::new(
+            line,
+            format!("the curve has more than the {MOST_POINTS} points that are read"),
+        ))
     }
 }
 
 /// A point in the tank's coordinates: crossline, inline, depth (mm), and the dose there.
 fn point(line: usize, [x, y, depth, dose]: [&str; 4]) -> Result<[f64; 4], Fault> {
-    let place = |word| number(line, "position", word, PLACE_MM);
     Ok([
-        place(x)?,
-        place(y)?,
-        place(depth)?,
+        place_mm(x, line)?,
+        place_mm(y, line)?,
+        place_mm(depth, line)?,
         number(line, "dose", dose, DOSE)?,
     ])
+}
+
+fn place_mm(word: &str, line: usize) -> Result<f64, Fault> {
+    number(line, "position", word, PLACE_MM)
 }
 
 /// The scan that points of three coordinates (crossline, inline, depth; mm) describe, with their positions along it; the reason
 /// where they describe none that is compared.
 fn scan_of(points: &[[f64; 4]]) -> Result<(Scan, Vec<[f64; 2]>), String> {
-    let extent = |axis: usize| {
-        let values = || points.iter().map(|p| p[axis]);
-        values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min)
-    };
-    let (x, y, depth) = (extent(0), extent(1), extent(2));
+    let (x, y, depth) = (
+        extent_along(0, points),
+        extent_along(1, points),
+        extent_along(2, points),
+    );
     let along = if depth > x && depth > y {
         2
     } else if x >= y {
@@ -397,8 +409,7 @@ fn scan_of(points: &[[f64; 4]]) -> Result<(Scan, Vec<[f64; 2]>), String> {
     if (0..3).any(|axis| axis != along && [x, y, depth][axis] > STILL_MM) {
         return Err("it is along no axis (a diagonal?)".to_owned());
     }
-    let centred = |axis: usize| points.iter().all(|p| p[axis].abs() <= STILL_MM);
-    if (0..2).any(|axis| axis != along && !centred(axis)) {
+    if (0..2).any(|axis| axis != along && !points.iter().all(|p| p[axis].abs() <= STILL_MM)) {
         return Err("it does not pass through the axis of the beam".to_owned());
     }
     let flip = if along == 2 && points.iter().map(|p| p[2]).sum::<f64>() < 0.0 {
@@ -421,4 +432,13 @@ fn scan_of(points: &[[f64; 4]]) -> Result<(Scan, Vec<[f64; 2]>), String> {
         scan,
         points.iter().map(|p| [flip * p[along], p[3]]).collect(),
     ))
+}
+
+fn extent_along(axis: usize, points: &[[f64; 4]]) -> f64 {
+    values_along(axis, points).fold(f64::NEG_INFINITY, f64::max)
+        - values_along(axis, points).fold(f64::INFINITY, f64::min)
+}
+
+fn values_along(axis: usize, points: &[[f64; 4]]) -> impl Iterator<Item = f64> {
+    points.iter().map(move |p| p[axis])
 }

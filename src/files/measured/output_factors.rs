@@ -6,7 +6,7 @@ use std::path::Path;
 
 const MOST_FACTORS: usize = 1000;
 
-/// Dose per MU of a field over that of the reference field.
+/// Dose per MU of a field over the dose per MU of the reference field.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OutputFactor {
     pub field_mm: [f64; 2],
@@ -87,12 +87,12 @@ pub fn output_factors_of(text: &str) -> Result<OutputFactors, Fault> {
         });
     }
     let last = text.lines().count().max(1);
-    let missing = |what: &str| Fault::new(last, format!("the file ends without a line '# {what}'"));
     if factors.is_empty() {
         return Err(Fault::new(last, "the file ends without an output factor"));
     }
-    let reference_mm: [f64; 2] = reference_mm.ok_or_else(|| missing("reference_mm: 100 x 100"))?;
-    if let Some(own) = factors
+    let reference_mm: [f64; 2] =
+        reference_mm.ok_or_else(|| missing_line("reference_mm: 100 x 100", last))?;
+    if let Some(factor) = factors
         .iter()
         .find(|f| f.field_mm == reference_mm && (f.factor - 1.0).abs() > 1e-3)
     {
@@ -100,16 +100,20 @@ pub fn output_factors_of(text: &str) -> Result<OutputFactors, Fault> {
             last,
             format!(
                 "the reference field has the factor {}, which must be 1",
-                own.factor
+                factor.factor
             ),
         ));
     }
     Ok(OutputFactors {
-        ssd_mm: ssd_mm.ok_or_else(|| missing("ssd_mm: 900"))?,
-        depth_mm: depth_mm.ok_or_else(|| missing("depth_mm: 100"))?,
+        ssd_mm: ssd_mm.ok_or_else(|| missing_line("ssd_mm: 900", last))?,
+        depth_mm: depth_mm.ok_or_else(|| missing_line("depth_mm: 100", last))?,
         reference_mm,
         gy_per_mu,
         factors,
         digest: String::new(),
     })
+}
+
+fn missing_line(what: &str, last: usize) -> Fault {
+    Fault::new(last, format!("the file ends without a line '# {what}'"))
 }

@@ -55,27 +55,28 @@ pub fn curves(text: &str) -> Result<MeasuredFile, Fault> {
 
 fn set(draft: &mut Draft, line: usize, row: &str) -> Result<(), Fault> {
     let (key, value) = row.split_once(char::is_whitespace).unwrap_or((row, ""));
-    let first = |count| {
-        value
-            .split_whitespace()
-            .take(count)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
     match key {
         "FSZ" => {
-            let sides = field(line, &first(2))?;
+            let sides = field(line, &first_words(2, value))?;
             if sides[0] != sides[1] {
                 draft.refuse("its field is not square, and which side is which depends on the tank; write it as a table");
             }
             draft.field_mm = Some(sides);
         }
-        "SSD" => draft.ssd_mm = Some(number(line, "%SSD", &first(1), SSD_MM)?),
-        "BMT" if first(1) != "PHO" => draft.refuse("it is of no photon beam"),
-        "WEG" if number(line, "%WEG", &first(1), [-90.0, 90.0])? != 0.0 => {
+        "SSD" => draft.ssd_mm = Some(number(line, "%SSD", &first_words(1, value), SSD_MM)?),
+        "BMT" if first_words(1, value) != "PHO" => draft.refuse("it is of no photon beam"),
+        "WEG" if number(line, "%WEG", &first_words(1, value), [-90.0, 90.0])? != 0.0 => {
             draft.refuse("it is of a wedge")
         }
         _ => {}
     }
     Ok(())
+}
+
+fn first_words(count: usize, value: &str) -> String {
+    value
+        .split_whitespace()
+        .take(count)
+        .collect::<Vec<_>>()
+        .join(" ")
 }

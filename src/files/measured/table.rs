@@ -113,19 +113,24 @@ fn set(
 }
 
 fn finish(mut draft: Draft, header: Header, file: &mut MeasuredFile) -> Result<(), Fault> {
-    let missing = |what: &str| {
-        Fault::new(
-            draft.line,
-            format!("the profile that begins here has no line '# {what}'"),
-        )
-    };
     draft.scan = match header.profile {
         None => None,
         Some(false) => Some(Scan::Depth),
         Some(true) => Some(Scan::Profile {
-            axis: header.axis.ok_or_else(|| missing("axis: x"))?,
-            depth_mm: header.depth_mm.ok_or_else(|| missing("depth_mm: 100"))?,
+            axis: header
+                .axis
+                .ok_or_else(|| missing_line("axis: x", draft.line))?,
+            depth_mm: header
+                .depth_mm
+                .ok_or_else(|| missing_line("depth_mm: 100", draft.line))?,
         }),
     };
     draft.finish(file)
+}
+
+fn missing_line(what: &str, line: usize) -> Fault {
+    Fault::new(
+        line,
+        format!("the profile that begins here has no line '# {what}'"),
+    )
 }

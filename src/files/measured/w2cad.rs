@@ -91,11 +91,13 @@ impl Measurement {
     }
 
     fn finish(mut self, line: usize, file: &mut MeasuredFile) -> Result<(), Fault> {
-        let found = self.points.len();
-        if let Some(count) = self.count.filter(|count| *count != found) {
+        let point_count = self.points.len();
+        if let Some(count) = self.count.filter(|count| *count != point_count) {
             return Err(Fault::new(
                 line,
-                format!("the measurement ends with {found} points where its %PNTS says {count}"),
+                format!(
+                    "the measurement ends with {point_count} points where its %PNTS says {count}"
+                ),
             ));
         }
         self.draft.take_scan(&self.points);

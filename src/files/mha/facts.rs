@@ -86,9 +86,7 @@ impl Facts {
     /// The quantity that is stated where it is another one; nothing stated is no contradiction.
     pub fn contradicts(&self, wanted: Quantity) -> Option<String> {
         let [name, unit] = wanted.words();
-        let is =
-            |stated: &str, wanted: &str| stated.is_empty() || stated.eq_ignore_ascii_case(wanted);
-        if is(&self.quantity, name) && is(&self.unit, unit) {
+        if is_unstated_or(&self.quantity, name) && is_unstated_or(&self.unit, unit) {
             return None;
         }
         let quantity = if self.quantity.is_empty() {
@@ -131,14 +129,13 @@ impl Facts {
         let mut facts = self.clone();
         // A comment of other programs is ASCII.
         facts.comment.retain(|c| c.is_ascii());
-        let in_header = |(key, value): (&'static str, &mut String)| {
-            let mut value: String = value.chars().filter(|c| !c.is_control()).collect();
-            value.truncate(value.floor_char_boundary(LONGEST_VALUE));
-            (key, value.trim().to_owned())
-        };
         facts
             .keys()
-            .map(in_header)
+            .map(|(key, value): (&'static str, &mut String)| {
+                let mut value: String = value.chars().filter(|c| !c.is_control()).collect();
+                value.truncate(value.floor_char_boundary(LONGEST_VALUE));
+                (key, value.trim().to_owned())
+            })
             .into_iter()
             .filter(|(_, value)| !value.is_empty())
             .collect()
@@ -151,4 +148,8 @@ impl Facts {
             .map(|(key, value)| format!("{key} = {value}\n"))
             .collect()
     }
+}
+
+fn is_unstated_or(stated: &str, wanted: &str) -> bool {
+    stated.is_empty() || stated.eq_ignore_ascii_case(wanted)
 }

@@ -32,8 +32,8 @@ fn header(changes: &[(&str, &str)]) -> String {
 fn read_bytes(name: &str, header: &str, data: &[u8]) -> Result<Volume<f32>, String> {
     // Two tests at once may give their files the same name.
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let own = folder(&format!("read-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
-    let path = own.join(format!("{name}.mha"));
+    let test_folder = folder(&format!("read-{}", NEXT.fetch_add(1, Ordering::Relaxed)));
+    let path = test_folder.join(format!("{name}.mha"));
     std::fs::write(&path, [header.as_bytes(), data].concat()).unwrap();
     let result = read(&path).map_err(|e| e.to_string());
     if let Err(message) = &result {
@@ -42,7 +42,7 @@ fn read_bytes(name: &str, header: &str, data: &[u8]) -> Result<Volume<f32>, Stri
             "the file is not named: {message}"
         );
     }
-    std::fs::remove_dir_all(own).unwrap();
+    std::fs::remove_dir_all(test_folder).unwrap();
     result
 }
 

@@ -121,28 +121,30 @@ fn fluence_maps_come_back_to_the_last_bit() {
 #[test]
 fn every_normalisation_comes_back_as_it_was() {
     let mut want = plan(AP).unwrap();
-    for at in [
+    for place in [
         NormalisedAt::Point(DVec3::new(1.5, -2.0, 3.25)),
         NormalisedAt::Maximum,
     ] {
         for dose in [NormalisedDose::Gy(57.5), NormalisedDose::Percent(95.0)] {
             want.normalisation = Some(Normalisation {
-                at: at.clone(),
+                at: place.clone(),
                 dose,
             });
             assert_eq!(plan(&to_text(&want).unwrap()).unwrap(), want);
         }
     }
-    let with =
-        |line: &str| plan(&AP.replace("prescription_gy", &format!("{line}\nprescription_gy")));
-    let why = with("normalisation = { maximum = true, dose_gy = 0.0 }").unwrap_err();
+    let why = plan_with("normalisation = { maximum = true, dose_gy = 0.0 }").unwrap_err();
     assert!(why.contains("normalisation.dose_gy = 0 must be"), "{why}");
-    let why = with("normalisation = { maximum = true, point_mm = [0, 0, 0], dose_gy = 1.0 }")
+    let why = plan_with("normalisation = { maximum = true, point_mm = [0, 0, 0], dose_gy = 1.0 }")
         .unwrap_err();
     assert!(
         why.contains("one of: structure with volume_percent"),
         "{why}"
     );
+}
+
+fn plan_with(line: &str) -> Result<Plan, String> {
+    plan(&AP.replace("prescription_gy", &format!("{line}\nprescription_gy")))
 }
 
 #[test]

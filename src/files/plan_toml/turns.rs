@@ -43,7 +43,7 @@ impl From<RotationDirection> for Direction {
 /// Stated directions of gantry, collimator and couch.
 pub type Directions = [Option<Direction>; 3];
 
-/// Whether the short way between two angles is not plainly that of their numbers: from 10 to 200, from 350 to 10.
+/// Whether the short way between two angles differs from the way that their numbers suggest: from 10 to 200, from 350 to 10.
 fn is_unclear(from: f64, to: f64) -> bool {
     (to - from).abs() > 180.0 - SAME_DEG
 }
@@ -160,11 +160,6 @@ mod tests {
             }
         }
         // DICOM looks at collimator and couch from where rising angles turn counter-clockwise.
-        let turning = |collimator_deg, couch_deg, meterset_weight| ControlPoint {
-            collimator_deg,
-            couch_deg,
-            ..at(0.0, meterset_weight)
-        };
         let (start, risen) = (turning(350.0, 350.0, 0.0), turning(10.0, 10.0, 1.0));
         let [cw, cc] = [Direction::Cw, Direction::Cc].map(Some);
         assert_eq!(turn_fault(&start, &risen, [None, cc, cc]), None);
@@ -178,12 +173,12 @@ mod tests {
                     .is_some_and(|why| why.contains("half a circle or more"))
             );
         }
-        let whole = turn_fault(
+        let fault = turn_fault(
             &at(0.0, 0.0),
             &at(360.0, 1.0),
             [Some(Direction::Cw), None, None],
         );
-        assert!(whole.unwrap().contains("half a circle or more"));
+        assert!(fault.unwrap().contains("half a circle or more"));
         assert_eq!(
             turn_fault(&at(0.0, 0.5), &at(200.0, 0.5), [None; 3]),
             None,
@@ -191,16 +186,28 @@ mod tests {
         );
     }
 
+    fn turning(collimator_deg: f64, couch_deg: f64, meterset_weight: f64) -> ControlPoint {
+        ControlPoint {
+            collimator_deg,
+            couch_deg,
+            ..at(0.0, meterset_weight)
+        }
+    }
+
     #[test]
     fn directions_are_stated_where_numbers_do_not_tell_them() {
-        let lines = |degrees: &[f64]| {
-            to_state(&degrees.iter().map(|deg| at(*deg, 0.0)).collect::<Vec<_>>()).concat()
-        };
-        assert_eq!(lines(&[10.0, 100.0, 50.0]), "");
-        assert_eq!(lines(&[350.0, 358.0, 4.0]), "gantry_direction = \"cw\"\n");
+        assert_eq!(lines_for(&[10.0, 100.0, 50.0]), "");
         assert_eq!(
-            lines(&[4.0, 4.0, 350.0, 2.0]),
+            lines_for(&[350.0, 358.0, 4.0]),
+            "gantry_direction = \"cw\"\n"
+        );
+        assert_eq!(
+            lines_for(&[4.0, 4.0, 350.0, 2.0]),
             "gantry_direction = \"cc\"\ngantry_direction = \"cw\"\n"
         );
+    }
+
+    fn lines_for(degrees: &[f64]) -> String {
+        to_state(&degrees.iter().map(|deg| at(*deg, 0.0)).collect::<Vec<_>>()).concat()
     }
 }

@@ -41,12 +41,12 @@ pub(super) struct StructureFacts {
 
 impl MadeFor {
     pub fn new(case: &Case, loaded: &StructureSet) -> Self {
-        let all = case
+        let names = case
             .plans
             .iter()
             .flat_map(|plan| plan.beams.iter().map(|beam| plan.machine_of(beam)));
         let machines =
-            all.filter_map(|machine| Some((machine.to_owned(), digest_of_machine(machine)?)));
+            names.filter_map(|machine| Some((machine.to_owned(), digest_of_machine(machine)?)));
         Self {
             patient: case.patient.clone(),
             frame_of_reference_uid: frame_of(case),
@@ -70,21 +70,23 @@ impl MadeFor {
         })
     }
 
-    /// Contradiction between the patient's data and those of the session though the ID is the same.
+    /// Contradiction between the patient's data and the session's though the ID is the same.
     pub fn patient_differs(&self, case: &Case) -> Option<String> {
-        let (then, now) = (&self.patient, &case.patient);
+        let (then, current) = (&self.patient, &case.patient);
         let members = [
-            ("name", &then.name, &now.name),
-            ("birth date", &then.birth_date, &now.birth_date),
-            ("sex", &then.sex, &now.sex),
+            ("name", &then.name, &current.name),
+            ("birth date", &then.birth_date, &current.birth_date),
+            ("sex", &then.sex, &current.sex),
         ];
-        let differs = |(_, a, b): &(&str, &String, &String)| {
-            let [a, b] = [a, b].map(|text| text.trim().trim_matches('^').to_lowercase());
-            !a.is_empty() && !b.is_empty() && a != b
-        };
-        let (what, then, now) = members.into_iter().find(differs)?;
+        let (what, then, current_value) =
+            members
+                .into_iter()
+                .find(|(_, a, b): &(&str, &String, &String)| {
+                    let [a, b] = [a, b].map(|text| text.trim().trim_matches('^').to_lowercase());
+                    !a.is_empty() && !b.is_empty() && a != b
+                })?;
         Some(format!(
-            "the patient's {what} was '{then}' when it was saved and is '{now}' now"
+            "the patient's {what} was '{then}' when it was saved and is '{current_value}' now"
         ))
     }
 
@@ -114,30 +116,32 @@ impl MadeFor {
         for (structure, then) in loaded.structures.iter().zip(numbers_then) {
             let facts =
                 { self.structures_of_files.iter() }.find(|facts| Some(facts.number) == *then);
-            let now = StructureFacts::new(structure);
+            let current = StructureFacts::new(structure);
             let name = &structure.name;
             match facts {
                 None => words.push(format!("'{name}' is new")),
-                Some(facts) if facts.name != now.name => {
+                Some(facts) if facts.name != current.name => {
                     words.push(format!("'{}' is called '{name}'", facts.name));
                 }
-                Some(facts) if facts.contours != now.contours => {
+                Some(facts) if facts.contours != current.contours => {
                     words.push(format!("'{name}' has other contours"));
                 }
-                Some(facts) if facts.in_dose != now.in_dose => {
+                Some(facts) if facts.in_dose != current.in_dose => {
                     words.push(format!("'{name}' has another kind or density"));
                 }
-                Some(facts) if facts.number != now.number => {
+                Some(facts) if facts.number != current.number => {
                     words.push(format!(
                         "'{name}' has the ROI number {} in place of {}",
-                        now.number, facts.number
+                        current.number, facts.number
                     ));
                 }
                 Some(_) => {}
             }
         }
-        let is_gone = |facts: &&StructureFacts| !numbers_then.contains(&Some(facts.number));
-        let gone = self.structures_of_files.iter().filter(is_gone);
+        let gone = self
+            .structures_of_files
+            .iter()
+            .filter(|facts: &&StructureFacts| !numbers_then.contains(&Some(facts.number)));
         words.extend(gone.map(|facts| format!("'{}' is gone", facts.name)));
         words
     }
@@ -150,34 +154,36 @@ impl MadeFor {
             .iter()
             .filter(|s| plan.is_dose_made_with(s, set));
         for structure in in_dose {
-            let now = StructureFacts::new(structure);
+            let current = StructureFacts::new(structure);
             if !self
                 .structures
                 .iter()
-                .any(|then| (then.number, &then.in_dose) == (now.number, &now.in_dose))
+                .any(|then| (then.number, &then.in_dose) == (current.number, &current.in_dose))
             {
                 return Some(format!("the structure '{}' is another one", structure.name));
             }
         }
         // What is gone was in the dose, as far as the plan refers to it or it was saved as such.
         let is_gone = |then: &&StructureFacts| set.by_number(then.number).is_none();
-        let was_in_dose = |then: &&StructureFacts| {
-            then.in_dose.starts_with(EVERY_DOSE) || { plan.normalisation.iter() }
-                .filter_map(|to| to.structure())
-                .any(|(name, number)| {
-                    number.map_or(name == then.name, |number| number == then.number)
-                })
-        };
-        if let Some(gone) = self.structures.iter().filter(is_gone).find(was_in_dose) {
+        if let Some(gone) = self
+            .structures
+            .iter()
+            .filter(is_gone)
+            .find(|then: &&StructureFacts| {
+                then.in_dose.starts_with(EVERY_DOSE) || { plan.normalisation.iter() }
+                    .filter_map(|to| to.structure())
+                    .any(|(name, number)| {
+                        number.map_or(name == then.name, |number| number == then.number)
+                    })
+            })
+        {
             return Some(format!("the structure '{}' is gone", gone.name));
         }
-        let is_other =
-            |machine: &&str| self.machines.get(*machine) != digest_of_machine(machine).as_ref();
         let machine = plan
             .beams
             .iter()
             .map(|beam| plan.machine_of(beam))
-            .find(|machine| is_other(machine));
+            .find(|machine| self.machines.get(*machine) != digest_of_machine(machine).as_ref());
         machine.map(|machine| format!("the file of the machine '{machine}' is another one"))
     }
 }
@@ -240,8 +246,8 @@ fn named(patient: &PatientInfo) -> String {
 /// Numbers that structures of the files had when the session was saved, in their order now; `None` for new ones. A structure is known
 /// again by number and name, else by its name, else by its contours.
 pub(super) fn numbers_then(then: &[StructureFacts], loaded: &StructureSet) -> Vec<Option<u32>> {
-    let now = facts_of(loaded);
-    let mut numbers = vec![None; now.len()];
+    let current_facts = facts_of(loaded);
+    let mut numbers = vec![None; current_facts.len()];
     let rules: [fn(&StructureFacts, &StructureFacts) -> bool; 3] = [
         |a, b| a.number == b.number && is_same_name(a, b),
         is_same_name,
@@ -253,8 +259,9 @@ pub(super) fn numbers_then(then: &[StructureFacts], loaded: &StructureSet) -> Ve
             if numbers.contains(&Some(facts.number)) {
                 continue;
             }
-            let is_free = |n: &usize| numbers[*n].is_none() && is_same(facts, &now[*n]);
-            if let Some(place) = (0..now.len()).find(is_free) {
+            if let Some(place) = (0..current_facts.len())
+                .find(|n: &usize| numbers[*n].is_none() && is_same(facts, &current_facts[*n]))
+            {
                 numbers[place] = Some(facts.number);
             }
         }
@@ -293,23 +300,25 @@ fn digest_of_contours(contours: &Contours) -> String {
     if contours.is_empty() {
         return String::new();
     }
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(digest) = known.get(&contours.id()) {
+    let mut cached_digests = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(digest) = cached_digests.get(&contours.id()) {
         return digest.clone();
     }
-    if known.len() >= MOST_KNOWN {
-        known.clear();
+    if cached_digests.len() >= MOST_KNOWN {
+        cached_digests.clear();
     }
     // Digests of contours rather than one of all: their points lie in lists of their own.
-    let of_points =
-        |points: &[glam::DVec3]| digest_of(bytemuck::cast_slice::<glam::DVec3, u8>(points));
     let digests: Vec<String> = contours
         .iter()
-        .map(|contour| of_points(&contour.points_mm))
+        .map(|contour| digest_of_points(&contour.points_mm))
         .collect();
     let digest = digest_of(digests.join(" ").as_bytes());
-    known.insert(contours.id(), digest.clone());
+    cached_digests.insert(contours.id(), digest.clone());
     digest
+}
+
+fn digest_of_points(points: &[glam::DVec3]) -> String {
+    digest_of(bytemuck::cast_slice::<glam::DVec3, u8>(points))
 }
 
 fn digest_of(bytes: &[u8]) -> String {

@@ -40,12 +40,13 @@ impl Session {
         case.goals = goals.map(Iterator::collect);
         // A structure set that has changed since may have a new structure of the same name.
         Arc::make_mut(&mut case.structures).tell_apart();
-        let own = match &self.made_for {
+        let facts = match &self.made_for {
             Some(made_for) => self.differences(made_for, &loaded, case),
             None => self.what_is_not_said(&by_number, case),
         };
         case.remarks.extend(
-            own.into_iter()
+            facts
+                .into_iter()
                 .map(|message| Remark::warning(message, Vec::new())),
         );
     }
@@ -60,7 +61,7 @@ impl Session {
         taken.extend(
             self.made_for
                 .iter()
-                .flat_map(|of| &of.structures_of_files)
+                .flat_map(|made_for| &made_for.structures_of_files)
                 .map(|facts| facts.number),
         );
         taken.extend(loaded.structures.iter().map(|s| s.number));
@@ -68,8 +69,11 @@ impl Session {
         for (structure, then) in loaded.structures.iter().zip(&numbers) {
             match then {
                 Some(number) if self.removed_structures.contains(number) => {
-                    let is_own = |s: &Structure| s.number == *number && s.name == structure.name;
-                    if !self.structures.iter().any(is_own) {
+                    if !self
+                        .structures
+                        .iter()
+                        .any(|s: &Structure| s.number == *number && s.name == structure.name)
+                    {
                         by_number.push(format!("'{}' ({number}) is removed", structure.name));
                     }
                 }
@@ -91,15 +95,15 @@ impl Session {
         for saved in &self.structures {
             let is_own = self.removed_structures.contains(&saved.number);
             match set.iter_mut().find(|s| s.number == saved.number && !is_own) {
-                Some(there) => {
-                    if there.name != saved.name {
-                        let Structure { name, number, .. } = &*there;
+                Some(present) => {
+                    if present.name != saved.name {
+                        let Structure { name, number, .. } = &*present;
                         by_number.push(format!(
                             "'{}' stands in place of '{name}' ({number})",
                             saved.name
                         ));
                     }
-                    *there = saved.clone();
+                    *present = saved.clone();
                 }
                 None => set.push(saved.clone()),
             }
@@ -120,7 +124,10 @@ impl Session {
 
     /// Whether a structure had the number when the session was saved.
     fn had_number(&self, number: u32) -> bool {
-        let of_files = self.made_for.iter().flat_map(|of| &of.structures_of_files);
+        let of_files = self
+            .made_for
+            .iter()
+            .flat_map(|made_for| &made_for.structures_of_files);
         self.structures.iter().any(|s| s.number == number)
             || of_files.map(|f| f.number).any(|n| n == number)
     }
@@ -133,7 +140,7 @@ impl Session {
         case: &mut Case,
     ) -> Vec<String> {
         let images = made_for.images_differ(case);
-        let all: Vec<Option<String>> = { case.plans.iter() }
+        let refusals: Vec<Option<String>> = { case.plans.iter() }
             .map(|plan| match images {
                 Some(why) => Some(why.to_owned()),
                 None => made_for
@@ -141,7 +148,7 @@ impl Session {
                     .or_else(|| made_for.other_in_dose(plan, case)),
             })
             .collect();
-        for (plan, why) in case.plans.iter_mut().zip(&all) {
+        for (plan, why) in case.plans.iter_mut().zip(&refusals) {
             if let Some(why) = why {
                 drop_record(Arc::make_mut(plan), why);
             }
@@ -203,12 +210,12 @@ impl Session {
 
     /// Which series the session was saved with, where the case has another one of DICOM; else nothing.
     fn series_words(&self, case: &Case) -> String {
-        let now = case.ct.as_ref().filter(|ct| !ct.plane_uids.is_empty());
-        match (&self.series_uid, now) {
-            (Some(then), Some(now)) if now.series_uid != *then => {
+        let current_ct = case.ct.as_ref().filter(|ct| !ct.plane_uids.is_empty());
+        match (&self.series_uid, current_ct) {
+            (Some(then), Some(current)) if current.series_uid != *then => {
                 format!(
                     " (series {then}; it is opened with series {})",
-                    now.series_uid
+                    current.series_uid
                 )
             }
             (Some(then), None) if case.ct.is_none() => {
@@ -251,13 +258,12 @@ pub(super) fn drop_record(plan: &mut Plan, why: &str) {
 
 /// The number that leads to a structure of this name; a number that leads to another does not count.
 fn number_of_name(number: Option<u32>, name: &str, set: &StructureSet) -> Option<u32> {
-    let is_named = |number: &u32| {
+    number.filter(|number: &u32| {
         let named = set
             .by_number(*number)
             .map(|structure| structure.name.trim());
         named.is_none_or(|named| named.eq_ignore_ascii_case(name.trim()))
-    };
-    number.filter(is_named)
+    })
 }
 
 /// The plan, whose normalisation and objectives refer to the structures that they name.
@@ -337,10 +343,10 @@ mod tests {
             structures: Arc::new(loaded.clone()),
             ..Case::default()
         };
-        let own = Arc::make_mut(&mut case.structures);
-        own.structures.remove(1);
-        own.structures[0].colour = Rgb([1, 2, 3]);
-        own.structures.push(structure("Ball", 4, 60.0));
+        let structures = Arc::make_mut(&mut case.structures);
+        structures.structures.remove(1);
+        structures.structures[0].colour = Rgb([1, 2, 3]);
+        structures.structures.push(structure("Ball", 4, 60.0));
         case.goals = Some(vec!["Cord: Dmax <= 45 Gy".parse().unwrap()].into());
         case.bind_references();
         let session = written(&Session::new(&case, "x", &loaded, Value::Null));
@@ -357,12 +363,12 @@ mod tests {
         };
         session.restore(&mut opened);
         opened.bind_references();
-        let there = named(&opened);
-        assert_eq!(there[..2], [("PTV", 1), ("Cord", 3)]);
-        assert!(there.contains(&("Ball", 4)), "{there:?}");
+        let numbered = named(&opened);
+        assert_eq!(numbered[..2], [("PTV", 1), ("Cord", 3)]);
+        assert!(numbered.contains(&("Ball", 4)), "{numbered:?}");
         let numbers: std::collections::BTreeSet<u32> =
-            there.iter().map(|(_, number)| *number).collect();
-        assert_eq!((there.len(), numbers.len()), (5, 5), "{there:?}");
+            numbered.iter().map(|(_, number)| *number).collect();
+        assert_eq!((numbered.len(), numbers.len()), (5, 5), "{numbered:?}");
         assert_eq!(opened.structures.structures[0].colour, Rgb([1, 2, 3]));
         assert_eq!(opened.goals.unwrap()[0].number, Some(3));
         let said = &opened.remarks.last().expect("a remark").message;
@@ -440,13 +446,13 @@ mod tests {
             .iter()
             .map(|s| s.name.clone())
             .collect();
-        let (by, at) = ("Planner".to_owned(), "2026-11-26 21:43:03 UTC".to_owned());
+        let (by, time) = ("Planner".to_owned(), "2026-11-26 21:43:03 UTC".to_owned());
         let plan = Arc::make_mut(&mut case.plans[0]);
         plan.normalisation = Some(Normalisation::to_named("PTV", 95.0, 50.0));
         plan.approval = Some(Approval {
             stage: Stage::Approved,
             by,
-            at,
+            at: time,
             reason: String::new(),
         });
         case.bind_references();
@@ -475,24 +481,27 @@ mod tests {
 
     #[test]
     fn a_session_is_of_its_patient() {
-        let of = |id: &str, name: &str| Case {
+        let session = Session::new(
+            &case_of("P1", "Doe^Jane"),
+            "x",
+            &StructureSet::default(),
+            Value::Null,
+        );
+        assert_eq!(session.other_patient(&case_of("P1", "Doe^Jane")), None);
+        let why = session
+            .other_patient(&case_of("P2", "Doe^Jane"))
+            .expect("another");
+        assert!(why.contains("(P1)") && why.contains("(P2)"), "{why}");
+    }
+
+    fn case_of(id: &str, name: &str) -> Case {
+        Case {
             patient: PatientInfo {
                 id: id.to_owned(),
                 name: name.to_owned(),
                 ..PatientInfo::default()
             },
             ..Case::default()
-        };
-        let session = Session::new(
-            &of("P1", "Doe^Jane"),
-            "x",
-            &StructureSet::default(),
-            Value::Null,
-        );
-        assert_eq!(session.other_patient(&of("P1", "Doe^Jane")), None);
-        let why = session
-            .other_patient(&of("P2", "Doe^Jane"))
-            .expect("another");
-        assert!(why.contains("(P1)") && why.contains("(P2)"), "{why}");
+        }
     }
 }

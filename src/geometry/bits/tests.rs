@@ -26,13 +26,22 @@ fn pixels() -> impl Strategy<Value = (usize, Vec<bool>)> {
 }
 
 /// Whether all (any) pixels of the rectangle round a pixel are set, of those within the plane.
-fn round(pixels: &[bool], width: usize, reach: [usize; 2], n: usize, all: bool) -> bool {
+fn round(
+    pixels: &[bool],
+    width: usize,
+    reach: [usize; 2],
+    n: usize,
+    holds_everywhere: bool,
+) -> bool {
     let [x, y] = [n % width, n / width];
-    let near = |(m, _): &(usize, &bool)| {
-        (m % width).abs_diff(x) <= reach[0] && (m / width).abs_diff(y) <= reach[1]
-    };
-    let mut near = pixels.iter().enumerate().filter(near).map(|(_, set)| *set);
-    if all {
+    let mut near = pixels
+        .iter()
+        .enumerate()
+        .filter(|(m, _): &(usize, &bool)| {
+            (m % width).abs_diff(x) <= reach[0] && (m / width).abs_diff(y) <= reach[1]
+        })
+        .map(|(_, set)| *set);
+    if holds_everywhere {
         near.all(|set| set)
     } else {
         near.any(|set| set)

@@ -28,8 +28,7 @@ fn phantom() -> Volume<f32> {
                 // Distance from the skin, near enough: mm inwards.
                 let inwards = (1.0 - ellipse) * (p.x * p.x + p.y * p.y).sqrt() / ellipse.max(1e-9);
                 let lung = (((p.x.abs() - 40.0) / 25.0).powi(2) + (p.y / 35.0).powi(2)) < 1.0;
-                let couch_box = |m: f64| p.x.abs() < 130.0 - m && (p.y - 78.0).abs() < 20.0 - m;
-                let couch = couch_box(0.0) && !couch_box(4.0);
+                let couch = is_in_couch_box(0.0, p) && !is_in_couch_box(4.0, p);
                 let rod = (p.x + 120.0).powi(2) + (p.y + 80.0).powi(2) < 64.0;
                 let body = if lung {
                     -800.0
@@ -41,6 +40,10 @@ fn phantom() -> Volume<f32> {
         }
     }
     Volume::new(Arc::new(grid), data)
+}
+
+fn is_in_couch_box(m: f64, p: DVec3) -> bool {
+    p.x.abs() < 130.0 - m && (p.y - 78.0).abs() < 20.0 - m
 }
 
 #[test]
@@ -93,7 +96,7 @@ fn painted(paints: &[Paint]) -> Volume<f32> {
     let first = DVec3::new(-148.75, -148.75, -58.5);
     let grid = Grid::new(first, DVec3::X, DVec3::Y, [2.5, 2.5], [120, 120], &planes)
         .expect("a valid grid");
-    let at = |p: DVec3| {
+    let hu_at = |p: DVec3| {
         paints
             .iter()
             .rev()
@@ -103,13 +106,27 @@ fn painted(paints: &[Paint]) -> Volume<f32> {
     let mut data = Vec::with_capacity(grid.len());
     for n in 0..grid.len() {
         let centre = grid.centre_mm(n % 120, n / 120 % 120, n / 14_400);
-        let corner = |c: usize| {
-            let side = |bit: usize| if c >> bit & 1 == 0 { -0.25 } else { 0.25 };
-            centre + DVec3::new(2.5 * side(0), 2.5 * side(1), 3.0 * side(2))
-        };
-        data.push((0..8).map(|c| at(corner(c))).sum::<f32>() / 8.0);
+        data.push(
+            (0..8)
+                .map(|c| {
+                    hu_at({
+                        centre
+                            + DVec3::new(
+                                2.5 * corner_side(0, c),
+                                2.5 * corner_side(1, c),
+                                3.0 * corner_side(2, c),
+                            )
+                    })
+                })
+                .sum::<f32>()
+                / 8.0,
+        );
     }
     Volume::new(Arc::new(grid), data)
+}
+
+fn corner_side(bit: usize, c: usize) -> f64 {
+    if c >> bit & 1 == 0 { -0.25 } else { 0.25 }
 }
 
 fn cuboid(low: [f64; 3], high: [f64; 3], hu: f32) -> Paint {
@@ -135,9 +152,18 @@ const ALL_Z: [f64; 2] = [-100.0, 100.0];
 fn couch(depth_and_aside: impl Fn(DVec3) -> [f64; 2] + 'static, filling: f32) -> Paint {
     Box::new(move |p| {
         let [depth, aside] = depth_and_aside(p);
-        let within = |m: f64| (m..50.0 - m).contains(&depth) && aside.abs() < 140.0 - m;
-        within(0.0).then(|| if within(5.0) { filling } else { 50.0 })
+        is_in_couch(0.0, depth, aside).then(|| {
+            if is_in_couch(5.0, depth, aside) {
+                filling
+            } else {
+                50.0
+            }
+        })
     })
+}
+
+fn is_in_couch(m: f64, depth: f64, aside: f64) -> bool {
+    (m..50.0 - m).contains(&depth) && aside.abs() < 140.0 - m
 }
 
 /// The outline's mask, and the parts left out.
@@ -155,30 +181,32 @@ fn found(hu: &Volume<f32>) -> (Mask, Vec<LeftOut>) {
 fn share_in(mask: &Mask, paint: &Paint) -> f64 {
     let grid = mask.grid();
     let centres = (0..grid.len()).map(|n| [n % 120, n / 120 % 120, n / 14_400]);
-    let of: Vec<_> = centres
+    let distances: Vec<_> = centres
         .filter(|&[i, j, k]| paint(grid.centre_mm(i, j, k)).is_some())
         .collect();
-    assert!(!of.is_empty());
-    of.iter()
+    assert!(!distances.is_empty());
+    distances
+        .iter()
         .filter(|&&[i, j, k]| mask.coverage_at(i, j, k) >= 0.5)
         .count() as f64
-        / of.len() as f64
+        / distances.len() as f64
 }
 
 /// Slabs across an axis: water, aluminium, lung, water.
 fn layers(axis: usize, half_width: f64) -> Vec<Paint> {
-    let slab = |from: f64, to: f64, hu| {
-        let (mut low, mut high) = ([-half_width; 3], [half_width; 3]);
-        (low[axis], high[axis]) = (from, to);
-        cuboid(low, high, hu)
-    };
     // All of them within the 120 mm of the planes.
     vec![
-        slab(-55.0, -30.0, WATER),
-        slab(-30.0, -20.0, ALUMINIUM),
-        slab(-20.0, 25.0, LUNG),
-        slab(25.0, 55.0, WATER),
+        slab_across(-55.0, -30.0, WATER, axis, half_width),
+        slab_across(-30.0, -20.0, ALUMINIUM, axis, half_width),
+        slab_across(-20.0, 25.0, LUNG, axis, half_width),
+        slab_across(25.0, 55.0, WATER, axis, half_width),
     ]
+}
+
+fn slab_across(from: f64, to: f64, hu: f32, axis: usize, half_width: f64) -> Paint {
+    let (mut low, mut high) = ([-half_width; 3], [half_width; 3]);
+    (low[axis], high[axis]) = (from, to);
+    cuboid(low, high, hu)
 }
 
 /// In air and to the edges of the image, across each axis.
@@ -202,19 +230,17 @@ fn layers_of_a_stack_belong_to_it_the_light_ones_too() {
 
 #[test]
 fn a_stack_with_a_thin_first_slab_and_slits_of_air_is_whole_and_its_couch_is_not_in_it() {
-    let slab = |from: f64, to: f64, hu| cuboid([-90.0, from, -1000.0], [90.0, to, 1000.0], hu);
     for filling in [AIR_HU, FOAM] {
         let slabs = [
-            slab(-80.0, -75.0, WATER),
-            slab(-75.0, -40.0, LUNG),
-            slab(-37.5, 0.0, LUNG),
-            slab(0.0, 60.0, WATER),
+            slab_of_chest(-80.0, -75.0, WATER),
+            slab_of_chest(-75.0, -40.0, LUNG),
+            slab_of_chest(-37.5, 0.0, LUNG),
+            slab_of_chest(0.0, 60.0, WATER),
         ];
-        let below = || couch(|p| [p.y - 60.0, p.x], filling);
-        let mut all = vec![below()];
-        all.extend(slabs);
-        let (mask, left_out) = found(&painted(&all));
-        for (n, slab) in all[1..].iter().enumerate() {
+        let mut parts = vec![couch_below(filling)];
+        parts.extend(slabs);
+        let (mask, left_out) = found(&painted(&parts));
+        for (n, slab) in parts[1..].iter().enumerate() {
             assert!(
                 share_in(&mask, slab) > 0.99,
                 "slab {n}: {}",
@@ -222,23 +248,32 @@ fn a_stack_with_a_thin_first_slab_and_slits_of_air_is_whole_and_its_couch_is_not
             );
         }
         assert!(
-            share_in(&mask, &below()) < 0.1,
+            share_in(&mask, &couch_below(filling)) < 0.1,
             "{}",
-            share_in(&mask, &below())
+            share_in(&mask, &couch_below(filling))
         );
         assert_eq!(left_out[0].side, "posterior");
         // The shell over all planes, less two voxels under the slabs and beside them, which the body's outline blurs into.
         let shell = (280.0 * 50.0 - 270.0 * 40.0 - 185.0 * 5.0) * 120.0 / 1000.0;
-        let all: f64 = left_out.iter().map(|part| part.volume_cm3).sum();
-        assert!((all / shell - 1.0).abs() < 0.03, "{all} of {shell} cm3");
+        let left_out_cm3: f64 = left_out.iter().map(|part| part.volume_cm3).sum();
+        assert!(
+            (left_out_cm3 / shell - 1.0).abs() < 0.03,
+            "{left_out_cm3} of {shell} cm3"
+        );
         assert_eq!(left_out[0].z_mm, [-60.0, 60.0]);
     }
 }
 
+fn slab_of_chest(from: f64, to: f64, hu: f32) -> Paint {
+    cuboid([-90.0, from, -1000.0], [90.0, to, 1000.0], hu)
+}
+
+fn couch_below(filling: f32) -> Paint {
+    couch(|p| [p.y - 60.0, p.x], filling)
+}
+
 #[test]
 fn arms_legs_a_head_and_a_bolus_off_the_skin_belong_to_the_patient() {
-    let arm = |x: f64| cylinder(x, 10.0, [22.0, 22.0], [-60.0, 0.0], WATER);
-    let leg = |x: f64| cylinder(x, 0.0, [35.0, 40.0], [-60.0, -30.0], WATER);
     let parts = [
         arm(-115.0),
         arm(115.0),
@@ -249,17 +284,17 @@ fn arms_legs_a_head_and_a_bolus_off_the_skin_belong_to_the_patient() {
         cylinder(0.0, 0.0, [35.0, 45.0], [36.0, 60.0], WATER),
         // 5 mm thick, 3 mm from the skin, round the front.
         Box::new(|p: DVec3| {
-            let r = |m: f64| (p.x / (80.0 + m)).powi(2) + (p.y / (55.0 + m)).powi(2);
             let front = p.y < -20.0 && p.x.abs() < 50.0 && (-25.0..15.0).contains(&p.z);
-            (front && r(3.0) > 1.0 && r(8.0) < 1.0).then_some(100.0)
+            (front && squared_ellipse_radius(3.0, p) > 1.0 && squared_ellipse_radius(8.0, p) < 1.0)
+                .then_some(100.0)
         }),
     ];
     let gap = cuboid([-85.0, 0.0, -25.0], [-82.0, 10.0, 0.0], AIR_HU);
     let rod = cylinder(-120.0, -120.0, [6.0, 6.0], ALL_Z, WATER);
-    let mut all = Vec::from(parts);
-    all.push(cylinder(-120.0, -120.0, [6.0, 6.0], ALL_Z, WATER));
-    let (mask, left_out) = found(&painted(&all));
-    for (n, part) in all[..8].iter().enumerate() {
+    let mut bodies = Vec::from(parts);
+    bodies.push(cylinder(-120.0, -120.0, [6.0, 6.0], ALL_Z, WATER));
+    let (mask, left_out) = found(&painted(&bodies));
+    for (n, part) in bodies[..8].iter().enumerate() {
         let share = share_in(&mask, part);
         // The skin is where a voxel is two thirds full.
         assert!(share > 0.92, "part {n}: {share}");
@@ -271,6 +306,18 @@ fn arms_legs_a_head_and_a_bolus_off_the_skin_belong_to_the_patient() {
         (left_out[0].volume_cm3 / (PI * 36.0 * 0.12) - 1.0).abs() < 0.2,
         "{left_out:?}"
     );
+}
+
+fn arm(x: f64) -> Paint {
+    cylinder(x, 10.0, [22.0, 22.0], [-60.0, 0.0], WATER)
+}
+
+fn leg(x: f64) -> Paint {
+    cylinder(x, 0.0, [35.0, 40.0], [-60.0, -30.0], WATER)
+}
+
+fn squared_ellipse_radius(m: f64, p: DVec3) -> f64 {
+    (p.x / (80.0 + m)).powi(2) + (p.y / (55.0 + m)).powi(2)
 }
 
 #[test]
@@ -288,19 +335,17 @@ fn couches_stay_out_however_they_lie() {
             Box::new(|p| ((66.0..70.0).contains(&p.y) && p.x.abs() < 140.0).then_some(50.0))
         }),
     ];
-    let tilted = || {
-        couch(
-            move |p| [p.y * cos + p.x * sin - 76.0, p.x * cos - p.y * sin],
-            FOAM,
-        )
-    };
     let couches = shapes
         .iter()
         .map(|(name, make)| (*name, make()))
-        .chain([("tilted", tilted())]);
+        .chain([("tilted", {
+            couch(
+                move |p| [p.y * cos + p.x * sin - 76.0, p.x * cos - p.y * sin],
+                FOAM,
+            )
+        })]);
     for (name, under) in couches {
-        let patient = || cylinder(0.0, 0.0, [95.0, 60.0], ALL_Z, WATER);
-        let hu = painted(&[under, patient()]);
+        let hu = painted(&[under, cylinder(0.0, 0.0, [95.0, 60.0], ALL_Z, WATER)]);
         let (mask, left_out) = found(&hu);
         let area = PI * 95.0 * 60.0;
         let off = mask.volume_cm3() / (area * 120.0 / 1000.0) - 1.0;

@@ -27,30 +27,38 @@ fn with_margin(grid: &Grid, stack: &Stack, mm: [[f64; 2]; 3], grow: bool) -> Vec
 
 /// Corners of the planes, patient LPS, mm.
 fn corners(grid: &Grid, planes: &[Plane]) -> Vec<DVec3> {
-    let of = |p: &Plane| -> Vec<DVec3> {
-        p.rings
-            .iter()
-            .flatten()
-            .map(|c| grid.patient_from_local(DVec3::new(c[0], c[1], p.z_mm)))
-            .collect()
-    };
-    planes.iter().flat_map(of).collect()
+    planes
+        .iter()
+        .flat_map(|p: &Plane| -> Vec<DVec3> {
+            p.rings
+                .iter()
+                .flatten()
+                .map(|c| grid.patient_from_local(DVec3::new(c[0], c[1], p.z_mm)))
+                .collect()
+        })
+        .collect()
 }
 
 fn volume_cm3(grid: &Arc<Grid>, planes: &[Plane]) -> f64 {
-    let ring = |z: f64, r: &Ring| -> Vec<DVec3> {
-        r.iter()
-            .map(|c| grid.patient_from_local(DVec3::new(c[0], c[1], z)))
-            .collect()
-    };
     let contours: Vec<Vec<DVec3>> = planes
         .iter()
-        .flat_map(|p| p.rings.iter().map(|r| ring(p.z_mm, r)).collect::<Vec<_>>())
+        .flat_map(|p| {
+            p.rings
+                .iter()
+                .map(|r| ring_in_patient(p.z_mm, r, grid))
+                .collect::<Vec<_>>()
+        })
         .collect();
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
     Mask::from_contours(grid, &contours, &|_| true)
         .expect("a mask")
         .volume_cm3()
+}
+
+fn ring_in_patient(z: f64, r: &Ring, grid: &Grid) -> Vec<DVec3> {
+    r.iter()
+        .map(|c| grid.patient_from_local(DVec3::new(c[0], c[1], z)))
+        .collect()
 }
 
 fn ball_cm3(radius: f64) -> f64 {
@@ -71,10 +79,10 @@ fn a_sphere_with_a_margin_is_a_sphere() {
             let radius = if grow { 20.0 + margin } else { 20.0 - margin };
             let centre = DVec3::new(0.3, -0.2, 0.1);
             // The drawn ball ends with its last plane: what is made of its poles is known to half a step.
-            let from_pole = |p: &DVec3| (p.z - centre.z).abs() / radius;
+
             let off = corners(&grid, &planes)
                 .into_iter()
-                .filter(|p| from_pole(p) < 0.75);
+                .filter(|p| (p.z - centre.z).abs() / radius < 0.75);
             let worst = off
                 .map(|p| (p.distance(centre) - radius).abs())
                 .fold(0.0, f64::max);
@@ -109,11 +117,13 @@ fn the_faces_of_a_box_move_each_by_its_margin() {
     for grow in [true, false] {
         let planes = with_margin(&grid, &cuboid, mm, grow);
         let sign = if grow { 1.0 } else { -1.0 };
-        let at = corners(&grid, &planes);
+        let corner_points = corners(&grid, &planes);
         for axis in 0..2 {
-            let (low, high) = at.iter().fold((f64::MAX, f64::MIN), |(l, h), p| {
-                (l.min(p[axis]), h.max(p[axis]))
-            });
+            let (low, high) = corner_points
+                .iter()
+                .fold((f64::MAX, f64::MIN), |(l, h), p| {
+                    (l.min(p[axis]), h.max(p[axis]))
+                });
             let half = [15.0, 10.0][axis];
             assert!(
                 (low - (-half - sign * mm[axis][0])).abs() < 0.15,
@@ -218,36 +228,35 @@ fn a_margin_may_leave_nothing() {
 #[test]
 fn planes_between_drawn_ones_are_interpolated() {
     let grid = grid(2.0, 51);
-    let circle = |radius: f64, z: f64| -> Vec<DVec3> {
-        let angle = (0..180).map(|n| f64::from(n) * PI / 90.0);
-        angle
-            .map(|a| DVec3::new(radius * a.cos(), radius * a.sin(), z))
-            .collect()
-    };
     let drawn = stack(&grid, &[circle(10.0, -20.0), circle(30.0, 20.0)]);
-    let made = interpolated(&drawn, grid.planes_mm(), &|_| true).expect("planes");
-    assert_eq!(made.len(), 19);
-    for plane in made {
+    let interpolated_planes = interpolated(&drawn, grid.planes_mm(), &|_| true).expect("planes");
+    assert_eq!(interpolated_planes.len(), 19);
+    for plane in interpolated_planes {
         let radius = 20.0 + 0.5 * (plane.z_mm + grid.origin_mm().z);
-        let made = (area_mm2(&plane.rings) / PI).sqrt();
-        assert!((made - radius).abs() < 0.2, "{made} at {radius}");
+        let radius_mm = (area_mm2(&plane.rings) / PI).sqrt();
+        assert!((radius_mm - radius).abs() < 0.2, "{radius_mm} at {radius}");
     }
+}
+
+fn circle(radius: f64, z: f64) -> Vec<DVec3> {
+    let angle = (0..180).map(|n| f64::from(n) * PI / 90.0);
+    angle
+        .map(|a| DVec3::new(radius * a.cos(), radius * a.sin(), z))
+        .collect()
 }
 
 #[test]
 fn smoothing_levels_a_ragged_edge_and_keeps_the_ball() {
     let grid = grid(1.0, 81);
-    let ragged = |contour: &Vec<DVec3>| -> Vec<DVec3> {
-        let out = |n: usize| if n.is_multiple_of(2) { 1.04 } else { 0.96 };
-        contour
-            .iter()
-            .enumerate()
-            .map(|(n, p)| DVec3::new(p.x * out(n), p.y * out(n), p.z))
-            .collect()
-    };
     let ball: Vec<Vec<DVec3>> = sphere_contours(&grid, DVec3::ZERO, 25.0)
         .iter()
-        .map(ragged)
+        .map(|contour: &Vec<DVec3>| -> Vec<DVec3> {
+            contour
+                .iter()
+                .enumerate()
+                .map(|(n, p)| DVec3::new(p.x * radial_factor(n), p.y * radial_factor(n), p.z))
+                .collect()
+        })
         .collect();
     let planes = smoothed(&stack(&grid, &ball), 2.0, &|_| true).expect("planes");
     let middle = corners(&grid, &planes)
@@ -257,4 +266,8 @@ fn smoothing_levels_a_ragged_edge_and_keeps_the_ball() {
         .map(|p| (p.length() - 25.0).abs())
         .fold(0.0, f64::max);
     assert!(worst < 0.6, "off by {worst} of 1 mm teeth");
+}
+
+fn radial_factor(n: usize) -> f64 {
+    if n.is_multiple_of(2) { 1.04 } else { 0.96 }
 }

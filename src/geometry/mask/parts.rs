@@ -2,7 +2,7 @@
 
 use super::Mask;
 use rayon::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Greatest number of parts along a side of a voxel, in the plane.
 pub const MOST_PARTS: usize = 8;
@@ -39,7 +39,7 @@ impl PartShares {
     }
 }
 
-/// The shares of parts that a mask was asked for: its voxels stay, and doses are read in them again and again.
+/// The shares of parts that a mask has computed: its voxels stay, and doses are read in them again and again.
 #[derive(Debug, Default)]
 pub(super) struct KeptParts(Mutex<Vec<(Division, Arc<PartShares>)>>);
 
@@ -49,7 +49,7 @@ impl Clone for KeptParts {
     }
 }
 
-/// Masks of the same voxels are equal, whatever they were asked for.
+/// Masks of the same voxels are equal, whatever shares they hold.
 impl PartialEq for KeptParts {
     fn eq(&self, _: &Self) -> bool {
         true
@@ -57,12 +57,19 @@ impl PartialEq for KeptParts {
 }
 
 impl Mask {
+    fn kept_parts(&self) -> MutexGuard<'_, Vec<(Division, Arc<PartShares>)>> {
+        self.parts.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The share of the structure in each part of the voxels that it covers in part: the surface in a voxel is approximated by the
     /// plane across the gradient of coverage that cuts off the covered part (Youngs 1982, "Time-dependent multi-material flow with
     /// large fluid distortion"; there for fluids).
     pub fn parts(&self, division: Division) -> Arc<PartShares> {
-        let kept = || self.parts.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, shares)) = kept().iter().find(|(known, _)| *known == division) {
+        if let Some((_, shares)) = self
+            .kept_parts()
+            .iter()
+            .find(|(cached, _)| *cached == division)
+        {
             return Arc::clone(shares);
         }
         let planes = (0..self.size[2])
@@ -70,7 +77,7 @@ impl Mask {
             .map(|z| self.shares_of_plane(z, &division))
             .collect();
         let shares = Arc::new(PartShares { planes });
-        let mut kept = kept();
+        let mut kept = self.kept_parts();
         if kept.len() == KEPT {
             kept.remove(0);
         }
@@ -103,8 +110,11 @@ impl Mask {
             std::array::from_fn(|part| middle_of_part(part, along) as f32);
         for z in (0..across).map(|part| middle_of_part(part, across) as f32) {
             for y in &parts[..along] {
-                let depth = |x: &f32| gradient[0] * x + gradient[1] * y + gradient[2] * z;
-                shares.extend(parts[..along].iter().map(depth));
+                shares.extend(
+                    parts[..along]
+                        .iter()
+                        .map(|x: &f32| gradient[0] * x + gradient[1] * y + gradient[2] * z),
+                );
             }
         }
         let mut sorted = shares[first..].to_vec();

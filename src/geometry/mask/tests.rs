@@ -14,9 +14,8 @@ fn even(spacing: DVec3, size: [usize; 3]) -> Arc<Grid> {
 }
 
 fn circle(centre: DVec3, u: DVec3, v: DVec3, radius: f64) -> Vec<DVec3> {
-    let corner = |n: i32| (TAU * f64::from(n) / 180.0).sin_cos();
     (0..180)
-        .map(corner)
+        .map(|n: i32| (TAU * f64::from(n) / 180.0).sin_cos())
         .map(|(s, c)| centre + u * (radius * c) + v * (radius * s))
         .collect()
 }
@@ -30,11 +29,9 @@ fn sphere(
     heights: impl Iterator<Item = f64>,
 ) -> Vec<Vec<DVec3>> {
     let normal = u.cross(v);
-    let cut =
-        |h: f64| (radius * radius - h * h > 0.0).then(|| (h, (radius * radius - h * h).sqrt()));
     heights
-        .filter_map(cut)
-        .map(|(h, r)| circle(centre + normal * h, u, v, r))
+        .filter(|h| radius * radius - h * h > 0.0)
+        .map(|h| circle(centre + normal * h, u, v, (radius * radius - h * h).sqrt()))
         .collect()
 }
 
@@ -46,16 +43,6 @@ fn sphere_cm3(radius: f64) -> f64 {
 #[test]
 fn what_the_grid_cuts_off_is_told() {
     let grid = even(DVec3::splat(2.0), [10, 20, 20]);
-    let bar = |x: [f64; 2], planes: std::ops::Range<i32>| -> Vec<Vec<DVec3>> {
-        let corners = [(x[0], -5.0), (x[1], -5.0), (x[1], 5.0), (x[0], 5.0)];
-        planes
-            .map(|k| {
-                corners
-                    .map(|(x, y)| DVec3::new(x, y, f64::from(2 * k + 1)))
-                    .to_vec()
-            })
-            .collect()
-    };
     for (contours, inside_cm3, outside_cm3) in [
         (bar([-8.0, 8.0], -3..3), 1.92, 0.0),
         // Half a pixel beyond the images: their rim.
@@ -89,6 +76,17 @@ fn what_the_grid_cuts_off_is_told() {
             "{got:?}, not {half}"
         );
     }
+}
+
+fn bar(x: [f64; 2], planes: std::ops::Range<i32>) -> Vec<Vec<DVec3>> {
+    let corners = [(x[0], -5.0), (x[1], -5.0), (x[1], 5.0), (x[0], 5.0)];
+    planes
+        .map(|k| {
+            corners
+                .map(|(x, y)| DVec3::new(x, y, f64::from(2 * k + 1)))
+                .to_vec()
+        })
+        .collect()
 }
 
 #[test]
@@ -149,8 +147,10 @@ fn a_sphere_keeps_its_volume_however_its_planes_lie() {
             &sphere(centre, 20.0, DVec3::X, DVec3::Y, heights.clone()),
         )
         .expect("a mask");
-        let area_mm2 = |height: f64| PI * (400.0 - height.powi(2));
-        let drawn: Vec<f64> = heights.map(area_mm2).filter(|area| *area > 0.0).collect();
+        let drawn: Vec<f64> = heights
+            .map(|height: f64| PI * (400.0 - height.powi(2)))
+            .filter(|area| *area > 0.0)
+            .collect();
         let beyond_mm = (0.5 * step - 1.0).max(0.0);
         let ends = drawn[0] + drawn[drawn.len() - 1];
         let want = (drawn.iter().sum::<f64>() * step - ends * beyond_mm) / 1000.0;
@@ -171,8 +171,13 @@ fn a_sphere_on_oblique_planes_fills_the_same_voxels() {
     let grid = even(DVec3::new(1.1, 0.9, 2.0), [60, 60, 40]);
     let centre = DVec3::new(2.3, -1.2, 0.7);
     let turn = glam::DMat3::from_euler(glam::EulerRot::XYZ, 0.4, -0.7, 1.1);
-    let heights = || (-50..50).map(|n| f64::from(n) * 1.5);
-    let oblique = sphere(centre, 20.0, turn.x_axis, turn.y_axis, heights());
+    let oblique = sphere(
+        centre,
+        20.0,
+        turn.x_axis,
+        turn.y_axis,
+        (-50..50).map(|n| f64::from(n) * 1.5),
+    );
     let m = mask(&grid, &oblique).expect("a mask");
     assert!(
         (m.volume_cm3() / sphere_cm3(20.0) - 1.0).abs() < 0.006,
@@ -237,15 +242,11 @@ fn an_oblique_grid_with_contours_on_its_own_uneven_planes() {
 #[test]
 fn a_plane_not_drawn_is_bridged_by_what_goes_on_over_it() {
     let grid = even(DVec3::new(2.0, 2.0, 3.0), [80, 40, 21]);
-    let square = |x: f64, z: f64, half: f64| -> Vec<DVec3> {
-        [(half, half), (-half, half), (-half, -half), (half, -half)]
-            .map(|(dx, dy)| DVec3::new(x + dx, dy, z))
-            .to_vec()
-    };
-    let heights = |low: i32, high: i32| (low..=high).map(|k| 3.0 * f64::from(k));
     // 80 mm apart: the left part ends where the right one begins two planes up.
-    let mut apart: Vec<_> = heights(-4, -1).map(|z| square(-40.0, z, 10.0)).collect();
-    apart.extend(heights(1, 4).map(|z| square(40.0, z, 10.0)));
+    let mut apart: Vec<_> = heights_mm(-4, -1)
+        .map(|z| square_at(-40.0, z, 10.0))
+        .collect();
+    apart.extend(heights_mm(1, 4).map(|z| square_at(40.0, z, 10.0)));
     let m = mask(&grid, &apart).expect("a mask");
     let want = 8.0 * 3.0 * 0.4;
     assert!(
@@ -258,11 +259,11 @@ fn a_plane_not_drawn_is_bridged_by_what_goes_on_over_it() {
         "the plane between is empty"
     );
     // A left part with a hole that goes on, beside a right part that ends: the left one is bridged, with its hole.
-    let mut one_goes_on: Vec<_> = heights(-4, 4)
+    let mut one_goes_on: Vec<_> = heights_mm(-4, 4)
         .filter(|z| *z != 0.0)
-        .flat_map(|z| [square(-40.0, z, 10.0), square(-40.0, z, 4.0)])
+        .flat_map(|z| [square_at(-40.0, z, 10.0), square_at(-40.0, z, 4.0)])
         .collect();
-    one_goes_on.extend(heights(-4, -1).map(|z| square(40.0, z, 10.0)));
+    one_goes_on.extend(heights_mm(-4, -1).map(|z| square_at(40.0, z, 10.0)));
     let m = mask(&grid, &one_goes_on).expect("a mask");
     let want = 9.0 * 3.0 * (0.4 - 0.064) + 4.0 * 3.0 * 0.4;
     assert!(
@@ -271,15 +272,26 @@ fn a_plane_not_drawn_is_bridged_by_what_goes_on_over_it() {
         m.volume_cm3()
     );
     // Across the grid's planes the same.
-    let turned = |contours: Vec<Vec<DVec3>>| -> Vec<Vec<DVec3>> {
-        contours
-            .into_iter()
-            .map(|c| c.into_iter().map(|p| DVec3::new(p.z, p.y, p.x)).collect())
-            .collect()
-    };
     let grid = even(DVec3::splat(1.0), [40, 40, 120]);
-    let m = mask(&grid, &turned(apart)).expect("a mask");
+    let m = mask(&grid, &turned_to_sagittal(apart)).expect("a mask");
     assert!((m.volume_cm3() - 9.6).abs() < 0.3, "{} cm3", m.volume_cm3());
+}
+
+fn square_at(x: f64, z: f64, half: f64) -> Vec<DVec3> {
+    [(half, half), (-half, half), (-half, -half), (half, -half)]
+        .map(|(dx, dy)| DVec3::new(x + dx, dy, z))
+        .to_vec()
+}
+
+fn heights_mm(low: i32, high: i32) -> impl Iterator<Item = f64> {
+    (low..=high).map(|k| 3.0 * f64::from(k))
+}
+
+fn turned_to_sagittal(contours: Vec<Vec<DVec3>>) -> Vec<Vec<DVec3>> {
+    contours
+        .into_iter()
+        .map(|c| c.into_iter().map(|p| DVec3::new(p.z, p.y, p.x)).collect())
+        .collect()
 }
 
 #[test]
@@ -313,21 +325,20 @@ fn what_makes_no_mask_says_why() {
 #[test]
 fn a_redrawn_mask_is_the_mask_to_the_bit() {
     let grid = even(DVec3::new(1.1, 0.9, 2.0), [60, 60, 40]);
-    let all: Vec<f64> = (-20..20).map(|n| 2.0 * f64::from(n) + 1.0).collect();
-    let heights = all.iter().copied().filter(|z| z.abs() < 21.0);
-    let before = sphere(DVec3::ZERO, 20.0, DVec3::X, DVec3::Y, heights);
-    let disc = |centre: DVec3, radius: f64| circle(centre, DVec3::X, DVec3::Y, radius);
-    let count = before.len();
-    let mut cases = vec![before.clone()];
+    let heights_mm: Vec<f64> = (-20..20).map(|n| 2.0 * f64::from(n) + 1.0).collect();
+    let heights = heights_mm.iter().copied().filter(|z| z.abs() < 21.0);
+    let contours = sphere(DVec3::ZERO, 20.0, DVec3::X, DVec3::Y, heights);
+    let count = contours.len();
+    let mut cases = vec![contours.clone()];
     // A bump on one plane, which widens the box; a hole; a plane less, bridged; a further plane; everything moved.
-    let mut bumped = before.clone();
-    bumped[count / 2] = disc(DVec3::new(4.0, 3.0, before[count / 2][0].z), 23.0);
+    let mut bumped = contours.clone();
+    bumped[count / 2] = disc(DVec3::new(4.0, 3.0, contours[count / 2][0].z), 23.0);
     cases.push(bumped.clone());
-    bumped.push(disc(DVec3::new(1.0, 1.0, before[5][0].z), 3.0));
+    bumped.push(disc(DVec3::new(1.0, 1.0, contours[5][0].z), 3.0));
     cases.push(bumped.clone());
     bumped.remove(3);
     cases.push(bumped.clone());
-    bumped.push(disc(DVec3::Z * (before[count - 1][0].z + 2.0), 4.0));
+    bumped.push(disc(DVec3::Z * (contours[count - 1][0].z + 2.0), 4.0));
     cases.push(bumped.clone());
     cases.push(
         bumped
@@ -348,11 +359,15 @@ fn a_redrawn_mask_is_the_mask_to_the_bit() {
     }
     // A mask of another grid tells nothing.
     let other = even(DVec3::new(1.1, 0.9, 2.0), [50, 60, 40]);
-    let of_before: Vec<&[DVec3]> = before.iter().map(Vec::as_slice).collect();
-    let elsewhere = mask(&other, &before).expect("a mask");
+    let of_before: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+    let elsewhere = mask(&other, &contours).expect("a mask");
     let redrawn =
         Mask::redrawn(&grid, &of_before, (&of_before, &elsewhere), &|_| true).expect("a mask");
-    assert!(redrawn == mask(&grid, &before).expect("a mask"));
+    assert!(redrawn == mask(&grid, &contours).expect("a mask"));
+}
+
+fn disc(centre: DVec3, radius: f64) -> Vec<DVec3> {
+    circle(centre, DVec3::X, DVec3::Y, radius)
 }
 
 /// A bar that ends a quarter into its last voxels: their first quarter is the structure's. Of a sphere, parts hold what voxels hold.
@@ -368,11 +383,7 @@ fn parts_of_a_voxel_lie_where_the_structure_is() {
         })
         .collect();
     let bar = mask(&grid, &bar).expect("a mask");
-    let division = |mask: &Mask| Division {
-        along: 4,
-        across: vec![3; mask.size()[2]],
-    };
-    let parts = bar.parts(division(&bar));
+    let parts = bar.parts(division_of(&bar));
     let middle = parts.row(bar.size()[1] / 2, bar.size()[2] / 2);
     assert_eq!(
         middle.len(),
@@ -391,7 +402,7 @@ fn parts_of_a_voxel_lie_where_the_structure_is() {
         &sphere(DVec3::ZERO, 8.3, DVec3::X, DVec3::Y, heights),
     )
     .expect("a mask");
-    let parts = ball.parts(division(&ball));
+    let parts = ball.parts(division_of(&ball));
     for (y, z) in (0..ball.size()[2]).flat_map(|z| (0..ball.size()[1]).map(move |y| (y, z))) {
         let partly = ball.row(y, z).1.iter().filter(|c| (1..255).contains(*c));
         let held: Vec<f32> = parts
@@ -406,5 +417,12 @@ fn parts_of_a_voxel_lie_where_the_structure_is() {
                 "{held} of {covered}"
             );
         }
+    }
+}
+
+fn division_of(mask: &Mask) -> Division {
+    Division {
+        along: 4,
+        across: vec![3; mask.size()[2]],
     }
 }

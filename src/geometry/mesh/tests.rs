@@ -133,12 +133,12 @@ fn a_level_of_a_volume_is_where_the_value_is() {
         "no surface at nothing"
     );
     // A level met everywhere ends with the images: closed, and about as large as they are.
-    let all = Mesh::of_level(&volume, 1.0, 2.0);
-    assert!(is_closed(&all));
+    let mesh = Mesh::of_level(&volume, 1.0, 2.0);
+    assert!(is_closed(&mesh));
     let cm3: f64 = (0..nz)
         .map(|k| volume.grid().voxel_cm3(k) * (nx * ny) as f64)
         .sum();
-    assert!((all.volume_mm3() / (1000.0 * cm3) - 1.0).abs() < 0.15);
+    assert!((mesh.volume_mm3() / (1000.0 * cm3) - 1.0).abs() < 0.15);
 }
 
 #[test]

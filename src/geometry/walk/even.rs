@@ -61,10 +61,6 @@ impl EvenWalk {
         let inverse = Vec3A::ONE / Vec3A::from(speed);
         let [from, plane, step] = [from, plane, step].map(Vec3A::from);
         let crossed_at = |plane: Vec3A| (plane - from) * inverse;
-        let of = |axes: usize| {
-            let along = (0..3).filter(|a| axes & (1 << a) != 0).map(|a| stride[a]);
-            along.fold(0, usize::wrapping_add)
-        };
         Self {
             from,
             inverse,
@@ -73,7 +69,10 @@ impl EvenWalk {
             beyond: plane + step,
             step,
             voxel: first,
-            strides: std::array::from_fn(of),
+            strides: std::array::from_fn(|axes: usize| {
+                let along = (0..3).filter(|a| axes & (1 << a) != 0).map(|a| stride[a]);
+                along.fold(0, usize::wrapping_add)
+            }),
             at: 0.0,
             end: crossed_at(Vec3A::from(rim)).min_element(),
         }

@@ -1,7 +1,7 @@
 //! The voxel walk of a whole lattice of parallel lines at once.
 //!
 //! A lattice has one line to a voxel of the face of entry. All lines enter a slab (one layer of voxels across the block's last axis)
-//! at the same place within their voxel, so that they cross the same sides at the same lengths: the walk of one line is that of all,
+//! at the same place within their voxel, so that they cross the same sides at the same lengths: one line's walk holds for all,
 //! offset by whole voxels. Over all lines each voxel is passed exactly once.
 
 use glam::DVec3;
@@ -49,8 +49,8 @@ impl LatticeWalk {
 
     /// Least and greatest shift along the block's first or second axis.
     pub fn shifts(&self, axis: usize) -> [i32; 2] {
-        let all = || self.segments.iter().map(|s| s.shift[axis]);
-        [all().min().unwrap_or(0), all().max().unwrap_or(0)]
+        let shifts = || self.segments.iter().map(|s| s.shift[axis]);
+        [shifts().min().unwrap_or(0), shifts().max().unwrap_or(0)]
     }
 }
 
@@ -75,7 +75,7 @@ fn walk_slab(
         }
     });
     let order = if reach[0] <= reach[1] { [0, 1] } else { [1, 0] };
-    let mut at = 0.0;
+    let mut start = 0.0;
     let mut segment = |from: f64, to: f64, shift: [i32; 2]| {
         if to > from {
             segments.push(Segment {
@@ -87,10 +87,10 @@ fn walk_slab(
     };
     for axis in order {
         if reach[axis] < 1.0 {
-            segment(at, reach[axis], voxel);
-            at = reach[axis];
+            segment(start, reach[axis], voxel);
+            start = reach[axis];
             voxel[axis] += if per_slab[axis] > 0.0 { 1 } else { -1 };
         }
     }
-    segment(at, 1.0, voxel);
+    segment(start, 1.0, voxel);
 }

@@ -21,7 +21,7 @@ pub const LEAST_SHARE: f64 = 1e-5;
 /// Distance at which a Gaussian has fallen to [`LEAST_SHARE`], standard deviations.
 const LEAST_SIGMAS: f64 = 4.3;
 
-/// Fluences of the beamlets of a map, each of value 1, relative as those of [`Fluence`].
+/// Fluences of the beamlets of a map, each of value 1, relative as in [`Fluence`].
 #[derive(Clone, Debug)]
 pub struct BeamletFluence {
     pub(super) optics: Optics,
@@ -73,16 +73,18 @@ impl Line {
             raster(margin, PIXEL_MM),
             raster(COARSE_MARGIN_MM, COARSE_MM),
         );
-        // One span behind the jaws, blurred; the spans are drawn as those of a map are.
+        // One span behind the jaws, blurred; the spans are drawn as the spans of a map are.
         let pictures = |jaws: &[f32], r: &Raster, sigma_mm: f64| -> Vec<MeanMap> {
-            let picture = |pixels: Vec<(usize, f64)>| {
-                let mut image = vec![0.0_f32; r.size[0]];
-                pixels
-                    .into_iter()
-                    .for_each(|(n, part)| image[n] = part as f32 * jaws[n]);
-                MeanMap::new(*r, &blur(image, [sigma_mm, 0.0], r))
-            };
-            shares(&sides_mm, r, 0).into_iter().map(picture).collect()
+            shares(&sides_mm, r, 0)
+                .into_iter()
+                .map(|pixels: Vec<(usize, f64)>| {
+                    let mut image = vec![0.0_f32; r.size[0]];
+                    pixels
+                        .into_iter()
+                        .for_each(|(n, part)| image[n] = part as f32 * jaws[n]);
+                    MeanMap::new(*r, &blur(image, [sigma_mm, 0.0], r))
+                })
+                .collect()
         };
         let focal = pictures(
             &jaw_transmission(edges, more, optics.jaw_transmission, 0, &fine),
@@ -140,8 +142,8 @@ impl BeamletFluence {
         exposure: &Exposure<'_>,
     ) -> Result<Self, FluenceError> {
         check(beam)?;
-        let all = openings(&exposure.segments);
-        let Some(opening) = all.first() else {
+        let segment_openings = openings(&exposure.segments);
+        let Some(opening) = segment_openings.first() else {
             return Err(FluenceError::Nothing {
                 beam: beam.name.clone(),
             });
@@ -205,8 +207,8 @@ impl BeamletFluence {
             .iter()
             .zip(shares)
             .zip(uv.into_iter().zip(widths));
-        for ((line, shares), (at, width)) in of_axes.rev() {
-            line.focal_shares(at, width, shares);
+        for ((line, shares), (position, width)) in of_axes.rev() {
+            line.focal_shares(position, width, shares);
             if shares.is_empty() {
                 return 0.0;
             }
@@ -214,7 +216,7 @@ impl BeamletFluence {
         self.open_focal() * self.optics.horn(at_mm)
     }
 
-    /// Extra-focal fluence in the same way: that of an unobstructed source, and what is seen of it through each column and row.
+    /// Extra-focal fluence in the same way: the fluence of an unobstructed source, and what is seen of it through each column and row.
     pub fn extra_focal_at(
         &self,
         at_mm: [f64; 2],
@@ -240,29 +242,29 @@ impl BeamletFluence {
             let [low, high] = line.jaws_mm.map(|mm| on(mm, line.jaw_distance_mm));
             // Part of the source below a side of a span, and of that what the jaws leave open.
             let below = |side_mm: f64| {
-                let at = on(side_mm, self.leaf_distance_mm);
-                let whole = cumulative(at);
-                let within = at.clamp(low, high.max(low));
+                let jaw_mm = on(side_mm, self.leaf_distance_mm);
+                let unclamped = cumulative(jaw_mm);
+                let within = jaw_mm.clamp(low, high.max(low));
                 [
-                    whole,
-                    if within == at {
-                        whole
+                    unclamped,
+                    if within == jaw_mm {
+                        unclamped
                     } else {
                         cumulative(within)
                     },
                 ]
             };
             shares.clear();
-            let mut before: Option<(f64, [f64; 2])> = None;
+            let mut previous_edge: Option<(f64, [f64; 2])> = None;
             for side in &line.sides_mm {
                 // Spans lie beside each other: the low side is the high one of the last.
-                let first = before
+                let first = previous_edge
                     .filter(|(mm, _)| *mm == side[0])
-                    .map_or_else(|| below(side[0]), |(_, at)| at);
+                    .map_or_else(|| below(side[0]), |(_, cumulated)| cumulated);
                 let last = below(side[1]);
-                let [whole, within] = [0, 1].map(|n| (last[n] - first[n]).max(0.0));
-                shares.push(line.jaw_transmission * whole + (1.0 - line.jaw_transmission) * within);
-                before = Some((side[1], last));
+                let [full, within] = [0, 1].map(|n| (last[n] - first[n]).max(0.0));
+                shares.push(line.jaw_transmission * full + (1.0 - line.jaw_transmission) * within);
+                previous_edge = Some((side[1], last));
             }
         }
         self.scale * source.share * self.optics.nearer_source(source, distance_mm)
@@ -345,7 +347,7 @@ mod tests {
             let sums = fluence_of(&machine, &beam);
             let with_map = beam.clone();
             let exposure = &exposures(&with_map, 2.0)[0];
-            let all = BeamletFluence::new(&machine, &beam, &map, exposure).expect("beamlets");
+            let beamlets = BeamletFluence::new(&machine, &beam, &map, exposure).expect("beamlets");
             for beamlet in [0, 6, 11, 15] {
                 map.values.fill(0.0);
                 map.values[beamlet] = 1.0;
@@ -354,53 +356,56 @@ mod tests {
                 let alone = one.extra_focal_alone();
                 let points =
                     (0..36).map(|n| [(n % 6) as f64 * 14.0 - 35.7, (n / 6) as f64 * 14.0 - 36.2]);
-                for at in points {
+                for point in points {
                     for distance_mm in [900.0, 1000.0, 1150.0] {
                         let [row, column] = [beamlet / 4, beamlet % 4];
                         let mut shares = [Shares::new(), Shares::new()];
-                        let open = all.focal_at(at, distance_mm, 2.5, &mut shares);
-                        let of = |shares: &Shares, n: usize| {
-                            shares
-                                .iter()
-                                .find(|(at, _)| *at == n)
-                                .map_or(0.0, |(_, share)| *share)
-                        };
-                        let got = open * of(&shares[0], column) * of(&shares[1], row);
-                        let [want, scattered] = one.sources_at(at[0], at[1], distance_mm, 2.5);
+                        let open = beamlets.focal_at(point, distance_mm, 2.5, &mut shares);
+                        let got = open * share_of(&shares[0], column) * share_of(&shares[1], row);
+                        let [want, scattered] =
+                            one.sources_at(point[0], point[1], distance_mm, 2.5);
                         assert!(
                             (got - want).abs() < 2e-5,
-                            "{axis:?} {beamlet} {at:?}: {got} for {want}"
+                            "{axis:?} {beamlet} {point:?}: {got} for {want}"
                         );
                         assert_eq!(
-                            alone.sources_at(at[0], at[1], distance_mm, 2.5),
+                            alone.sources_at(point[0], point[1], distance_mm, 2.5),
                             [0.0, scattered]
                         );
                         let mut seen = [Vec::new(), Vec::new()];
-                        let whole = all.extra_focal_at(at, distance_mm, &mut seen);
-                        let got = whole * seen[0][column] * seen[1][row];
+                        let extra_focal = beamlets.extra_focal_at(point, distance_mm, &mut seen);
+                        let got = extra_focal * seen[0][column] * seen[1][row];
                         // Pictures of the extra-focal source have pixels of 4 mm.
                         assert!(
                             (got - scattered).abs() < 4e-4,
-                            "{axis:?} {beamlet} {at:?}: {got} for {scattered}"
+                            "{axis:?} {beamlet} {point:?}: {got} for {scattered}"
                         );
-                        let sum = whole * seen[0].iter().sum::<f64>() * seen[1].iter().sum::<f64>();
-                        let want = sums.sources_at(at[0], at[1], distance_mm, 2.5)[1];
+                        let sum =
+                            extra_focal * seen[0].iter().sum::<f64>() * seen[1].iter().sum::<f64>();
+                        let want = sums.sources_at(point[0], point[1], distance_mm, 2.5)[1];
                         assert!(
                             (sum - want).abs() < 1e-3,
-                            "{axis:?} {at:?}: {sum} for {want}"
+                            "{axis:?} {point:?}: {sum} for {want}"
                         );
-                        let whole = all.electrons_at(at, &mut seen);
+                        let electrons = beamlets.electrons_at(point, &mut seen);
                         let (got, want) = (
-                            whole * seen[0][column] * seen[1][row],
-                            one.electrons_at(at[0], at[1]),
+                            electrons * seen[0][column] * seen[1][row],
+                            one.electrons_at(point[0], point[1]),
                         );
                         assert!(
-                            (got - want).abs() < 1e-4 * whole,
-                            "{axis:?} {beamlet} {at:?}: {got} for {want}"
+                            (got - want).abs() < 1e-4 * electrons,
+                            "{axis:?} {beamlet} {point:?}: {got} for {want}"
                         );
                     }
                 }
             }
         }
+    }
+
+    fn share_of(shares: &Shares, n: usize) -> f64 {
+        shares
+            .iter()
+            .find(|(index, _)| *index == n)
+            .map_or(0.0, |(_, share)| *share)
     }
 }

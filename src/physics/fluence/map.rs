@@ -36,14 +36,18 @@ pub(super) fn map_picture(map: &FluenceMap, r: &Raster) -> Vec<f32> {
 
 /// The pixels that each span covers, with the part of the pixel that lies in it.
 pub(super) fn shares(spans: &[[f64; 2]], r: &Raster, axis: usize) -> Vec<Vec<(usize, f64)>> {
-    let pixels = |[low, high]: &[f64; 2]| {
-        // Edges of the pixels are half a step from their centres.
-        let edge = |mm: f64| (r.index(axis, mm) + 0.5).clamp(0.0, r.size[axis] as f64);
-        let (low, high) = (edge(*low), edge(*high));
-        let part = |i: usize| (high.min(i as f64 + 1.0) - low.max(i as f64)).max(0.0);
-        (low as usize..high.ceil() as usize)
-            .map(|i| (i, part(i)))
-            .collect()
-    };
-    spans.iter().map(pixels).collect()
+    spans
+        .iter()
+        .map(|[low, high]: &[f64; 2]| {
+            // Edges of the pixels are half a step from their centres.
+            let (low, high) = (edge_pixel(*low, r, axis), edge_pixel(*high, r, axis));
+            (low as usize..high.ceil() as usize)
+                .map(|i| (i, (high.min(i as f64 + 1.0) - low.max(i as f64)).max(0.0)))
+                .collect()
+        })
+        .collect()
+}
+
+fn edge_pixel(mm: f64, r: &Raster, axis: usize) -> f64 {
+    (r.index(axis, mm) + 0.5).clamp(0.0, r.size[axis] as f64)
 }

@@ -60,11 +60,10 @@ pub(super) fn parts<'a>(segments: &[Segment<'a>], has_leaves: bool) -> Vec<Segme
     let mut out = Vec::with_capacity(segments.len());
     for (s, way) in segments.iter().zip(ways) {
         let count = (way / step_mm).ceil().max(1.0);
-        let at = |n: usize| s.span[0] + (s.span[1] - s.span[0]) * (n as f64 / count);
         match count as usize {
             1 => out.push(*s),
             count => out.extend((0..count).map(|n| Segment {
-                span: [at(n), at(n + 1)],
+                span: [n, n + 1].map(|n| fraction_at(n, s, count as f64)),
                 weight: s.weight / count as f64,
                 ..*s
             })),
@@ -73,9 +72,13 @@ pub(super) fn parts<'a>(segments: &[Segment<'a>], has_leaves: bool) -> Vec<Segme
     out
 }
 
+/// Where along its way a segment is cut.
+fn fraction_at(n: usize, s: &Segment, count: f64) -> f64 {
+    s.span[0] + (s.span[1] - s.span[0]) * (n as f64 / count)
+}
+
 /// The second longest way of X jaws, Y jaws and leaves in a segment, mm.
 fn second_way(s: &Segment<'_>, has_leaves: bool) -> f64 {
-    let longest = |edges: [Edge; 2]| edges[0].travel_mm.abs().max(edges[1].travel_mm.abs());
     let (x, y) = jaws_of(s);
     let pairs = s
         .from
@@ -85,10 +88,14 @@ fn second_way(s: &Segment<'_>, has_leaves: bool) -> f64 {
         .filter(|_| has_leaves);
     let tips = pairs.flat_map(|(a, b)| [0, 1].map(|bank| (b[bank] - a[bank]).abs()));
     let leaves = tips.fold(0.0, f64::max) * (s.span[1] - s.span[0]);
-    let mut ways = [longest(x), longest(y), leaves];
+    let mut ways = [longest_travel(x), longest_travel(y), leaves];
     ways.sort_by(f64::total_cmp);
     // The longest way alone is averaged over its travel exactly: only the second bounds the parts.
     ways[1]
+}
+
+fn longest_travel(edges: [Edge; 2]) -> f64 {
+    edges[0].travel_mm.abs().max(edges[1].travel_mm.abs())
 }
 
 /// Jaw settings of an exposure; equal ones fall together.
@@ -110,28 +117,30 @@ pub(super) fn openings(segments: &[Segment<'_>]) -> Vec<Opening> {
 
 /// The jaws of a segment on their way through its span.
 pub(super) fn jaws_of(s: &Segment<'_>) -> ([Edge; 2], [Edge; 2]) {
-    let edges = |of: fn(&ControlPoint) -> [f64; 2]| {
-        let (a, b) = (of(s.from), of(s.to));
-        [0, 1].map(|side| {
-            let at = |t: f64| (a[side] + t * (b[side] - a[side])).clamp(-WIDEST_MM, WIDEST_MM);
-            Edge::moving(at(s.span[0]), at(s.span[1]))
-        })
-    };
-    (edges(|p| p.jaws.x), edges(|p| p.jaws.y))
+    (moving_edges(|p| p.jaws.x, s), moving_edges(|p| p.jaws.y, s))
+}
+
+fn moving_edges(position_of: fn(&ControlPoint) -> [f64; 2], s: &Segment) -> [Edge; 2] {
+    let (a, b) = (position_of(s.from), position_of(s.to));
+    [0, 1].map(|side| {
+        let position_at = |t: f64| (a[side] + t * (b[side] - a[side])).clamp(-WIDEST_MM, WIDEST_MM);
+        Edge::moving(position_at(s.span[0]), position_at(s.span[1]))
+    })
 }
 
 /// Motion of the leaves of a segment on their way through its span.
 pub(super) fn motion_of(s: &Segment<'_>, leaves: &Leaves) -> Motion {
-    let tips = |t: f64| -> Vec<Bank> {
-        let pairs = s.from.leaves_mm.iter().zip(&s.to.leaves_mm);
-        let planned = pairs.map(|(a, b)| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])]);
-        planned.map(|tips| leaves.standing_tips_mm(tips)).collect()
-    };
     Motion {
-        from: tips(s.span[0]),
-        to: tips(s.span[1]),
+        from: tips_at(s.span[0], s, leaves),
+        to: tips_at(s.span[1], s, leaves),
         weight: s.weight,
     }
+}
+
+fn tips_at(t: f64, s: &Segment, leaves: &Leaves) -> Vec<Bank> {
+    let pairs = s.from.leaves_mm.iter().zip(&s.to.leaves_mm);
+    let planned = pairs.map(|(a, b)| [a[0] + t * (b[0] - a[0]), a[1] + t * (b[1] - a[1])]);
+    planned.map(|tips| leaves.standing_tips_mm(tips)).collect()
 }
 
 /// A raster over all openings and a margin; axes u and v.
@@ -141,17 +150,24 @@ pub(super) fn raster_over(
     margin_mm: f64,
     step_mm: f64,
 ) -> Raster {
-    let hull = |pick: fn(&Opening) -> [Edge; 2]| {
-        let ends = openings.iter().flat_map(pick).flat_map(Edge::ends);
-        ends.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| {
-            [low.min(v), high.max(v)]
-        })
-    };
-    let widen = |r: [f64; 2]| [r[0] - margin_mm, r[1] + margin_mm];
-    let (x, y) = (widen(hull(|o| o.x)), widen(hull(|o| o.y)));
+    let (x, y) = (
+        widened(hull_of(|o| o.x, openings), margin_mm),
+        widened(hull_of(|o| o.y, openings), margin_mm),
+    );
     if along_y {
         Raster::over(y, x, step_mm)
     } else {
         Raster::over(x, y, step_mm)
     }
+}
+
+fn hull_of(pick: fn(&Opening) -> [Edge; 2], openings: &[Opening]) -> [f64; 2] {
+    let ends = openings.iter().flat_map(pick).flat_map(Edge::ends);
+    ends.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], v| {
+        [low.min(v), high.max(v)]
+    })
+}
+
+fn widened(r: [f64; 2], margin_mm: f64) -> [f64; 2] {
+    [r[0] - margin_mm, r[1] + margin_mm]
 }

@@ -1,6 +1,7 @@
 //! The fluence against ray tracing from many source points, closed forms and published figures.
 
 use super::{Fluence, FluenceError};
+use crate::machine::{Electrons, Leaves};
 use crate::{Exposure, Machine, exposures};
 use case::{Bank, Beam, ControlPoint, FluenceMap, Jaws, Mlc, MlcAxis};
 use glam::DVec3;
@@ -31,14 +32,15 @@ fn shaped(machine: &Machine, jaws: Jaws, tips: impl Fn(f64) -> Bank) -> Beam {
 }
 
 fn grid_of_points(reach_mm: i32, step_mm: i32) -> Vec<[f64; 2]> {
-    let line = || {
-        (-reach_mm..=reach_mm)
-            .step_by(step_mm as usize)
-            .map(f64::from)
-    };
-    line()
-        .flat_map(|x| line().map(move |y| [x + 0.3, y - 0.2]))
+    points_along(reach_mm, step_mm)
+        .flat_map(|x| points_along(reach_mm, step_mm).map(move |y| [x + 0.3, y - 0.2]))
         .collect()
+}
+
+fn points_along(reach_mm: i32, step_mm: i32) -> impl Iterator<Item = f64> {
+    (-reach_mm..=reach_mm)
+        .step_by(step_mm as usize)
+        .map(f64::from)
 }
 
 fn fluence_of(machine: &Machine, beam: &Beam) -> Fluence {
@@ -51,7 +53,7 @@ fn traced(
     beam: &Beam,
     plane_mm: f64,
     sigma_mm: f64,
-    at: [f64; 2],
+    iso_mm: [f64; 2],
     distance_mm: f64,
 ) -> f64 {
     let p = &beam.control_points[0];
@@ -60,76 +62,88 @@ fn traced(
     let offsets: Vec<f64> = (0..n)
         .map(|i| (f64::from(i) / f64::from(n - 1) - 0.5) * 9.0 * sigma_mm)
         .collect();
-    let weight = |s: f64| (-0.5 * (s / sigma_mm).powi(2)).exp();
-    let point = at.map(|v| v * distance_mm / m.sad_mm);
+    let point = iso_mm.map(|v| v * distance_mm / m.sad_mm);
     // Where the ray from a source point crosses a plane, scaled to the isocentre plane.
     let cross = |s: f64, axis: usize, plane: f64| {
         (s + (point[axis] - s) * (plane - plane_mm) / (distance_mm - plane_mm)) * m.sad_mm / plane
     };
-    let jaw = |x: f64, edges: [f64; 2]| {
-        if x > edges[0] && x < edges[1] {
-            1.0
-        } else {
-            m.jaws.transmission
-        }
-    };
-    let leaf = |x: f64, y: f64| -> f64 {
-        let (Some(mlc), Some(l)) = (&beam.mlc, &m.leaves) else {
-            return 1.0;
-        };
-        let scale = l.distance_mm / m.sad_mm;
-        let half_joint = 0.5 * l.tongue_mm / scale;
-        let through = |row: usize| {
-            let [a, b] = p.leaves_mm[row];
-            let behind = (a - x).max(x - b).max(0.0) * scale;
-            let chord = (2.0
-                * (2.0 * l.end_radius_mm * behind - behind * behind)
-                    .max(0.0)
-                    .sqrt())
-            .min(l.thickness_mm);
-            l.transmission.powf(if behind > 20.0 {
-                1.0
-            } else {
-                chord / l.thickness_mm
-            })
-        };
-        let row = mlc
-            .boundaries_mm
-            .windows(2)
-            .position(|w| y >= w[0] && y < w[1]);
-        let Some(row) = row else { return 1.0 };
-        let (to_low, to_high) = (y - mlc.boundaries_mm[row], mlc.boundaries_mm[row + 1] - y);
-        let neighbour = if to_low < half_joint && row > 0 {
-            Some(row - 1)
-        } else if to_high < half_joint && row + 2 < mlc.boundaries_mm.len() {
-            Some(row + 1)
-        } else {
-            None
-        };
-        match neighbour {
-            None => through(row),
-            Some(other) => {
-                let (a, b) = (through(row), through(other));
-                let both_shut = a < 1.1 * l.transmission && b < 1.1 * l.transmission;
-                if both_shut {
-                    l.interleaf_transmission
-                } else {
-                    (a * b).sqrt()
-                }
-            }
-        }
-    };
     let (mut sum, mut total) = (0.0, 0.0);
     for &s in &offsets {
-        let wx = weight(s) * jaw(cross(s, 0, m.jaws.x_distance_mm), p.jaws.x);
+        let wx =
+            gaussian(s, sigma_mm) * through_jaws(cross(s, 0, m.jaws.x_distance_mm), p.jaws.x, m);
         for &t in &offsets {
-            total += weight(s) * weight(t);
-            let open = wx * weight(t) * jaw(cross(t, 1, m.jaws.y_distance_mm), p.jaws.y);
+            total += gaussian(s, sigma_mm) * gaussian(t, sigma_mm);
+            let open = wx
+                * gaussian(t, sigma_mm)
+                * through_jaws(cross(t, 1, m.jaws.y_distance_mm), p.jaws.y, m);
             let plane = m.leaves.as_ref().map_or(500.0, |l| l.distance_mm);
-            sum += open * leaf(cross(s, 0, plane), cross(t, 1, plane));
+            sum += open * through_leaves(cross(s, 0, plane), cross(t, 1, plane), m, beam, p);
         }
     }
     sum / total
+}
+
+fn gaussian(s: f64, sigma_mm: f64) -> f64 {
+    (-0.5 * (s / sigma_mm).powi(2)).exp()
+}
+
+fn through_jaws(x: f64, edges: [f64; 2], m: &Machine) -> f64 {
+    if x > edges[0] && x < edges[1] {
+        1.0
+    } else {
+        m.jaws.transmission
+    }
+}
+
+fn through_leaves(x: f64, y: f64, m: &Machine, beam: &Beam, p: &ControlPoint) -> f64 {
+    let (Some(mlc), Some(l)) = (&beam.mlc, &m.leaves) else {
+        return 1.0;
+    };
+    let scale = l.distance_mm / m.sad_mm;
+    let half_joint = 0.5 * l.tongue_mm / scale;
+    let row = mlc
+        .boundaries_mm
+        .windows(2)
+        .position(|w| y >= w[0] && y < w[1]);
+    let Some(row) = row else { return 1.0 };
+    let (to_low, to_high) = (y - mlc.boundaries_mm[row], mlc.boundaries_mm[row + 1] - y);
+    let neighbour = if to_low < half_joint && row > 0 {
+        Some(row - 1)
+    } else if to_high < half_joint && row + 2 < mlc.boundaries_mm.len() {
+        Some(row + 1)
+    } else {
+        None
+    };
+    match neighbour {
+        None => through_leaf(row, x, p, l, scale),
+        Some(other) => {
+            let (a, b) = (
+                through_leaf(row, x, p, l, scale),
+                through_leaf(other, x, p, l, scale),
+            );
+            let both_shut = a < 1.1 * l.transmission && b < 1.1 * l.transmission;
+            if both_shut {
+                l.interleaf_transmission
+            } else {
+                (a * b).sqrt()
+            }
+        }
+    }
+}
+
+fn through_leaf(row: usize, x: f64, p: &ControlPoint, l: &Leaves, scale: f64) -> f64 {
+    let [a, b] = p.leaves_mm[row];
+    let behind = (a - x).max(x - b).max(0.0) * scale;
+    let chord = (2.0
+        * (2.0 * l.end_radius_mm * behind - behind * behind)
+            .max(0.0)
+            .sqrt())
+    .min(l.thickness_mm);
+    l.transmission.powf(if behind > 20.0 {
+        1.0
+    } else {
+        chord / l.thickness_mm
+    })
 }
 
 /// Only one of the two sources, uniform off the axis, so that fluence is the part of it that is seen.
@@ -182,14 +196,17 @@ fn the_reference_field_is_1_on_the_axis() {
 #[test]
 fn output_factors_in_air_rise_with_the_field() {
     let m = machine("generic-6mv");
-    let output = |x: f64, y: f64| open(&m, Jaws::symmetric(x, y)).at(0.0, 0.0, 1000.0, 1.0);
     let sides = [20.0, 30.0, 50.0, 70.0, 100.0, 150.0, 200.0, 300.0, 400.0];
-    let factors: Vec<f64> = sides.iter().map(|&s| output(s, s)).collect();
+    let factors: Vec<f64> = sides.iter().map(|&s| output(s, s, &m)).collect();
     assert!(factors.windows(2).all(|w| w[0] < w[1]), "{factors:?}");
     let ratio = factors[8] / factors[4];
     assert!((1.04..=1.05).contains(&ratio), "S_c(40)/S_c(10) = {ratio}");
     // Collimator exchange: the upper (Y) jaws hide more of the source than the lower ones.
-    assert!(output(50.0, 300.0) > output(300.0, 50.0));
+    assert!(output(50.0, 300.0, &m) > output(300.0, 50.0, &m));
+}
+
+fn output(x: f64, y: f64, m: &Machine) -> f64 {
+    open(m, Jaws::symmetric(x, y)).at(0.0, 0.0, 1000.0, 1.0)
 }
 
 /// A Gaussian spot of sigma s through an edge at c: at the isocentre the 20-80 % width is 2 x 0.8416 s (SAD/c - 1).
@@ -245,22 +262,30 @@ fn the_penumbra_in_air_is_that_of_a_gaussian_spot() {
 #[test]
 fn two_half_fields_make_the_whole() {
     let m = machine("generic-6mv");
-    let jaws = |low: f64, high: f64| Jaws {
-        x: [low, high],
-        y: [-60.0, 60.0],
-    };
     let closed = Jaws {
         x: [0.0, 0.0],
         y: [-60.0, 60.0],
     };
-    let [a, b, whole, none] =
-        [jaws(-60.0, 0.0), jaws(0.0, 60.0), jaws(-60.0, 60.0), closed].map(|j| open(&m, j));
+    let [a, b, open_field, none] = [
+        jaws_from(-60.0, 0.0),
+        jaws_from(0.0, 60.0),
+        jaws_from(-60.0, 60.0),
+        closed,
+    ]
+    .map(|j| open(&m, j));
     for x in [-70.0, -20.0, -1.0, 0.0, 0.5, 33.0, 61.0] {
         for d in [900.0, 1100.0] {
             let sum = a.at(x, 7.0, d, 2.5) + b.at(x, 7.0, d, 2.5) - none.at(x, 7.0, d, 2.5);
-            let want = whole.at(x, 7.0, d, 2.5);
+            let want = open_field.at(x, 7.0, d, 2.5);
             assert!((sum - want).abs() < 1e-5, "{x} {d}: {sum} against {want}");
         }
+    }
+}
+
+fn jaws_from(low: f64, high: f64) -> Jaws {
+    Jaws {
+        x: [low, high],
+        y: [-60.0, 60.0],
     }
 }
 
@@ -314,7 +339,6 @@ fn the_focal_spot_through_leaves_agrees_with_ray_tracing() {
 fn the_extra_focal_source_agrees_with_ray_tracing() {
     let m = with_only(machine("generic-6mv"), true);
     let e = m.extra_focal.expect("a source");
-    let nearer = |d: f64| ((m.sad_mm - e.distance_mm) / (d - e.distance_mm) * d / m.sad_mm).powi(2);
     let scale = 1.0
         / traced(
             &m,
@@ -350,7 +374,9 @@ fn the_extra_focal_source_agrees_with_ray_tracing() {
             (-20.0, 40.0, 850.0),
             (5.0, 2.0, 900.0),
         ] {
-            let want = scale * traced(&m, &b, e.distance_mm, e.sigma_mm, [x, y], d) * nearer(d);
+            let want = scale
+                * traced(&m, &b, e.distance_mm, e.sigma_mm, [x, y], d)
+                * ((m.sad_mm - e.distance_mm) / (d - e.distance_mm) * d / m.sad_mm).powi(2);
             let got = f.at(x, y, d, 2.5);
             // The source gives 8 % of the fluence: 0.02 of it is 0.15 % of the dose.
             assert!(
@@ -397,20 +423,13 @@ fn wide_open_leaves_change_nothing() {
 #[test]
 fn leaves_along_y_are_leaves_along_x_turned() {
     let m = with_only(machine("generic-6mv"), false);
-    let tips = |y: f64| {
-        if y.abs() < 40.0 {
-            [-30.0 + 0.3 * y, 20.0]
-        } else {
-            [0.0, 0.0]
-        }
-    };
     let along_x = shaped(
         &m,
         Jaws {
             x: [-50.0, 60.0],
             y: [-70.0, 80.0],
         },
-        tips,
+        slanted_tips,
     );
     let mut along_y = shaped(
         &m,
@@ -418,7 +437,7 @@ fn leaves_along_y_are_leaves_along_x_turned() {
             x: [-70.0, 80.0],
             y: [-50.0, 60.0],
         },
-        tips,
+        slanted_tips,
     );
     along_y.mlc.as_mut().expect("leaves").axis = MlcAxis::Y;
     let mut turned = m.clone();
@@ -435,23 +454,26 @@ fn leaves_along_y_are_leaves_along_x_turned() {
     }
 }
 
+fn slanted_tips(y: f64) -> [f64; 2] {
+    if y.abs() < 40.0 {
+        [-30.0 + 0.3 * y, 20.0]
+    } else {
+        [0.0, 0.0]
+    }
+}
+
 /// Step and shoot, and the same with the gantry between: units are kept whichever way they are grouped.
 #[test]
 fn control_points_are_averaged_by_their_units() {
     let m = machine("generic-6mv");
-    let still = |half: f64| shaped(&m, Jaws::symmetric(100.0, 100.0), |_| [-half, half]);
-    let (narrow, wide) = (still(10.0), still(40.0));
-    let at = |w: f64, b: &Beam| ControlPoint {
-        meterset_weight: w,
-        ..b.control_points[0].clone()
-    };
+    let (narrow, wide) = (still_field(10.0, &m), still_field(40.0, &m));
     let mut steps = narrow.clone();
     // 30 % of the units narrow, a leap without units, 70 % wide.
     steps.control_points = vec![
-        at(0.0, &narrow),
-        at(0.3, &narrow),
-        at(0.3, &wide),
-        at(1.0, &wide),
+        first_point_at(0.0, &narrow),
+        first_point_at(0.3, &narrow),
+        first_point_at(0.3, &wide),
+        first_point_at(1.0, &wide),
     ];
     let (n, w, s) = (
         fluence_of(&m, &narrow),
@@ -464,15 +486,24 @@ fn control_points_are_averaged_by_their_units() {
     }
 }
 
+fn still_field(half: f64, m: &Machine) -> Beam {
+    shaped(m, Jaws::symmetric(100.0, 100.0), |_| [-half, half])
+}
+
+fn first_point_at(w: f64, b: &Beam) -> ControlPoint {
+    ControlPoint {
+        meterset_weight: w,
+        ..b.control_points[0].clone()
+    }
+}
+
 /// Surface dose rises from about 10 to 28 % between 5 x 5 and 20 x 20 at 6 MV (Apipunyasopon 2013), most of it by electrons;
 /// they are spent at their range and past the depth of maximum matter no more.
 #[test]
 fn electrons_grow_with_the_field_and_stop_at_their_range() {
     let m = machine("generic-6mv");
     let e = m.electrons.expect("electrons");
-    let surface =
-        |side: f64| e.surface_share * open(&m, Jaws::symmetric(side, side)).electrons_at(0.0, 0.0);
-    let rise = surface(200.0) - surface(50.0);
+    let rise = surface_electrons(200.0, &m, &e) - surface_electrons(50.0, &m, &e);
     assert!((0.10..0.18).contains(&rise), "{rise}");
     assert_eq!(
         (e.at_depth(0.0), e.at_depth(e.range_mm), e.at_depth(100.0)),
@@ -481,6 +512,10 @@ fn electrons_grow_with_the_field_and_stop_at_their_range() {
     let depths: Vec<f64> = (0..23).map(|d| e.at_depth(f64::from(d))).collect();
     assert!(depths.windows(2).all(|w| w[1] < w[0]), "{depths:?}");
     assert!(e.surface_share * e.at_depth(15.0) < 0.01);
+}
+
+fn surface_electrons(side: f64, m: &Machine, e: &Electrons) -> f64 {
+    e.surface_share * open(m, Jaws::symmetric(side, side)).electrons_at(0.0, 0.0)
 }
 
 #[test]
@@ -519,28 +554,15 @@ fn horn_and_softening_have_their_shape() {
 #[test]
 fn beams_that_do_not_fit_say_so() {
     let m = machine("generic-6mv");
-    let new = |m: &Machine, b: &Beam| {
-        Fluence::new(
-            m,
-            b,
-            &exposures(
-                &shaped(&machine("generic-6mv"), Jaws::symmetric(9.0, 9.0), |_| {
-                    [0.0, 0.0]
-                }),
-                2.0,
-            )[0],
-        )
-        .err()
-    };
     let good = shaped(&m, Jaws::symmetric(100.0, 100.0), |_| [-10.0, 10.0]);
     assert!(matches!(
-        new(&machine("point-6mv"), &good),
+        fault_of(&machine("point-6mv"), &good),
         Some(FluenceError::NoLeaves { .. })
     ));
     let mut b = good.clone();
     b.control_points[0].leaves_mm.pop();
     assert!(matches!(
-        new(&m, &b),
+        fault_of(&m, &b),
         Some(FluenceError::LeafCount {
             found: 59,
             want: 60,
@@ -549,16 +571,22 @@ fn beams_that_do_not_fit_say_so() {
     ));
     let mut b = good.clone();
     b.control_points[0].leaves_mm[3][1] = f64::NAN;
-    assert!(matches!(new(&m, &b), Some(FluenceError::NotFinite { .. })));
+    assert!(matches!(
+        fault_of(&m, &b),
+        Some(FluenceError::NotFinite { .. })
+    ));
     let mut b = good.clone();
     b.control_points[0].jaws.x[0] = f64::INFINITY;
-    assert!(matches!(new(&m, &b), Some(FluenceError::NotFinite { .. })));
+    assert!(matches!(
+        fault_of(&m, &b),
+        Some(FluenceError::NotFinite { .. })
+    ));
     let mut b = good;
     if let Some(mlc) = &mut b.mlc {
         mlc.boundaries_mm[4] = 500.0;
     }
     assert!(matches!(
-        new(&m, &b),
+        fault_of(&m, &b),
         Some(FluenceError::LeafBoundaries { .. })
     ));
     let mut b = shaped(&m, Jaws::symmetric(100.0, 100.0), |_| [-10.0, 10.0]);
@@ -568,10 +596,10 @@ fn beams_that_do_not_fit_say_so() {
         leaves.tongue_mm = 1.0;
     }
     assert!(matches!(
-        new(&long, &b),
+        fault_of(&long, &b),
         Some(FluenceError::Joints { pair: 1, .. })
     ));
-    assert_eq!(new(&m, &b), None, "joints of 0.8 mm fit");
+    assert_eq!(fault_of(&m, &b), None, "joints of 0.8 mm fit");
     let empty = Exposure {
         gantry_deg: 0.0,
         collimator_deg: 0.0,
@@ -584,6 +612,20 @@ fn beams_that_do_not_fit_say_so() {
         Fluence::new(&m, &plain, &empty),
         Err(FluenceError::Nothing { .. })
     ));
+}
+
+fn fault_of(m: &Machine, b: &Beam) -> Option<FluenceError> {
+    Fluence::new(
+        m,
+        b,
+        &exposures(
+            &shaped(&machine("generic-6mv"), Jaws::symmetric(9.0, 9.0), |_| {
+                [0.0, 0.0]
+            }),
+            2.0,
+        )[0],
+    )
+    .err()
 }
 
 /// Jaws closed or crossed, jaws far beyond the machine: small or large numbers, never a panic.
@@ -628,12 +670,12 @@ fn a_map_of_open_beamlets_is_an_open_field() {
     let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, jaws, 100.0);
     beam.fluence = Some(whole_map(1.0));
     let mapped = fluence_of(&machine, &beam);
-    for at in grid_of_points(40, 8) {
+    for point in grid_of_points(40, 8) {
         let (want, got) = (
-            open.at(at[0], at[1], 1000.0, 2.0),
-            mapped.at(at[0], at[1], 1000.0, 2.0),
+            open.at(point[0], point[1], 1000.0, 2.0),
+            mapped.at(point[0], point[1], 1000.0, 2.0),
         );
-        assert!((want - got).abs() < 0.01, "{at:?}: {got} for {want}");
+        assert!((want - got).abs() < 0.01, "{point:?}: {got} for {want}");
     }
 }
 
@@ -650,49 +692,56 @@ fn whole_map(value: f32) -> FluenceMap {
     }
 }
 
-/// The fluence of a map is the sum of those of its beamlets, and twice the map is twice the fluence.
+/// The fluence of a map is the sum of its beamlets' fluences, and twice the map is twice the fluence.
 #[test]
 fn fluence_is_linear_in_the_map() {
     let machine = machine("generic-6mv");
-    let fluence = |values: &dyn Fn(usize) -> f32| {
-        let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(50.0, 50.0), 100.0);
-        let mut map = FluenceMap {
-            axis: MlcAxis::Y,
-            rows_mm: vec![-25.0, -15.0, -5.0, 5.0, 10.0],
-            first_mm: -12.0,
-            step_mm: 6.0,
-            columns: 4,
-            values: vec![0.0; 16],
-        };
-        map.values
-            .iter_mut()
-            .enumerate()
-            .for_each(|(n, value)| *value = values(n));
-        beam.fluence = Some(map);
-        fluence_of(&machine, &beam)
-    };
-    let wanted = |n: usize| 0.1 + 0.3 * (n % 5) as f32;
-    let whole = fluence(&wanted);
-    let twice = fluence(&|n| 2.0 * wanted(n));
+    let full_map = fluence_of_values(&wanted_value, &machine);
+    let twice = fluence_of_values(&|n| 2.0 * wanted_value(n), &machine);
     let beamlets: Vec<Fluence> = (0..16)
-        .map(|b| fluence(&|n| f32::from(u8::from(n == b))))
+        .map(|b| fluence_of_values(&|n| f32::from(u8::from(n == b)), &machine))
         .collect();
-    for at in grid_of_points(36, 6) {
+    for point in grid_of_points(36, 6) {
         for distance_mm in [900.0, 1000.0, 1150.0] {
-            let of = |f: &Fluence| f.at(at[0], at[1], distance_mm, 2.5);
+            let primary = |f: &Fluence| f.at(point[0], point[1], distance_mm, 2.5);
             let sum: f64 = beamlets
                 .iter()
                 .enumerate()
-                .map(|(n, f)| f64::from(wanted(n)) * of(f))
+                .map(|(n, f)| f64::from(wanted_value(n)) * primary(f))
                 .sum();
             assert!(
-                (of(&whole) - sum).abs() < 1e-5,
-                "{at:?} at {distance_mm}: {} for {sum}",
-                of(&whole)
+                (primary(&full_map) - sum).abs() < 1e-5,
+                "{point:?} at {distance_mm}: {} for {sum}",
+                primary(&full_map)
             );
-            assert!((of(&twice) - 2.0 * of(&whole)).abs() < 1e-5, "{at:?}");
+            assert!(
+                (primary(&twice) - 2.0 * primary(&full_map)).abs() < 1e-5,
+                "{point:?}"
+            );
         }
     }
+}
+
+fn fluence_of_values(values: &dyn Fn(usize) -> f32, machine: &Machine) -> Fluence {
+    let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(50.0, 50.0), 100.0);
+    let mut map = FluenceMap {
+        axis: MlcAxis::Y,
+        rows_mm: vec![-25.0, -15.0, -5.0, 5.0, 10.0],
+        first_mm: -12.0,
+        step_mm: 6.0,
+        columns: 4,
+        values: vec![0.0; 16],
+    };
+    map.values
+        .iter_mut()
+        .enumerate()
+        .for_each(|(n, value)| *value = values(n));
+    beam.fluence = Some(map);
+    fluence_of(machine, &beam)
+}
+
+fn wanted_value(n: usize) -> f32 {
+    0.1 + 0.3 * (n % 5) as f32
 }
 
 #[test]
@@ -700,9 +749,9 @@ fn a_map_asks_for_a_machine_with_leaves() {
     let machine = machine("point-6mv");
     let mut beam = Beam::fixed("b", 1, 0.0, DVec3::ZERO, Jaws::symmetric(60.0, 60.0), 100.0);
     beam.fluence = Some(whole_map(1.0));
-    let made = Fluence::new(&machine, &beam, &exposures(&beam, 2.0)[0]);
+    let refused = Fluence::new(&machine, &beam, &exposures(&beam, 2.0)[0]);
     assert!(
-        matches!(made, Err(FluenceError::NoLeaves { .. })),
+        matches!(refused, Err(FluenceError::NoLeaves { .. })),
         "{machine:?}"
     );
 }

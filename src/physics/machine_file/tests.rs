@@ -109,9 +109,8 @@ fn wrong_files_say_what_is_wrong_and_where() {
 
 #[test]
 fn factors_of_trays_and_couch_are_read_and_checked() {
-    let with = |tables: &str| Machine::parse(&format!("{}\n{tables}\n", MACHINES[0].1), "my.toml");
     let couch = "[couch]\nfactor = 0.975\ngantry_deg = ";
-    let machine = with(&format!(
+    let machine = parsed_with(&format!(
         "[trays]\n\"Tray 1\" = 0.97\nT2 = 1\n{couch}[[110.0, 170.0], [190, 250]]"
     ));
     let machine = machine.expect("a machine");
@@ -173,7 +172,7 @@ fn factors_of_trays_and_couch_are_read_and_checked() {
             vec!["couch.factor", "2.5"],
         ),
     ] {
-        let e = with(&tables).expect_err(&tables).to_string();
+        let e = parsed_with(&tables).expect_err(&tables).to_string();
         assert!(
             wants
                 .iter()
@@ -182,6 +181,10 @@ fn factors_of_trays_and_couch_are_read_and_checked() {
             "'{tables}' gave: {e}"
         );
     }
+}
+
+fn parsed_with(tables: &str) -> Result<Machine, MachineError> {
+    Machine::parse(&format!("{}\n{tables}\n", MACHINES[0].1), "my.toml")
 }
 
 #[test]

@@ -40,16 +40,17 @@ impl Correlation {
         mut fixed: Vec<f32>,
         patches: &[usize],
     ) -> Result<Self, MetricError> {
-        let (_, all) = moments(&fixed);
+        let (_, total_square) = moments(&fixed);
         let mut groups = Vec::new();
         let mut begin = 0;
         while begin < fixed.len() {
             let end = begin + patches[begin..].partition_point(|&p| p == patches[begin]);
             let (mean, square) = moments(&fixed[begin..end]);
-            if end - begin >= FEWEST && square > FLAT * FLAT * all && square > 0.0 {
+            if end - begin >= FEWEST && square > FLAT * FLAT * total_square && square > 0.0 {
                 let scale = (square * (end - begin) as f64).sqrt().recip();
-                let centred = |v: &mut f32| *v = ((f64::from(*v) - mean) * scale) as f32;
-                fixed[begin..end].iter_mut().for_each(centred);
+                fixed[begin..end]
+                    .iter_mut()
+                    .for_each(|v: &mut f32| *v = ((f64::from(*v) - mean) * scale) as f32);
                 groups.push([begin as u32, end as u32]);
             }
             begin = end;
@@ -148,16 +149,15 @@ pub fn differences(
     counts: impl Fn(usize) -> bool,
     sample: Sample,
 ) -> (Vec<u32>, Differences) {
-    let inner = |n: usize| {
-        let (i, j) = (n % columns, n / columns);
-        let inside = i > 0 && j > 0 && i + 1 < columns && j + 1 < rows;
-        inside
-            && [n - 1, n + 1, n - columns, n + columns]
-                .into_iter()
-                .all(&counts)
-    };
     let places: Vec<u32> = (0..columns * rows)
-        .filter(|&n| inner(n))
+        .filter(|&n| {
+            let (i, j) = (n % columns, n / columns);
+            let inside = i > 0 && j > 0 && i + 1 < columns && j + 1 < rows;
+            inside
+                && [n - 1, n + 1, n - columns, n + columns]
+                    .into_iter()
+                    .all(&counts)
+        })
         .map(|n| n as u32)
         .collect();
     let sample = Sample {
@@ -177,16 +177,29 @@ pub fn differences(
     pixels.sort_unstable();
     pixels.dedup();
     // Every requested pixel is in the list.
-    let place = |n: u32| pixels.partition_point(|&p| p < n) as u32;
     let across = places
         .iter()
-        .map(|&n| [place(n + 1), place(n - 1)])
+        .map(|&n| {
+            [
+                place_of_pixel(n + 1, &pixels),
+                place_of_pixel(n - 1, &pixels),
+            ]
+        })
         .collect();
     let down = places
         .iter()
-        .map(|&n| [place(n + columns), place(n - columns)])
+        .map(|&n| {
+            [
+                place_of_pixel(n + columns, &pixels),
+                place_of_pixel(n - columns, &pixels),
+            ]
+        })
         .collect();
     (pixels, Differences { across, down })
+}
+
+fn place_of_pixel(n: u32, pixels: &[u32]) -> u32 {
+    pixels.partition_point(|&p| p < n) as u32
 }
 
 /// Mean and mean square deviation.

@@ -178,11 +178,11 @@ impl Similarity {
         let (pixels, features) = if metric.looks_at_differences() {
             correlation::differences(picture.size, counts, sample)
         } else {
-            let all: Vec<u32> = (0..picture.values.len())
+            let pixels: Vec<u32> = (0..picture.values.len())
                 .filter(|&n| counts(n))
                 .map(|n| n as u32)
                 .collect();
-            (chosen(all, sample), correlation::Differences::default())
+            (chosen(pixels, sample), correlation::Differences::default())
         };
         if pixels.is_empty() {
             return Err(MetricError::NoPixels);
@@ -198,12 +198,14 @@ impl Similarity {
             Metric::RankCorrelation => Form::Rank(Rank::new(&fixed).ok_or(MetricError::Flat)?),
             Metric::Ncc => Form::Correlation(Correlation::whole(&fixed)?),
             Metric::LocalNcc => {
-                let patch = |n: u32| {
-                    let [columns, rows] = picture.size;
-                    let (i, j) = (n as usize % columns, n as usize / columns);
-                    (j * PATCHES / rows) * PATCHES + i * PATCHES / columns
-                };
-                let patches: Vec<usize> = pixels.iter().map(|&n| patch(n)).collect();
+                let patches: Vec<usize> = pixels
+                    .iter()
+                    .map(|&n| {
+                        let [columns, rows] = picture.size;
+                        let (i, j) = (n as usize % columns, n as usize / columns);
+                        (j * PATCHES / rows) * PATCHES + i * PATCHES / columns
+                    })
+                    .collect();
                 Form::Correlation(Correlation::patches(&fixed, &patches)?)
             }
             Metric::GradientNcc => Form::Correlation(features.together(&fixed)?),
@@ -252,17 +254,17 @@ impl Similarity {
 }
 
 /// A random subset of some pixels, in their order.
-fn chosen(all: Vec<u32>, sample: Sample) -> Vec<u32> {
+fn chosen(pixels: Vec<u32>, sample: Sample) -> Vec<u32> {
     if sample.share >= 1.0 {
-        return all;
+        return pixels;
     }
-    let count = ((all.len() as f64 * sample.share).round() as usize)
+    let count = ((pixels.len() as f64 * sample.share).round() as usize)
         .max(1)
-        .min(all.len());
+        .min(pixels.len());
     Random::new(sample.seed)
-        .choose(count, all.len())
+        .choose(count, pixels.len())
         .into_iter()
-        .map(|n| all[n])
+        .map(|n| pixels[n])
         .collect()
 }
 

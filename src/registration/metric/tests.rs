@@ -11,11 +11,13 @@ fn noise(seed: u64) -> Vec<f32> {
 
 /// A smooth picture with some grain.
 fn picture(seed: u64) -> Vec<f32> {
-    let at = |n: usize| ((n % SIZE[0]) as f32 * 0.4).sin() + ((n / SIZE[0]) as f32 * 0.3).cos();
     noise(seed)
         .iter()
         .enumerate()
-        .map(|(n, v)| 3.0 + at(n) + 0.2 * v)
+        .map(|(n, v)| {
+            3.0 + (((n % SIZE[0]) as f32 * 0.4).sin() + ((n / SIZE[0]) as f32 * 0.3).cos())
+                + 0.2 * v
+        })
         .collect()
 }
 
@@ -48,11 +50,17 @@ fn value(metric: Metric, fixed: &[f32], drr: &[f32]) -> f64 {
 
 /// Pearson's correlation straight from its definition.
 fn pearson(a: &[f64], b: &[f64]) -> f64 {
-    let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
     let (ma, mb) = (mean(a), mean(b));
     let cross: f64 = a.iter().zip(b).map(|(x, y)| (x - ma) * (y - mb)).sum();
-    let square = |v: &[f64], m: f64| v.iter().map(|x| (x - m).powi(2)).sum::<f64>();
-    cross / (square(a, ma) * square(b, mb)).sqrt()
+    cross / (squared_deviations(a, ma) * squared_deviations(b, mb)).sqrt()
+}
+
+fn mean(v: &[f64]) -> f64 {
+    v.iter().sum::<f64>() / v.len() as f64
+}
+
+fn squared_deviations(v: &[f64], m: f64) -> f64 {
+    v.iter().map(|x| (x - m).powi(2)).sum::<f64>()
 }
 
 fn wide(values: &[f32]) -> Vec<f64> {
@@ -63,18 +71,11 @@ fn wide(values: &[f32]) -> Vec<f64> {
 fn correlations_are_those_of_their_definitions() {
     let (a, b) = (picture(1), picture(2));
     assert!((value(Metric::Ncc, &a, &b) - pearson(&wide(&a), &wide(&b))).abs() < 1e-6);
-    let difference = |p: &[f32], step: usize| -> Vec<f64> {
-        let inner = |n: &usize| {
-            let (i, j) = (n % SIZE[0], n / SIZE[0]);
-            i > 0 && j > 0 && i + 1 < SIZE[0] && j + 1 < SIZE[1]
-        };
-        (0..p.len())
-            .filter(inner)
-            .map(|n| f64::from(p[n + step]) - f64::from(p[n - step]))
-            .collect()
-    };
-    let (ax, bx) = (difference(&a, 1), difference(&b, 1));
-    let (ay, by) = (difference(&a, SIZE[0]), difference(&b, SIZE[0]));
+    let (ax, bx) = (central_differences(&a, 1), central_differences(&b, 1));
+    let (ay, by) = (
+        central_differences(&a, SIZE[0]),
+        central_differences(&b, SIZE[0]),
+    );
     let want = 0.5 * (pearson(&ax, &bx) + pearson(&ay, &by));
     assert!((value(Metric::GradientCorrelation, &a, &b) - want).abs() < 1e-6);
     let want = pearson(&[ax, ay].concat(), &[bx, by].concat());
@@ -93,17 +94,27 @@ fn correlations_are_those_of_their_definitions() {
     assert!((value(Metric::LocalNcc, &a, &b) - sum).abs() < 1e-5);
 }
 
+fn central_differences(p: &[f32], step: usize) -> Vec<f64> {
+    (0..p.len())
+        .filter(|n: &usize| {
+            let (i, j) = (n % SIZE[0], n / SIZE[0]);
+            i > 0 && j > 0 && i + 1 < SIZE[0] && j + 1 < SIZE[1]
+        })
+        .map(|n| f64::from(p[n + step]) - f64::from(p[n - step]))
+        .collect()
+}
+
 #[test]
 fn a_picture_is_most_like_itself() {
     let a = picture(1);
     for metric in Metric::ALL {
-        let own = value(metric, &a, &a);
+        let self_match = value(metric, &a, &a);
         assert!(
-            own > 1.5 * value(metric, &a, &noise(2)).max(0.0),
-            "{metric}: {own}"
+            self_match > 1.5 * value(metric, &a, &noise(2)).max(0.0),
+            "{metric}: {self_match}"
         );
         if metric != Metric::MutualInformation {
-            assert!((own - 1.0).abs() < 1e-5, "{metric}: {own}");
+            assert!((self_match - 1.0).abs() < 1e-5, "{metric}: {self_match}");
         }
     }
 }
@@ -113,10 +124,10 @@ fn gain_and_offset_change_nothing() {
     let (a, b) = (picture(1), picture(2));
     let other: Vec<f32> = b.iter().map(|v| 7.5 * v - 20.0).collect();
     for metric in Metric::ALL {
-        let (before, after) = (value(metric, &a, &b), value(metric, &a, &other));
+        let (original, after) = (value(metric, &a, &b), value(metric, &a, &other));
         assert!(
-            (before - after).abs() < 2e-4 * before.abs().max(0.1),
-            "{metric}: {before} became {after}"
+            (original - after).abs() < 2e-4 * original.abs().max(0.1),
+            "{metric}: {original} became {after}"
         );
     }
     // The local metric also ignores an offset of each patch.
@@ -125,11 +136,11 @@ fn gain_and_offset_change_nothing() {
         .enumerate()
         .map(|(n, v)| v + (n % SIZE[0] / 4) as f32 - 2.0 * (n / SIZE[0] / 3) as f32)
         .collect();
-    let (before, after) = (
+    let (original, after) = (
         value(Metric::LocalNcc, &a, &b),
         value(Metric::LocalNcc, &a, &stepped),
     );
-    assert!((before - after).abs() < 1e-4, "{before} became {after}");
+    assert!((original - after).abs() < 1e-4, "{original} became {after}");
     assert!((value(Metric::Ncc, &a, &b) - value(Metric::Ncc, &a, &stepped)).abs() > 0.1);
 }
 
@@ -160,11 +171,14 @@ fn mutual_information_of_independent_pictures_is_nearly_nothing() {
     let independent = information.value(&b).unwrap();
     assert!((0.0..0.002).contains(&independent), "{independent}");
     // With itself: the entropy of evenly filled bins less the loss to shared bins, near ln 31.
-    let own = information.value(&a).unwrap();
-    assert!(own > 2.5 && own < 31f64.ln(), "{own}");
+    let self_information = information.value(&a).unwrap();
+    assert!(
+        self_information > 2.5 && self_information < 31f64.ln(),
+        "{self_information}"
+    );
     // A falling map of grey values is as good as a rising one.
     let falling: Vec<f32> = a.iter().map(|v| 1.0 - v).collect();
-    assert!((information.value(&falling).unwrap() - own).abs() < 1e-3);
+    assert!((information.value(&falling).unwrap() - self_information).abs() < 1e-3);
 }
 
 #[test]
@@ -216,13 +230,13 @@ fn only_pixels_of_the_mask_and_the_sample_count() {
             mask: &mask,
         };
         let similarity = Similarity::new(metric, picture, Sample::ALL).unwrap();
-        let before = similarity.value(&taken(&similarity, &b));
+        let without_hole = similarity.value(&taken(&similarity, &b));
         b.iter_mut()
             .enumerate()
             .filter(|(n, _)| !mask[*n])
             .for_each(|(_, v)| *v = 1e3);
         assert_eq!(
-            before,
+            without_hole,
             similarity.value(&taken(&similarity, &b)),
             "{metric}"
         );
@@ -250,7 +264,7 @@ fn slopes_are_those_of_finite_differences() {
     for metric in Metric::ALL.into_iter().filter(|m| m.has_gradient()) {
         let similarity = similarity(metric, &fixed);
         let correlation = similarity.correlation().unwrap();
-        let at = |steps: [f64; 6]| -> Vec<f32> {
+        let drr_at = |steps: [f64; 6]| -> Vec<f32> {
             let moved = |n: usize| {
                 drr[n]
                     + (0..6)
@@ -265,13 +279,13 @@ fn slopes_are_those_of_finite_differences() {
         };
         let derivatives: Vec<Vec<f32>> = ways.iter().map(|w| taken(&similarity, w)).collect();
         let slices = std::array::from_fn(|a| derivatives[a].as_slice());
-        let at_pose = correlation.at_pose(&at([0.0; 6]), &slices).unwrap();
-        assert!((at_pose.value - similarity.value(&at([0.0; 6])).unwrap()).abs() < 1e-12);
+        let at_pose = correlation.at_pose(&drr_at([0.0; 6]), &slices).unwrap();
+        assert!((at_pose.value - similarity.value(&drr_at([0.0; 6])).unwrap()).abs() < 1e-12);
         for a in 0..6 {
             let mut step = [0.0; 6];
             step[a] = 1e-2;
-            let up = similarity.value(&at(step)).unwrap();
-            let down = similarity.value(&at(step.map(|s| -s))).unwrap();
+            let up = similarity.value(&drr_at(step)).unwrap();
+            let down = similarity.value(&drr_at(step.map(|s| -s))).unwrap();
             let want = (up - down) / 2e-2;
             assert!(
                 (at_pose.gradient[a] - want).abs() < 1e-3,
@@ -280,7 +294,7 @@ fn slopes_are_those_of_finite_differences() {
             );
         }
         // At a perfect match the Gauss-Newton matrix is the full curvature: -d2(value).
-        let own = correlation
+        let model = correlation
             .at_pose(&taken(&similarity, &fixed), &slices)
             .unwrap();
         let along = |step: f64| {
@@ -292,7 +306,7 @@ fn slopes_are_those_of_finite_differences() {
             similarity.value(&taken(&similarity, &moved)).unwrap()
         };
         let curvature = (along(0.05) - 2.0 * along(0.0) + along(-0.05)) / 0.05f64.powi(2);
-        let matrix = own.matrix[0][0];
+        let matrix = model.matrix[0][0];
         assert!(
             (matrix + curvature).abs() < 0.05 * matrix,
             "{metric}: {matrix} {curvature}"

@@ -33,26 +33,26 @@ pub fn refine<E>(
     settings: GaussNewton,
     mut model: impl FnMut(&[f64]) -> Result<Option<Quadratic>, E>,
 ) -> Result<Option<Best>, E> {
-    let mut at: Vec<f64> = start.iter().zip(ranges).map(|(x, r)| r.clamp(*x)).collect();
-    let Some(mut here) = model(&at)? else {
+    let mut point: Vec<f64> = start.iter().zip(ranges).map(|(x, r)| r.clamp(*x)).collect();
+    let Some(mut model_here) = model(&point)? else {
         return Ok(None);
     };
     let mut damping = 1e-3;
     for _ in 0..settings.steps {
-        let step = step(&at, &here, ranges, damping, settings.longest);
+        let step = step(&point, &model_here, ranges, damping, settings.longest);
         let far = step.iter().fold(0.0f64, |m, s| m.max(s.abs()));
         if far == 0.0 {
             break;
         }
-        let next: Vec<f64> = at
+        let next: Vec<f64> = point
             .iter()
             .zip(&step)
             .zip(ranges)
             .map(|((x, s), r)| r.clamp(x + s))
             .collect();
         match model(&next)? {
-            Some(there) if there.value <= here.value => {
-                (at, here) = (next, there);
+            Some(model_there) if model_there.value <= model_here.value => {
+                (point, model_here) = (next, model_there);
                 damping = (damping * 0.2).max(1e-7);
                 if far < settings.tolerance {
                     break;
@@ -67,36 +67,45 @@ pub fn refine<E>(
         }
     }
     Ok(Some(Best {
-        point: at,
-        value: here.value,
+        point,
+        value: model_here.value,
     }))
 }
 
 /// The damped step; numbers at a bound do not leave their range.
-fn step(at: &[f64], here: &Quadratic, ranges: &[Range], damping: f64, longest: f64) -> Vec<f64> {
-    let n = at.len();
+fn step(
+    point: &[f64],
+    quadratic: &Quadratic,
+    ranges: &[Range],
+    damping: f64,
+    longest: f64,
+) -> Vec<f64> {
+    let n = point.len();
     let held = |i: usize| {
-        let (x, g, r) = (at[i], here.gradient[i], ranges[i]);
+        let (x, g, r) = (point[i], quadratic.gradient[i], ranges[i]);
         r.low >= r.high || (x <= r.low && g > 0.0) || (x >= r.high && g < 0.0)
     };
     let free: Vec<usize> = (0..n).filter(|&i| !held(i)).collect();
-    let mean = free.iter().map(|&i| here.matrix[i][i]).sum::<f64>() / free.len().max(1) as f64;
+    let mean = free.iter().map(|&i| quadratic.matrix[i][i]).sum::<f64>() / free.len().max(1) as f64;
     let mut damping = damping;
     let mut out = vec![0.0; n];
     for _ in 0..12 {
-        let entry = |i: usize, j: usize| {
-            let own = if i == j {
-                damping * (here.matrix[i][i] + 1e-3 * mean)
-            } else {
-                0.0
-            };
-            here.matrix[i][j] + own
-        };
         let matrix: Vec<Vec<f64>> = free
             .iter()
-            .map(|&i| free.iter().map(|&j| entry(i, j)).collect())
+            .map(|&i| {
+                free.iter()
+                    .map(|&j| {
+                        let damping_term = if i == j {
+                            damping * (quadratic.matrix[i][i] + 1e-3 * mean)
+                        } else {
+                            0.0
+                        };
+                        quadratic.matrix[i][j] + damping_term
+                    })
+                    .collect()
+            })
             .collect();
-        let right: Vec<f64> = free.iter().map(|&i| -here.gradient[i]).collect();
+        let right: Vec<f64> = free.iter().map(|&i| -quadratic.gradient[i]).collect();
         if let Some(x) = solve(&matrix, &right) {
             let far = x.iter().fold(0.0f64, |m, s| m.max(s.abs()));
             let scale = if far > longest { longest / far } else { 1.0 };

@@ -7,14 +7,14 @@ pub fn solve(a: &[Vec<f64>], b: &[f64]) -> Option<Vec<f64>> {
     for i in 0..n {
         for j in 0..=i {
             let sum: f64 = (0..j).map(|k| l[i][k] * l[j][k]).sum();
-            let rest = a[i][j] - sum;
+            let remainder = a[i][j] - sum;
             if i == j {
-                if !(rest > 0.0 && rest.is_finite()) {
+                if !(remainder > 0.0 && remainder.is_finite()) {
                     return None;
                 }
-                l[i][i] = rest.sqrt();
+                l[i][i] = remainder.sqrt();
             } else {
-                l[i][j] = rest / l[j][j];
+                l[i][j] = remainder / l[j][j];
             }
         }
     }

@@ -14,7 +14,7 @@ pub struct PowellSettings {
     pub step: f64,
     /// Last radius, at which the search ends.
     pub tolerance: f64,
-    /// Most values asked for.
+    /// Largest number of evaluations.
     pub values: u64,
 }
 

@@ -68,9 +68,12 @@ fn rosenbrock_model(x: &[f64]) -> Quadratic {
     let gradient = (0..2)
         .map(|a| 2.0 * rows.iter().map(|(r, j)| r * j[a]).sum::<f64>())
         .collect();
-    let product = |a: usize, b: usize| 2.0 * rows.iter().map(|(_, j)| j[a] * j[b]).sum::<f64>();
     let matrix = (0..2)
-        .map(|a| (0..2).map(|b| product(a, b)).collect())
+        .map(|a| {
+            (0..2)
+                .map(|b| 2.0 * rows.iter().map(|(_, j)| j[a] * j[b]).sum::<f64>())
+                .collect()
+        })
         .collect();
     Quadratic {
         value: rosenbrock(x),
@@ -115,10 +118,10 @@ fn all_find_the_least_of_a_sphere_and_of_rosenbrocks_valley() {
         tolerance: 1e-12,
         longest: 10.0,
     };
-    let Ok(found) = refine::<Infallible>(&start, &[WIDE; 2], settings, |x| {
+    let Ok(refined) = refine::<Infallible>(&start, &[WIDE; 2], settings, |x| {
         Ok(Some(rosenbrock_model(x)))
     });
-    let best = found.unwrap();
+    let best = refined.unwrap();
     assert!(
         best.point.iter().all(|x| (x - 1.0).abs() < 1e-6),
         "{best:?}"
@@ -149,32 +152,38 @@ fn bounds_hold_and_locked_numbers_stay() {
         tolerance: 1e-12,
         longest: 10.0,
     };
-    let model = |x: &[f64]| Quadratic {
-        value: sphere(x),
-        gradient: x
-            .iter()
-            .enumerate()
-            .map(|(i, v)| 2.0 * (v - 0.5 * i as f64))
-            .collect(),
-        matrix: (0..3)
-            .map(|r| (0..3).map(|c| if r == c { 2.0 } else { 0.0 }).collect())
-            .collect(),
-    };
-    let Ok(refined) = refine::<Infallible>(&start, &ranges, settings, |x| Ok(Some(model(x))));
-    let free = |p: Vec<f64>| [p[0], 2.0, p[1]].to_vec();
+    let Ok(refined) = refine::<Infallible>(&start, &ranges, settings, |x| {
+        Ok(Some(Quadratic {
+            value: sphere(x),
+            gradient: x
+                .iter()
+                .enumerate()
+                .map(|(i, v)| 2.0 * (v - 0.5 * i as f64))
+                .collect(),
+            matrix: (0..3)
+                .map(|r| (0..3).map(|c| if r == c { 2.0 } else { 0.0 }).collect())
+                .collect(),
+        }))
+    });
     // CMA-ES does not know locked numbers: the caller passes the free ones only.
     let two = [ranges[0], ranges[2]];
-    let evolved = cma(&[2.0, -3.0], &two, 400, |p| sphere(&free(p.to_vec())));
+    let evolved = cma(&[2.0, -3.0], &two, 400, |p| {
+        sphere(&with_fixed_middle(p.to_vec()))
+    });
     for point in [
         refined.unwrap().point,
         by_powell(&start, &ranges, sphere).point,
-        free(evolved.point),
+        with_fixed_middle(evolved.point),
     ] {
         assert!(
             point.iter().zip(want).all(|(x, w)| (x - w).abs() < 1e-4),
             "{point:?}"
         );
     }
+}
+
+fn with_fixed_middle(p: Vec<f64>) -> Vec<f64> {
+    [p[0], 2.0, p[1]].to_vec()
 }
 
 #[test]
@@ -200,15 +209,8 @@ fn a_seed_leads_the_same_way_each_time() {
 /// A point without a value is skipped, and an error ends the search.
 #[test]
 fn holes_and_errors() {
-    let hole = |x: &[f64]| {
-        if x[0] < 0.0 {
-            f64::NAN
-        } else {
-            sphere(x) + x[0]
-        }
-    };
-    assert!(cma(&[3.0, 3.0], &[WIDE; 2], 300, hole).point[0] < 1e-3);
-    assert!(by_powell(&[3.0, 3.0], &[WIDE; 2], hole).point[0] < 1e-3);
+    assert!(cma(&[3.0, 3.0], &[WIDE; 2], 300, sphere_with_hole).point[0] < 1e-3);
+    assert!(by_powell(&[3.0, 3.0], &[WIDE; 2], sphere_with_hole).point[0] < 1e-3);
     let settings = PowellSettings {
         step: 0.5,
         tolerance: 1e-6,
@@ -218,11 +220,11 @@ fn holes_and_errors() {
         powell(&[3.0], &[WIDE], settings, |_| Err::<f64, _>("cancelled")),
         Err("cancelled")
     );
-    let mut asked = 0;
+    let mut evaluations = 0;
     let later = powell(&[3.0; 6], &[WIDE; 6], settings, |_| {
-        asked += 1;
-        if asked < 20 {
-            Ok(f64::from(asked))
+        evaluations += 1;
+        if evaluations < 20 {
+            Ok(f64::from(evaluations))
         } else {
             Err("cancelled")
         }
@@ -251,5 +253,13 @@ fn holes_and_errors() {
                 value: 1.0
             }
         );
+    }
+}
+
+fn sphere_with_hole(x: &[f64]) -> f64 {
+    if x[0] < 0.0 {
+        f64::NAN
+    } else {
+        sphere(x) + x[0]
     }
 }

@@ -232,8 +232,14 @@ fn pictures(pen: &mut Pen, report: &Report) {
                         },
                     )
                 });
-                let colour = |v: f64| (v.abs() > d.dead_band).then(|| difference_colour(v / d.end));
-                scale(pen, [x, under], size[0], [-d.end, d.end], &marks, colour);
+                scale(
+                    pen,
+                    [x, under],
+                    size[0],
+                    [-d.end, d.end],
+                    &marks,
+                    |v: f64| (v.abs() > d.dead_band).then(|| difference_colour(v / d.end)),
+                );
             }
             Subject::Gamma => {
                 let end = pictures.gamma_end;
@@ -298,8 +304,7 @@ fn structures(pen: &mut Pen, report: &Report) {
         }
     }
     ends.push(RIGHT);
-    let weak = |t: &str| (t.to_owned(), SMALL);
-    let mut heading = vec![weak("")];
+    let mut heading = vec![small_cell("")];
     for metric in report
         .structures
         .iter()
@@ -307,19 +312,18 @@ fn structures(pen: &mut Pen, report: &Report) {
         .flat_map(|s| s.metrics.iter().take(shown))
     {
         heading.extend([
-            weak(&format!("{} A", metric.metric)),
-            weak("B"),
-            weak(&format!("B-A {}", metric.unit)),
+            small_cell(&format!("{} A", metric.metric)),
+            small_cell("B"),
+            small_cell(&format!("B-A {}", metric.unit)),
         ]);
     }
-    heading.push(weak("gamma <= 1"));
+    heading.push(small_cell("gamma <= 1"));
     pen.row(&heading, &ends);
     let number = Type { size: 7.5, ..PLAIN };
     for s in &report.structures {
         let mut cells = vec![(s.name.clone(), Type { size: 8.0, ..PLAIN })];
         for m in s.metrics.iter().take(shown) {
-            let value = |v: Option<f64>| (v.map_or("-".to_owned(), |v| format!("{v:.2}")), number);
-            cells.extend([value(m.a), value(m.b)]);
+            cells.extend([number_cell(m.a, number), number_cell(m.b, number)]);
             let colour = match m.b_minus_a {
                 Some(v) if v > 0.005 => RED,
                 Some(v) if v < -0.005 => BLUE,
@@ -356,6 +360,14 @@ fn structures(pen: &mut Pen, report: &Report) {
             pen.line(&format!("{}, {remark}", s.name), SMALL);
         }
     }
+}
+
+fn small_cell(t: &str) -> (String, Type) {
+    (t.to_owned(), SMALL)
+}
+
+fn number_cell(v: Option<f64>, number: Type) -> (String, Type) {
+    (v.map_or("-".to_owned(), |v| format!("{v:.2}")), number)
 }
 
 fn goals(pen: &mut Pen, report: &Report) {

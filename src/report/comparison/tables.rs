@@ -17,85 +17,93 @@ pub fn json(report: &Report) -> Result<String, String> {
 /// One table with columns quantity, structure, unit, A, B, B - A.
 pub fn csv(report: &Report) -> String {
     let mut lines = vec!["what,structure,unit,A,B,B-A".to_owned()];
-    let mut line = |cells: [String; 6]| {
-        lines.push(
-            cells
-                .iter()
-                .map(|c| csv_cell(c))
-                .collect::<Vec<_>>()
-                .join(","),
-        );
-    };
     let [a, b] = &report.doses;
     let none = String::new;
-    line([
-        "case".into(),
-        none(),
-        none(),
-        report.case.clone(),
-        none(),
-        none(),
-    ]);
-    line([
-        "written by".into(),
-        none(),
-        none(),
-        report.program.clone(),
-        report.written.clone(),
-        none(),
-    ]);
-    line([
-        "dose".into(),
-        none(),
-        none(),
-        a.label.clone(),
-        b.label.clone(),
-        none(),
-    ]);
-    line([
-        "status".into(),
-        none(),
-        none(),
-        a.status_text(),
-        b.status_text(),
-        none(),
-    ]);
+    push_line(
+        [
+            "case".into(),
+            none(),
+            none(),
+            report.case.clone(),
+            none(),
+            none(),
+        ],
+        &mut lines,
+    );
+    push_line(
+        [
+            "written by".into(),
+            none(),
+            none(),
+            report.program.clone(),
+            report.written.clone(),
+            none(),
+        ],
+        &mut lines,
+    );
+    push_line(
+        [
+            "dose".into(),
+            none(),
+            none(),
+            a.label.clone(),
+            b.label.clone(),
+            none(),
+        ],
+        &mut lines,
+    );
+    push_line(
+        [
+            "status".into(),
+            none(),
+            none(),
+            a.status_text(),
+            b.status_text(),
+            none(),
+        ],
+        &mut lines,
+    );
     if report.doses.iter().any(|dose| !dose.remarks.is_empty()) {
         let [of_a, of_b] = [a, b].map(|dose| dose.remarks.join("; "));
-        line(["remarks".into(), none(), none(), of_a, of_b, none()]);
+        push_line(
+            ["remarks".into(), none(), none(), of_a, of_b, none()],
+            &mut lines,
+        );
     }
-    let receipt = |d: &DoseFacts| {
-        let text = d
-            .receipt
-            .as_ref()
-            .map(|r| format!("{} on {}, inputs {}", r.job, r.device, r.digest));
-        text.unwrap_or_else(|| "from a file".to_owned())
-    };
-    line([
-        "provenance".into(),
-        none(),
-        none(),
-        receipt(a),
-        receipt(b),
-        none(),
-    ]);
-    line([
-        "maximum".into(),
-        none(),
-        "Gy".into(),
-        number(a.max_gy),
-        number(b.max_gy),
-        number(b.max_gy - a.max_gy),
-    ]);
-    if let Some((gy, name)) = report.reference {
-        line([
-            format!("100 % ({name})"),
+    push_line(
+        [
+            "provenance".into(),
+            none(),
+            none(),
+            receipt_in_words(a),
+            receipt_in_words(b),
+            none(),
+        ],
+        &mut lines,
+    );
+    push_line(
+        [
+            "maximum".into(),
             none(),
             "Gy".into(),
-            number(gy),
-            number(gy),
-            none(),
-        ]);
+            number(a.max_gy),
+            number(b.max_gy),
+            number(b.max_gy - a.max_gy),
+        ],
+        &mut lines,
+    );
+    if let Some((gy, name)) = report.reference {
+        push_line(
+            [
+                format!("100 % ({name})"),
+                none(),
+                "Gy".into(),
+                number(gy),
+                number(gy),
+                none(),
+            ],
+            &mut lines,
+        );
     }
     if let Some(gamma) = &report.gamma {
         let kind = if gamma.local { "local" } else { "global" };
@@ -109,70 +117,90 @@ pub fn csv(report: &Report) -> String {
                 gamma.normalisation_gy,
                 gamma.normalisation
             );
-            line([
-                what,
-                none(),
-                "%".into(),
-                number(c.pass_rate_percent),
-                none(),
-                none(),
-            ]);
-            line([
-                "gamma points judged".into(),
-                none(),
-                none(),
-                c.points.to_string(),
-                none(),
-                none(),
-            ]);
-            line([
-                "gamma points NOT judged".into(),
-                none(),
-                none(),
-                c.not_judged.to_string(),
-                none(),
-                none(),
-            ]);
+            push_line(
+                [
+                    what,
+                    none(),
+                    "%".into(),
+                    number(c.pass_rate_percent),
+                    none(),
+                    none(),
+                ],
+                &mut lines,
+            );
+            push_line(
+                [
+                    "gamma points judged".into(),
+                    none(),
+                    none(),
+                    c.points.to_string(),
+                    none(),
+                    none(),
+                ],
+                &mut lines,
+            );
+            push_line(
+                [
+                    "gamma points NOT judged".into(),
+                    none(),
+                    none(),
+                    c.not_judged.to_string(),
+                    none(),
+                    none(),
+                ],
+                &mut lines,
+            );
         }
-        line([
-            "gamma verdict".into(),
-            none(),
-            none(),
-            gamma.verdict.clone(),
-            none(),
-            none(),
-        ]);
+        push_line(
+            [
+                "gamma verdict".into(),
+                none(),
+                none(),
+                gamma.verdict.clone(),
+                none(),
+                none(),
+            ],
+            &mut lines,
+        );
     }
     for s in &report.structures {
         for m in &s.metrics {
-            let value = |v: Option<f64>| v.map(number).unwrap_or_default();
-            line([
-                m.metric.clone(),
-                s.name.clone(),
-                m.unit.into(),
-                value(m.a),
-                value(m.b),
-                value(m.b_minus_a),
-            ]);
+            push_line(
+                [
+                    m.metric.clone(),
+                    s.name.clone(),
+                    m.unit.into(),
+                    number_or_empty(m.a),
+                    number_or_empty(m.b),
+                    number_or_empty(m.b_minus_a),
+                ],
+                &mut lines,
+            );
         }
         if let Some(rate) = s.gamma_pass_rate_percent {
-            line([
-                "gamma <= 1".into(),
-                s.name.clone(),
-                "%".into(),
-                number(rate),
-                none(),
-                none(),
-            ]);
+            push_line(
+                [
+                    "gamma <= 1".into(),
+                    s.name.clone(),
+                    "%".into(),
+                    number(rate),
+                    none(),
+                    none(),
+                ],
+                &mut lines,
+            );
             let missing = s.gamma_not_judged.unwrap_or_default().to_string();
-            line([
-                "gamma points NOT judged".into(),
-                s.name.clone(),
-                none(),
-                missing,
-                none(),
-                none(),
-            ]);
+            push_line(
+                [
+                    "gamma points NOT judged".into(),
+                    s.name.clone(),
+                    none(),
+                    missing,
+                    none(),
+                    none(),
+                ],
+                &mut lines,
+            );
         }
     }
     for goal in &report.goals {
@@ -183,16 +211,41 @@ pub fn csv(report: &Report) -> String {
             Some((value, None)) => format!("{} {}", number(value), goal.verdicts[side]),
             None => goal.verdicts[side].clone(),
         });
-        line([
-            format!("goal {}", goal.goal),
-            none(),
-            goal.unit.into(),
-            a,
-            b,
-            none(),
-        ]);
+        push_line(
+            [
+                format!("goal {}", goal.goal),
+                none(),
+                goal.unit.into(),
+                a,
+                b,
+                none(),
+            ],
+            &mut lines,
+        );
     }
     lines.join("\r\n") + "\r\n"
+}
+
+fn push_line(cells: [String; 6], lines: &mut Vec<String>) {
+    lines.push(
+        cells
+            .iter()
+            .map(|c| csv_cell(c))
+            .collect::<Vec<_>>()
+            .join(","),
+    );
+}
+
+fn receipt_in_words(d: &DoseFacts) -> String {
+    let text = d
+        .receipt
+        .as_ref()
+        .map(|r| format!("{} on {}, inputs {}", r.job, r.device, r.digest));
+    text.unwrap_or_else(|| "from a file".to_owned())
+}
+
+fn number_or_empty(v: Option<f64>) -> String {
+    v.map(number).unwrap_or_default()
 }
 
 fn number(value: f64) -> String {

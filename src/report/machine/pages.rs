@@ -14,7 +14,7 @@ const TITLE: f32 = 14.0;
 const DOSE: f32 = 130.0;
 const GAP: f32 = 6.0;
 const DIFFERENCE: f32 = 50.0;
-/// Differences are drawn up to so many percent either way; larger ones lie on the edge.
+/// Differences are drawn up to this many percent either way; larger ones lie on the edge.
 const MOST_PERCENT: f64 = 5.0;
 
 const INK: [u8; 3] = [30, 30, 30];
@@ -123,12 +123,10 @@ struct Axes {
 
 impl Axes {
     fn at(&self, x: f64, y: f64) -> [f32; 2] {
-        let part =
-            |v: f64, [low, high]: [f64; 2]| ((v - low) / (high - low)).clamp(0.0, 1.0) as f32;
         let [left, top] = self.corner;
         [
-            left + part(x, self.x) * self.size[0],
-            top + (1.0 - part(y, self.y)) * self.size[1],
+            left + share_of_range(x, self.x) * self.size[0],
+            top + (1.0 - share_of_range(y, self.y)) * self.size[1],
         ]
     }
 
@@ -146,6 +144,10 @@ impl Axes {
             false,
         );
     }
+}
+
+fn share_of_range(v: f64, [low, high]: [f64; 2]) -> f32 {
+    ((v - low) / (high - low)).clamp(0.0, 1.0) as f32
 }
 
 fn plot(pdf: &mut Document, curve: &CurveReport, [left, top]: [f32; 2], wide: f32) {
@@ -191,11 +193,11 @@ fn plot(pdf: &mut Document, curve: &CurveReport, [left, top]: [f32; 2], wide: f3
         let [x, y] = dose.at(p.position_mm, p.measured_percent);
         pdf.fill([x - 0.7, y - 0.7], [1.4, 1.4], MEASURED);
     }
-    let path = |axes: &Axes, of: fn(&PointReport) -> f64| -> Vec<[f32; 2]> {
+    let path = |axes: &Axes, ordinate: fn(&PointReport) -> f64| -> Vec<[f32; 2]> {
         curve
             .points
             .iter()
-            .map(|p| axes.at(p.position_mm, of(p)))
+            .map(|p| axes.at(p.position_mm, ordinate(p)))
             .collect()
     };
     pdf.path(&path(&dose, |p| p.computed_percent), 0.7, COMPUTED, false);

@@ -30,9 +30,9 @@ impl Face {
         let cmap = cmap?;
         let records = (0..usize::from(u16_at(data, cmap + 2)?)).map(|n| cmap + 4 + 8 * n);
         // Unicode's basic plane, as Windows has it.
-        let record = records
-            .into_iter()
-            .find(|at| u16_at(data, *at) == Some(3) && u16_at(data, at + 2) == Some(1))?;
+        let record = records.into_iter().find(|offset| {
+            u16_at(data, *offset) == Some(3) && u16_at(data, offset + 2) == Some(1)
+        })?;
         let map = cmap + u32_at(data, record + 4)?;
         (u16_at(data, map) == Some(4)).then_some(())?;
         Some(Self {
@@ -63,8 +63,9 @@ impl Face {
         let glyph = match offset {
             0 => letter.wrapping_add(delta),
             _ => {
-                let at = starts + 2 * double + segment + offset + 2 * usize::from(letter - start);
-                match u16_at(data, at)? {
+                let glyph_offset =
+                    starts + 2 * double + segment + offset + 2 * usize::from(letter - start);
+                match u16_at(data, glyph_offset)? {
                     0 => 0,
                     glyph => glyph.wrapping_add(delta),
                 }
@@ -139,18 +140,18 @@ fn table(data: &[u8], name: &[u8; 4]) -> Option<usize> {
     let count = usize::from(u16_at(data, 4)?);
     let record = (0..count)
         .map(|n| 12 + 16 * n)
-        .find(|at| data.get(*at..at + 4) == Some(name))?;
+        .find(|offset| data.get(*offset..offset + 4) == Some(name))?;
     u32_at(data, record + 8)
 }
 
-fn u16_at(data: &[u8], at: usize) -> Option<u16> {
-    data.get(at..at + 2)
+fn u16_at(data: &[u8], offset: usize) -> Option<u16> {
+    data.get(offset..offset + 2)
         .and_then(|bytes| bytes.try_into().ok())
         .map(u16::from_be_bytes)
 }
 
-fn u32_at(data: &[u8], at: usize) -> Option<usize> {
-    let number: [u8; 4] = data.get(at..at + 4)?.try_into().ok()?;
+fn u32_at(data: &[u8], offset: usize) -> Option<usize> {
+    let number: [u8; 4] = data.get(offset..offset + 4)?.try_into().ok()?;
     Some(u32::from_be_bytes(number) as usize)
 }
 

@@ -33,7 +33,7 @@ struct Seen<'a> {
     map: Option<&'a BeamMap>,
     point: &'a ControlPoint,
     caption: String,
-    /// From the axis to each side, mm: that of all pictures of the beam.
+    /// From the axis to each side, mm: the same for all pictures of the beam.
     widest: f64,
     frame: Option<BeamFrame>,
 }
@@ -112,15 +112,11 @@ fn pictures_of<'a>(report: &PlanReport, beam: &'a BeamFacts) -> Vec<Seen<'a>> {
             )
         })
     };
-    let reach = |point: &ControlPoint| {
-        [point.jaws.x, point.jaws.y]
-            .into_iter()
-            .flatten()
-            .map(f64::abs)
-            .fold(20.0, f64::max)
-    };
     let points = beam.apertures.iter().map(|aperture| &aperture.point);
-    let widest = points.map(reach).fold(reach(&beam.start), f64::max) + 15.0;
+    let widest = points
+        .map(jaw_reach_mm)
+        .fold(jaw_reach_mm(&beam.start), f64::max)
+        + 15.0;
     let seen = |map: Option<&'a BeamMap>, point: &'a ControlPoint, caption: String| Seen {
         beam,
         map,
@@ -154,6 +150,14 @@ fn pictures_of<'a>(report: &PlanReport, beam: &'a BeamFacts) -> Vec<Seen<'a>> {
             seen(None, &aperture.point, caption)
         });
     map.into_iter().chain(apertures).collect()
+}
+
+fn jaw_reach_mm(point: &ControlPoint) -> f64 {
+    [point.jaws.x, point.jaws.y]
+        .into_iter()
+        .flatten()
+        .map(f64::abs)
+        .fold(20.0, f64::max)
 }
 
 /// The rims of the structures as a frame sees them, kept for the next picture: most beams stand still.
@@ -193,14 +197,14 @@ fn draw(
     } = seen;
     let widest = *widest;
     // Device x to the right and y up, as the beam's-eye view has them.
-    let at = |[x, y]: [f64; 2]| {
+    let on_page = |[x, y]: [f64; 2]| {
         let share = |mm: f64| ((mm.clamp(-widest, widest) / widest) as f32 + 1.0) * 0.5 * side;
         [left + share(x), top + side - share(y)]
     };
     pen.document
         .text(left, top - 3.0, &cut(&seen.caption, SMALL, side), SMALL);
     let frame = |pen: &mut Pen, [x0, x1]: [f64; 2], [y0, y1]: [f64; 2], width, colour| {
-        let corners = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]].map(at);
+        let corners = [[x0, y0], [x1, y0], [x1, y1], [x0, y1], [x0, y0]].map(on_page);
         pen.document.path(&corners, width, colour, false);
     };
     if seen.map.is_some() || !rims.is_empty() {
@@ -216,16 +220,24 @@ fn draw(
         scale(pen, map, [left, top + side], side);
     }
     frame(pen, [-widest, widest], [-widest, widest], 0.4, HAIR);
-    pen.document
-        .path(&[at([-widest, 0.0]), at([widest, 0.0])], 0.3, HAIR, true);
-    pen.document
-        .path(&[at([0.0, -widest]), at([0.0, widest])], 0.3, HAIR, true);
+    pen.document.path(
+        &[on_page([-widest, 0.0]), on_page([widest, 0.0])],
+        0.3,
+        HAIR,
+        true,
+    );
+    pen.document.path(
+        &[on_page([0.0, -widest]), on_page([0.0, widest])],
+        0.3,
+        HAIR,
+        true,
+    );
     if let Some(mlc) = beam.mlc.as_ref().filter(|_| seen.map.is_none()) {
         for bank in 0..2 {
             let mut edge: Vec<[f32; 2]> = Vec::new();
             for (pair, tips) in mlc.boundaries_mm.windows(2).zip(&point.leaves_mm) {
                 for across in [pair[0], pair[1]] {
-                    edge.push(at(match mlc.axis {
+                    edge.push(on_page(match mlc.axis {
                         MlcAxis::X => [tips[bank], across],
                         MlcAxis::Y => [across, tips[bank]],
                     }));
@@ -254,14 +266,13 @@ fn blank() -> Image {
 
 /// The map on paper: `widest` mm from the axis to each side, x to the right and y up. Beamlets without fluence stay white.
 fn picture(map: &FluenceMap, widest: f64) -> Image {
-    let most = map.greatest();
-    let mm = |pixel: u32| widest * ((2.0 * f64::from(pixel) + 1.0) / f64::from(MAP_PX) - 1.0);
+    let greatest = map.greatest();
     let mut rgb = Vec::with_capacity((MAP_PX * MAP_PX * 3) as usize);
     for row in 0..MAP_PX {
         for column in 0..MAP_PX {
-            let value = map.value_at(map.uv([mm(column), -mm(row)]));
+            let value = map.value_at(map.uv([pixel_mm(column, widest), -pixel_mm(row, widest)]));
             let Rgb(colour) = match value.filter(|value| *value > 0.0) {
-                Some(value) => fluence_colour(f64::from(value / most)),
+                Some(value) => fluence_colour(f64::from(value / greatest)),
                 None => Rgb([255; 3]),
             };
             rgb.extend(colour);
@@ -272,6 +283,10 @@ fn picture(map: &FluenceMap, widest: f64) -> Image {
         height: MAP_PX,
         rgb,
     }
+}
+
+fn pixel_mm(pixel: u32, widest: f64) -> f64 {
+    widest * ((2.0 * f64::from(pixel) + 1.0) / f64::from(MAP_PX) - 1.0)
 }
 
 /// Pixels of the rim of a structure's shadow, with its colour.
@@ -289,14 +304,20 @@ fn rim(outline: &Outline, frame: &BeamFrame, widest: f64) -> Vec<(usize, [u8; 3]
     let colour = colour.map(|c| (f32::from(c) * 0.82) as u8);
     let inner =
         (RIM..side - RIM).flat_map(|row| (RIM..side - RIM).map(move |column| row * side + column));
-    let is_outside = |pixel: usize| !shadow[pixel];
-    let is_rim = |at: &usize| {
-        shadow[*at]
-            && [at + RIM, at - RIM, at + RIM * side, at - RIM * side]
+    inner
+        .filter(|pixel: &usize| {
+            shadow[*pixel]
+                && [
+                    pixel + RIM,
+                    pixel - RIM,
+                    pixel + RIM * side,
+                    pixel - RIM * side,
+                ]
                 .into_iter()
-                .any(is_outside)
-    };
-    inner.filter(is_rim).map(|pixel| (pixel, colour)).collect()
+                .any(|pixel: usize| !shadow[pixel])
+        })
+        .map(|pixel| (pixel, colour))
+        .collect()
 }
 
 /// The colours of a map in monitor units, and whether leaves deliver it.
@@ -342,17 +363,20 @@ mod tests {
             values: vec![0.0, 0.5, 0.25, 2.0],
         };
         let image = picture(&map, 40.0);
-        let at = |x: f64, y: f64| {
-            let pixel = |share: f64| ((0.5 * share + 0.5) * f64::from(MAP_PX)) as usize;
-            let first = 3 * (pixel(-y / 40.0) * MAP_PX as usize + pixel(x / 40.0));
+        let colour_at = |x: f64, y: f64| {
+            let first = 3 * (map_pixel(-y / 40.0) * MAP_PX as usize + map_pixel(x / 40.0));
             Rgb([0, 1, 2].map(|n| image.rgb[first + n]))
         };
         // Leaves that travel along y: rows lie along x.
         for (x, y, part) in [(-15.0, 25.0, 0.25), (-5.0, 15.0, 0.125), (-5.0, 25.0, 1.0)] {
-            assert_eq!(at(x, y), fluence_colour(part), "{x} {y}");
+            assert_eq!(colour_at(x, y), fluence_colour(part), "{x} {y}");
         }
         for (x, y) in [(-15.0, 15.0), (5.0, 15.0), (-5.0, 35.0), (-5.0, -15.0)] {
-            assert_eq!(at(x, y), Rgb([255; 3]), "{x} {y}");
+            assert_eq!(colour_at(x, y), Rgb([255; 3]), "{x} {y}");
         }
+    }
+
+    fn map_pixel(share: f64) -> usize {
+        ((0.5 * share + 0.5) * f64::from(MAP_PX)) as usize
     }
 }

@@ -105,13 +105,12 @@ pub(super) fn fields(pen: &mut Pen, report: &PlanReport) {
     ];
     pen.row(&words.map(|h| (h.to_owned(), SMALL)), &ends);
     let small = Type { size: 7.5, ..PLAIN };
-    let dash = || "-".to_owned();
     for field in &report.fields {
         let [x, y] = field.sides_mm;
         let ray = field.ray.flatten();
-        let mm = |of: fn(&CentralRay) -> f64| {
+        let mm = |figure: fn(&CentralRay) -> f64| {
             ray.as_ref()
-                .map_or_else(dash, |ray| format!("{:.1}", of(ray)))
+                .map_or_else(dash, |ray| format!("{:.1}", figure(ray)))
         };
         let cells = [
             field.name.clone(),
@@ -154,6 +153,10 @@ pub(super) fn fields(pen: &mut Pen, report: &PlanReport) {
     }
 }
 
+fn dash() -> String {
+    "-".to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,44 +178,70 @@ mod tests {
             meterset_weight: 0.0,
             ..beam.control_points[0].clone()
         };
-        let with = |leaf: f64, gantry_deg: f64, meterset_weight: f64| ControlPoint {
-            leaves_mm: vec![[-leaf, leaf]],
-            gantry_deg,
-            meterset_weight,
-            ..start.clone()
-        };
         for (points, want) in [
             (
-                vec![with(9.0, 0.0, 0.0), with(9.0, 0.0, 1.0)],
+                vec![
+                    point_with(9.0, 0.0, 0.0, &start),
+                    point_with(9.0, 0.0, 1.0, &start),
+                ],
                 "static, jaws",
             ),
             (
-                vec![with(9.0, 0.0, 0.0), with(5.0, 0.0, 1.0)],
+                vec![
+                    point_with(9.0, 0.0, 0.0, &start),
+                    point_with(5.0, 0.0, 1.0, &start),
+                ],
                 "sliding window",
             ),
             (
                 vec![
-                    with(9.0, 0.0, 0.0),
-                    with(9.0, 0.0, 0.5),
-                    with(5.0, 0.0, 0.5),
-                    with(5.0, 0.0, 1.0),
+                    point_with(9.0, 0.0, 0.0, &start),
+                    point_with(9.0, 0.0, 0.5, &start),
+                    point_with(5.0, 0.0, 0.5, &start),
+                    point_with(5.0, 0.0, 1.0, &start),
                 ],
                 "step and shoot",
             ),
-            (vec![with(9.0, 0.0, 0.0), with(9.0, 90.0, 1.0)], "arc"),
-            (vec![with(9.0, 0.0, 0.0), with(5.0, 90.0, 1.0)], "VMAT"),
+            (
+                vec![
+                    point_with(9.0, 0.0, 0.0, &start),
+                    point_with(9.0, 90.0, 1.0, &start),
+                ],
+                "arc",
+            ),
+            (
+                vec![
+                    point_with(9.0, 0.0, 0.0, &start),
+                    point_with(5.0, 90.0, 1.0, &start),
+                ],
+                "VMAT",
+            ),
             // A gantry that turns while the beam is off delivers no arc.
             (
                 vec![
-                    with(9.0, 0.0, 0.0),
-                    with(9.0, 0.0, 1.0),
-                    with(9.0, 90.0, 1.0),
+                    point_with(9.0, 0.0, 0.0, &start),
+                    point_with(9.0, 0.0, 1.0, &start),
+                    point_with(9.0, 90.0, 1.0, &start),
                 ],
                 "static, jaws",
             ),
         ] {
             beam.control_points = points;
             assert_eq!(technique(&beam), want, "{:?}", beam.control_points.len());
+        }
+    }
+
+    fn point_with(
+        leaf: f64,
+        gantry_deg: f64,
+        meterset_weight: f64,
+        start: &ControlPoint,
+    ) -> ControlPoint {
+        ControlPoint {
+            leaves_mm: vec![[-leaf, leaf]],
+            gantry_deg,
+            meterset_weight,
+            ..start.clone()
         }
     }
 

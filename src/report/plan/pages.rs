@@ -146,14 +146,14 @@ fn goals(pen: &mut Pen, report: &PlanReport) {
         let unit = row.goal.unit().symbol();
         let (value, verdict, distance) = match &row.answer {
             Ok(outcome) => {
-                let (word, beside) = match &outcome.verdict {
+                let (word, note) = match &outcome.verdict {
                     Verdict::Pass => ("pass", outcome.distance_text(&row.goal)),
                     Verdict::Near => ("NEAR", outcome.distance_text(&row.goal)),
                     Verdict::Fail => ("FAIL", outcome.distance_text(&row.goal)),
                     // The reason stands below the table, where there is room for it.
                     Verdict::Undecided(_) => ("UNDECIDED", "see below".to_owned()),
                 };
-                (format!("{:.2} {unit}", outcome.value), word, beside)
+                (format!("{:.2} {unit}", outcome.value), word, note)
             }
             Err(why) => ("-".to_owned(), "UNDECIDED", why.short().to_owned()),
         };
@@ -297,8 +297,8 @@ fn delivery(pen: &mut Pen, report: &PlanReport) {
         pen.row(&cells.map(|text| (text, small)), &ends);
     };
     for beam in &report.beams {
-        if let Some(own) = &beam.delivery {
-            row(format!("{} {}", beam.number, beam.name), own);
+        if let Some(delivery) = &beam.delivery {
+            row(format!("{} {}", beam.number, beam.name), delivery);
         }
     }
     row("Plan".to_owned(), figures);
@@ -390,22 +390,23 @@ fn structures(pen: &mut Pen, report: &PlanReport) {
     let mut heading = vec![(String::new(), SMALL), ("cm³".to_owned(), SMALL)];
     heading.extend(Metric::REPORTED.map(|m| (format!("{m} {}", m.unit().symbol()), SMALL)));
     pen.row(&heading, &ends);
-    for of in &report.structures {
+    for structure in &report.structures {
         let mut cells = vec![
-            (of.name.clone(), PLAIN),
-            (format!("{:.2}", of.volume_cm3), PLAIN),
+            (structure.name.clone(), PLAIN),
+            (format!("{:.2}", structure.volume_cm3), PLAIN),
         ];
         cells.extend(
-            of.values
+            structure
+                .values
                 .iter()
                 .map(|v| (v.map_or("-".to_owned(), |v| format!("{v:.2}")), PLAIN)),
         );
         pen.row(&cells, &ends);
     }
-    for of in &report.structures {
-        for remark in &of.remarks {
+    for structure in &report.structures {
+        for remark in &structure.remarks {
             pen.line(
-                &format!("{}: {remark}", of.name),
+                &format!("{}: {remark}", structure.name),
                 Type {
                     colour: WEAK,
                     ..SMALL

@@ -105,23 +105,11 @@ pub fn anonymise(
     how: Anonymise,
     progress: Progress,
 ) -> Result<Vec<String>, WriteError> {
-    let headers = |file: &ExportedFile| open(&folder.join(&file.name)).map(Object::into_inner);
-    let shows = |header: &Item| {
-        let tags = [
-            tags::BURNED_IN_ANNOTATION,
-            tags::RECOGNIZABLE_VISUAL_FEATURES,
-        ];
-        tags.into_iter().any(|tag| {
-            header
-                .text(tag)
-                .is_some_and(|text| text.eq_ignore_ascii_case("YES"))
-        })
-    };
     let read = files.par_iter().map(|file| {
-        let header = headers(file)?;
+        let header = open(&folder.join(&file.name)).map(Object::into_inner)?;
         Ok((
             identity_words(&header),
-            shows(&header).then(|| file.name.clone()),
+            shows_the_patient(&header).then(|| file.name.clone()),
         ))
     });
     let read: Vec<_> = read
@@ -151,6 +139,18 @@ pub fn anonymise(
         }
     })?;
     Ok(showing.into_iter().flatten().collect())
+}
+
+fn shows_the_patient(header: &Item) -> bool {
+    let tags = [
+        tags::BURNED_IN_ANNOTATION,
+        tags::RECOGNIZABLE_VISUAL_FEATURES,
+    ];
+    tags.into_iter().any(|tag| {
+        header
+            .text(tag)
+            .is_some_and(|text| text.eq_ignore_ascii_case("YES"))
+    })
 }
 
 /// Treatment of an attribute.
@@ -186,12 +186,6 @@ struct Around {
 impl Around {
     fn new(item: &Item, path: &Path) -> Self {
         let observations = item.items(tags::RTROI_OBSERVATIONS_SEQUENCE).iter();
-        let kind = |item: &Item| {
-            Some((
-                item.whole(tags::REFERENCED_ROI_NUMBER)?,
-                item.text(tags::RTROI_INTERPRETED_TYPE)?,
-            ))
-        };
         let stem = path
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned())
@@ -199,7 +193,14 @@ impl Around {
         Self {
             wants_values: item.text(tags::SOP_CLASS_UID).as_deref()
                 == Some(uids::SPATIAL_REGISTRATION_STORAGE),
-            kinds: observations.filter_map(kind).collect(),
+            kinds: observations
+                .filter_map(|item: &Item| {
+                    Some((
+                        item.whole(tags::REFERENCED_ROI_NUMBER)?,
+                        item.text(tags::RTROI_INTERPRETED_TYPE)?,
+                    ))
+                })
+                .collect(),
             label: format!("Plan{}", stem.strip_prefix("RP").unwrap_or_default()),
         }
     }
@@ -239,13 +240,6 @@ impl Veil {
                 "Retain Longitudinal Temporal Information Modified Dates Option",
             ));
         }
-        let code = |(value, meaning): (&str, &str)| {
-            let mut item = DataSet::new();
-            item.text(tags::CODE_VALUE, value);
-            item.text(tags::CODING_SCHEME_DESIGNATOR, "DCM");
-            item.text(tags::CODE_MEANING, meaning);
-            item
-        };
         // All texts are Unicode once read.
         set.text(tags::SPECIFIC_CHARACTER_SET, "ISO_IR 192");
         set.text(tags::PATIENT_IDENTITY_REMOVED, "YES");
@@ -255,7 +249,16 @@ impl Veil {
         );
         set.items(
             tags::DEIDENTIFICATION_METHOD_CODE_SEQUENCE,
-            codes.into_iter().map(code).collect(),
+            codes
+                .into_iter()
+                .map(|(value, meaning): (&str, &str)| {
+                    let mut item = DataSet::new();
+                    item.text(tags::CODE_VALUE, value);
+                    item.text(tags::CODING_SCHEME_DESIGNATOR, "DCM");
+                    item.text(tags::CODE_MEANING, meaning);
+                    item
+                })
+                .collect(),
         );
         let times = if moved { "MODIFIED" } else { "REMOVED" };
         set.text(tags::LONGITUDINAL_TEMPORAL_INFORMATION_MODIFIED, times);
@@ -374,7 +377,7 @@ impl Veil {
     fn action(&self, tag: Tag, vr: VR, around: &Around) -> Action {
         let Tag(group, element) = tag;
         let repeating = matches!(group & 0xFF00, 0x5000 | 0x6000);
-        // Group lengths are those of the other values; an unknown value cannot be judged.
+        // Group lengths describe values that change; an unknown value cannot be judged.
         if group % 2 == 1
             || group < 8
             || repeating

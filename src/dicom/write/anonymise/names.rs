@@ -1,7 +1,7 @@
 //! Names of structures: those that are made of the field's own words alone say nothing of a patient.
 
 /// Words of structure names: targets, organs, sides and qualifiers, as AAPM TG-263 composes names of them, and the plain
-/// words of planning. In lower case; a plural or a compound is a word of its own.
+/// words of planning. In lower case; a plural or a compound is a separate word.
 const KNOWN: &str = "a ac anal ant anterior aorta aperture arm arteria artery atrium avoid avoidance axilla bag base bladder bladderneck \
 body bolus bone bones boost bowel brachial brachialplex brain brainstem breast breasts bronchus bronchustree bronchi buccal \
 caecum canal carina carotid cartilage cauda cavity cavernosum cerebellum cerebrum cervix chestwall chest chiasm choroid clavicle cm cochlea \
@@ -24,29 +24,30 @@ vulva wall water whole with without x y z minus plus and or of in not no sum";
 pub fn cleaned_name(name: &str) -> Option<String> {
     let mut parts = Vec::new();
     let mut word = String::new();
-    let mut before = ' ';
+    let mut previous = ' ';
     for c in name.chars() {
         // Words end where letters and digits meet, and before a capital after a small letter.
         let ends = !c.is_alphanumeric()
-            || c.is_numeric() != before.is_numeric()
-            || (c.is_uppercase() && before.is_lowercase());
+            || c.is_numeric() != previous.is_numeric()
+            || (c.is_uppercase() && previous.is_lowercase());
         if ends && !word.is_empty() {
             parts.push(std::mem::take(&mut word));
         }
         if c.is_alphanumeric() {
             word.extend(c.to_lowercase());
         }
-        before = c;
+        previous = c;
     }
     if !word.is_empty() {
         parts.push(word);
     }
-    let known = |part: &String| match part.parse::<u32>() {
-        // A year may be one of birth; doses in cGy end in zeros.
-        Ok(number) => part.len() <= 4 && (!(1900..2100).contains(&number) || number % 100 == 0),
-        Err(_) => part.len() == 1 || KNOWN.split_whitespace().any(|word| word == part),
-    };
-    (!parts.is_empty() && parts.iter().all(known)).then(|| name.to_owned())
+    (!parts.is_empty()
+        && parts.iter().all(|part: &String| match part.parse::<u32>() {
+            // A year may be one of birth; doses in cGy end in zeros.
+            Ok(number) => part.len() <= 4 && (!(1900..2100).contains(&number) || number % 100 == 0),
+            Err(_) => part.len() == 1 || KNOWN.split_whitespace().any(|word| word == part),
+        }))
+    .then(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -54,15 +54,16 @@ fn tag_of(keyword: &str) -> Option<Tag> {
 
 static ACTIONS: LazyLock<HashMap<Tag, Listed>> = LazyLock::new(|| {
     // An export that passed over a row would keep what identifies.
-    let row = |[keyword, _, action]: [&str; 3]| {
-        let tag = tag_of(keyword).expect("the dictionary has each keyword of the shipped table");
-        (
-            tag,
-            Listed::parse(action).expect("the shipped table has known actions"),
-        )
-    };
-    rows().map(row).collect()
+    rows().map(listed_row).collect()
 });
+
+fn listed_row([keyword, _, action]: [&str; 3]) -> (Tag, Listed) {
+    let tag = tag_of(keyword).expect("the dictionary has each keyword of the shipped table");
+    (
+        tag,
+        Listed::parse(action).expect("the shipped table has known actions"),
+    )
+}
 
 pub fn listed(tag: Tag) -> Option<Listed> {
     ACTIONS.get(&tag).copied()
@@ -76,7 +77,7 @@ mod tests {
 
     #[test]
     fn keywords_and_tags_of_the_table_agree_and_stand_once() {
-        let mut all = HashSet::new();
+        let mut listed_tags = HashSet::new();
         for [keyword, written, action] in rows() {
             let tag = tag_of(keyword).unwrap_or_else(|| panic!("the dictionary has no {keyword}"));
             assert_eq!(
@@ -85,9 +86,9 @@ mod tests {
                 "{keyword}"
             );
             assert!(Listed::parse(action).is_some(), "{keyword}: {action}");
-            assert!(all.insert(tag), "{keyword} stands twice");
+            assert!(listed_tags.insert(tag), "{keyword} stands twice");
         }
-        assert_eq!(all.len(), 595);
+        assert_eq!(listed_tags.len(), 595);
         assert!(
             rows()
                 .map(|[keyword, ..]| keyword.to_lowercase())

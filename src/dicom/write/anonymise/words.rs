@@ -1,4 +1,4 @@
-//! Words that identify: those of names, numbers and institutions that are removed, and that another text must not repeat.
+//! Words that identify: they stand in names, numbers and institutions that are removed, and that another text must not repeat.
 
 use crate::object::Item;
 use dicom_core::header::Header as _;
@@ -51,11 +51,10 @@ impl IdentityWords {
     pub fn are_in(&self, text: &str) -> bool {
         let text = text.to_lowercase();
         let parts: Vec<&str> = parts(&text).collect();
-        let within = |word: &String| word.chars().count() >= LONG && text.contains(word.as_str());
-        self.words
-            .iter()
-            .any(|word| parts.contains(&word.as_str()) || within(word))
-            || self.uids.iter().any(|uid| text.contains(uid.as_str()))
+        self.words.iter().any(|word| {
+            parts.contains(&word.as_str())
+                || word.chars().count() >= LONG && text.contains(word.as_str())
+        }) || self.uids.iter().any(|uid| text.contains(uid.as_str()))
     }
 }
 
@@ -66,12 +65,12 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 
 /// Identifying words of an object, its items included.
 pub fn identity_words(item: &Item) -> IdentityWords {
-    let mut found = IdentityWords::default();
-    collect(item, &mut found);
-    found
+    let mut identity_words = IdentityWords::default();
+    collect(item, &mut identity_words);
+    identity_words
 }
 
-fn collect(item: &Item, found: &mut IdentityWords) {
+fn collect(item: &Item, identity_words: &mut IdentityWords) {
     const UIDS: [Tag; 4] = [
         tags::SOP_INSTANCE_UID,
         tags::SERIES_INSTANCE_UID,
@@ -80,7 +79,7 @@ fn collect(item: &Item, found: &mut IdentityWords) {
     ];
     for element in item {
         if let Some(items) = element.items() {
-            items.iter().for_each(|item| collect(item, found));
+            items.iter().for_each(|item| collect(item, identity_words));
             continue;
         }
         let tag = element.tag();
@@ -94,12 +93,12 @@ fn collect(item: &Item, found: &mut IdentityWords) {
             .trim_matches(|c: char| c.is_whitespace() || c == '\0')
             .to_lowercase();
         if is_uid && !text.is_empty() {
-            found.uids.insert(text);
+            identity_words.uids.insert(text);
         } else if identifies {
-            found.words.extend(parts(&text).map(str::to_owned));
+            identity_words.words.extend(parts(&text).map(str::to_owned));
             // A number of several parts is known also as a whole.
             if text.chars().count() >= LONG {
-                found.words.insert(text);
+                identity_words.words.insert(text);
             }
         }
     }
@@ -113,12 +112,9 @@ mod tests {
     #[test]
     fn names_and_numbers_are_found_in_other_texts() {
         let mut item = Item::new_empty();
-        let mut put = |tag, vr, text: &str| {
-            item.put(DataElement::new(tag, vr, PrimitiveValue::from(text)));
-        };
-        put(tags::PATIENT_NAME, VR::PN, "Müller^Eva^^Dr");
-        put(tags::PATIENT_ID, VR::LO, "12-3456");
-        put(tags::REFERRING_PHYSICIAN_NAME, VR::PN, "Ng^A");
+        put(tags::PATIENT_NAME, VR::PN, "Müller^Eva^^Dr", &mut item);
+        put(tags::PATIENT_ID, VR::LO, "12-3456", &mut item);
+        put(tags::REFERRING_PHYSICIAN_NAME, VR::PN, "Ng^A", &mut item);
         let words = identity_words(&item);
         for text in [
             "plan of MÜLLER",
@@ -132,5 +128,9 @@ mod tests {
         for text in ["Evaluation", "Dr", "long arm", "PTV 12", ""] {
             assert!(!words.are_in(text), "{text}");
         }
+    }
+
+    fn put(tag: Tag, vr: VR, text: &str, item: &mut Item) {
+        item.put(DataElement::new(tag, vr, PrimitiveValue::from(text)));
     }
 }

@@ -10,6 +10,7 @@ use crate::{
 };
 use case::{Beam, ControlPoint, Dose, Placement, Plan, Radiograph, StructureSet};
 use geometry::{PatientPosition, Projection};
+use glam::DVec3;
 use std::path::Path;
 
 /// # Errors
@@ -18,10 +19,12 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[Option<PlanDoses>]) -> Result<()
     let position = set.case.ct.as_ref().map(|ct| ct.position);
     let mut remarks = Vec::new();
     let mut plans = set.plans.iter();
-    let mut all_doses = doses
-        .iter()
-        .flatten()
-        .flat_map(|of| of.dose.iter().chain(of.beams.iter().map(|(_, dose)| dose)));
+    let mut all_doses = doses.iter().flatten().flat_map(|plan_doses| {
+        plan_doses
+            .dose
+            .iter()
+            .chain(plan_doses.beams.iter().map(|(_, dose)| dose))
+    });
     let mut drrs = set.options.imaging.iter().flat_map(|imaging| &imaging.drrs);
     let names = set.options.anonymise.is_none();
     let mut patient = names.then(|| set.belonging.patient.clone());
@@ -41,10 +44,10 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[Option<PlanDoses>]) -> Result<()
                 )));
             }
         }
-        let found = match &file.name[..2] {
+        let difference = match &file.name[..2] {
             "RS" => structures(&path, &set.case.structures, names, &mut remarks)?,
             "RP" => match plans.next() {
-                Some(written) => plan(&path, written, (position, names), &mut remarks)?,
+                Some(written) => plan(&path, written, position, names, &mut remarks)?,
                 None => None,
             },
             "RD" => match all_doses.next() {
@@ -63,7 +66,7 @@ pub(super) fn check(set: &mut Set<'_>, doses: &[Option<PlanDoses>]) -> Result<()
             },
             _ => None,
         };
-        if let Some(why) = found {
+        if let Some(why) = difference {
             return Err(WriteError::Refused(format!(
                 "{} ({}) would be read otherwise than it is here: {why}; nothing is exported",
                 file.what, file.name
@@ -92,13 +95,9 @@ fn structures(
                 back.name
             )));
         }
-        let points = |s: &case::Structure| -> Vec<_> {
-            s.contours
-                .iter()
-                .map(|contour| contour.points_mm.clone())
-                .collect()
-        };
-        if points(back) != points(structure) || back.points_mm != structure.points_mm {
+        let points_read = back.contours.iter().map(|contour| &contour.points_mm);
+        let points_written = structure.contours.iter().map(|contour| &contour.points_mm);
+        if points_read.ne(points_written) || back.points_mm != structure.points_mm {
             return Ok(Some(format!("structure '{name}' has other contours")));
         }
         if density_of_file(back) != density_of_file(structure) {
@@ -107,9 +106,9 @@ fn structures(
             )));
         }
         if back.kind != structure.kind {
-            let (now, was) = (back.kind.name(), structure.kind.name());
+            let (type_read, was) = (back.kind.name(), structure.kind.name());
             remarks.push(format!(
-                "structure '{name}' of the type {was} is read as {now}: DICOM has no word for it"
+                "structure '{name}' of the type {was} is read as {type_read}: DICOM has no word for it"
             ));
         }
     }
@@ -123,7 +122,8 @@ fn structures(
 fn plan(
     path: &Path,
     written: &Plan,
-    (position, names): (Option<PatientPosition>, bool),
+    position: Option<PatientPosition>,
+    names: bool,
     remarks: &mut Vec<String>,
 ) -> Result<Option<String>, WriteError> {
     let read = read_plan(path, position).map_err(WriteError::Source)?;
@@ -139,8 +139,7 @@ fn plan(
             read.prescription_gy
         )));
     }
-    let leaving = || written.beams.iter().filter(|beam| beam.is_switched_on());
-    for beam in leaving() {
+    for beam in beams_switched_on(written) {
         let Some(back) = read.beams.iter().find(|back| back.number == beam.number) else {
             return Ok(Some(format!("beam '{}' is missing", beam.name)));
         };
@@ -153,10 +152,10 @@ fn plan(
         if let Some(what) = difference(beam, back) {
             return Ok(Some(format!("beam '{}': {what}", beam.name)));
         }
-        let (own, other) = (written.machine_of(beam), read.machine_of(back));
-        if beam.read_only.is_none() && own != other {
+        let (machine, other) = (written.machine_of(beam), read.machine_of(back));
+        if beam.read_only.is_none() && machine != other {
             remarks.push(format!(
-                "beam '{}' is computed with {own} here; opened again, it is computed with {other}: choose the machine there",
+                "beam '{}' is computed with {machine} here; opened again, it is computed with {other}: choose the machine there",
                 beam.name
             ));
         }
@@ -166,10 +165,12 @@ fn plan(
         .iter()
         .filter(|beam| beam.is_switched_on())
         .count();
-    Ok(
-        (treated != leaving().count())
-            .then(|| format!("it has {treated} beams that are delivered")),
-    )
+    Ok((treated != beams_switched_on(written).count())
+        .then(|| format!("it has {treated} beams that are delivered")))
+}
+
+fn beams_switched_on(written: &Plan) -> impl Iterator<Item = &Beam> {
+    written.beams.iter().filter(|beam| beam.is_switched_on())
 }
 
 /// Whether a name is read as it was written, as far as its attribute holds it. A name that was left empty is one of the
@@ -186,7 +187,7 @@ fn difference(written: &Beam, read: &Beam) -> Option<String> {
     {
         return Some(why.clone());
     }
-    // The energy is that of the machine, which a plan's may differ from by less than this.
+    // The file states the machine's energy, from which a plan's may differ by less than this.
     let energy = written
         .energy_mv
         .zip(read.energy_mv)
@@ -210,15 +211,24 @@ fn difference(written: &Beam, read: &Beam) -> Option<String> {
         .map(|(_, what)| what.to_owned())
 }
 
-/// The control points as a reader settles them: those of a beam in which nothing moves are one.
+/// The control points as a reader settles them: a beam in which nothing moves has one.
 fn settled(points: &[ControlPoint]) -> Vec<ControlPoint> {
-    let at = |point: &ControlPoint| ControlPoint {
+    match points {
+        [first, others @ ..]
+            if others
+                .iter()
+                .all(|point| unweighted(point) == unweighted(first)) =>
+        {
+            vec![unweighted(first)]
+        }
+        _ => points.to_vec(),
+    }
+}
+
+fn unweighted(point: &ControlPoint) -> ControlPoint {
+    ControlPoint {
         meterset_weight: 1.0,
         ..point.clone()
-    };
-    match points {
-        [first, rest @ ..] if rest.iter().all(|point| at(point) == at(first)) => vec![at(first)],
-        _ => points.to_vec(),
     }
 }
 
@@ -234,15 +244,14 @@ fn dose(path: &Path, written: &Dose, bits: DoseBits) -> Result<Option<String>, W
     if grid.size() != back.size() || !near {
         return Ok(Some("its grid".to_owned()));
     }
-    let most = f64::from(written.max_gy());
-    let tolerance = 0.51 * most / bits.largest() + most * f64::from(f32::EPSILON);
-    let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
+    let greatest_gy = f64::from(written.max_gy());
+    let tolerance = 0.51 * greatest_gy / bits.largest() + greatest_gy * f64::from(f32::EPSILON);
     let worst = written
         .gy
         .data()
         .iter()
         .zip(read.gy.data())
-        .map(off)
+        .map(|(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs())
         .fold(0.0, f64::max);
     Ok((worst > tolerance).then(|| format!("values by up to {worst} Gy")))
 }
@@ -260,33 +269,37 @@ fn radiograph(path: &Path, written: &Radiograph) -> Result<Option<String>, Write
     if [a.columns(), a.rows()] != [b.columns(), b.rows()] {
         return Ok(Some("its size".to_owned()));
     }
-    let ray = |p: &Projection, [column, row]: [usize; 2]| {
-        (p.pixel_mm(column as f64, row as f64) - p.source_mm()).normalize()
-    };
     let corners = [[0, 0], [a.columns() - 1, 0], [0, a.rows() - 1]];
-    let same = |corner: [usize; 2]| (ray(a, corner) - ray(b, corner)).length() < 1e-9;
-    if (a.source_mm() - b.source_mm()).length() > 1e-6 || !corners.into_iter().all(same) {
+    if (a.source_mm() - b.source_mm()).length() > 1e-6
+        || !corners.into_iter().all(|corner: [usize; 2]| {
+            (ray_through(a, corner) - ray_through(b, corner)).length() < 1e-9
+        })
+    {
         return Ok(Some("its geometry".to_owned()));
     }
     if read.meaning != written.meaning {
         return Ok(Some("what its values mean".to_owned()));
     }
-    let of = |values: &[f32]| {
-        values
-            .iter()
-            .fold([f32::INFINITY, f32::NEG_INFINITY], |[l, h], v| {
-                [l.min(*v), h.max(*v)]
-            })
-    };
-    let [low, high] = of(&written.values).map(f64::from);
+    let [low, high] = value_range(&written.values).map(f64::from);
     let tolerance =
         0.51 * (high - low) / 65_535.0 + low.abs().max(high.abs()) * f64::from(f32::EPSILON);
-    let off = |(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs();
     let worst = written
         .values
         .iter()
         .zip(read.values.iter())
-        .map(off)
+        .map(|(a, b): (&f32, &f32)| (f64::from(*a) - f64::from(*b)).abs())
         .fold(0.0, f64::max);
     Ok((worst > tolerance).then(|| format!("values by up to {worst}")))
+}
+
+fn ray_through(p: &Projection, [column, row]: [usize; 2]) -> DVec3 {
+    (p.pixel_mm(column as f64, row as f64) - p.source_mm()).normalize()
+}
+
+fn value_range(values: &[f32]) -> [f32; 2] {
+    values
+        .iter()
+        .fold([f32::INFINITY, f32::NEG_INFINITY], |[l, h], v| {
+            [l.min(*v), h.max(*v)]
+        })
 }

@@ -6,12 +6,6 @@ use crate::write::{Belonging, Registration, WriteError, write_radiograph, write_
 
 /// Refuses what cannot leave of X-rays.
 pub(super) fn check(case: &Case, options: &ExportOptions) -> Result<(), WriteError> {
-    let refuse = |part: &ExportPart, why: &str| {
-        Err(WriteError::Refused(format!(
-            "no {} can be exported: {why}",
-            part.word()
-        )))
-    };
     let Some(part) = options.parts.iter().find(|part| part.is_of_xrays()) else {
         return Ok(());
     };
@@ -34,6 +28,13 @@ pub(super) fn check(case: &Case, options: &ExportOptions) -> Result<(), WriteErr
         return refuse(&ExportPart::Xray, "the X-rays are no files of DICOM");
     }
     Ok(())
+}
+
+fn refuse<T>(part: &ExportPart, why: &str) -> Result<T, WriteError> {
+    Err(WriteError::Refused(format!(
+        "no {} can be exported: {why}",
+        part.word()
+    )))
 }
 
 impl Set<'_> {

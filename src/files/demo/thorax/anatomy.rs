@@ -64,7 +64,7 @@ pub fn rib(p: DVec3) -> f64 {
     smooth_max(bar, ends.max(p.z - 116.0), 3.0)
 }
 
-/// All ribs; the bounding box is that of the rib cage.
+/// All ribs; the bounding box is the rib cage's.
 pub fn ribs() -> Solid {
     Solid::new(
         DVec3::new(-145.0, -100.0, BELOW),

@@ -38,14 +38,11 @@ pub fn paint_wall(canvas: &mut Canvas, body: &Solid) {
 
 /// Ribs with their cartilage, spine, sternum, shoulder blades, collar bones.
 pub fn paint_bones(canvas: &mut Canvas) {
-    let bone = |distance: f64, marrow: f32, cortex_mm: f64| {
-        between(CORTEX_HU, marrow, (-distance - cortex_mm) / 1.5)
-    };
     canvas.paint(&a::ribs(), |p, d| {
         if a::is_cartilage(p) {
             95.0
         } else {
-            bone(d, 220.0, 1.2)
+            bone_hu(d, 220.0, 1.2)
         }
     });
     let column = Solid::new(
@@ -67,7 +64,7 @@ pub fn paint_bones(canvas: &mut Canvas) {
         DVec3::new(46.0, 112.0, 160.0),
         a::arch,
     );
-    canvas.paint(&arches, |_, d| bone(d, 350.0, 1.0));
+    canvas.paint(&arches, |_, d| bone_hu(d, 350.0, 1.0));
     canvas.paint(&a::canal(), |_, _| 12.0);
     canvas.paint(&a::cord(), |_, _| 38.0);
     let sternum = Solid::new(
@@ -78,7 +75,7 @@ pub fn paint_bones(canvas: &mut Canvas) {
             smooth_max(bar, slab(p.z, [-60.0, 94.0]), 6.0).max(p.y + 30.0)
         },
     );
-    canvas.paint(&sternum, |_, d| bone(d, 120.0, 0.8));
+    canvas.paint(&sternum, |_, d| bone_hu(d, 120.0, 0.8));
     for side in [-1.0, 1.0] {
         let middle = DVec3::new(side * 96.0, 66.0, 78.0);
         let blade = Solid::new(
@@ -89,14 +86,18 @@ pub fn paint_bones(canvas: &mut Canvas) {
                 ellipsoid(turned, DVec3::new(40.0, 4.5, 60.0))
             },
         );
-        canvas.paint(&blade, |_, d| bone(d, 300.0, 1.0));
+        canvas.paint(&blade, |_, d| bone_hu(d, 300.0, 1.0));
         let collar = Solid::tube(&[
             (DVec3::new(side * 22.0, -52.0, 98.0), 7.0),
             (DVec3::new(side * 70.0, -48.0, 116.0), 5.5),
             (DVec3::new(side * 108.0, -20.0, 140.0), 6.0),
         ]);
-        canvas.paint(&collar, |_, d| bone(d, 250.0, 1.2));
+        canvas.paint(&collar, |_, d| bone_hu(d, 250.0, 1.2));
     }
+}
+
+fn bone_hu(distance: f64, marrow: f32, cortex_mm: f64) -> f32 {
+    between(CORTEX_HU, marrow, (-distance - cortex_mm) / 1.5)
 }
 
 /// Liver, stomach and spleen under the domes; heart in its fat, great vessels, oesophagus.
@@ -129,14 +130,6 @@ pub fn paint_middle(canvas: &mut Canvas) {
 }
 
 fn great_vessels() -> Vec<Solid> {
-    let tube = |path: &[([f64; 3], f64)]| {
-        Solid::tube(
-            &path
-                .iter()
-                .map(|&(p, r)| (DVec3::from(p), r))
-                .collect::<Vec<_>>(),
-        )
-    };
     let trunk = [20.0, -28.0, 24.0];
     vec![
         a::aorta(),
@@ -174,6 +167,15 @@ fn great_vessels() -> Vec<Solid> {
     ]
 }
 
+fn tube(path: &[([f64; 3], f64)]) -> Solid {
+    Solid::tube(
+        &path
+            .iter()
+            .map(|&(p, r)| (DVec3::from(p), r))
+            .collect::<Vec<_>>(),
+    )
+}
+
 /// Lungs, denser towards the back as in a supine patient, with vessels that branch from the roots.
 pub fn paint_lungs(canvas: &mut Canvas, lungs: [&Solid; 2]) {
     for (lung, sign) in lungs.into_iter().zip([-1.0, 1.0]) {
@@ -184,7 +186,14 @@ pub fn paint_lungs(canvas: &mut Canvas, lungs: [&Solid; 2]) {
         let root = DVec3::new(sign * 42.0, 8.0, 16.0);
         for (n, aim) in ROOT_BRANCHES.iter().enumerate() {
             let direction = (DVec3::new(sign * aim[0], aim[1], aim[2])).normalize();
-            grow(canvas, lung, (root, direction, 4.6), (34.0, n as u64 + 31));
+            let first = Vessel {
+                from: root,
+                direction,
+                radius: 4.6,
+                length: 34.0,
+                seed: n as u64 + 31,
+            };
+            grow(canvas, lung, first);
         }
     }
 }
@@ -201,14 +210,25 @@ const ROOT_BRANCHES: [[f64; 3]; 8] = [
     [0.9, 0.0, -0.7],
 ];
 
+struct Vessel {
+    from: DVec3,
+    direction: DVec3,
+    radius: f64,
+    length: f64,
+    /// Of the texture that turns the plane of its branches.
+    seed: u64,
+}
+
 /// Draws a vessel and its two branches, each thinner by 2^(-1/3) (Murray's law), while they are inside the
 /// lung.
-fn grow(
-    canvas: &mut Canvas,
-    lung: &Solid,
-    (from, direction, radius): (DVec3, DVec3, f64),
-    (length, seed): (f64, u64),
-) {
+fn grow(canvas: &mut Canvas, lung: &Solid, vessel: Vessel) {
+    let Vessel {
+        from,
+        direction,
+        radius,
+        length,
+        seed,
+    } = vessel;
     let to = from + direction * length;
     if radius < 0.9 || lung.distance_mm(to) > -2.0 {
         return;
@@ -216,19 +236,28 @@ fn grow(
     let vessel = Solid::tube(&[(from, radius), (to, radius * 0.85)]);
     canvas.paint(&vessel, |_, _| BLOOD_HU - 8.0);
     // Each branch has its own plane, from a repeatable texture.
-    let turn = |n: f64| texture(to + n * 17.3, 1.7, seed);
     let side = direction
-        .cross(DVec3::new(turn(1.0), turn(2.0), turn(3.0) + 0.3))
+        .cross(DVec3::new(
+            turn(1.0, to, seed),
+            turn(2.0, to, seed),
+            turn(3.0, to, seed) + 0.3,
+        ))
         .normalize_or(DVec3::X);
     for (sign, bend) in [(1.0, 0.55), (-1.0, 0.75)] {
         let next = (direction + side * sign * bend).normalize();
-        grow(
-            canvas,
-            lung,
-            (to, next, radius * 0.794),
-            (length * 0.82, seed * 2 + u64::from(sign > 0.0)),
-        );
+        let branch = Vessel {
+            from: to,
+            direction: next,
+            radius: radius * 0.794,
+            length: length * 0.82,
+            seed: seed * 2 + u64::from(sign > 0.0),
+        };
+        grow(canvas, lung, branch);
     }
+}
+
+fn turn(n: f64, to: DVec3, seed: u64) -> f64 {
+    texture(to + n * 17.3, 1.7, seed)
 }
 
 /// Trachea and bronchi with their wall, and the tumour.

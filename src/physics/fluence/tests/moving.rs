@@ -2,22 +2,31 @@
 
 use super::*;
 
-/// A beam that moves, and the same in so many steps that stand still.
+/// A beam that moves, and the same motion in `steps` static steps.
 fn moving_and_stepped(from: &Beam, to: &Beam, steps: usize) -> [Beam; 2] {
     let (a, b) = (&from.control_points[0], &to.control_points[0]);
-    let at = |weight: f64, p: &ControlPoint| ControlPoint {
-        meterset_weight: weight,
-        ..p.clone()
-    };
-    let share = |n: usize| n as f64 / steps as f64;
     let stops = (0..steps).flat_map(|n| {
-        let p = a.on_the_way_to(b, share(n) + 0.5 / steps as f64);
-        [at(share(n), &p), at(share(n + 1), &p)]
+        let p = a.on_the_way_to(b, share_of_steps(n, steps) + 0.5 / steps as f64);
+        [
+            point_at(share_of_steps(n, steps), &p),
+            point_at(share_of_steps(n + 1, steps), &p),
+        ]
     });
-    [vec![at(0.0, a), at(1.0, b)], stops.collect()].map(|control_points| Beam {
+    [vec![point_at(0.0, a), point_at(1.0, b)], stops.collect()].map(|control_points| Beam {
         control_points,
         ..from.clone()
     })
+}
+
+fn point_at(weight: f64, p: &ControlPoint) -> ControlPoint {
+    ControlPoint {
+        meterset_weight: weight,
+        ..p.clone()
+    }
+}
+
+fn share_of_steps(n: usize, steps: usize) -> f64 {
+    n as f64 / steps as f64
 }
 
 /// Greatest difference between a moving beam and the same in 1000 steps: of both sources together, and of electrons.
@@ -177,8 +186,8 @@ fn jaws_that_move_along_both_axes_keep_to_their_bound() {
 fn leaves_that_move_under_moving_jaws_are_the_mean_of_still_ones() {
     let m = machine("generic-6mv");
     let points = grid_of_points(56, 8);
-    let tips = |at: f64, width: f64| move |v: f64| [at + 0.1 * v, at + width - 0.05 * v];
-    let jaws = |x: [f64; 2], y: [f64; 2]| Jaws { x, y };
+    let tips =
+        |left_mm: f64, width: f64| move |v: f64| [left_mm + 0.1 * v, left_mm + width - 0.05 * v];
     // Jaws behind the leaves, jaws at the leaves' tips all the way, jaws across the leaves, leaves that stand still, jaws that do.
     for (name, from, to, bound) in [
         (
@@ -216,6 +225,10 @@ fn leaves_that_move_under_moving_jaws_are_the_mean_of_still_ones() {
         println!("{name}: {off:?}");
         assert!(off.iter().all(|off| *off < bound), "{name}: {off:?}");
     }
+}
+
+fn jaws(x: [f64; 2], y: [f64; 2]) -> Jaws {
+    Jaws { x, y }
 }
 
 /// Leaves of any width that are all open take nothing away and add nothing.
