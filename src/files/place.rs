@@ -133,11 +133,12 @@ impl OutputPath {
             || place
                 .canonicalize()
                 .is_ok_and(|target| target.starts_with(&read));
-        if within || {
-            place
+        // A hard link to a file of the folder lies elsewhere, and writing to it changes the folder's file.
+        if within
+            || place
                 .metadata()
                 .is_ok_and(|m| m.is_file() && holds(&read, &m, 0))
-        } {
+        {
             Err(Obstacle::Among { what, input })
         } else {
             Ok(())

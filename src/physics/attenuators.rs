@@ -246,12 +246,8 @@ mod tests {
             (&[[150.0, 5.0], [160.0, 0.0]], 0.0),
         ];
         for (points, want) in cases {
-            let got = {
-                machine()
-                    .couch
-                    .map(|couch| couch.part_of_beam(&beam(points)))
-            }
-            .expect("a couch");
+            let couch = machine().couch.expect("a couch");
+            let got = couch.part_of_beam(&beam(points));
             assert!((got - want).abs() < 1e-9, "{points:?}: {got}, not {want}");
             for step_deg in [1.7, 4.0] {
                 let mu = transmitted(&beam(points), false, step_deg);

@@ -42,15 +42,15 @@ pub fn outlines(solid: &Solid, z_mm: f64, step_mm: f64) -> Vec<Vec<DVec3>> {
         let mut points = Vec::new();
         let mut edge = start;
         while let Some(to) = next.remove(&edge) {
-            points.push({
-                let (a, b) = match edge {
-                    Edge::Across(i, j) => ((i, j), (i + 1, j)),
-                    Edge::Down(i, j) => ((i, j), (i, j + 1)),
-                };
-                let (da, db) = (distance[a.1 * nx + a.0], distance[b.1 * nx + b.0]);
+            let (a, b) = match edge {
+                Edge::Across(i, j) => ((i, j), (i + 1, j)),
+                Edge::Down(i, j) => ((i, j), (i, j + 1)),
+            };
+            let (da, db) = (distance[a.1 * nx + a.0], distance[b.1 * nx + b.0]);
+            points.push(
                 corner_at(a.0, a.1, low, z_mm, step_mm)
-                    .lerp(corner_at(b.0, b.1, low, z_mm, step_mm), da / (da - db))
-            });
+                    .lerp(corner_at(b.0, b.1, low, z_mm, step_mm), da / (da - db)),
+            );
             edge = to;
         }
         if points.len() > 2 {
