@@ -1,0 +1,6 @@
+//! Physics of the transport against values got another way. Long runs of the same are ignored: `cargo test --release -p
+//! beamsight-transport -- --ignored --nocapture` tells their figures.
+
+mod common;
+mod fano;
+mod kernels;
