@@ -53,9 +53,24 @@ pub(crate) enum Fate {
 impl<S: Scorer> Histories<'_, S> {
     /// Transports an electron or positron to its end; photons and electrons that it makes go to the stack.
     pub(crate) fn transport_charged(&mut self, charge: Charge, particle: &Particle, cell: Cell) {
-        let voxel = self.world.voxels().index(cell);
+        let mut track = self.track(charge, particle, cell);
+        if track.energy_mev <= track.cut_off_mev {
+            self.end_track(&mut track);
+            return;
+        }
+        for _ in 0..STEP_BUDGET {
+            if self.step(&mut track) == Fate::Over {
+                return;
+            }
+        }
+        self.ledger.exhausted_particles += 1;
+        self.end_track(&mut track);
+    }
+
+    /// Particle as it starts on its way.
+    pub(crate) fn track(&self, charge: Charge, particle: &Particle, cell: Cell) -> Track {
         let mut draws = Draws::with_key(particle.key);
-        let mut track = Track {
+        Track {
             charge,
             energy_mev: particle.energy_mev,
             position_cm: particle.position_cm,
@@ -68,20 +83,9 @@ impl<S: Scorer> Histories<'_, S> {
                 draws.uniform(),
             ),
             mean_free_paths: draws.exponential(),
-            cut_off_mev: self.world.birth_cut_off_mev(voxel),
+            cut_off_mev: self.world.cut_off_mev(self.world.voxels().index(cell)),
             draws,
-        };
-        if track.energy_mev <= track.cut_off_mev {
-            self.end_track(&mut track);
-            return;
         }
-        for _ in 0..STEP_BUDGET {
-            if self.step(&mut track) == Fate::Over {
-                return;
-            }
-        }
-        self.ledger.exhausted_particles += 1;
-        self.end_track(&mut track);
     }
 
     fn step(&mut self, track: &mut Track) -> Fate {
@@ -151,24 +155,24 @@ impl<S: Scorer> Histories<'_, S> {
         }
     }
 
+    /// Takes a track through a face. Where the cut-off behind is above its energy the track ends before the face: none comes back
+    /// with as little, so that none may go.
     fn cross_face(&mut self, track: &mut Track, axis: usize) -> Fate {
         let grid = self.world.voxels().grid();
-        let crossing = grid.cross(
-            axis,
-            track.direction,
-            &mut track.cell,
-            &mut track.position_cm,
-        );
-        if crossing == Crossing::Outside {
-            let annihilation_mev = match track.charge {
-                Charge::Electron => 0.0,
-                Charge::Positron => 2.0 * rest_energy_mev(),
-            };
-            self.ledger.escaped += quanta(track.energy_mev + annihilation_mev) * track.weight;
+        let mut cell = track.cell;
+        let mut position_cm = track.position_cm;
+        if grid.cross(axis, track.direction, &mut cell, &mut position_cm) == Crossing::Outside {
+            self.escape_charged(track.charge, track.energy_mev, track.weight);
             return Fate::Over;
         }
-        let voxel = self.world.voxels().index(track.cell);
-        track.cut_off_mev = self.world.cut_off_mev(voxel, track.energy_mev);
+        let cut_off_mev = self.world.cut_off_mev(self.world.voxels().index(cell));
+        if track.energy_mev <= cut_off_mev {
+            self.end_track(track);
+            return Fate::Over;
+        }
+        track.cell = cell;
+        track.position_cm = position_cm;
+        track.cut_off_mev = cut_off_mev;
         Fate::GoesOn
     }
 

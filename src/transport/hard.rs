@@ -196,3 +196,6 @@ impl Track {
         self.energy_mev = remaining_mev;
     }
 }
+
+#[cfg(test)]
+mod tests;

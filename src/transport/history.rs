@@ -1,7 +1,7 @@
 //! One history after another: a source particle and all that it sets moving.
 
 use crate::draws::Draws;
-use crate::energy::quanta;
+use crate::energy::{quanta, rest_energy_mev};
 use crate::ledger::Ledger;
 use crate::particle::{Deposit, Kind, Particle, Scorer};
 use crate::voxels::Cell;
@@ -16,13 +16,14 @@ pub struct Histories<'a, S> {
     pub(crate) world: &'a World<'a>,
     pub(crate) scorer: S,
     pub(crate) ledger: Ledger,
-    stack: Vec<Waiting>,
+    pub(crate) stack: Vec<Waiting>,
     photons_escape: bool,
+    escaped_charged: u64,
 }
 
 /// Particle that waits in a voxel.
-struct Waiting {
-    particle: Particle,
+pub(crate) struct Waiting {
+    pub particle: Particle,
     cell: Cell,
 }
 
@@ -34,6 +35,7 @@ impl<'a, S: Scorer> Histories<'a, S> {
             ledger: Ledger::default(),
             stack: Vec::new(),
             photons_escape: false,
+            escaped_charged: 0,
         }
     }
 
@@ -50,6 +52,11 @@ impl<'a, S: Scorer> Histories<'a, S> {
         self.ledger
     }
 
+    /// Electrons and positrons that left the voxels.
+    pub fn escaped_charged(&self) -> u64 {
+        self.escaped_charged
+    }
+
     pub fn into_scorer(self) -> S {
         self.scorer
     }
@@ -59,7 +66,7 @@ impl<'a, S: Scorer> Histories<'a, S> {
         source.weight *= self.world.settings().splitting;
         self.ledger.incident += quanta(source.energy_mev) * source.weight;
         if source.kind == Kind::Charged(Charge::Positron) {
-            self.ledger.incident += 2 * quanta(crate::energy::rest_energy_mev()) * source.weight;
+            self.ledger.incident += 2 * quanta(rest_energy_mev()) * source.weight;
         }
         let grid = self.world.voxels().grid();
         let Some(entry_cm) = grid.entry_cm(source.position_cm, source.direction) else {
@@ -104,11 +111,21 @@ impl<'a, S: Scorer> Histories<'a, S> {
 
     /// Counts a particle that leaves.
     pub(crate) fn escape(&mut self, particle: &Particle) {
-        let mut energy_mev = particle.energy_mev;
-        if particle.kind == Kind::Charged(Charge::Positron) {
-            energy_mev += 2.0 * crate::energy::rest_energy_mev();
+        if let Kind::Charged(charge) = particle.kind {
+            self.escape_charged(charge, particle.energy_mev, particle.weight);
+        } else {
+            self.ledger.escaped += quanta(particle.energy_mev) * particle.weight;
         }
-        self.ledger.escaped += quanta(energy_mev) * particle.weight;
+    }
+
+    /// Counts an electron or positron that leaves, a positron with the rest energy of both partners.
+    pub(crate) fn escape_charged(&mut self, charge: Charge, energy_mev: f64, weight: u64) {
+        self.escaped_charged += weight;
+        let rest_mev = match charge {
+            Charge::Electron => 0.0,
+            Charge::Positron => 2.0 * rest_energy_mev(),
+        };
+        self.ledger.escaped += quanta(energy_mev + rest_mev) * weight;
     }
 
     pub(crate) fn deposit(&mut self, deposit: Deposit) {
@@ -130,9 +147,7 @@ impl<'a, S: Scorer> Histories<'a, S> {
 
     /// Puts a particle on the stack, but absorbs an electron that would end at once.
     pub(crate) fn push(&mut self, particle: Particle, cell: Cell) {
-        let cut_off_mev = self
-            .world
-            .birth_cut_off_mev(self.world.voxels().index(cell));
+        let cut_off_mev = self.world.cut_off_mev(self.world.voxels().index(cell));
         let ends_at_once =
             particle.kind == Kind::Charged(Charge::Electron) && particle.energy_mev <= cut_off_mev;
         if ends_at_once {

@@ -21,6 +21,9 @@ pub mod tables;
 mod voxels;
 mod world;
 
+#[cfg(test)]
+mod test_worlds;
+
 pub use history::Histories;
 pub use ledger::Ledger;
 pub use particle::{Deposit, Kind, Particle, Scorer};

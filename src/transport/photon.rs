@@ -40,7 +40,7 @@ enum Fate {
     Over,
 }
 
-impl<S: Scorer> Histories<'_, S> {
+impl<'a, S: Scorer> Histories<'a, S> {
     pub(crate) fn transport_photon(&mut self, particle: &Particle) {
         let splitting = self.world.settings().splitting;
         let mut flight = Flight {
@@ -51,30 +51,36 @@ impl<S: Scorer> Histories<'_, S> {
             is_real: true,
         };
         loop {
-            let photon_mev = flight.photon.energy_mev;
-            let majorant_per_cm = self.world.majorant_per_cm(photon_mev);
-            let distance_cm = flight.draws.exponential() / (majorant_per_cm * splitting as f64);
-            let grid = self.world.voxels().grid();
-            flight.photon.position_cm =
-                grid.wrapped(flight.photon.position_cm + flight.photon.direction * distance_cm);
-            let Some(cell) = grid.cell_of(flight.photon.position_cm) else {
+            let Some(tables) = self.fly(&mut flight) else {
                 self.escape(&flight.photon);
                 return;
             };
-            let voxel = self.world.voxels().index(cell);
-            let Some(tables) = self.world.tables(voxel) else {
-                continue;
-            };
-            let attenuation_per_cm =
-                self.world.voxels().density_g_cm3(voxel) * tables.attenuation_cm2_g(photon_mev);
-            if flight.draws.uniform() * majorant_per_cm >= attenuation_per_cm {
-                continue;
-            }
-            flight.cell = cell;
             flight.is_real = splitting == 1 || flight.draws.uniform() * (splitting as f64) < 1.0;
             let uniform = flight.draws.uniform();
             if self.interact(&mut flight, tables, uniform) == Fate::Over {
                 return;
+            }
+        }
+    }
+
+    /// Moves a photon to its next collision, real or virtual by splitting, and returns the tables there; none where it leaves.
+    fn fly(&self, flight: &mut Flight) -> Option<&'a MaterialTables> {
+        let photon_mev = flight.photon.energy_mev;
+        let majorant_per_cm = self.world.majorant_per_cm(photon_mev);
+        let flights_per_cm = majorant_per_cm * self.world.settings().splitting as f64;
+        let grid = self.world.voxels().grid();
+        loop {
+            let distance_cm = flight.draws.exponential() / flights_per_cm;
+            flight.photon.position_cm =
+                grid.wrapped(flight.photon.position_cm + flight.photon.direction * distance_cm);
+            flight.cell = grid.cell_of(flight.photon.position_cm)?;
+            let voxel = self.world.voxels().index(flight.cell);
+            if let Some(tables) = self.world.tables(voxel) {
+                let attenuation_per_cm =
+                    self.world.voxels().density_g_cm3(voxel) * tables.attenuation_cm2_g(photon_mev);
+                if flight.draws.uniform() * majorant_per_cm < attenuation_per_cm {
+                    return Some(tables);
+                }
             }
         }
     }
@@ -258,3 +264,6 @@ fn pair_share(shares: &EnergyShares, draws: &mut Draws) -> f64 {
     }
     0.5
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,18 +123,8 @@ impl<'a> World<'a> {
             .flatten()
     }
 
-    /// Energy at which an electron ends that comes into a voxel with `energy_mev`: one that has come from gas below the usual
-    /// cut-off goes on to that of gas, so that no electron ends by crossing a face.
-    pub fn cut_off_mev(&self, voxel: usize, energy_mev: f64) -> f64 {
-        if self.is_near_gas[voxel] || energy_mev <= self.settings.cut_off_mev {
-            self.settings.gas_cut_off_mev
-        } else {
-            self.settings.cut_off_mev
-        }
-    }
-
-    /// Energy below which an electron that starts in a voxel is not transported.
-    pub fn birth_cut_off_mev(&self, voxel: usize) -> f64 {
+    /// Energy at which electrons end in a voxel.
+    pub fn cut_off_mev(&self, voxel: usize) -> f64 {
         if self.is_near_gas[voxel] {
             self.settings.gas_cut_off_mev
         } else {

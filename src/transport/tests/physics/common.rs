@@ -6,8 +6,9 @@ use physics::Material;
 use std::io::Write as _;
 use std::path::Path;
 use transport::draws::Draws;
+use transport::run::{Emission, Source};
 use transport::tables::{MaterialTables, Thresholds, standard};
-use transport::{Kind, Particle, Settings, VoxelGrid, Voxels};
+use transport::{Deposit, Kind, Particle, Scorer, Settings, VoxelGrid, Voxels};
 
 pub fn tables() -> &'static [MaterialTables] {
     standard().expect("tables of the repository")
@@ -77,4 +78,39 @@ pub fn electron(energy_mev: f64, position_cm: DVec3, direction: DVec3, key: u64)
 /// Key of the numbered particle of a test.
 pub fn key(seed: u64, number: u64) -> u64 {
     Draws::of_history(seed, number).key_of_secondary()
+}
+
+/// Particles of one energy along z, even over 4 cm x 4 cm about the axis.
+pub struct Beam {
+    pub kind: Kind,
+    pub energy_mev: f64,
+}
+
+impl Source for Beam {
+    fn emit(&self, draws: &mut Draws) -> Emission {
+        Emission {
+            kind: self.kind,
+            energy_mev: self.energy_mev,
+            position_cm: DVec3::new(
+                4.0 * (draws.uniform() - 0.5),
+                4.0 * (draws.uniform() - 0.5),
+                -1.0,
+            ),
+            direction: DVec3::Z,
+        }
+    }
+}
+
+/// Track length and energy of all deposits.
+#[derive(Default)]
+pub struct Steps {
+    pub length_cm: f64,
+    pub quanta: u64,
+}
+
+impl Scorer for Steps {
+    fn deposit(&mut self, deposit: &Deposit) {
+        self.length_cm += (deposit.end_cm - deposit.start_cm).length();
+        self.quanta += deposit.quanta;
+    }
 }

@@ -33,13 +33,24 @@ fn slab(density_g_cm3: f32) -> Voxels {
         periodic: [true; 3],
     };
     let densities = (0..VOXELS)
-        .map(|voxel| if MIDDLE.contains(&voxel) { density_g_cm3 } else { 1.0 })
+        .map(|voxel| {
+            if MIDDLE.contains(&voxel) {
+                density_g_cm3
+            } else {
+                1.0
+            }
+        })
         .collect();
     Voxels::new(grid, vec![Material::Water; VOXELS], densities).expect("a slab")
 }
 
 /// Doses of the voxels over the energy that started per mass, less one, with their standard errors.
-fn deviations(voxels: &Voxels, settings: Settings, energy_mev: f64, electrons: u64) -> Vec<Estimate> {
+fn deviations(
+    voxels: &Voxels,
+    settings: Settings,
+    energy_mev: f64,
+    electrons: u64,
+) -> Vec<Estimate> {
     let world = World::new(voxels, tables(), settings).expect("a world");
     let mass_g: Vec<f64> = (0..VOXELS).map(|voxel| voxels.mass_g(voxel)).collect();
     let total_g: f64 = mass_g.iter().sum();
@@ -61,7 +72,9 @@ fn deviations(voxels: &Voxels, settings: Settings, energy_mev: f64, electrons: u
             let mut draws = Draws::with_key(batch);
             for number in 0..per_batch {
                 let place = (number as f64 + draws.uniform()) / per_batch as f64;
-                let voxel = cumulative.partition_point(|&edge| edge <= place).min(VOXELS - 1);
+                let voxel = cumulative
+                    .partition_point(|&edge| edge <= place)
+                    .min(VOXELS - 1);
                 let z = SPACING_CM * (voxel as f64 + draws.uniform());
                 let direction = isotropic(draws.uniform(), draws.azimuth());
                 let position = DVec3::new(5.0, 5.0, z);
@@ -143,7 +156,10 @@ fn doses_at_all_settings() {
                 ),
             ] {
                 let deviations = deviations(&voxels, settings, energy_mev, 1_000_000);
-                report(&format!("{energy_mev} MeV, {density} g/cm3, {name}"), &deviations);
+                report(
+                    &format!("{energy_mev} MeV, {density} g/cm3, {name}"),
+                    &deviations,
+                );
             }
         }
     }
