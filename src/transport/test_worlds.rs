@@ -1,7 +1,7 @@
 //! Small worlds for unit tests.
 
 use crate::particle::{Deposit, Kind, Particle, Scorer};
-use crate::tables::{MaterialTables, standard};
+use crate::tables::{MaterialTables, shipped};
 use crate::voxels::{VoxelGrid, Voxels};
 use glam::DVec3;
 use physics::Material;
@@ -13,7 +13,7 @@ impl Scorer for Nothing {
 }
 
 pub fn tables() -> &'static [MaterialTables] {
-    standard().expect("tables of the repository")
+    &shipped().expect("tables of the repository")[0].materials
 }
 
 /// Voxels of 1 cm with the materials of a pattern, at their own densities.

@@ -1,9 +1,8 @@
-//! Runs of histories, for every engine that samples them: batches, parts and their merging, statistics, refinement on screen; random
-//! numbers by counting, and sampling from weights.
+//! Runs of histories, for every engine that samples them: batches, parts and their merging, statistics, refinement on screen;
+//! sampling from weights.
 
 pub(crate) mod alias;
 mod part;
-pub(crate) mod philox;
 mod request;
 mod run;
 mod shared;

@@ -1,32 +1,30 @@
-//! Writes the tables of all materials, `cargo run --release -p beamsight-transport --example write_tables -- FOLDER`.
+//! Writes the tables that ship: `cargo run --release -p beamsight-transport --example write_tables -- FILE`, some minutes.
 
 use physics::Material;
-use std::path::Path;
-use std::time::Instant;
-use transport::tables::{MaterialTables, Thresholds, write};
+use transport::tables::{MaterialTables, TableSet, Thresholds, write};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = std::env::args()
+    let path = std::env::args_os()
         .nth(1)
-        .ok_or("the folder to write to is missing")?;
-    for (name, thresholds) in [
-        ("standard", Thresholds::STANDARD),
-        ("fine", Thresholds::FINE),
-    ] {
-        let mut materials = Vec::new();
-        for material in Material::ALL {
-            let start = Instant::now();
-            materials.push(MaterialTables::new(material, thresholds)?);
-            println!(
-                "{name} {}: {:.1} s",
-                material.name(),
-                start.elapsed().as_secs_f64()
-            );
-        }
-        let bytes = write(thresholds, &materials);
-        let path = Path::new(&folder).join(format!("{name}.bin"));
-        std::fs::write(&path, &bytes)?;
-        println!("{}: {} bytes", path.display(), bytes.len());
-    }
+        .ok_or("the file to write is missing")?;
+    let standard = Material::ALL
+        .into_iter()
+        .map(|material| MaterialTables::new(material, Thresholds::STANDARD))
+        .collect::<Result<Vec<_>, _>>()?;
+    let fine = standard
+        .iter()
+        .map(|tables| tables.for_thresholds(Thresholds::FINE))
+        .collect();
+    let sets = [
+        TableSet {
+            thresholds: Thresholds::STANDARD,
+            materials: standard,
+        },
+        TableSet {
+            thresholds: Thresholds::FINE,
+            materials: fine,
+        },
+    ];
+    std::fs::write(path, write(&sets))?;
     Ok(())
 }

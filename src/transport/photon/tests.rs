@@ -54,13 +54,14 @@ fn flights_through_a_checkerboard_are_exponential() {
 /// Sum of attenuation times length, from small steps and XCOM.
 fn optical_depth(world: &World, start: DVec3, direction: DVec3, photon_mev: f64) -> f64 {
     let step_cm = 1e-4;
+    let attenuation_cm2_g =
+        Material::ALL.map(|material| CrossSections::of(material).at(photon_mev).total_cm2_g());
     let mut sum = 0.0;
     let mut position = start + direction * (0.5 * step_cm);
     while let Some(cell) = world.voxels().grid().cell_of(position) {
         let voxel = world.voxels().index(cell);
         let material = world.voxels().material(voxel);
-        let attenuation = CrossSections::of(material).at(photon_mev).total_cm2_g();
-        sum += attenuation * world.voxels().density_g_cm3(voxel) * step_cm;
+        sum += attenuation_cm2_g[material as usize] * world.voxels().density_g_cm3(voxel) * step_cm;
         position += direction * step_cm;
     }
     sum

@@ -1,5 +1,6 @@
-//! Tables as a binary file, little-endian: magic, version, both thresholds, count of materials, digest of what follows; then for each
-//! material its index in `Material::ALL` and nine arrays, each behind its length.
+//! Tables as a binary file, little-endian: magic, version, count of materials, count of threshold pairs, digest of what follows;
+//! then the pairs in MeV, and for each material its index in `Material::ALL`, six arrays that all thresholds share and three for
+//! each pair, every array behind its length.
 
 use super::angles::Angles;
 use super::{MaterialTables, Thresholds};
@@ -8,8 +9,7 @@ use physics::Material;
 const MAGIC: [u8; 4] = *b"BSMC";
 /// Goes up with any change of grids, columns or arrays.
 const VERSION: u32 = 1;
-const HEADER_BYTES: usize = 28;
-const ARRAYS: usize = 9;
+const HEADER_BYTES: usize = 24;
 
 /// Why a file of tables is not read.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -26,32 +26,54 @@ pub enum TableFileError {
     Material(u32),
 }
 
-/// Bytes of the tables of materials that share their thresholds.
-pub fn write(thresholds: Thresholds, materials: &[MaterialTables]) -> Vec<u8> {
+/// Tables of materials for one pair of thresholds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableSet {
+    pub thresholds: Thresholds,
+    pub materials: Vec<MaterialTables>,
+}
+
+/// Bytes of sets of the same materials.
+pub fn write(sets: &[TableSet]) -> Vec<u8> {
     let mut body = Vec::new();
-    for tables in materials {
-        body.extend((tables.material as u32).to_le_bytes());
-        for array in tables.arrays() {
-            body.extend((array.len() as u32).to_le_bytes());
-            body.extend(array.iter().flat_map(|value| value.to_le_bytes()));
+    for set in sets {
+        body.extend((set.thresholds.electron_mev as f32).to_le_bytes());
+        body.extend((set.thresholds.photon_mev as f32).to_le_bytes());
+    }
+    let materials = sets.first().map_or(0, |set| set.materials.len());
+    for index in 0..materials {
+        let first = &sets[0].materials[index];
+        body.extend((first.material as u32).to_le_bytes());
+        for array in first.shared_arrays() {
+            append_array(&mut body, array);
+        }
+        for array in sets
+            .iter()
+            .flat_map(|set| set.materials[index].arrays_of_thresholds())
+        {
+            append_array(&mut body, array);
         }
     }
     let mut bytes = MAGIC.to_vec();
     bytes.extend(VERSION.to_le_bytes());
-    bytes.extend((thresholds.electron_mev as f32).to_le_bytes());
-    bytes.extend((thresholds.photon_mev as f32).to_le_bytes());
-    bytes.extend((materials.len() as u32).to_le_bytes());
+    bytes.extend((materials as u32).to_le_bytes());
+    bytes.extend((sets.len() as u32).to_le_bytes());
     bytes.extend(digest(&body).to_le_bytes());
     bytes.extend(body);
     bytes
 }
 
-/// Tables of a file.
+fn append_array(bytes: &mut Vec<u8>, array: &[f32]) {
+    bytes.extend((array.len() as u32).to_le_bytes());
+    bytes.extend(array.iter().flat_map(|value| value.to_le_bytes()));
+}
+
+/// Sets of a file.
 ///
 /// # Errors
 ///
 /// Another format, another version, or bytes that are not what was written.
-pub fn read(bytes: &[u8]) -> Result<Vec<MaterialTables>, TableFileError> {
+pub fn read(bytes: &[u8]) -> Result<Vec<TableSet>, TableFileError> {
     if bytes.len() < HEADER_BYTES || bytes[..4] != MAGIC {
         return Err(TableFileError::NotTables);
     }
@@ -61,28 +83,23 @@ pub fn read(bytes: &[u8]) -> Result<Vec<MaterialTables>, TableFileError> {
     if version != VERSION {
         return Err(TableFileError::Version(version));
     }
-    let thresholds = Thresholds {
-        electron_mev: shortest_f64(f32::from_bits(header.word()?)),
-        photon_mev: shortest_f64(f32::from_bits(header.word()?)),
-    };
-    let count = header.word()?;
+    let materials = header.word()?;
+    let pairs = header.word()?;
     let stated_digest = u64::from(header.word()?) | u64::from(header.word()?) << 32;
     if stated_digest != digest(body) {
         return Err(TableFileError::Digest);
     }
     let mut body = Reader(body);
-    let materials = (0..count)
-        .map(|_| body.material(thresholds))
-        .collect::<Result<_, _>>()?;
+    let mut sets = (0..pairs)
+        .map(|_| body.empty_set())
+        .collect::<Result<Vec<_>, _>>()?;
+    for _ in 0..materials {
+        body.add_material(&mut sets)?;
+    }
     if !body.0.is_empty() {
         return Err(TableFileError::Length);
     }
-    Ok(materials)
-}
-
-/// The number of a few digits that a threshold was written as, 0.2 for the nearest f32.
-fn shortest_f64(value: f32) -> f64 {
-    (f64::from(value) * 1e6).round() / 1e6
+    Ok(sets)
 }
 
 /// FNV-1a of 64 bits (Fowler, Noll, Vo): against damage, not against intent.
@@ -104,6 +121,22 @@ impl Reader<'_> {
         Ok(u32::from_le_bytes(*word))
     }
 
+    /// Energy that was written as an f32: the number of a few digits that it is nearest to.
+    fn energy_mev(&mut self) -> Result<f64, TableFileError> {
+        let value = f64::from(f32::from_bits(self.word()?));
+        Ok((value * 1e6).round() / 1e6)
+    }
+
+    fn empty_set(&mut self) -> Result<TableSet, TableFileError> {
+        Ok(TableSet {
+            thresholds: Thresholds {
+                electron_mev: self.energy_mev()?,
+                photon_mev: self.energy_mev()?,
+            },
+            materials: Vec::new(),
+        })
+    }
+
     fn array(&mut self) -> Result<Vec<f32>, TableFileError> {
         let count = self.word()? as usize;
         // Lengths are held against what is left before memory is taken.
@@ -115,45 +148,43 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn material(&mut self, thresholds: Thresholds) -> Result<MaterialTables, TableFileError> {
+    fn add_material(&mut self, sets: &mut [TableSet]) -> Result<(), TableFileError> {
         let index = self.word()?;
         let material = *Material::ALL
             .get(index as usize)
             .ok_or(TableFileError::Material(index))?;
-        let mut arrays = Vec::with_capacity(ARRAYS);
-        for _ in 0..ARRAYS {
-            arrays.push(self.array()?);
-        }
-        let arrays: [Vec<f32>; ARRAYS] = arrays.try_into().map_err(|_| TableFileError::Length)?;
-        let [
-            electron,
-            positron,
-            bounds,
-            photon,
-            compton,
-            rayleigh,
-            bremsstrahlung,
-            v,
-            bends,
-        ] = arrays;
-        let collision_bound_cm2_g = bounds
-            .try_into()
-            .map_err(|_: Vec<f32>| TableFileError::Length)?;
-        let tables = MaterialTables {
+        let shared = MaterialTables {
             material,
-            thresholds,
-            charged: [electron, positron],
-            collision_bound_cm2_g,
-            photon,
-            compton,
-            rayleigh,
-            bremsstrahlung,
-            angles: Angles { v, bends },
+            thresholds: Thresholds::STANDARD,
+            charged: [Vec::new(), Vec::new()],
+            collision_bound_cm2_g: [0.0; 2],
+            photon: self.array()?,
+            compton: self.array()?,
+            rayleigh: self.array()?,
+            bremsstrahlung: self.array()?,
+            angles: Angles {
+                v: self.array()?,
+                bends: self.array()?,
+            },
         };
-        if tables.has_the_lengths_of_its_grids() {
-            Ok(tables)
-        } else {
-            Err(TableFileError::Length)
+        for set in sets {
+            let tables = MaterialTables {
+                thresholds: set.thresholds,
+                charged: [self.array()?, self.array()?],
+                collision_bound_cm2_g: self
+                    .array()?
+                    .try_into()
+                    .map_err(|_: Vec<f32>| TableFileError::Length)?,
+                ..shared.clone()
+            };
+            if !tables.has_the_lengths_of_its_grids() {
+                return Err(TableFileError::Length);
+            }
+            set.materials.push(tables);
         }
+        Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -26,6 +26,10 @@ pub struct MaterialTables {
 
 impl MaterialTables {
     /// Tables computed from the cross sections of `particles`: seconds of work.
+    ///
+    /// # Errors
+    ///
+    /// A multiple-scattering angle whose mean no table has.
     pub fn new(material: Material, thresholds: Thresholds) -> Result<Self, UnfittedMean> {
         let medium = Medium::of(material);
         let photons = Bremsstrahlung::of(medium);
@@ -33,15 +37,25 @@ impl MaterialTables {
         Ok(Self {
             material,
             thresholds,
-            charged: Charge::BOTH.map(|charge| charged::table(&photons, charge, thresholds)),
-            collision_bound_cm2_g: Charge::BOTH
-                .map(|charge| charged::collision_bound_cm2_g(&medium, charge, thresholds) as f32),
+            charged: charged_tables(&photons, thresholds),
+            collision_bound_cm2_g: collision_bounds(&medium, thresholds),
             photon: photon::table(&CrossSections::of(material)),
             compton: compton::table(Electrons::Bound(&functions)),
             rayleigh: rayleigh::table(&functions),
             bremsstrahlung: bremsstrahlung::table(&photons),
-            angles: Angles::new(&medium, thresholds)?,
+            angles: Angles::new(&medium)?,
         })
+    }
+
+    /// Tables of other thresholds: all but the losses and cross sections of charged particles are the same.
+    pub fn for_thresholds(&self, thresholds: Thresholds) -> Self {
+        let medium = Medium::of(self.material);
+        Self {
+            thresholds,
+            charged: charged_tables(&Bremsstrahlung::of(medium), thresholds),
+            collision_bound_cm2_g: collision_bounds(&medium, thresholds),
+            ..self.clone()
+        }
     }
 
     /// Value of a column of the charged particles' table.
@@ -74,12 +88,9 @@ impl MaterialTables {
             && self.angles.bends.len() == rows_of_angles
     }
 
-    /// Arrays of the file, in its order.
-    pub(super) fn arrays(&self) -> [&[f32]; 9] {
+    /// Arrays that do not depend on the thresholds, in the order of the file.
+    pub(super) fn shared_arrays(&self) -> [&[f32]; 6] {
         [
-            &self.charged[0],
-            &self.charged[1],
-            &self.collision_bound_cm2_g,
             &self.photon,
             &self.compton,
             &self.rayleigh,
@@ -88,4 +99,21 @@ impl MaterialTables {
             &self.angles.bends,
         ]
     }
+
+    /// Arrays that belong to the thresholds, in the order of the file.
+    pub(super) fn arrays_of_thresholds(&self) -> [&[f32]; 3] {
+        [
+            &self.charged[0],
+            &self.charged[1],
+            &self.collision_bound_cm2_g,
+        ]
+    }
+}
+
+fn charged_tables(photons: &Bremsstrahlung, thresholds: Thresholds) -> [Vec<f32>; 2] {
+    Charge::BOTH.map(|charge| charged::table(photons, charge, thresholds))
+}
+
+fn collision_bounds(medium: &Medium, thresholds: Thresholds) -> [f32; 2] {
+    Charge::BOTH.map(|charge| charged::collision_bound_cm2_g(medium, charge, thresholds) as f32)
 }

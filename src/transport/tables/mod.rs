@@ -12,20 +12,20 @@ pub mod rayleigh;
 mod thresholds;
 
 pub use bit_grid::{BitGrid, Place};
-pub use file::{TableFileError, read, write};
+pub use file::{TableFileError, TableSet, read, write};
 pub use material::MaterialTables;
 pub use thresholds::Thresholds;
 
 use std::sync::LazyLock;
 
-static STANDARD: LazyLock<Result<Vec<MaterialTables>, TableFileError>> =
-    LazyLock::new(|| read(include_bytes!("../../../assets/physics/mc/standard.bin")));
+static SHIPPED: LazyLock<Result<Vec<TableSet>, TableFileError>> =
+    LazyLock::new(|| read(include_bytes!("../../../assets/physics/mc/tables.bin")));
 
-/// Tables of all materials for `Thresholds::STANDARD`, as they ship.
+/// Tables of all materials as they ship, for `Thresholds::STANDARD`, then for `Thresholds::FINE`.
 ///
 /// # Errors
 ///
 /// A file that is not what was written.
-pub fn standard() -> Result<&'static [MaterialTables], TableFileError> {
-    STANDARD.as_deref().map_err(Clone::clone)
+pub fn shipped() -> Result<&'static [TableSet], TableFileError> {
+    SHIPPED.as_deref().map_err(Clone::clone)
 }

@@ -6,7 +6,7 @@ use super::head::{PLACE_PATIENT, draw};
 use crate::dose::DoseError;
 use crate::histories::Runner;
 use crate::histories::Tally;
-use crate::histories::philox::{Stream, unit};
+use transport::philox::{Stream, unit};
 use crate::mccs::request::Variant;
 use crate::mccs::simulation::Simulation;
 use crate::mccs::tables::ELECTRON;

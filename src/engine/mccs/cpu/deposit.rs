@@ -2,7 +2,7 @@
 
 use super::flight::in_voxels;
 use super::head::{PLACE_RAYS, Particle};
-use crate::histories::philox::{Stream, unit};
+use transport::philox::{Stream, unit};
 use crate::mccs::request::Variant;
 use crate::mccs::simulation::Simulation;
 use crate::mccs::tables::{FAR_ONE_IN, Group, LAST_CM, NODES};

@@ -1,6 +1,6 @@
 //! Histories from the source to the lattice: energy, weight, position and direction.
 
-use crate::histories::philox::{Stream, unit};
+use transport::philox::{Stream, unit};
 use crate::mccs::simulation::Simulation;
 use crate::mccs::tables::{
     BeamPosition, Cell, ELECTRON, Group, Head, RADII, RADIUS_STEP_MM, Segment,

@@ -7,11 +7,16 @@ use std::io::Write as _;
 use std::path::Path;
 use transport::draws::Draws;
 use transport::run::{Emission, Source};
-use transport::tables::{MaterialTables, Thresholds, standard};
+use transport::tables::{MaterialTables, Thresholds, shipped};
 use transport::{Deposit, Kind, Particle, Scorer, Settings, VoxelGrid, Voxels};
 
 pub fn tables() -> &'static [MaterialTables] {
-    standard().expect("tables of the repository")
+    &shipped().expect("tables of the repository")[0].materials
+}
+
+/// Tables of `Thresholds::FINE`.
+pub fn fine_tables() -> &'static [MaterialTables] {
+    &shipped().expect("tables of the repository")[1].materials
 }
 
 /// A file of `data/physics`: in the folder `BEAMSIGHT_DATA`, else `../shared/data` beside the repository. `None`, reported, where

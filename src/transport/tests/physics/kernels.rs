@@ -1,6 +1,6 @@
 //! Primary energy deposition kernels of water against shells of EGSnrc (data set `edk_water_egsnrc`).
 
-use super::common::{boundless, key, shared_text, tables, with_cut_off};
+use super::common::{boundless, fine_tables, key, shared_text, tables, with_cut_off};
 use glam::DVec3;
 use physics::Material;
 use rayon::prelude::*;
@@ -242,16 +242,17 @@ fn compare(case: &Case) -> Vec<String> {
     faults
 }
 
-/// Sums to 0.4 %, shells that hold a percent to 1.5 %, forward cones to 3 %.
+/// Sums to 0.4 %, shells that hold a percent to 1.5 %, forward cones to 3 %: with the fine thresholds. The standard ones leave out
+/// so much straggling that the end of the range is 4 to 7 % low.
 #[test]
 fn primary_kernels_are_those_of_egsnrc() {
     for photon_mev in [1.25, 6.0] {
         let faults = compare(&Case {
             photon_mev,
-            tables: tables(),
+            tables: fine_tables(),
             settings: Settings {
                 step_loss: 0.1,
-                ..with_cut_off(0.05)
+                ..with_cut_off(0.02)
             },
             photons: 60_000,
             tolerance: 0.015,
@@ -267,12 +268,13 @@ fn primary_kernels_at_all_energies() {
         electron_mev: 0.02,
         photon_mev: 0.01,
     };
-    let low_tables = [MaterialTables::new(Material::Water, lowest).expect("tables")];
-    for photon_mev in [0.5, 1.25, 3.0, 6.0, 15.0] {
+    let water = &tables()[Material::Water as usize];
+    let low_tables = [water.for_thresholds(lowest)];
+    for photon_mev in [1.25, 6.0, 0.5, 15.0] {
         for (name, tables, cut_off_mev, step_loss) in [
-            ("thresholds 20/10 keV", &low_tables[..], 0.02, 0.05),
             ("thresholds 20/10 keV", &low_tables[..], 0.02, 0.1),
-            ("standard", tables(), 0.05, 0.1),
+            ("thresholds 100/20 keV", fine_tables(), 0.02, 0.1),
+            ("standard", tables(), 0.02, 0.1),
             ("standard", tables(), 0.2, 0.2),
         ] {
             println!("{name}");
@@ -283,7 +285,7 @@ fn primary_kernels_at_all_energies() {
                     step_loss,
                     ..with_cut_off(cut_off_mev)
                 },
-                photons: 400_000,
+                photons: 200_000,
                 tolerance: 0.01,
             });
             faults.iter().for_each(|fault| println!("FAULT {fault}"));
