@@ -9,6 +9,9 @@ const QUANTA_PER_MEV: f64 = 1_048_576.0;
 /// No charged particle is followed below this kinetic energy, MeV: bounds of cross sections hold above it.
 pub const LEAST_CUT_OFF_MEV: f64 = 0.02;
 
+/// Energies to which tables reach, MeV: beyond the last node they would be constant, and the dose wrong.
+pub const GREATEST_ENERGY_MEV: f64 = 32.0;
+
 /// The nearest multiple of the quantum, MeV.
 pub fn quantised_mev(energy_mev: f64) -> f64 {
     (energy_mev * QUANTA_PER_MEV).round() * QUANTUM_MEV

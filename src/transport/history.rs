@@ -1,7 +1,7 @@
 //! One history after another: a source particle and all that it sets moving.
 
 use crate::draws::Draws;
-use crate::energy::{quanta, rest_energy_mev};
+use crate::energy::{GREATEST_ENERGY_MEV, quanta, rest_energy_mev};
 use crate::ledger::Ledger;
 use crate::particle::{Deposit, Kind, Particle, Scorer};
 use crate::voxels::Cell;
@@ -63,6 +63,11 @@ impl<'a, S: Scorer> Histories<'a, S> {
 
     /// Transports a source particle, whose weight is taken times the splitting, and all secondaries.
     pub fn run(&mut self, mut source: Particle) {
+        // An energy that is not a number is in no range.
+        if !(0.0..=GREATEST_ENERGY_MEV).contains(&source.energy_mev) {
+            self.ledger.refused_particles += 1;
+            return;
+        }
         source.weight *= self.world.settings().splitting;
         self.ledger.incident += quanta(source.energy_mev) * source.weight;
         if source.kind == Kind::Charged(Charge::Positron) {

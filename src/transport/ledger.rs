@@ -12,6 +12,8 @@ pub struct Ledger {
     pub escaped: u64,
     /// Particles that took more steps than one ever needs; what they had left lies where they were.
     pub exhausted_particles: u64,
+    /// Source particles of energies that the tables do not reach; they are not transported.
+    pub refused_particles: u64,
 }
 
 impl AddAssign for Ledger {
@@ -20,6 +22,7 @@ impl AddAssign for Ledger {
         self.deposited += other.deposited;
         self.escaped += other.escaped;
         self.exhausted_particles += other.exhausted_particles;
+        self.refused_particles += other.refused_particles;
     }
 }
 

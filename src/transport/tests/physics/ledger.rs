@@ -63,6 +63,17 @@ fn every_quantum_is_accounted_for() {
     }
 }
 
+/// A source beyond the tables is counted, not transported by the last values of the tables.
+#[test]
+fn energies_beyond_the_tables_are_refused() {
+    for energy_mev in [33.0, f64::NAN, -1.0] {
+        let tally = run_of(Kind::Photon, energy_mev, LENGTH, with_cut_off(0.2));
+        assert_eq!(tally.ledger.refused_particles, 10_000);
+        assert_eq!(tally.ledger.incident, 0);
+        assert_eq!(tally.energy_mev(&[0]).mean, 0.0);
+    }
+}
+
 #[test]
 fn a_result_depends_on_neither_threads_nor_order() {
     let voxels: Vec<usize> = (0..512).collect();
