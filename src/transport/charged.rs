@@ -32,7 +32,7 @@ pub(crate) struct Track {
     cut_off_mev: f64,
 }
 
-/// What ends a step.
+/// Reason for which a step ends.
 #[derive(Clone, Copy, PartialEq)]
 enum Limit {
     Face {

@@ -74,9 +74,12 @@ fn words_of(value: u64) -> [u32; 2] {
 mod tests {
     use super::*;
 
+    fn numbers(mut draws: Draws) -> Vec<f64> {
+        (0..9).map(|_| draws.uniform()).collect()
+    }
+
     #[test]
     fn numbers_depend_on_the_key_alone() {
-        let numbers = |mut draws: Draws| (0..9).map(|_| draws.uniform()).collect::<Vec<_>>();
         assert_eq!(
             numbers(Draws::of_history(3, 70)),
             numbers(Draws::of_history(3, 70))

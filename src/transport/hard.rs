@@ -16,7 +16,7 @@ use physics::Material;
 use std::f64::consts::PI;
 use std::sync::LazyLock;
 
-/// Collisions with free electrons go as the electrons in a gram: those of water stand for every medium.
+/// Collisions with free electrons go as the electrons in a gram: cross sections of water, scaled, serve every medium.
 struct Electrons {
     water: Medium,
     water_per_g: f64,

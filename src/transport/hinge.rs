@@ -10,7 +10,7 @@ use crate::energy::quantised_mev;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hinge {
     pub loss_to_hinge_mev: f64,
-    /// Of the whole step.
+    /// Loss of the whole step.
     step_loss_mev: f64,
     loss_after_mev: f64,
 }

@@ -10,8 +10,7 @@ use particles::Charge;
 
 /// Transport of histories into a scorer.
 ///
-/// With splitting, a source particle has the weight of the splitting and electrons have 1: sums are those of as many histories,
-/// times the splitting.
+/// With splitting n, a source particle has the weight n and electrons have 1: sums are n times the sums of histories without.
 pub struct Histories<'a, S> {
     pub(crate) world: &'a World<'a>,
     pub(crate) scorer: S,

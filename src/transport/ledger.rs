@@ -1,4 +1,4 @@
-//! What became of the energy of a run, in quanta.
+//! Account of the energy of a run, in quanta.
 
 use std::ops::AddAssign;
 

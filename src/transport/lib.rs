@@ -1,8 +1,8 @@
-//! Transport of photons, electrons and positrons through voxels by Monte Carlo: the scalar form, which judges those of
-//! cards. `assets/PHYSICS.md` has the sources.
+//! Transport of photons, electrons and positrons through voxels by Monte Carlo: the scalar form, by which forms for
+//! cards are judged. `assets/PHYSICS.md` has the sources.
 //!
 //! 1. Energies are multiples of a quantum, so that every history accounts for its energy to the last one.
-//! 2. A particle has random numbers of its own, so that a dose depends on neither order nor threads.
+//! 2. Every particle draws its random numbers from its own key, so that a dose depends on neither order nor threads.
 //! 3. An electron ends where it reaches its cut-off within a voxel, never by crossing into one.
 
 mod charged;

@@ -20,7 +20,7 @@ pub struct Particle {
     pub direction: DVec3,
     /// Particles that it stands for: 1, or the splitting of photons.
     pub weight: u64,
-    /// Of its random numbers.
+    /// Key of its random numbers.
     pub key: u64,
 }
 
@@ -34,7 +34,7 @@ pub struct Deposit {
     pub quanta: u64,
 }
 
-/// Where deposits are summed.
+/// Sums of deposits.
 pub trait Scorer {
     fn deposit(&mut self, deposit: &Deposit);
 }

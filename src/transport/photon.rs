@@ -19,7 +19,7 @@ use particles::photon::{
 };
 use std::f64::consts::PI;
 
-/// Candidates of a pair's energy shares before equal shares are taken: only within eV of the threshold are so many refused.
+/// Candidates of a pair's energy shares before equal shares are taken: as many are refused within eV of the threshold alone.
 const PAIR_CANDIDATES: usize = 1000;
 
 /// Photon on its way.
@@ -27,7 +27,7 @@ struct Flight {
     photon: Particle,
     cell: Cell,
     draws: Draws,
-    /// Of electrons that this collision emits.
+    /// Weight of electrons that this collision emits.
     electron_weight: u64,
     /// Whether the collision happens to the photon, and not to its electrons alone.
     is_real: bool,
@@ -98,9 +98,8 @@ impl<'a, S: Scorer> Histories<'a, S> {
             electron_weight: photon.weight,
             is_real: true,
         };
-        let rayleigh_from = photon::ENERGY_GRID
-            .place(photon.energy_mev as f32)
-            .in_table(&tables.photon, photon::WIDTH, 3);
+        let rayleigh_from =
+            process_share(tables, photon.energy_mev, photon::Column::WithPhotoelectric);
         let uniform = flight.draws.uniform() * rayleigh_from;
         if self.interact(&mut flight, tables, uniform) == Fate::GoesOn {
             let mut photon = flight.photon;
@@ -111,13 +110,12 @@ impl<'a, S: Scorer> Histories<'a, S> {
 
     /// The process that a uniform draw chooses.
     fn interact(&mut self, flight: &mut Flight, tables: &MaterialTables, uniform: f64) -> Fate {
-        let place = photon::ENERGY_GRID.place(flight.photon.energy_mev as f32);
-        let share = |column| place.in_table(&tables.photon, photon::WIDTH, column);
-        if uniform < share(1) {
+        let photon_mev = flight.photon.energy_mev;
+        if uniform < process_share(tables, photon_mev, photon::Column::Compton) {
             self.scatter_compton(flight, tables)
-        } else if uniform < share(2) {
+        } else if uniform < process_share(tables, photon_mev, photon::Column::WithPairs) {
             self.produce_pair(flight)
-        } else if uniform < share(3) {
+        } else if uniform < process_share(tables, photon_mev, photon::Column::WithPhotoelectric) {
             self.photoelectric(flight)
         } else {
             scatter_rayleigh(flight, tables);
@@ -184,7 +182,7 @@ impl<'a, S: Scorer> Histories<'a, S> {
         flight.fate_of_absorbed()
     }
 
-    /// The electron takes the photon's energy, that of its binding too.
+    /// The electron takes the photon's energy, its binding included.
     fn photoelectric(&mut self, flight: &mut Flight) -> Fate {
         let energy_mev = flight.photon.energy_mev;
         let one_minus_cos = loop {
@@ -218,7 +216,7 @@ impl<'a, S: Scorer> Histories<'a, S> {
 }
 
 impl Flight {
-    /// The photon's direction turned at an azimuth of its own.
+    /// The photon's direction turned at a uniform azimuth.
     fn turned(&mut self, one_minus_cos: f64) -> DVec3 {
         let azimuth = self.draws.azimuth();
         deflected(
@@ -237,6 +235,15 @@ impl Flight {
             Fate::GoesOn
         }
     }
+}
+
+/// Cumulative share of processes in the attenuation.
+fn process_share(tables: &MaterialTables, photon_mev: f64, column: photon::Column) -> f64 {
+    photon::ENERGY_GRID.place(photon_mev as f32).in_table(
+        &tables.photon,
+        photon::WIDTH,
+        column as usize,
+    )
 }
 
 fn scatter_rayleigh(flight: &mut Flight, tables: &MaterialTables) {

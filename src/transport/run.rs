@@ -24,7 +24,7 @@ pub struct Emission {
     pub direction: DVec3,
 }
 
-/// Where histories begin.
+/// Source of the first particles of histories.
 pub trait Source: Sync {
     fn emit(&self, draws: &mut Draws) -> Emission;
 }

@@ -47,7 +47,7 @@ pub struct Face {
     pub distance_cm: f64,
 }
 
-/// What lies behind a face.
+/// Place behind a face.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossing {
     Voxel,

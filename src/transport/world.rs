@@ -1,8 +1,8 @@
-//! What particles are transported through and by: voxels, tables of their materials, settings.
+//! Surroundings of a particle: voxels, tables of their materials, settings.
 
 use crate::energy::LEAST_CUT_OFF_MEV;
 use crate::tables::{MaterialTables, Thresholds, photon};
-use crate::voxels::{Cell, Voxels};
+use crate::voxels::{Cell, VoxelGrid, Voxels};
 use physics::Material;
 
 /// Density below which gas begins, g/cm3: in it electrons below the usual cut-off still go centimetres.
@@ -188,13 +188,14 @@ fn near_gas(voxels: &Voxels) -> Vec<bool> {
 
 fn mark_sides(voxels: &Voxels, flags: &mut [bool]) {
     let grid = voxels.grid();
-    let is_open_side = |cell: Cell, axis: usize| {
-        !grid.periodic[axis] && (cell[axis] == 0 || cell[axis] + 1 == grid.shape[axis])
-    };
     for (voxel, flag) in flags.iter_mut().enumerate() {
         let cell = grid.cell_of_index(voxel);
-        *flag |= (0..3).any(|axis| is_open_side(cell, axis));
+        *flag |= (0..3).any(|axis| is_at_open_side(grid, cell, axis));
     }
+}
+
+fn is_at_open_side(grid: &VoxelGrid, cell: Cell, axis: usize) -> bool {
+    !grid.periodic[axis] && (cell[axis] == 0 || cell[axis] + 1 == grid.shape[axis])
 }
 
 fn spread_along(voxels: &Voxels, flags: &[bool], axis: usize) -> Vec<bool> {

@@ -5,7 +5,7 @@ use crate::test_worlds::{Nothing, cubes, particle, tables};
 use crate::world::{Settings, World};
 use particles::bremsstrahlung::Bremsstrahlung;
 
-/// What a collision leaves: the primary with its momentum over c, MeV, before and after, and the secondaries.
+/// Particles after a collision: the primary and the secondaries.
 struct Products {
     track: Track,
     secondaries: Vec<Particle>,

@@ -1,8 +1,8 @@
 //! Quantiles of the multiple-scattering angle over the energy and the path K, in first transport mean free paths.
 //!
 //! Positrons take the shape of electrons at their own K: the mean of 1 - cos, which the diffusion of a track follows, is theirs
-//! then, and only the tail beyond single scattering by large angles is not. Likewise one shape serves all thresholds: that of 100
-//! keV differs from that of 200 keV by 2 % of 1 - cos at K of 0.007, by 0.1 % from K of 0.1 on, and K has its own threshold.
+//! then, and only the tail beyond single scattering by large angles is not. Likewise one shape serves all thresholds: the
+//! shapes of 100 and 200 keV differ by 2 % of 1 - cos at K of 0.007, by 0.1 % from K of 0.1 on, and K has its own threshold.
 
 use crate::draws::Draws;
 use particles::goudsmit_saunderson::{Moments, NODES, Quantiles, SingleScattering, UnfittedMean};

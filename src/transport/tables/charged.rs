@@ -68,8 +68,8 @@ pub fn row(
     ]
 }
 
-/// Cross section, cm2/g, that at no energy above the least cut-off is less than that of knock-on electrons and of annihilation
-/// in flight together: a particle that loses energy keeps it as its rate.
+/// Bound, cm2/g, of the cross section of knock-on electrons and annihilation in flight together at all energies above the least
+/// cut-off: a particle that loses energy keeps it as its rate.
 pub fn collision_bound_cm2_g(medium: &Medium, charge: Charge, thresholds: Thresholds) -> f64 {
     let knock_on = greatest_cross_section_cm2_g(medium, charge, thresholds.electron_mev);
     // Annihilation grows as the positron slows down.

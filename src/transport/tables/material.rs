@@ -69,9 +69,11 @@ impl MaterialTables {
 
     /// Total mass attenuation coefficient, cm2/g.
     pub fn attenuation_cm2_g(&self, photon_mev: f64) -> f64 {
-        photon::ENERGY_GRID
-            .place(photon_mev as f32)
-            .in_table(&self.photon, photon::WIDTH, 0)
+        photon::ENERGY_GRID.place(photon_mev as f32).in_table(
+            &self.photon,
+            photon::WIDTH,
+            photon::Column::Attenuation as usize,
+        )
     }
 
     /// Whether every array is as long as its grid, which readers of the tables rely on.

@@ -9,9 +9,19 @@ pub const ENERGY_GRID: BitGrid = BitGrid {
     octaves: 12,
     log2_per_octave: 5,
 };
-/// Numbers a node: total mass attenuation coefficient (cm2/g), then the share of Compton scattering, of it and pair
-/// production (triplets with it), of these and the photoelectric effect; what is left is Rayleigh scattering.
+/// Numbers a node.
 pub const WIDTH: usize = 4;
+
+/// Columns of a node: attenuation, then cumulative shares of processes in it; Rayleigh scattering has the remainder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// Total mass attenuation coefficient, cm2/g.
+    Attenuation,
+    Compton,
+    /// Triplets included.
+    WithPairs,
+    WithPhotoelectric,
+}
 
 /// Rows of `WIDTH` numbers for each node of `ENERGY_GRID`.
 pub fn table(cross_sections: &CrossSections) -> Vec<f32> {

@@ -9,13 +9,15 @@ fn grid(periodic: [bool; 3]) -> VoxelGrid {
     }
 }
 
+fn with_densities(densities_g_cm3: Vec<f32>) -> Result<Voxels, VoxelsError> {
+    Voxels::new(grid([false; 3]), vec![Material::Water; 24], densities_g_cm3)
+}
+
 #[test]
 fn voxels_refuse_what_they_cannot_hold() {
-    let water = vec![Material::Water; 24];
-    let made = |densities: Vec<f32>| Voxels::new(grid([false; 3]), water.clone(), densities);
-    assert!(made(vec![1.0; 24]).is_ok());
+    assert!(with_densities(vec![1.0; 24]).is_ok());
     assert_eq!(
-        made(vec![1.0; 23]).unwrap_err(),
+        with_densities(vec![1.0; 23]).unwrap_err(),
         VoxelsError::Count {
             voxels: 24,
             materials: 24,
@@ -23,7 +25,7 @@ fn voxels_refuse_what_they_cannot_hold() {
         }
     );
     assert_eq!(
-        made(vec![-1.0; 24]).unwrap_err(),
+        with_densities(vec![-1.0; 24]).unwrap_err(),
         VoxelsError::Density(-1.0)
     );
     let flat = VoxelGrid {
@@ -31,7 +33,7 @@ fn voxels_refuse_what_they_cannot_hold() {
         ..grid([false; 3])
     };
     assert_eq!(
-        Voxels::new(flat, water, vec![1.0; 24]).unwrap_err(),
+        Voxels::new(flat, vec![Material::Water; 24], vec![1.0; 24]).unwrap_err(),
         VoxelsError::Grid
     );
 }

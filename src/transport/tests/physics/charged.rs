@@ -14,9 +14,14 @@ use transport::tables::charged::Column;
 use transport::tables::{MaterialTables, Thresholds, bremsstrahlung};
 use transport::{Histories, Kind, Particle, Settings, World};
 
-fn of(material: Material) -> &'static MaterialTables {
+fn table_of(material: Material) -> &'static MaterialTables {
     let table = tables().iter().find(|table| table.material == material);
     table.expect("a table of every material")
+}
+
+/// k dsigma/dk as the table has it, over its greatest value.
+fn photon_shape(table: &MaterialTables, energy_mev: f64, photon_mev: f64) -> f64 {
+    bremsstrahlung::acceptance(&table.bremsstrahlung, energy_mev, photon_mev / energy_mev)
 }
 
 /// Simpson's rule in the logarithm.
@@ -37,7 +42,7 @@ fn integral(low: f64, high: f64, function: impl Fn(f64) -> f64) -> f64 {
         .sum()
 }
 
-/// Losses of the table, with those of collisions and photons above the thresholds integrated, are the unrestricted stopping
+/// Losses of the table, with losses to collisions and photons above the thresholds integrated, are the unrestricted stopping
 /// powers: hard collisions from Moller's and Bhabha's densities, hard photons from the table's own shape.
 #[test]
 fn soft_and_hard_losses_are_the_whole() {
@@ -53,7 +58,7 @@ fn soft_and_hard_losses_are_the_whole() {
     ] {
         let medium = Medium::of(material);
         let photons = Bremsstrahlung::of(medium);
-        let table = of(material);
+        let table = table_of(material);
         for charge in Charge::BOTH {
             for energy_mev in [1.0, 3.0, 6.0, 15.0] {
                 let hard_collisions = match charge {
@@ -64,11 +69,11 @@ fn soft_and_hard_losses_are_the_whole() {
                         w * bhabha::differential_cm2_mev_g(&medium, energy_mev, w)
                     }),
                 };
-                let shape = |k: f64| {
-                    bremsstrahlung::acceptance(&table.bremsstrahlung, energy_mev, k / energy_mev)
-                };
-                let mean_photon_mev = integral(photon_mev, energy_mev, shape)
-                    / integral(photon_mev, energy_mev, |k| shape(k) / k);
+                let mean_photon_mev = integral(photon_mev, energy_mev, |k| {
+                    photon_shape(table, energy_mev, k)
+                }) / integral(photon_mev, energy_mev, |k| {
+                    photon_shape(table, energy_mev, k) / k
+                });
                 let hard_photons =
                     mean_photon_mev * table.charged_at(charge, energy_mev, Column::Bremsstrahlung);
                 let soft = table.charged_at(charge, energy_mev, Column::SoftStoppingPower);
@@ -151,7 +156,7 @@ fn hinges_have_the_moments_of_goudsmit_and_saunderson() {
     let draws_of_one = 200_000;
     for material in [Material::Water, Material::Titanium] {
         let medium = Medium::of(material);
-        let angles = &of(material).angles;
+        let angles = &table_of(material).angles;
         for energy_mev in [0.25_f64, 1.3, 7.0] {
             let cut_mev = Thresholds::STANDARD.electron_mev;
             let scattering = SingleScattering::new(&medium, Charge::Electron, energy_mev, cut_mev);
@@ -183,7 +188,7 @@ fn hinges_have_the_moments_of_goudsmit_and_saunderson() {
     }
 }
 
-/// Deflections beyond 90 and 150 degrees in a short path are those of one scattering.
+/// Deflections beyond 90 and 150 degrees in a short path are as frequent as in one scattering.
 #[test]
 fn large_angles_are_those_of_single_scattering() {
     let path = 0.02;
@@ -196,7 +201,9 @@ fn large_angles_are_those_of_single_scattering() {
         let mut draws = Draws::with_key(23);
         let mut beyond = [0_u32; 2];
         for _ in 0..count {
-            let deflection = of(material).angles.one_minus_cos(0.0, path, &mut draws);
+            let deflection = table_of(material)
+                .angles
+                .one_minus_cos(0.0, path, &mut draws);
             beyond[0] += u32::from(deflection > 1.0);
             beyond[1] += u32::from(deflection > 1.0 + 30_f64.to_radians().cos());
         }
@@ -221,7 +228,7 @@ fn large_angles_are_those_of_single_scattering() {
 fn positrons_annihilate_in_flight_as_often_as_heitler_has_it() {
     let start_mev = 3.0;
     let cut_off_mev = 0.2;
-    let table = of(Material::Water);
+    let table = table_of(Material::Water);
     // Probability of annihilation while losing energy continuously from the start to the cut-off, hard events being rare.
     let thresholds = Thresholds {
         electron_mev: 3.5,

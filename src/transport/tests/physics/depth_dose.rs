@@ -89,7 +89,7 @@ fn phantom() -> Voxels {
     Voxels::new(grid, vec![Material::Water; count], vec![1.0; count]).expect("a phantom")
 }
 
-/// Solid angle of the field, sr: that of a rectangle before a point.
+/// Solid angle of the field, sr, as of a rectangle before a point.
 fn solid_angle() -> f64 {
     let [a, d] = [HALF_FIELD_CM, SURFACE_CM];
     4.0 * (a * a / (a * a + d * d)).asin()
@@ -103,14 +103,21 @@ fn dose_gy_cm2(tally: &Tally, voxels: &[usize]) -> [f64; 2] {
     [energy.mean, energy.sigma].map(|mev| mev / mass_g * GY_PER_MEV_G / fluence_per_history)
 }
 
+/// Voxels in a length.
+fn voxels_in(cm: f64) -> usize {
+    (cm / SPACING_CM).round() as usize
+}
+
+fn voxels_about_axis(half_cm: f64) -> std::ops::Range<usize> {
+    SIDE / 2 - voxels_in(half_cm)..SIDE / 2 + voxels_in(half_cm)
+}
+
 /// Voxels between depths and within x and y of the axis, cm.
 fn group(phantom: &Voxels, depths_cm: [f64; 2], half_x_cm: f64, half_y_cm: f64) -> Vec<usize> {
-    let index = |cm: f64| (cm / SPACING_CM).round() as usize;
-    let around = |half_cm: f64| SIDE / 2 - index(half_cm)..SIDE / 2 + index(half_cm);
     let mut voxels = Vec::new();
-    for z in index(depths_cm[0])..index(depths_cm[1]) {
-        for y in around(half_y_cm) {
-            for x in around(half_x_cm) {
+    for z in voxels_in(depths_cm[0])..voxels_in(depths_cm[1]) {
+        for y in voxels_about_axis(half_y_cm) {
+            for x in voxels_about_axis(half_x_cm) {
                 voxels.push(phantom.index([x, y, z]));
             }
         }

@@ -11,7 +11,7 @@ use transport::{Deposit, Histories, Kind, Particle, Scorer, Settings, World};
 
 const BATCHES: u64 = 16;
 
-/// Kernel of EGSnrc: energies over that of the photon, by shell, then by cone.
+/// Kernel of EGSnrc: shares of the photon's energy, by shell, then by cone.
 struct Reference {
     photon_mev: f64,
     radii_cm: Vec<f64>,
@@ -26,19 +26,11 @@ impl Reference {
             "edk_water_egsnrc/edk_water_{photon_mev:07.3}MeV.json"
         ))?;
         let json: serde_json::Value = serde_json::from_str(&text).expect("a kernel");
-        let table = |name: &str| -> Vec<Vec<f64>> {
-            json[name]["primary"]
-                .as_array()
-                .expect("shells")
-                .iter()
-                .map(numbers)
-                .collect()
-        };
         Some(Self {
             photon_mev,
             radii_cm: numbers(&json["radii_cm"]),
-            fraction: table("fraction"),
-            relative_sigma: table("rel_uncertainty_1sigma"),
+            fraction: primary_table(&json, "fraction"),
+            relative_sigma: primary_table(&json, "rel_uncertainty_1sigma"),
         })
     }
 
@@ -64,6 +56,12 @@ impl Reference {
             .map(|shell| shell[cones.clone()].iter().sum::<f64>())
             .sum()
     }
+}
+
+/// Table of the primary component, by shell, then by cone.
+fn primary_table(json: &serde_json::Value, name: &str) -> Vec<Vec<f64>> {
+    let shells = json[name]["primary"].as_array().expect("shells");
+    shells.iter().map(numbers).collect()
 }
 
 fn numbers(value: &serde_json::Value) -> Vec<f64> {
@@ -178,7 +176,7 @@ struct Case<'a> {
     tables: &'a [MaterialTables],
     settings: Settings,
     photons: u64,
-    /// Of shells that hold more than a percent.
+    /// Relative, for shells that hold more than a percent.
     tolerance: f64,
 }
 

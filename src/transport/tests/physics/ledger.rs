@@ -74,43 +74,43 @@ fn energies_beyond_the_tables_are_refused() {
     }
 }
 
+fn run_on_threads(threads: usize) -> Tally {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .expect("threads");
+    pool.install(|| run_of(Kind::Photon, 6.0, LENGTH, with_cut_off(0.2)))
+}
+
 #[test]
 fn a_result_depends_on_neither_threads_nor_order() {
-    let voxels: Vec<usize> = (0..512).collect();
-    let on_threads = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .expect("threads");
-        let tally = pool.install(|| run_of(Kind::Photon, 6.0, LENGTH, with_cut_off(0.2)));
-        let energies: Vec<u64> = voxels
-            .iter()
-            .map(|&voxel| tally.energy_mev(&[voxel]).mean.to_bits())
-            .collect();
-        (tally.ledger, energies)
+    let [alone, together] = [1, 3].map(run_on_threads);
+    assert_eq!(alone.ledger, together.ledger);
+    for voxel in 0..512 {
+        let [alone, together] = [&alone, &together].map(|tally| tally.energy_mev(&[voxel]).mean);
+        assert_eq!(alone.to_bits(), together.to_bits());
+    }
+}
+
+fn run_split(splitting: u64) -> Tally {
+    let length = RunLength {
+        seed: splitting,
+        batches: 20,
+        histories_per_batch: 2_000,
     };
-    assert_eq!(on_threads(1), on_threads(3));
+    let settings = Settings {
+        splitting,
+        ..with_cut_off(0.2)
+    };
+    run_of(Kind::Photon, 6.0, length, settings)
 }
 
 /// Energy of the whole and of layers with 5 and 16 virtual collisions for a real one, against none: within four standard errors.
 #[test]
 fn splitting_keeps_the_mean() {
-    let length = RunLength {
-        batches: 20,
-        histories_per_batch: 2_000,
-        ..LENGTH
-    };
-    let split = |splitting: u64| {
-        let settings = Settings {
-            splitting,
-            ..with_cut_off(0.2)
-        };
-        let seed = splitting;
-        run_of(Kind::Photon, 6.0, RunLength { seed, ..length }, settings)
-    };
-    let analogue = split(1);
+    let analogue = run_split(1);
     for splitting in [5, 16] {
-        let tally = split(splitting);
+        let tally = run_split(splitting);
         for layer in [0, 1, 2, 3, 5, 7] {
             let voxels: Vec<usize> = (layer * 64..layer * 64 + 64).collect();
             let [expected, value] = [&analogue, &tally].map(|tally| tally.energy_mev(&voxels));
