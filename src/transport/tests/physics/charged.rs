@@ -120,7 +120,7 @@ fn tracks_without_hard_events_are_as_long_as_the_range() {
         photon_mev: 2.0,
     };
     for material in [Material::Water, Material::Titanium] {
-        let tables = [MaterialTables::new(material, thresholds).expect("tables")];
+        let tables = [table_of(material).for_thresholds(thresholds)];
         let voxels = boundless(material);
         let settings = Settings {
             cut_off_mev: 0.05,
@@ -234,7 +234,7 @@ fn positrons_annihilate_in_flight_as_often_as_heitler_has_it() {
         electron_mev: 3.5,
         photon_mev: 3.5,
     };
-    let soft_tables = [MaterialTables::new(Material::Water, thresholds).expect("tables")];
+    let soft_tables = [table_of(Material::Water).for_thresholds(thresholds)];
     let medium = Medium::of(Material::Water);
     let survival = (-integral(cut_off_mev, start_mev, |energy| {
         annihilation::cross_section_cm2_g(&medium, energy)
