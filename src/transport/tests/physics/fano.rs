@@ -154,7 +154,7 @@ fn doses_at_all_settings() {
     ];
     for (name, settings) in cases {
         for density in [0.01, 0.0012, 0.26, 3.0] {
-            let deviations = deviations(&slab(density), settings, 1.0, 1_000_000);
+            let deviations = deviations(&slab(density), settings, 1.0, 4_000_000);
             report(&format!("{density} g/cm3, {name}"), &deviations);
         }
     }
