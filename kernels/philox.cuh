@@ -1,8 +1,8 @@
-// Random numbers by counting, as engine/histories/philox.rs has them.
+// Random numbers by counting, as transport/philox.rs has them.
 
 #pragma once
 
-// Philox4x32-10 (engine/histories/philox.rs).
+// Philox4x32-10 (transport/philox.rs).
 __device__ inline uint4 philox(uint4 counter, unsigned key0, unsigned key1)
 {
 #pragma unroll

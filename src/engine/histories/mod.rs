@@ -1,10 +1,9 @@
-//! Runs of histories, for every engine that samples them: batches, parts and their merging, statistics, refinement on screen; random
-//! numbers by counting, and the head source from which histories start.
+//! Runs of histories, for every engine that samples them: batches, parts and their merging, statistics, refinement on screen; and the
+//! head source from which histories start.
 
 mod alias;
 pub mod head;
 mod part;
-pub(crate) mod philox;
 mod request;
 mod run;
 mod shared;

@@ -34,6 +34,14 @@ impl Moments {
         }
     }
 
+    /// First transport cross section kappa of a scattering, cm2/g, without the moments above it.
+    pub fn first_cm2_g(scattering: &SingleScattering) -> f64 {
+        scattering
+            .nodes()
+            .map(|(node, weight)| weight * node.one_minus_cos)
+            .sum()
+    }
+
     /// First transport cross section kappa, cm2/g.
     pub fn transport_cm2_g(&self) -> f64 {
         self.by_degree_cm2_g[1]

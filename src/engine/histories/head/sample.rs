@@ -3,7 +3,7 @@
 use super::collimators::HeadRay;
 use super::source::HeadSource;
 use super::tables::{BeamPosition, Cell, ELECTRON, EnergyBin, Head, PHOTON, RADII, RADIUS_STEP_MM};
-use crate::histories::philox::{Stream, unit};
+use transport::philox::{Stream, unit};
 
 /// Places in a history's random numbers (`kernels/head.cuh` has the same): energy, cell and place along x in it.
 const PLACE_HEAD: u32 = 0;

@@ -3,11 +3,11 @@
 use super::tables::PHOTON;
 use super::{HeadRequest, HeadSource, MachineOutput, SampledLine};
 use crate::JobControl;
-use crate::histories::philox::Stream;
 use crate::phantom::patient;
 use case::{Beam, Jaws};
 use glam::DVec3;
 use physics::{Machine, Material};
+use transport::philox::Stream;
 
 const MONITOR_UNITS: f64 = 100.0;
 const PHOTONS_PER_CM2: f64 = 3.0;

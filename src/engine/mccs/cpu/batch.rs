@@ -7,12 +7,12 @@ use crate::histories::Runner;
 use crate::histories::Tally;
 use crate::histories::head::PLACE_DELIVERY;
 use crate::histories::head::tables::ELECTRON;
-use crate::histories::philox::{Stream, unit};
 use crate::mccs::request::Variant;
 use crate::mccs::simulation::Simulation;
 use crate::{Cancelled, JobControl};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
+use transport::philox::{Stream, unit};
 
 /// Histories that a thread takes at a time.
 const CHUNK: u64 = 1024;

@@ -2,7 +2,6 @@
 
 use super::flight::in_voxels;
 use crate::histories::head::{ENGINE_PLACES, Particle};
-use crate::histories::philox::{Stream, unit};
 use crate::mccs::request::Variant;
 use crate::mccs::simulation::Simulation;
 use crate::mccs::tables::{BinKernel, FAR_ONE_IN, LAST_CM, NODES};
@@ -10,6 +9,7 @@ use geometry::walk::even::EvenWalk;
 use multiversion::multiversion;
 use physics::kernel::CONES;
 use std::sync::LazyLock;
+use transport::philox::{Stream, unit};
 
 /// Places of a history's directions in its random numbers.
 const PLACE_RAYS: u32 = ENGINE_PLACES;

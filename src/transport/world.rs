@@ -1,0 +1,242 @@
+//! Surroundings of a particle: voxels, tables of their materials, settings.
+
+use crate::energy::LEAST_CUT_OFF_MEV;
+use crate::tables::{MaterialTables, Thresholds, photon};
+use crate::voxels::{Cell, VoxelGrid, Voxels};
+use physics::Material;
+
+/// Density below which gas begins, g/cm3: in it electrons below the usual cut-off still go centimetres.
+const GAS_BELOW_G_CM3: f64 = 0.1;
+const CLASSES: usize = Material::ALL.len();
+
+/// How histories are run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// Kinetic energy at which electrons end, MeV: the production threshold.
+    pub cut_off_mev: f64,
+    /// The same in gas and in voxels beside it, MeV.
+    pub gas_cut_off_mev: f64,
+    /// Photons below are absorbed where they are, MeV.
+    pub photon_cut_off_mev: f64,
+    /// Share of its energy that an electron loses between two angles of multiple scattering.
+    pub step_loss: f64,
+    /// Virtual collisions for each real one of a photon; 1 is transport as it is.
+    pub splitting: u64,
+}
+
+impl Settings {
+    /// For tables of these thresholds, as the design has them.
+    pub fn for_thresholds(thresholds: Thresholds) -> Self {
+        Self {
+            cut_off_mev: thresholds.electron_mev,
+            gas_cut_off_mev: LEAST_CUT_OFF_MEV,
+            photon_cut_off_mev: 0.01,
+            step_loss: 0.2,
+            splitting: 1,
+        }
+    }
+}
+
+/// Why particles cannot be transported.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WorldError {
+    #[error("no tables of {}", .0.name())]
+    NoTables(Material),
+    #[error("tables of different thresholds together")]
+    Thresholds,
+    #[error("settings out of range: {0:?}")]
+    Settings(Settings),
+}
+
+/// Voxels with the tables of what is in them.
+pub struct World<'a> {
+    voxels: &'a Voxels,
+    tables: [Option<&'a MaterialTables>; CLASSES],
+    settings: Settings,
+    thresholds: Thresholds,
+    /// Greatest attenuation of any voxel over the grid of photon energies, 1/cm (Woodcock, Proc. Conf. Applications of Computing
+    /// Methods to Reactor Problems, ANL-7050 (1965)).
+    majorant_per_cm: Vec<f32>,
+    is_near_gas: Vec<bool>,
+}
+
+impl<'a> World<'a> {
+    /// # Errors
+    ///
+    /// Materials without tables, tables of different thresholds, settings out of range.
+    pub fn new(
+        voxels: &'a Voxels,
+        tables: &'a [MaterialTables],
+        settings: Settings,
+    ) -> Result<Self, WorldError> {
+        let thresholds = tables
+            .first()
+            .map_or(Thresholds::STANDARD, |t| t.thresholds);
+        let are_in_range = (LEAST_CUT_OFF_MEV..=thresholds.electron_mev)
+            .contains(&settings.cut_off_mev)
+            && (LEAST_CUT_OFF_MEV..=settings.cut_off_mev).contains(&settings.gas_cut_off_mev)
+            && (0.01..=thresholds.photon_mev).contains(&settings.photon_cut_off_mev)
+            && (0.01..=0.5).contains(&settings.step_loss)
+            && (1..=1000).contains(&settings.splitting);
+        if !are_in_range {
+            return Err(WorldError::Settings(settings));
+        }
+        let mut by_class = [None; CLASSES];
+        for table in tables {
+            if table.thresholds != thresholds {
+                return Err(WorldError::Thresholds);
+            }
+            by_class[table.material as usize] = Some(table);
+        }
+        let greatest_density = greatest_densities(voxels);
+        for (class, &density) in greatest_density.iter().enumerate() {
+            if density > 0.0 && by_class[class].is_none() {
+                return Err(WorldError::NoTables(Material::ALL[class]));
+            }
+        }
+        Ok(Self {
+            voxels,
+            tables: by_class,
+            settings,
+            thresholds,
+            majorant_per_cm: majorant(&by_class, &greatest_density),
+            is_near_gas: near_gas(voxels),
+        })
+    }
+
+    pub fn voxels(&self) -> &Voxels {
+        self.voxels
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub fn thresholds(&self) -> Thresholds {
+        self.thresholds
+    }
+
+    /// Tables of a voxel's material; none of a vacuum.
+    pub fn tables(&self, voxel: usize) -> Option<&'a MaterialTables> {
+        (self.voxels.density_g_cm3(voxel) > 0.0)
+            .then(|| self.tables[self.voxels.material(voxel) as usize])
+            .flatten()
+    }
+
+    /// Energy at which electrons end in a voxel.
+    pub fn cut_off_mev(&self, voxel: usize) -> f64 {
+        if self.is_near_gas[voxel] {
+            self.settings.gas_cut_off_mev
+        } else {
+            self.settings.cut_off_mev
+        }
+    }
+
+    /// Attenuation, 1/cm, that no voxel exceeds.
+    pub fn majorant_per_cm(&self, photon_mev: f64) -> f64 {
+        photon::ENERGY_GRID
+            .place(photon_mev as f32)
+            .in_table(&self.majorant_per_cm, 1, 0)
+    }
+}
+
+fn greatest_densities(voxels: &Voxels) -> [f32; CLASSES] {
+    let mut greatest = [0.0_f32; CLASSES];
+    for (&material, &density) in voxels.materials().iter().zip(voxels.densities_g_cm3()) {
+        let class = &mut greatest[material as usize];
+        *class = class.max(density);
+    }
+    greatest
+}
+
+/// Greatest attenuation at each node of the energies: between nodes the greatest of straight lines lies below the line between their
+/// greatest ends.
+fn majorant(
+    tables: &[Option<&MaterialTables>; CLASSES],
+    greatest_density: &[f32; CLASSES],
+) -> Vec<f32> {
+    (0..photon::ENERGY_GRID.nodes())
+        .map(|node| {
+            tables
+                .iter()
+                .zip(greatest_density)
+                .filter_map(|(table, density)| {
+                    table.map(|table| table.photon[node * photon::WIDTH] * density)
+                })
+                .fold(0.0, f32::max)
+        })
+        .collect()
+}
+
+/// Voxels of gas or vacuum and their neighbours over faces, edges and corners, and those at the sides of the grid, behind which
+/// there is vacuum. An electron that may come into gas keeps the cut-off
+/// of gas, so that it is cut off alike on both sides of the surface: else gas would lose those that end in the wall before it and not
+/// those that leave it. 200 keV electrons go 0.45 mm in water, less than a voxel.
+fn near_gas(voxels: &Voxels) -> Vec<bool> {
+    let is_gas: Vec<bool> = voxels
+        .densities_g_cm3()
+        .iter()
+        .map(|&density| f64::from(density) < GAS_BELOW_G_CM3)
+        .collect();
+    let mut near = is_gas;
+    for axis in 0..3 {
+        near = spread_along(voxels, &near, axis);
+    }
+    mark_sides(voxels, &mut near);
+    near
+}
+
+fn mark_sides(voxels: &Voxels, flags: &mut [bool]) {
+    let grid = voxels.grid();
+    for (voxel, flag) in flags.iter_mut().enumerate() {
+        let cell = grid.cell_of_index(voxel);
+        *flag |= (0..3).any(|axis| is_at_open_side(grid, cell, axis));
+    }
+}
+
+fn is_at_open_side(grid: &VoxelGrid, cell: Cell, axis: usize) -> bool {
+    !grid.periodic[axis] && (cell[axis] == 0 || cell[axis] + 1 == grid.shape[axis])
+}
+
+fn spread_along(voxels: &Voxels, flags: &[bool], axis: usize) -> Vec<bool> {
+    let shape = voxels.grid().shape;
+    let is_periodic = voxels.grid().periodic[axis];
+    let mut spread = flags.to_vec();
+    for z in 0..shape[2] {
+        for y in 0..shape[1] {
+            for x in 0..shape[0] {
+                let cell = [x, y, z];
+                if flags[voxels.index(cell)] {
+                    for neighbour in neighbours(cell, axis, shape[axis], is_periodic) {
+                        spread[voxels.index(neighbour)] = true;
+                    }
+                }
+            }
+        }
+    }
+    spread
+}
+
+fn neighbours(
+    cell: Cell,
+    axis: usize,
+    count: usize,
+    is_periodic: bool,
+) -> impl Iterator<Item = Cell> {
+    let index = cell[axis];
+    let below = match index {
+        0 if is_periodic => Some(count - 1),
+        0 => None,
+        _ => Some(index - 1),
+    };
+    let above = match index + 1 {
+        next if next < count => Some(next),
+        _ if is_periodic => Some(0),
+        _ => None,
+    };
+    below.into_iter().chain(above).map(move |index| {
+        let mut neighbour = cell;
+        neighbour[axis] = index;
+        neighbour
+    })
+}
