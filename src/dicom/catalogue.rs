@@ -378,7 +378,7 @@ pub(super) fn patient_of(item: &Item) -> PatientInfo {
     }
 }
 
-/// What patients are told apart by.
+/// Key by which patients are told apart: the ID, else the name.
 fn patient_key(patient: &PatientInfo) -> &str {
     if patient.id.is_empty() {
         &patient.name

@@ -331,7 +331,7 @@ fn within(
     (count > 0 && count < open.len()).then_some(open)
 }
 
-/// What is left out along each jaw, mm.
+/// Margin along each jaw in which no pixel is compared, mm.
 const PENUMBRA_MM: f64 = 3.0;
 
 fn is_within_jaws(v: f64, [low, high]: [f64; 2]) -> bool {

@@ -3,7 +3,7 @@
 use super::App;
 use crate::command::Command;
 use crate::feature::open::state::Opening;
-use crate::feature::optimise::run::RunEnd;
+use crate::feature::optimise::state::run::RunEnd;
 use crate::state::files::FileAction;
 use crate::state::results::Shown;
 use crate::state::slot::Slot;

@@ -72,7 +72,7 @@ pub(super) fn parts<'a>(segments: &[Segment<'a>], has_leaves: bool) -> Vec<Segme
     out
 }
 
-/// Where along its way a segment is cut.
+/// Fraction of a segment's way at its `n`th cut of `count`.
 fn fraction_at(n: usize, s: &Segment, count: f64) -> f64 {
     s.span[0] + (s.span[1] - s.span[0]) * (n as f64 / count)
 }

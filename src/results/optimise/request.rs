@@ -1,4 +1,4 @@
-//! What window, verb and Python minimise alike: the patient, sampled structures, and the objectives of goals.
+//! Problem that window, verb and Python minimise alike: the patient, sampled structures, and the objectives of goals.
 
 use super::super::graph::{Failure, Graph};
 use super::super::inputs::Settings;

@@ -3,7 +3,7 @@
 use crate::feature::compare::state::Source;
 use crate::feature::leaves::state::Follow;
 use crate::feature::optimise::command::OptimiseAction;
-use crate::feature::optimise::run::{Run, RunEnd};
+use crate::feature::optimise::state::run::{Run, RunEnd};
 use crate::feature::optimise::state::{GoalDrag, with_maps};
 use crate::jobs::Requests;
 use crate::state::slot::Slot;

@@ -1,6 +1,6 @@
 //! Steps of the optimisation, one job each: between two of them others run, and the case may change.
 
-use crate::feature::optimise::run::{Run, RunEnd};
+use crate::feature::optimise::state::run::{Run, RunEnd};
 use crate::feature::optimise::state::{LatestAnswer, Optimise};
 use crate::jobs::{JobAnswer, Requests};
 use crate::state::slot::Slot;
@@ -17,7 +17,7 @@ const LEAST_ITERATIONS: usize = 8;
 /// Shortest time between two published intermediate answers.
 const PUBLISH_EVERY: Duration = Duration::from_millis(120);
 
-/// What a run needs next.
+/// Next action of a run.
 enum NextAction {
     Wait,
     End,

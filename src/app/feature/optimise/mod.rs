@@ -4,6 +4,5 @@ pub mod command;
 pub mod edits;
 pub mod jobs;
 pub mod panel;
-pub mod run;
 pub mod state;
 pub mod view;

@@ -215,7 +215,7 @@ struct Vessel {
     direction: DVec3,
     radius: f64,
     length: f64,
-    /// Of the texture that turns the plane of its branches.
+    /// Seed of the texture that turns the plane of its branches.
     seed: u64,
 }
 

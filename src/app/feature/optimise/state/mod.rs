@@ -1,6 +1,7 @@
 //! The optimisation of the plan on show: what runs, what it has come to, and what of that is shown.
 
-use crate::feature::optimise::run::Run;
+pub mod run;
+
 use crate::state::State;
 use crate::state::results::DISPLAYED;
 use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
@@ -8,6 +9,7 @@ use case::{Beam, Case, DoseStatus, Goal, Plan, Structure, StructureKind};
 use results::{
     BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OptimumStage, OtherShares,
 };
+use run::Run;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
