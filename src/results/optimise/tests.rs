@@ -5,12 +5,11 @@ use super::{
     optimise_plan,
 };
 use crate::{Graph, Settings};
-use case::{
-    Beam, Case, Contour, ControlPoint, Ct, Goal, Jaws, Plan, Structure, StructureKind, StructureSet,
-};
+use case::{Beam, Case, Contour, Ct, Goal, Jaws, Plan, Structure, StructureKind, StructureSet};
 use engine::{DeviceChoice, JobControl};
 use geometry::{Grid, PatientPosition, Volume};
 use glam::DVec3;
+use inverse::with_arcs;
 use sequence::Technique;
 use std::sync::{Arc, Mutex};
 
@@ -249,20 +248,8 @@ fn the_way_does_not_matter() {
 #[test]
 fn leaves_of_arcs_are_the_verbs() {
     let mut case = case();
-    // A whole turn has 18 sectors, and would take a minute.
-    let plan = Arc::make_mut(&mut case.plans[0]);
-    plan.beams.truncate(1);
-    let start = ControlPoint {
-        gantry_deg: -20.0,
-        meterset_weight: 0.0,
-        ..plan.beams[0].control_points[0].clone()
-    };
-    let stop = ControlPoint {
-        gantry_deg: 20.0,
-        meterset_weight: 1.0,
-        ..start.clone()
-    };
-    plan.beams[0].control_points = vec![start, stop];
+    let arcs = with_arcs(&case.plans[0], 1);
+    case.plans[0] = Arc::new(arcs);
     let technique = Technique::SlidingWindow;
     let control = JobControl::new();
     let leaves =
