@@ -616,13 +616,11 @@ fn progress_words(optimum: &Optimum) -> String {
         None => "true dose not yet looked at".to_owned(),
     };
     let settling = match stage {
-        OptimumStage::Settling => {
-            "; settling: searched once more from the start, so that it does not depend on the way"
-        }
+        OptimumStage::Settling => "settling, once more from the start: ",
         OptimumStage::Searching | OptimumStage::AtRest => "",
     };
     let work = receipt.words();
-    format!("objective {objective:.4}, {moved}; {work}{settling}")
+    format!("{settling}objective {objective:.4}, {moved}; {work}")
 }
 
 /// A plan with the optimised beams, which keep the names that they have in the plan.
