@@ -13,6 +13,9 @@ mod medium;
 pub mod mott;
 mod numeric;
 pub mod photon;
+#[cfg(test)]
+#[path = "../../tests/common/skip.rs"]
+mod skip;
 pub mod stopping;
 mod table;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Data beside the repository, for tests.
 
+use crate::skip::{Missing, skip};
 use physics::Material;
-use std::io::Write as _;
 use std::path::Path;
 
 /// Rows of a table of `data/physics`: in the folder `BEAMSIGHT_DATA`, else `../shared/data` beside the repository. `None`,
@@ -16,25 +16,12 @@ pub fn shared_text(path: &str) -> Option<String> {
     let file = folder.join("physics").join(path);
     let text = std::fs::read_to_string(&file).ok();
     if text.is_none() {
-        skip(&format!("no {} (set BEAMSIGHT_DATA)", file.display()));
+        skip(
+            Missing::Data,
+            &format!("no {} (set BEAMSIGHT_DATA)", file.display()),
+        );
     }
     text
-}
-
-/// Reports a test without its data as `tests/common/skip.rs` does: on standard error, past libtest, and in the file of
-/// `BEAMSIGHT_SKIPPED`.
-fn skip(reason: &str) {
-    let thread = std::thread::current();
-    let line = format!("data\t{}\t{reason}\n", thread.name().unwrap_or("a test"));
-    let _ = std::io::stderr().write_all(format!("SKIPPED\t{line}").as_bytes());
-    if let Some(path) = std::env::var_os("BEAMSIGHT_SKIPPED") {
-        let file = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(path);
-        file.and_then(|mut file| file.write_all(line.as_bytes()))
-            .expect("BEAMSIGHT_SKIPPED names a file");
-    }
 }
 
 /// The name of a material in the files of `data/physics/electrons`.
