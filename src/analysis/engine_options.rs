@@ -3,6 +3,7 @@
 use super::plan_engine::{Engine, MOST_HISTORIES, MonteCarlo};
 use case::DoseEngine;
 use engine::histories::Until;
+use engine::mc::ElectronCut;
 use engine::mccs::Variant;
 use thiserror::Error;
 
@@ -17,6 +18,7 @@ pub struct EngineOptions {
     /// Directions that a photon is split over.
     pub directions: Option<u32>,
     pub variant: Option<Variant>,
+    pub electron_cut: Option<ElectronCut>,
 }
 
 /// Options that contradict each other.
@@ -28,6 +30,12 @@ pub enum EngineOptionError {
     )]
     NotStatistical {
         option: &'static str,
+        engine: DoseEngine,
+    },
+    #[error("{option} is an option of {owner}, not of {engine}")]
+    OtherEngine {
+        option: &'static str,
+        owner: DoseEngine,
         engine: DoseEngine,
     },
     #[error("a run ends by histories or by uncertainty: give one of them")]
@@ -56,6 +64,7 @@ impl EngineOptions {
                 None => Ok(by_beam),
             },
             Engine::MonteCarlo(usual) => {
+                self.check_owners()?;
                 let until = match (self.histories, self.uncertainty_percent) {
                     (Some(_), Some(_)) => return Err(EngineOptionError::TwoEnds),
                     (Some(histories), None) => Until::Histories(histories),
@@ -70,9 +79,41 @@ impl EngineOptions {
                     seed: self.seed.unwrap_or(usual.seed),
                     directions: self.directions.unwrap_or(usual.directions),
                     variant: self.variant.unwrap_or(usual.variant),
+                    electron_cut: self.electron_cut.unwrap_or(usual.electron_cut),
                     ..usual
                 }))
             }
+        }
+    }
+
+    /// Refuses an option that another engine with histories has.
+    fn check_owners(&self) -> Result<(), EngineOptionError> {
+        let owned = [
+            (
+                "directions",
+                self.directions.is_some(),
+                DoseEngine::MonteCarloConvolution,
+            ),
+            (
+                "variant",
+                self.variant.is_some(),
+                DoseEngine::MonteCarloConvolution,
+            ),
+            (
+                "electron-cut",
+                self.electron_cut.is_some(),
+                DoseEngine::MonteCarlo,
+            ),
+        ];
+        let foreign =
+            { owned.into_iter() }.find(|(_, is_set, owner)| *is_set && *owner != self.engine);
+        match foreign {
+            None => Ok(()),
+            Some((option, _, owner)) => Err(EngineOptionError::OtherEngine {
+                option,
+                owner,
+                engine: self.engine,
+            }),
         }
     }
 
@@ -84,6 +125,7 @@ impl EngineOptions {
             ("seed", self.seed.is_some()),
             ("directions", self.directions.is_some()),
             ("variant", self.variant.is_some()),
+            ("electron-cut", self.electron_cut.is_some()),
         ];
         options
             .into_iter()
@@ -118,14 +160,6 @@ mod tests {
                     seed: Some(1),
                     ..plain
                 },
-                EngineOptions {
-                    directions: Some(12),
-                    ..plain
-                },
-                EngineOptions {
-                    variant: Some(Variant::Own),
-                    ..plain
-                },
             ] {
                 assert_eq!(
                     options.engine().is_ok(),
@@ -139,6 +173,21 @@ mod tests {
             };
             assert!(both.engine().is_err());
         }
+        for engine in DoseEngine::statistical() {
+            let of_convolution = EngineOptions {
+                engine,
+                directions: Some(12),
+                ..EngineOptions::default()
+            };
+            let is_convolution = engine == DoseEngine::MonteCarloConvolution;
+            assert_eq!(of_convolution.engine().is_ok(), is_convolution);
+            let of_transport = EngineOptions {
+                engine,
+                electron_cut: Some(ElectronCut::Kev100),
+                ..EngineOptions::default()
+            };
+            assert_eq!(of_transport.engine().is_ok(), !is_convolution);
+        }
         let error = EngineOptions {
             histories: Some(1),
             ..EngineOptions::default()
@@ -147,7 +196,7 @@ mod tests {
         .unwrap_err();
         assert_eq!(
             error.to_string(),
-            "histories is an option of engines that sample histories (mccs), not of cccs"
+            "histories is an option of engines that sample histories (mccs, mc), not of cccs"
         );
     }
 }

@@ -29,7 +29,6 @@ mod gamma_verdict;
 mod given;
 mod goals;
 pub mod machine_fit;
-mod mccs_job;
 mod metric;
 mod normalise;
 mod not_counted;
@@ -41,6 +40,7 @@ mod plan_sum;
 mod point_beam;
 mod profile;
 mod remarks;
+mod run_job;
 mod sampler;
 pub mod second_check;
 mod spread;
@@ -96,9 +96,6 @@ pub use given::{DensityOverrides, GivenError, given_words, is_without_density, w
 pub use goals::{
     GoalRow, Outcome, Unanswered, Verdict, met_text, scorecard, undecided_by, unsettled,
 };
-pub use mccs_job::{
-    Certainty, RunDose, RunError, mccs_of_plan, mccs_request, part_of_plan, scaled,
-};
 pub use metric::NoValue;
 pub use normalise::{CannotNormalise, Normalising};
 pub use outside_targets::{HotSpot, NEAR_TARGET_MM, OutsideTargets};
@@ -109,5 +106,6 @@ pub use profile::{profile, value_at};
 pub use remarks::{
     MOST_MU, beam_caveats, beam_remarks, generic_machines, hu_remarks, most_mu_remark,
 };
+pub use run_job::{Certainty, RunDose, RunError, part_of_plan, plan_request, run_of_plan, scaled};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread, percent_words};
 pub use unjudged::{grouped, unjudged_text, unjudged_words};

@@ -2,6 +2,7 @@
 
 use case::DoseEngine;
 use engine::histories::Until;
+use engine::mc::ElectronCut;
 use engine::mccs::{DIRECTIONS, Variant};
 use std::time::Duration;
 
@@ -61,6 +62,19 @@ impl Engine {
         self.monte_carlo().is_none()
     }
 
+    /// The engine with what tells its doses apart, in a sentence about one: `Monte Carlo with electrons, electrons to 200 keV`.
+    pub fn method(&self) -> String {
+        match self {
+            Self::ByBeam(engine) => engine.name().to_lowercase(),
+            Self::MonteCarlo(run) if run.engine == DoseEngine::MonteCarlo => format!(
+                "{}, electrons to {} keV",
+                run.engine.name(),
+                run.electron_cut.kev()
+            ),
+            Self::MonteCarlo(run) => run.engine.name().to_owned(),
+        }
+    }
+
     /// The engine with another time between two intermediate answers, where it has such.
     pub fn show_every(self, show_every: Duration) -> Self {
         match self {
@@ -77,9 +91,12 @@ pub struct MonteCarlo {
     pub engine: DoseEngine,
     pub until: Until,
     pub seed: u64,
-    /// Directions that a photon is split over.
+    /// Directions that a photon is split over, of Monte Carlo convolution.
     pub directions: u32,
+    /// Sampling of Monte Carlo convolution.
     pub variant: Variant,
+    /// Energy at which electrons end in Monte Carlo with electrons.
+    pub electron_cut: ElectronCut,
     /// Time between two intermediate answers.
     pub show_every: Duration,
 }
@@ -108,6 +125,7 @@ impl Default for MonteCarlo {
             seed: 1,
             directions: DIRECTIONS,
             variant: Variant::Own,
+            electron_cut: ElectronCut::default(),
             show_every: Duration::from_millis(300),
         }
     }

@@ -15,6 +15,9 @@ pub enum DoseEngine {
     /// Monte Carlo convolution/superposition (Zhou 2010).
     #[serde(rename = "mccs")]
     MonteCarloConvolution,
+    /// Monte Carlo with electrons.
+    #[serde(rename = "mc")]
+    MonteCarlo,
 }
 
 /// A word that names no engine.
@@ -25,13 +28,18 @@ pub struct NoSuchEngine {
 }
 
 impl DoseEngine {
-    pub const ALL: [Self; 2] = [Self::CollapsedCone, Self::MonteCarloConvolution];
+    pub const ALL: [Self; 3] = [
+        Self::CollapsedCone,
+        Self::MonteCarloConvolution,
+        Self::MonteCarlo,
+    ];
 
     /// Word of the engine on the command line, in Python, files and receipts.
     pub const fn word(self) -> &'static str {
         match self {
             Self::CollapsedCone => "cccs",
             Self::MonteCarloConvolution => "mccs",
+            Self::MonteCarlo => "mc",
         }
     }
 
@@ -40,6 +48,7 @@ impl DoseEngine {
         match self {
             Self::CollapsedCone => "Collapsed cone",
             Self::MonteCarloConvolution => "Monte Carlo convolution",
+            Self::MonteCarlo => "Monte Carlo with electrons",
         }
     }
 
@@ -65,7 +74,7 @@ impl DoseEngine {
     pub const fn is_statistical(self) -> bool {
         match self {
             Self::CollapsedCone => false,
-            Self::MonteCarloConvolution => true,
+            Self::MonteCarloConvolution | Self::MonteCarlo => true,
         }
     }
 }
@@ -103,7 +112,7 @@ mod tests {
         let error = "magic".parse::<DoseEngine>().unwrap_err();
         assert_eq!(
             error.to_string(),
-            "'magic' is no engine; the engines are cccs, mccs"
+            "'magic' is no engine; the engines are cccs, mccs, mc"
         );
     }
 }

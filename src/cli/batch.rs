@@ -33,7 +33,7 @@ The verbs are dose, gamma, check and register, their words those of the command 
 A job's files appear in DIR/NAME, whole or not at all, with answer.json, log.txt and job.json. A job of the same words, inputs \
 and program that is there is not run again, so a batch that was stopped goes on where it was. A failing job stops no other but those \
 that read its files: a job that reads DIR/OTHER/FILE is run after OTHER. \
-'parts = 4' beside a dose by --engine mccs with --histories splits its histories, whose dose is that of one run, to the bit.\n\n\
+'parts = 4' beside a dose by --engine mccs or mc with --histories splits its histories, whose dose is that of one run, to the bit.\n\n\
 Jobs are spread over all cards of --device, one process a card; without one they run one after the other on all cores.\n\n\
 Exit 0: all jobs are done. 1: some are not, or are outside tolerance, not judged or no match.\n\n\
 Examples:\n  \

@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "ENGINE", default_value_t, value_parser = words::engines())]
     engine: DoseEngine,
 
-    /// With --engine mccs: run until the mean standard deviation of voxels above half the maximum is this, percent, 2 at
+    /// With --engine mccs or mc: run until the mean standard deviation of voxels above half the maximum is this, percent, 2 at
     /// most [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 2.0))]
     uncertainty: Option<f64>,

@@ -15,6 +15,7 @@ use case::{Case, DoseEngine, DoseStatus, Plan, new_uid};
 use dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
 use engine::dose::Quality;
 use engine::histories::RunPart;
+use engine::mc::ElectronCut;
 use engine::mccs::{DIRECTIONS, Variant};
 use engine::{DeviceChoice, JobControl};
 use files::mha::Quantity;
@@ -68,9 +69,9 @@ impl Args {
     }
 }
 
-/// Arguments of the engine mccs.
+/// Arguments of engines that sample histories.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Monte Carlo (--engine mccs)")]
+#[command(next_help_heading = "Monte Carlo (--engine mccs, mc)")]
 struct Histories {
     /// Photons to run, like 5e7
     #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
@@ -88,13 +89,17 @@ struct Histories {
         long,
         value_name = "N",
         value_parser = directions,
-        help = format!("Directions that a photon is split over, 1 to 24 [default: {DIRECTIONS}]")
+        help = format!("With mccs: directions that a photon is split over, 1 to 24 [default: {DIRECTIONS}]")
     )]
     directions: Option<u32>,
 
-    /// own, or paper: sampled as Zhou 2010 does [default: own]
+    /// With mccs: own, or paper: sampled as Zhou 2010 does [default: own]
     #[arg(long, value_name = "VARIANT", value_parser = variant)]
     variant: Option<Variant>,
+
+    /// With mc: kinetic energy at which electrons end, 100 or 200 keV [default: 200]
+    #[arg(long, value_name = "KEV", value_parser = electron_cut)]
+    electron_cut: Option<ElectronCut>,
 
     /// File for the standard deviation of every voxel, Gy (.mha)
     #[arg(long, value_name = "FILE")]
@@ -128,6 +133,7 @@ impl Histories {
             seed: self.seed,
             directions: self.directions,
             variant: self.variant,
+            electron_cut: self.electron_cut,
         };
         let engine = options
             .engine()
@@ -152,6 +158,13 @@ fn directions(word: &str) -> Result<u32, String> {
         .ok()
         .filter(|n| (1..=24).contains(n))
         .ok_or_else(|| "it must be from 1 to 24".to_owned())
+}
+
+fn electron_cut(word: &str) -> Result<ElectronCut, String> {
+    words::whole(word)
+        .ok()
+        .and_then(ElectronCut::of_kev)
+        .ok_or_else(|| "it must be 100 or 200, for which there are tables".to_owned())
 }
 
 fn variant(word: &str) -> Result<Variant, String> {

@@ -56,11 +56,11 @@ pub struct Args {
     #[arg(long, value_name = "ENGINE", default_value_t, value_parser = words::engines())]
     engine: DoseEngine,
 
-    /// With --engine mccs: photons to run, like 5e7
+    /// With --engine mccs or mc: photons to run, like 5e7
     #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
     histories: Option<u64>,
 
-    /// With --engine mccs: run until the mean standard deviation of voxels above half the maximum is this, percent, 2 at
+    /// With --engine mccs or mc: run until the mean standard deviation of voxels above half the maximum is this, percent, 2 at
     /// most [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 2.0))]
     uncertainty: Option<f64>,

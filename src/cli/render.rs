@@ -113,15 +113,15 @@ struct DoseArgs {
     #[arg(long, value_name = "ENGINE", value_parser = words::engines())]
     engine: Option<DoseEngine>,
 
-    /// With mccs: photons to run, like 5e7
+    /// With mccs or mc: photons to run, like 5e7
     #[arg(long, value_name = "N", value_parser = histories, conflicts_with = "uncertainty")]
     histories: Option<u64>,
 
-    /// With mccs: run until the mean standard deviation of voxels above half the maximum is this, percent [default: 1]
+    /// With mccs or mc: run until the mean standard deviation of voxels above half the maximum is this, percent [default: 1]
     #[arg(long, value_name = "PERCENT", value_parser = words::within(0.1, 10.0))]
     uncertainty: Option<f64>,
 
-    /// With mccs: equal seeds give equal doses
+    /// With mccs or mc: equal seeds give equal doses
     #[arg(long, value_name = "N", value_parser = words::whole::<u64>)]
     seed: Option<u64>,
 
@@ -134,7 +134,7 @@ struct DoseArgs {
     #[arg(long, value_name = "BODY")]
     body: Option<BodyWord>,
 
-    /// Values of the colourwash: the dose, or with mccs its uncertainty
+    /// Values of the colourwash: the dose, or with mccs and mc its uncertainty
     #[arg(long, value_name = "WHAT", default_value = "dose", value_parser = wash_of)]
     wash: WashOf,
 }
@@ -164,6 +164,7 @@ impl DoseArgs {
                 .histories
                 .map_or(default.histories_million, |n| n as f64 * 1e-6),
             seed: self.seed.unwrap_or(default.seed),
+            ..default
         };
         anyhow::ensure!(
             choice.sound() == choice,

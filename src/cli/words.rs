@@ -233,6 +233,7 @@ pub fn engine_refusal(error: &EngineOptionError) -> Failure {
         EngineOptionError::NotStatistical { option, .. } => {
             needs_histories(&format!("--{option} is an option"))
         }
+        EngineOptionError::OtherEngine { .. } => format!("--{error}"),
         EngineOptionError::TwoEnds => error.to_string(),
     })
 }

@@ -1,8 +1,13 @@
 //! Dose engines by their words: one place for verbs, window and Python to ask for a dose.
 
 use crate::dose::{BeamDose, DoseError, DoseRequest};
-use crate::{Compute, JobControl, cccs};
-use case::DoseEngine;
+use crate::histories::{HistoriesDose, Next, OfPartsError, PartTally, RunPart};
+use crate::mc::{Mc, McRequest};
+use crate::mccs::{Mccs, MccsRequest};
+use crate::{Compute, JobControl, cccs, run_histories};
+use case::{Beam, DoseEngine};
+use physics::Machine;
+use std::sync::Arc;
 
 /// Dose of a beam by `engine`; by [`DoseEngine::beam_engine`] of an engine that computes whole plans.
 ///
@@ -16,8 +21,78 @@ pub fn beam_dose(
     control: &JobControl,
 ) -> Result<BeamDose, DoseError> {
     match engine {
-        DoseEngine::CollapsedCone | DoseEngine::MonteCarloConvolution => {
+        DoseEngine::CollapsedCone | DoseEngine::MonteCarloConvolution | DoseEngine::MonteCarlo => {
             cccs::beam_dose(request, device, control)
+        }
+    }
+}
+
+/// Asks an engine that samples histories for the dose of a plan's beams together.
+#[derive(Clone, Debug)]
+pub enum PlanRequest {
+    Mccs(MccsRequest),
+    Mc(McRequest),
+}
+
+impl PlanRequest {
+    pub fn beams(&self) -> &[(Beam, Arc<Machine>)] {
+        match self {
+            Self::Mccs(request) => &request.beams,
+            Self::Mc(request) => &request.beams,
+        }
+    }
+
+    /// Runs histories until the request is met, as [`run_histories::refine_over`] has it.
+    ///
+    /// # Errors
+    /// [`DoseError`]: what is wrong with beams, machines or grid, before any history is run; or the job was cancelled.
+    pub fn refine_over(
+        &self,
+        devices: &[Compute],
+        control: &JobControl,
+        show: &mut dyn FnMut(&HistoriesDose) -> Next,
+    ) -> Result<HistoriesDose, DoseError> {
+        match self {
+            Self::Mccs(request) => {
+                run_histories::refine_over::<Mccs>(request, devices, control, show)
+            }
+            Self::Mc(request) => run_histories::refine_over::<Mc>(request, devices, control, show),
+        }
+    }
+
+    /// The sums of a part of the histories.
+    ///
+    /// # Errors
+    /// [`OfPartsError`]; among them more parts than the run has batches.
+    pub fn part(
+        &self,
+        part: RunPart,
+        devices: &[Compute],
+        control: &JobControl,
+    ) -> Result<PartTally, OfPartsError> {
+        match self {
+            Self::Mccs(request) => run_histories::part::<Mccs>(request, part, devices, control),
+            Self::Mc(request) => run_histories::part::<Mc>(request, part, devices, control),
+        }
+    }
+
+    /// The dose of all parts of the histories, as one run gives it, to the bit.
+    ///
+    /// # Errors
+    /// [`OfPartsError`]; among them parts that are not all of this request's.
+    pub fn dose_of_parts(
+        &self,
+        parts: &PartTally,
+        device: &Compute,
+        control: &JobControl,
+    ) -> Result<HistoriesDose, OfPartsError> {
+        match self {
+            Self::Mccs(request) => {
+                run_histories::dose_of_parts::<Mccs>(request, parts, device, control)
+            }
+            Self::Mc(request) => {
+                run_histories::dose_of_parts::<Mc>(request, parts, device, control)
+            }
         }
     }
 }

@@ -21,10 +21,12 @@ mod job_control;
 mod kernel_size;
 mod lanes;
 pub mod large_pages;
+pub mod mc;
 pub mod mccs;
 pub mod path;
 pub mod phantom;
 mod random;
+mod run_histories;
 pub mod selftest;
 pub mod wgpu;
 
@@ -37,7 +39,7 @@ pub use device::{
 };
 pub use digest::Digest;
 pub use dispatch::else_cpu;
-pub use engines::beam_dose;
+pub use engines::{PlanRequest, beam_dose};
 pub use job_control::{Cancelled, JobControl};
 pub use random::Random;
 pub use wgpu::WgpuError;

@@ -2,7 +2,8 @@
 //! closed forms.
 
 use super::{Compute, DeviceError, JobControl};
-use super::{cccs, drr, drr_gradient, gamma, influence, mccs, path};
+use super::{cccs, drr, drr_gradient, gamma, influence, mc, mccs, path};
+use crate::histories::HistoriesDose;
 use serde::Serialize;
 
 /// A line of the table.
@@ -36,11 +37,12 @@ const ON_WGPU: [&str; 4] = ["path", "cccs", "influence", "gamma"];
 type Test = fn(&Compute, &JobControl) -> Result<Vec<Row>, DeviceError>;
 
 /// The jobs and their tests.
-const TESTS: [(&str, Test); 7] = [
+const TESTS: [(&str, Test); 8] = [
     ("path", path::selftest::rows),
     ("cccs", cccs::selftest::rows),
     ("influence", influence::selftest::rows),
     ("mccs", mccs::selftest::rows),
+    ("mc", mc::selftest::rows),
     ("drr", drr::selftest::rows),
     ("pose", drr_gradient::selftest::rows),
     ("gamma", gamma::selftest::rows),
@@ -66,6 +68,24 @@ pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceErr
 ///
 /// # Errors
 /// As [`run`].
+/// Mean over the voxels above half the maximum of the squared difference over its variance.
+pub(crate) fn chi_square(a: &HistoriesDose, b: &HistoriesDose) -> f64 {
+    let greatest = a.gy.data().iter().copied().fold(0.0, f32::max);
+    let (mut sum, mut count) = (0.0, 0.0);
+    for i in 0..a.gy.data().len() {
+        let [x, y] = [a, b].map(|d| f64::from(d.gy.data()[i]));
+        if x + y > f64::from(greatest) {
+            let variance: f64 = [a, b]
+                .map(|d| f64::from(d.sigma_gy.data()[i]).powi(2))
+                .iter()
+                .sum();
+            sum += (x - y).powi(2) / variance;
+            count += 1.0;
+        }
+    }
+    sum / count
+}
+
 #[cfg(test)]
 pub fn run_small(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceError> {
     let mut rows = path::selftest::small_rows(device, control)?;

@@ -9,6 +9,7 @@ use super::words;
 use analysis::{BodyWord, DEFAULT_GRID_MM, Engine, EngineOptions, MOST_HISTORIES};
 use case::{Case, DoseEngine, Plan};
 use engine::dose::{DoseTo, Quality};
+use engine::mc::ElectronCut;
 use engine::mccs::Variant;
 use physics::HuTable;
 use pyo3::prelude::*;
@@ -94,6 +95,14 @@ fn whole_histories(histories: f64) -> PyResult<u64> {
     )))
 }
 
+fn electron_cut(kev: u32) -> PyResult<ElectronCut> {
+    ElectronCut::of_kev(kev).ok_or_else(|| {
+        argument(format!(
+            "electron_cut_kev is {kev}: it must be 100 or 200, for which there are tables"
+        ))
+    })
+}
+
 /// The engine of a dose with its options.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -104,6 +113,7 @@ pub struct Histories {
     seed: Option<u64>,
     directions: Option<u32>,
     variant: Option<String>,
+    electron_cut_kev: Option<u32>,
 }
 
 impl Histories {
@@ -127,6 +137,7 @@ impl Histories {
             .as_deref()
             .map(|word| words::one_of("variant", word, &variants))
             .transpose()?;
+        let electron_cut = self.electron_cut_kev.map(electron_cut).transpose()?;
         let (seed, directions) = (self.seed, self.directions);
         let options = EngineOptions {
             engine,
@@ -135,6 +146,7 @@ impl Histories {
             seed,
             directions,
             variant,
+            electron_cut,
         };
         options.engine().map_err(argument)
     }

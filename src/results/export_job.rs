@@ -228,12 +228,7 @@ fn as_delivered(
         );
     }
     let delivered = PlanDoses {
-        note: note(
-            case,
-            plan,
-            &how.settings.by(engine.kind()),
-            result.certainty.as_ref(),
-        ),
+        note: note(case, plan, how.settings, engine, result.certainty.as_ref()),
         uncertainty_percent: None,
         plan: result.plan,
         dose: None,
@@ -362,12 +357,7 @@ fn doses_of(
         refused.map_or(Ok(()), |why| Err(ExportFailure::Refused(why)))?;
     }
     Ok(PlanDoses {
-        note: note(
-            case,
-            plan,
-            &settings.by(engine.kind()),
-            result.certainty.as_ref(),
-        ),
+        note: note(case, plan, settings, engine, result.certainty.as_ref()),
         uncertainty_percent: uncertainty_percent.flatten(),
         plan: result.plan,
         dose: plan_dose,
@@ -389,18 +379,25 @@ fn refusal(what: &str, status: DoseStatus, caveats: &[String]) -> Option<String>
 }
 
 /// How a plan was computed, and which of its beams were not.
-fn note(case: &Case, plan: &Plan, settings: &Settings, certainty: Option<&Certainty>) -> String {
+fn note(
+    case: &Case,
+    plan: &Plan,
+    settings: &Settings,
+    engine: Engine,
+    certainty: Option<&Certainty>,
+) -> String {
     let by = match certainty {
         Some(Certainty {
             histories,
             uncertainty_percent,
             ..
         }) => format!(
-            "Monte Carlo ({:.2} million histories, standard deviation {:.2} % where the dose is above half its maximum)",
+            "{} ({:.2} million histories, standard deviation {:.2} % where the dose is above half its maximum)",
+            engine.method(),
             *histories as f64 * 1e-6,
             uncertainty_percent.unwrap_or(f64::NAN)
         ),
-        None => settings.engine.name().to_lowercase(),
+        None => engine.method(),
     };
     let computed = plan.beams.iter().filter(|beam| is_computed(beam));
     let machines: BTreeSet<&str> = computed.map(|beam| plan.machine_of(beam)).collect();

@@ -5,6 +5,7 @@ use analysis::{Engine, MOST_HISTORIES, MonteCarlo, Spread, is_computed, percent_
 use case::{Beam, DoseEngine, Plan};
 use engine::dose::Quality;
 use engine::histories::Until;
+use engine::mc::ElectronCut;
 use geometry::PatientPosition;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::time::Duration;
@@ -23,6 +24,8 @@ pub struct EngineChoice {
     pub uncertainty_percent: f64,
     pub histories_million: f64,
     pub seed: u64,
+    /// Energy at which electrons end in the engine that transports them.
+    pub electron_cut: ElectronCut,
 }
 
 /// The end condition of a run.
@@ -57,6 +60,7 @@ impl Default for EngineChoice {
             uncertainty_percent: 1.0,
             histories_million: 50.0,
             seed: 1,
+            electron_cut: ElectronCut::default(),
         }
     }
 }
@@ -103,6 +107,7 @@ impl EngineChoice {
             engine: self.engine,
             until,
             seed: self.seed,
+            electron_cut: self.electron_cut,
             show_every: SHOW_EVERY,
             ..MonteCarlo::default()
         };

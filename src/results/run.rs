@@ -7,7 +7,7 @@ use super::patient::Densities;
 use super::shared::Shared;
 use analysis::{
     Certainty as Certain, MonteCarlo, Ready, RunDose, Spread, beam_caveats, caveats_of,
-    contradiction, is_computed, mccs_of_plan, part_of_plan,
+    contradiction, is_computed, part_of_plan, run_of_plan,
 };
 use case::{Beam, Dose, DoseStatus, Plan, Receipt};
 use engine::histories::{HistoriesDose, Next, PartTally, RunPart};
@@ -220,7 +220,7 @@ impl Query for RunOfPlan {
         };
         let computation = run_inputs.settings.computation();
         let (how, parts) = (run_inputs.how, parts.as_deref());
-        let run_dose = mccs_of_plan(
+        let run_dose = run_of_plan(
             &plan,
             &ready,
             computation,

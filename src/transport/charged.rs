@@ -130,6 +130,8 @@ impl<S: Scorer> Histories<'_, S> {
             voxel,
             start_cm,
             end_cm: track.position_cm,
+            middle_mev: track.energy_mev + loss_mev / 2.0,
+            charge: track.charge,
             quanta: quanta(loss_mev) * track.weight,
         });
         match limit {
@@ -207,6 +209,8 @@ impl<S: Scorer> Histories<'_, S> {
             voxel,
             start_cm: track.position_cm,
             end_cm: track.position_cm,
+            middle_mev: track.energy_mev,
+            charge: track.charge,
             quanta: quanta(track.energy_mev) * track.weight,
         });
         if track.charge == Charge::Positron {

@@ -10,7 +10,7 @@ use particles::Charge;
 
 /// Transport of histories into a scorer.
 ///
-/// With splitting n, a source particle has the weight n and electrons have 1: sums are n times the sums of histories without.
+/// With splitting n, a photon's weight is n times its electrons': sums are n times the sums of histories without.
 pub struct Histories<'a, S> {
     pub(crate) world: &'a World<'a>,
     pub(crate) scorer: S,
@@ -145,6 +145,11 @@ impl<'a, S: Scorer> Histories<'a, S> {
             voxel: self.world.voxels().index(cell),
             start_cm: particle.position_cm,
             end_cm: particle.position_cm,
+            middle_mev: particle.energy_mev,
+            charge: match particle.kind {
+                Kind::Photon => Charge::Electron,
+                Kind::Charged(charge) => charge,
+            },
             quanta: quanta(particle.energy_mev) * particle.weight,
         });
     }
@@ -172,11 +177,11 @@ impl<'a, S: Scorer> Histories<'a, S> {
             self.absorb(&photon, cell);
             return;
         }
-        if photon.weight < splitting {
-            if draws.uniform() * splitting as f64 >= photon.weight as f64 {
+        if splitting > 1 {
+            if draws.uniform() * splitting as f64 >= 1.0 {
                 return;
             }
-            photon.weight = splitting;
+            photon.weight *= splitting;
         }
         self.stack.push(Waiting {
             particle: photon,

@@ -18,7 +18,7 @@ pub struct Particle {
     pub position_cm: DVec3,
     /// Unit vector.
     pub direction: DVec3,
-    /// Particles that it stands for: 1, or the splitting of photons.
+    /// Particles that it stands for, in the source's unit; of photons times the splitting.
     pub weight: u64,
     /// Key of its random numbers.
     pub key: u64,
@@ -30,6 +30,9 @@ pub struct Deposit {
     pub voxel: usize,
     pub start_cm: DVec3,
     pub end_cm: DVec3,
+    /// Kinetic energy of the electron or positron in the middle of the piece, MeV; of a photon that is absorbed its own.
+    pub middle_mev: f64,
+    pub charge: Charge,
     /// Weight included.
     pub quanta: u64,
 }

@@ -4,6 +4,7 @@ use crate::energy::LEAST_CUT_OFF_MEV;
 use crate::tables::{MaterialTables, Thresholds, photon};
 use crate::voxels::{Cell, VoxelGrid, Voxels};
 use physics::Material;
+use std::borrow::Cow;
 
 /// Density below which gas begins, g/cm3: in it electrons below the usual cut-off still go centimetres.
 const GAS_BELOW_G_CM3: f64 = 0.1;
@@ -50,7 +51,7 @@ pub enum WorldError {
 
 /// Voxels with the tables of what is in them.
 pub struct World<'a> {
-    voxels: &'a Voxels,
+    voxels: Cow<'a, Voxels>,
     tables: [Option<&'a MaterialTables>; CLASSES],
     settings: Settings,
     thresholds: Thresholds,
@@ -66,6 +67,27 @@ impl<'a> World<'a> {
     /// Materials without tables, tables of different thresholds, settings out of range.
     pub fn new(
         voxels: &'a Voxels,
+        tables: &'a [MaterialTables],
+        settings: Settings,
+    ) -> Result<Self, WorldError> {
+        Self::with(Cow::Borrowed(voxels), tables, settings)
+    }
+
+    /// World that owns its voxels.
+    ///
+    /// # Errors
+    ///
+    /// Errors of [`World::new`].
+    pub fn owning(
+        voxels: Voxels,
+        tables: &'a [MaterialTables],
+        settings: Settings,
+    ) -> Result<Self, WorldError> {
+        Self::with(Cow::Owned(voxels), tables, settings)
+    }
+
+    fn with(
+        voxels: Cow<'a, Voxels>,
         tables: &'a [MaterialTables],
         settings: Settings,
     ) -> Result<Self, WorldError> {
@@ -88,24 +110,24 @@ impl<'a> World<'a> {
             }
             by_class[table.material as usize] = Some(table);
         }
-        let greatest_density = greatest_densities(voxels);
+        let greatest_density = greatest_densities(&voxels);
         for (class, &density) in greatest_density.iter().enumerate() {
             if density > 0.0 && by_class[class].is_none() {
                 return Err(WorldError::NoTables(Material::ALL[class]));
             }
         }
         Ok(Self {
+            is_near_gas: near_gas(&voxels),
             voxels,
             tables: by_class,
             settings,
             thresholds,
             majorant_per_cm: majorant(&by_class, &greatest_density),
-            is_near_gas: near_gas(voxels),
         })
     }
 
     pub fn voxels(&self) -> &Voxels {
-        self.voxels
+        &self.voxels
     }
 
     pub fn settings(&self) -> &Settings {
@@ -130,6 +152,21 @@ impl<'a> World<'a> {
         } else {
             self.settings.cut_off_mev
         }
+    }
+
+    /// Voxels in which electrons keep the cut-off of gas.
+    pub fn is_near_gas(&self) -> &[bool] {
+        &self.is_near_gas
+    }
+
+    /// Tables of each class of [`Material::ALL`] that has any.
+    pub fn all_tables(&self) -> &[Option<&'a MaterialTables>] {
+        &self.tables
+    }
+
+    /// Greatest attenuation of any voxel at the nodes of [`photon::ENERGY_GRID`], 1/cm.
+    pub fn majorant(&self) -> &[f32] {
+        &self.majorant_per_cm
     }
 
     /// Attenuation, 1/cm, that no voxel exceeds.

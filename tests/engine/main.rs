@@ -8,6 +8,7 @@ mod dvh_patients;
 mod gamma;
 mod machine_fit;
 mod mask_patients;
+mod mc;
 mod mccs;
 mod path;
 mod plan_fluence;

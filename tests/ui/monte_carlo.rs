@@ -1,10 +1,11 @@
 //! Monte Carlo in the window: chosen in the plan's inspector, refined on screen, stopped, kept, cancelled.
 
-use crate::harness::{Window, cube_case, said, small_case, until, window};
+use crate::harness::{Window, click, cube_case, said, small_case, until, window};
 use beamsight::app::App;
 use beamsight::app::command::Command;
-use beamsight::app::state::Selection;
+use beamsight::app::feature::compare::state::Source;
 use beamsight::app::state::results::{EndsAt, EngineChoice};
+use beamsight::app::state::{Selection, Workspace};
 use beamsight::case::{DoseEngine, DoseStatus};
 use eframe::egui::accesskit::Role;
 use eframe::egui::{Key, Modifiers};
@@ -263,4 +264,48 @@ fn what_is_wrong_is_said_and_the_dose_is_failed() {
         w.state().state.results.plan_status(&plan),
         Some(DoseStatus::Failed)
     );
+}
+
+/// The engine that transports electrons, and one click to what kernels scaled by density make of the same plan: a copy, once.
+#[test]
+fn one_click_shows_where_density_scaling_fails() {
+    let mut w = window(small_case("mc_electrons"));
+    until(&mut w, "collapsed-cone dose", is_final);
+    let choice = EngineChoice {
+        engine: DoseEngine::MonteCarlo,
+        ends_at: EndsAt::Histories,
+        histories_million: 0.02,
+        ..EngineChoice::default()
+    };
+    w.state_mut().command(Command::Engine { plan: 0, choice });
+    w.state_mut().command(Command::Select(Selection::Plan));
+    until(&mut w, "Monte Carlo dose", |app| {
+        percent(app).is_some() && app.is_settled()
+    });
+    let receipt_job = {
+        let dose = w.state().state.results.shown_dose().expect("a dose");
+        // Few histories: a dose of this spread is no final one.
+        assert_eq!(dose.status, DoseStatus::Coarse);
+        dose.receipt.as_ref().expect("a receipt").job.clone()
+    };
+    assert_eq!(receipt_job, "mc");
+    click(&mut w, "Difference to collapsed cone");
+    until(&mut w, "two doses", App::is_settled);
+    let state = &w.state().state;
+    assert_eq!(state.workspace, Workspace::Compare);
+    assert_eq!(
+        state.compare.sides,
+        [Some(Source::Plan(1)), Some(Source::Plan(0))]
+    );
+    assert_eq!(state.case().plans.len(), 2);
+    assert_eq!(state.results.engine_of(1).engine, DoseEngine::CollapsedCone);
+    // A second click finds the copy; undo takes it back as one step.
+    w.state_mut().command(Command::Workspace(Workspace::Plan));
+    w.run_steps(3);
+    click(&mut w, "Difference to collapsed cone");
+    assert_eq!(w.state().state.case().plans.len(), 2);
+    w.state_mut().command(Command::Undo);
+    w.run_steps(3);
+    assert_eq!(w.state().state.case().plans.len(), 1);
+    assert_eq!(said(&w), "");
 }

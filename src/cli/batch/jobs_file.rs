@@ -225,7 +225,7 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outp
     }
     match parts {
         Some(_) if !can_split => {
-            Err("parts are of a dose by --engine mccs with --histories".to_owned())
+            Err("parts are of a dose by --engine mccs or mc with --histories".to_owned())
         }
         Some(n) if !(2..=MOST_PARTS).contains(&n) => {
             Err(format!("parts are from 2 to {MOST_PARTS}, not {n}"))

@@ -3,7 +3,7 @@
 use super::error::CudaError;
 
 /// Every source, by its name, and its PTX.
-const SOURCES: [(&str, &str); 13] = [
+const SOURCES: [(&str, &str); 15] = [
     ("cccs", include_str!("../../../kernels/ptx/cccs.ptx")),
     ("drr", include_str!("../../../kernels/ptx/drr.ptx")),
     ("gamma", include_str!("../../../kernels/ptx/gamma.ptx")),
@@ -24,6 +24,8 @@ const SOURCES: [(&str, &str); 13] = [
         "similarity",
         include_str!("../../../kernels/ptx/similarity.ptx"),
     ),
+    ("mc", include_str!("../../../kernels/ptx/mc.ptx")),
+    ("tally", include_str!("../../../kernels/ptx/tally.ptx")),
     ("mccs", include_str!("../../../kernels/ptx/mccs.ptx")),
     (
         "correction",

@@ -15,8 +15,10 @@ mod handed;
 pub(crate) mod head;
 pub(crate) mod kernels;
 pub(crate) mod memory;
+mod on_card;
 pub(crate) mod pages;
 mod staging;
+mod tally;
 mod transfer;
 
 pub use device::{Arg, Card, CardLock, Device, Shape, cards, int, opened};
@@ -25,4 +27,6 @@ pub use error::{CudaError, Failure};
 pub use handed::Handed;
 pub use kernels::signature;
 pub use memory::{Buffer, Resident};
+pub(crate) use on_card::{CardSimulation, CardWork, OnCard};
+pub(crate) use tally::CardTally;
 pub use transfer::{Clock, ReadyEvent};

@@ -324,10 +324,10 @@ pub fn mass_of(medium: &Medium, dose_to: DoseTo) -> &Volume<f32> {
     }
 }
 
-/// The energy in the requested voxels over their mass.
-pub fn cropped(request: &Grid, dose_to: DoseTo, medium: &Medium, energy: &[f32]) -> Vec<f32> {
+/// The energy in the requested voxels over their mass, which like the energy is on the medium's grid.
+pub fn cropped(request: &Grid, medium: &Medium, mass: &Volume<f32>, energy: &[f32]) -> Vec<f32> {
     let [nx, ny, nz] = request.size();
-    let mass = mass_of(medium, dose_to).data();
+    let mass = mass.data();
     let [x, y, z] = medium.offset;
     let mut gy = vec![0.0; nx * ny * nz];
     gy.par_chunks_mut(nx).enumerate().for_each(|(row, gy)| {

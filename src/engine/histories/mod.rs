@@ -2,14 +2,20 @@
 //! head source from which histories start.
 
 mod alias;
+pub(crate) mod contaminant;
+mod faults;
 pub mod head;
+mod on_cpu;
 mod part;
 mod request;
 mod run;
 mod shared;
 mod tally;
 
+pub(crate) use faults::Faults;
+pub(crate) use on_cpu::{Batch, CpuSimulation, OnCpu};
 pub use part::{OfPartsError, PartError, PartTally, RunPart};
+pub(crate) use request::digest_of_request;
 pub use request::{HistoriesDose, Next, RunLength, Until};
 pub use run::FINAL_PERCENT;
 pub(crate) use run::{DoseGrid, Run, Runner, Simulation};

@@ -57,7 +57,7 @@ pub enum PartError {
     )]
     TooMany { batches: u64, of: u64 },
     #[error(
-        "the parts are of another run: plan, images, grid, machine, seed, histories, directions, variant and program must be the same"
+        "the parts are of another run: plan, images, grid, machine, seed, histories, settings of the engine and program must be the same"
     )]
     OtherRun,
     #[error("part {0} is there twice; give each part once")]

@@ -1,8 +1,11 @@
 //! End of a run of histories, and its dose.
 
-use case::{DoseStatus, Receipt};
-use geometry::Volume;
+use case::{Beam, DoseStatus, Receipt};
+use geometry::{Grid, Volume};
+use physics::{Machine, Patient};
 use serde::{Deserialize, Serialize};
+use std::fmt::Debug;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +30,7 @@ pub struct RunLength {
     pub show_every: Duration,
 }
 
-/// A dose as it stands after so many histories.
+/// Dose as it stands after a number of histories.
 #[derive(Clone, Debug)]
 pub struct HistoriesDose {
     /// Gy for the beams' monitor units (one fraction), on the grid of the request.
@@ -38,6 +41,8 @@ pub struct HistoriesDose {
     pub uncertainty_percent: Option<f64>,
     pub histories: u64,
     pub batches: u64,
+    /// Whether too many particles were lost or stuck for the dose to be final.
+    pub is_spoilt: bool,
     /// Preview until the request is met; then final, or coarse where that leaves more than 2 % of uncertainty.
     pub status: DoseStatus,
     pub receipt: Arc<Receipt>,
@@ -49,4 +54,27 @@ pub enum Next {
     GoOn,
     /// Stop, with the present dose as the answer.
     Keep,
+}
+
+/// Digest of a request for histories, of which `settings` are all others: volumes count by identity, the rest by value.
+pub(crate) fn digest_of_request(
+    patient: &Patient,
+    beams: &[(Beam, Arc<Machine>)],
+    grid: &Grid,
+    settings: impl Debug,
+) -> String {
+    let mut hasher = DefaultHasher::new();
+    let Patient {
+        mass_density_g_cm3,
+        material,
+        has_couch,
+        ..
+    } = patient;
+    let voxels = format!(
+        "{:?} {:?} {has_couch}",
+        mass_density_g_cm3.id(),
+        material.id()
+    );
+    format!("{voxels} {beams:?} {grid:?} {settings:?}").hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }

@@ -1,15 +1,17 @@
 //! Run of a simulation: batches on a device until it has its histories or its uncertainty, with intermediate doses.
 
+use super::faults::Faults;
 use super::part::{PartError, PartTally, RunPart};
 use super::request::{HistoriesDose, Next, RunLength, Until};
 use super::tally::{Tally, uncertainty_percent};
 use crate::JobControl;
-use crate::dose::medium::{Medium, cropped};
+use crate::dose::medium::{Medium, cropped, mass_of};
 use crate::dose::{Clock, DoseError, DoseTo};
 use case::{DoseEngine, DoseStatus, Receipt};
 use geometry::{Grid, Volume};
+use rayon::prelude::*;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Fewer batches than this do not estimate the spread.
 const FEWEST_BATCHES: u64 = 10;
@@ -28,6 +30,16 @@ pub trait Simulation {
 
     /// Gy g/cm3 for a quantum a history.
     fn gy_g_cm3_per_quantum(&self) -> f64;
+
+    /// Mass, g/cm3, by which the energy of a voxel is divided.
+    fn mass(&self, dose_to: DoseTo) -> &Volume<f32> {
+        mass_of(self.medium(), dose_to)
+    }
+
+    /// Remarks on the input, for the receipt.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Digest of all that a history reads: runs of equal digests on one kind of device have the same histories, to the bit.
     fn digest(&self) -> String;
@@ -79,6 +91,11 @@ pub trait Runner {
     fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), Self::Error>;
 
     fn device(&self) -> String;
+
+    /// Particles that did not go as they should.
+    fn faults(&self) -> Faults {
+        Faults::default()
+    }
 
     /// Phases that cards have timed by themselves, those of several added up.
     fn phases_ms(&self) -> Vec<(String, f64)> {
@@ -153,7 +170,7 @@ impl<S: Simulation> Run<S> {
             let looks =
                 matches!(self.length.until, Until::Uncertainty { .. }) && self.batches >= look_at;
             let last = self.has_most(batch);
-            let shows = shown.elapsed() >= self.length.show_every;
+            let shows = shown.elapsed() >= self.length.show_every || self.shows_first();
             if !(looks || last || shows) {
                 self.report(None, batch, control);
                 continue;
@@ -178,6 +195,11 @@ impl<S: Simulation> Run<S> {
                 }
             }
         }
+    }
+
+    /// Whether this is the first dose on the way, which is shown as soon as its spread is known.
+    fn shows_first(&self) -> bool {
+        self.batches == FEWEST_BATCHES && self.length.show_every < Duration::MAX
     }
 
     /// Batches of a run that ends at a number of histories.
@@ -287,7 +309,7 @@ impl<S: Simulation> Run<S> {
             return DoseStatus::Preview;
         }
         match dose.uncertainty_percent {
-            Some(percent) if percent <= FINAL_PERCENT => DoseStatus::Final,
+            Some(percent) if percent <= FINAL_PERCENT && !dose.is_spoilt => DoseStatus::Final,
             _ => DoseStatus::Coarse,
         }
     }
@@ -313,13 +335,17 @@ impl<S: Simulation> Run<S> {
         batch: u64,
     ) -> Result<HistoriesDose, R::Error> {
         let (mean, sigma) = runner.means()?;
+        let histories = self.batches * batch;
+        let faults = runner.faults();
         let DoseGrid { grid, dose_to } = &self.dose_grid;
+        let medium = self.simulation.medium();
+        let gy_g_cm3_per_quantum = self.simulation.gy_g_cm3_per_quantum();
         let gy = |quanta: Vec<f32>| {
             let energy: Vec<f32> = quanta
-                .into_iter()
-                .map(|q| (f64::from(q) * self.simulation.gy_g_cm3_per_quantum()) as f32)
+                .into_par_iter()
+                .map(|q| (f64::from(q) * gy_g_cm3_per_quantum) as f32)
                 .collect();
-            cropped(grid, *dose_to, self.simulation.medium(), &energy)
+            cropped(grid, medium, self.simulation.mass(*dose_to), &energy)
         };
         let (gy, sigma) = (gy(mean), gy(sigma));
         let uncertainty_percent = uncertainty_percent(&gy, &sigma);
@@ -334,15 +360,18 @@ impl<S: Simulation> Run<S> {
                 .cloned()
                 .chain(runner.phases_ms())
                 .collect(),
-            warnings: Vec::new(),
-            work: self.batches * batch,
+            warnings: { self.simulation.warnings().into_iter() }
+                .chain(faults.words(histories))
+                .collect(),
+            work: histories,
         };
         Ok(HistoriesDose {
             gy: Arc::new(Volume::new(Arc::clone(grid), gy)),
             sigma_gy: Arc::new(Volume::new(Arc::clone(grid), sigma)),
             uncertainty_percent,
-            histories: self.batches * batch,
+            histories,
             batches: self.batches,
+            is_spoilt: faults.spoil(histories),
             status: DoseStatus::Preview,
             receipt: Arc::new(receipt),
         })
@@ -350,11 +379,11 @@ impl<S: Simulation> Run<S> {
 }
 
 /// The number of batches at which the uncertainty may be reached: nine tenths of the prediction by the square root law, but
-/// not more than twice as many as there are.
+/// not more than four times as many as there are.
 fn next_look(batches: u64, until: Until, uncertainty_percent: Option<f64>) -> u64 {
     let Until::Uncertainty { percent, .. } = until else {
         return u64::MAX;
     };
     let ratio = uncertainty_percent.map_or(2.0, |u| 0.9 * (u / percent).powi(2));
-    ((batches as f64 * ratio.min(2.0)) as u64).max(batches + 1 + batches / 50)
+    ((batches as f64 * ratio.min(4.0)) as u64).max(batches + 1 + batches / 50)
 }

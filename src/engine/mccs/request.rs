@@ -6,12 +6,11 @@
 //! monitor unit are those of [`cccs`](crate::cccs).
 
 use crate::dose::DoseTo;
-use crate::histories::{RunLength, Until};
+use crate::histories::{RunLength, Until, digest_of_request};
 use case::Beam;
 use geometry::Grid;
 use physics::{Machine, Patient};
 use serde::{Deserialize, Serialize};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,7 +72,6 @@ impl MccsRequest {
 
     /// Equal requests have equal digests: the volumes by identity, the rest by value.
     pub fn digest(&self) -> String {
-        let mut hasher = DefaultHasher::new();
         let MccsRequest {
             patient,
             beams,
@@ -86,19 +84,7 @@ impl MccsRequest {
         } = self;
         // Doses on the way do not change the last one.
         let RunLength { until, batch, .. } = length;
-        let Patient {
-            mass_density_g_cm3,
-            material,
-            has_couch,
-            ..
-        } = &**patient;
-        let voxels = format!(
-            "{:?} {:?} {has_couch}",
-            mass_density_g_cm3.id(),
-            material.id()
-        );
-        let how = format!("{dose_to:?} {until:?} {seed} {directions} {batch} {variant:?}");
-        format!("{voxels} {beams:?} {grid:?} {how}").hash(&mut hasher);
-        format!("{:016x}", hasher.finish())
+        let settings = (dose_to, until, batch, seed, directions, variant);
+        digest_of_request(patient, beams, grid, settings)
     }
 }

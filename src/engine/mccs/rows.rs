@@ -1,7 +1,6 @@
 //! Cumulative monoenergetic kernels, tabulated for look-up along a ray.
 
-use super::tables::{LAST_CM, NODES};
-use physics::Electrons;
+use crate::histories::contaminant::{NODES, node_depths_g_cm2};
 use physics::kernel::{CONES, KernelClass, KernelTable};
 
 /// The kernel of one photon energy, all classes of scatter together (Mackie 1988).
@@ -29,7 +28,7 @@ impl KernelRows {
             let whole = curve[curve.len() - 1];
             sum += whole;
             cones.push(sum);
-            rows.extend(node_radii_cm().map(|r| (monotone(&radii, &curve, r) / whole) as f32));
+            rows.extend(node_depths_g_cm2().map(|r| (monotone(&radii, &curve, r) / whole) as f32));
         }
         Self {
             fraction: sum,
@@ -48,31 +47,6 @@ impl KernelRows {
         let reached = primary.iter().position(|within| *within >= 0.99 * whole);
         table.outer_radii_cm()[reached.unwrap_or(primary.len() - 1)]
     }
-}
-
-/// The fall-off of contaminant electrons as a row, and its integral over depth, g/cm2.
-pub fn electron_row(electrons: &Electrons) -> (Vec<f32>, f64) {
-    const STEPS: usize = 4000;
-    let step_cm = 0.1 * electrons.range_mm / STEPS as f64;
-    let mut integral = vec![0.0; STEPS + 1];
-    for n in 0..STEPS {
-        integral[n + 1] =
-            integral[n] + step_cm * electrons.at_depth((n as f64 + 0.5) * step_cm * 10.0);
-    }
-    let whole = integral[STEPS];
-    let at = |cm: f64| {
-        let x = (cm / step_cm).min(STEPS as f64);
-        let i = (x as usize).min(STEPS - 1);
-        integral[i] + (integral[i + 1] - integral[i]) * (x - i as f64)
-    };
-    (
-        node_radii_cm().map(|r| (at(r) / whole) as f32).collect(),
-        whole,
-    )
-}
-
-fn node_radii_cm() -> impl Iterator<Item = f64> {
-    (0..NODES).map(|n| LAST_CM * (n as f64 / (NODES - 1) as f64).powi(2))
 }
 
 /// A rising curve through points, smooth and rising everywhere: cubic pieces after Fritsch and Butland (1984).
@@ -106,6 +80,7 @@ fn monotone(x: &[f64], y: &[f64], at: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histories::contaminant::LAST_CM;
 
     #[test]
     fn rows_are_the_kernel() {
@@ -159,21 +134,5 @@ mod tests {
                 );
             }
         }
-    }
-
-    #[test]
-    fn electrons_fall_off_to_their_range() {
-        let e = Electrons {
-            surface_share: 0.06,
-            range_mm: 22.0,
-            falloff_per_mm: 0.13,
-            sigma_mm: 60.0,
-        };
-        let (row, whole) = electron_row(&e);
-        let end = (-0.13 * 22.0_f64).exp();
-        // Closed form, cm: (1 - e^-kr - k r e^-kr) / (k (1 - e^-kr)).
-        let want = 0.1 * (1.0 - end - 0.13 * 22.0 * end) / (0.13 * (1.0 - end));
-        assert!((whole - want).abs() < 1e-6, "{whole} for {want}");
-        assert!(row[0] == 0.0 && row[NODES - 1] == 1.0 && row.windows(2).all(|w| w[0] <= w[1]));
     }
 }

@@ -5,7 +5,7 @@ use crate::dose::DoseError;
 use crate::histories::{HistoriesDose, Next};
 use crate::mccs::{MccsRequest, Variant, refine_over};
 use crate::phantom::patient;
-use crate::selftest::Row;
+use crate::selftest::{Row, chi_square};
 use crate::{Compute, DeviceError, JobControl};
 use case::{Beam, FluenceMap, Jaws, MlcAxis};
 use glam::DVec3;
@@ -167,24 +167,6 @@ fn together(
         }),
         None => Ok(dose),
     }
-}
-
-/// Mean over the voxels above half the maximum of the squared difference over its variance.
-fn chi_square(a: &HistoriesDose, b: &HistoriesDose) -> f64 {
-    let most = a.gy.data().iter().copied().fold(0.0, f32::max);
-    let (mut sum, mut count) = (0.0, 0.0);
-    for i in 0..a.gy.data().len() {
-        let [x, y] = [a, b].map(|d| f64::from(d.gy.data()[i]));
-        if x + y > f64::from(most) {
-            let variance: f64 = [a, b]
-                .map(|d| f64::from(d.sigma_gy.data()[i]).powi(2))
-                .iter()
-                .sum();
-            sum += (x - y).powi(2) / variance;
-            count += 1.0;
-        }
-    }
-    sum / count
 }
 
 fn request(

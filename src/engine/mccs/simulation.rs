@@ -1,7 +1,7 @@
 //! Input of a run: the lattice, the head source, and the kernels of its energy bins.
 
 use super::request::{MccsRequest, Variant};
-use super::rows::{KernelRows, electron_row};
+use super::rows::KernelRows;
 use super::tables::{BinKernel, CLASSES, PackedVoxel};
 use crate::JobControl;
 use crate::cccs::calibrate::MonitorUnit;
@@ -10,6 +10,7 @@ use crate::dose::DoseError;
 use crate::dose::lattice::Lattice;
 use crate::dose::medium::{Medium, attenuation_over_water};
 use crate::histories;
+use crate::histories::contaminant::electron_row;
 use crate::histories::head::tables::{ELECTRON, PHOTON};
 use crate::histories::head::{HeadRequest, HeadSource, MachineOutput, SampledLine};
 use bytemuck::cast_slice;

@@ -1,12 +1,10 @@
 //! Tables of a run as plain numbers, the same on every device (`kernels/mccs.cuh`, field for field).
 
+pub use crate::histories::contaminant::{LAST_CM, NODES};
 use bytemuck::{Pod, Zeroable};
 
 /// Most directions that a photon is split over.
 pub const MOST_DIRECTIONS: u32 = 24;
-/// Nodes of a cumulative kernel: radius `LAST_CM (n / (NODES - 1))^2`.
-pub const NODES: usize = 129;
-pub const LAST_CM: f64 = 60.0;
 /// Material classes that a voxel's low bits can name.
 pub const CLASSES: usize = 16;
 

@@ -6,6 +6,7 @@ use crate::histories::{
 use crate::mccs::cpu::Histories;
 use crate::mccs::*;
 use crate::phantom::patient;
+use crate::run_histories::{dose_of_parts, part};
 use case::{Beam, Jaws};
 use glam::DVec3;
 use physics::{Machine, Material};
@@ -13,7 +14,7 @@ use std::time::Duration;
 
 fn over(runners: usize, request: &MccsRequest) -> (HistoriesDose, Vec<HistoriesDose>) {
     let control = JobControl::new();
-    let mut run = run_of(request, &control).unwrap();
+    let mut run = Mccs::run_of(request, RunsOn::Cpu, &control).unwrap();
     let mut shared = Shared::new(
         Histories::default(),
         (1..runners).map(|_| Histories::default()),
@@ -98,7 +99,7 @@ fn parts_by_themselves_give_the_bits_of_one_run() {
     let (control, cpu) = (JobControl::new(), Compute::Cpu);
     let one = refine(&request, &cpu, &control, &mut |_| Next::GoOn).unwrap();
     let part_of = |request: &MccsRequest, number, of| {
-        let part = part(
+        let part = part::<Mccs>(
             request,
             RunPart { number, of },
             std::slice::from_ref(&cpu),
@@ -112,7 +113,7 @@ fn parts_by_themselves_give_the_bits_of_one_run() {
     for of in [1, 2, 4, 11] {
         let mut all = part_of(&request, of, of);
         (1..of).for_each(|number| all.add(&part_of(&request, number, of)).unwrap());
-        let dose = dose_of_parts(&request, &all, &cpu, &control).unwrap();
+        let dose = dose_of_parts::<Mccs>(&request, &all, &cpu, &control).unwrap();
         assert_eq!(
             (dose.batches, dose.histories, dose.status),
             (11, 11_000, one.status)
@@ -128,12 +129,12 @@ fn parts_by_themselves_give_the_bits_of_one_run() {
     assert_eq!(first.add(&part_of(&other, 2, 2)), Err(PartError::OtherRun));
     first.add(&part_of(&request, 2, 2)).unwrap();
     let refused =
-        |request: &MccsRequest| dose_of_parts(request, &first, &cpu, &control).unwrap_err();
+        |request: &MccsRequest| dose_of_parts::<Mccs>(request, &first, &cpu, &control).unwrap_err();
     assert_eq!(refused(&other), OfPartsError::Parts(PartError::OtherRun));
     let mut turned = request.clone();
     turned.beams[0].0.control_points[0].gantry_deg = 1.0;
     assert_eq!(refused(&turned), OfPartsError::Parts(PartError::OtherRun));
-    let too_many = part(
+    let too_many = part::<Mccs>(
         &request,
         RunPart { number: 1, of: 12 },
         &[Compute::Cpu],

@@ -40,6 +40,7 @@ def how_run(
     seed: Optional[int] = None,
     directions: Optional[int] = None,
     variant: Optional[str] = None,
+    electron_cut_kev: Optional[int] = None,
 ) -> Dict[str, Any]:
     """The engine and the arguments of Monte Carlo, as the compiled module takes them."""
     run = {
@@ -49,6 +50,7 @@ def how_run(
         "seed": seed,
         "directions": directions,
         "variant": variant,
+        "electron_cut_kev": electron_cut_kev,
     }
     return typed(run)
 
@@ -80,6 +82,7 @@ def dose(
     seed: Optional[int] = None,
     directions: Optional[int] = None,
     variant: Optional[str] = None,
+    electron_cut_kev: Optional[int] = None,
     device: str = "auto",
     on_card: bool = False,
     progress: Progress = None,
@@ -87,9 +90,10 @@ def dose(
     """The dose of a plan in Gy of all fractions: that of ``beamsight dose``, to the bit.
 
     ``case``: a :class:`Case`, what ``open`` takes, or pydicom data sets. ``plan``: a :class:`Plan`, its dictionary, a plan
-    file, or the case's first; ``{**plan, "beams": [beam]}`` computes single beams. ``engine``: ``cccs`` (collapsed cone) or
-    ``mccs`` (Monte Carlo: ``histories`` like 5e7, or ``uncertainty`` in percent; ``seed``, ``directions``, ``variant``),
-    whose ``sigma_gy`` is one standard deviation. ``grid``: spacing in mm (2.5). ``quality``: ``full`` (384 directions),
+    file, or the case's first; ``{**plan, "beams": [beam]}`` computes single beams. ``engine``: ``cccs`` (collapsed cone),
+    ``mccs`` (Monte Carlo convolution) or ``mc`` (Monte Carlo with electrons): both take ``histories`` like 5e7, or
+    ``uncertainty`` in percent, and ``seed``, the first ``directions`` and ``variant``, the second ``electron_cut_kev`` (200
+    or 100), and their ``sigma_gy`` is one standard deviation. ``grid``: spacing in mm (2.5). ``quality``: ``full`` (384 directions),
     ``standard`` (128) or ``fast`` (48). ``dose_to``: ``medium`` or ``water``. ``machine``: for all beams, a shipped name or
     a file. ``hu_table``: a shipped name or a file. ``body``: ``auto``, ``none`` or a structure. ``device``: ``auto``,
     ``cpu``, ``cuda``, ``cuda:N``, ``wgpu`` or ``wgpu:N``; the result says which one answered. ``progress``: a function
@@ -105,7 +109,7 @@ def dose(
     """
     case = _accept.case(case)
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
-    run = how_run(engine, histories, uncertainty, seed, directions, variant)
+    run = how_run(engine, histories, uncertainty, seed, directions, variant, electron_cut_kev)
     with callback(progress, "dose") as tell:
         return core._dose(case, plan_of(plan, case), how, run, on_card, tell)
 

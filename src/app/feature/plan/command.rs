@@ -18,6 +18,8 @@ pub enum PlanAction {
     },
     /// Compares the displayed plan (A) with a plan, by index (B).
     Compare(usize),
+    /// Compares a plan, by index (B), with itself by collapsed cone (A), for which it is copied where no copy is there yet.
+    CompareEngines(usize),
     /// Adds beams round the isocentre of the others, else the target, else the crosshair.
     Add(Template),
     CopyBeam(usize),

@@ -1,9 +1,9 @@
 //! Plans and beams: copied, removed, arranged.
 
-use crate::feature::compare::state::Source;
+use crate::feature::compare::state::{Layout, Source};
 use crate::feature::plan::command::PlanAction;
 use crate::state::{Selection, State, Workspace, roi};
-use case::{Approval, Beam, Edit, Plan, Template};
+use case::{Approval, Beam, DoseEngine, Edit, Plan, Template};
 use glam::DVec3;
 use std::iter;
 
@@ -34,6 +34,7 @@ impl State {
                 self.compare.sides = [Some(Source::Plan(self.plan)), Some(Source::Plan(plan))];
                 self.workspace = Workspace::Compare;
             }
+            PlanAction::CompareEngines(plan) => self.compare_engines(plan),
             PlanAction::Add(template) => self.add_beams(template),
             PlanAction::CopyBeam(beam) => self.add_like(beam, Beam::clone),
             PlanAction::Oppose(beam) => self.add_like(beam, Beam::opposing),
@@ -102,6 +103,39 @@ impl State {
         }
         self.plan = to;
         self.selection = Selection::Plan;
+    }
+
+    fn compare_engines(&mut self, index: usize) {
+        let Some(plan) = self.case().plans.get(index) else {
+            return;
+        };
+        let name = format!("{} collapsed cone", plan.name);
+        let copy = Plan {
+            name: self.free_plan_name(&name),
+            uid: None,
+            ..Plan::clone(plan)
+        };
+        let reference = self.same_by_collapsed_cone(&copy).unwrap_or_else(|| {
+            let reference = self.case().plans.len();
+            self.edit(Edit::AddPlan(copy), None);
+            reference
+        });
+        self.compare.sides = [Some(Source::Plan(reference)), Some(Source::Plan(index))];
+        self.compare.layout = Layout::Difference;
+        self.workspace = Workspace::Compare;
+    }
+
+    /// Plan of collapsed cone that is another but for its name.
+    fn same_by_collapsed_cone(&self, plan: &Plan) -> Option<usize> {
+        (0..self.case().plans.len()).find(|&index| {
+            let candidate = Plan {
+                name: plan.name.clone(),
+                uid: None,
+                ..Plan::clone(&self.case().plans[index])
+            };
+            let engine = self.results.engine_of(index).engine;
+            engine == DoseEngine::CollapsedCone && candidate == *plan
+        })
     }
 
     fn remove_plan(&mut self, index: usize) {

@@ -6,8 +6,7 @@ use crate::cccs::beam::{Field, Superposition, grid_from_kernel};
 use crate::cccs::calibrate::{MonitorUnit, calibration};
 use crate::cccs::correction::Tilts;
 use crate::cccs::job::{answer, each_field};
-use crate::dose::medium::Medium;
-use crate::dose::medium::cropped;
+use crate::dose::medium::{Medium, cropped, mass_of};
 use crate::dose::{BeamDose, DoseError, DoseRequest, Quality};
 use crate::dose::{Clock, check, digest};
 use crate::path::cpu::radiological_depth;
@@ -44,7 +43,12 @@ pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose
             .for_each(|(e, p)| *e += factor * p);
         Ok::<_, DoseError>(())
     })?;
-    let gy = cropped(&request.grid, request.dose_to, &medium, &sum);
+    let gy = cropped(
+        &request.grid,
+        &medium,
+        mass_of(&medium, request.dose_to),
+        &sum,
+    );
     clock.phase("crop");
     let device = format!("cpu ({} threads)", rayon::current_num_threads());
     Ok(answer(

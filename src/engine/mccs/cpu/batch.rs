@@ -1,101 +1,27 @@
-//! A batch of histories over threads.
+//! Histories of a batch, one after another.
 
 use super::deposit::{Numbers, deposit, deposit_electrons, ray};
 use super::flight::{entry, interactions};
-use crate::dose::DoseError;
-use crate::histories::Runner;
-use crate::histories::Tally;
 use crate::histories::head::PLACE_DELIVERY;
 use crate::histories::head::tables::ELECTRON;
+use crate::histories::{Batch, CpuSimulation, Faults};
 use crate::mccs::request::Variant;
 use crate::mccs::simulation::Simulation;
-use crate::{Cancelled, JobControl};
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::ops::Range;
 use transport::philox::{Stream, unit};
 
-/// Histories that a thread takes at a time.
-const CHUNK: u64 = 1024;
-/// Bytes of the threads' own lattices, at most.
-const MOST_BYTES: usize = 4 << 30;
+impl CpuSimulation for Simulation {
+    const CHUNK: u64 = 1024;
 
-/// The lattices that threads deposit in, and what batches have added up to.
-#[derive(Default)]
-pub struct Histories {
-    parts: Vec<Vec<u64>>,
-    tally: Option<Tally>,
-}
+    fn voxels(&self) -> usize {
+        self.lattice.voxels()
+    }
 
-impl Runner for Histories {
-    type Simulation = Simulation;
-    type Error = DoseError;
-
-    fn run(
-        &mut self,
-        run: &Simulation,
-        first: u64,
-        batch: u64,
-        control: &JobControl,
-    ) -> Result<(), DoseError> {
-        let voxels = run.lattice.voxels();
-        if self.parts.is_empty() {
-            let parts = rayon::current_num_threads()
-                .min(MOST_BYTES / (8 * voxels))
-                .max(1);
-            self.parts = vec![vec![0; voxels]; parts];
+    fn run(&self, batch: Batch, numbers: Range<u64>, quanta: &mut [u64]) -> Faults {
+        for n in numbers {
+            history(self, batch.first + n, n, batch.histories, quanta);
         }
-        let next = AtomicU64::new(0);
-        self.parts
-            .par_iter_mut()
-            .with_max_len(1)
-            .try_for_each(|quanta| {
-                loop {
-                    control.check()?;
-                    let begin = next.fetch_add(CHUNK, Ordering::Relaxed);
-                    if begin >= batch {
-                        return Ok::<_, Cancelled>(());
-                    }
-                    for n in begin..(begin + CHUNK).min(batch) {
-                        history(run, first + n, n, batch, quanta);
-                    }
-                }
-            })?;
-        self.tally
-            .get_or_insert_with(|| Tally::new(voxels))
-            .add(&mut self.parts, batch);
-        Ok(())
-    }
-
-    fn take(&mut self) -> Result<Tally, DoseError> {
-        Ok(self.tally.take().unwrap_or_else(|| Tally::new(0)))
-    }
-
-    fn add(&mut self, _: &Simulation, tally: &Tally) -> Result<(), DoseError> {
-        self.tally
-            .get_or_insert_with(|| Tally::new(tally.sum.len()))
-            .add_all(tally);
-        Ok(())
-    }
-
-    fn means(&mut self) -> Result<(Vec<f32>, Vec<f32>), DoseError> {
-        Ok(self.tally.as_ref().map(Tally::means).unwrap_or_default())
-    }
-
-    fn device(&self) -> String {
-        format!("cpu ({} threads)", rayon::current_num_threads())
-    }
-}
-
-#[cfg(test)]
-impl crate::histories::Sharing for Histories {
-    fn hand_over(&mut self, to: &mut Self) -> Result<(), DoseError> {
-        let Some(from) = self.tally.take() else {
-            return Ok(());
-        };
-        to.tally
-            .get_or_insert_with(|| Tally::new(from.sum.len()))
-            .add_all(&from);
-        Ok(())
+        Faults::default()
     }
 }
 

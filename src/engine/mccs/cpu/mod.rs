@@ -11,4 +11,7 @@ mod batch;
 mod deposit;
 mod flight;
 
-pub(crate) use batch::Histories;
+use super::simulation::Simulation;
+use crate::histories::OnCpu;
+
+pub(crate) type Histories = OnCpu<Simulation>;

@@ -6,6 +6,7 @@ pub mod normalisation;
 
 use crate::command::{Command, Commands};
 use crate::feature::commission::state::MachineFitAction;
+use crate::feature::plan::command::PlanAction;
 use crate::feature::{beam, check, ct, leaves};
 use crate::kit::{
     choose_engine, field, fields, number, remarks, section, stated, status_with_caveats, theme,
@@ -16,9 +17,10 @@ use crate::state::files::FileAction;
 use crate::state::results::CaseResults;
 use crate::state::results::{EndsAt, EngineChoice, Settings, machine_label};
 use analysis::{BodyChoice, beams_left_out, body_of, computed_mu, why_left_out};
-use case::{Case, Edit, Plan, StructureSet};
+use case::{Case, DoseEngine, Edit, Plan, StructureSet};
 use egui::{ComboBox, Ui};
 use engine::dose::{DoseTo, Quality};
+use engine::mc::ElectronCut;
 use engine::{DeviceChoice, Measured, automatic_order, cuda, wgpu};
 
 /// Reasons why plans among the files were refused.
@@ -265,6 +267,9 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
             .id_salt("more of engine")
             .show(ui, |ui| {
                 fields(ui, "seed", |ui| {
+                    if next.engine == DoseEngine::MonteCarlo {
+                        choose_electron_cut(ui, &mut next.electron_cut);
+                    }
                     field(ui, "Seed", |ui| {
                         let mut seed = next.seed as f64;
                         let field = number("Seed", &mut seed, "")
@@ -279,6 +284,12 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
                 });
                 ui.weak(egui::RichText::new("Equal seeds give equal doses.").small());
             });
+        let difference = ui
+            .button("Difference to collapsed cone")
+            .on_hover_text("Compares the plan with a copy of it by collapsed cone, which scales kernels of water by density");
+        if difference.clicked() {
+            commands.push(Command::Plans(PlanAction::CompareEngines(state.plan)));
+        }
     }
     if next != current {
         commands.push(Command::Engine {
@@ -287,6 +298,17 @@ fn engine(ui: &mut Ui, state: &State, commands: &mut Commands) -> EngineChoice {
         });
     }
     next
+}
+
+fn choose_electron_cut(ui: &mut Ui, electron_cut: &mut ElectronCut) {
+    field(ui, "Electrons to", |ui| {
+        for cut in ElectronCut::ALL {
+            ui.selectable_value(electron_cut, cut, format!("{} keV", cut.kev()))
+                .on_hover_text(
+                    "Kinetic energy at which electrons end: 100 keV for surfaces and voxels below 2 mm, at half the speed",
+                );
+        }
+    });
 }
 
 fn quality(ui: &mut Ui, next: &mut Settings) {

@@ -10,8 +10,9 @@ use super::remarks::status_with;
 use case::{Beam, Dose, DoseEngine, DoseStatus, Plan};
 use engine::dose::{DoseError, dose_grid};
 use engine::histories::{HistoriesDose, Next, OfPartsError, PartTally, RunLength, RunPart, Until};
-use engine::mccs::{self, BATCH, MccsRequest, dose_of_parts, refine_over};
-use engine::{Compute, DeviceError, JobControl};
+use engine::mc::McRequest;
+use engine::mccs::{BATCH, MccsRequest};
+use engine::{Compute, DeviceError, JobControl, PlanRequest};
 use geometry::Volume;
 use physics::Machine;
 use serde::Serialize;
@@ -61,25 +62,22 @@ pub enum RunError {
 /// The request for a plan's beams.
 ///
 /// # Errors
-/// Another engine than Monte Carlo convolution, unknown machines and impossible grids.
-pub fn mccs_request(
+/// An engine without histories, unknown machines and impossible grids.
+pub fn plan_request(
     plan: &Plan,
     ready: &Ready,
     computation: Computation,
     how: MonteCarlo,
-) -> Result<MccsRequest, RunError> {
+) -> Result<PlanRequest, RunError> {
     let MonteCarlo {
         engine,
         until,
         seed,
         directions,
         variant,
+        electron_cut,
         show_every,
     } = how;
-    // Histories of one engine must not bear the name of another.
-    if engine != DoseEngine::MonteCarloConvolution {
-        return Err(RunError::Engine(engine));
-    }
     let mut beams = Vec::new();
     for beam in plan.beams.iter().filter(|b| is_computed(b)) {
         let machine = Machine::resolve(plan.machine_of(beam))
@@ -92,20 +90,37 @@ pub fn mccs_request(
     let image = ready.patient().mass_density_g_cm3.grid();
     let grid = dose_grid(image, ready.corners_mm(), computation.grid_mm)
         .map_err(|e| RunError::of_beam(first, BeamJobError::Grid(e)))?;
-    Ok(MccsRequest {
-        patient: Arc::clone(ready.patient()),
-        beams,
-        grid: Arc::new(grid),
-        dose_to: computation.dose_to,
-        length: RunLength {
-            until,
-            batch: BATCH,
-            show_every,
-        },
-        seed,
-        directions,
-        variant,
-    })
+    let patient = Arc::clone(ready.patient());
+    let grid = Arc::new(grid);
+    let dose_to = computation.dose_to;
+    let length = RunLength {
+        until,
+        batch: BATCH,
+        show_every,
+    };
+    match engine {
+        // Histories of one engine must not bear the name of another.
+        DoseEngine::CollapsedCone => Err(RunError::Engine(engine)),
+        DoseEngine::MonteCarloConvolution => Ok(PlanRequest::Mccs(MccsRequest {
+            patient,
+            beams,
+            grid,
+            dose_to,
+            length,
+            seed,
+            directions,
+            variant,
+        })),
+        DoseEngine::MonteCarlo => Ok(PlanRequest::Mc(McRequest {
+            patient,
+            beams,
+            grid,
+            dose_to,
+            length,
+            seed,
+            electron_cut,
+        })),
+    }
 }
 
 impl RunError {
@@ -129,13 +144,8 @@ pub fn part_of_plan(
     part: RunPart,
     control: &JobControl,
 ) -> Result<PartTally, RunError> {
-    let request = mccs_request(plan, ready, computation, how)?;
-    Ok(mccs::part(
-        &request,
-        part,
-        &devices(computation, how)?,
-        control,
-    )?)
+    let request = plan_request(plan, ready, computation, how)?;
+    Ok(request.part(part, &devices(computation, how)?, control)?)
 }
 
 fn devices(computation: Computation, how: MonteCarlo) -> Result<Vec<Compute>, DeviceError> {
@@ -147,7 +157,7 @@ fn devices(computation: Computation, how: MonteCarlo) -> Result<Vec<Compute>, De
 ///
 /// # Errors
 /// [`RunError`].
-pub fn mccs_of_plan(
+pub fn run_of_plan(
     plan: &Plan,
     ready: &Ready,
     computation: Computation,
@@ -156,22 +166,19 @@ pub fn mccs_of_plan(
     control: &JobControl,
     show: &mut dyn FnMut(&HistoriesDose) -> Next,
 ) -> Result<RunDose, RunError> {
-    let request = mccs_request(plan, ready, computation, how)?;
+    let request = plan_request(plan, ready, computation, how)?;
     let answer = match parts {
-        Some(parts) => dose_of_parts(
-            &request,
-            parts,
-            &computation.device.resolve_for_cuda()?,
-            control,
-        )?,
-        None => refine_over(&request, &devices(computation, how)?, control, show)?,
+        Some(parts) => {
+            request.dose_of_parts(parts, &computation.device.resolve_for_cuda()?, control)?
+        }
+        None => request.refine_over(&devices(computation, how)?, control, show)?,
     };
-    let not_counted: Vec<NotCounted> = { request.beams.iter() }
+    let not_counted: Vec<NotCounted> = { request.beams().iter() }
         .map(|(beam, machine)| NotCounted::of_beam(ready, beam, machine.sad_mm))
         .collect();
     let warnings =
         request
-            .beams
+            .beams()
             .iter()
             .zip(&not_counted)
             .flat_map(|((beam, machine), not_counted)| {
@@ -180,7 +187,7 @@ pub fn mccs_of_plan(
                 remarks.map(|w| format!("beam '{}': {w}", beam.name))
             });
     let caveats: Vec<Vec<String>> = request
-        .beams
+        .beams()
         .iter()
         .map(|(beam, machine)| super::beam_caveats(beam, machine))
         .collect();

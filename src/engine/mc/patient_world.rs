@@ -1,0 +1,85 @@
+//! The patient's voxels with the tables of their materials, cached: an edit of a beam leaves them as they are.
+
+use super::request::McRequest;
+use crate::JobControl;
+use crate::cache::ByteSize;
+use crate::dose::DoseError;
+use crate::dose::medium::Medium;
+use crate::histories::head::refusal;
+use geometry::Grid;
+use glam::DVec3;
+use physics::{Material, Patient};
+use rayon::prelude::*;
+use std::sync::Arc;
+use transport::tables::shipped;
+use transport::{Settings, VoxelGrid, Voxels, World};
+
+pub struct PatientWorld {
+    pub world: World<'static>,
+}
+
+impl ByteSize for PatientWorld {
+    fn bytes(&self) -> usize {
+        // A density, a material and whether it is near gas.
+        6 * self.world.voxels().count()
+    }
+}
+
+/// Voxels of the medium's grid, by mean density and the material in their middle, with the tables of the request's cut-off.
+///
+/// # Errors
+/// Tables that the program lacks, in the words of the first beam.
+pub fn patient_world(
+    request: &McRequest,
+    medium: &Medium,
+    control: &JobControl,
+) -> Result<Arc<PatientWorld>, DoseError> {
+    let key = (
+        request.patient.mass_density_g_cm3.id(),
+        request.patient.material.id(),
+        Grid::clone(&request.grid),
+        request.electron_cut,
+    );
+    control.cache().get(key, || {
+        world_of(request, medium)
+            .map(|world| PatientWorld { world })
+            .map_err(|why| refusal(&request.beams[0].0.name, &why))
+    })
+}
+
+fn world_of(request: &McRequest, medium: &Medium) -> Result<World<'static>, String> {
+    let lattice = medium.lattice();
+    let grid = VoxelGrid {
+        shape: lattice.size,
+        origin_cm: DVec3::ZERO,
+        spacing_cm: DVec3::from(lattice.spacing_mm) / 10.0,
+        periodic: [false; 3],
+    };
+    let densities = medium.mass_g_cm3.data().to_vec();
+    let materials = materials(&medium.grid, &request.patient);
+    let voxels = Voxels::new(grid, materials, densities).map_err(|why| why.to_string())?;
+    let thresholds = request.electron_cut.thresholds();
+    let sets = shipped().map_err(|why| why.to_string())?;
+    let set = sets
+        .iter()
+        .find(|set| set.thresholds == thresholds)
+        .ok_or("the program has no tables of that cut-off")?;
+    let settings = Settings::for_thresholds(thresholds);
+    World::owning(voxels, &set.materials, settings).map_err(|why| why.to_string())
+}
+
+/// Material in the middle of each voxel.
+fn materials(grid: &Grid, patient: &Patient) -> Vec<Material> {
+    let [nx, ny, _] = grid.size();
+    let last = Material::ALL.len() - 1;
+    (0..grid.len())
+        .into_par_iter()
+        .map(|voxel| {
+            let centre_mm = grid.centre_mm(voxel % nx, voxel / nx % ny, voxel / nx / ny);
+            let class = patient.material.nearest(centre_mm);
+            class.map_or(Material::Water, |class| {
+                Material::ALL[usize::from(class).min(last)]
+            })
+        })
+        .collect()
+}
