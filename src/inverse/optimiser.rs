@@ -331,13 +331,10 @@ impl Optimiser {
                 self.receipt.solutions_ms += since_ms(start);
             }
             Phase::Correct if self.wish_passes.is_some() && !self.follows => {
-                let (moved, truth) = self.correct(control)?;
+                let (moved, _) = self.correct(control)?;
                 self.receipt.true_doses += 1;
                 self.receipt.true_doses_ms += since_ms(start);
                 self.phase = self.after_wished_true_dose().into();
-                if self.phase == Phase::Solve {
-                    self.hold_hot_spots(&truth, control, watch)?;
-                }
                 let moved_percent = 100.0 * moved;
                 watch(Progress::TrueDose { moved_percent }, &|| self.snapshot());
             }
