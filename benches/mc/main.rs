@@ -1,9 +1,9 @@
 //! Monte Carlo with electrons in slabs: `cargo bench --bench mc -- [CASE]... [--device WORD] [--percent N] [--histories N]
 //! [--cpu-histories N] [--every N]`.
 //!
-//! Of each case: seconds of a second run to the uncertainty (`--percent`, 1), then dose on the axis by a run of `--histories`,
-//! beside the CPU's (`--cpu-histories`), one with electrons to 100 keV, and collapsed cone. A field on the surface of a cube, mean
-//! over 1 cm x 1 cm; differences are of the first column from each, percent of it, with one standard deviation.
+//! Seconds of two runs to an uncertainty (`--percent`, 1), then the dose on the axis by a run of `--histories`, beside the CPU's
+//! (`--cpu-histories`), one with electrons to 100 keV, and collapsed cone. Doses are means over 1 cm x 1 cm; differences are of the
+//! first column from each, percent, with one standard deviation.
 
 #[path = "../common/words.rs"]
 #[expect(dead_code, reason = "its command line is of cards alone")]

@@ -2,6 +2,7 @@
 
 use super::bounds;
 use super::metric::{Metric, MetricError, MetricUnit};
+use super::wish::Wish;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
@@ -44,7 +45,7 @@ impl Bound {
 }
 
 /// "This metric of this structure is at most, or at least, this value." Written like
-/// `Cord: Dmax <= 45 Gy (tolerance 2 Gy, priority 2)`.
+/// `Cord: Dmax <= 45 Gy (tolerance 2 Gy, wish 20 Gy, priority 2)`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Goal {
@@ -66,6 +67,8 @@ pub struct Goal {
     weight: Option<f64>,
     /// The value that may not get worse where plans are optimised, in `unit`.
     kept: Option<f64>,
+    /// The value towards which plans are optimised once the limit is met.
+    wish: Wish,
 }
 
 /// Why a text is no goal.
@@ -79,8 +82,16 @@ pub enum GoalError {
     Limit(String),
     #[error("the limit of {0} is in {1}")]
     Unit(String, String),
-    #[error("'{0}' is neither a tolerance or a kept value in the unit of the limit, nor a priority from 1 to {most}, nor a weight from {low} to {high}; write '(tolerance 2 Gy, priority 1, weight 2, kept 40 Gy)'", most = Goal::LOWEST_PRIORITY, low = Goal::WEIGHTS.start(), high = Goal::WEIGHTS.end())]
+    #[error("'{0}' is neither a tolerance, wish or kept value in the unit of the limit, nor a priority from 1 to {most}, nor a weight from {low} to {high}; write '(tolerance 2 Gy, wish 20 Gy, priority 1, weight 2, kept 40 Gy)' or '(wish none)'", most = Goal::LOWEST_PRIORITY, low = Goal::WEIGHTS.start(), high = Goal::WEIGHTS.end())]
     Suffix(String),
+    #[error(
+        "a wish is for less than an upper limit, and '{0}' has a lower one: leave the wish out"
+    )]
+    WishOfLowerLimit(String),
+    #[error(
+        "the wish of '{0}' is beyond its limit: wish for the limit or less, or write 'wish none'"
+    )]
+    WishBeyondLimit(String),
 }
 
 impl Goal {
@@ -103,6 +114,7 @@ impl Goal {
             priority: 1,
             weight: None,
             kept: None,
+            wish: Wish::Usual,
         };
         base.with_limit(limit)
     }
@@ -139,6 +151,11 @@ impl Goal {
         self.kept
     }
 
+    /// The value towards which plans are optimised once the limit is met. Its priority is the goal's.
+    pub fn wish(&self) -> Wish {
+        self.wish
+    }
+
     /// The metric in the unit of the limit.
     pub fn metric_in_unit(&self) -> Metric {
         self.metric.told_in(self.unit).unwrap_or(self.metric)
@@ -157,6 +174,7 @@ impl Goal {
         Self {
             bound,
             kept: None,
+            wish: Wish::Usual,
             ..self
         }
     }
@@ -172,6 +190,7 @@ impl Goal {
             metric,
             unit,
             kept: None,
+            wish: self.wish.without_value(),
             ..self
         }
     }
@@ -179,8 +198,10 @@ impl Goal {
     /// With another limit; unchanged where it is no number.
     pub fn with_limit(self, limit: f64) -> Self {
         if limit.is_finite() {
+            let limit = limit.max(0.0);
             Self {
-                limit: limit.max(0.0),
+                limit,
+                wish: self.wish.within(limit),
                 ..self
             }
         } else {
@@ -194,6 +215,7 @@ impl Goal {
             Self {
                 unit,
                 kept: None,
+                wish: self.wish.without_value(),
                 ..self
             }
         } else {
@@ -237,6 +259,19 @@ impl Goal {
             self
         } else {
             Self { kept, ..self }
+        }
+    }
+
+    /// With another wish, at most the limit; unchanged for a lower limit, and where the value is no number.
+    pub fn with_wish(self, wish: Wish) -> Self {
+        let is_number = !matches!(wish, Wish::Value(value) if !value.is_finite() || value < 0.0);
+        if self.bound == Bound::AtMost && is_number {
+            Self {
+                wish: wish.within(self.limit),
+                ..self
+            }
+        } else {
+            self
         }
     }
 
@@ -291,7 +326,20 @@ impl Goal {
         })
     }
 
-    /// Tolerance and priority from the text in the brackets behind the limit.
+    /// The goal, if its wish is one that it can have.
+    fn with_sound_wish(self) -> Result<Self, GoalError> {
+        match (self.bound, self.wish) {
+            (Bound::AtLeast, Wish::Nothing | Wish::Value(_)) => {
+                Err(GoalError::WishOfLowerLimit(self.short_text()))
+            }
+            (_, Wish::Value(value)) if value > self.limit => {
+                Err(GoalError::WishBeyondLimit(self.short_text()))
+            }
+            _ => Ok(self),
+        }
+    }
+
+    /// Tolerance, wish, priority, weight and kept value from the text in the brackets behind the limit.
     fn with_suffix(mut self, suffix: &str) -> Option<Self> {
         for part in suffix.split(',').map(str::trim) {
             self = match part.split_once(' ')? {
@@ -306,6 +354,10 @@ impl Goal {
                         self.with_tolerance(value)
                     }
                 }
+                ("wish", words) => Self {
+                    wish: Wish::parse(words, self.unit)?,
+                    ..self
+                },
                 ("weight", number) => {
                     let number: f64 = number.trim().parse().ok()?;
                     Self::WEIGHTS
@@ -337,7 +389,8 @@ impl fmt::Display for Goal {
                 .trim_end()
                 .to_owned()
         });
-        let suffix: Vec<String> = [tolerance, priority, weight, kept]
+        let wish = self.wish.words(self.unit);
+        let suffix: Vec<String> = [tolerance, wish, priority, weight, kept]
             .into_iter()
             .flatten()
             .collect();
@@ -407,7 +460,9 @@ impl FromStr for Goal {
         };
         let parts = suffix.trim().strip_suffix(')').map(str::trim);
         let with_suffix = parts.and_then(|parts| goal.with_suffix(parts));
-        with_suffix.ok_or_else(|| GoalError::Suffix(format!("({suffix}")))
+        with_suffix
+            .ok_or_else(|| GoalError::Suffix(format!("({suffix}")))?
+            .with_sound_wish()
     }
 }
 
@@ -444,6 +499,11 @@ mod tests {
             "PTV: CI >= 0.8 (tolerance 0.05, priority 2)",
             "Cord: Dmax <= 45 Gy (weight 0.5)",
             "Cord: Dmax <= 45 Gy (priority 2, weight 100, kept 41.25 Gy)",
+            "Cord: D0.1cc <= 45 Gy (wish 20 Gy, priority 2)",
+            "Cord: D0.1cc <= 45 Gy (tolerance 2 Gy, wish 0 Gy)",
+            "Lung: V20Gy <= 30 % (wish 12.5 %)",
+            "PTV: HI <= 0.1 (wish 0.05)",
+            "PTV: D2% <= 107 % (wish none)",
         ] {
             let goal: Goal = words.parse().unwrap();
             assert_eq!(goal.to_string(), words);
@@ -480,6 +540,10 @@ mod tests {
             "Cord: Dmax <= 45 Gy (weight NaN)",
             "Cord: Dmax <= 45 Gy (kept 40 %)",
             "Cord: Dmax <= 45 Gy (kept inf Gy)",
+            "Cord: Dmax <= 45 Gy (wish 20 %)",
+            "Cord: Dmax <= 45 Gy (wish -1 Gy)",
+            "Cord: Dmax <= 45 Gy (wish less)",
+            "Cord: Dmax <= 45 Gy (wish)",
             "Cord: Dmax <= 45 Gy (priority 0)",
             "Cord: Dmax <= 45 Gy (priority 10)",
             "Cord: Dmax <= 45 Gy (priority 2",
@@ -488,6 +552,51 @@ mod tests {
             "Cord: Dmax <= 45 Gy (priority 2) now",
         ] {
             assert!(words.parse::<Goal>().is_err(), "{words}");
+        }
+    }
+
+    fn error_of(words: &str) -> String {
+        words.parse::<Goal>().expect_err(words).to_string()
+    }
+
+    #[test]
+    fn wishes_stay_on_the_side_of_the_limit_that_meets_it() {
+        let beyond = error_of("Cord: Dmax <= 45 Gy (wish 46 Gy, priority 2)");
+        assert!(
+            beyond.contains("'Cord: Dmax <= 45 Gy' is beyond its limit"),
+            "{beyond}"
+        );
+        for words in [
+            "PTV: D95% >= 50 Gy (wish 51 Gy)",
+            "PTV: D95% >= 50 Gy (wish none)",
+        ] {
+            let lower = error_of(words);
+            assert!(
+                lower.contains("'PTV: D95% >= 50 Gy' has a lower one"),
+                "{lower}"
+            );
+        }
+        let goal: Goal = "Cord: Dmax <= 45 Gy (wish 20 Gy)".parse().unwrap();
+        assert_eq!(goal.wish(), Wish::Value(20.0));
+        assert_eq!(
+            "Cord: Dmax <= 45 Gy".parse::<Goal>().unwrap().wish(),
+            Wish::Usual
+        );
+        // A limit that is dragged below the wish takes it along; what has another unit or side is another wish.
+        assert_eq!(goal.clone().with_limit(15.0).wish(), Wish::Value(15.0));
+        assert_eq!(
+            goal.clone().with_unit(MetricUnit::Percent).wish(),
+            Wish::Usual
+        );
+        assert_eq!(goal.clone().with_bound(Bound::AtLeast).wish(), Wish::Usual);
+        let nothing = goal.clone().with_wish(Wish::Nothing);
+        assert_eq!(nothing.with_unit(MetricUnit::Percent).wish(), Wish::Nothing);
+        for (wish, stays) in [
+            (Wish::Value(f64::NAN), 20.0),
+            (Wish::Value(-1.0), 20.0),
+            (Wish::Value(60.0), 45.0),
+        ] {
+            assert_eq!(goal.clone().with_wish(wish).wish(), Wish::Value(stays));
         }
     }
 

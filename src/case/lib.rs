@@ -36,6 +36,7 @@ mod steps;
 mod structure;
 mod uid;
 mod validate;
+mod wish;
 
 pub use approval::{Approval, ApprovalError, NO_RELEASE, Stage};
 pub use arc::GantryArc;
@@ -73,6 +74,7 @@ pub use steps::Steps;
 pub use structure::{Contour, ReferenceError, Rgb, Structure, StructureKind, StructureSet};
 pub use uid::{derived_uid, new_uid};
 pub use validate::{BeamFault, Fault, PlanFault, StructureFault, structures_fault, turn_deg};
+pub use wish::Wish;
 
 use std::sync::Arc;
 

@@ -20,6 +20,8 @@ pub(super) const LEAF_MARGIN: f64 = 0.002;
 // A goal that cannot be met would otherwise take ever more from all others. The mean of a tail lies far beyond its point.
 const POINT_REACH: f64 = 0.1;
 const MEAN_REACH: f64 = 0.01;
+/// The same of a mean that is held against the wishes of other organs, which move it by up to 1.5 Gy of 70.
+const HELD_MEAN_REACH: f64 = 0.03;
 
 /// DVH point or mean on the evaluation grid, in which doses are linear between voxels, minus the same on the sampled voxels, Gy, for each
 /// objective; 0 for an objective without either.
@@ -62,6 +64,64 @@ pub(super) struct HandleDoses<'a> {
 pub(super) struct HandleAim {
     pub reference_gy: f64,
     pub margin: f64,
+}
+
+/// A figure that a handle holds against wishes, Gy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldFigure {
+    /// Bound of the figure.
+    pub held_gy: f64,
+    /// Bound with a margin, less the figure.
+    pub residual_gy: f64,
+    /// Current value of the objective's aim.
+    pub value_gy: f64,
+}
+
+/// The next dose level of a handle that holds a figure, and whether it is at the end of its reach: a multiplier of the method of
+/// multipliers, which is never below 0. Unlike in [`move_handles`] the level begins where the objective begins to pull, so that a handle
+/// with room to spare holds its goal as soon as the room is used up.
+pub(super) fn holding_level_gy(
+    objective: &Objective,
+    figure: HeldFigure,
+    reference_gy: f64,
+) -> (f64, bool) {
+    let reach_gy = reference_gy
+        * match objective.asked {
+            Some(Asked::Mean { .. }) => HELD_MEAN_REACH,
+            _ => POINT_REACH,
+        };
+    let (level_gy, sign) = if matches!(objective.aim, Aim::TailMin { .. }) {
+        (objective.gy.max(figure.value_gy), 1.0)
+    } else {
+        (objective.gy.min(figure.value_gy), -1.0)
+    };
+    let level_gy = moved(level_gy, figure.residual_gy, figure.held_gy, reach_gy);
+    let is_at_end = sign * (level_gy - figure.held_gy) >= reach_gy;
+    (level_gy, is_at_end)
+}
+
+/// Mean, or mean of the hottest or coldest share, of a structure's rows, Gy, as the aim of an objective has it.
+pub(super) fn aim_value_gy(aim: Aim, doses: &[f32], set: &RowSet) -> f64 {
+    let (sign, volume) = match aim {
+        Aim::TailMax { volume } => (-1.0, volume),
+        Aim::TailMin { volume } => (1.0, volume),
+        _ => (1.0, 100.0),
+    };
+    let mut rows: Vec<(f64, f64)> = set
+        .rows
+        .iter()
+        .zip(set.shares())
+        .map(|(row, share)| (f64::from(doses[*row as usize]), share))
+        .collect();
+    rows.sort_by(|(gy, _), (other_gy, _)| (sign * gy).total_cmp(&(sign * other_gy)));
+    let (mut sum_gy, mut counted, mut remaining) = (0.0, 0.0, 0.01 * volume);
+    for (gy, share) in rows {
+        let part = share.min(remaining);
+        sum_gy += part * gy;
+        counted += part;
+        remaining -= part;
+    }
+    sum_gy / f64::max(counted, f64::MIN_POSITIVE)
 }
 
 /// Moves the dose level of each handle towards the dose at which its goal is met with the margin; whether all goals are met.
@@ -113,7 +173,7 @@ fn moved(level_gy: f64, residual_gy: f64, goal_gy: f64, reach_gy: f64) -> f64 {
 }
 
 /// DVH point or mean of a structure's rows, Gy.
-fn on_rows(figure: Asked, doses: &[f32], set: &RowSet) -> f64 {
+pub(super) fn on_rows(figure: Asked, doses: &[f32], set: &RowSet) -> f64 {
     let shares = set.shares();
     match figure {
         Asked::Point { percent, .. } => dose_at_percent(doses, &set.rows, &shares, percent),
@@ -187,6 +247,7 @@ mod tests {
                 percent: 15.0,
                 gy: 20.0,
             }),
+            wish_range_gy: None,
         }];
         let mut levels_gy = Vec::new();
         for _ in 0..8 {
@@ -239,6 +300,7 @@ mod tests {
                 gy: 20.0,
                 weight: 1.0,
                 asked: Some(Asked::Mean { gy: 20.0 }),
+                wish_range_gy: None,
             }];
             let met = move_handles(&mut objectives, &rows, without_offset(&doses), AIM);
             assert_eq!(met, want_met, "{doses:?}");
@@ -247,6 +309,68 @@ mod tests {
                 "{doses:?}: {}",
                 objectives[0].gy
             );
+        }
+    }
+
+    /// The method of multipliers on one fluence x: of a dose x a wish (x / 10)^2 of weight 0.01 pulls down, and `D95 >= 20 Gy` holds. The
+    /// level rests where the gradients cancel, 2 (D' - 20) / 50^2 = 2 * 0.01 * 20 / 10^2.
+    #[test]
+    fn a_level_rests_where_it_balances_a_wish() {
+        let mut objective = Objective {
+            structure: "S".to_owned(),
+            aim: Aim::TailMin { volume: 5.0 },
+            gy: 20.0,
+            weight: 1.0,
+            asked: Some(Asked::Point {
+                percent: 95.0,
+                gy: 20.0,
+            }),
+            wish_range_gy: None,
+        };
+        let (wish, goal) = (2.0 * 0.01 / 100.0, 2.0 / 2500.0);
+        let mut dose_gy = 0.0;
+        for _ in 0..60 {
+            // Minimum of both parabolas.
+            dose_gy = goal * objective.gy / (goal + wish);
+            let figure = HeldFigure {
+                held_gy: 20.0,
+                residual_gy: 20.0 - dose_gy,
+                value_gy: dose_gy,
+            };
+            objective.gy = holding_level_gy(&objective, figure, 100.0).0;
+        }
+        let want_gy = 20.0 + 20.0 * wish / goal;
+        assert!((dose_gy - 20.0).abs() < 1e-6, "{dose_gy}");
+        assert!((objective.gy - want_gy).abs() < 1e-6, "{}", objective.gy);
+    }
+
+    /// A handle that was loosened pulls again as soon as its room is used up; at the end of its reach it says so.
+    #[test]
+    fn a_loose_level_holds_at_once() {
+        let objective = Objective {
+            structure: "S".to_owned(),
+            aim: Aim::TailMax { volume: 10.0 },
+            gy: 25.0,
+            weight: 1.0,
+            asked: Some(Asked::Point {
+                percent: 10.0,
+                gy: 20.0,
+            }),
+            wish_range_gy: None,
+        };
+        for (residual_gy, value_gy, want) in [
+            (1.0, 19.0, (19.7, false)),
+            (-1.0, 21.0, (20.3, false)),
+            (-20.0, 40.0, (15.0, true)),
+        ] {
+            let figure = HeldFigure {
+                held_gy: 20.0,
+                residual_gy,
+                value_gy,
+            };
+            let (level_gy, is_at_end) = holding_level_gy(&objective, figure, 50.0);
+            assert!((level_gy - want.0).abs() < 1e-12, "{level_gy}");
+            assert_eq!(is_at_end, want.1);
         }
     }
 }

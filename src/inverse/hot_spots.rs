@@ -52,6 +52,7 @@ pub(super) fn objectives(requested: &[Objective], rows: &Rows, outside_gy: f64) 
         gy: outside_gy,
         weight: WEIGHT,
         asked: None,
+        wish_range_gy: None,
     };
     let maxima = requested.iter().filter(|o| o.aim == Aim::Over);
     let in_structures = maxima.map(|o| Objective {
@@ -324,6 +325,7 @@ mod tests {
             gy,
             weight: 2.0,
             asked: None,
+            wish_range_gy: None,
         }
     }
 

@@ -631,6 +631,7 @@ mod tests {
             gy: 2.0,
             weight: 1.0,
             asked: None,
+            wish_range_gy: None,
         };
         let problem = Problem::new(&columns, &rows, &[objective], &[], 0.0, 1.0);
         let leaves = LeafVariables::new(&plan, &fields, &|_| vec![0]);

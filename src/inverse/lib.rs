@@ -25,6 +25,8 @@ mod rows;
 mod setup;
 mod smoothness;
 mod solve;
+mod wish_passes;
+mod wishes;
 
 pub use arcs::with_arcs;
 pub use beamlets::{BeamletError, Beamlets};
@@ -42,3 +44,4 @@ pub use remarks::OptimiseRemark;
 pub use rows::{RowSet, Rows, RowsError, Sampling};
 pub use setup::{FieldWindow, Inputs, Region};
 pub use solve::{Bounds, Differentiable, NoValue, Solved, Start, Stop, solve};
+pub use wishes::{WishedStructure, of_wish};

@@ -226,7 +226,7 @@ fn objectives(answer: &Optimised) -> Value {
         .iter()
         .filter(|o| answer.rows.set(&o.structure).is_some());
     let scaled = used.map(|objective| {
-        let weight = objective.weight / (answer.reference_gy * answer.reference_gy);
+        let weight = objective.weight_per_gy2(answer.reference_gy);
         serde_json::to_value(Objective {
             weight,
             ..objective.clone()

@@ -34,11 +34,27 @@ pub struct Objective {
     /// D, Gy of all fractions.
     #[serde(rename = "dose")]
     pub gy: f64,
-    /// A plain number near 1; the solver divides it by the square of the reference dose.
+    /// A plain number near 1; the solver divides it by the square of the reference dose, of a wish by the square of its range.
     pub weight: f64,
     /// DVH point or mean of the goal: D moves until it is met.
     #[serde(skip)]
     pub asked: Option<Asked>,
+    /// Limit less wished dose, Gy, of the objective of a wish; `None` for others.
+    #[serde(skip)]
+    pub wish_range_gy: Option<f64>,
+}
+
+impl Objective {
+    /// Weight of the squared dose, 1/Gy2.
+    pub(super) fn weight_per_gy2(&self, reference_gy: f64) -> f64 {
+        let unit_gy = self.wish_range_gy.unwrap_or(reference_gy);
+        self.weight / (unit_gy * unit_gy)
+    }
+
+    /// Whether it lowers doses beyond the limits of goals.
+    pub fn is_wish(&self) -> bool {
+        self.wish_range_gy.is_some()
+    }
 }
 
 /// DVH point or mean dose that a goal limits.
@@ -80,7 +96,7 @@ const KEPT_TIMES: f64 = 100.0;
 const MAXIMUM_TIMES: f64 = 4.0;
 
 /// Largest tail that counts as the maximum, percent of the volume: D2% is ICRU's near-maximum (report 83).
-const NEAR_MAXIMUM_PERCENT: f64 = 2.0;
+pub(super) const NEAR_MAXIMUM_PERCENT: f64 = 2.0;
 
 /// Objectives of a goal, at its kept value if it has one. `whole_cm3` is the structure's volume, `hundred_gy` the prescription.
 ///
@@ -177,6 +193,7 @@ fn objective(goal: &Goal, aim: Aim, gy: f64, figure: Option<Asked>) -> Objective
             weight
         },
         asked: figure,
+        wish_range_gy: None,
     }
 }
 
@@ -207,7 +224,7 @@ fn of_point(goal: &Goal, percent: f64, gy: f64, is_target: bool) -> Result<Vec<O
 }
 
 /// The limit of a goal on a dose, Gy.
-fn limit_gy(goal: &Goal, limit: f64, hundred_gy: Option<f64>) -> Result<f64, String> {
+pub(super) fn limit_gy(goal: &Goal, limit: f64, hundred_gy: Option<f64>) -> Result<f64, String> {
     if goal.unit() == MetricUnit::Percent {
         percent_gy(limit, hundred_gy)
     } else {

@@ -1,8 +1,10 @@
 //! An optimisation that continues: new objectives, the true dose and turned beams each replace a part of its state, and keep the others.
 
+mod true_dose;
+
 use super::OptimiseError;
 use super::columns::{BeamColumns, Columns, compute_missing};
-use super::handles::{HandleAim, HandleDoses, MAP_MARGIN, dvh_offsets_gy, move_handles};
+use super::handles::{HandleAim, HandleDoses, MAP_MARGIN, move_handles};
 use super::hot_spots::{self, Greatest};
 use super::objective::Objective;
 use super::problem::Problem;
@@ -10,14 +12,14 @@ use super::progress::{Progress, Snapshot, Watch};
 use super::receipt::{OptimiseReceipt, since_ms};
 use super::remarks::{self, OptimiseRemark};
 use super::rows::{RowSet, Rows};
-use super::setup::{
-    DoseTarget, Field, Inputs, Setup, Truth, completed, is_of_fall_off, weigh_fall_off,
-};
+use super::setup::{Field, Inputs, Setup, completed, is_of_fall_off, weigh_fall_off};
 use super::smoothness;
-use super::solve::{Bounds, Start, Stop, solve};
+use super::solve::{Bounds, Memory, SolveLimits, Start, Stop, solve, solve_with_memory};
+use super::wish_passes::{self, NextStep, WishPasses};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
 use engine::{Compute, JobControl};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -65,6 +67,16 @@ enum Phase {
     Rest,
 }
 
+impl From<NextStep> for Phase {
+    fn from(step: NextStep) -> Self {
+        match step {
+            NextStep::Solve => Self::Solve,
+            NextStep::Correct => Self::Correct,
+            NextStep::Rest => Self::Rest,
+        }
+    }
+}
+
 /// Rows, columns, objectives and fluences of a plan.
 #[derive(Clone, Debug)]
 pub struct Optimiser {
@@ -79,6 +91,12 @@ pub struct Optimiser {
     requested: usize,
     pub(super) reference_gy: f64,
     pub(super) fluences: Vec<f64>,
+    /// Curvature of the objective, kept while handles, goals and wishes move.
+    memory: Memory,
+    /// Whether wishes count: after the first solutions, which meet the goals as well as they can be met.
+    pub(super) are_wishes_minimised: bool,
+    /// Passes of the wishes, once goals are met.
+    pub(super) wish_passes: Option<Box<WishPasses>>,
     /// Upper bounds of the fluences, infinite where there is none.
     pub(super) upper: Vec<f64>,
     pub(super) offset_gy: Vec<f32>,
@@ -86,7 +104,7 @@ pub struct Optimiser {
     pub(super) finer_gy: Vec<f32>,
     is_judged: bool,
     /// DVH point on the evaluation grid minus the same point on the sampled voxels, for each objective, Gy.
-    dvh_offset_gy: Vec<f64>,
+    pub(super) dvh_offset_gy: Vec<f64>,
     pub(super) objective: f64,
     pub(super) receipt: OptimiseReceipt,
     pub(super) moved_percent: Option<f64>,
@@ -116,7 +134,11 @@ impl Optimiser {
         previous: Option<&Self>,
     ) -> Result<Self, OptimiseError> {
         let setup = Setup::new(inputs, previous.map(|previous| &previous.setup))?;
-        Self::of_setup(setup, objectives, reference_gy, previous)
+        let mut optimiser = Self::of_setup(setup, objectives, reference_gy, previous)?;
+        // A turned beam leaves organs as low as they were.
+        optimiser.are_wishes_minimised =
+            previous.is_some_and(|previous| previous.are_wishes_minimised);
+        Ok(optimiser)
     }
 
     /// An optimiser that answers as if there were no previous one: it takes only columns, and rows without hot spots.
@@ -156,6 +178,9 @@ impl Optimiser {
             requested: 0,
             reference_gy,
             fluences: Vec::new(),
+            memory: Memory::default(),
+            are_wishes_minimised: false,
+            wish_passes: None,
             upper: upper(&setup),
             offset_gy: vec![0.0; setup.rows.voxels.len()],
             finer_gy: vec![0.0; setup.rows.voxels.len()],
@@ -256,6 +281,7 @@ impl Optimiser {
             Phase::Solve
         };
         (self.ends, self.follows) = (false, !self.fluences.is_empty());
+        self.wish_passes = None;
         self.is_judged = self.setup.judged.is_none();
         Ok(())
     }
@@ -270,6 +296,8 @@ impl Optimiser {
     pub fn restart(&mut self, plan: &Plan) {
         self.set_plan(plan);
         self.fluences.clear();
+        (self.memory, self.wish_passes) = (Memory::default(), None);
+        self.are_wishes_minimised = false;
         (self.phase, self.pass, self.ends) = (Phase::Solve, 0, false);
         self.is_contested = false;
         weigh_fall_off(&mut self.objectives, &self.setup.plan, false);
@@ -301,6 +329,14 @@ impl Optimiser {
             Phase::Solve => {
                 self.solve(watch)?;
                 self.receipt.solutions_ms += since_ms(start);
+            }
+            Phase::Correct if self.wish_passes.is_some() && !self.follows => {
+                let (moved, _) = self.correct(control)?;
+                self.receipt.true_doses += 1;
+                self.receipt.true_doses_ms += since_ms(start);
+                self.phase = self.after_wished_true_dose().into();
+                let moved_percent = 100.0 * moved;
+                watch(Progress::TrueDose { moved_percent }, &|| self.snapshot());
             }
             Phase::Correct => {
                 let (moved, truth) = self.correct(control)?;
@@ -356,6 +392,7 @@ impl Optimiser {
         let computed: Vec<_> = self.field_columns.iter().flatten().cloned().collect();
         let rows = self.setup.rows.voxels.len();
         self.columns = Columns::new(rows, &computed, &self.setup.device, &self.columns);
+        self.memory = Memory::default();
     }
 
     /// Computes all columns without a solution.
@@ -394,11 +431,16 @@ impl Optimiser {
             .collect()
     }
 
-    fn problem(&self) -> Problem<'_> {
+    pub(super) fn problem(&self) -> Problem<'_> {
+        let mut objectives = Cow::Borrowed(&self.objectives);
+        if !self.are_wishes_minimised && self.objectives.iter().any(Objective::is_wish) {
+            let wishes = objectives.to_mut().iter_mut().filter(|o| o.is_wish());
+            wishes.for_each(|wish| wish.weight = 0.0);
+        }
         let mut problem = Problem::new(
             &self.columns,
             self.rows(),
-            &self.objectives,
+            &objectives,
             &self.neighbours,
             self.smoothness(),
             self.reference_gy,
@@ -408,14 +450,16 @@ impl Optimiser {
     }
 
     fn solve(&mut self, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
-        let (max_evaluations, gain) = match (self.follows, self.ends, &self.setup.device) {
+        let (max_evaluations, min_gain) = match (self.follows, self.ends, &self.setup.device) {
             (true, _, Compute::Cuda(_)) => (FOLLOW_EVALUATIONS_CUDA, 1e-3),
             (true, ..) => (FOLLOW_EVALUATIONS_OTHER, 1e-3),
+            _ if self.wish_passes.is_some() => (wish_passes::EVALUATIONS, 0.0),
             (_, true, _) => (EVALUATIONS.last, 1e-5),
             _ if self.is_contested => (EVALUATIONS.conflicting, 1e-4),
             _ if self.pass == 0 => (EVALUATIONS.first, 1e-3),
             _ => (EVALUATIONS.later, 1e-3),
         };
+        let mut memory = std::mem::take(&mut self.memory);
         let problem = self.problem();
         let start = Start {
             variables: &self.fluences,
@@ -424,11 +468,15 @@ impl Optimiser {
                 upper: &self.upper,
             },
         };
-        let solved = solve(
+        let limits = SolveLimits {
+            max_evaluations,
+            min_gain,
+        };
+        let solved = solve_with_memory(
             &problem,
             start,
-            max_evaluations,
-            gain,
+            limits,
+            &mut memory,
             &mut |objective, evaluations, fluences| {
                 let evaluations = self.receipt.evaluations + evaluations;
                 watch(
@@ -440,10 +488,23 @@ impl Optimiser {
                 )
             },
         )?;
+        // Curvature without wishes is found anew: the search for goals alone is what it was.
+        self.memory = if self.has_wishes() {
+            memory
+        } else {
+            Memory::default()
+        };
         self.receipt.evaluations += solved.evaluations;
         self.receipt.solutions += 1;
         (self.fluences, self.objective) = (solved.variables, solved.objective);
-        if solved.stop != Stop::Asked {
+        if solved.stop != Stop::Asked && self.wish_passes.is_some() {
+            self.phase = if self.follows {
+                Phase::Correct
+            } else {
+                self.after_wished_solution().into()
+            };
+            self.follows = false;
+        } else if solved.stop != Stop::Asked {
             self.follows = false;
             // The last solution may violate a goal that was met before.
             self.ends = self.ends && (self.pass >= MOST_PASSES || self.with_moved_handles().1);
@@ -451,6 +512,10 @@ impl Optimiser {
                 (false, _) if self.continues_without_true_dose() => Phase::Solve,
                 (false, _) => Phase::Correct,
                 (true, false) => Phase::Judge,
+                (true, true) if self.has_wishes() => {
+                    self.begin_wishes();
+                    Phase::Solve
+                }
                 (true, true) => Phase::Rest,
             };
         }
@@ -623,77 +688,6 @@ impl Optimiser {
             .iter()
             .find(|beam| beam.number == number)?;
         Some((beam.fluence.as_ref()?, beam.mu / UNIT_MU))
-    }
-
-    /// Takes the true dose of the maps minus the dose of the columns as the offset; how far it moved, fraction of the reference dose.
-    fn correct(&mut self, control: &JobControl) -> Result<(f64, Truth), OptimiseError> {
-        let setup = &self.setup;
-        let mut truth = setup.true_dose(&self.fluences, setup.correction(), control)?;
-        self.dvh_offset_gy = dvh_offsets_gy(setup, &self.objectives, &truth, control);
-        self.greatest = Arc::new(Greatest::new(setup, &truth));
-        truth
-            .rows
-            .iter_mut()
-            .zip(&self.finer_gy)
-            .for_each(|(gy, finer)| *gy += finer);
-        Ok((self.take_truth(&truth.rows), truth))
-    }
-
-    /// As [`Self::correct`] with the judged dose; later true doses on the rows' grid keep the difference to it.
-    fn judge(&mut self, control: &JobControl) -> Result<(), OptimiseError> {
-        let setup = &self.setup;
-        let Some((grid, quality)) = &setup.judged else {
-            return Ok(());
-        };
-        let coarse: Vec<f32> = if matches!(setup.device, Compute::Cpu) {
-            // The dose on the rows' grid as well would take seconds, and has hardly moved since its last computation.
-            self.doses_gy()
-                .iter()
-                .zip(&self.finer_gy)
-                .map(|(gy, finer)| gy - finer)
-                .collect()
-        } else {
-            setup
-                .true_dose(&self.fluences, setup.correction(), control)?
-                .rows
-        };
-        let truth = setup.true_dose(
-            &self.fluences,
-            DoseTarget {
-                grid,
-                quality: *quality,
-            },
-            control,
-        )?;
-        self.finer_gy = truth
-            .rows
-            .iter()
-            .zip(&coarse)
-            .map(|(truth, coarse)| truth - coarse)
-            .collect();
-        self.dvh_offset_gy = dvh_offsets_gy(setup, &self.objectives, &truth, control);
-        self.take_truth(&truth.rows);
-        Ok(())
-    }
-
-    pub(super) fn take_truth(&mut self, truth: &[f32]) -> f64 {
-        let computed = self
-            .columns
-            .doses(&self.fluences, &vec![0.0; self.columns.rows()]);
-        let offset: Vec<f32> = truth
-            .iter()
-            .zip(&computed)
-            .map(|(truth, dose)| truth - dose)
-            .collect();
-        let moved: Vec<f32> = offset
-            .iter()
-            .zip(&self.offset_gy)
-            .map(|(new, old)| (new - old).abs())
-            .collect();
-        let part = self.setup.mean_of_targets(&moved) / self.reference_gy;
-        self.offset_gy = offset;
-        self.moved_percent = Some(100.0 * part);
-        part
     }
 
     /// The plan with the maps of fluences of all active beamlets.

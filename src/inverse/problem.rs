@@ -206,7 +206,7 @@ impl Term {
             aim: objective.aim,
             gy: objective.gy,
             weight: if set.is_some() {
-                objective.weight / (reference_gy * reference_gy)
+                objective.weight_per_gy2(reference_gy)
             } else {
                 0.0
             },
@@ -322,6 +322,7 @@ mod tests {
             gy,
             weight: 3.0,
             asked: None,
+            wish_range_gy: None,
         }
     }
 

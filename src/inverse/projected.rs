@@ -34,10 +34,15 @@ const LANES: usize = 8;
 type Evaluated = (f64, Vec<f64>);
 
 /// A past step and its change of the gradient.
+#[derive(Clone, Debug)]
 struct Pair {
     step: Vec<f64>,
     change: Vec<f64>,
 }
+
+/// The last steps of a descent with their changes of the gradient: the memory of its curvature.
+#[derive(Clone, Debug, Default)]
+pub struct Pairs(VecDeque<Pair>);
 
 /// A descent to the minimum of a function.
 pub struct Descent<'a> {
@@ -45,16 +50,17 @@ pub struct Descent<'a> {
     variables: Vec<f64>,
     value: f64,
     gradient: Vec<f64>,
-    pairs: VecDeque<Pair>,
+    pairs: Pairs,
     evaluations: u64,
 }
 
 impl<'a> Descent<'a> {
-    /// A descent from variables within their bounds.
+    /// A descent from variables within their bounds, with the memory of a descent over the same variables or an empty one.
     pub fn begin(
         evaluate: &dyn Fn(&[f64]) -> Evaluated,
         variables: Vec<f64>,
         bounds: Bounds<'a>,
+        pairs: Pairs,
     ) -> Self {
         let (value, gradient) = evaluate(&variables);
         Self {
@@ -62,7 +68,7 @@ impl<'a> Descent<'a> {
             variables,
             value,
             gradient,
-            pairs: VecDeque::new(),
+            pairs,
             evaluations: 1,
         }
     }
@@ -79,6 +85,11 @@ impl<'a> Descent<'a> {
         self.evaluations
     }
 
+    /// The memory, for a descent of a function that differs little.
+    pub fn into_pairs(self) -> Pairs {
+        self.pairs
+    }
+
     /// Takes one step; false if no step lowers the value.
     pub fn step(&mut self, evaluate: &dyn Fn(&[f64]) -> Evaluated) -> bool {
         let free = self.free();
@@ -92,13 +103,13 @@ impl<'a> Descent<'a> {
         if steepness <= f64::MIN_POSITIVE || !steepness.is_finite() {
             return false;
         }
-        if !self.pairs.is_empty() {
+        if !self.pairs.0.is_empty() {
             let direction = self.direction(&downhill, &free);
             if dot(&direction, &self.gradient) < 0.0 && self.search(&direction, evaluate) {
                 return true;
             }
             // The pairs describe another region of the function: the next step follows the gradient.
-            self.pairs.clear();
+            self.pairs.0.clear();
         }
         let along: Vec<f64> = downhill.iter().map(|slope| slope / steepness).collect();
         self.search(&along, evaluate)
@@ -120,9 +131,9 @@ impl<'a> Descent<'a> {
     fn direction(&self, downhill: &[f64], free: &[f64]) -> Vec<f64> {
         let mut along = downhill.to_vec();
         // The curvature along each pair, and the multiple of its change that is subtracted.
-        let mut parts = vec![None; self.pairs.len()];
+        let mut parts = vec![None; self.pairs.0.len()];
         let mut times = None;
-        for (Pair { step, change }, part) in self.pairs.iter().zip(&mut parts).rev() {
+        for (Pair { step, change }, part) in self.pairs.0.iter().zip(&mut parts).rev() {
             let [squared, curvature, of_step] = by_blocks(&mut along, |block, along| {
                 let (step, change, free) =
                     (&step[block.clone()], &change[block.clone()], &free[block]);
@@ -148,7 +159,7 @@ impl<'a> Descent<'a> {
         }
         let times = times.unwrap_or(1.0);
         along.iter_mut().for_each(|value| *value *= times);
-        for (Pair { step, change }, part) in self.pairs.iter().zip(parts) {
+        for (Pair { step, change }, part) in self.pairs.0.iter().zip(parts) {
             let Some((curvature, part)) = part else {
                 continue;
             };
@@ -193,10 +204,10 @@ impl<'a> Descent<'a> {
                     .map(|(next, current)| next - current)
                     .collect();
                 if dot(&step, &change) > 0.0 {
-                    if self.pairs.len() == MEMORY {
-                        self.pairs.pop_front();
+                    if self.pairs.0.len() == MEMORY {
+                        self.pairs.0.pop_front();
                     }
-                    self.pairs.push_back(Pair { step, change });
+                    self.pairs.0.push_back(Pair { step, change });
                 }
                 (self.variables, self.value, self.gradient) = (next, value, gradient);
                 return true;
@@ -320,8 +331,9 @@ mod tests {
                 lower: &self.lower,
                 upper: &self.upper,
             };
+            let start = vec![1.0; self.target.len()];
             let mut descent =
-                Descent::begin(&|x| self.evaluate(x), vec![1.0; self.target.len()], bounds);
+                Descent::begin(&|x| self.evaluate(x), start, bounds, Pairs::default());
             while descent.evaluations() < max_evaluations && descent.step(&|x| self.evaluate(x)) {}
             (descent.variables().to_vec(), descent.value())
         }
@@ -393,10 +405,40 @@ mod tests {
             lower: &[0.0; 3],
             upper: &[2.0; 3],
         };
-        let mut descent = Descent::begin(&uphill, vec![1.0, 2.0, 0.5], bounds);
+        let start = vec![1.0, 2.0, 0.5];
+        let mut descent = Descent::begin(&uphill, start, bounds, Pairs::default());
         while descent.step(&uphill) {}
         assert_eq!((descent.variables(), descent.value()), (&[0.0; 3][..], 0.0));
-        assert!(!Descent::begin(&not_a_number, vec![1.0; 3], bounds).step(&not_a_number));
+        let start = vec![1.0; 3];
+        let mut descent = Descent::begin(&not_a_number, start, bounds, Pairs::default());
+        assert!(!descent.step(&not_a_number));
+    }
+
+    /// A target that has moved by little is nearer after ten evaluations with the memory of the former one.
+    #[test]
+    fn a_descent_goes_on_with_its_memory() {
+        let mut valley = Valley::new(500);
+        let (lower, upper) = (valley.lower.clone(), valley.upper.clone());
+        let bounds = Bounds {
+            lower: &lower,
+            upper: &upper,
+        };
+        let start = vec![1.0; lower.len()];
+        let mut first = Descent::begin(&|x| valley.evaluate(x), start, bounds, Pairs::default());
+        while first.evaluations() < 60 && first.step(&|x| valley.evaluate(x)) {}
+        let start = first.variables().to_vec();
+        let pairs = first.into_pairs();
+        valley.target.iter_mut().for_each(|target| *target += 0.01);
+        let minimum = valley.minimum(1000).1;
+        let [cold, warm] = [Pairs::default(), pairs].map(|pairs| {
+            let mut descent = Descent::begin(&|x| valley.evaluate(x), start.clone(), bounds, pairs);
+            while descent.evaluations() < 10 && descent.step(&|x| valley.evaluate(x)) {}
+            descent.value() - minimum
+        });
+        assert!(
+            warm < 0.6 * cold,
+            "{warm:e} above the minimum with memory, {cold:e} without"
+        );
     }
 
     #[test]

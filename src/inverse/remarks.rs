@@ -114,7 +114,7 @@ pub(super) enum Prescribed {
 pub(super) fn prescribed(target: &str, objectives: &[Objective], reference_gy: f64) -> Prescribed {
     let mut of_target = objectives
         .iter()
-        .filter(|o| o.structure == target && o.weight > 0.0);
+        .filter(|o| o.structure == target && o.weight > 0.0 && !o.is_wish());
     let limits_gy = of_target.clone().map(|o| o.gy);
     if of_target.any(|o| matches!(o.aim, Aim::Under | Aim::Deviation | Aim::TailMin { .. })) {
         return Prescribed::Nothing;
@@ -136,6 +136,7 @@ mod tests {
             gy,
             weight: 1.0,
             asked: None,
+            wish_range_gy: None,
         }
     }
 

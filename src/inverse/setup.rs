@@ -474,6 +474,7 @@ fn plan_objective(structure: &str, aim: Aim, gy: f64, weight: f64) -> Objective 
         gy,
         weight,
         asked: None,
+        wish_range_gy: None,
     }
 }
 

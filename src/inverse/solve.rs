@@ -1,6 +1,6 @@
 //! Minimisation of a problem, on variables scaled by their curvature.
 
-use super::projected::Descent;
+use super::projected::{Descent, Pairs};
 use std::collections::VecDeque;
 
 /// Evaluations within which the objective must decrease by the required part.
@@ -91,6 +91,23 @@ pub struct Start<'a> {
     pub bounds: Bounds<'a>,
 }
 
+/// The scale of the variables and the curvature that solutions have found: the next solution over the same variables begins with them.
+/// Without, each move of a handle costs the evaluations in which the curvature is found anew.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// One unit of each variable of the solver, from the curvatures of the first function: pairs are in these units.
+    units: Vec<f64>,
+    pairs: Pairs,
+}
+
+/// End of a solution.
+#[derive(Clone, Copy, Debug)]
+pub struct SolveLimits {
+    pub max_evaluations: u64,
+    /// Relative decrease of the objective that 20 evaluations must reach.
+    pub min_gain: f64,
+}
+
 /// Minimises a function within bounds. `min_gain` is the relative decrease of the objective that 20 evaluations must reach. Equal inputs
 /// give equal answers.
 ///
@@ -103,13 +120,34 @@ pub fn solve(
     min_gain: f64,
     watch: &mut Each<'_>,
 ) -> Result<Solved, NoValue> {
-    let curvatures = function.curvatures();
-    let largest = curvatures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-    // A variable without influence on any objective has no curvature.
-    let units: Vec<f64> = curvatures
-        .iter()
-        .map(|c| c.max(1e-6 * largest).sqrt().recip())
-        .collect();
+    let limits = SolveLimits {
+        max_evaluations,
+        min_gain,
+    };
+    solve_with_memory(function, start, limits, &mut Memory::default(), watch)
+}
+
+/// As [`solve()`], from the memory of earlier solutions; a memory of other variables is emptied first.
+///
+/// # Errors
+/// [`NoValue`].
+pub fn solve_with_memory(
+    function: &impl Differentiable,
+    start: Start<'_>,
+    limits: SolveLimits,
+    memory: &mut Memory,
+    watch: &mut Each<'_>,
+) -> Result<Solved, NoValue> {
+    let SolveLimits {
+        max_evaluations,
+        min_gain,
+    } = limits;
+    let Memory { units, pairs } = std::mem::take(memory);
+    let (units, pairs) = if units.len() == start.variables.len() {
+        (units, pairs)
+    } else {
+        (units_of(function), Pairs::default())
+    };
     let lower = in_units(start.bounds.lower, &units);
     let upper = in_units(start.bounds.upper, &units);
     let mut values = in_units(start.variables, &units);
@@ -128,6 +166,7 @@ pub fn solve(
             lower: &lower,
             upper: &upper,
         },
+        pairs,
     );
     if !descent.value().is_finite() {
         return Err(NoValue);
@@ -156,12 +195,27 @@ pub fn solve(
             break Stop::Evaluations;
         }
     };
-    Ok(Solved {
+    let solved = Solved {
         variables: scaled.variables(descent.variables()),
         objective: descent.value(),
         evaluations: descent.evaluations(),
         stop,
-    })
+    };
+    let pairs = descent.into_pairs();
+    *memory = Memory {
+        units: scaled.units,
+        pairs,
+    };
+    Ok(solved)
+}
+
+/// One unit of each variable of the solver: its curvature there is 1.
+fn units_of(function: &impl Differentiable) -> Vec<f64> {
+    let curvatures = function.curvatures();
+    let largest = curvatures.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    // A variable without influence on any objective has no curvature.
+    let scaled = curvatures.iter().map(|c| c.max(1e-6 * largest));
+    scaled.map(|c| c.sqrt().recip()).collect()
 }
 
 /// Values in the units of the solver, with an upper bound that is finite.
@@ -213,6 +267,7 @@ mod tests {
             gy: 8.0,
             weight: 1.0,
             asked: None,
+            wish_range_gy: None,
         }];
         let problem = Problem::new(&columns, &rows, &objectives, &[], 0.0, 1.0);
         let upper = [f64::INFINITY, 3.0, 0.0, 20.0];

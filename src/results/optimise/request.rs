@@ -9,7 +9,7 @@ use case::{Case, Goal, Plan, Structure, UniformDose};
 use engine::dose::dose_grid;
 use engine::{Compute, JobControl};
 use geometry::{Grid, Mask};
-use inverse::{Aim, Inputs, Objective, Region, of_goal};
+use inverse::{Aim, Inputs, Objective, Region, WishedStructure, of_goal, of_wish};
 use sequence::Technique;
 use std::sync::Arc;
 
@@ -207,13 +207,13 @@ fn sampled<'a>(
     number: Option<u32>,
     name: &str,
     structures: &'a [(Structure, Arc<Mask>, bool)],
-) -> Result<(&'a Structure, &'a Arc<Mask>), String> {
+) -> Result<&'a (Structure, Arc<Mask>, bool), String> {
     let structure = case.structures.referenced(number, name);
     let structure = structure.map_err(|_| "the case has no structure of its name".to_owned())?;
     let sampled = structures
         .iter()
         .find(|(other, ..)| other.number == structure.number);
-    let (_, mask, _) = sampled.ok_or("the structure has no volume in the dose grid")?;
+    let sampled = sampled.ok_or("the structure has no volume in the dose grid")?;
     if structures
         .iter()
         .any(|(other, ..)| other.number != structure.number && other.name == structure.name)
@@ -221,7 +221,7 @@ fn sampled<'a>(
         // Rows go by name: another structure's rows would answer.
         return Err("two structures have its name: rename one".to_owned());
     }
-    Ok((structure, mask))
+    Ok(sampled)
 }
 
 fn uniform_of(
@@ -229,13 +229,14 @@ fn uniform_of(
     uniform: &UniformDose,
     structures: &[(Structure, Arc<Mask>, bool)],
 ) -> Result<Objective, String> {
-    let (structure, _) = sampled(case, uniform.number, &uniform.structure, structures)?;
+    let (structure, ..) = sampled(case, uniform.number, &uniform.structure, structures)?;
     Ok(Objective {
         structure: structure.name.clone(),
         aim: Aim::Deviation,
         gy: uniform.dose_gy,
         weight: uniform.weight,
         asked: None,
+        wish_range_gy: None,
     })
 }
 
@@ -245,15 +246,20 @@ fn objectives_of(
     goal: &Goal,
     structures: &[(Structure, Arc<Mask>, bool)],
 ) -> Result<Vec<Objective>, String> {
-    let (structure, mask) = sampled(case, goal.number, &goal.structure, structures)?;
+    let (structure, mask, is_target) = sampled(case, goal.number, &goal.structure, structures)?;
+    let wished = WishedStructure {
+        volume_cm3: mask.volume_cm3(),
+        is_target: *is_target,
+    };
     let objectives = of_goal(
         goal,
-        mask.volume_cm3(),
+        wished.volume_cm3,
         plan.prescription_gy,
         structure.kind.is_target(),
     )?;
     Ok(objectives
         .into_iter()
+        .chain(of_wish(goal, wished, plan.prescription_gy))
         .map(|o| Objective {
             structure: structure.name.clone(),
             ..o
