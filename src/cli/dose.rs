@@ -12,7 +12,10 @@ use analysis::{
 };
 use anyhow::{Context as _, bail};
 use case::{Case, DoseEngine, DoseStatus, Plan, new_uid};
-use dicom::{Belonging, DoseBits, plan_faults, why_no_plan_dose, write_dose, write_plan};
+use dicom::{
+    Belonging, DoseBits, DoseFile, DoseOf, plan_faults, why_no_plan_dose, write_dose_file,
+    write_plan,
+};
 use engine::dose::Quality;
 use engine::histories::RunPart;
 use engine::mc::ElectronCut;
@@ -249,7 +252,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
         if let Some((out, ending)) = ending {
             match ending {
-                "dcm" => written.extend(write_dicom(out, args, &case, &result)?),
+                "dcm" => written.extend(write_dicom(out, args, engine, &case, &result)?),
                 "mha" => {
                     write_dose_volume(out, Quantity::Dose, &result.dose.gy, &result.dose, &case)
                         .map(|()| written.push(out.to_owned()))?
@@ -437,6 +440,7 @@ fn plan_beside(out: &Path) -> PathBuf {
 fn write_dicom(
     out: &Path,
     args: &Args,
+    engine: Engine,
     case: &Case,
     result: &PlanResult,
 ) -> anyhow::Result<Vec<PathBuf>> {
@@ -448,9 +452,34 @@ fn write_dicom(
         ..Belonging::new(case)
     };
     let plan_file = plan_beside(out);
-    write_dose(out, &result.dose, &belonging, DoseBits::ThirtyTwo)?;
+    let dose_file = DoseFile {
+        dose: &result.dose,
+        of: DoseOf::Plan,
+        bits: DoseBits::ThirtyTwo,
+        comment: &method_comment(args, engine, result),
+        uncertainty_percent: { result.certainty.as_ref() }
+            .and_then(|certainty| certainty.uncertainty_percent),
+    };
+    write_dose_file(out, &dose_file, &belonging)?;
     write_plan(&plan_file, &plan, &result.beam_doses, &belonging)?;
     Ok(vec![out.to_owned(), plan_file])
+}
+
+/// Engine, grid and statistics of a dose, for those who read its file.
+fn method_comment(args: &Args, engine: Engine, result: &PlanResult) -> String {
+    let histories = result
+        .certainty
+        .as_ref()
+        .map_or(String::new(), |certainty| {
+            let million = certainty.histories as f64 * 1e-6;
+            format!(", {million:.2} million histories")
+        });
+    format!(
+        "Beamsight: {}{histories}, {} mm, dose to {}; not for clinical use.",
+        engine.method(),
+        args.plan.grid_mm(),
+        args.plan.dose_to().word()
+    )
 }
 
 /// The DVHs of all structures.
