@@ -93,9 +93,7 @@ pub trait Runner {
     fn device(&self) -> String;
 
     /// Particles that did not go as they should.
-    fn faults(&self) -> Faults {
-        Faults::default()
-    }
+    fn faults(&self) -> Faults;
 
     /// Phases that cards have timed by themselves, those of several added up.
     fn phases_ms(&self) -> Vec<(String, f64)> {

@@ -1,5 +1,6 @@
 //! Histories distributed over several runners: the dose has the bits of a single one.
 
+use super::faults::Faults;
 use super::run::Runner;
 use super::tally::Tally;
 use crate::JobControl;
@@ -81,6 +82,12 @@ impl<R: Sharing> Runner for Shared<R> {
 
     fn device(&self) -> String {
         self.each().map(R::device).collect::<Vec<_>>().join(", ")
+    }
+
+    fn faults(&self) -> Faults {
+        self.each()
+            .map(R::faults)
+            .fold(Faults::default(), |sum, faults| sum + faults)
     }
 
     fn phases_ms(&self) -> Vec<(String, f64)> {

@@ -186,8 +186,7 @@ impl Simulation {
         card: &mut CardLock<'_>,
         alive: &mut Vec<Box<dyn Resident>>,
     ) -> Result<Tables, CudaError> {
-        let of_water = self.world().all_tables().iter().flatten().next();
-        let Some(any) = of_water else {
+        let Some(any) = self.world().all_tables().iter().flatten().next() else {
             return Ok(Tables::default());
         };
         // A class without a voxel has no tables; another's stand in its place.

@@ -1,7 +1,9 @@
 //! Doses of small runs.
 
+use super::simulation::Simulation;
 use super::{ElectronCut, Mc, McRequest, RunsOn};
-use crate::histories::{HistoriesDose, Next, RunPart};
+use crate::dose::{Clock, DoseTo};
+use crate::histories::{DoseGrid, HistoriesDose, Next, OnCpu, Run, RunPart, Shared};
 use crate::phantom::patient;
 use crate::run_histories::{HistoriesEngine as _, dose_of_parts, part};
 use crate::{Compute, JobControl};
@@ -155,4 +157,35 @@ fn a_card_runs_larger_batches() {
     };
     assert!(fits(RunsOn::Cpu, 1000) && fits(RunsOn::Card, 100));
     assert!(!fits(RunsOn::Card, 1000));
+}
+
+/// Photons of an energy that no table reaches are lost: several runners tell it as one does, and the dose is not final.
+#[test]
+fn lost_particles_are_told_however_many_runners_there_are() {
+    let control = JobControl::new();
+    let request = request(2000);
+    for others in [0, 1, 3] {
+        let monitor_unit = &|machine: &_| crate::cccs::cpu::monitor_unit(machine, &control);
+        let mut simulation = Simulation::new(&request, monitor_unit, &control).expect("tables");
+        simulation.head.bins[0].energy_mev = 40.0;
+        let dose_grid = DoseGrid {
+            grid: Arc::clone(&request.grid),
+            dose_to: DoseTo::Medium,
+        };
+        let mut length = request.length;
+        length.batch = 100;
+        let digest = request.digest();
+        let mut run = Run::new(simulation, length, dose_grid, digest, Clock::start());
+        let mut runners = Shared::new(OnCpu::default(), (0..others).map(|_| OnCpu::default()));
+        let dose = run
+            .refine(&mut runners, &control, &mut |_| Next::GoOn)
+            .expect("a dose");
+        assert!(dose.is_spoilt, "{others} runners more");
+        assert!(
+            dose.receipt
+                .warnings
+                .iter()
+                .any(|warning| warning.contains("particles were lost"))
+        );
+    }
 }
