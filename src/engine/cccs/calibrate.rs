@@ -4,6 +4,7 @@ use super::beam::{Field, Superposition};
 use crate::cache::{ByteSize, Cache};
 use crate::dose::medium::Medium;
 use crate::dose::{DoseError, Quality};
+use crate::histories::head::MachineOutput;
 use case::{Beam, Jaws};
 use geometry::{BeamFrame, Grid, PatientPosition};
 use glam::DVec3;
@@ -27,6 +28,19 @@ pub struct MonitorUnit {
 }
 
 impl ByteSize for MonitorUnit {}
+
+/// The monitor unit of a machine, for an engine that samples histories.
+pub type MonitorUnitOf<'a> = &'a dyn Fn(&Machine) -> Result<MonitorUnit, DoseError>;
+
+impl MonitorUnit {
+    /// Output of the machine for it, from which histories start.
+    pub fn output(self) -> MachineOutput {
+        MachineOutput {
+            photons_per_cm2: self.fluence,
+            has_electrons: self.electrons_gy > 0.0,
+        }
+    }
+}
 
 /// Monitor units on the CPU, for as long as the process runs: each call from Python, and each window of a test, has a cache of its
 /// own, and would compute them again. Cards differ from one another; theirs stay in the cache of whoever opened one.

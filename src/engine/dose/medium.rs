@@ -115,6 +115,24 @@ impl Medium {
     pub fn lattice(&self) -> Lattice {
         lattice_of(&self.grid)
     }
+
+    /// Material in the middle of each voxel; water outside the image.
+    pub fn materials(&self, patient: &Patient) -> Vec<Material> {
+        let [nx, ny, _] = self.grid.size();
+        let last = Material::ALL.len() - 1;
+        (0..self.grid.len())
+            .into_par_iter()
+            .map(|voxel| {
+                let centre_mm = self
+                    .grid
+                    .centre_mm(voxel % nx, voxel / nx % ny, voxel / nx / ny);
+                let class = patient.material.nearest(centre_mm);
+                class.map_or(Material::Water, |class| {
+                    Material::ALL[usize::from(class).min(last)]
+                })
+            })
+            .collect()
+    }
 }
 
 /// Attenuation per electron of each material over that of water, averaged over the TERMA at 10 cm of water.

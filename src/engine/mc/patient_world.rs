@@ -8,8 +8,6 @@ use crate::dose::medium::Medium;
 use crate::histories::head::refusal;
 use geometry::Grid;
 use glam::DVec3;
-use physics::{Material, Patient};
-use rayon::prelude::*;
 use std::sync::Arc;
 use transport::tables::shipped;
 use transport::{Settings, VoxelGrid, Voxels, World};
@@ -56,7 +54,7 @@ fn world_of(request: &McRequest, medium: &Medium) -> Result<World<'static>, Stri
         periodic: [false; 3],
     };
     let densities = medium.mass_g_cm3.data().to_vec();
-    let materials = materials(&medium.grid, &request.patient);
+    let materials = medium.materials(&request.patient);
     let voxels = Voxels::new(grid, materials, densities).map_err(|why| why.to_string())?;
     let thresholds = request.electron_cut.thresholds();
     let sets = shipped().map_err(|why| why.to_string())?;
@@ -66,20 +64,4 @@ fn world_of(request: &McRequest, medium: &Medium) -> Result<World<'static>, Stri
         .ok_or("the program has no tables of that cut-off")?;
     let settings = Settings::for_thresholds(thresholds);
     World::owning(voxels, &set.materials, settings).map_err(|why| why.to_string())
-}
-
-/// Material in the middle of each voxel.
-fn materials(grid: &Grid, patient: &Patient) -> Vec<Material> {
-    let [nx, ny, _] = grid.size();
-    let last = Material::ALL.len() - 1;
-    (0..grid.len())
-        .into_par_iter()
-        .map(|voxel| {
-            let centre_mm = grid.centre_mm(voxel % nx, voxel / nx % ny, voxel / nx / ny);
-            let class = patient.material.nearest(centre_mm);
-            class.map_or(Material::Water, |class| {
-                Material::ALL[usize::from(class).min(last)]
-            })
-        })
-        .collect()
 }

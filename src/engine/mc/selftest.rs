@@ -6,7 +6,7 @@ use crate::dose::{DoseError, DoseTo};
 use crate::histories::{HistoriesDose, Next};
 use crate::mc::{ElectronCut, McRequest, refine};
 use crate::phantom::patient;
-use crate::selftest::{Row, chi_square};
+use crate::selftest::{Row, bits, chi_square};
 use crate::{Compute, DeviceError, JobControl};
 use case::Jaws;
 use glam::DVec3;
@@ -83,13 +83,6 @@ fn run(
 /// Sum over voxels of one size and of densities that both doses share, so that doses that agree have equal ones.
 fn total_gy(dose: &HistoriesDose) -> f64 {
     dose.gy.data().iter().map(|gy| f64::from(*gy)).sum()
-}
-
-fn bits(dose: &HistoriesDose) -> Vec<u32> {
-    { dose.gy.data().iter() }
-        .chain(dose.sigma_gy.data())
-        .map(|value| value.to_bits())
-        .collect()
 }
 
 fn machine(name: &str) -> Result<Arc<Machine>, DoseError> {

@@ -4,7 +4,7 @@ use super::check;
 use super::patient_world::{PatientWorld, patient_world};
 use super::request::McRequest;
 use crate::JobControl;
-use crate::cccs::calibrate::MonitorUnit;
+use crate::cccs::calibrate::{MonitorUnit, MonitorUnitOf};
 use crate::digest::Digest;
 use crate::dose::lattice::Lattice;
 use crate::dose::medium::Medium;
@@ -12,11 +12,10 @@ use crate::dose::{DoseError, DoseTo};
 use crate::histories;
 use crate::histories::contaminant::electron_row;
 use crate::histories::head::tables::{ELECTRON, PHOTON};
-use crate::histories::head::{HeadRequest, HeadSource, MachineOutput, SampledLine};
+use crate::histories::head::{HeadRequest, HeadSource, SampledLine};
 use bytemuck::cast_slice;
 use case::DoseEngine;
 use geometry::Volume;
-use physics::Machine;
 use physics::kernel_beam::GY_G_PER_MEV;
 use std::sync::Arc;
 use transport::World;
@@ -29,9 +28,6 @@ const ELECTRON_HISTORIES: f64 = 0.01;
 pub const WEIGHT_UNITS: f64 = 16.0;
 /// Photons of less weight, as behind closed leaves, are this or nothing (Russian roulette), in units.
 pub const LEAST_WEIGHT: f64 = 4.0;
-
-/// The monitor unit of a machine.
-pub type MonitorUnitOf<'a> = &'a dyn Fn(&Machine) -> Result<MonitorUnit, DoseError>;
 
 /// Ready to run histories.
 pub struct Simulation {
@@ -71,7 +67,7 @@ impl Simulation {
         };
         let head = HeadSource::new(
             head_request,
-            &|machine| monitor_unit(machine).map(output_of),
+            &|machine| monitor_unit(machine).map(MonitorUnit::output),
             control,
         )?;
         let mut simulation = Self {
@@ -191,11 +187,4 @@ fn add_tables(digest: &mut Digest, tables: &MaterialTables) {
     arrays
         .into_iter()
         .for_each(|array| digest.add_bytes(cast_slice(array)));
-}
-
-fn output_of(unit: MonitorUnit) -> MachineOutput {
-    MachineOutput {
-        photons_per_cm2: unit.fluence,
-        has_electrons: unit.electrons_gy > 0.0,
-    }
 }

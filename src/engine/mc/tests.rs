@@ -6,6 +6,7 @@ use crate::dose::{Clock, DoseTo};
 use crate::histories::{DoseGrid, HistoriesDose, Next, OnCpu, Run, RunPart, Shared};
 use crate::phantom::patient;
 use crate::run_histories::{HistoriesEngine as _, dose_of_parts, part};
+use crate::selftest::bits;
 use crate::{Compute, JobControl};
 use case::{Beam, Jaws};
 use glam::DVec3;
@@ -37,13 +38,6 @@ fn dose(request: &McRequest) -> HistoriesDose {
         Next::GoOn
     })
     .expect("a dose")
-}
-
-fn bits(dose: &HistoriesDose) -> Vec<u32> {
-    { dose.gy.data().iter() }
-        .chain(dose.sigma_gy.data())
-        .map(|value| value.to_bits())
-        .collect()
 }
 
 fn refusal(change: impl FnOnce(&mut McRequest)) -> String {

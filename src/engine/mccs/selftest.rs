@@ -5,7 +5,7 @@ use crate::dose::DoseError;
 use crate::histories::{HistoriesDose, Next};
 use crate::mccs::{MccsRequest, Variant, refine_over};
 use crate::phantom::patient;
-use crate::selftest::{Row, chi_square};
+use crate::selftest::{Row, bits, chi_square};
 use crate::{Compute, DeviceError, JobControl};
 use case::{Beam, FluenceMap, Jaws, MlcAxis};
 use glam::DVec3;
@@ -134,15 +134,6 @@ fn way(variant: Variant) -> &'static str {
     } else {
         "paper"
     }
-}
-
-fn bits(dose: &HistoriesDose) -> Vec<u32> {
-    dose.gy
-        .data()
-        .iter()
-        .chain(dose.sigma_gy.data())
-        .map(|v| v.to_bits())
-        .collect()
 }
 
 fn run(

@@ -4,7 +4,7 @@ use super::request::{MccsRequest, Variant};
 use super::rows::KernelRows;
 use super::tables::{BinKernel, CLASSES, PackedVoxel};
 use crate::JobControl;
-use crate::cccs::calibrate::MonitorUnit;
+use crate::cccs::calibrate::{MonitorUnit, MonitorUnitOf};
 use crate::digest::Digest;
 use crate::dose::DoseError;
 use crate::dose::lattice::Lattice;
@@ -12,10 +12,9 @@ use crate::dose::medium::{Medium, attenuation_over_water};
 use crate::histories;
 use crate::histories::contaminant::electron_row;
 use crate::histories::head::tables::{ELECTRON, PHOTON};
-use crate::histories::head::{HeadRequest, HeadSource, MachineOutput, SampledLine};
+use crate::histories::head::{HeadRequest, HeadSource, SampledLine};
 use bytemuck::cast_slice;
 use case::DoseEngine;
-use geometry::Grid;
 use physics::kernel::KernelTable;
 use physics::kernel_beam::GY_G_PER_MEV;
 use physics::{Electrons, Machine, Material, Patient};
@@ -26,9 +25,6 @@ use std::sync::Arc;
 const ELECTRON_HISTORIES: f64 = 0.02;
 /// Energy of a mean history, quanta: deposits are whole numbers of quanta, so that their sum does not depend on their order.
 const QUANTA: f64 = (1u64 << 25) as f64;
-
-/// The monitor unit of a machine.
-pub type MonitorUnitOf<'a> = &'a dyn Fn(&Machine) -> Result<MonitorUnit, DoseError>;
 
 /// Ready to run histories.
 pub struct Simulation {
@@ -68,7 +64,7 @@ impl Simulation {
             beams: &request.beams,
             lattice: &medium.grid,
         };
-        let output = |machine: &Machine| monitor_unit(machine).map(output_of);
+        let output = |machine: &Machine| monitor_unit(machine).map(MonitorUnit::output);
         let head = HeadSource::new(head_request, &output, control)?;
         let voxels = packed(&medium, &request.patient);
         let mut simulation = Self {
@@ -216,13 +212,6 @@ impl histories::Simulation for Simulation {
     }
 }
 
-fn output_of(unit: MonitorUnit) -> MachineOutput {
-    MachineOutput {
-        photons_per_cm2: unit.fluence,
-        has_electrons: unit.electrons_gy > 0.0,
-    }
-}
-
 /// Attenuation of each class per equivalent density: the energy's own, of the material and not of water.
 fn attenuation(mev: f64, over_water: &[f64]) -> [f32; CLASSES] {
     let water = KernelTable::water().mu_over_rho_cm2_g(mev);
@@ -236,23 +225,8 @@ fn attenuation(mev: f64, over_water: &[f64]) -> [f32; CLASSES] {
 /// Density and material of each voxel of the lattice. The material is that in the middle of the voxel, and only decides how
 /// attenuation goes with energy: its mean over the spectrum is in the density already, averaged over the voxel.
 fn packed(medium: &Medium, patient: &Patient) -> Vec<PackedVoxel> {
-    let grid: &Grid = &medium.grid;
-    let [nx, ny, _] = grid.size();
-    let density = medium.equivalent_g_cm3.data();
-    let mut voxels = vec![PackedVoxel::default(); density.len()];
-    voxels
-        .par_chunks_mut(nx)
-        .enumerate()
-        .for_each(|(row, out)| {
-            for (i, out) in out.iter_mut().enumerate() {
-                let centre = grid.centre_mm(i, row % ny, row / ny);
-                let class = patient
-                    .material
-                    .nearest(centre)
-                    .unwrap_or(Material::Water as u8);
-                let class = class.min(Material::ALL.len() as u8 - 1);
-                *out = PackedVoxel::new(density[row * nx + i], class);
-            }
-        });
-    voxels
+    let materials = medium.materials(patient);
+    { medium.equivalent_g_cm3.data().par_iter().zip(materials) }
+        .map(|(density_g_cm3, material)| PackedVoxel::new(*density_g_cm3, material as u8))
+        .collect()
 }

@@ -7,6 +7,7 @@ use crate::mccs::cpu::Histories;
 use crate::mccs::*;
 use crate::phantom::patient;
 use crate::run_histories::{dose_of_parts, part};
+use crate::selftest::bits;
 use case::{Beam, Jaws};
 use glam::DVec3;
 use physics::{Machine, Material};
@@ -25,15 +26,6 @@ fn over(runners: usize, request: &MccsRequest) -> (HistoriesDose, Vec<HistoriesD
         Next::GoOn
     });
     (dose.unwrap(), shown)
-}
-
-fn bits(dose: &HistoriesDose) -> Vec<u32> {
-    dose.gy
-        .data()
-        .iter()
-        .chain(dose.sigma_gy.data())
-        .map(|v| v.to_bits())
-        .collect()
 }
 
 /// Dose and standard deviation, also where doses are shown on the way (and sums handed over) after every batch.
