@@ -68,14 +68,6 @@ pub fn run(device: &Compute, control: &JobControl) -> Result<Vec<Row>, DeviceErr
 ///
 /// # Errors
 /// As [`run`].
-/// Dose and deviation of every voxel, to the bit.
-pub(crate) fn bits(dose: &HistoriesDose) -> Vec<u32> {
-    { dose.gy.data().iter() }
-        .chain(dose.sigma_gy.data())
-        .map(|value| value.to_bits())
-        .collect()
-}
-
 /// Mean over the voxels above half the maximum of the squared difference over its variance.
 pub(crate) fn chi_square(a: &HistoriesDose, b: &HistoriesDose) -> f64 {
     let greatest = a.gy.data().iter().copied().fold(0.0, f32::max);

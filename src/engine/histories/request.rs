@@ -78,3 +78,11 @@ pub(crate) fn digest_of_request(
     format!("{voxels} {beams:?} {grid:?} {settings:?}").hash(&mut hasher);
     format!("{:016x}", hasher.finish())
 }
+
+/// Dose and deviation of every voxel, to the bit.
+pub(crate) fn bits(dose: &HistoriesDose) -> Vec<u32> {
+    { dose.gy.data().iter() }
+        .chain(dose.sigma_gy.data())
+        .map(|value| value.to_bits())
+        .collect()
+}

@@ -3,10 +3,10 @@
 
 use crate::cccs::selftest::field;
 use crate::dose::{DoseError, DoseTo};
-use crate::histories::{HistoriesDose, Next};
+use crate::histories::{HistoriesDose, Next, bits};
 use crate::mc::{ElectronCut, McRequest, refine};
 use crate::phantom::patient;
-use crate::selftest::{Row, bits, chi_square};
+use crate::selftest::{Row, chi_square};
 use crate::{Compute, DeviceError, JobControl};
 use case::Jaws;
 use glam::DVec3;

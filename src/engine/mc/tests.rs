@@ -3,10 +3,10 @@
 use super::simulation::Simulation;
 use super::{ElectronCut, Mc, McRequest, RunsOn};
 use crate::dose::{Clock, DoseTo};
+use crate::histories::bits;
 use crate::histories::{DoseGrid, HistoriesDose, Next, OnCpu, Run, RunPart, Shared};
 use crate::phantom::patient;
 use crate::run_histories::{HistoriesEngine as _, dose_of_parts, part};
-use crate::selftest::bits;
 use crate::{Compute, JobControl};
 use case::{Beam, Jaws};
 use glam::DVec3;

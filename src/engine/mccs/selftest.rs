@@ -2,10 +2,10 @@
 
 use crate::cccs::selftest::field;
 use crate::dose::DoseError;
-use crate::histories::{HistoriesDose, Next};
+use crate::histories::{HistoriesDose, Next, bits};
 use crate::mccs::{MccsRequest, Variant, refine_over};
 use crate::phantom::patient;
-use crate::selftest::{Row, bits, chi_square};
+use crate::selftest::{Row, chi_square};
 use crate::{Compute, DeviceError, JobControl};
 use case::{Beam, FluenceMap, Jaws, MlcAxis};
 use glam::DVec3;

@@ -1,5 +1,6 @@
 //! Histories distributed over several runners.
 
+use crate::histories::bits;
 use crate::histories::{
     HistoriesDose, Next, OfPartsError, PartError, PartTally, RunLength, RunPart, Shared,
 };
@@ -7,7 +8,6 @@ use crate::mccs::cpu::Histories;
 use crate::mccs::*;
 use crate::phantom::patient;
 use crate::run_histories::{dose_of_parts, part};
-use crate::selftest::bits;
 use case::{Beam, Jaws};
 use glam::DVec3;
 use physics::{Machine, Material};
