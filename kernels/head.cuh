@@ -4,6 +4,7 @@
 #pragma once
 
 #include "philox.cuh"
+#include "shutter.cuh"
 
 constexpr int RADII = 81;
 constexpr float RADIUS_STEP_MM = 5.0f;
@@ -182,42 +183,79 @@ __device__ inline float leaf_transmission(const HeadTables& source, const BeamPo
     return both + sqrtf(t) * (one + two - 2.0f * both) + head.interleaf_transmission * (1.0f - one - two + both);
 }
 
-__device__ inline float collimators(const HeadTables& source, const BeamPosition& position, const Head& head, float which, float when,
-                                    const float from_mm[3], const float at_mm[2])
+// Collimators at an instant of a beam position.
+struct Instant {
+    const Segment* segment;
+    float time; // part of the segment's units given
+};
+
+__device__ inline Instant instant_of(const HeadTables& source, const BeamPosition& position, float which, float time)
 {
     const Segment* segments = source.segments + position.segments_at;
     unsigned number = 0u;
     while (number + 1u < position.segments && segments[number].until <= which) {
         number += 1u;
     }
-    const Segment& segment = segments[number];
-    auto crossing = [&](int axis, float plane_mm) {
-        float part = (plane_mm - from_mm[2]) / (head.sad_mm - from_mm[2]);
-        return (from_mm[axis] + (at_mm[axis] - from_mm[axis]) * part) * head.sad_mm / plane_mm;
-    };
+    return {segments + number, time};
+}
+
+__device__ inline void jaws_of(const Instant& instant, int axis, float jaws_mm[2])
+{
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+        float from = instant.segment->jaws_from_mm[2 * axis + side], to = instant.segment->jaws_to_mm[2 * axis + side];
+        jaws_mm[side] = from + instant.time * (to - from);
+    }
+}
+
+// Crossing with a plane of the head, scaled to the isocentre plane as positions of collimators are.
+__device__ inline float crossing(const Head& head, const float from_mm[3], const float at_mm[2], int axis, float plane_mm)
+{
+    float part = (plane_mm - from_mm[2]) / (head.sad_mm - from_mm[2]);
+    return (from_mm[axis] + (at_mm[axis] - from_mm[axis]) * part) * head.sad_mm / plane_mm;
+}
+
+__device__ inline float jaw_transmission(const Head& head, const Instant& instant, const float from_mm[3], const float at_mm[2])
+{
     float through = 1.0f;
 #pragma unroll
     for (int axis = 0; axis < 2; ++axis) {
-        float x = crossing(axis, head.jaw_distance_mm[axis]);
-        float edge[2];
-#pragma unroll
-        for (int side = 0; side < 2; ++side) {
-            float from = segment.jaws_from_mm[2 * axis + side], to = segment.jaws_to_mm[2 * axis + side];
-            edge[side] = from + when * (to - from);
-        }
-        if (x < edge[0] || x > edge[1]) {
+        float jaws_mm[2];
+        jaws_of(instant, axis, jaws_mm);
+        float x = crossing(head, from_mm, at_mm, axis, head.jaw_distance_mm[axis]);
+        if (x < jaws_mm[0] || x > jaws_mm[1]) {
             through *= head.jaw_transmission;
         }
     }
-    if (through == 0.0f || position.pairs == 0u || head.leaf_distance_mm <= 0.0f) {
-        return through;
+    return through;
+}
+
+// Jaws of an axis as they open the extra-focal source to where the ray goes.
+__device__ inline Shutter extra_focal_shutter(const Head& head, const Instant& instant, const float at_mm[2], int axis)
+{
+    float jaw_mm = head.jaw_distance_mm[axis];
+    float part = (jaw_mm - head.extra_distance_mm) / (head.sad_mm - head.extra_distance_mm);
+    float edges[2];
+    jaws_of(instant, axis, edges);
+#pragma unroll
+    for (int side = 0; side < 2; ++side) {
+        edges[side] = (edges[side] * jaw_mm / head.sad_mm - at_mm[axis] * part) / (1.0f - part) / head.extra_sigma_mm;
     }
-    float x = crossing(0, head.leaf_distance_mm), y = crossing(1, head.leaf_distance_mm);
+    return shutter_of(edges, head.jaw_transmission);
+}
+
+// Transmission of what shapes a field within the jaws: leaves, or a map in their place.
+__device__ inline float transmission_within_jaws(const HeadTables& source, const BeamPosition& position, const Head& head,
+                                                 const Instant& instant, const float from_mm[3], const float at_mm[2])
+{
+    if (position.pairs == 0u || head.leaf_distance_mm <= 0.0f) {
+        return 1.0f;
+    }
+    float x = crossing(head, from_mm, at_mm, 0, head.leaf_distance_mm), y = crossing(head, from_mm, at_mm, 1, head.leaf_distance_mm);
     bool swapped = position.along_y != 0u;
     float u = swapped ? y : x, v = swapped ? x : y;
-    return through
-           * (position.map_columns > 0u ? map_value(source, position, u, v)
-                                        : leaf_transmission(source, position, head, segment, when, u, v));
+    return position.map_columns > 0u ? map_value(source, position, u, v)
+                                     : leaf_transmission(source, position, head, *instant.segment, instant.time, u, v);
 }
 
 // History n of a batch (engine/histories/head/sample.rs).
@@ -254,18 +292,26 @@ __device__ inline Particle sample(const HeadTables& source, const Stream& stream
         aim(position, head, from_mm, at_mm, p);
         return p;
     }
-    float radius = sqrtf(-2.0f * logf(unit(source_words.y)));
-    float spot[2];
-    sincosf(TAU * unit(source_words.z), &spot[1], &spot[0]);
-    spot[0] *= radius;
-    spot[1] *= radius;
+    uint4 delivery = stream.words(PLACE_DELIVERY);
+    Instant instant = instant_of(source, position, unit(delivery.y), unit(delivery.z));
     float softening = over_radius(source.softening + bin.softening_at, radius_mm);
     bool extra = unit(source_words.w) < cell.extra;
-    from_mm[0] = spot[0] * (extra ? head.extra_sigma_mm : head.focal_sigma_mm[0]);
-    from_mm[1] = spot[1] * (extra ? head.extra_sigma_mm : head.focal_sigma_mm[1]);
-    from_mm[2] = extra ? head.extra_distance_mm : 0.0f;
-    uint4 delivery = stream.words(PLACE_DELIVERY);
-    float through = collimators(source, position, head, unit(delivery.y), unit(delivery.z), from_mm, at_mm);
+    float by_jaws;
+    if (extra) {
+        Shutter x = extra_focal_shutter(head, instant, at_mm, 0), y = extra_focal_shutter(head, instant, at_mm, 1);
+        from_mm[0] = head.extra_sigma_mm * x.draw(unit(source_words.y));
+        from_mm[1] = head.extra_sigma_mm * y.draw(unit(source_words.z));
+        from_mm[2] = head.extra_distance_mm;
+        by_jaws = x.passing() * y.passing();
+    } else {
+        float radius = sqrtf(-2.0f * logf(unit(source_words.y)));
+        float spot[2];
+        sincosf(TAU * unit(source_words.z), &spot[1], &spot[0]);
+        from_mm[0] = spot[0] * radius * head.focal_sigma_mm[0];
+        from_mm[1] = spot[1] * radius * head.focal_sigma_mm[1];
+        by_jaws = jaw_transmission(head, instant, from_mm, at_mm);
+    }
+    float through = by_jaws == 0.0f ? 0.0f : by_jaws * transmission_within_jaws(source, position, head, instant, from_mm, at_mm);
     float seen;
     if (extra) {
         float dx = at_mm[0] - from_mm[0], dy = at_mm[1] - from_mm[1], down = head.sad_mm - from_mm[2];

@@ -1,5 +1,6 @@
 //! Transmission of jaws, leaves and fluence maps for a single ray.
 
+use super::shutter::Shutter;
 use super::source::HeadSource;
 use super::tables::{BeamPosition, Head, Segment};
 use physics::Leaves;
@@ -17,6 +18,25 @@ pub struct HeadRay<'a> {
     pub through_mm: [f32; 2],
 }
 
+/// Collimators at an instant of a beam position.
+#[derive(Clone, Copy, Debug)]
+pub struct Instant<'a> {
+    segment: &'a Segment,
+    /// Part of the segment's units given.
+    time: f32,
+}
+
+impl Instant<'_> {
+    /// Jaws of an axis, mm at the isocentre plane.
+    fn jaws_mm(&self, axis: usize) -> [f32; 2] {
+        [0, 1].map(|side| {
+            let from = self.segment.jaws_from_mm[2 * axis + side];
+            let to = self.segment.jaws_to_mm[2 * axis + side];
+            from + self.time * (to - from)
+        })
+    }
+}
+
 impl HeadRay<'_> {
     /// Crossing with a plane of the head, scaled to the isocentre plane as positions of collimators are.
     fn crossing_mm(&self, axis: usize, plane_mm: f32) -> f32 {
@@ -28,19 +48,24 @@ impl HeadRay<'_> {
 }
 
 impl HeadSource {
-    /// Transmission of jaws and leaves at a time of the beam position: `unit` chooses the segment, `time` the place within it, each a
-    /// part of the whole.
-    pub(super) fn transmission(&self, ray: &HeadRay<'_>, [unit, time]: [f32; 2]) -> f32 {
-        let position = ray.position;
+    /// Instant of a beam position: `unit` chooses the segment, `time` the place within it, each a part of the whole.
+    pub(super) fn instant(&self, position: &BeamPosition, [unit, time]: [f32; 2]) -> Instant<'_> {
         let segments =
             &self.segments[position.segments_at as usize..][..position.segments as usize];
         let number = segments
             .partition_point(|s| s.until <= unit)
             .min(segments.len() - 1);
-        let segment = &segments[number];
-        let by_jaws = jaw_transmission(ray, segment, time);
-        if by_jaws == 0.0 || position.pairs == 0 {
-            return by_jaws;
+        Instant {
+            segment: &segments[number],
+            time,
+        }
+    }
+
+    /// Transmission of what shapes a field within the jaws: leaves, or a map in their place.
+    pub(super) fn transmission_within_jaws(&self, ray: &HeadRay<'_>, instant: Instant<'_>) -> f32 {
+        let position = ray.position;
+        if position.pairs == 0 {
+            return 1.0;
         }
         let xy = [0, 1].map(|axis| ray.crossing_mm(axis, ray.head.leaf_distance_mm));
         let uv = if position.along_y == 1 {
@@ -49,12 +74,12 @@ impl HeadSource {
             xy
         };
         if position.map_columns > 0 {
-            return by_jaws * self.map_value(position, uv);
+            return self.map_value(position, uv);
         }
-        let Some(leaves) = &self.machines[ray.machine].machine.leaves else {
-            return by_jaws;
-        };
-        by_jaws * self.leaf_transmission(leaves, ray, segment, time, uv)
+        match &self.machines[ray.machine].machine.leaves {
+            Some(leaves) => self.leaf_transmission(leaves, ray, instant, uv),
+            None => 1.0,
+        }
     }
 
     /// Value of a fluence map where a ray crosses the plane of the leaves, in whose place it stands; 0 beside its beamlets.
@@ -74,10 +99,10 @@ impl HeadSource {
         &self,
         leaves: &Leaves,
         ray: &HeadRay<'_>,
-        segment: &Segment,
-        time: f32,
+        instant: Instant<'_>,
         uv: [f32; 2],
     ) -> f32 {
+        let Instant { segment, time } = instant;
         let pairs = ray.position.pairs as usize;
         let sides = &self.leaf_boundaries_mm[ray.position.boundaries_at as usize..][..=pairs];
         let tips = &self.tips_mm[segment.tips_at as usize..][..4 * pairs];
@@ -92,18 +117,28 @@ impl HeadSource {
     }
 }
 
-fn jaw_transmission(ray: &HeadRay<'_>, segment: &Segment, time: f32) -> f32 {
+/// Transmission of the jaws.
+pub(super) fn jaw_transmission(ray: &HeadRay<'_>, instant: Instant<'_>) -> f32 {
     let mut transmission = 1.0;
     for axis in 0..2 {
-        let [low, high] = [0, 1].map(|side| {
-            let from = segment.jaws_from_mm[2 * axis + side];
-            let to = segment.jaws_to_mm[2 * axis + side];
-            from + time * (to - from)
-        });
+        let [low, high] = instant.jaws_mm(axis);
         let crossing = ray.crossing_mm(axis, ray.head.jaw_distance_mm[axis]);
         if crossing < low || crossing > high {
             transmission *= ray.head.jaw_transmission;
         }
     }
     transmission
+}
+
+/// Jaws of an axis as they open the extra-focal source to where the ray goes.
+pub(super) fn extra_focal_shutter(ray: &HeadRay<'_>, instant: Instant<'_>, axis: usize) -> Shutter {
+    let head = ray.head;
+    let jaw_mm = head.jaw_distance_mm[axis];
+    let part = (jaw_mm - head.extra_distance_mm) / (head.sad_mm - head.extra_distance_mm);
+    let edges = instant.jaws_mm(axis).map(|edge_mm| {
+        let source_mm =
+            (edge_mm * jaw_mm / head.sad_mm - ray.through_mm[axis] * part) / (1.0 - part);
+        source_mm / head.extra_sigma_mm
+    });
+    Shutter::new(edges, head.jaw_transmission)
 }

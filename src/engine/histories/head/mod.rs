@@ -9,6 +9,7 @@ mod check;
 mod collimators;
 mod raster;
 mod sample;
+mod shutter;
 mod source;
 pub mod tables;
 

@@ -112,12 +112,16 @@ impl PositionOutput {
         }
     }
 
-    /// How often each cell is drawn, relative.
-    pub fn chances(&self) -> Vec<f64> {
-        let photons: Vec<f64> = self.photons.iter().map(|p| p[0] + p[1]).collect();
-        (0..photons.len())
-            .map(|n| photons[n].max(EDGE * self.most_beside(&photons, n)))
-            .collect()
+    /// How often each cell is drawn for its focal and its extra-focal photons, relative.
+    pub fn chances(&self) -> Vec<[f64; 2]> {
+        let mut chances = self.photons.clone();
+        for source in 0..2 {
+            let photons: Vec<f64> = self.photons.iter().map(|p| p[source]).collect();
+            for (number, chance) in chances.iter_mut().enumerate() {
+                chance[source] = photons[number].max(EDGE * self.most_beside(&photons, number));
+            }
+        }
+        chances
     }
 
     /// Most photons of a cell and those around it.

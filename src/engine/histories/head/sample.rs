@@ -1,8 +1,8 @@
 //! Sampling of the head source: energy, weight, position and direction of a history.
 
-use super::collimators::HeadRay;
+use super::collimators::{HeadRay, Instant, extra_focal_shutter, jaw_transmission};
 use super::source::HeadSource;
-use super::tables::{BeamPosition, Cell, ELECTRON, EnergyBin, Head, PHOTON, RADII, RADIUS_STEP_MM};
+use super::tables::{BeamPosition, Cell, ELECTRON, EnergyBin, PHOTON, RADII, RADIUS_STEP_MM};
 use transport::philox::{Stream, unit};
 
 /// Places in a history's random numbers (`kernels/head.cuh` has the same): energy, cell and place along x in it.
@@ -54,17 +54,17 @@ impl HeadSource {
             let cos = axis_cosine(&ray);
             cell.weight * bin.weight * cos * cos * cos
         } else {
-            let is_extra_focal = unit(source_words[3]) < cell.extra;
-            let spot = normal_pair(unit(source_words[1]), unit(source_words[2]));
-            ray.from_mm = source_point_mm(ray.head, is_extra_focal, spot);
             let delivery = stream.words(PLACE_DELIVERY);
-            self.photon_weight(
-                bin,
-                cell,
-                &ray,
-                is_extra_focal,
-                [unit(delivery[1]), unit(delivery[2])],
-            )
+            let instant = self.instant(ray.position, [unit(delivery[1]), unit(delivery[2])]);
+            let spot_draws = [unit(source_words[1]), unit(source_words[2])];
+            let is_extra_focal = unit(source_words[3]) < cell.extra;
+            let by_jaws = if is_extra_focal {
+                aim_from_extra_focal(&mut ray, instant, spot_draws)
+            } else {
+                aim_from_focal(&mut ray, instant, spot_draws)
+            };
+            let transmission = by_jaws * self.transmission_within_jaws(&ray, instant);
+            transmission * self.photon_weight(bin, cell, &ray, is_extra_focal)
         };
         let (position_cm, direction) = in_lattice(&ray);
         Particle {
@@ -102,14 +102,13 @@ impl HeadSource {
         (cell, through_mm)
     }
 
-    /// Weight of a photon: of its cell and energy, off the axis, of its source, behind the collimators.
+    /// Weight of a photon before the collimators: of its cell and energy, off the axis, of its source.
     fn photon_weight(
         &self,
         bin: &EnergyBin,
         cell: &Cell,
         ray: &HeadRay<'_>,
         is_extra_focal: bool,
-        delivery: [f32; 2],
     ) -> f32 {
         let head = ray.head;
         let radius_mm = radius_mm(ray);
@@ -129,23 +128,26 @@ impl HeadSource {
                 * cos
                 * cos
         };
-        cell.weight * bin.weight * softening * by_source * self.transmission(ray, delivery)
+        cell.weight * bin.weight * softening * by_source
     }
 }
 
-/// A point of the focal or the extra-focal source, by two normal numbers: across the axis, and below the target, mm.
-fn source_point_mm(head: &Head, is_extra_focal: bool, spot: [f32; 2]) -> [f32; 3] {
-    if is_extra_focal {
-        let sigma_mm = head.extra_sigma_mm;
-        [
-            spot[0] * sigma_mm,
-            spot[1] * sigma_mm,
-            head.extra_distance_mm,
-        ]
-    } else {
-        let sigma_mm = head.focal_sigma_mm;
-        [spot[0] * sigma_mm[0], spot[1] * sigma_mm[1], 0.0]
-    }
+/// Lets a ray begin in the focal spot, and returns the transmission of the jaws.
+fn aim_from_focal(ray: &mut HeadRay<'_>, instant: Instant<'_>, draws: [f32; 2]) -> f32 {
+    let spot = normal_pair(draws[0], draws[1]);
+    let sigma_mm = ray.head.focal_sigma_mm;
+    ray.from_mm = [spot[0] * sigma_mm[0], spot[1] * sigma_mm[1], 0.0];
+    jaw_transmission(ray, instant)
+}
+
+/// Lets a ray begin in the part of the extra-focal source that the jaws leave open, and returns the part that passes them. Drawn
+/// from all of the source, the few photons that pass would weigh three times as much in the field, hundreds of times beside it.
+fn aim_from_extra_focal(ray: &mut HeadRay<'_>, instant: Instant<'_>, draws: [f32; 2]) -> f32 {
+    let shutters = [0, 1].map(|axis| extra_focal_shutter(ray, instant, axis));
+    let sigma_mm = ray.head.extra_sigma_mm;
+    let [x_mm, y_mm] = [0, 1].map(|axis| shutters[axis].draw(draws[axis]) * sigma_mm);
+    ray.from_mm = [x_mm, y_mm, ray.head.extra_distance_mm];
+    shutters[0].passing() * shutters[1].passing()
 }
 
 /// Distance from the axis at the isocentre plane.

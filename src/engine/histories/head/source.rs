@@ -221,12 +221,13 @@ impl HeadSource {
         let mut weights = Vec::new();
         for output in outputs {
             self.beam_positions[output.position].first_cell = self.cells.len() as u32;
-            for (photons, chance) in output.photons.iter().zip(output.chances()) {
+            for chances in output.chances() {
+                let chance = chances.iter().sum();
                 weights.push(chance);
                 self.cells.push(Cell {
                     beam_position: output.position as u32,
                     weight: output.first_weight(chance) as f32,
-                    extra: extra_focal_chance(photons) as f32,
+                    extra: extra_focal_chance(&chances) as f32,
                     ..Cell::default()
                 });
             }
@@ -274,11 +275,11 @@ impl HeadSource {
     }
 }
 
-/// Chance that a history through a cell comes from the extra-focal source, by the photons of the focal and the extra-focal one.
-fn extra_focal_chance(photons: &[f64; 2]) -> f64 {
-    if photons[1] > 0.0 {
+/// Chance that a history through a cell comes from the extra-focal source, by the chances of the focal and the extra-focal one.
+fn extra_focal_chance(chances: &[f64; 2]) -> f64 {
+    if chances[1] > 0.0 {
         let [low, high] = EXTRA_FOCAL_CHANCES;
-        (photons[1] / photons.iter().sum::<f64>()).clamp(low, high)
+        (chances[1] / chances.iter().sum::<f64>()).clamp(low, high)
     } else {
         0.0
     }
