@@ -9,8 +9,8 @@
 #include "mc_photon.cuh"
 
 // Lanes of a warp that wait for rare events, or that are over, before those that fly wait for them.
-constexpr int LANES_WAITING = 8;
-constexpr int LANES_OVER = 8;
+constexpr int LANES_WAITING = 6;
+constexpr int LANES_OVER = 6;
 
 // Deposits a contaminant electron along its ray (engine/histories/contaminant.rs).
 __device__ inline void deposit_contaminant(const McRun& run, const Particle& electron)
@@ -134,6 +134,9 @@ extern "C" __global__ void __launch_bounds__(256)
 mc_photons(const McRun run, const McQueue photons, const McQueue electrons, unsigned* next)
 {
     unsigned count = waiting(photons);
+    if (count == 0u) {
+        return;
+    }
     WarpRun items = {0u, 0u}, places = {0u, 0u};
     Flight flight;
     flight.electron.quanta = 0u;
@@ -212,6 +215,9 @@ extern "C" __global__ void __launch_bounds__(128)
 mc_electrons(const McRun run, const McQueue waiting_electrons, const McQueue electrons, const McQueue photons, unsigned* next)
 {
     unsigned count = waiting(waiting_electrons);
+    if (count == 0u) {
+        return;
+    }
     WarpRun items = {0u, 0u};
     Track track;
     int state = ENDED;

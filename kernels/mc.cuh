@@ -29,7 +29,7 @@ constexpr float ROW_LAST_CM = 60.0f;
 constexpr unsigned ELECTRON_CHARGE = 0u, POSITRON_CHARGE = 1u;
 constexpr unsigned WATER = 3u; // class of src/physics/material.rs
 
-// A voxel's density with its material class in the lowest four bits and whether it is near gas in the fifth (engine/mc/cuda/work.rs).
+// A voxel's density with its material class in the lowest four bits and whether it is near gas in the fifth (transport/world.rs, Matter).
 __device__ inline float density_of(unsigned voxel) { return __uint_as_float(voxel & ~0x1fu); }
 __device__ inline unsigned class_of(unsigned voxel) { return voxel & 0xfu; }
 __device__ inline bool is_near_gas(unsigned voxel) { return (voxel & 0x10u) != 0u; }
@@ -49,7 +49,7 @@ struct McCounters {
     unsigned lost, stuck;
 };
 
-// A run (engine/mc/cuda/work.rs).
+// A run (transport/world.rs, Matter).
 struct McRun {
     HeadTables head;
     McTables tables;

@@ -6,7 +6,7 @@ use crate::energy::{quanta, quantised_mev, rest_energy_mev};
 use crate::hard;
 use crate::hinge::Hinge;
 use crate::history::Histories;
-use crate::particle::{Deposit, Kind, Particle, Scorer};
+use crate::particle::{Deposit, Kind, Particle};
 use crate::rotation::{Deflection, deflected, isotropic};
 use crate::tables::MaterialTables;
 use crate::tables::charged::Column;
@@ -50,7 +50,7 @@ pub(crate) enum Fate {
     Over,
 }
 
-impl<S: Scorer> Histories<'_, S> {
+impl Histories<'_> {
     /// Transports an electron or positron to its end; photons and electrons that it makes go to the stack.
     pub(crate) fn transport_charged(&mut self, charge: Charge, particle: &Particle, cell: Cell) {
         let mut track = self.track(charge, particle, cell);
@@ -83,20 +83,20 @@ impl<S: Scorer> Histories<'_, S> {
                 draws.uniform(),
             ),
             mean_free_paths: draws.exponential(),
-            cut_off_mev: self.world.cut_off_mev(self.world.voxels().index(cell)),
+            cut_off_mev: self.world.cut_off_mev(self.world.matter(cell)),
             draws,
         }
     }
 
     fn step(&mut self, track: &mut Track) -> Fate {
-        let voxel = self.world.voxels().index(track.cell);
         let grid = self.world.voxels().grid();
         let face = grid.face_ahead(track.cell, track.position_cm, track.direction);
-        let Some(tables) = self.world.tables(voxel) else {
+        let matter = self.world.matter(track.cell);
+        let Some(tables) = self.world.tables_of(matter) else {
             track.position_cm += track.direction * face.distance_cm;
             return self.cross_face(track, face.axis);
         };
-        let density = self.world.voxels().density_g_cm3(voxel);
+        let density = matter.density_g_cm3();
         let greatest_loss_mev =
             (track.hinge.loss_to_hinge_mev).min(track.energy_mev - track.cut_off_mev);
         let loss_distance_cm = greatest_loss_mev
@@ -127,7 +127,7 @@ impl<S: Scorer> Histories<'_, S> {
         track.hinge.loss_to_hinge_mev -= loss_mev;
         track.mean_free_paths -= distance_cm * hard_per_cm;
         self.deposit(Deposit {
-            voxel,
+            voxel: self.world.voxels().index(track.cell),
             start_cm,
             end_cm: track.position_cm,
             middle_mev: track.energy_mev + loss_mev / 2.0,
@@ -167,7 +167,7 @@ impl<S: Scorer> Histories<'_, S> {
             self.escape_charged(track.charge, track.energy_mev, track.weight);
             return Fate::Over;
         }
-        let cut_off_mev = self.world.cut_off_mev(self.world.voxels().index(cell));
+        let cut_off_mev = self.world.cut_off_mev(self.world.matter(cell));
         if track.energy_mev <= cut_off_mev {
             self.end_track(track);
             return Fate::Over;

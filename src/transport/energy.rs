@@ -12,14 +12,15 @@ pub const LEAST_CUT_OFF_MEV: f64 = 0.02;
 /// Energies to which tables reach, MeV: beyond the last node they would be constant, and the dose wrong.
 pub const GREATEST_ENERGY_MEV: f64 = 32.0;
 
-/// The nearest multiple of the quantum, MeV.
+/// The nearest multiple of the quantum, MeV; 0 for less.
 pub fn quantised_mev(energy_mev: f64) -> f64 {
-    (energy_mev * QUANTA_PER_MEV).round() * QUANTUM_MEV
+    quanta(energy_mev) as f64 * QUANTUM_MEV
 }
 
-/// Quanta of an energy that is a multiple of the quantum.
+/// Quanta nearest to an energy.
 pub fn quanta(energy_mev: f64) -> u64 {
-    (energy_mev * QUANTA_PER_MEV).round() as u64
+    // `round` is a call of a function, and this the commonest operation of all.
+    (energy_mev * QUANTA_PER_MEV + 0.5) as u64
 }
 
 pub fn mev_of_quanta(quanta: u64) -> f64 {

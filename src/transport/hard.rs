@@ -3,7 +3,7 @@
 use crate::charged::{Fate, Track};
 use crate::energy::{quantised_mev, rest_energy_mev};
 use crate::history::Histories;
-use crate::particle::{Kind, Scorer};
+use crate::particle::Kind;
 use crate::rotation::{Deflection, deflected};
 use crate::tables::charged::Column;
 use crate::tables::{MaterialTables, bremsstrahlung};
@@ -36,8 +36,8 @@ static ELECTRONS: LazyLock<Electrons> = LazyLock::new(|| {
 });
 
 /// Lets a candidate of a hard collision be one or none: `bound_cm2_g` is the cross section that its distance was drawn from.
-pub(crate) fn collide<S: Scorer>(
-    histories: &mut Histories<'_, S>,
+pub(crate) fn collide(
+    histories: &mut Histories<'_>,
     track: &mut Track,
     tables: &MaterialTables,
     bound_cm2_g: f64,
@@ -75,11 +75,7 @@ pub(crate) fn collide<S: Scorer>(
 }
 
 /// Moller's or Bhabha's collision; both particles carry the momentum of the first.
-fn knock_on_electron<S: Scorer>(
-    histories: &mut Histories<'_, S>,
-    track: &mut Track,
-    threshold_mev: f64,
-) {
+fn knock_on_electron(histories: &mut Histories<'_>, track: &mut Track, threshold_mev: f64) {
     let energy_mev = track.energy_mev;
     let greatest_mev = track.charge.maximum_transfer_mev(energy_mev);
     let transfer_mev =
@@ -130,11 +126,7 @@ fn knock_on_share(track: &mut Track, threshold_mev: f64) -> f64 {
 }
 
 /// Bremsstrahlung photon at the polar angle m/(T + m); the electron keeps its direction.
-fn radiate<S: Scorer>(
-    histories: &mut Histories<'_, S>,
-    track: &mut Track,
-    tables: &MaterialTables,
-) {
+fn radiate(histories: &mut Histories<'_>, track: &mut Track, tables: &MaterialTables) {
     let energy_mev = track.energy_mev;
     let threshold_mev = tables.thresholds.photon_mev;
     let photon_mev = loop {
@@ -160,7 +152,7 @@ fn radiate<S: Scorer>(
 }
 
 /// Two photons of a positron in flight.
-fn annihilate_in_flight<S: Scorer>(histories: &mut Histories<'_, S>, track: &mut Track) {
+fn annihilate_in_flight(histories: &mut Histories<'_>, track: &mut Track) {
     let energy_mev = track.energy_mev;
     let share = loop {
         let candidate = annihilation::candidate_share(energy_mev, track.draws.uniform());

@@ -11,9 +11,9 @@ use particles::Charge;
 /// Transport of histories into a scorer.
 ///
 /// With splitting n, a photon's weight is n times its electrons': sums are n times the sums of histories without.
-pub struct Histories<'a, S> {
+pub struct Histories<'a> {
     pub(crate) world: &'a World<'a>,
-    pub(crate) scorer: S,
+    scorer: &'a mut dyn Scorer,
     pub(crate) ledger: Ledger,
     pub(crate) stack: Vec<Waiting>,
     photons_escape: bool,
@@ -26,8 +26,8 @@ pub(crate) struct Waiting {
     cell: Cell,
 }
 
-impl<'a, S: Scorer> Histories<'a, S> {
-    pub fn new(world: &'a World<'a>, scorer: S) -> Self {
+impl<'a> Histories<'a> {
+    pub fn new(world: &'a World<'a>, scorer: &'a mut dyn Scorer) -> Self {
         Self {
             world,
             scorer,
@@ -54,10 +54,6 @@ impl<'a, S: Scorer> Histories<'a, S> {
     /// Electrons and positrons that left the voxels.
     pub fn escaped_charged(&self) -> u64 {
         self.escaped_charged
-    }
-
-    pub fn into_scorer(self) -> S {
-        self.scorer
     }
 
     /// Transports a source particle, whose weight is taken times the splitting, and all secondaries.
@@ -156,7 +152,7 @@ impl<'a, S: Scorer> Histories<'a, S> {
 
     /// Puts a particle on the stack, but absorbs an electron that would end at once.
     pub(crate) fn push(&mut self, particle: Particle, cell: Cell) {
-        let cut_off_mev = self.world.cut_off_mev(self.world.voxels().index(cell));
+        let cut_off_mev = self.world.cut_off_mev(self.world.matter(cell));
         let ends_at_once =
             particle.kind == Kind::Charged(Charge::Electron) && particle.energy_mev <= cut_off_mev;
         if ends_at_once {

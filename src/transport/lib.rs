@@ -29,4 +29,4 @@ pub use ledger::Ledger;
 pub use particle::{Deposit, Kind, Particle, Scorer};
 pub use rotation::isotropic;
 pub use voxels::{Cell, VoxelGrid, Voxels, VoxelsError};
-pub use world::{Settings, World, WorldError};
+pub use world::{Matter, Settings, World, WorldError};

@@ -6,7 +6,7 @@
 use crate::draws::Draws;
 use crate::energy::{quantised_mev, rest_energy_mev};
 use crate::history::Histories;
-use crate::particle::{Kind, Particle, Scorer};
+use crate::particle::{Kind, Particle};
 use crate::rotation::{Deflection, deflected};
 use crate::tables::{MaterialTables, compton, photon, rayleigh};
 use crate::voxels::Cell;
@@ -40,7 +40,7 @@ enum Fate {
     Over,
 }
 
-impl<'a, S: Scorer> Histories<'a, S> {
+impl<'a> Histories<'a> {
     pub(crate) fn transport_photon(&mut self, particle: &Particle) {
         let splitting = self.world.settings().splitting;
         let mut flight = Flight {
@@ -74,10 +74,10 @@ impl<'a, S: Scorer> Histories<'a, S> {
             flight.photon.position_cm =
                 grid.wrapped(flight.photon.position_cm + flight.photon.direction * distance_cm);
             flight.cell = grid.cell_of(flight.photon.position_cm)?;
-            let voxel = self.world.voxels().index(flight.cell);
-            if let Some(tables) = self.world.tables(voxel) {
+            let matter = self.world.matter(flight.cell);
+            if let Some(tables) = self.world.tables_of(matter) {
                 let attenuation_per_cm =
-                    self.world.voxels().density_g_cm3(voxel) * tables.attenuation_cm2_g(photon_mev);
+                    matter.density_g_cm3() * tables.attenuation_cm2_g(photon_mev);
                 if flight.draws.uniform() * majorant_per_cm < attenuation_per_cm {
                     return Some(tables);
                 }
@@ -87,7 +87,7 @@ impl<'a, S: Scorer> Histories<'a, S> {
 
     /// One collision of a photon in a voxel; it goes on from there, or escapes where secondary photons do.
     pub(crate) fn collide_photon(&mut self, photon: Particle, cell: Cell) {
-        let Some(tables) = self.world.tables(self.world.voxels().index(cell)) else {
+        let Some(tables) = self.world.tables_of(self.world.matter(cell)) else {
             self.escape(&photon);
             return;
         };

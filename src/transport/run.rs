@@ -76,7 +76,8 @@ pub fn run(world: &World, source: &impl Source, length: RunLength) -> Tally {
         let ledgers: Vec<Ledger> = chunks
             .into_par_iter()
             .map(|start| {
-                let mut histories = Histories::new(world, SharedSums(&sums));
+                let mut shared = SharedSums(&sums);
+                let mut histories = Histories::new(world, &mut shared);
                 for history in start..last.min(start + CHUNK) {
                     histories.run(source_particle(source, length.seed, history));
                 }

@@ -146,11 +146,10 @@ impl VoxelGrid {
         let place = (position_cm - self.origin_cm) / self.spacing_cm;
         let mut cell = [0; 3];
         for axis in 0..3 {
-            let index = place[axis].floor();
-            if !(index >= 0.0 && index < self.shape[axis] as f64) {
+            if !(place[axis] >= 0.0 && place[axis] < self.shape[axis] as f64) {
                 return None;
             }
-            cell[axis] = index as usize;
+            cell[axis] = place[axis] as usize;
         }
         Some(cell)
     }

@@ -3,6 +3,7 @@
 use crate::energy::LEAST_CUT_OFF_MEV;
 use crate::tables::{MaterialTables, Thresholds, photon};
 use crate::voxels::{Cell, VoxelGrid, Voxels};
+use bytemuck::{Pod, Zeroable};
 use physics::Material;
 use std::borrow::Cow;
 
@@ -58,7 +59,38 @@ pub struct World<'a> {
     /// Greatest attenuation of any voxel over the grid of photon energies, 1/cm (Woodcock, Proc. Conf. Applications of Computing
     /// Methods to Reactor Problems, ANL-7050 (1965)).
     majorant_per_cm: Vec<f32>,
-    is_near_gas: Vec<bool>,
+    matter: Vec<Matter>,
+}
+
+/// Density, material and cut-off of a voxel in one word, as cards read it too: three arrays would be read from memory three times.
+///
+/// The bits of the density, g/cm3, of which the lowest five make way for the class (its number in [`Material::ALL`]) and for whether
+/// electrons keep the cut-off of gas: 4e-6 of the density.
+#[repr(transparent)]
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+pub struct Matter(u32);
+
+const CLASS_BITS: u32 = 0xf;
+const NEAR_GAS: u32 = 0x10;
+
+impl Matter {
+    fn new(material: Material, density_g_cm3: f32, is_near_gas: bool) -> Self {
+        let density = density_g_cm3.to_bits() & !(CLASS_BITS | NEAR_GAS);
+        let flag = if is_near_gas { NEAR_GAS } else { 0 };
+        Self(density | flag | material as u32)
+    }
+
+    fn class(self) -> usize {
+        (self.0 & CLASS_BITS) as usize
+    }
+
+    fn is_near_gas(self) -> bool {
+        self.0 & NEAR_GAS != 0
+    }
+
+    pub(crate) fn density_g_cm3(self) -> f64 {
+        f64::from(f32::from_bits(self.0 & !(CLASS_BITS | NEAR_GAS)))
+    }
 }
 
 impl<'a> World<'a> {
@@ -117,7 +149,7 @@ impl<'a> World<'a> {
             }
         }
         Ok(Self {
-            is_near_gas: near_gas(&voxels),
+            matter: matter_of(&voxels),
             voxels,
             tables: by_class,
             settings,
@@ -138,25 +170,34 @@ impl<'a> World<'a> {
         self.thresholds
     }
 
-    /// Tables of a voxel's material; none of a vacuum.
-    pub fn tables(&self, voxel: usize) -> Option<&'a MaterialTables> {
-        (self.voxels.density_g_cm3(voxel) > 0.0)
-            .then(|| self.tables[self.voxels.material(voxel) as usize])
+    pub(crate) fn matter(&self, cell: Cell) -> Matter {
+        self.matter[self.voxels.index(cell)]
+    }
+
+    /// Tables of matter; none of a vacuum.
+    pub(crate) fn tables_of(&self, matter: Matter) -> Option<&'a MaterialTables> {
+        (matter.density_g_cm3() > 0.0)
+            .then(|| self.tables[matter.class()])
             .flatten()
     }
 
-    /// Energy at which electrons end in a voxel.
-    pub fn cut_off_mev(&self, voxel: usize) -> f64 {
-        if self.is_near_gas[voxel] {
+    /// Tables of a voxel's material; none of a vacuum.
+    pub fn tables(&self, voxel: usize) -> Option<&'a MaterialTables> {
+        self.tables_of(self.matter[voxel])
+    }
+
+    /// Energy at which electrons end.
+    pub(crate) fn cut_off_mev(&self, matter: Matter) -> f64 {
+        if matter.is_near_gas() {
             self.settings.gas_cut_off_mev
         } else {
             self.settings.cut_off_mev
         }
     }
 
-    /// Voxels in which electrons keep the cut-off of gas.
-    pub fn is_near_gas(&self) -> &[bool] {
-        &self.is_near_gas
+    /// Matter of all voxels.
+    pub fn all_matter(&self) -> &[Matter] {
+        &self.matter
     }
 
     /// Tables of each class of [`Material::ALL`] that has any.
@@ -175,6 +216,16 @@ impl<'a> World<'a> {
             .place(photon_mev as f32)
             .in_table(&self.majorant_per_cm, 1, 0)
     }
+}
+
+fn matter_of(voxels: &Voxels) -> Vec<Matter> {
+    let materials = voxels.materials().iter().zip(voxels.densities_g_cm3());
+    materials
+        .zip(near_gas(voxels))
+        .map(|((&material, &density_g_cm3), is_near_gas)| {
+            Matter::new(material, density_g_cm3, is_near_gas)
+        })
+        .collect()
 }
 
 fn greatest_densities(voxels: &Voxels) -> [f32; CLASSES] {

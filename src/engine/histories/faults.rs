@@ -1,12 +1,13 @@
 //! Particles that did not go as they should, counted.
 
+use serde::{Deserialize, Serialize};
 use std::ops::{Add, AddAssign};
 
 /// A dose of which more than this share of histories has a fault is not final.
 const TOLERATED_SHARE: f64 = 1e-6;
 
 /// Particles of a run that were lost or stuck.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Faults {
     /// Took more steps than one ever needs; what they had left lies where they were.
     pub stuck: u64,

@@ -1,6 +1,7 @@
 //! A part of a run's histories, computed by itself: its sums go into a file, and those of all parts give the dose that one run
 //! gives, to the bit.
 
+use super::faults::Faults;
 use super::tally::Tally;
 use crate::dose::DoseError;
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
@@ -92,6 +93,15 @@ struct Head {
     voxels: usize,
     devices: Vec<String>,
     ms: f64,
+    faults: Faults,
+}
+
+/// How a part ran.
+pub(super) struct RanPart {
+    pub part: RunPart,
+    pub device: String,
+    pub ms: f64,
+    pub faults: Faults,
 }
 
 /// Sums over the histories of one or several parts of a run.
@@ -108,30 +118,33 @@ impl fmt::Debug for PartTally {
 }
 
 /// First line of a file.
-const MARK: &str = "beamsight tally 1";
+const MARK: &str = "beamsight tally 2";
 /// Bytes of a head; a run has few parts and devices.
 const HEAD_BYTES: u64 = 1 << 20;
 /// A sum and a sum of squares.
 const VOXEL_BYTES: u64 = 24;
 
 impl PartTally {
-    pub(super) fn new(run: String, part: RunPart, device: String, ms: f64, tally: Tally) -> Self {
-        let Tally {
-            batches, histories, ..
-        } = tally;
-        let (parts, devices, voxels) = (vec![part], vec![device], tally.sum.len());
+    /// Sums of a part with where and how long its histories ran, and what went wrong with them.
+    pub(super) fn new(run: String, ran: RanPart, tally: Tally) -> Self {
         Self {
             head: Head {
                 run,
-                parts,
-                batches,
-                histories,
-                voxels,
-                devices,
-                ms,
+                parts: vec![ran.part],
+                batches: tally.batches,
+                histories: tally.histories,
+                voxels: tally.sum.len(),
+                devices: vec![ran.device],
+                ms: ran.ms,
+                faults: ran.faults,
             },
             tally,
         }
+    }
+
+    /// Particles of all parts that did not go as they should.
+    pub(super) fn faults(&self) -> Faults {
+        self.head.faults
     }
 
     pub fn batches(&self) -> u64 {
@@ -191,6 +204,7 @@ impl PartTally {
         self.head.parts.extend(&other.head.parts);
         (self.head.batches, self.head.histories) = (self.tally.batches, self.tally.histories);
         self.head.ms += other.head.ms;
+        self.head.faults += other.head.faults;
         for device in &other.head.devices {
             if !self.head.devices.contains(device) {
                 self.head.devices.push(device.clone());
@@ -321,13 +335,13 @@ mod tests {
             batches: 2,
             histories: 20,
         };
-        PartTally::new(
-            run.to_owned(),
-            part.parse().unwrap(),
-            device.to_owned(),
-            1.5,
-            sums,
-        )
+        let ran = RanPart {
+            part: part.parse().unwrap(),
+            device: device.to_owned(),
+            ms: 1.5,
+            faults: Faults { stuck: 1, lost: 4 },
+        };
+        PartTally::new(run.to_owned(), ran, sums)
     }
 
     #[test]
@@ -418,5 +432,6 @@ mod tests {
             (21, 3 << 100, 60)
         );
         assert_eq!(whole.devices(), ["cpu (2 threads)", "cpu (8 threads)"]);
+        assert_eq!(whole.faults(), Faults { stuck: 3, lost: 12 });
     }
 }

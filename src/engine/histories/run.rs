@@ -1,7 +1,7 @@
 //! Run of a simulation: batches on a device until it has its histories or its uncertainty, with intermediate doses.
 
 use super::faults::Faults;
-use super::part::{PartError, PartTally, RunPart};
+use super::part::{PartError, PartTally, RanPart, RunPart};
 use super::request::{HistoriesDose, Next, RunLength, Until};
 use super::tally::{Tally, uncertainty_percent};
 use crate::JobControl;
@@ -175,7 +175,8 @@ impl<S: Simulation> Run<S> {
             }
             runner.wait()?;
             self.clock.phase("histories");
-            let mut dose = self.dose(runner, batch)?;
+            let faults = runner.faults();
+            let mut dose = self.dose(runner, faults, batch)?;
             self.clock.phase("means");
             self.report(dose.uncertainty_percent, batch, control);
             let reached = looks && self.reached(&dose);
@@ -255,14 +256,13 @@ impl<S: Simulation> Run<S> {
             control.report((n + 1 - own.start) as f32 / (own.end - own.start) as f32);
         }
         runner.wait()?;
-        let ms = begin.elapsed().as_secs_f64() * 1e3;
-        Ok(PartTally::new(
-            self.run_digest(),
+        let ran = RanPart {
             part,
-            runner.device(),
-            ms,
-            runner.take()?,
-        ))
+            device: runner.device(),
+            ms: begin.elapsed().as_secs_f64() * 1e3,
+            faults: runner.faults(),
+        };
+        Ok(PartTally::new(self.run_digest(), ran, runner.take()?))
     }
 
     /// Dose of all parts of the run, which [`Self::check_parts`] has passed: the one that [`Self::refine`] gives, to the bit.
@@ -277,7 +277,7 @@ impl<S: Simulation> Run<S> {
         let batch = self.batch();
         self.batches = self.all_batches();
         runner.add(&self.simulation, &parts.tally)?;
-        let mut dose = self.dose(runner, batch)?;
+        let mut dose = self.dose(runner, parts.faults(), batch)?;
         dose.status = self.final_status(&dose, false);
         let receipt = Arc::make_mut(&mut dose.receipt);
         receipt.device = format!("{} ({} parts)", parts.devices().join(", "), parts.parts());
@@ -330,11 +330,11 @@ impl<S: Simulation> Run<S> {
     fn dose<R: Runner<Simulation = S>>(
         &self,
         runner: &mut R,
+        faults: Faults,
         batch: u64,
     ) -> Result<HistoriesDose, R::Error> {
         let (mean, sigma) = runner.means()?;
         let histories = self.batches * batch;
-        let faults = runner.faults();
         let DoseGrid { grid, dose_to } = &self.dose_grid;
         let medium = self.simulation.medium();
         let gy_g_cm3_per_quantum = self.simulation.gy_g_cm3_per_quantum();
@@ -376,12 +376,12 @@ impl<S: Simulation> Run<S> {
     }
 }
 
-/// The number of batches at which the uncertainty may be reached: nine tenths of the prediction by the square root law, but
-/// not more than four times as many as there are.
+/// The number of batches at which the uncertainty may be reached: a little less than the square root law predicts, and not more
+/// than four times as many as there are.
 fn next_look(batches: u64, until: Until, uncertainty_percent: Option<f64>) -> u64 {
     let Until::Uncertainty { percent, .. } = until else {
         return u64::MAX;
     };
-    let ratio = uncertainty_percent.map_or(2.0, |u| 0.9 * (u / percent).powi(2));
+    let ratio = uncertainty_percent.map_or(2.0, |u| 0.98 * (u / percent).powi(2));
     ((batches as f64 * ratio.min(4.0)) as u64).max(batches + 1 + batches / 50)
 }

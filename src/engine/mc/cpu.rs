@@ -21,13 +21,11 @@ impl CpuSimulation for Simulation {
     }
 
     fn run(&self, batch: Batch, numbers: Range<u64>, quanta: &mut [u64]) -> Faults {
-        let mut histories = Histories::new(
-            self.world(),
-            LatticeSums {
-                to_water: to_water(self),
-                quanta,
-            },
-        );
+        let mut sums = LatticeSums {
+            to_water: to_water(self),
+            quanta,
+        };
+        let mut histories = Histories::new(self.world(), &mut sums);
         let mut electrons = Vec::new();
         for number in numbers {
             let stream = Stream::new(self.seed, batch.first + number);
@@ -39,9 +37,8 @@ impl CpuSimulation for Simulation {
             }
         }
         let ledger = histories.ledger();
-        let LatticeSums { quanta, .. } = histories.into_scorer();
         for electron in &electrons {
-            self.deposit_contaminant(electron, quanta);
+            self.deposit_contaminant(electron, sums.quanta);
         }
         Faults {
             stuck: ledger.exhausted_particles,

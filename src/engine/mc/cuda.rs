@@ -22,11 +22,11 @@ use transport::tables::MaterialTables;
 /// Histories on a card.
 pub(crate) type Histories<'a> = OnCard<'a, Simulation>;
 
-/// Histories whose particles are in queues at a time: 0.8 GB of queues.
-const CHUNK: u64 = 1 << 22;
+/// Histories, times their splitting, whose particles are in queues at a time: 1.25 GB of queues.
+const CHUNK: u64 = 1 << 23;
 /// Places for each of them in the queues of electrons, of the first and of later generations, and of photons: twice what 18 MV takes.
-const ELECTRONS_A_HISTORY: [f64; 2] = [2.0, 1.0];
-const PHOTONS_A_HISTORY: f64 = 1.0;
+const ELECTRONS_A_HISTORY: [f64; 2] = [2.0, 0.6];
+const PHOTONS_A_HISTORY: f64 = 0.5;
 /// Words of a particle in a queue.
 const WORDS: usize = 12;
 /// Generations of secondaries between two looks of the host.
@@ -38,8 +38,6 @@ const ELECTRON_THREADS: u32 = 128;
 /// Blocks that fill the largest cards; those that find no particle end at once.
 const BLOCKS: u32 = 1056;
 const ELECTRON_BLOCKS: u32 = 1584;
-/// Bit of a voxel near gas in the packed density.
-const NEAR_GAS: u32 = 0x10;
 const CLASSES: usize = 16;
 
 /// `struct McTables` of `kernels/mc.cuh`, field for field.
@@ -134,7 +132,7 @@ impl CardSimulation for Simulation {
         let run = RunTables {
             head: HeadTables::uploaded(card, &mut alive, &self.head, self.seed)?,
             tables: self.tables_on(card, &mut alive)?,
-            voxels: uploaded(card, &mut alive, &self.packed_voxels())?,
+            voxels: uploaded(card, &mut alive, self.world().all_matter())?,
             electron_rows: uploaded(card, &mut alive, &self.electron_rows)?,
             electron_row_at: uploaded(card, &mut alive, &self.electron_row_at)?,
             quanta: tally.quanta.address(),
@@ -168,19 +166,6 @@ impl CardSimulation for Simulation {
 }
 
 impl Simulation {
-    /// Density of each voxel with its class in the lowest four bits, and [`NEAR_GAS`].
-    fn packed_voxels(&self) -> Vec<u32> {
-        let voxels = self.world().voxels();
-        let flags = self.world().is_near_gas();
-        (0..voxels.count())
-            .map(|voxel| {
-                let density = voxels.densities_g_cm3()[voxel].to_bits() & !0x1f;
-                let flag = if flags[voxel] { NEAR_GAS } else { 0 };
-                density | flag | voxels.material(voxel) as u32
-            })
-            .collect()
-    }
-
     fn tables_on(
         &self,
         card: &mut CardLock<'_>,

@@ -13,6 +13,7 @@ use crate::dose::{Clock, DoseError};
 use crate::histories::{DoseGrid, HistoriesDose, Next, OnCpu, Run, RunLength};
 use crate::run_histories::{self, HistoriesEngine, RunsOn};
 use crate::{Compute, JobControl};
+use patient_world::SPLITTING;
 pub use request::{ElectronCut, McRequest};
 use simulation::Simulation;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ impl RunsOn {
     /// Histories of a batch: a second of two cores, or what fills a card.
     fn batch(self) -> u64 {
         match self {
-            Self::Cpu => 1 << 15,
-            Self::Card => 1 << 22,
+            Self::Cpu => (1 << 15) / SPLITTING,
+            Self::Card => (1 << 23) / SPLITTING,
         }
     }
 }

@@ -15,12 +15,13 @@ fn products(
     charge: Charge,
     energy_mev: f64,
     key: u64,
-    collide: impl Fn(&mut Histories<'_, Nothing>, &mut Track),
+    collide: impl Fn(&mut Histories<'_>, &mut Track),
 ) -> Products {
     let voxels = cubes([1; 3], |_| Material::Water);
     let settings = Settings::for_thresholds(Thresholds::STANDARD);
     let world = World::new(&voxels, tables(), settings).expect("a world");
-    let mut histories = Histories::new(&world, Nothing);
+    let mut nothing = Nothing;
+    let mut histories = Histories::new(&world, &mut nothing);
     let start = particle(Kind::Charged(charge), energy_mev, key);
     let mut track = histories.track(charge, &start, [0; 3]);
     collide(&mut histories, &mut track);

@@ -17,7 +17,8 @@ fn flights_through_a_checkerboard_are_exponential() {
     });
     let settings = Settings::for_thresholds(Thresholds::STANDARD);
     let world = World::new(&voxels, tables(), settings).expect("a world");
-    let histories = Histories::new(&world, Nothing);
+    let mut nothing = Nothing;
+    let histories = Histories::new(&world, &mut nothing);
     for (photon_mev, direction) in [
         (0.06, DVec3::Z),
         (1.0, DVec3::new(0.3, 0.2, 1.0).normalize()),
@@ -135,7 +136,8 @@ fn compton_scattering_conserves_momentum() {
     let table = &tables()[Material::Water as usize];
     let mut compared = 0;
     for key in 0..500 {
-        let mut histories = Histories::new(&world, Nothing);
+        let mut nothing = Nothing;
+        let mut histories = Histories::new(&world, &mut nothing);
         let mut flight = Flight {
             photon: particle(Kind::Photon, 4.0, key),
             cell: [0; 3],
@@ -169,7 +171,8 @@ fn pairs_share_the_energy_evenly() {
     let count = 20_000;
     let [mut sum, mut squares] = [0.0; 2];
     for key in 0..count {
-        let mut histories = Histories::new(&world, Nothing);
+        let mut nothing = Nothing;
+        let mut histories = Histories::new(&world, &mut nothing);
         let mut flight = Flight {
             photon: particle(Kind::Photon, photon_mev, key),
             cell: [0; 3],

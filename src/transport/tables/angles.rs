@@ -8,6 +8,7 @@ use crate::draws::Draws;
 use particles::goudsmit_saunderson::{Moments, NODES, Quantiles, SingleScattering, UnfittedMean};
 use particles::{Charge, Medium};
 use rayon::prelude::*;
+use std::sync::LazyLock;
 
 /// Energies in even steps of ln T, MeV.
 pub const ENERGIES: usize = 25;
@@ -48,7 +49,7 @@ impl Angles {
         let energy = node_by_lot(energy_position(ln_energy), ENERGIES, draws.uniform());
         let within = path.clamp(LEAST_PATH, GREATEST_PATH);
         let low = (path_position(within) as usize).min(PATHS - 2);
-        let fraction = (within - path_of(low)) / (path_of(low + 1) - path_of(low));
+        let fraction = (within - PATH_NODES[low]) / (PATH_NODES[low + 1] - PATH_NODES[low]);
         let column = low + usize::from(draws.uniform() < fraction);
         let row = energy * PATHS + column;
         let tabulated = self.in_row(row, draws.uniform());
@@ -71,13 +72,14 @@ impl Angles {
 pub fn quantiles(medium: &Medium, energy: usize) -> Result<Vec<Quantiles>, UnfittedMean> {
     let energy_mev = LEAST_ENERGY_MEV * (OCTAVES * energy as f64 / (ENERGIES - 1) as f64).exp2();
     let scattering = SingleScattering::new(medium, Charge::Electron, energy_mev, SHAPE_CUT_MEV);
-    let paths: Vec<f64> = (0..PATHS).map(path_of).collect();
-    Quantiles::for_paths(&Moments::new(&scattering), &paths)
+    Quantiles::for_paths(&Moments::new(&scattering), &*PATH_NODES)
 }
 
-fn path_of(node: usize) -> f64 {
-    LEAST_PATH * (GREATEST_PATH / LEAST_PATH).powf(node as f64 / (PATHS - 1) as f64)
-}
+static PATH_NODES: LazyLock<[f64; PATHS]> = LazyLock::new(|| {
+    std::array::from_fn(|node| {
+        LEAST_PATH * (GREATEST_PATH / LEAST_PATH).powf(node as f64 / (PATHS - 1) as f64)
+    })
+});
 
 fn path_position(path: f64) -> f64 {
     (path / LEAST_PATH).ln() / (GREATEST_PATH / LEAST_PATH).ln() * (PATHS - 1) as f64

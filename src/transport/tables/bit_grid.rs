@@ -61,8 +61,8 @@ impl BitGrid {
 impl Place {
     /// Value at the place, of a table with `width` numbers a node, of which `column` is read.
     pub fn in_table(self, table: &[f32], width: usize, column: usize) -> f64 {
-        let low = table[self.node * width + column];
-        let high = table[(self.node + 1) * width + column];
+        let rows = &table[self.node * width..][..2 * width];
+        let [low, high] = [rows[column], rows[width + column]];
         f64::from(low + self.fraction * (high - low))
     }
 }

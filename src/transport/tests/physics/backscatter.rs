@@ -31,7 +31,8 @@ fn coefficient(material: Material, energy_mev: f64, step_loss: f64, electrons: u
     let back: u64 = (0..electrons)
         .into_par_iter()
         .map(|number| {
-            let mut histories = Histories::new(&world, Nothing).without_secondary_photons();
+            let mut nothing = Nothing;
+            let mut histories = Histories::new(&world, &mut nothing).without_secondary_photons();
             let start = DVec3::new(0.0, 0.0, -1.0);
             let particle = electron(quantised_mev(energy_mev), start, DVec3::Z, key(3, number));
             histories.run(particle);

@@ -128,7 +128,8 @@ fn tracks_without_hard_events_are_as_long_as_the_range() {
             ..Settings::for_thresholds(thresholds)
         };
         let world = World::new(&voxels, &tables, settings).expect("a world");
-        let mut histories = Histories::new(&world, Steps::default());
+        let mut steps = Steps::default();
+        let mut histories = Histories::new(&world, &mut steps);
         let electrons = 50;
         for number in 0..electrons {
             let start = DVec3::splat(1.0);
@@ -139,7 +140,7 @@ fn tracks_without_hard_events_are_as_long_as_the_range() {
                 key(1, number),
             ));
         }
-        let length_cm = histories.into_scorer().length_cm / electrons as f64;
+        let length_cm = steps.length_cm / electrons as f64;
         let medium = Medium::of(material);
         let photons = Bremsstrahlung::of(medium);
         let [from, to] =
@@ -251,7 +252,8 @@ fn positrons_annihilate_in_flight_as_often_as_heitler_has_it() {
     let count = 40_000_u64;
     let mut in_flight = 0_u32;
     for number in 0..count {
-        let mut histories = Histories::new(&world, Steps::default()).without_secondary_photons();
+        let mut steps = Steps::default();
+        let mut histories = Histories::new(&world, &mut steps).without_secondary_photons();
         histories.run(Particle {
             kind: Kind::Charged(Charge::Positron),
             energy_mev: start_mev,

@@ -67,8 +67,8 @@ fn deviations(
     let batches: Vec<Vec<f64>> = (0..BATCHES)
         .into_par_iter()
         .map(|batch| {
-            let mut histories =
-                Histories::new(&world, Sums(vec![0.0; VOXELS])).without_secondary_photons();
+            let mut sums = Sums(vec![0.0; VOXELS]);
+            let mut histories = Histories::new(&world, &mut sums).without_secondary_photons();
             let mut draws = Draws::with_key(batch);
             for number in 0..per_batch {
                 let place = (number as f64 + draws.uniform()) / per_batch as f64;
@@ -88,8 +88,8 @@ fn deviations(
             assert!(histories.ledger().is_closed());
             assert_eq!(histories.ledger().exhausted_particles, 0);
             let deposited = histories.ledger().deposited as f64 * QUANTUM_MEV;
-            let sums = histories.into_scorer().0;
-            sums.iter()
+            sums.0
+                .iter()
                 .zip(&mass_g)
                 .map(|(sum, mass)| sum / mass / (deposited / total_g) - 1.0)
                 .collect()

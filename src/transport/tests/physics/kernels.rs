@@ -117,13 +117,13 @@ fn kernel(
     let batches: Vec<(Vec<f64>, [f64; 48])> = (0..BATCHES)
         .into_par_iter()
         .map(|batch| {
-            let scorer = Shells {
+            let mut scorer = Shells {
                 radii_cm: &reference.radii_cm,
                 draws: Draws::with_key(batch),
                 by_shell: vec![0.0; reference.radii_cm.len() - 1],
                 by_cone: [0.0; 48],
             };
-            let mut histories = Histories::new(&world, scorer).without_secondary_photons();
+            let mut histories = Histories::new(&world, &mut scorer).without_secondary_photons();
             let count = photons / BATCHES;
             for number in 0..count {
                 histories.run_collision(Particle {
@@ -138,7 +138,6 @@ fn kernel(
             assert!(histories.ledger().is_closed());
             assert_eq!(histories.ledger().exhausted_particles, 0);
             let scale = 1.0 / (count as f64 * reference.photon_mev);
-            let scorer = histories.into_scorer();
             (
                 scorer.by_shell.iter().map(|sum| sum * scale).collect(),
                 scorer.by_cone.map(|sum| sum * scale),
