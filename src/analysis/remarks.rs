@@ -4,7 +4,7 @@ use super::attenuators::{accessory_caveats, accessory_remarks};
 use super::beam_job::is_computed;
 use super::caveat::FLUENCE_CAVEAT;
 use case::{Beam, DoseStatus, Plan};
-use physics::{BeyondEnd, BeyondTable, HuTable, Machine};
+use physics::{BeyondEnd, BeyondTable, HuTable, Machine, SOFT_TISSUE_HU};
 
 /// More monitor units than any beam is delivered with.
 pub const MOST_MU: f64 = 100_000.0;
@@ -83,10 +83,27 @@ pub fn hu_remarks(beyond: &BeyondTable, table: &HuTable, place: &str) -> Vec<Str
             s = if voxels == 1 { "" } else { "s" },
         ))
     };
-    [remark(beyond.below, false), remark(beyond.above, true)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        remark(beyond.below, false),
+        remark(beyond.above, true),
+        { beyond.too_light }.map(|light| too_light_remark(light, table, place)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn too_light_remark(light: BeyondEnd, table: &HuTable, place: &str) -> String {
+    let BeyondEnd {
+        voxels,
+        cm3,
+        farthest_hu,
+    } = light;
+    format!(
+        "{voxels} voxels {place} ({cm3:.2} cm3) scanned as soft tissue, {SOFT_TISSUE_HU} to {farthest_hu:.0} HU, are gas by the HU \
+         table {}: CT and table do not belong together; take the table of this scanner",
+        table.name
+    )
 }
 
 /// The caveats of every dose in such a patient, a few words each.
@@ -99,10 +116,17 @@ pub(super) fn hu_caveats(beyond: &BeyondTable, table: &HuTable) -> Vec<String> {
             if above { "above" } else { "below" }
         ))
     };
-    [caveat(beyond.below, false), caveat(beyond.above, true)]
-        .into_iter()
-        .flatten()
-        .collect()
+    let too_light = { beyond.too_light }
+        .filter(|light| light.cm3 >= LEAST_BEYOND_CM3)
+        .map(|light| format!("{:.1} cm3 of soft tissue as gas", light.cm3));
+    [
+        caveat(beyond.below, false),
+        caveat(beyond.above, true),
+        too_light,
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// An end of a table: its HU, and its mass density in words.

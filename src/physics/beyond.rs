@@ -1,4 +1,4 @@
-//! HU beyond the ends of a table, which count as its first or last entry.
+//! HU beyond the ends of a table, which count as its first or last entry, and soft tissue that a table takes for gas.
 
 use super::patient::Filling;
 use super::{Given, HuTable};
@@ -9,10 +9,15 @@ use rayon::prelude::*;
 /// Below a table that begins with less than this nothing of a patient is missing, g/cm3: air is lighter, lung is not.
 const AIR_G_CM3: f64 = 0.02;
 
+/// Scanned with as much, no voxel is gas or lung, HU: fat has -120 to -80.
+pub const SOFT_TISSUE_HU: f32 = -200.0;
+/// Soft tissue is not as light, g/cm3: lung is 0.2 to 0.5.
+const LIGHTEST_TISSUE_G_CM3: f32 = 0.2;
+
 /// Voxels mostly filled by a structure with an assigned density do not count as the CT's.
 const OF_CT: f32 = 0.5;
 
-/// The voxels of a CT that count with HU beyond an end of a table.
+/// The voxels of a CT that count with HU for which a table is not made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BeyondEnd {
     pub voxels: usize,
@@ -21,11 +26,21 @@ pub struct BeyondEnd {
     pub farthest_hu: f32,
 }
 
-/// Voxels of a CT beyond the ends of a table.
+/// Voxels of a CT beyond the ends of a table, and soft tissue that it makes as light as gas.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BeyondTable {
     pub below: Option<BeyondEnd>,
     pub above: Option<BeyondEnd>,
+    /// From [`SOFT_TISSUE_HU`] on, as by a table that begins at 0 for a CT that begins at -1000.
+    pub too_light: Option<BeyondEnd>,
+}
+
+/// For what a voxel counts.
+#[derive(Clone, Copy)]
+enum Fault {
+    Below,
+    Above,
+    TooLight,
 }
 
 impl BeyondTable {
@@ -39,6 +54,8 @@ impl BeyondTable {
         } else {
             f32::NEG_INFINITY
         };
+        let makes_tissue_light =
+            table.at(SOFT_TISSUE_HU).mass_density_g_cm3 < LIGHTEST_TISSUE_G_CM3;
         let filling = Filling::new(ct, body, overrides);
         let cm3: Vec<f64> = (0..nz).map(|k| grid.voxel_cm3(k)).collect();
         // Rows are added in order: the same CT has the same sum.
@@ -50,41 +67,53 @@ impl BeyondTable {
             .enumerate()
             .map(|(row, hu): (usize, &[f32])| {
                 let mut tally = Self::default();
-                for (i, &hu) in hu
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, hu)| **hu < first || **hu > last)
-                {
+                for (i, &hu) in hu.iter().enumerate() {
+                    let fault = if hu < first {
+                        Fault::Below
+                    } else if hu > last {
+                        Fault::Above
+                    } else if makes_tissue_light && is_too_light(table, hu) {
+                        Fault::TooLight
+                    } else {
+                        continue;
+                    };
                     let (_, share) = filling.at([i, row % ny, row / ny]);
                     if share >= OF_CT {
-                        let cm3 = f64::from(share) * cm3[row / ny];
-                        tally.add(
-                            BeyondEnd {
-                                voxels: 1,
-                                cm3,
-                                farthest_hu: hu,
-                            },
-                            hu > last,
-                        );
+                        let voxel = BeyondEnd {
+                            voxels: 1,
+                            cm3: f64::from(share) * cm3[row / ny],
+                            farthest_hu: hu,
+                        };
+                        tally.add(voxel, fault);
                     }
                 }
                 tally
             })
             .collect();
         rows.iter().fold(Self::default(), |mut sum, row| {
-            row.below.into_iter().for_each(|end| sum.add(end, false));
-            row.above.into_iter().for_each(|end| sum.add(end, true));
+            let Self {
+                below,
+                above,
+                too_light,
+            } = row;
+            for (voxels, fault) in [
+                (below, Fault::Below),
+                (above, Fault::Above),
+                (too_light, Fault::TooLight),
+            ] {
+                voxels.iter().for_each(|voxels| sum.add(*voxels, fault));
+            }
             sum
         })
     }
 
-    fn add(&mut self, more: BeyondEnd, above: bool) {
-        let (end, farther): (_, fn(f32, f32) -> f32) = if above {
-            (&mut self.above, f32::max)
-        } else {
-            (&mut self.below, f32::min)
+    fn add(&mut self, more: BeyondEnd, fault: Fault) {
+        let (voxels, farther): (_, fn(f32, f32) -> f32) = match fault {
+            Fault::Below => (&mut self.below, f32::min),
+            Fault::Above => (&mut self.above, f32::max),
+            Fault::TooLight => (&mut self.too_light, f32::max),
         };
-        let sum = end.get_or_insert(BeyondEnd {
+        let sum = voxels.get_or_insert(BeyondEnd {
             voxels: 0,
             cm3: 0.0,
             ..more
@@ -93,6 +122,10 @@ impl BeyondTable {
         sum.cm3 += more.cm3;
         sum.farthest_hu = farther(sum.farthest_hu, more.farthest_hu);
     }
+}
+
+fn is_too_light(table: &HuTable, hu: f32) -> bool {
+    hu >= SOFT_TISSUE_HU && table.at(hu).mass_density_g_cm3 < LIGHTEST_TISSUE_G_CM3
 }
 
 #[cfg(test)]
@@ -163,6 +196,25 @@ mod tests {
             .above
             .expect("one column");
         assert_eq!((inside.voxels, inside.farthest_hu), (4, 8000.0));
+    }
+
+    /// Tables whose HU begin at 0, as of a scanner's raw numbers: water at 0 HU is air then, metal is not.
+    #[test]
+    fn soft_tissue_that_a_table_makes_gas_is_counted() {
+        let (ct, table) = (ct(), HuTable::shipped_default());
+        assert_eq!(BeyondTable::count(&ct, &table, None, &[]).too_light, None);
+        let points =
+            { table.points().iter() }.map(|[hu, mass, electrons]| [hu + 1000.0, *mass, *electrons]);
+        let raw = HuTable::new(
+            "raw".to_owned(),
+            points.collect(),
+            vec![(-2000.0, crate::Material::Water)],
+        )
+        .unwrap();
+        let light = BeyondTable::count(&ct, &raw, None, &[]).too_light;
+        let light = light.expect("water as air");
+        // All but the columns of 8000 and of -3000 HU.
+        assert_eq!((light.voxels, light.farthest_hu), (64 - 12, 0.0));
     }
 
     #[test]

@@ -28,7 +28,7 @@ mod spectrum;
 pub use adjustment::{Allowed, OFF_AXIS_NODES_MM, Parameter};
 pub use attenuation_curve::{AttenuationCurve, CurveKind};
 pub use attenuators::{CouchFactor, turns_couch};
-pub use beyond::{BeyondEnd, BeyondTable};
+pub use beyond::{BeyondEnd, BeyondTable, SOFT_TISSUE_HU};
 pub use curve::Curve;
 pub use exposure::{Exposure, Segment, exposures};
 pub use fluence::{
