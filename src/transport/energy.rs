@@ -12,14 +12,15 @@ pub const LEAST_CUT_OFF_MEV: f64 = 0.02;
 /// Energies to which tables reach, MeV: beyond the last node they would be constant, and the dose wrong.
 pub const GREATEST_ENERGY_MEV: f64 = 32.0;
 
-/// The nearest multiple of the quantum, MeV; 0 for less.
+/// The nearest multiple of the quantum, MeV; what is no number stays none.
 pub fn quantised_mev(energy_mev: f64) -> f64 {
-    quanta(energy_mev) as f64 * QUANTUM_MEV
+    // Beside this number there is no place for a fraction. `round` is a call of a function, and this the commonest operation of all.
+    const WHOLE: f64 = 1.5 * (1_u64 << 52) as f64;
+    (energy_mev * QUANTA_PER_MEV + WHOLE - WHOLE) * QUANTUM_MEV
 }
 
 /// Quanta nearest to an energy.
 pub fn quanta(energy_mev: f64) -> u64 {
-    // `round` is a call of a function, and this the commonest operation of all.
     (energy_mev * QUANTA_PER_MEV + 0.5) as u64
 }
 
@@ -44,6 +45,21 @@ mod tests {
             assert!((multiple - energy_mev).abs() <= QUANTUM_MEV / 2.0);
             assert_eq!(mev_of_quanta(quanta(multiple)), multiple);
         }
+    }
+
+    #[test]
+    fn multiples_are_the_nearest_on_either_side_of_zero() {
+        for (quanta, nearest) in [
+            (0.4, 0.0),
+            (0.6, 1.0),
+            (-0.4, 0.0),
+            (-0.6, -1.0),
+            (1e9 + 0.3, 1e9),
+        ] {
+            assert_eq!(quantised_mev(quanta * QUANTUM_MEV), nearest * QUANTUM_MEV);
+        }
+        assert!(quantised_mev(f64::NAN).is_nan());
+        assert_eq!(quantised_mev(f64::INFINITY), f64::INFINITY);
     }
 
     #[test]
