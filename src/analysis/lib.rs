@@ -106,6 +106,8 @@ pub use profile::{profile, value_at};
 pub use remarks::{
     MOST_MU, beam_caveats, beam_remarks, generic_machines, hu_remarks, most_mu_remark,
 };
-pub use run_job::{Certainty, RunDose, RunError, part_of_plan, plan_request, run_of_plan, scaled};
+pub use run_job::{
+    Certainty, RunBeams, RunDose, RunError, part_of_plan, plan_request, run_of_plan, scaled,
+};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread, percent_words};
 pub use unjudged::{grouped, unjudged_text, unjudged_words};

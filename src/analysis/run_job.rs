@@ -8,13 +8,13 @@ use super::plan_engine::MonteCarlo;
 use super::plan_sum::caveats_of;
 use super::remarks::status_with;
 use case::{Beam, Dose, DoseEngine, DoseStatus, Plan};
-use engine::dose::{DoseError, dose_grid};
+use engine::dose::{DoseError, DoseTo, dose_grid};
 use engine::histories::{HistoriesDose, Next, OfPartsError, PartTally, RunLength, RunPart, Until};
 use engine::mc::McRequest;
 use engine::mccs::{BATCH, MccsRequest};
 use engine::{Compute, DeviceError, JobControl, PlanRequest};
-use geometry::Volume;
-use physics::Machine;
+use geometry::{Grid, Volume};
+use physics::{Machine, Patient};
 use serde::Serialize;
 use std::sync::Arc;
 use thiserror::Error;
@@ -59,6 +59,68 @@ pub enum RunError {
     Parts(#[from] OfPartsError),
 }
 
+/// Beams in a patient, and the grid on which a run of histories has their dose.
+#[derive(Clone, Debug)]
+pub struct RunBeams {
+    pub patient: Arc<Patient>,
+    /// Each with its machine.
+    pub beams: Vec<(Beam, Arc<Machine>)>,
+    pub grid: Arc<Grid>,
+    pub dose_to: DoseTo,
+}
+
+impl RunBeams {
+    /// The request for their dose.
+    ///
+    /// # Errors
+    /// [`RunError::Engine`]: an engine without histories.
+    pub fn request(self, how: MonteCarlo) -> Result<PlanRequest, RunError> {
+        let Self {
+            patient,
+            beams,
+            grid,
+            dose_to,
+        } = self;
+        let MonteCarlo {
+            engine,
+            until,
+            seed,
+            directions,
+            variant,
+            electron_cut,
+            show_every,
+        } = how;
+        let length = RunLength {
+            until,
+            batch: BATCH,
+            show_every,
+        };
+        match engine {
+            // Histories of one engine must not bear the name of another.
+            DoseEngine::CollapsedCone => Err(RunError::Engine(engine)),
+            DoseEngine::MonteCarloConvolution => Ok(PlanRequest::Mccs(MccsRequest {
+                patient,
+                beams,
+                grid,
+                dose_to,
+                length,
+                seed,
+                directions,
+                variant,
+            })),
+            DoseEngine::MonteCarlo => Ok(PlanRequest::Mc(McRequest {
+                patient,
+                beams,
+                grid,
+                dose_to,
+                length,
+                seed,
+                electron_cut,
+            })),
+        }
+    }
+}
+
 /// The request for a plan's beams.
 ///
 /// # Errors
@@ -69,15 +131,6 @@ pub fn plan_request(
     computation: Computation,
     how: MonteCarlo,
 ) -> Result<PlanRequest, RunError> {
-    let MonteCarlo {
-        engine,
-        until,
-        seed,
-        directions,
-        variant,
-        electron_cut,
-        show_every,
-    } = how;
     let mut beams = Vec::new();
     for beam in plan.beams.iter().filter(|b| is_computed(b)) {
         let machine = Machine::resolve(plan.machine_of(beam))
@@ -90,37 +143,13 @@ pub fn plan_request(
     let image = ready.patient().mass_density_g_cm3.grid();
     let grid = dose_grid(image, ready.corners_mm(), computation.grid_mm)
         .map_err(|e| RunError::of_beam(first, BeamJobError::Grid(e)))?;
-    let patient = Arc::clone(ready.patient());
-    let grid = Arc::new(grid);
-    let dose_to = computation.dose_to;
-    let length = RunLength {
-        until,
-        batch: BATCH,
-        show_every,
+    let run_beams = RunBeams {
+        patient: Arc::clone(ready.patient()),
+        beams,
+        grid: Arc::new(grid),
+        dose_to: computation.dose_to,
     };
-    match engine {
-        // Histories of one engine must not bear the name of another.
-        DoseEngine::CollapsedCone => Err(RunError::Engine(engine)),
-        DoseEngine::MonteCarloConvolution => Ok(PlanRequest::Mccs(MccsRequest {
-            patient,
-            beams,
-            grid,
-            dose_to,
-            length,
-            seed,
-            directions,
-            variant,
-        })),
-        DoseEngine::MonteCarlo => Ok(PlanRequest::Mc(McRequest {
-            patient,
-            beams,
-            grid,
-            dose_to,
-            length,
-            seed,
-            electron_cut,
-        })),
-    }
+    run_beams.request(how)
 }
 
 impl RunError {

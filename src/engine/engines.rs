@@ -4,7 +4,7 @@ use crate::dose::{BeamDose, DoseError, DoseRequest};
 use crate::histories::{HistoriesDose, Next, OfPartsError, PartTally, RunPart};
 use crate::mc::{Mc, McRequest};
 use crate::mccs::{Mccs, MccsRequest};
-use crate::{Compute, JobControl, cccs, run_histories};
+use crate::{Compute, JobControl, cccs, mc, mccs, run_histories};
 use case::{Beam, DoseEngine};
 use physics::Machine;
 use std::sync::Arc;
@@ -39,6 +39,17 @@ impl PlanRequest {
         match self {
             Self::Mccs(request) => &request.beams,
             Self::Mc(request) => &request.beams,
+        }
+    }
+
+    /// Refuses beams and machines that no history could start from, without running any.
+    ///
+    /// # Errors
+    /// [`DoseError`] with the beam or machine at fault, and what to do.
+    pub fn check(&self) -> Result<(), DoseError> {
+        match self {
+            Self::Mccs(request) => mccs::check(request),
+            Self::Mc(request) => mc::check(request),
         }
     }
 

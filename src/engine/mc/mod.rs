@@ -13,6 +13,7 @@ use crate::dose::{Clock, DoseError};
 use crate::histories::{DoseGrid, HistoriesDose, Next, OnCpu, Run, RunLength};
 use crate::run_histories::{self, HistoriesEngine, RunsOn};
 use crate::{Compute, JobControl};
+pub(crate) use check::check;
 use patient_world::SPLITTING;
 pub use request::{ElectronCut, McRequest};
 use simulation::Simulation;

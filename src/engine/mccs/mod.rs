@@ -14,6 +14,7 @@ use crate::dose::{Clock, DoseError};
 use crate::histories::{DoseGrid, HistoriesDose, Next, Run};
 use crate::run_histories::{self, HistoriesEngine, RunsOn};
 use crate::{Compute, JobControl};
+pub(crate) use check::check;
 pub use request::{BATCH, DIRECTIONS, MccsRequest, Variant};
 use simulation::Simulation;
 use std::sync::Arc;
