@@ -6,7 +6,7 @@ use super::outputs::{OutputArgs, Outputs};
 use super::words;
 use super::{Failure, VerbOutput};
 use analysis::second_check::{SecondCheck, Tolerances, Verdict};
-use analysis::{DEFAULT_GRID_MM, Engine, EngineOptions};
+use analysis::{DEFAULT_GRID_MM, Engine};
 use anyhow::Context as _;
 use case::DoseEngine;
 use dicom::scan;
@@ -18,7 +18,6 @@ use serde_json::json;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -137,18 +136,6 @@ pub fn outputs(args: &Args) -> Outputs {
     outputs
 }
 
-fn engine(args: &Args) -> Result<Engine, Failure> {
-    let options = EngineOptions {
-        engine: args.engine,
-        uncertainty_percent: args.uncertainty,
-        ..EngineOptions::default()
-    };
-    let engine = options
-        .engine()
-        .map_err(|error| words::engine_refusal(&error))?;
-    Ok(engine.show_every(Duration::from_secs(2)))
-}
-
 /// # Errors
 /// Wrong words; a device that is not there; a report that cannot be written. What cannot be judged is no error.
 pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
@@ -158,7 +145,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             "there is no folder '{folder}'; name the folder of a plan's files"
         )));
     }
-    let engine = engine(args)?;
+    let engine = words::engine_to(args.engine, args.uncertainty)?;
     let outputs = outputs(args);
     if let Some(report) = &args.report {
         words::ending_of(report, &["pdf"], "--report")?;

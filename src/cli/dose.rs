@@ -7,8 +7,8 @@ use super::plan_args::PlanArgs;
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::{
-    self, DEFAULT_GRID_MM, Dvh, Engine, EngineOptions, MOST_HISTORIES, StructureFigures, dvh_csv,
-    percent_words, why_bolus_stays,
+    self, Certainty, DEFAULT_GRID_MM, Dvh, Engine, EngineOptions, MOST_HISTORIES, StructureFigures,
+    dvh_csv, percent_words, why_bolus_stays,
 };
 use anyhow::{Context as _, bail};
 use case::{Case, DoseEngine, DoseStatus, Plan, new_uid};
@@ -290,6 +290,18 @@ pub fn outputs(args: &Args) -> Outputs {
     outputs
 }
 
+/// Histories of a Monte Carlo dose and its uncertainty, on a line.
+pub fn histories_line(certainty: &Certainty) -> String {
+    let uncertainty = certainty
+        .uncertainty_percent
+        .map_or("unknown".to_owned(), |u| format!("{u:.2} %"));
+    format!(
+        "  {:.2} million histories, {:.2} million a second; standard deviation above half the maximum {uncertainty}\n",
+        certainty.histories as f64 * 1e-6,
+        certainty.histories_per_s * 1e-6
+    )
+}
+
 fn describe(result: &PlanResult) -> String {
     let mut text = format!("{}\n", result.figures);
     if let Some(to) = &result.plan.normalisation {
@@ -302,16 +314,8 @@ fn describe(result: &PlanResult) -> String {
                 .map_or(String::new(), |p| format!(" {}", percent_words(p)))
         );
     }
-    if let Some(c) = &result.certainty {
-        let uncertainty = c
-            .uncertainty_percent
-            .map_or("unknown".to_owned(), |u| format!("{u:.2} %"));
-        let _ = writeln!(
-            text,
-            "  {:.2} million histories, {:.2} million a second; standard deviation above half the maximum {uncertainty}",
-            c.histories as f64 * 1e-6,
-            c.histories_per_s * 1e-6
-        );
+    if let Some(certainty) = &result.certainty {
+        text.push_str(&histories_line(certainty));
     }
     let target = result.figures.target.as_ref().map(|t| &t.name);
     for (structure, dvh) in result.dvhs.iter().filter(|(s, _)| Some(&s.name) != target) {

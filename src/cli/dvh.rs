@@ -1,11 +1,11 @@
 //! `beamsight dvh`: metrics and curves of the structures of a case in a dose.
 
 use super::outputs::{OutputArgs, Outputs};
-use super::plan_args::PlanArgs;
+use super::plan_args::{DoseBy, PlanArgs};
 use super::scorecard::{self, Scorecard};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput, doses};
-use analysis::{Dvh, DvhError, Engine, Metric, NoValue, dvh_csv, dvhs_of};
+use analysis::{Dvh, DvhError, Metric, NoValue, dvh_csv, dvhs_of};
 use anyhow::{Context as _, anyhow};
 use case::{Case, Dose, Structure};
 use engine::{DeviceChoice, JobControl};
@@ -159,15 +159,17 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             let plan = args.plan.plan(&case)?;
             let result = args
                 .plan
-                .compute(&case, plan, Engine::COLLAPSED_CONE, device)?;
+                .compute(&case, plan, DoseBy::collapsed_cone(device))?;
             remarks.extend(result.remarks.iter().cloned());
             let prescription = result
                 .plan
                 .prescription_gy
                 .ok_or("the plan does not say what is prescribed");
-            let with_matter =
-                args.plan
-                    .with_matter_outside(&case, (&result, goals.as_ref()), device)?;
+            let with_matter = args.plan.with_matter_outside(
+                &case,
+                (&result, goals.as_ref()),
+                DoseBy::collapsed_cone(device),
+            )?;
             (
                 result.dose.clone(),
                 Some((result, with_matter)),

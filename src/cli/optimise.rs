@@ -1,12 +1,12 @@
 //! `beamsight optimise`: fluence maps of a plan's beams, by the goals of its structures.
 
 use super::outputs::{OutputArgs, Outputs};
-use super::plan_args::PlanArgs;
+use super::plan_args::{DoseBy, PlanArgs};
 use super::scorecard::{Scorecard, goals_of};
 use super::sequence::{Cut, Leaves};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
-use analysis::{Engine, HotSpot};
+use analysis::HotSpot;
 use anyhow::{Context as _, anyhow};
 use clap::ValueEnum;
 use engine::{DeviceChoice, JobControl};
@@ -174,9 +174,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let answer = &found.answer;
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");
-    let result = args
-        .plan
-        .compute(&case, answer.plan.clone(), Engine::COLLAPSED_CONE, device)?;
+    let by = DoseBy::collapsed_cone(device);
+    let result = args.plan.compute(&case, answer.plan.clone(), by)?;
     let cut = answer.leaves.as_ref().map(|leaves| {
         let sequenced = SequencedPlan::new(&answer.plan, leaves.plan.clone())?;
         Cut::with_dose(
@@ -184,13 +183,13 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             &args.plan,
             (&result, matched.clone()),
             (sequenced, leaves.objective),
-            device,
+            by,
         )
     });
     let cut = cut.transpose()?;
     let with_matter = args
         .plan
-        .with_matter_outside(&case, (&result, matched.as_ref()), device)?;
+        .with_matter_outside(&case, (&result, matched.as_ref()), by)?;
     let scorecard = matched.map(|matched| {
         Scorecard::of_plan(
             &case,

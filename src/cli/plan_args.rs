@@ -46,6 +46,22 @@ pub struct PlanArgs {
     body: Option<BodyWord>,
 }
 
+/// Engine and device that compute a dose.
+#[derive(Clone, Copy, Debug)]
+pub struct DoseBy {
+    pub engine: Engine,
+    pub device: DeviceChoice,
+}
+
+impl DoseBy {
+    pub fn collapsed_cone(device: DeviceChoice) -> Self {
+        Self {
+            engine: Engine::COLLAPSED_CONE,
+            device,
+        }
+    }
+}
+
 pub fn quality(word: &str) -> Result<Quality, String> {
     Quality::NAMED
         .into_iter()
@@ -184,18 +200,12 @@ impl PlanArgs {
     ///
     /// # Errors
     /// [`results::Failure`]; a body that the case does not have.
-    pub fn compute(
-        &self,
-        case: &Case,
-        plan: Plan,
-        engine: Engine,
-        device: DeviceChoice,
-    ) -> anyhow::Result<PlanResult> {
-        let job = self.job(case, plan, engine, device)?;
+    pub fn compute(&self, case: &Case, plan: Plan, by: DoseBy) -> anyhow::Result<PlanResult> {
+        let job = self.job(case, plan, by.engine, by.device)?;
         Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
     }
 
-    /// DVHs of the same plan in the patient with the matter outside the body counted, where nothing else keeps its dose from being
+    /// DVHs of the same plan by the same engine in the patient with the matter outside the body counted, where nothing else keeps its dose from being
     /// whole and there are goals to decide.
     ///
     /// # Errors
@@ -204,12 +214,12 @@ impl PlanArgs {
         &self,
         case: &Case,
         (result, matched): (&PlanResult, Option<&Matched>),
-        device: DeviceChoice,
+        by: DoseBy,
     ) -> anyhow::Result<Option<PlanResult>> {
         if matched.is_none_or(|matched| matched.goals.is_empty()) {
             return Ok(None);
         }
-        let job = self.job(case, result.plan.clone(), Engine::COLLAPSED_CONE, device)?;
+        let job = self.job(case, result.plan.clone(), by.engine, by.device)?;
         Ok(with_matter_outside(
             &job,
             result,

@@ -1,11 +1,10 @@
 //! `beamsight sequence`: leaves for the fluence maps of a plan, and what is lost from maps to leaves.
 
 use super::outputs::{OutputArgs, Outputs};
-use super::plan_args::PlanArgs;
+use super::plan_args::{DoseBy, PlanArgs};
 use super::scorecard::{Scorecard, goals_of};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
-use analysis::Engine;
 use case::{Case, Plan};
 use clap::ValueEnum;
 use engine::DeviceChoice;
@@ -82,11 +81,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let goals = goals_of(&case, args.goals.as_deref())?;
     // Maps that cannot be cut are refused before any dose.
     sequence_plan(&plan, args.technique.into())?;
+    let by = DoseBy::collapsed_cone(device);
     super::tell("dose of the maps");
-    let maps = args
-        .plan
-        .compute(&case, plan, Engine::COLLAPSED_CONE, device)?;
-    let cut = Cut::new(&case, &args.plan, &maps, goals, args.technique, device)?;
+    let maps = args.plan.compute(&case, plan, by)?;
+    let cut = Cut::new(&case, &args.plan, &maps, goals, args.technique, by)?;
     outputs.write(|| Ok(plan_toml::write(&args.out, cut.plan())?))?;
     let mut text = cut.text();
     for beam in undelivered(cut.plan()) {
@@ -129,11 +127,11 @@ impl Cut {
         maps: &PlanResult,
         goals: Option<Matched>,
         technique: Leaves,
-        device: DeviceChoice,
+        by: DoseBy,
     ) -> Result<Self, Failure> {
         super::tell("leaves");
         let sequenced = sequence_plan(&maps.plan, technique.into())?;
-        Self::with_dose(case, how, (maps, goals), (sequenced, None), device)
+        Self::with_dose(case, how, (maps, goals), (sequenced, None), by)
     }
 
     /// Computes the dose of leaves, and compares it with the maps' dose.
@@ -145,14 +143,14 @@ impl Cut {
         how: &PlanArgs,
         (maps, goals): (&PlanResult, Option<Matched>),
         (sequenced, refined): (SequencedPlan, Option<[f64; 2]>),
-        device: DeviceChoice,
+        by: DoseBy,
     ) -> Result<Self, Failure> {
         super::tell("dose of the leaves");
-        let leaves = how.compute(case, sequenced.plan.clone(), Engine::COLLAPSED_CONE, device)?;
+        let leaves = how.compute(case, sequenced.plan.clone(), by)?;
         let scorecards = match goals {
             Some(goals) => Some([
-                scorecard(case, how, maps, goals.clone(), device)?,
-                scorecard(case, how, &leaves, goals, device)?,
+                scorecard(case, how, maps, goals.clone(), by)?,
+                scorecard(case, how, &leaves, goals, by)?,
             ]),
             None => None,
         };
@@ -252,9 +250,9 @@ fn scorecard(
     how: &PlanArgs,
     result: &PlanResult,
     goals: Matched,
-    device: DeviceChoice,
+    by: DoseBy,
 ) -> Result<Scorecard, Failure> {
-    let with_matter = how.with_matter_outside(case, (result, Some(&goals)), device)?;
+    let with_matter = how.with_matter_outside(case, (result, Some(&goals)), by)?;
     let hundred_gy = result.plan.prescription_gy;
     Ok(Scorecard::of_plan(
         case,

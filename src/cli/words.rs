@@ -1,7 +1,7 @@
 //! Arguments that several verbs share, and their parsers.
 
 use super::Failure;
-use analysis::EngineOptionError;
+use analysis::{Engine, EngineOptionError, EngineOptions};
 use anyhow::anyhow;
 use case::{Case, Ct, DoseEngine};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -13,6 +13,7 @@ use open::{CaseWord, OpenOptions, open};
 use physics::AttenuationCurve;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Which case, and which part of it.
 #[derive(Debug, clap::Args)]
@@ -225,6 +226,20 @@ pub fn grid(word: &str) -> Result<f64, String> {
 pub fn engines() -> impl TypedValueParser<Value = DoseEngine> {
     let words = DoseEngine::ALL.map(|engine| PossibleValue::new(engine.word()).help(engine.name()));
     PossibleValuesParser::new(words).try_map(|word| word.parse())
+}
+
+/// An engine with the uncertainty of its runs, percent, that `--uncertainty` gives.
+///
+/// # Errors
+/// [`Failure::Words`]: an uncertainty of an engine without histories.
+pub fn engine_to(engine: DoseEngine, uncertainty_percent: Option<f64>) -> Result<Engine, Failure> {
+    let options = EngineOptions {
+        engine,
+        uncertainty_percent,
+        ..EngineOptions::default()
+    };
+    let engine = options.engine().map_err(|error| engine_refusal(&error))?;
+    Ok(engine.show_every(Duration::from_secs(2)))
 }
 
 /// Refusal of options that an engine does not have, with the words that take one that has them.
