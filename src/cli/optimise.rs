@@ -162,7 +162,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
                     "{evaluations} evaluations, objective {objective:.6}"
                 ));
             }
-            Progress::Iteration { .. } => {}
+            Progress::Iteration { .. } | Progress::Histories { .. } => {}
             Progress::Leaves { before, after } => {
                 super::tell(&format!(
                     "leaves refined: objective {before:.6}, then {after:.6}"

@@ -2,7 +2,8 @@
 //!
 //! Doses of beamlets add up (`physics::Fluence` of a map is linear in it, and the engine in the fluence), so the dose of sampled voxels is
 //! a matrix times the beamlets' fluences. [`Problem`] is the weighted sum of objectives, [`solve()`] minimises it, and [`optimise()`] adds
-//! the difference to the true dose of the maps until that no longer changes.
+//! the difference to the true dose of the maps until that no longer changes. That dose is of collapsed cone, and at rest of an engine that
+//! samples histories, where one is chosen.
 
 mod arcs;
 mod beamlets;
@@ -35,10 +36,10 @@ pub use hot_spots::Greatest;
 pub use matrix_file::write_matrix;
 pub use objective::{Aim, Asked, Objective, of_goal};
 pub use optimise::{OptimiseError, Optimised, optimise};
-pub use optimiser::Optimiser;
+pub use optimiser::{Optimiser, RUNS};
 pub use problem::Problem;
 pub use progress::{Progress, Snapshot, Watch};
-pub use receipt::OptimiseReceipt;
+pub use receipt::{HistoriesReceipt, OptimiseReceipt};
 pub use refine::RefinedLeaves;
 pub use remarks::OptimiseRemark;
 pub use rows::{RowSet, Rows, RowsError, Sampling};

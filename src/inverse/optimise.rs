@@ -13,6 +13,7 @@ use super::remarks::OptimiseRemark;
 use super::rows::{Rows, RowsError};
 use super::setup::Inputs;
 use super::solve::NoValue;
+use analysis::RunError;
 use case::Plan;
 use engine::JobControl;
 use engine::dose::DoseError;
@@ -44,6 +45,8 @@ pub enum OptimiseError {
     Columns(#[from] ColumnError),
     #[error(transparent)]
     Dose(#[from] DoseError),
+    #[error("the correction at rest: {0}")]
+    Run(#[from] RunError),
     #[error(transparent)]
     Sequence(#[from] SequenceError),
     #[error(transparent)]
@@ -134,6 +137,7 @@ pub fn optimise(
     remarks.extend(OptimiseRemark::of_plan(
         leaves.as_ref().map_or(&plan, |leaves| &leaves.plan),
     ));
+    remarks.extend(OptimiseRemark::of_receipt(&receipt));
     Ok(Optimised {
         plan,
         remarks,

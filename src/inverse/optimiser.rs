@@ -1,5 +1,6 @@
 //! An optimisation that continues: new objectives, the true dose and turned beams each replace a part of its state, and keep the others.
 
+mod histories;
 mod true_dose;
 
 use super::OptimiseError;
@@ -14,11 +15,15 @@ use super::remarks::{self, OptimiseRemark};
 use super::rows::{RowSet, Rows};
 use super::setup::{Field, Inputs, Setup, completed, is_of_fall_off, weigh_fall_off};
 use super::smoothness;
-use super::solve::{Bounds, Memory, SolveLimits, Start, Stop, solve, solve_with_memory};
+use super::solve::{
+    Bounds, Differentiable as _, Memory, SolveLimits, Start, Stop, solve, solve_with_memory,
+};
 use super::wish_passes::{self, NextStep, WishPasses};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
 use engine::{Compute, JobControl};
+use histories::EngineDifference;
+pub use histories::RUNS;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
@@ -64,6 +69,8 @@ enum Phase {
     Correct,
     /// Computes the dose that the plan is judged by.
     Judge,
+    /// Computes the dose by histories that corrects the maps at rest.
+    Histories,
     Rest,
 }
 
@@ -103,6 +110,8 @@ pub struct Optimiser {
     /// Dose that the plan is judged by minus the dose on the rows' grid, for each row at the last judgement, Gy.
     pub(super) finer_gy: Vec<f32>,
     is_judged: bool,
+    /// Mean of the runs of histories since collapsed cone came to rest.
+    engine_difference: Option<EngineDifference>,
     /// DVH point on the evaluation grid minus the same point on the sampled voxels, for each objective, Gy.
     pub(super) dvh_offset_gy: Vec<f64>,
     pub(super) objective: f64,
@@ -163,6 +172,7 @@ impl Optimiser {
         reference_gy: f64,
         previous: Option<&Self>,
     ) -> Result<Self, OptimiseError> {
+        setup.check_histories()?;
         let field_columns: Vec<_> = setup
             .fields
             .iter()
@@ -185,6 +195,7 @@ impl Optimiser {
             offset_gy: vec![0.0; setup.rows.voxels.len()],
             finer_gy: vec![0.0; setup.rows.voxels.len()],
             is_judged: setup.judged.is_none(),
+            engine_difference: None,
             dvh_offset_gy: Vec::new(),
             objective: f64::INFINITY,
             receipt: OptimiseReceipt::new(&setup.device),
@@ -269,7 +280,7 @@ impl Optimiser {
         (self.objectives, self.requested, self.reference_gy) =
             (objectives, requested, reference_gy);
         self.dvh_offset_gy.clear();
-        if self.phase == Phase::Rest {
+        if self.is_at_rest() || self.is_corrected_by_histories() {
             self.pass = 1;
         }
         // With CUDA the true dose is computed between two objectives of a drag; elsewhere the drag would wait for it.
@@ -282,6 +293,7 @@ impl Optimiser {
         };
         (self.ends, self.follows) = (false, !self.fluences.is_empty());
         self.wish_passes = None;
+        self.drop_histories();
         self.is_judged = self.setup.judged.is_none();
         Ok(())
     }
@@ -297,6 +309,7 @@ impl Optimiser {
         self.set_plan(plan);
         self.fluences.clear();
         (self.memory, self.wish_passes) = (Memory::default(), None);
+        self.drop_histories();
         self.are_wishes_minimised = false;
         (self.phase, self.pass, self.ends) = (Phase::Solve, 0, false);
         self.is_contested = false;
@@ -378,7 +391,11 @@ impl Optimiser {
                 let moved_percent = self.moved_percent.unwrap_or_default();
                 watch(Progress::TrueDose { moved_percent }, &|| self.snapshot());
             }
+            Phase::Histories => self.correct_by_histories(control, watch)?,
             Phase::Rest => {}
+        }
+        if self.phase == Phase::Rest && self.has_runs_left() {
+            self.phase = Phase::Histories;
         }
         Ok(())
     }
@@ -453,6 +470,7 @@ impl Optimiser {
         let (max_evaluations, min_gain) = match (self.follows, self.ends, &self.setup.device) {
             (true, _, Compute::Cuda(_)) => (FOLLOW_EVALUATIONS_CUDA, 1e-3),
             (true, ..) => (FOLLOW_EVALUATIONS_OTHER, 1e-3),
+            _ if self.runs() > 0 => (EVALUATIONS.last, 1e-5),
             _ if self.wish_passes.is_some() => (wish_passes::EVALUATIONS, 0.0),
             (_, true, _) => (EVALUATIONS.last, 1e-5),
             _ if self.is_contested => (EVALUATIONS.conflicting, 1e-4),
@@ -497,7 +515,9 @@ impl Optimiser {
         self.receipt.evaluations += solved.evaluations;
         self.receipt.solutions += 1;
         (self.fluences, self.objective) = (solved.variables, solved.objective);
-        if solved.stop != Stop::Asked && self.wish_passes.is_some() {
+        if solved.stop != Stop::Asked && self.runs() > 0 {
+            self.phase = Phase::Histories;
+        } else if solved.stop != Stop::Asked && self.wish_passes.is_some() {
             self.phase = if self.follows {
                 Phase::Correct
             } else {
@@ -536,6 +556,11 @@ impl Optimiser {
         };
         let optimum = solve(&self.problem(), start, u64::MAX, 1e-7, &mut |_, _, _| true);
         Ok(self.objective / optimum?.objective)
+    }
+
+    /// The current objective.
+    fn value(&self) -> f64 {
+        self.problem().evaluate(&self.fluences, &mut Vec::new())
     }
 
     /// Moves handles with the last difference to the true dose until the goals are met; then the judged dose replaces the next true dose.

@@ -22,6 +22,12 @@ pub enum Progress {
     TrueDose {
         moved_percent: f64,
     },
+    /// A run of histories that corrects the maps at rest, by its number from 1 on, and its mean relative standard deviation so far where
+    /// the dose is above half its maximum, percent.
+    Histories {
+        run: usize,
+        uncertainty_percent: Option<f64>,
+    },
     /// Objective under true dose before and after a refinement pass of leaves.
     Leaves {
         before: f64,

@@ -1,6 +1,7 @@
 //! Remarks on an optimisation: where it departs from the plan or its goals.
 
 use super::objective::{Aim, Objective};
+use super::receipt::OptimiseReceipt;
 use super::setup::Setup;
 use case::Plan;
 use sequence::{monitor_units_remark, undelivered};
@@ -17,6 +18,8 @@ pub enum OptimiseRemark {
     NormalisationTakenOut,
     /// Without a body there is no fall-off round the targets.
     WithoutFallOff,
+    /// A run of histories, by the method of this name, is less certain than it was to be.
+    UncertainCorrection(String),
     /// A beam gets 0 MU.
     NothingDelivered { beam: String },
     /// Beams, or all of them, have many monitor units.
@@ -47,6 +50,11 @@ impl fmt::Display for OptimiseRemark {
             Self::WithoutFallOff => write!(
                 f,
                 "there is no body, drawn or to be found in the CT: nothing but goals keeps the dose outside the targets low. Draw one"
+            ),
+            Self::UncertainCorrection(method) => write!(
+                f,
+                "a run of {method} that corrected the maps lost too many particles, or ended before its uncertainty: the \
+                 correction is less certain than it was to be. Judge the plan by another dose"
             ),
             Self::NothingDelivered { beam } => write!(
                 f,
@@ -89,6 +97,13 @@ pub(super) fn of_setup(
 }
 
 impl OptimiseRemark {
+    /// Remark on the runs of histories that corrected maps.
+    pub fn of_receipt(receipt: &OptimiseReceipt) -> Option<Self> {
+        let histories = receipt.histories.as_ref()?;
+        let is_short = histories.is_short;
+        is_short.then(|| Self::UncertainCorrection(histories.method.clone()))
+    }
+
     /// Remarks on an optimised plan, with leaves or with maps.
     pub fn of_plan(plan: &Plan) -> Vec<Self> {
         let idle = undelivered(plan).map(|beam| Self::NothingDelivered {

@@ -6,7 +6,7 @@ use super::hot_spots;
 use super::objective::{Aim, Objective};
 use super::remarks::{Prescribed, prescribed};
 use super::rows::{Rows, Sampled, Sampling};
-use analysis::{Dvh, UNIT_MU, value_at};
+use analysis::{Dvh, MonteCarlo, UNIT_MU, value_at};
 use case::{Beam, FallOff, Plan};
 use engine::cccs::{beam_dose, prepare_fluences};
 use engine::dose::{DoseRequest, DoseTo, Quality, dose_grid};
@@ -70,6 +70,9 @@ pub struct Inputs<'a> {
     pub dose_to: DoseTo,
     /// Spacing (mm) and quality of the dose that the plan is finally judged by; `None`: the dose on the rows' grid.
     pub judged: Option<(f64, Quality)>,
+    /// Engine with histories that corrects the maps and judges them once collapsed cone is at rest, with the settings of each of its
+    /// runs; `None`: collapsed cone alone.
+    pub histories: Option<MonteCarlo>,
     /// Technique that delivers the maps.
     pub technique: Option<Technique>,
     /// Fields that stand for arcs and whose maps are narrower than their targets.
@@ -142,6 +145,8 @@ pub(super) struct Setup {
     pub dose_to: DoseTo,
     /// Grid and quality of the dose that the plan is judged by, if they differ from the corrections.
     pub judged: Option<(Arc<Grid>, Quality)>,
+    /// Engine with histories that corrects the maps at rest, and the settings of each run.
+    pub histories: Option<MonteCarlo>,
     pub device: Compute,
     /// Whether hot spots have become rows.
     pub has_hot_spots: bool,
@@ -196,6 +201,7 @@ impl Setup {
             target_mm,
             dose_to: inputs.dose_to,
             judged,
+            histories: inputs.histories,
             device: inputs.device.clone(),
             has_hot_spots: same_rows.is_some_and(|same| same.has_hot_spots),
             unavoidable_gy: same_rows.map_or(0.0, |same| same.unavoidable_gy),
@@ -275,6 +281,21 @@ impl Setup {
         }
     }
 
+    /// Beams with the maps of fluences, each with its machine.
+    pub fn beams_of<'a>(
+        &'a self,
+        fluences: &'a [f64],
+    ) -> impl Iterator<Item = (Arc<Machine>, Beam)> + 'a {
+        let fields = self.by_field(fluences);
+        fields.map(|((machine, beamlets), field_fluences)| {
+            let beam = Beam {
+                mu: UNIT_MU,
+                ..beamlets.with(field_fluences)
+            };
+            (Arc::clone(machine), beam)
+        })
+    }
+
     /// The true dose of fluences.
     pub fn true_dose(
         &self,
@@ -282,17 +303,7 @@ impl Setup {
         target: DoseTarget<'_>,
         control: &JobControl,
     ) -> Result<Truth, OptimiseError> {
-        let beams = self
-            .by_field(fluences)
-            .map(|((machine, beamlets), fluences)| {
-                Ok((
-                    Arc::clone(machine),
-                    Beam {
-                        mu: UNIT_MU,
-                        ..beamlets.with(fluences)
-                    },
-                ))
-            });
+        let beams = self.beams_of(fluences).map(Ok);
         self.dose_of(beams, target, control)
     }
 

@@ -129,7 +129,7 @@ pub fn optimise(
                 steps.tell(&format!("objective {objective:.6}"))
             }
             Progress::Iteration { .. } => own.cancel(),
-            Progress::TrueDose { .. } => steps.tell("true dose"),
+            Progress::TrueDose { .. } | Progress::Histories { .. } => steps.tell("true dose"),
             Progress::Leaves { after, .. } => steps.tell(&format!("leaves: objective {after:.6}")),
         };
         optimise_plan(&query, technique, &Graph::default(), &own, &mut tell)

@@ -107,7 +107,9 @@ pub fn leaves_of_arcs(
                     looks += 1.0;
                     control.report((COLUMNS + LOOK * looks).min(0.99));
                 }
-                Progress::Iteration { .. } | Progress::TrueDose { .. } => {}
+                Progress::Iteration { .. }
+                | Progress::TrueDose { .. }
+                | Progress::Histories { .. } => {}
             },
         )?;
     control.check()?;

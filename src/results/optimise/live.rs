@@ -38,6 +38,8 @@ pub struct Optimum {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptimumStage {
     Searching,
+    /// At rest by collapsed cone; runs of histories correct the maps.
+    Correcting,
     /// At rest, but goals or beams changed on the way, on which the optimum depends: a search from the plan's start comes next.
     Settling,
     /// At rest, as any search for the same query.
@@ -123,12 +125,17 @@ impl LiveOptimiser {
         let Some(live) = place else {
             return Err(Failure::here("there is nothing to optimise"));
         };
-        if !live.optimiser.is_at_rest() {
+        if !live.is_searched() {
             live.advance(control, publish)?;
         } else if live.has_followed {
             live.advance_afresh(graph, control, publish)?;
         }
         Ok(live.answer())
+    }
+
+    /// Whether the optimiser needs no step more. One that has followed is not corrected: the one from the start will be.
+    fn is_searched(&self) -> bool {
+        self.optimiser.is_at_rest() || self.has_followed && self.optimiser.awaits_histories()
     }
 
     fn advance(&mut self, control: &JobControl, publish: &mut Publish<'_>) -> Result<(), Failure> {
@@ -230,7 +237,8 @@ impl LiveOptimiser {
             snapshot,
             moved_percent,
         );
-        optimum.stage = match (self.optimiser.is_at_rest(), self.has_followed) {
+        optimum.stage = match (self.is_searched(), self.has_followed) {
+            (false, _) if self.optimiser.is_corrected_by_histories() => OptimumStage::Correcting,
             (false, _) => OptimumStage::Searching,
             (true, true) => OptimumStage::Settling,
             (true, false) => OptimumStage::AtRest,
@@ -245,6 +253,7 @@ impl LiveOptimiser {
                 .iter()
                 .cloned()
                 .chain(OptimiseRemark::of_plan(&maps))
+                .chain(OptimiseRemark::of_receipt(&optimum.receipt))
                 .collect();
         }
         Step::Optimum(Box::new(optimum))

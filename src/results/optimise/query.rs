@@ -2,7 +2,7 @@
 
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
-use analysis::{is_computed, target_of};
+use analysis::{Engine, is_computed, target_of};
 use case::{Case, FluenceLimit, FluenceObjectives, Goal, Jaws, Plan, UniformDose};
 use input::content_digest_of;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub struct OptimiseQuery {
     pub(super) rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub(super) beamlet_mm: f64,
+    /// Engine that corrects the maps at rest: collapsed cone, whose columns are minimised, unless chosen.
+    pub(super) engine: Engine,
 }
 
 impl OptimiseQuery {
@@ -64,7 +66,14 @@ impl OptimiseQuery {
             densities,
             rows_mm,
             beamlet_mm,
+            engine: Engine::COLLAPSED_CONE,
         })
+    }
+
+    /// The query, corrected at rest by an engine and judged by it. One without histories is collapsed cone, by which it is anyway.
+    #[must_use]
+    pub fn corrected_by(self, engine: Engine) -> Self {
+        Self { engine, ..self }
     }
 
     pub(super) fn grid_mm(&self) -> f64 {
@@ -84,7 +93,7 @@ impl OptimiseQuery {
         &self.goals
     }
 
-    /// Whether rows and fields are the same: other goals are answered from the same columns.
+    /// Whether rows, fields and true dose are the same: other goals are answered from the same columns.
     pub fn has_rows_of(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.settings, &other.settings);
         self.densities == other.densities
@@ -101,7 +110,8 @@ impl OptimiseQuery {
                 theirs.grid_mm,
                 theirs.quality,
             )
-            && (self.rows_mm, self.beamlet_mm) == (other.rows_mm, other.beamlet_mm)
+            && (self.rows_mm, self.beamlet_mm, self.engine)
+                == (other.rows_mm, other.beamlet_mm, other.engine)
             && self.has_beams_of(other)
             && self.sampled().eq(other.sampled())
     }

@@ -66,6 +66,7 @@ impl Prepared {
             beamlet_mm: query.beamlet_mm,
             dose_to: query.settings.dose_to,
             judged: Some((query.settings.grid_mm, query.settings.quality)),
+            histories: query.engine.monte_carlo(),
             technique,
             windows: Vec::new(),
             device: self.device.clone(),

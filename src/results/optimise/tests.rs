@@ -1,5 +1,7 @@
 //! Window and verb: the same query comes to the same maps and leaves, to the bit, whatever was optimised before.
 
+mod histories;
+
 use super::{
     LeavesJob, LiveOptimiser, OptimiseQuery, Optimum, Step, cut_into_leaves, leaves_of_arcs,
     optimise_plan,
@@ -59,9 +61,16 @@ fn goal(words: &str, number: u32) -> Goal {
 
 /// Water with a target and a cord behind it, three fields.
 fn case() -> Case {
-    let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::splat(SPACING_MM), SIZE).expect("a grid");
-    let voxels = grid.len();
-    let hu = Arc::new(Volume::new(Arc::new(grid), vec![0.0; voxels]));
+    case_with(vec![0.0; grid().len()])
+}
+
+fn grid() -> Grid {
+    Grid::axis_aligned(DVec3::ZERO, DVec3::splat(SPACING_MM), SIZE).expect("a grid")
+}
+
+/// The same in another image, HU.
+fn case_with(hu: Vec<f32>) -> Case {
+    let hu = Arc::new(Volume::new(Arc::new(grid()), hu));
     let ptv = StructureBox {
         name: "PTV",
         number: PTV,
@@ -131,10 +140,14 @@ struct Window {
 
 impl Window {
     fn step(&self, case: &Case, run: u64) -> Step {
+        self.step_of(&query(case), run)
+    }
+
+    fn step_of(&self, query: &OptimiseQuery, run: u64) -> Step {
         let mut place = self.place.lock().expect("an optimiser");
         LiveOptimiser::step(
             &mut place,
-            &query(case),
+            query,
             run,
             &self.graph,
             &JobControl::new(),

@@ -32,13 +32,18 @@ impl Optimise {
             return NextAction::Wait;
         };
         let latest = self.latest_of(run.number);
-        let is_settling = latest.is_some_and(|optimum| optimum.stage == OptimumStage::Settling);
+        let runs_long = latest.is_some_and(|optimum| {
+            matches!(
+                optimum.stage,
+                OptimumStage::Settling | OptimumStage::Correcting
+            )
+        });
         if let Some(requested) = &run.requested {
             if requested == query {
                 return NextAction::Wait;
             }
-            // A search that settles would make a drag wait for its true doses.
-            if is_settling || !requested.has_rows_of(query) {
+            // A search that settles would make a drag wait for its true doses, a correction for its histories.
+            if runs_long || !requested.has_rows_of(query) {
                 return NextAction::Cancel;
             }
             run.raise_priority();

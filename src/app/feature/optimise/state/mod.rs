@@ -218,6 +218,7 @@ impl State {
             rows_mm,
             beamlet_mm,
         )
+        .map(|query| query.corrected_by(self.results.engine_of(plan).engine()))
     }
 
     /// As [`Self::optimise_query`], of a plan that may be changed.
@@ -617,6 +618,7 @@ fn progress_words(optimum: &Optimum) -> String {
     };
     let settling = match stage {
         OptimumStage::Settling => "settling, once more from the start: ",
+        OptimumStage::Correcting => "correcting by Monte Carlo: ",
         OptimumStage::Searching | OptimumStage::AtRest => "",
     };
     let work = receipt.words();
