@@ -1,17 +1,19 @@
 //! `beamsight optimise`: fluence maps of a plan's beams, by the goals of its structures.
 
+use super::dose::histories_line;
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::{DoseBy, PlanArgs};
 use super::scorecard::{Scorecard, goals_of};
 use super::sequence::{Cut, Leaves};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
-use analysis::HotSpot;
+use analysis::{HotSpot, percent_words};
 use anyhow::{Context as _, anyhow};
+use case::DoseEngine;
 use clap::ValueEnum;
 use engine::{DeviceChoice, JobControl};
 use files::{plan_toml, replace_file, stop_in_order};
-use inverse::{OptimiseRemark, Progress, with_arcs, write_matrix};
+use inverse::{OptimiseRemark, Progress, RUNS, with_arcs, write_matrix};
 use results::{BEAMLET_MM, Graph, OptimiseQuery, optimise_plan};
 use sequence::{SequencedPlan, arc_of, check_machines};
 use serde_json::json;
@@ -28,6 +30,7 @@ deliver. The dose of maps is true and not deliverable, and they leave as a plan.
 Examples:\n  \
 beamsight optimise demo:tg119 --goals goals.toml --out optimised.toml\n  \
 beamsight optimise demo:tg119 --goals tg119-c-shape --technique imrt --out leaves.toml\n  \
+beamsight optimise demo:thorax --goals goals.toml --engine mc --uncertainty 1 --out corrected.toml\n  \
 beamsight optimise ~/ct/patient-7 --plan nine-fields.toml --goals quantec-pelvis --out optimised.toml --matrix matrix.npz"
 )]
 pub struct Args {
@@ -57,6 +60,15 @@ pub struct Args {
     /// For vmat: arcs of a plan that has none
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
     arcs: u8,
+
+    /// Dose that corrects the maps at rest and judges their goals; the search before is by collapsed cone
+    #[arg(long, value_name = "ENGINE", default_value_t, value_parser = words::engines())]
+    engine: DoseEngine,
+
+    /// With --engine mccs or mc: each run until the mean standard deviation of voxels above half the maximum is this, percent, 2 at
+    /// most [default: 1]
+    #[arg(long, value_name = "PERCENT", value_parser = words::within(0.01, 2.0))]
+    uncertainty: Option<f64>,
 
     /// Plan to write (.toml)
     #[arg(long, value_name = "FILE")]
@@ -102,6 +114,18 @@ fn outputs(args: &Args) -> Outputs {
     outputs
 }
 
+/// Cancels a job at the first signal, also while a run of histories reports nothing.
+fn cancel_on_signal(control: &JobControl) {
+    const LOOK_EVERY: Duration = Duration::from_millis(100);
+    let (signalled, control) = (stop_in_order(), control.clone());
+    std::thread::spawn(move || {
+        while !signalled.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        control.cancel();
+    });
+}
+
 /// Lines of progress at most so often.
 const TELL_EVERY: Duration = Duration::from_secs(2);
 
@@ -112,6 +136,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     if let Some(matrix) = &args.matrix {
         words::ending_of(matrix, &["npz"], "--matrix")?;
     }
+    let by = DoseBy {
+        engine: words::engine_to(args.engine, args.uncertainty)?,
+        device,
+    };
     let outputs = outputs(args);
     outputs.check()?;
     args.plan.check()?;
@@ -134,47 +162,54 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     }
     let plan = Arc::new(plan);
     let query = OptimiseQuery::new(&case, &plan, goals, &settings, args.rows, args.beamlets)
-        .map_err(|why| anyhow!("{why}"))?;
+        .map_err(|why| anyhow!("{why}"))?
+        .corrected_by(by.engine);
     let technique = args.technique.leaves().map(Into::into);
     let start = Instant::now();
     let control = JobControl::new();
-    let asked = stop_in_order();
+    cancel_on_signal(&control);
     let mut told = Instant::now();
-    let mut tell = |progress: Progress| {
-        if asked.load(Ordering::Relaxed) {
-            control.cancel();
+    let mut tell = |progress: Progress| match progress {
+        Progress::Columns { done, of } => {
+            super::tell(&format!("influence of beamlets: {done} of {of} beams"))
         }
-        match progress {
-            Progress::Columns { done, of } => {
-                super::tell(&format!("influence of beamlets: {done} of {of} beams"))
-            }
-            Progress::TrueDose { moved_percent } => {
-                super::tell(&format!(
-                    "true dose: moved by {moved_percent:.2} % of the reference dose in the targets"
-                ));
-            }
-            Progress::Iteration {
-                objective,
-                evaluations,
-            } if told.elapsed() >= TELL_EVERY => {
-                told = Instant::now();
-                super::tell(&format!(
-                    "{evaluations} evaluations, objective {objective:.6}"
-                ));
-            }
-            Progress::Iteration { .. } | Progress::Histories { .. } => {}
-            Progress::Leaves { before, after } => {
-                super::tell(&format!(
-                    "leaves refined: objective {before:.6}, then {after:.6}"
-                ));
-            }
+        Progress::TrueDose { moved_percent } => {
+            super::tell(&format!(
+                "true dose: moved by {moved_percent:.2} % of the reference dose in the targets"
+            ));
+        }
+        Progress::Iteration {
+            objective,
+            evaluations,
+        } if told.elapsed() >= TELL_EVERY => {
+            told = Instant::now();
+            super::tell(&format!(
+                "{evaluations} evaluations, objective {objective:.6}"
+            ));
+        }
+        Progress::Iteration { .. } => {}
+        Progress::Histories {
+            run,
+            uncertainty_percent,
+        } => {
+            let uncertainty = uncertainty_percent.map_or_else(String::new, |percent| {
+                format!(", {}", percent_words(percent))
+            });
+            super::tell(&format!(
+                "correction by {}: run {run} of {RUNS}{uncertainty}",
+                by.engine.method()
+            ));
+        }
+        Progress::Leaves { before, after } => {
+            super::tell(&format!(
+                "leaves refined: objective {before:.6}, then {after:.6}"
+            ));
         }
     };
     let found = optimise_plan(&query, technique, &Graph::default(), &control, &mut tell)?;
     let answer = &found.answer;
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");
-    let by = DoseBy::collapsed_cone(device);
     let result = args.plan.compute(&case, answer.plan.clone(), by)?;
     let cut = answer.leaves.as_ref().map(|leaves| {
         let sequenced = SequencedPlan::new(&answer.plan, leaves.plan.clone())?;
@@ -233,6 +268,10 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         answer.receipt.words()
     );
     let _ = writeln!(text, "{}", result.figures);
+    if let Some(certainty) = &result.certainty {
+        let _ = writeln!(text, "  goals are judged by {}", by.engine.method());
+        text.push_str(&histories_line(certainty));
+    }
     let hottest = found.outside.hottest(&result.dose.gy);
     text.push_str(&hottest_line(hottest, plan.prescription_gy));
     for (goal, why) in &found.only_judged {
@@ -272,6 +311,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let json = json!({
         "case": case.source,
         "plan": answer.plan.name,
+        "engine": args.engine,
+        "uncertainty_percent": result.certainty.as_ref().map(|certainty| certainty.uncertainty_percent),
         "objective": answer.objective,
         "evaluations": answer.receipt.evaluations,
         "receipt": answer.receipt,

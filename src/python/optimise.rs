@@ -2,7 +2,7 @@
 
 use super::case::PyCase;
 use super::columns::PyCardColumns;
-use super::dose_job::How;
+use super::dose_job::{Histories, How};
 use super::errors::{Kind, argument, failure};
 use super::grid::PyGrid;
 use super::job::run;
@@ -11,7 +11,7 @@ use super::plan::PyPlan;
 use super::words;
 use case::{Case, Goal, Plan};
 use files::GoalTemplate;
-use inverse::{Optimised, Progress, with_arcs};
+use inverse::{Optimised, Progress, RUNS, with_arcs};
 use numpy::ndarray::Array2;
 use numpy::{PyArray1, PyArray2, ToPyArray as _};
 use pyo3::prelude::*;
@@ -97,18 +97,20 @@ impl Asked {
 
 /// Maps, with leaves where a technique is asked for, or the influence alone; `beamsight.optimise` says how.
 #[pyfunction(name = "_optimise")]
-#[pyo3(signature = (case, plan, how, asked, progress = None))]
+#[pyo3(signature = (case, plan, how, asked, histories, progress = None))]
 pub fn optimise(
     py: Python<'_>,
     case: &PyCase,
     plan: Option<&PyPlan>,
     how: How,
     asked: Asked,
+    histories: Histories,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyOptimum> {
     let (technique, plan) = asked.technique(how.plan(&case.0, plan)?)?;
     let goals = goals_of(&case.0, asked.goals.as_deref())?;
     let (settings, search) = (how.settings(&case.0)?, asked.search);
+    let engine = histories.engine()?;
     let rows_mm = asked
         .rows
         .map(|mm| words::within("rows", mm, [0.5, 100.0]))
@@ -116,7 +118,8 @@ pub fn optimise(
     let beamlet_mm = words::within("beamlets", asked.beamlets, [1.0, 20.0])?;
     let plan = Arc::new(plan);
     let query = OptimiseQuery::new(&case.0, &plan, goals, &settings, rows_mm, beamlet_mm)
-        .map_err(|why| Kind::Computation.exception(why))?;
+        .map_err(|why| Kind::Computation.exception(why))?
+        .corrected_by(engine);
     let found = run(py, progress.as_ref(), |control, steps| {
         // The influence alone is the search, stopped before its first step.
         let own = control.child();
@@ -129,7 +132,10 @@ pub fn optimise(
                 steps.tell(&format!("objective {objective:.6}"))
             }
             Progress::Iteration { .. } => own.cancel(),
-            Progress::TrueDose { .. } | Progress::Histories { .. } => steps.tell("true dose"),
+            Progress::TrueDose { .. } => steps.tell("true dose"),
+            Progress::Histories { run, .. } => {
+                steps.tell(&format!("{}: run {run} of {RUNS}", engine.method()));
+            }
             Progress::Leaves { after, .. } => steps.tell(&format!("leaves: objective {after:.6}")),
         };
         optimise_plan(&query, technique, &Graph::default(), &own, &mut tell)
@@ -300,7 +306,8 @@ impl PyOptimum {
         self.answer.receipt.evaluations
     }
 
-    /// Device, work and times (ms) of the search, as a dictionary.
+    /// Device, work and times (ms) of the search, as a dictionary; ``histories`` in it tells the runs that corrected the maps, with their
+    /// engine and ``uncertainty_percent``.
     #[getter]
     fn receipt<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         dictionary(py, &self.answer.receipt)

@@ -280,3 +280,23 @@ fn what_cannot_be_optimised_is_refused_in_words() {
     assert!(!plan.exists());
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// Words of the engine that corrects are refused as the verb `dose` refuses them, before a file is opened.
+#[test]
+fn engines_that_cannot_correct_are_refused_in_words() {
+    let folder = scratch("optimise-engine");
+    let plan = folder.join("out.toml");
+    let verb = ["optimise", "demo:water", "--out", text(&plan)];
+    for (options, words) in [
+        (
+            &["--uncertainty", "1"][..],
+            "--uncertainty is an option of engines that sample histories: --engine mccs, --engine mc",
+        ),
+        (&["--engine", "magic"], "possible values: cccs, mccs, mc"),
+        (&["--engine", "mc", "--uncertainty", "3"], "2"),
+    ] {
+        refused(&[&verb[..], options].concat(), &[words]);
+    }
+    assert!(!plan.exists());
+    fs::remove_dir_all(folder).unwrap();
+}

@@ -370,6 +370,7 @@ def _optimise(
     plan: Optional[Plan],
     how: Dict[str, Any],
     asked: Dict[str, Any],
+    histories: Dict[str, Any],
     progress: Optional[Tell] = None,
 ) -> Optimum: ...
 def _check(

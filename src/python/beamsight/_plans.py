@@ -26,6 +26,8 @@ def optimise(
     rows: Optional[float] = None,
     technique: str = "maps",
     arcs: int = 1,
+    engine: str = "cccs",
+    uncertainty: Optional[float] = None,
     grid: Optional[float] = None,
     quality: Optional[str] = None,
     dose_to: Optional[str] = None,
@@ -41,11 +43,14 @@ def optimise(
     the leaves' travel, mm. ``rows``: spacing of the sampled voxels, mm (that of the dose grid). ``technique``: ``maps``, which are
     true and not deliverable, or with ``leaves`` that deliver them, refined on their true dose: by a sliding window (``imrt``), by
     step and shoot (``step``), or by arcs (``vmat``: those of the plan, or so many whole turns as ``arcs``, 1 to 4, where it has
-    none). ``plan`` and the rest: as ``dose`` has them. Raises ArgumentError, ComputationError.
+    none). ``engine``: with ``mc`` or ``mccs`` the maps, once at rest by collapsed cone, are corrected by four runs of Monte Carlo, each
+    to ``uncertainty`` in percent (1); weights of goals stay, and ``receipt["histories"]`` tells the runs. ``plan`` and the rest: as
+    ``dose`` has them. Raises ArgumentError, ComputationError.
     """
+    run = how_run(engine, None, uncertainty)
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
     asked = {"goals": goals, "beamlets": beamlets, "rows": rows, "technique": technique, "arcs": arcs, "search": True}
-    return _optimise(case, plan, how, typed(asked), progress)
+    return _optimise(case, plan, how, typed(asked), run, progress)
 
 
 def influence(
@@ -68,13 +73,15 @@ def influence(
     ``optimise`` works, its rows by structure, its objectives, and fluences to start from. Arguments as ``optimise``."""
     how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
     asked = {"goals": goals, "beamlets": beamlets, "rows": rows, "technique": "maps", "arcs": 1, "search": False}
-    return _optimise(case, plan, how, typed(asked), progress)
+    return _optimise(case, plan, how, typed(asked), how_run("cccs", None, None), progress)
 
 
-def _optimise(case: Any, plan: Any, how: Dict[str, Any], asked: Dict[str, Any], progress: Progress) -> core.Optimum:
+def _optimise(
+    case: Any, plan: Any, how: Dict[str, Any], asked: Dict[str, Any], run: Dict[str, Any], progress: Progress
+) -> core.Optimum:
     case = _accept.case(case)
     with callback(progress, "optimise" if asked["search"] else "influence") as tell:
-        return core._optimise(case, plan_of(plan, case), how, asked, tell)
+        return core._optimise(case, plan_of(plan, case), how, asked, run, tell)
 
 
 def check(
