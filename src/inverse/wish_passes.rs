@@ -219,27 +219,16 @@ impl Optimiser {
 
     /// Moves the handles by the held figures, and raises the weights of objectives that handles do not hold.
     fn move_wished_handles(&mut self, passes: &mut WishPasses) {
-        for n in self.hold_levels(passes) {
-            if passes.raised[n] < MOST_RAISE {
-                passes.raised[n] *= RAISE;
-                self.objectives[n].weight *= RAISE;
-            }
-        }
-    }
-
-    /// Moves the dose levels of handles by the held figures; the places of broken objectives that no level holds.
-    pub(super) fn hold_levels(&mut self, passes: &WishPasses) -> Vec<usize> {
         let (figures_gy, doses_gy) = (self.figures_gy(), self.doses_gy());
         let rows = Arc::clone(self.rows());
         let margin_gy = MARGIN * self.reference_gy;
-        let mut unheld = Vec::new();
         for (n, objective) in self.objectives.iter_mut().enumerate() {
             let held_gy = passes.held_gy.get(n).copied().flatten();
             let (Some(held_gy), Some(figure_gy)) = (held_gy, figures_gy[n]) else {
                 continue;
             };
             let is_broken = passes.is_broken(n, objective, Some(figure_gy), 0.0);
-            let mut is_unheld = is_broken;
+            let mut is_raised = is_broken;
             if let (Some(_), Some(set)) = (objective.asked, rows.set(&objective.structure)) {
                 let aimed_gy = if is_upper(objective.aim) {
                     held_gy - margin_gy
@@ -253,13 +242,13 @@ impl Optimiser {
                 };
                 let (level_gy, is_at_end) = holding_level_gy(objective, figure, self.reference_gy);
                 objective.gy = level_gy;
-                is_unheld = is_broken && is_at_end;
+                is_raised = is_broken && is_at_end;
             }
-            if is_unheld {
-                unheld.push(n);
+            if is_raised && passes.raised[n] < MOST_RAISE {
+                passes.raised[n] *= RAISE;
+                objective.weight *= RAISE;
             }
         }
-        unheld
     }
 }
 

@@ -144,8 +144,9 @@ impl Optimiser {
             .get_or_insert_with(|| HistoriesReceipt::new(how))
             .add(&dose, how.until, since_ms(start));
         let moved_percent = 100.0 * self.take_truth(&truth.rows);
+        // Weights and dose levels stay: figures of rows that a solution has fitted to the noise of a run are too good, and would
+        // loosen them.
         self.phase = if self.has_runs_left() {
-            self.move_handles_at_rest();
             Phase::Solve
         } else {
             self.objective = self.value();
@@ -153,18 +154,6 @@ impl Optimiser {
         };
         watch(Progress::TrueDose { moved_percent }, &|| self.snapshot());
         Ok(())
-    }
-
-    /// Moves dose levels towards the goals, or to the figures that wishes may not cost; no weight changes. Differences between DVHs on the
-    /// grid and on the rows stay as collapsed cone has them: they come from the sampling, and between voxels noise averages out.
-    fn move_handles_at_rest(&mut self) {
-        match self.wish_passes.take() {
-            Some(passes) => {
-                self.hold_levels(&passes);
-                self.wish_passes = Some(passes);
-            }
-            None => self.objectives = self.with_moved_handles().0,
-        }
     }
 }
 
