@@ -68,7 +68,7 @@ const WATER: Case = Case {
     layers: &[],
 };
 
-const CASES: [Case; 9] = [
+const CASES: [Case; 10] = [
     WATER,
     Case {
         name: "water-4",
@@ -111,6 +111,11 @@ const CASES: [Case; 9] = [
         name: "titanium-4",
         field_mm: 40.0,
         size_mm: 150.0,
+        layers: &METAL,
+        ..WATER
+    },
+    Case {
+        name: "titanium",
         layers: &METAL,
         ..WATER
     },

@@ -9,8 +9,8 @@ use physics::{Material, Patient};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// A box about the origin, head first supine: at each voxel's centre (mm) what `of` says, mass density in g/cm3 (also taken for the
-/// relative electron density) and material.
+/// A box about the origin, head first supine: at each voxel's centre (mm) what `of` says, mass density in g/cm3 and material, which
+/// has its electrons a gram.
 ///
 /// # Errors
 /// A grid without voxels.
@@ -27,14 +27,20 @@ pub fn patient(
     )?);
     let voxels = (0..grid.len()).map(|n| of(grid.centre_of_mm(n)));
     let (density, material): (Vec<f32>, Vec<u8>) = voxels.map(|(d, m)| (d, m as u8)).unzip();
-    let density = Arc::new(Volume::new(Arc::clone(&grid), density));
+    let electrons = { density.iter().zip(&material) }
+        .map(|(density, &material)| density * electrons_per_gram(material))
+        .collect();
     Ok(Arc::new(Patient {
-        relative_electron_density: Arc::clone(&density),
-        mass_density_g_cm3: density,
+        relative_electron_density: Arc::new(Volume::new(Arc::clone(&grid), electrons)),
+        mass_density_g_cm3: Arc::new(Volume::new(Arc::clone(&grid), density)),
         material: Arc::new(Volume::new(grid, material)),
         position: PatientPosition::Hfs,
         has_couch: true,
     }))
+}
+
+fn electrons_per_gram(material: u8) -> f32 {
+    Material::ALL[usize::from(material)].electrons_per_gram() as f32
 }
 
 /// A view from a gantry angle of a head first supine patient, the isocentre at the origin, 1000 mm from the source and 1500 mm to the

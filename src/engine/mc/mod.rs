@@ -20,10 +20,11 @@ use simulation::Simulation;
 use std::sync::Arc;
 
 impl RunsOn {
-    /// Histories of a batch: a second of two cores, or what fills a card.
+    /// Histories of a batch: a fraction of a second of two cores, beside which the sums of all voxels are soon added up, or what fills a
+    /// card.
     fn batch(self) -> u64 {
         match self {
-            Self::Cpu => (1 << 15) / SPLITTING,
+            Self::Cpu => 1 << 15,
             Self::Card => (1 << 23) / SPLITTING,
         }
     }
