@@ -293,9 +293,12 @@ fn engines_that_cannot_correct_are_refused_in_words() {
             "--uncertainty is an option of engines that sample histories: --engine mccs, --engine mc",
         ),
         (&["--engine", "magic"], "possible values: cccs, mccs, mc"),
-        (&["--engine", "mc", "--uncertainty", "3"], "2"),
+        (&["--engine", "mc", "--uncertainty", "3"], "from 0.01 to 2"),
     ] {
-        refused(&[&verb[..], options].concat(), &[words]);
+        let output = beamsight(&[&verb[..], options].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {said}");
+        assert!(said.contains(words), "{options:?}: {said}");
     }
     assert!(!plan.exists());
     fs::remove_dir_all(folder).unwrap();
