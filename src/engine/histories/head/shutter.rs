@@ -76,7 +76,7 @@ fn lower_quantile(probability: f32) -> f32 {
     let centred = probability - 0.5;
     if centred.abs() <= 0.425 {
         let r = 0.180_625 - centred * centred;
-        return centred * polynomial(r, [3.387_132_8, 50.434_27, 159.291_13, 59.109_375])
+        return centred * polynomial(r, [3.387_133, 50.434_27, 159.291_13, 59.109_375])
             / polynomial(r, [1.0, 17.895_17, 78.757_76, 67.187_56]);
     }
     let tail = probability.min(1.0 - probability);
@@ -112,7 +112,7 @@ mod tests {
             (0.975, 1.959_964),
             (0.001, -3.090_232),
             (2.866_516e-7, -5.0),
-            (1e-20, -9.262_340),
+            (1e-20, -9.262_34),
         ] {
             let quantile = lower_quantile(probability);
             assert!(
