@@ -49,7 +49,7 @@ struct McCounters {
     unsigned lost, stuck;
 };
 
-// A run (transport/world.rs, Matter).
+// A run (engine/mc/cuda.rs).
 struct McRun {
     HeadTables head;
     McTables tables;

@@ -205,8 +205,8 @@ impl PlanArgs {
         Ok(compute_plan(&job, &JobControl::new(), &super::tell)?)
     }
 
-    /// DVHs of the same plan by the same engine in the patient with the matter outside the body counted, where nothing else keeps its dose from being
-    /// whole and there are goals to decide.
+    /// DVHs of the same plan by the same engine in the patient with the matter outside the body counted, where nothing else keeps its
+    /// dose from being whole and there are goals to decide.
     ///
     /// # Errors
     /// As [`Self::compute`].

@@ -351,11 +351,19 @@ impl Setup {
 
     /// A dose at the rows, Gy.
     pub fn on_rows(&self, gy: &Volume<f32>) -> Vec<f32> {
-        let voxels = self.rows.voxels.par_iter();
+        self.at_voxels(gy, self.rows.voxels.par_iter().copied())
+    }
+
+    /// A dose at voxels of the rows' grid, Gy; 0 where it has none.
+    pub(super) fn at_voxels(
+        &self,
+        gy: &Volume<f32>,
+        voxels: impl IndexedParallelIterator<Item = usize>,
+    ) -> Vec<f32> {
         if Arc::ptr_eq(gy.grid(), &self.grid) {
-            return voxels.map(|voxel| gy.data()[*voxel]).collect();
+            return voxels.map(|voxel| gy.data()[voxel]).collect();
         }
-        let centres_mm = voxels.map(|voxel| self.grid.centre_of_mm(*voxel));
+        let centres_mm = voxels.map(|voxel| self.grid.centre_of_mm(voxel));
         centres_mm
             .map(|centre_mm| value_at(gy, centre_mm).unwrap_or_default() as f32)
             .collect()

@@ -118,7 +118,7 @@ impl Optimiser {
         let collapsed_cone = setup.true_dose(&self.fluences, setup.correction(), control)?;
         let fractions = setup.plan.fractions as f32;
         let run_gy: Vec<f32> = setup
-            .on_rows_grid(&dose.gy)
+            .at_voxels(&dose.gy, (0..setup.grid.len()).into_par_iter())
             .iter()
             .map(|gy| fractions * gy)
             .collect();
@@ -196,20 +196,6 @@ impl Setup {
         let devices = std::slice::from_ref(&self.device);
         // The child's progress is of this run alone, and would be taken for the progress of the optimisation.
         Ok(request.refine_over(devices, &control.child(), show)?)
-    }
-
-    /// A dose on the rows' grid, Gy; 0 where it has no voxels.
-    fn on_rows_grid(&self, gy: &Volume<f32>) -> Vec<f32> {
-        if Arc::ptr_eq(gy.grid(), &self.grid) {
-            return gy.data().to_vec();
-        }
-        let voxels = (0..self.grid.len()).into_par_iter();
-        voxels
-            .map(|voxel| {
-                let centre_mm = self.grid.centre_of_mm(voxel);
-                analysis::value_at(gy, centre_mm).unwrap_or_default() as f32
-            })
-            .collect()
     }
 }
 

@@ -63,8 +63,13 @@ impl HeadSource {
             } else {
                 aim_from_focal(&mut ray, instant, spot_draws)
             };
-            let transmission = by_jaws * self.transmission_within_jaws(&ray, instant);
-            transmission * self.photon_weight(bin, cell, &ray, is_extra_focal)
+            if by_jaws == 0.0 {
+                0.0
+            } else {
+                by_jaws
+                    * self.transmission_within_jaws(&ray, instant)
+                    * self.photon_weight(bin, cell, &ray, is_extra_focal)
+            }
         };
         let (position_cm, direction) = in_lattice(&ray);
         Particle {
