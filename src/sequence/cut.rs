@@ -264,6 +264,10 @@ pub fn sequence_beam(
     technique: Technique,
 ) -> Result<Sequenced, SequenceError> {
     let field = Field::new(beam, machine)?;
+    let field = match technique {
+        Technique::SlidingWindow => field.at_sliding_rate(),
+        Technique::StepAndShoot => field,
+    };
     let want = Delivered::new(beam, field.map, machine)?;
     let Refined {
         beam: leaves, got, ..

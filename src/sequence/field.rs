@@ -3,6 +3,7 @@
 use crate::SequenceError;
 use crate::cut::limits;
 use crate::parts::MapPart;
+use crate::rate::sliding_rate_mu_min;
 use crate::sweep::{Sweep, adjacent_rows};
 use case::{Bank, Beam, ControlPoint, CutFrom, FluenceMap, Jaws, Mlc};
 use physics::{Delivery, Machine};
@@ -69,6 +70,14 @@ fn are_same_sides(a_mm: &[f64], b_mm: &[f64]) -> bool {
 /// The leaf pair of a map's first row, by the sides of the leaves.
 pub fn first_pair(map: &FluenceMap, sides_mm: &[f64]) -> usize {
     sides_mm.partition_point(|side| *side < map.rows_mm[0] - SAME_SIDE_MM)
+}
+
+/// Sum of the rises along a row, from 0 on.
+fn sum_of_rises(row: &[f64]) -> f64 {
+    let mut previous = 0.0;
+    row.iter()
+        .map(|fluence| (fluence - std::mem::replace(&mut previous, *fluence)).max(0.0))
+        .sum()
 }
 
 /// Least gap between ideal tips, mm: rounded ends let through more than their gap.
@@ -164,7 +173,24 @@ impl<'a> Field<'a> {
             .collect()
     }
 
-    /// Speed of tips at the full dose rate, mm a monitor unit.
+    /// The field at the dose rate of a sliding window, unless its beam is set to one.
+    #[must_use]
+    pub fn at_sliding_rate(mut self) -> Self {
+        let fluences_mu = self.fluences_mu();
+        let rows_mu = fluences_mu.iter().map(|row| sum_of_rises(row));
+        let rises_mu = rows_mu.fold(0.0, f64::max);
+        let width_mm = self.map.columns as f64 * self.map.step_mm;
+        self.delivery = match self.beam.dose_rate_mu_min {
+            Some(_) => self.delivery.at_rate_of(self.beam),
+            None => Delivery {
+                dose_rate_mu_min: sliding_rate_mu_min(rises_mu, width_mm, &self.delivery),
+                ..self.delivery
+            },
+        };
+        self
+    }
+
+    /// Speed of tips at the dose rate, mm a monitor unit.
     pub fn speed_mm_mu(&self) -> f64 {
         SPEED_PART * self.delivery.leaf_speed_mm_s * 60.0 / self.delivery.dose_rate_mu_min
     }

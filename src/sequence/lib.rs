@@ -16,6 +16,7 @@ mod flatten;
 mod limits;
 mod monitor_units;
 mod parts;
+mod rate;
 mod sliding;
 mod step;
 mod sweep;
@@ -33,4 +34,5 @@ pub use limits::{
     ROUNDING_MM, beam_on_stretches, broken_limit, step_reach_mm, turned_deg, turning_reach_mm,
 };
 pub use monitor_units::{PlanDelivery, monitor_units_remark, undelivered};
+pub use rate::sliding_rate_mu_min;
 pub use step::{LEAST_CM2, LEAST_MU};

@@ -152,7 +152,7 @@ pub fn monitor_units_remark(plan: &Plan) -> Option<String> {
     };
     Some(format!(
         "{said}, where {REMARKED_MU_PER_GY:.0} MU/Gy and {REMARKED_MU:.0} MU a beam are remarked on: leakage and beam-on time grow \
-         with them. Weigh 'Smooth maps' more, or relax the goals that modulate the maps."
+         with them. Weigh 'Monitor units' more, or relax the goals that modulate the maps."
     ))
 }
 
