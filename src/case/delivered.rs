@@ -189,7 +189,7 @@ mod tests {
             fractions: 30,
             normalisation: Some(Normalisation::to_named("PTV", 95.0, 60.0)),
             objectives: FluenceObjectives {
-                smoothness: 2.0,
+                monitor_units: 2.0,
                 ..FluenceObjectives::default()
             },
             beams: vec![full_beam()],

@@ -9,8 +9,9 @@ use std::ops::RangeInclusive;
 #[serde(deny_unknown_fields, default)]
 pub struct FluenceObjectives {
     pub fall_off: FallOff,
-    /// Weight of the squared steps between neighbouring beamlets: large steps cost monitor units and gain little.
-    pub smoothness: f64,
+    /// Weight of the monitor units that leaves need for the maps. Older plan files call it smoothness.
+    #[serde(alias = "smoothness")]
+    pub monitor_units: f64,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uniform: Vec<UniformDose>,
 }
@@ -56,7 +57,7 @@ impl Default for FluenceObjectives {
     fn default() -> Self {
         Self {
             fall_off: FallOff::default(),
-            smoothness: 1.0,
+            monitor_units: 1.0,
             uniform: Vec::new(),
         }
     }
@@ -98,7 +99,11 @@ impl FluenceObjectives {
             ),
             ("objectives.fall_off.far_percent", far_percent, 0.0..=100.0),
             ("objectives.fall_off.weight", weight, Self::WEIGHTS),
-            ("objectives.smoothness", self.smoothness, Self::WEIGHTS),
+            (
+                "objectives.monitor_units",
+                self.monitor_units,
+                Self::WEIGHTS,
+            ),
             (
                 "the number of objectives.uniform",
                 self.uniform.len() as f64,
@@ -173,7 +178,7 @@ mod tests {
             ),
             (|o| o.fall_off.far_percent = 101.0, "far_percent"),
             (|o| o.fall_off.weight = -0.1, "fall_off.weight"),
-            (|o| o.smoothness = f64::NAN, "smoothness"),
+            (|o| o.monitor_units = f64::NAN, "monitor_units"),
             (|o| o.uniform[0].dose_gy = -1.0, "uniform.dose_gy"),
             (|o| o.uniform[0].weight = 1e9, "uniform.weight"),
             (

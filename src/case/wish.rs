@@ -5,7 +5,7 @@ use super::metric::MetricUnit;
 /// The wish of a goal.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Wish {
-    /// The program's own, which is none.
+    /// The program's own: as low as it gets for an upper limit of an organ, none for a target.
     #[default]
     Usual,
     /// None, expressly: the limit suffices.

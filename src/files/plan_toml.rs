@@ -393,8 +393,8 @@ fn objectives_text(out: &mut String, objectives: &FluenceObjectives) -> std::fmt
     } = objectives.fall_off;
     writeln!(
         out,
-        "\n[objectives]\nsmoothness = {:?}",
-        objectives.smoothness
+        "\n[objectives]\nmonitor_units = {:?}",
+        objectives.monitor_units
     )?;
     let shape = format!("percent_per_mm = {percent_per_mm:?}, far_percent = {far_percent:?}");
     writeln!(out, "fall_off = {{ {shape}, weight = {weight:?} }}")?;

@@ -30,6 +30,11 @@ const FIELDS_A_SECTOR: usize = 3;
 /// Offset between the field numbers of two arcs.
 const NUMBERS: u32 = 100_000;
 
+/// Whether a field of this number stands for a sector of an arc.
+pub fn is_of_sector(number: u32) -> bool {
+    number >= NUMBERS
+}
+
 /// Field numbers of the arc at an index of the plan's beams.
 fn numbers(place: usize) -> Range<u32> {
     let first = NUMBERS * (place as u32 + 1);

@@ -231,11 +231,12 @@ impl Beamlets {
         Ok(Self { beam, active })
     }
 
-    /// The beam with fluences of the active beamlets.
+    /// The beam with fluences of the active beamlets, and in the other cells of its map the fluence that leaks there.
     #[must_use]
-    pub fn with(&self, fluences: &[f64]) -> Beam {
+    pub fn with(&self, fluences: &[f64], leaked: f64) -> Beam {
         let mut beam = self.beam.clone();
         if let Some(map) = &mut beam.fluence {
+            map.values.fill(leaked as f32);
             self.active
                 .iter()
                 .zip(fluences)
@@ -246,15 +247,17 @@ impl Beamlets {
 
     /// The beam with fluences of the active beamlets, and the monitor units of the strongest one.
     #[must_use]
-    pub fn with_monitor_units(&self, fluences: &[f64]) -> Beam {
+    pub fn with_monitor_units(&self, fluences: &[f64], leaked: f64) -> Beam {
         let strongest = fluences.iter().copied().fold(0.0, f64::max);
-        let relative: Vec<f64> = fluences
-            .iter()
-            .map(|x| if strongest > 0.0 { x / strongest } else { 0.0 })
-            .collect();
+        let unit = if strongest > 0.0 {
+            strongest.recip()
+        } else {
+            0.0
+        };
+        let relative: Vec<f64> = fluences.iter().map(|fluence| unit * fluence).collect();
         Beam {
             mu: UNIT_MU * strongest,
-            ..self.with(&relative)
+            ..self.with(&relative, unit * leaked)
         }
     }
 
@@ -307,16 +310,6 @@ impl Beamlets {
             .map(|beamlet| {
                 beamlet.is_some_and(|beamlet| self.active.binary_search(&beamlet).is_ok())
             })
-            .collect()
-    }
-
-    /// Pairs of adjacent active beamlets along the leaf travel, by their index among the active ones.
-    pub fn neighbours(&self) -> Vec<[usize; 2]> {
-        let columns = self.beam.fluence.as_ref().map_or(1, |map| map.columns);
-        let pairs = self.active.windows(2).enumerate();
-        pairs
-            .filter(|(_, pair)| pair[1] == pair[0] + 1 && pair[1] % columns != 0)
-            .map(|(n, _)| [n, n + 1])
             .collect()
     }
 }

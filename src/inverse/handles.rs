@@ -9,19 +9,33 @@ use std::collections::BTreeMap;
 
 /// Step of an objective's dose level as a fraction of the DVH residual.
 const HANDLE_STEP: f64 = 0.7;
+/// The same of a goal that is not met. A tail of few voxels follows its level slowly.
+const BROKEN_STEP: f64 = 1.4;
 
-/// Margin by which DVH points and means are aimed beyond their goals, fraction of the reference dose: a residual within it still meets
-/// them.
-pub(super) const MAP_MARGIN: f64 = 0.001;
-// No solution follows the last true dose of leaves, so that a larger residual remains.
+/// Margin by which DVH points and means of leaves are aimed beyond their goals, fraction of the reference dose: no solution follows the
+/// last true dose of leaves.
 pub(super) const LEAF_MARGIN: f64 = 0.002;
+
+/// Factor on the weight of a goal that cannot be met, at each move, and the most: wishes of other organs pull against it. Goals that
+/// cannot be met together keep their weights relative to each other.
+const RAISE: f64 = 2.0;
+const MOST_RAISED: f64 = 8.0;
 
 /// Greatest distance of an objective's dose level from its goal, fraction of the reference dose.
 // A goal that cannot be met would otherwise take ever more from all others. The mean of a tail lies far beyond its point.
 const POINT_REACH: f64 = 0.1;
-const MEAN_REACH: f64 = 0.01;
-/// The same of a mean that is held against the wishes of other organs, which move it by up to 1.5 Gy of 70.
-const HELD_MEAN_REACH: f64 = 0.03;
+/// Wishes of other organs move a mean by up to 1.5 Gy of 70.
+const MEAN_REACH: f64 = 0.03;
+
+impl Asked {
+    /// Greatest distance of a handle from its goal, fraction of the reference dose.
+    fn reach(self) -> f64 {
+        match self {
+            Self::Point { .. } => POINT_REACH,
+            Self::Mean { .. } => MEAN_REACH,
+        }
+    }
+}
 
 /// DVH point or mean on the evaluation grid, in which doses are linear between voxels, minus the same on the sampled voxels, Gy, for each
 /// objective; 0 for an objective without either.
@@ -64,40 +78,8 @@ pub(super) struct HandleDoses<'a> {
 pub(super) struct HandleAim {
     pub reference_gy: f64,
     pub margin: f64,
-}
-
-/// A figure that a handle holds against wishes, Gy.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct HeldFigure {
-    /// Bound of the figure.
-    pub held_gy: f64,
-    /// Bound with a margin, less the figure.
-    pub residual_gy: f64,
-    /// Current value of the objective's aim.
-    pub value_gy: f64,
-}
-
-/// The next dose level of a handle that holds a figure, and whether it is at the end of its reach: a multiplier of the method of
-/// multipliers, which is never below 0. Unlike in [`move_handles`] the level begins where the objective begins to pull, so that a handle
-/// with room to spare holds its goal as soon as the room is used up.
-pub(super) fn holding_level_gy(
-    objective: &Objective,
-    figure: HeldFigure,
-    reference_gy: f64,
-) -> (f64, bool) {
-    let reach_gy = reference_gy
-        * match objective.asked {
-            Some(Asked::Mean { .. }) => HELD_MEAN_REACH,
-            _ => POINT_REACH,
-        };
-    let (level_gy, sign) = if matches!(objective.aim, Aim::TailMin { .. }) {
-        (objective.gy.max(figure.value_gy), 1.0)
-    } else {
-        (objective.gy.min(figure.value_gy), -1.0)
-    };
-    let level_gy = moved(level_gy, figure.residual_gy, figure.held_gy, reach_gy);
-    let is_at_end = sign * (level_gy - figure.held_gy) >= reach_gy;
-    (level_gy, is_at_end)
+    /// Whether goals whose handles stay at the end of their reach get more weight.
+    pub raises: bool,
 }
 
 /// Mean, or mean of the hottest or coldest share, of a structure's rows, Gy, as the aim of an objective has it.
@@ -124,52 +106,69 @@ pub(super) fn aim_value_gy(aim: Aim, doses: &[f32], set: &RowSet) -> f64 {
     sum_gy / f64::max(counted, f64::MIN_POSITIVE)
 }
 
-/// Moves the dose level of each handle towards the dose at which its goal is met with the margin; whether all goals are met.
+/// Whether goals hold.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Handles {
+    /// All goals are met.
+    pub are_met: bool,
+    /// All goals are met but those whose handles are at the end of their reach: they cannot be met.
+    pub are_held: bool,
+}
+
+/// Figure of the goal of objective `n`, Gy; `None` for an objective without a handle or without rows.
+pub(super) fn figure_gy(
+    objective: &Objective,
+    n: usize,
+    rows: &Rows,
+    doses: HandleDoses<'_>,
+) -> Option<f64> {
+    let set = rows.set(&objective.structure)?;
+    let offset_gy = doses.dvh_offset_gy.get(n).copied().unwrap_or_default();
+    Some(on_rows(objective.asked?, doses.rows_gy, set) + offset_gy)
+}
+
+/// Moves the dose level of each handle towards the dose at which its goal is met with the margin: a multiplier of the method of
+/// multipliers, which is never below 0.
 pub(super) fn move_handles(
     objectives: &mut [Objective],
     rows: &Rows,
     doses: HandleDoses<'_>,
     aim: HandleAim,
-) -> bool {
+) -> Handles {
     let margin_gy = aim.margin * aim.reference_gy;
-    let mut are_met = true;
+    let mut handles = Handles {
+        are_met: true,
+        are_held: true,
+    };
     for (n, objective) in objectives.iter_mut().enumerate() {
-        let (Some(figure), Some(set)) = (objective.asked, rows.set(&objective.structure)) else {
+        let figure_gy = figure_gy(objective, n, rows, doses);
+        let (Some(limited), Some(figure_gy), Some(set)) =
+            (objective.asked, figure_gy, rows.set(&objective.structure))
+        else {
             continue;
         };
-        let offset_gy = doses.dvh_offset_gy.get(n).copied().unwrap_or_default();
-        let figure_gy = on_rows(figure, doses.rows_gy, set) + offset_gy;
-        let goal_gy = figure.gy();
-        // The handle of a goal that is met with room to spare is loosened, in favour of goals that are not.
-        let residual_gy = if matches!(objective.aim, Aim::TailMin { .. }) {
-            are_met &= figure_gy >= goal_gy;
-            goal_gy + margin_gy - figure_gy
-        } else {
-            are_met &= figure_gy <= goal_gy;
-            goal_gy - margin_gy - figure_gy
-        };
-        objective.gy = match figure {
-            // A mean far beyond its goal stays at it: the objective by itself pulls in proportion to the distance.
-            Asked::Mean { .. } if -residual_gy > MEAN_REACH * aim.reference_gy => goal_gy,
-            Asked::Mean { .. } => moved(
-                objective.gy,
-                residual_gy,
-                goal_gy,
-                MEAN_REACH * aim.reference_gy,
-            ),
-            Asked::Point { .. } => moved(
-                objective.gy,
-                residual_gy,
-                goal_gy,
-                POINT_REACH * aim.reference_gy,
-            ),
-        };
+        let is_lower = matches!(objective.aim, Aim::TailMin { .. });
+        let sign = if is_lower { 1.0 } else { -1.0 };
+        let is_met = sign * (figure_gy - limited.gy()) >= 0.0;
+        let reach_gy = limited.reach() * aim.reference_gy;
+        // The level begins where the objective begins to pull, so that a handle with room to spare holds its goal as soon as the
+        // room is used up.
+        let value_gy = aim_value_gy(objective.aim, doses.rows_gy, set);
+        let level_gy = sign * (sign * objective.gy).max(sign * value_gy);
+        let residual_gy = limited.gy() + sign * margin_gy - figure_gy;
+        let step = if is_met { HANDLE_STEP } else { BROKEN_STEP };
+        let least_gy = (limited.gy() - reach_gy).max(0.0);
+        let most_gy = limited.gy() + reach_gy;
+        let end_gy = if is_lower { most_gy } else { least_gy };
+        let next_gy = (level_gy + step * residual_gy).clamp(least_gy, most_gy);
+        handles.are_met &= is_met;
+        if aim.raises && objective.gy == end_gy && !is_met {
+            objective.raised = MOST_RAISED.min(RAISE * objective.raised);
+        }
+        objective.gy = next_gy;
+        handles.are_held &= is_met || objective.raised > 1.0;
     }
-    are_met
-}
-
-fn moved(level_gy: f64, residual_gy: f64, goal_gy: f64, reach_gy: f64) -> f64 {
-    (level_gy + HANDLE_STEP * residual_gy).clamp((goal_gy - reach_gy).max(0.0), goal_gy + reach_gy)
+    handles
 }
 
 /// DVH point or mean of a structure's rows, Gy.
@@ -213,164 +212,120 @@ mod tests {
 
     const AIM: HandleAim = HandleAim {
         reference_gy: 50.0,
-        margin: MAP_MARGIN,
+        margin: 0.001,
+        raises: true,
     };
 
-    fn without_offset(rows_gy: &[f32]) -> HandleDoses<'_> {
-        HandleDoses {
+    /// Rows of equal volume.
+    fn rows(count: usize) -> Rows {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [count, 1, 1]).expect("a grid");
+        Rows {
+            grid: Arc::new(grid),
+            voxels: (0..count).collect(),
+            sets: vec![RowSet {
+                name: "S".to_owned(),
+                rows: (0..count as u32).collect(),
+                cm3: vec![1.0; count],
+            }],
+        }
+    }
+
+    fn goal(aim: Aim, limited: Asked) -> [Objective; 1] {
+        [Objective {
+            structure: "S".to_owned(),
+            aim,
+            gy: limited.gy(),
+            weight: 1.0,
+            asked: Some(limited),
+            wish_range_gy: None,
+            raised: 1.0,
+        }]
+    }
+
+    fn move_by(objectives: &mut [Objective], rows_gy: &[f32]) -> Handles {
+        let doses = HandleDoses {
             rows_gy,
             dvh_offset_gy: &[],
-        }
+        };
+        move_handles(objectives, &rows(rows_gy.len()), doses, AIM)
     }
 
-    /// A point that the doses never meet moves its tail no further than its reach.
+    /// A point that the doses never meet moves its tail no further than its reach, and gets more weight, up to eight times; met at last,
+    /// it lets go of nothing at once.
     #[test]
     fn a_point_that_is_never_met_does_not_run_away() {
-        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [10, 1, 1]).expect("a grid");
-        let sets = vec![RowSet {
-            name: "S".to_owned(),
-            rows: (0..10).collect(),
-            cm3: vec![1.0; 10],
-        }];
-        let rows = Rows {
-            grid: Arc::new(grid),
-            voxels: (0..10).collect(),
-            sets,
-        };
-        let doses: Vec<f32> = (0..10).map(|n| 30.0 + n as f32).collect();
-        let mut objectives = [Objective {
-            structure: "S".to_owned(),
-            aim: Aim::TailMax { volume: 15.0 },
+        let point = Asked::Point {
+            percent: 15.0,
             gy: 20.0,
-            weight: 1.0,
-            asked: Some(Asked::Point {
-                percent: 15.0,
-                gy: 20.0,
-            }),
-            wish_range_gy: None,
-        }];
-        let mut levels_gy = Vec::new();
-        for _ in 0..8 {
-            assert!(!move_handles(
-                &mut objectives,
-                &rows,
-                without_offset(&doses),
-                AIM
-            ));
-            levels_gy.push(objectives[0].gy);
-        }
-        // The second hottest of ten has 38 Gy: 18 too many.
-        assert_eq!(levels_gy[7], 15.0, "{levels_gy:?}");
-        // 0.05 Gy below 20 Gy: the margin.
-        let met: Vec<f32> = doses.iter().map(|gy| gy - 18.05).collect();
-        assert!(move_handles(
-            &mut objectives,
-            &rows,
-            without_offset(&met),
-            AIM
-        ));
-        assert_eq!(
-            objectives[0].gy, 15.0,
-            "a point that is met leaves its tail"
-        );
-    }
-
-    /// A mean that is nearly met is aimed beyond its goal; a mean far beyond it keeps the goal as its level.
-    #[test]
-    fn means_are_aimed_beyond_where_they_are_nearly_met() {
-        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [2, 1, 1]).expect("a grid");
-        let sets = vec![RowSet {
-            name: "S".to_owned(),
-            rows: vec![0, 1],
-            cm3: vec![3.0, 1.0],
-        }];
-        let rows = Rows {
-            grid: Arc::new(grid),
-            voxels: vec![0, 1],
-            sets,
         };
-        for (doses, want_gy, want_met) in [
-            ([20.0_f32, 20.4], 20.0 - 0.7 * 0.15, false),
-            ([30.0, 30.0], 20.0, false),
-            ([10.0, 10.0], 20.5, true),
+        let mut objectives = goal(Aim::TailMax { volume: 15.0 }, point);
+        let rows_gy: Vec<f32> = (0..10).map(|n| 30.0 + n as f32).collect();
+        let first = move_by(&mut objectives, &rows_gy);
+        assert!(!first.are_met && !first.are_held);
+        // The second hottest of ten has 38 Gy: 18 too many.
+        assert_eq!((objectives[0].gy, objectives[0].raised), (15.0, 1.0));
+        for raised in [2.0, 4.0, 8.0, 8.0] {
+            let handles = move_by(&mut objectives, &rows_gy);
+            assert!(!handles.are_met && handles.are_held, "it cannot be met");
+            assert_eq!((objectives[0].gy, objectives[0].raised), (15.0, raised));
+        }
+        // 0.05 Gy below 20 Gy: the margin.
+        let met_gy: Vec<f32> = rows_gy.iter().map(|gy| gy - 18.05).collect();
+        let handles = move_by(&mut objectives, &met_gy);
+        assert!(handles.are_met && handles.are_held);
+        assert_eq!(objectives[0].gy, 15.0);
+    }
+
+    /// Means are aimed beyond their goals by the margin of 0.05 Gy; a level begins where its objective begins to pull.
+    #[test]
+    fn means_are_aimed_beyond_their_goals() {
+        for (rows_gy, want_gy, is_met) in [
+            ([20.0_f32, 20.4], 20.0 - 1.4 * 0.25, false),
+            ([30.0, 30.0], 18.5, false),
+            ([10.0, 10.0], 18.5, true),
+            ([19.0, 19.2], 19.1 + 0.7 * 0.85, true),
         ] {
-            let mut objectives = [Objective {
-                structure: "S".to_owned(),
-                aim: Aim::MeanOver,
-                gy: 20.0,
-                weight: 1.0,
-                asked: Some(Asked::Mean { gy: 20.0 }),
-                wish_range_gy: None,
-            }];
-            let met = move_handles(&mut objectives, &rows, without_offset(&doses), AIM);
-            assert_eq!(met, want_met, "{doses:?}");
-            assert!(
-                (objectives[0].gy - want_gy).abs() < 1e-5,
-                "{doses:?}: {}",
-                objectives[0].gy
-            );
+            let mut objectives = goal(Aim::MeanOver, Asked::Mean { gy: 20.0 });
+            let handles = move_by(&mut objectives, &rows_gy);
+            assert_eq!(handles.are_met, is_met, "{rows_gy:?}");
+            let level_gy = objectives[0].gy;
+            assert!((level_gy - want_gy).abs() < 1e-5, "{rows_gy:?}: {level_gy}");
         }
     }
 
-    /// The method of multipliers on one fluence x: of a dose x a wish (x / 10)^2 of weight 0.01 pulls down, and `D95 >= 20 Gy` holds. The
-    /// level rests where the gradients cancel, 2 (D' - 20) / 50^2 = 2 * 0.01 * 20 / 10^2.
+    /// The method of multipliers on one fluence x: of a dose x a wish (x / 10)^2 of weight 0.005 pulls down, and `D95 >= 20 Gy` holds. The
+    /// level rests where the gradients cancel, 2 (D' - 20) / 50^2 = 2 * 0.005 * 20 / 10^2.
     #[test]
     fn a_level_rests_where_it_balances_a_wish() {
-        let mut objective = Objective {
-            structure: "S".to_owned(),
-            aim: Aim::TailMin { volume: 5.0 },
+        let point = Asked::Point {
+            percent: 95.0,
             gy: 20.0,
-            weight: 1.0,
-            asked: Some(Asked::Point {
-                percent: 95.0,
-                gy: 20.0,
-            }),
-            wish_range_gy: None,
         };
-        let (wish, goal) = (2.0 * 0.01 / 100.0, 2.0 / 2500.0);
+        let mut objectives = goal(Aim::TailMin { volume: 5.0 }, point);
+        let (wish, pull) = (2.0 * 0.005 / 100.0, 2.0 / 2500.0);
         let mut dose_gy = 0.0;
         for _ in 0..60 {
             // Minimum of both parabolas.
-            dose_gy = goal * objective.gy / (goal + wish);
-            let figure = HeldFigure {
-                held_gy: 20.0,
-                residual_gy: 20.0 - dose_gy,
-                value_gy: dose_gy,
-            };
-            objective.gy = holding_level_gy(&objective, figure, 100.0).0;
+            dose_gy = pull * objectives[0].gy / (pull + wish);
+            move_by(&mut objectives, &[dose_gy as f32]);
         }
-        let want_gy = 20.0 + 20.0 * wish / goal;
-        assert!((dose_gy - 20.0).abs() < 1e-6, "{dose_gy}");
-        assert!((objective.gy - want_gy).abs() < 1e-6, "{}", objective.gy);
+        // Held with the margin.
+        let held_gy = 20.0 + AIM.margin * AIM.reference_gy;
+        let want_gy = held_gy + held_gy * wish / pull;
+        assert!((dose_gy - held_gy).abs() < 1e-4, "{dose_gy}");
+        assert!(
+            (objectives[0].gy - want_gy).abs() < 1e-4,
+            "{}",
+            objectives[0].gy
+        );
     }
 
-    /// A handle that was loosened pulls again as soon as its room is used up; at the end of its reach it says so.
+    /// The goal of a low dose has its end at 0 Gy.
     #[test]
-    fn a_loose_level_holds_at_once() {
-        let objective = Objective {
-            structure: "S".to_owned(),
-            aim: Aim::TailMax { volume: 10.0 },
-            gy: 25.0,
-            weight: 1.0,
-            asked: Some(Asked::Point {
-                percent: 10.0,
-                gy: 20.0,
-            }),
-            wish_range_gy: None,
-        };
-        for (residual_gy, value_gy, want) in [
-            (1.0, 19.0, (19.7, false)),
-            (-1.0, 21.0, (20.3, false)),
-            (-20.0, 40.0, (15.0, true)),
-        ] {
-            let figure = HeldFigure {
-                held_gy: 20.0,
-                residual_gy,
-                value_gy,
-            };
-            let (level_gy, is_at_end) = holding_level_gy(&objective, figure, 50.0);
-            assert!((level_gy - want.0).abs() < 1e-12, "{level_gy}");
-            assert_eq!(is_at_end, want.1);
-        }
+    fn a_low_goal_that_cannot_be_met_says_so() {
+        let mut objectives = goal(Aim::MeanOver, Asked::Mean { gy: 1.0 });
+        move_by(&mut objectives, &[3.0]);
+        assert!(move_by(&mut objectives, &[3.0]).are_held);
+        assert_eq!(objectives[0].gy, 0.0);
     }
 }

@@ -7,7 +7,7 @@ use super::objective::{Aim, Objective};
 use super::optimiser::Optimiser;
 use super::progress::{Progress, Watch};
 use super::rows::Rows;
-use super::setup::{Setup, Truth, completed, shell_names, weigh_fall_off};
+use super::setup::{Setup, Truth, completed, shell_names};
 use analysis::HotSpot;
 use engine::JobControl;
 use geometry::Volume;
@@ -36,9 +36,6 @@ const MOST_VOXELS: usize = 2000;
 /// Maximum number of times that rows are added: each time all columns are computed again.
 const MOST_TIMES: usize = 2;
 
-/// Passes after which a hot spot is not expected to vanish with the next solution.
-pub(super) const SETTLED: usize = 2;
-
 /// Rows of the hottest voxels of a structure.
 fn hottest_of(structure: &str) -> String {
     format!("{structure}: hottest voxels")
@@ -53,6 +50,7 @@ pub(super) fn objectives(requested: &[Objective], rows: &Rows, outside_gy: f64) 
         weight: WEIGHT,
         asked: None,
         wish_range_gy: None,
+        raised: 1.0,
     };
     let maxima = requested.iter().filter(|o| o.aim == Aim::Over);
     let in_structures = maxima.map(|o| Objective {
@@ -306,7 +304,6 @@ impl Optimiser {
         self.take_truth(&rows_gy);
         self.moved_percent = moved_percent;
         self.objectives = completed(self.asked().to_vec(), &self.setup, self.reference_gy);
-        weigh_fall_off(&mut self.objectives, &self.setup.plan, self.is_contested);
         Ok(true)
     }
 }
@@ -326,6 +323,7 @@ mod tests {
             weight: 2.0,
             asked: None,
             wish_range_gy: None,
+            raised: 1.0,
         }
     }
 

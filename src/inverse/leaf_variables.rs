@@ -323,6 +323,12 @@ impl LeafVariables {
             .collect()
     }
 
+    /// Sum of the monitor units of all segments.
+    pub fn mu(&self, values: &[f64]) -> f64 {
+        let beams = self.beams.iter();
+        beams.flat_map(|leaf_beam| leaf_beam.mu(values)).sum()
+    }
+
     fn field_fluences(&self, cells: &Cells, values: &[f64]) -> Vec<f64> {
         let mut fluences = vec![0.0; cells.beamlets.len()];
         for segment in &cells.segments {
@@ -490,7 +496,13 @@ impl Differentiable for LeafProblem<'_> {
                 sums[segment.mu - first] += by_mu;
             }
         });
-        objective
+        let price = self.problem.price_per_mu();
+        for leaf_beam in &leaves.beams {
+            gradient[leaf_beam.mu_at()]
+                .iter_mut()
+                .for_each(|slope| *slope += price);
+        }
+        objective + price * leaves.mu(values)
     }
 
     fn curvatures(&self) -> Vec<f64> {
@@ -503,6 +515,7 @@ mod tests {
     use super::*;
     use crate::beamlets::Beamlets;
     use crate::columns::Columns;
+    use crate::monitor_units::MonitorUnits;
     use crate::objective::{Aim, Objective};
     use crate::rows::{RowSet, Rows};
     use case::{ControlPoint, Jaws};
@@ -632,8 +645,14 @@ mod tests {
             weight: 1.0,
             asked: None,
             wish_range_gy: None,
+            raised: 1.0,
         };
-        let problem = Problem::new(&columns, &rows, &[objective], &[], 0.0, 1.0);
+        // Monitor units have a price of their own beside the dose.
+        let price = MonitorUnits {
+            weight: 0.3,
+            fields: Vec::new(),
+        };
+        let problem = Problem::new(&columns, &rows, &[objective], price, 1.0);
         let leaves = LeafVariables::new(&plan, &fields, &|_| vec![0]);
         let values = leaves.values(&plan);
         let back = leaves.values(&leaves.plan_of(&values, &plan));

@@ -167,6 +167,7 @@ pub fn write_matrix(out: impl Write, answer: &Optimised) -> io::Result<()> {
         answer.offset_gy.iter().map(|gy| f64::from(*gy)),
     )?;
     archive.doubles("fluence", &shape[1..], answer.fluences.iter().copied())?;
+    archive.doubles("lower", &shape[1..], answer.lower.iter().copied())?;
     if answer.upper.iter().any(|upper| upper.is_finite()) {
         archive.doubles("upper", &shape[1..], answer.upper.iter().copied())?;
     }
@@ -209,8 +210,13 @@ pub fn write_matrix(out: impl Write, answer: &Optimised) -> io::Result<()> {
     }
     archive.text("structures", &Value::from(structures).to_string())?;
     archive.text("objectives", &objectives(answer).to_string())?;
-    let pairs = answer.neighbours.iter().flatten().map(|n| *n as i64);
-    archive.integers("neighbours", &[answer.neighbours.len(), 2], pairs)?;
+    let rows = { answer.monitor_units.fields.iter().enumerate() }
+        .flat_map(|(field, rows)| rows.rows.iter().map(move |row| (field, row)));
+    let cells: Vec<[i64; 3]> = { rows.enumerate() }
+        .flat_map(|(n, (field, row))| row.iter().map(move |column| (n, field, column)))
+        .map(|(n, field, column)| [field as i64, n as i64, column.map_or(-1, |n| n as i64)])
+        .collect();
+    archive.integers("rises", &[cells.len(), 3], cells.into_iter().flatten())?;
     archive.doubles(
         "beamlets",
         &[answer.beamlets.len(), 6],
@@ -233,7 +239,5 @@ fn objectives(answer: &Optimised) -> Value {
         })
         .unwrap_or_default()
     });
-    scaled
-        .chain([json!({"type": "smoothness", "weight": answer.smoothness})])
-        .collect()
+    scaled.chain([answer.monitor_units.json()]).collect()
 }

@@ -42,19 +42,26 @@ pub struct Objective {
     /// Limit less wished dose, Gy, of the objective of a wish; `None` for others.
     #[serde(skip)]
     pub wish_range_gy: Option<f64>,
+    /// Factor of the weight of a goal that cannot be met, whose handle has been at the end of its reach with its figure off; else 1.
+    #[serde(skip, default = "unraised")]
+    pub raised: f64,
 }
 
 impl Objective {
     /// Weight of the squared dose, 1/Gy2.
     pub(super) fn weight_per_gy2(&self, reference_gy: f64) -> f64 {
         let unit_gy = self.wish_range_gy.unwrap_or(reference_gy);
-        self.weight / (unit_gy * unit_gy)
+        self.raised * self.weight / (unit_gy * unit_gy)
     }
 
     /// Whether it lowers doses beyond the limits of goals.
     pub fn is_wish(&self) -> bool {
         self.wish_range_gy.is_some()
     }
+}
+
+fn unraised() -> f64 {
+    1.0
 }
 
 /// DVH point or mean dose that a goal limits.
@@ -194,6 +201,7 @@ fn objective(goal: &Goal, aim: Aim, gy: f64, figure: Option<Asked>) -> Objective
         },
         asked: figure,
         wish_range_gy: None,
+        raised: 1.0,
     }
 }
 

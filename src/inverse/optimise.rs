@@ -4,6 +4,7 @@ use super::arcs::Sectors;
 use super::beamlets::BeamletError;
 use super::columns::{ColumnError, Columns};
 use super::hot_spots::Greatest;
+use super::monitor_units::MonitorUnits;
 use super::objective::Objective;
 use super::optimiser::Optimiser;
 use super::progress::Progress;
@@ -63,12 +64,14 @@ pub struct Optimised {
     /// All minimised objectives, at their last dose levels.
     pub objectives: Vec<Objective>,
     pub reference_gy: f64,
-    pub smoothness: f64,
-    pub neighbours: Vec<[usize; 2]>,
+    /// Price of monitor units, and the rows of the maps.
+    pub monitor_units: MonitorUnits,
     /// Beam number, u and v sides (mm) and gantry angle of each column.
     pub beamlets: Vec<[f64; 6]>,
     pub offset_gy: Vec<f32>,
     pub fluences: Vec<f64>,
+    /// Lower bounds of the fluences: what leaks through closed leaves.
+    pub lower: Vec<f64>,
     /// Upper bounds of the fluences, infinite where there is none.
     pub upper: Vec<f64>,
     pub doses_gy: Vec<f32>,
@@ -131,7 +134,7 @@ pub fn optimise(
     if let Some(leaves) = &leaves {
         (receipt.leaf_doses, receipt.leaves_ms) = (leaves.true_doses, since_ms(leaves_start));
     }
-    let (doses_gy, smoothness) = (optimiser.doses_gy(), optimiser.smoothness());
+    let doses_gy = optimiser.doses_gy();
     let plan = optimiser.with_maps(&optimiser.fluences);
     let mut remarks = optimiser.remarks();
     remarks.extend(OptimiseRemark::of_plan(
@@ -147,10 +150,10 @@ pub fn optimise(
         rows: optimiser.setup.rows,
         objectives: optimiser.objectives,
         reference_gy,
-        smoothness,
-        neighbours: optimiser.neighbours,
+        monitor_units: optimiser.monitor_units,
         offset_gy: optimiser.offset_gy,
         fluences: optimiser.fluences,
+        lower: optimiser.lower,
         upper: optimiser.upper,
         doses_gy,
         objective: optimiser.objective,

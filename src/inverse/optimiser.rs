@@ -5,62 +5,34 @@ mod true_dose;
 
 use super::OptimiseError;
 use super::columns::{BeamColumns, Columns, compute_missing};
-use super::handles::{HandleAim, HandleDoses, MAP_MARGIN, move_handles};
 use super::hot_spots::{self, Greatest};
+use super::monitor_units::MonitorUnits;
 use super::objective::Objective;
+use super::passes::{NextStep, Passes};
 use super::problem::Problem;
 use super::progress::{Progress, Snapshot, Watch};
 use super::receipt::{OptimiseReceipt, since_ms};
 use super::remarks::{self, OptimiseRemark};
 use super::rows::{RowSet, Rows};
-use super::setup::{Field, Inputs, Setup, completed, is_of_fall_off, weigh_fall_off};
-use super::smoothness;
+use super::setup::{Field, Inputs, Setup, completed, is_of_fall_off};
 use super::solve::{
     Bounds, Differentiable as _, Memory, SolveLimits, Start, Stop, solve, solve_with_memory,
 };
-use super::wish_passes::{self, NextStep, WishPasses};
 use analysis::{Dvh, UNIT_MU};
 use case::{FluenceMap, Plan};
 use engine::{Compute, JobControl};
 use histories::EngineDifference;
 pub use histories::RUNS;
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Maximum number of evaluations between two computations of the true dose.
-struct EvaluationLimits {
-    first: u64,
-    later: u64,
-    /// With conflicting goals: after [`EASY_PASSES`].
-    conflicting: u64,
-    last: u64,
-}
-
-const EVALUATIONS: EvaluationLimits = EvaluationLimits {
-    first: 120,
-    later: 40,
-    conflicting: 200,
-    last: 200,
-};
+/// Evaluations after a run of histories.
+const CORRECTED_EVALUATIONS: u64 = 200;
 
 /// Evaluations after new objectives or a turned beam, with CUDA and elsewhere: after a small drag the objective is then within 2 % of its
 /// minimum.
 const FOLLOW_EVALUATIONS_CUDA: u64 = 36;
 const FOLLOW_EVALUATIONS_OTHER: u64 = 22;
-
-/// Passes of the true dose within which compatible goals are met. After them the default fall-off is weakened, and handles follow the dose
-/// that the plan is judged by.
-const EASY_PASSES: usize = 8;
-
-/// Maximum number of passes of the true dose.
-const MOST_PASSES: usize = 15;
-
-/// Maximum number of passes from one true dose to the next on the CPU.
-const PASSES_PER_TRUE_DOSE: usize = 4;
-
-/// The true dose has converged if it moves by less in the targets, fraction of the reference dose.
-const AT_REST: f64 = 0.001;
 
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +51,7 @@ impl From<NextStep> for Phase {
         match step {
             NextStep::Solve => Self::Solve,
             NextStep::Correct => Self::Correct,
+            NextStep::Judge => Self::Judge,
             NextStep::Rest => Self::Rest,
         }
     }
@@ -92,7 +65,7 @@ pub struct Optimiser {
     pub(super) field_columns: Vec<Option<Arc<BeamColumns>>>,
     /// Columns of all fields; the previous ones until all are computed.
     pub(super) columns: Columns,
-    pub(super) neighbours: Vec<[usize; 2]>,
+    pub(super) monitor_units: MonitorUnits,
     /// All minimised objectives, at their last dose levels; the requested ones come first.
     pub(super) objectives: Vec<Objective>,
     requested: usize,
@@ -100,16 +73,14 @@ pub struct Optimiser {
     pub(super) fluences: Vec<f64>,
     /// Curvature of the objective, kept while handles, goals and wishes move.
     memory: Memory,
-    /// Whether wishes count: after the first solutions, which meet the goals as well as they can be met.
-    pub(super) are_wishes_minimised: bool,
-    /// Passes of the wishes, once goals are met.
-    pub(super) wish_passes: Option<Box<WishPasses>>,
+    /// Lower bounds of the fluences: what leaks through closed leaves.
+    pub(super) lower: Vec<f64>,
     /// Upper bounds of the fluences, infinite where there is none.
     pub(super) upper: Vec<f64>,
     pub(super) offset_gy: Vec<f32>,
     /// Dose that the plan is judged by minus the dose on the rows' grid, for each row at the last judgement, Gy.
     pub(super) finer_gy: Vec<f32>,
-    is_judged: bool,
+    pub(super) is_judged: bool,
     /// Mean of the runs of histories since collapsed cone came to rest.
     engine_difference: Option<EngineDifference>,
     /// DVH point on the evaluation grid minus the same point on the sampled voxels, for each objective, Gy.
@@ -118,11 +89,7 @@ pub struct Optimiser {
     pub(super) receipt: OptimiseReceipt,
     pub(super) moved_percent: Option<f64>,
     phase: Phase,
-    pass: usize,
-    /// All goals are met and the true dose has converged: the last solution follows.
-    ends: bool,
-    /// Goals conflict: the default fall-off is weakened.
-    pub(super) is_contested: bool,
+    pub(super) passes: Passes,
     /// Objectives or beams have changed since the last solution.
     follows: bool,
     greatest: Arc<Greatest>,
@@ -143,11 +110,7 @@ impl Optimiser {
         previous: Option<&Self>,
     ) -> Result<Self, OptimiseError> {
         let setup = Setup::new(inputs, previous.map(|previous| &previous.setup))?;
-        let mut optimiser = Self::of_setup(setup, objectives, reference_gy, previous)?;
-        // A turned beam leaves organs as low as they were.
-        optimiser.are_wishes_minimised =
-            previous.is_some_and(|previous| previous.are_wishes_minimised);
-        Ok(optimiser)
+        Self::of_setup(setup, objectives, reference_gy, previous)
     }
 
     /// An optimiser that answers as if there were no previous one: it takes only columns, and rows without hot spots.
@@ -179,7 +142,8 @@ impl Optimiser {
             .map(|field| previous?.columns_for(&setup, field))
             .collect();
         let mut optimiser = Self {
-            neighbours: setup.neighbours(),
+            monitor_units: MonitorUnits::new(&setup, reference_gy),
+            lower: vec![0.0; setup.beamlets()],
             columns: previous
                 .map(|previous| previous.columns.clone())
                 .unwrap_or_default(),
@@ -189,8 +153,6 @@ impl Optimiser {
             reference_gy,
             fluences: Vec::new(),
             memory: Memory::default(),
-            are_wishes_minimised: false,
-            wish_passes: None,
             upper: upper(&setup),
             offset_gy: vec![0.0; setup.rows.voxels.len()],
             finer_gy: vec![0.0; setup.rows.voxels.len()],
@@ -201,9 +163,7 @@ impl Optimiser {
             receipt: OptimiseReceipt::new(&setup.device),
             moved_percent: None,
             phase: Phase::Solve,
-            pass: 0,
-            ends: false,
-            is_contested: false,
+            passes: Passes::default(),
             follows: false,
             greatest: Arc::default(),
             times_held: 0,
@@ -257,8 +217,8 @@ impl Optimiser {
         reference_gy: f64,
     ) -> Result<(), OptimiseError> {
         let requested = objectives.len();
+        self.setup.set_levels(&objectives);
         let mut objectives = completed(objectives, &self.setup, reference_gy);
-        weigh_fall_off(&mut objectives, &self.setup.plan, self.is_contested);
         if !objectives
             .iter()
             .any(|o| self.rows().set(&o.structure).is_some())
@@ -279,10 +239,8 @@ impl Optimiser {
         }
         (self.objectives, self.requested, self.reference_gy) =
             (objectives, requested, reference_gy);
+        self.monitor_units = MonitorUnits::new(&self.setup, reference_gy);
         self.dvh_offset_gy.clear();
-        if self.is_at_rest() || self.is_corrected_by_histories() {
-            self.pass = 1;
-        }
         // With CUDA the true dose is computed between two objectives of a drag; elsewhere the drag would wait for it.
         let corrects =
             self.phase == Phase::Correct && matches!(self.setup.device, Compute::Cuda(_));
@@ -291,8 +249,8 @@ impl Optimiser {
         } else {
             Phase::Solve
         };
-        (self.ends, self.follows) = (false, !self.fluences.is_empty());
-        self.wish_passes = None;
+        self.follows = !self.fluences.is_empty();
+        self.passes = Passes::default();
         self.drop_histories();
         self.is_judged = self.setup.judged.is_none();
         Ok(())
@@ -302,18 +260,16 @@ impl Optimiser {
     pub fn set_plan(&mut self, plan: &Plan) {
         self.setup.plan = plan.clone();
         self.upper = upper(&self.setup);
+        self.monitor_units = MonitorUnits::new(&self.setup, self.reference_gy);
     }
 
     /// Restarts from the maps of a plan with the same beams.
     pub fn restart(&mut self, plan: &Plan) {
         self.set_plan(plan);
         self.fluences.clear();
-        (self.memory, self.wish_passes) = (Memory::default(), None);
+        self.memory = Memory::default();
         self.drop_histories();
-        self.are_wishes_minimised = false;
-        (self.phase, self.pass, self.ends) = (Phase::Solve, 0, false);
-        self.is_contested = false;
-        weigh_fall_off(&mut self.objectives, &self.setup.plan, false);
+        (self.phase, self.passes) = (Phase::Solve, Passes::default());
         self.is_judged = self.setup.judged.is_none();
     }
 
@@ -337,57 +293,36 @@ impl Optimiser {
         if self.fluences.is_empty() {
             self.join_columns();
             (self.fluences, self.follows) = self.start();
+            self.raise_floor();
         }
         match self.phase {
             Phase::Solve => {
                 self.solve(watch)?;
                 self.receipt.solutions_ms += since_ms(start);
             }
-            Phase::Correct if self.wish_passes.is_some() && !self.follows => {
-                let (moved, _) = self.correct(control)?;
-                self.receipt.true_doses += 1;
-                self.receipt.true_doses_ms += since_ms(start);
-                self.phase = self.after_wished_true_dose().into();
-                let moved_percent = 100.0 * moved;
-                watch(Progress::TrueDose { moved_percent }, &|| self.snapshot());
-            }
             Phase::Correct => {
                 let (moved, truth) = self.correct(control)?;
                 self.receipt.true_doses += 1;
                 self.receipt.true_doses_ms += since_ms(start);
-                // Fluences of former objectives say nothing about the goals of new ones.
-                let mut are_met = false;
-                if !self.follows {
-                    (self.objectives, are_met) = self.with_moved_handles();
-                }
-                let is_settled = !self.follows && (are_met || self.pass >= hot_spots::SETTLED);
-                let holds_more = is_settled
-                    && self.pass + 1 < MOST_PASSES
+                let holds_more = !self.follows
+                    && self.passes.may_hold_hot_spots()
                     && self.hold_hot_spots(&truth, control, watch)?;
-                self.pass += 1;
-                self.ends = self.pass >= MOST_PASSES || (moved < AT_REST && are_met && !holds_more);
-                self.phase = Phase::Solve;
-                if self.pass >= EASY_PASSES && !self.is_contested && !self.ends && !self.follows {
-                    self.is_contested = true;
-                    weigh_fall_off(&mut self.objectives, &self.setup.plan, true);
-                    self.phase = if self.is_judged {
-                        Phase::Solve
-                    } else {
-                        Phase::Judge
-                    };
-                }
-                watch(
-                    Progress::TrueDose {
-                        moved_percent: 100.0 * moved,
-                    },
-                    &|| self.snapshot(),
-                );
+                // Fluences of former objectives say nothing about the goals of new ones, nor do others about new rows.
+                self.phase = if self.follows || holds_more {
+                    Phase::Solve
+                } else {
+                    self.after_true_dose(moved).into()
+                };
+                self.follows = false;
+                let moved_percent = 100.0 * moved;
+                watch(Progress::TrueDose { moved_percent }, &|| self.snapshot());
             }
             Phase::Judge => {
                 self.judge(control)?;
                 self.receipt.true_doses += 1;
                 self.receipt.true_doses_ms += since_ms(start);
-                (self.is_judged, self.phase) = (true, Phase::Solve);
+                self.is_judged = true;
+                self.phase = self.after_judged_dose().into();
                 let moved_percent = self.moved_percent.unwrap_or_default();
                 watch(Progress::TrueDose { moved_percent }, &|| self.snapshot());
             }
@@ -449,17 +384,11 @@ impl Optimiser {
     }
 
     pub(super) fn problem(&self) -> Problem<'_> {
-        let mut objectives = Cow::Borrowed(&self.objectives);
-        if !self.are_wishes_minimised && self.objectives.iter().any(Objective::is_wish) {
-            let wishes = objectives.to_mut().iter_mut().filter(|o| o.is_wish());
-            wishes.for_each(|wish| wish.weight = 0.0);
-        }
         let mut problem = Problem::new(
             &self.columns,
             self.rows(),
-            &objectives,
-            &self.neighbours,
-            self.smoothness(),
+            &self.objectives,
+            self.monitor_units.clone(),
             self.reference_gy,
         );
         problem.set_offset(self.offset_gy.clone());
@@ -467,22 +396,18 @@ impl Optimiser {
     }
 
     fn solve(&mut self, watch: &mut Watch<'_>) -> Result<(), OptimiseError> {
-        let (max_evaluations, min_gain) = match (self.follows, self.ends, &self.setup.device) {
-            (true, _, Compute::Cuda(_)) => (FOLLOW_EVALUATIONS_CUDA, 1e-3),
-            (true, ..) => (FOLLOW_EVALUATIONS_OTHER, 1e-3),
-            _ if self.runs() > 0 => (EVALUATIONS.last, 1e-5),
-            _ if self.wish_passes.is_some() => (wish_passes::EVALUATIONS, 0.0),
-            (_, true, _) => (EVALUATIONS.last, 1e-5),
-            _ if self.is_contested => (EVALUATIONS.conflicting, 1e-4),
-            _ if self.pass == 0 => (EVALUATIONS.first, 1e-3),
-            _ => (EVALUATIONS.later, 1e-3),
+        let (max_evaluations, min_gain) = match (self.follows, &self.setup.device) {
+            (true, Compute::Cuda(_)) => (FOLLOW_EVALUATIONS_CUDA, 1e-3),
+            (true, _) => (FOLLOW_EVALUATIONS_OTHER, 1e-3),
+            _ if self.runs() > 0 => (CORRECTED_EVALUATIONS, 1e-5),
+            _ => (self.passes.evaluations(), 0.0),
         };
         let mut memory = std::mem::take(&mut self.memory);
         let problem = self.problem();
         let start = Start {
             variables: &self.fluences,
             bounds: Bounds {
-                lower: &vec![0.0; self.fluences.len()],
+                lower: &self.lower,
                 upper: &self.upper,
             },
         };
@@ -506,39 +431,20 @@ impl Optimiser {
                 )
             },
         )?;
-        // Curvature without wishes is found anew: the search for goals alone is what it was.
-        self.memory = if self.has_wishes() {
-            memory
-        } else {
-            Memory::default()
-        };
+        self.memory = memory;
         self.receipt.evaluations += solved.evaluations;
         self.receipt.solutions += 1;
         (self.fluences, self.objective) = (solved.variables, solved.objective);
-        if solved.stop != Stop::Asked && self.runs() > 0 {
-            self.phase = Phase::Histories;
-        } else if solved.stop != Stop::Asked && self.wish_passes.is_some() {
-            self.phase = if self.follows {
-                Phase::Correct
-            } else {
-                self.after_wished_solution().into()
-            };
-            self.follows = false;
-        } else if solved.stop != Stop::Asked {
-            self.follows = false;
-            // The last solution may violate a goal that was met before.
-            self.ends = self.ends && (self.pass >= MOST_PASSES || self.with_moved_handles().1);
-            self.phase = match (self.ends, self.is_judged) {
-                (false, _) if self.continues_without_true_dose() => Phase::Solve,
-                (false, _) => Phase::Correct,
-                (true, false) => Phase::Judge,
-                (true, true) if self.has_wishes() => {
-                    self.begin_wishes();
-                    Phase::Solve
-                }
-                (true, true) => Phase::Rest,
-            };
+        if solved.stop == Stop::Asked {
+            return Ok(());
         }
+        self.phase = if self.runs() > 0 {
+            Phase::Histories
+        } else if self.follows {
+            Phase::Correct
+        } else {
+            self.after_solution().into()
+        };
         Ok(())
     }
 
@@ -550,7 +456,7 @@ impl Optimiser {
         let start = Start {
             variables: &self.fluences,
             bounds: Bounds {
-                lower: &vec![0.0; self.fluences.len()],
+                lower: &self.lower,
                 upper: &self.upper,
             },
         };
@@ -561,40 +467,6 @@ impl Optimiser {
     /// The current objective.
     fn value(&self) -> f64 {
         self.problem().evaluate(&self.fluences, &mut Vec::new())
-    }
-
-    /// Moves handles with the last difference to the true dose until the goals are met; then the judged dose replaces the next true dose.
-    /// Whether a solution comes next. For the CPU alone, where a true dose takes as long as hundreds of evaluations.
-    fn continues_without_true_dose(&mut self) -> bool {
-        if !matches!(self.setup.device, Compute::Cpu) || self.dvh_offset_gy.is_empty() {
-            return false;
-        }
-        let (objectives, are_met) = self.with_moved_handles();
-        if are_met {
-            self.ends = !self.is_judged;
-            return self.ends;
-        }
-        let waits = !self.pass.is_multiple_of(PASSES_PER_TRUE_DOSE) && self.pass + 1 < MOST_PASSES;
-        if waits {
-            self.objectives = objectives;
-            self.pass += 1;
-        }
-        waits
-    }
-
-    /// The objectives with their handles moved by the current doses, and whether all goals are met.
-    fn with_moved_handles(&self) -> (Vec<Objective>, bool) {
-        let mut objectives = self.objectives.clone();
-        let doses = HandleDoses {
-            rows_gy: &self.doses_gy(),
-            dvh_offset_gy: &self.dvh_offset_gy,
-        };
-        let aim = HandleAim {
-            reference_gy: self.reference_gy,
-            margin: MAP_MARGIN,
-        };
-        let are_met = move_handles(&mut objectives, self.rows(), doses, aim);
-        (objectives, are_met)
     }
 
     /// The current answer; `None` before all columns are computed.
@@ -617,8 +489,8 @@ impl Optimiser {
         evaluations: u64,
     ) -> Snapshot {
         let doses_gy = problem.doses(x);
-        let (values, smoothness) = (problem.values(&doses_gy), problem.smoothness_value(x));
-        let total = (values.iter().sum::<f64>() + smoothness).max(f64::MIN_POSITIVE);
+        let (values, monitor_units) = (problem.values(&doses_gy), self.monitor_units.value(x));
+        let total = (values.iter().sum::<f64>() + monitor_units).max(f64::MIN_POSITIVE);
         let (requested, added) = self.objectives.split_at(self.requested);
         let (requested_values, added_values) = values.split_at(self.requested);
         let mut shares = Vec::with_capacity(requested.len());
@@ -637,10 +509,12 @@ impl Optimiser {
             greatest: Arc::clone(&self.greatest),
             shares,
             fall_off_share: all_values
-                .filter(|(o, _)| is_of_fall_off(o) || o.structure == hot_spots::OUTSIDE)
+                .filter(|(o, _)| {
+                    is_of_fall_off(o, &self.setup.levels) || o.structure == hot_spots::OUTSIDE
+                })
                 .map(|(_, value)| value / total)
                 .sum(),
-            smoothness_share: smoothness / total,
+            monitor_units_share: monitor_units / total,
             objective,
             receipt: OptimiseReceipt {
                 evaluations,
@@ -718,8 +592,9 @@ impl Optimiser {
     /// The plan with the maps of fluences of all active beamlets.
     pub(super) fn with_maps(&self, fluences: &[f64]) -> Plan {
         let mut plan = self.setup.plan.clone();
-        for ((_, beamlets), field_fluences) in self.setup.by_field(fluences) {
-            let mut beam = beamlets.with_monitor_units(field_fluences);
+        let fields = self.setup.by_field(fluences).zip(&self.setup.leaked);
+        for (((_, beamlets), field_fluences), leaked) in fields {
+            let mut beam = beamlets.with_monitor_units(field_fluences, *leaked);
             if let Some(place) = plan.beams.iter_mut().find(|b| b.number == beam.number) {
                 beam.fluence_limits = beam
                     .fluence
@@ -734,9 +609,10 @@ impl Optimiser {
         plan
     }
 
-    /// Weight of the squared steps between neighbours of a map.
-    pub(super) fn smoothness(&self) -> f64 {
-        smoothness::weight(&self.setup.plan, self.reference_gy)
+    /// Takes the leakage of the current maps as the lower bounds of fluences.
+    pub(super) fn raise_floor(&mut self) {
+        self.setup.leaked = self.monitor_units.leaked(&self.fluences);
+        self.lower = self.monitor_units.floor(&self.setup.leaked, &self.upper);
     }
 }
 

@@ -1,9 +1,11 @@
 //! The weighted sum of objectives and its gradient.
 
 use super::columns::Columns;
+use super::monitor_units::MonitorUnits;
 use super::objective::{Aim, Objective};
 use super::rows::{RowSet, Rows};
 use super::solve::Differentiable;
+use analysis::UNIT_MU;
 use rayon::prelude::*;
 
 /// An objective on rows.
@@ -16,15 +18,14 @@ struct Term {
     shares: Vec<f64>,
 }
 
-/// Minimisation over non-negative fluences: the objectives on doses `columns x fluences + offset`, and the smoothness of the maps.
+/// Minimisation over fluences: the objectives on doses `columns x fluences + offset`, and the monitor units of the maps.
 #[derive(Clone, Debug)]
 pub struct Problem<'a> {
     columns: &'a Columns,
     terms: Vec<Term>,
     /// True dose of each row minus the dose of the columns, Gy.
     offset_gy: Vec<f32>,
-    neighbours: Vec<[usize; 2]>,
-    smoothness: f64,
+    monitor_units: MonitorUnits,
 }
 
 impl<'a> Problem<'a> {
@@ -33,8 +34,7 @@ impl<'a> Problem<'a> {
         columns: &'a Columns,
         rows: &Rows,
         objectives: &[Objective],
-        neighbours: &[[usize; 2]],
-        smoothness: f64,
+        monitor_units: MonitorUnits,
         reference_gy: f64,
     ) -> Self {
         Self {
@@ -44,8 +44,7 @@ impl<'a> Problem<'a> {
                 .map(|objective| Term::new(objective, rows, reference_gy))
                 .collect(),
             offset_gy: vec![0.0; columns.rows()],
-            neighbours: neighbours.to_vec(),
-            smoothness,
+            monitor_units,
         }
     }
 
@@ -62,6 +61,11 @@ impl<'a> Problem<'a> {
         self.columns.beamlets()
     }
 
+    /// Price of the monitor units that leaves deliver, of each.
+    pub(super) fn price_per_mu(&self) -> f64 {
+        self.monitor_units.weight / UNIT_MU
+    }
+
     /// Doses of the rows, Gy.
     pub fn doses(&self, fluences: &[f64]) -> Vec<f32> {
         self.columns.doses(fluences, &self.offset_gy)
@@ -73,15 +77,6 @@ impl<'a> Problem<'a> {
             .iter()
             .map(|term| term.value_and_slopes(doses).0)
             .collect()
-    }
-
-    /// The weighted value of the smoothness.
-    pub fn smoothness_value(&self, fluences: &[f64]) -> f64 {
-        let weight = self.smoothness / self.neighbours.len().max(1) as f64;
-        self.neighbours
-            .iter()
-            .map(|[a, b]| weight * (fluences[*a] - fluences[*b]).powi(2))
-            .sum()
     }
 }
 
@@ -104,14 +99,7 @@ impl Differentiable for Problem<'_> {
                 .for_each(|(row, slope)| by_dose[*row as usize] += slope);
         }
         *gradient = self.columns.transposed(&by_dose);
-        let weight = self.smoothness / self.neighbours.len().max(1) as f64;
-        for [a, b] in &self.neighbours {
-            let step = fluences[*a] - fluences[*b];
-            sum += weight * step * step;
-            gradient[*a] += 2.0 * weight * step;
-            gradient[*b] -= 2.0 * weight * step;
-        }
-        sum
+        sum + self.monitor_units.add_gradient(fluences, gradient)
     }
 
     /// Curvature along each fluence with every quadratic objective active; the solver scales the variables by it.
@@ -323,6 +311,7 @@ mod tests {
             weight: 3.0,
             asked: None,
             wish_range_gy: None,
+            raised: 1.0,
         }
     }
 
@@ -348,8 +337,7 @@ mod tests {
                 &columns,
                 &rows,
                 &[objective(aim, limit)],
-                &[[0, 1], [3, 4]],
-                0.3,
+                MonitorUnits::none(),
                 2.0,
             );
             let mut gradient = Vec::new();
@@ -394,7 +382,13 @@ mod tests {
             ),
             (Aim::TailMin { volume: 50.0 }, 2.5, 3.0),
         ] {
-            let mut problem = Problem::new(&columns, &rows, &[objective(aim, gy)], &[], 0.0, 1.0);
+            let mut problem = Problem::new(
+                &columns,
+                &rows,
+                &[objective(aim, gy)],
+                MonitorUnits::none(),
+                1.0,
+            );
             problem.set_offset(vec![1.0, 2.0, 3.0, 4.0]);
             let got = problem.evaluate(&[1.0], &mut Vec::new());
             assert!((got - want).abs() < 1e-6, "{aim:?}: {got} for {want}");

@@ -47,9 +47,9 @@ pub struct Snapshot {
     pub greatest: Arc<Greatest>,
     /// Share of each requested objective in the total, in their order.
     pub shares: Vec<f64>,
-    /// Shares of the fall-off round the targets and of the smoothness.
+    /// Shares of the fall-off round the targets and of the monitor units.
     pub fall_off_share: f64,
-    pub smoothness_share: f64,
+    pub monitor_units_share: f64,
     pub objective: f64,
     pub receipt: OptimiseReceipt,
 }

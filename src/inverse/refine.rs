@@ -5,14 +5,14 @@
 //! replaces the model's; a solution that does not lower the objective there is rejected, and the leaf reach reduced.
 
 use super::OptimiseError;
-use super::handles::{HandleAim, HandleDoses, LEAF_MARGIN, dvh_offsets_gy, move_handles};
+use super::handles::{HandleAim, HandleDoses, Handles, LEAF_MARGIN, dvh_offsets_gy, move_handles};
 use super::leaf_bounds::LeafBounds;
 use super::leaf_variables::{LeafProblem, LeafVariables, angles_deg};
 use super::objective::Objective;
 use super::optimiser::Optimiser;
 use super::problem::Problem;
 use super::progress::Progress;
-use super::setup::{Setup, weigh_fall_off};
+use super::setup::Setup;
 use super::solve::{Bounds, Start, solve};
 use case::{Beam, Plan};
 use engine::{Compute, JobControl};
@@ -92,6 +92,7 @@ impl RefinedLeaves {
 }
 
 /// Leaves of a plan and their true dose.
+#[derive(Clone)]
 struct TrueDoseCheck {
     plan: Plan,
     rows_gy: Vec<f32>,
@@ -117,15 +118,23 @@ pub fn first_pass(
     Ok((next, objective))
 }
 
-/// Objective on the columns of an optimiser, without the smoothness of maps.
+/// Objective on the columns of an optimiser, with the monitor units of leaves.
 fn leaf_problem<'a>(optimiser: &'a Optimiser, objectives: &[Objective]) -> Problem<'a> {
     let Optimiser {
         setup,
         columns,
         reference_gy,
+        monitor_units,
         ..
     } = optimiser;
-    Problem::new(columns, &setup.rows, objectives, &[], 0.0, *reference_gy)
+    let monitor_units = monitor_units.of_leaves();
+    Problem::new(
+        columns,
+        &setup.rows,
+        objectives,
+        monitor_units,
+        *reference_gy,
+    )
 }
 
 /// Leaves of a plan moved by one solution, each tip by at most `reach_mm`, and their objective.
@@ -191,11 +200,10 @@ pub fn refine(
         Err(_) if control.is_cancelled() => return Ok(RefinedLeaves::unrefined(plan.clone())),
         first => first?,
     };
-    let first_gy = first.rows_gy.clone();
-    let mut best = first;
+    let mut best = first.clone();
     let mut true_doses = 1;
     let mut reach_mm = REACH_MM;
-    for pass in 0..extent.passes {
+    for _ in 0..extent.passes {
         if reach_mm < LEAST_REACH_MM || control.is_cancelled() {
             break;
         }
@@ -206,11 +214,9 @@ pub fn refine(
         let aim = HandleAim {
             reference_gy: optimiser.reference_gy,
             margin: LEAF_MARGIN,
+            raises: false,
         };
-        let are_met = move_handles(&mut objectives, &setup.rows, doses, aim);
-        if !are_met && pass == extent.passes / 4 {
-            weigh_fall_off(&mut objectives, &setup.plan, true);
-        }
+        let Handles { are_met, .. } = move_handles(&mut objectives, &setup.rows, doses, aim);
         let mut problem = leaf_problem(optimiser, &objectives);
         let by_columns = problem.doses(&leaves.fluences(&leaves.values(&best.plan)));
         problem.set_offset(
@@ -221,7 +227,7 @@ pub fn refine(
                 .collect(),
         );
         let (mut next, _) = moved(&leaves, &best.plan, &problem, reach_mm, control, report)?;
-        let best_value = total_value(&problem, &best.rows_gy);
+        let best_value = total_value(&problem, &leaves, &best);
         if restore_broken(&leaves, &mut next, &best.plan) == leaves.beams.len() {
             reach_mm *= 0.5;
             continue;
@@ -232,7 +238,7 @@ pub fn refine(
             next => next?,
         };
         true_doses += 1;
-        let next_value = total_value(&problem, &next.rows_gy);
+        let next_value = total_value(&problem, &leaves, &next);
         report(Progress::Leaves {
             before: best_value,
             after: next_value,
@@ -247,7 +253,7 @@ pub fn refine(
         }
     }
     let problem = leaf_problem(optimiser, &objectives);
-    let objective = [&first_gy, &best.rows_gy].map(|rows_gy| total_value(&problem, rows_gy));
+    let objective = [&first, &best].map(|leaf_dose| total_value(&problem, &leaves, leaf_dose));
     let is_better = objective[1] <= objective[0];
     Ok(RefinedLeaves {
         plan: if is_better { best.plan } else { plan.clone() },
@@ -260,8 +266,10 @@ pub fn refine(
     })
 }
 
-fn total_value(problem: &Problem<'_>, rows_gy: &[f32]) -> f64 {
-    problem.values(rows_gy).iter().sum()
+/// Objectives under true dose, and the price of the monitor units.
+fn total_value(problem: &Problem<'_>, leaves: &LeafVariables, leaf_dose: &TrueDoseCheck) -> f64 {
+    let of_doses: f64 = problem.values(&leaf_dose.rows_gy).iter().sum();
+    of_doses + problem.price_per_mu() * leaves.mu(&leaves.values(&leaf_dose.plan))
 }
 
 /// How the true dose delivers arcs.

@@ -152,6 +152,7 @@ mod tests {
             weight: 1.0,
             asked: None,
             wish_range_gy: None,
+            raised: 1.0,
         }
     }
 

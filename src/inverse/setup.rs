@@ -3,11 +3,13 @@
 use super::OptimiseError;
 use super::beamlets::Beamlets;
 use super::hot_spots;
+use super::levels::{self, Level};
 use super::objective::{Aim, Objective};
 use super::remarks::{Prescribed, prescribed};
-use super::rows::{Rows, Sampled, Sampling};
+use super::rows::{RowSet, Rows, Sampled, Sampling};
+use super::wishes;
 use analysis::{Dvh, MonteCarlo, UNIT_MU, value_at};
-use case::{Beam, FallOff, Plan};
+use case::{Beam, Plan};
 use engine::cccs::{beam_dose, prepare_fluences};
 use engine::dose::{DoseRequest, DoseTo, Quality, dose_grid};
 use engine::{Compute, JobControl};
@@ -148,6 +150,10 @@ pub(super) struct Setup {
     /// Engine with histories that corrects the maps at rest, and the settings of each run.
     pub histories: Option<MonteCarlo>,
     pub device: Compute,
+    /// Fluence of each field behind its closed leaves.
+    pub leaked: Vec<f64>,
+    /// Levels of the targets, whose far parts are row sets.
+    pub levels: Vec<Level>,
     /// Whether hot spots have become rows.
     pub has_hot_spots: bool,
     /// Greatest dose outside the targets of uniform fluence that gives the targets the reference dose on average, Gy; 0 before the first
@@ -189,10 +195,12 @@ impl Setup {
                 (Arc::new(rows), Arc::new(wholes), target_mm)
             }
         };
+        let fields = fields(inputs, &target_mm)?;
         Ok(Self {
             plan: inputs.plan.clone(),
             patient: Arc::clone(&inputs.patient),
-            fields: fields(inputs, &target_mm)?,
+            leaked: vec![0.0; fields.len()],
+            fields,
             rows,
             wholes,
             grid,
@@ -203,6 +211,7 @@ impl Setup {
             judged,
             histories: inputs.histories,
             device: inputs.device.clone(),
+            levels: same_rows.map_or_else(Vec::new, |same| same.levels.clone()),
             has_hot_spots: same_rows.is_some_and(|same| same.has_hot_spots),
             unavoidable_gy: same_rows.map_or(0.0, |same| same.unavoidable_gy),
         })
@@ -217,6 +226,25 @@ impl Setup {
                 .iter()
                 .zip(&inputs.regions)
                 .all(|(region, other)| region.has_rows_of(other))
+    }
+
+    /// Takes the levels of the targets from the objectives of goals.
+    pub fn set_levels(&mut self, objectives: &[Objective]) {
+        let levels: Vec<Level> = { self.targets() }
+            .filter_map(|target| levels::level_of(&target.name, objectives))
+            .collect();
+        if levels != self.levels {
+            let mut rows = Rows::clone(&self.rows);
+            let previous = self
+                .levels
+                .iter()
+                .map(|level| levels::far_part_of(&level.target));
+            let previous: Vec<String> = previous.collect();
+            rows.sets.retain(|set| !previous.contains(&set.name));
+            let far_parts = levels::far_parts(&rows, &levels);
+            rows.sets.extend(far_parts);
+            (self.rows, self.levels) = (Arc::new(rows), levels);
+        }
     }
 
     pub fn targets(&self) -> impl Iterator<Item = &Region> {
@@ -286,11 +314,11 @@ impl Setup {
         &'a self,
         fluences: &'a [f64],
     ) -> impl Iterator<Item = (Arc<Machine>, Beam)> + 'a {
-        let fields = self.by_field(fluences);
-        fields.map(|((machine, beamlets), field_fluences)| {
+        let fields = self.by_field(fluences).zip(&self.leaked);
+        fields.map(|(((machine, beamlets), field_fluences), leaked)| {
             let beam = Beam {
                 mu: UNIT_MU,
-                ..beamlets.with(field_fluences)
+                ..beamlets.with(field_fluences, *leaked)
             };
             (Arc::clone(machine), beam)
         })
@@ -392,22 +420,6 @@ impl Setup {
             && **machine == **other_machine
     }
 
-    /// Pairs of adjacent beamlets of all fields, by their columns.
-    pub fn neighbours(&self) -> Vec<[usize; 2]> {
-        let mut first = 0;
-        let mut neighbours = Vec::new();
-        for (_, beamlets) in &self.fields {
-            neighbours.extend(
-                beamlets
-                    .neighbours()
-                    .into_iter()
-                    .map(|pair| pair.map(|n| n + first)),
-            );
-            first += beamlets.active.len();
-        }
-        neighbours
-    }
-
     /// Beam number, u and v sides (mm) and gantry angle of each column.
     pub fn places(&self) -> Vec<[f64; 6]> {
         let mut places = Vec::with_capacity(self.beamlets());
@@ -470,6 +482,11 @@ pub(super) fn completed(
         });
     }
     let fall_off = setup.plan.objectives.fall_off;
+    if fall_off.weight > 0.0 {
+        let far_parts = setup.levels.iter().map(levels::objective);
+        objectives.extend(far_parts.filter(|o| setup.rows.set(&o.structure).is_some()));
+        objectives.extend(body_wish(setup, reference_gy));
+    }
     for shell in SHELLS_MM.windows(2) {
         let name = shell_name(shell);
         if setup.rows.set(&name).is_some() {
@@ -485,6 +502,21 @@ pub(super) fn completed(
     objectives
 }
 
+/// Name of the rows of all shells together.
+const OUTSIDE_TARGETS: &str = "body outside the targets";
+
+/// The wish of a low mean dose outside the targets.
+fn body_wish(setup: &Setup, reference_gy: f64) -> Option<Objective> {
+    /// Mean dose at which the wish has its whole weight, fraction of the reference dose.
+    const RANGE: f64 = 0.2;
+    let weight = wishes::weight_of_priority(3);
+    setup.rows.set(OUTSIDE_TARGETS)?;
+    Some(Objective {
+        wish_range_gy: Some(RANGE * reference_gy),
+        ..plan_objective(OUTSIDE_TARGETS, Aim::MeanOver, 0.0, weight)
+    })
+}
+
 /// An objective that no goal has.
 fn plan_objective(structure: &str, aim: Aim, gy: f64, weight: f64) -> Objective {
     Objective {
@@ -494,29 +526,17 @@ fn plan_objective(structure: &str, aim: Aim, gy: f64, weight: f64) -> Objective 
         weight,
         asked: None,
         wish_range_gy: None,
+        raised: 1.0,
     }
 }
 
-/// Factor of the default fall-off with conflicting goals: the planner did not request it.
-const CONTESTED_FALL_OFF: f64 = 0.1;
-
-/// Sets the weights of a plan's fall-off; the default one is weakened if goals conflict.
-pub(super) fn weigh_fall_off(objectives: &mut [Objective], plan: &Plan, is_contested: bool) {
-    let fall_off = plan.objectives.fall_off;
-    let part = if is_contested && fall_off == FallOff::default() {
-        CONTESTED_FALL_OFF
-    } else {
-        1.0
-    };
-    objectives
-        .iter_mut()
-        .filter(|o| is_of_fall_off(o))
-        .for_each(|o| o.weight = part * fall_off.weight);
-}
-
-/// Whether an objective is part of the fall-off.
-pub(super) fn is_of_fall_off(objective: &Objective) -> bool {
-    shell_names().any(|shell| objective.structure == shell)
+/// Whether an objective is part of the fall-off, round the targets or from one level to another.
+pub(super) fn is_of_fall_off(objective: &Objective, levels: &[Level]) -> bool {
+    objective.structure == OUTSIDE_TARGETS
+        || shell_names().any(|shell| objective.structure == shell)
+        || levels
+            .iter()
+            .any(|level| objective.structure == levels::far_part_of(&level.target))
 }
 
 /// Names of the shells round the targets, from the inside.
@@ -565,12 +585,27 @@ fn sampling(
             });
         }
     }
-    Ok(Rows::sample(grid, &sampled, &|voxel| {
+    let mut sampling = Rows::sample(grid, &sampled, &|voxel| {
         let coarse_voxel = coarse.voxel_at(grid.centre_of_mm(voxel));
         coarse_voxel.map_or(f32::INFINITY, |[i, j, k]| {
             distance_mm[coarse.index(i, j, k)]
         })
-    })?)
+    })?;
+    let outside = all_shells(&sampling.rows);
+    sampling.rows.sets.extend(outside);
+    Ok(sampling)
+}
+
+/// Rows of all shells, which share no voxel; `None` without any.
+fn all_shells(rows: &Rows) -> Option<RowSet> {
+    let shells = shell_names().filter_map(|name| rows.set(&name));
+    let mut volumes: Vec<(u32, f32)> = shells
+        .flat_map(|set| set.rows.iter().copied().zip(set.cm3.iter().copied()))
+        .collect();
+    volumes.sort_unstable_by_key(|(row, _)| *row);
+    let (rows, cm3): (Vec<u32>, Vec<f32>) = volumes.into_iter().unzip();
+    let name = OUTSIDE_TARGETS.to_owned();
+    (!rows.is_empty()).then_some(RowSet { name, rows, cm3 })
 }
 
 /// A beam without its number and monitor units, on which columns do not depend.
@@ -671,43 +706,4 @@ fn is_inside(grid: &Grid, holds: &[bool], voxel: usize) -> bool {
             holds[grid.index(neighbour[0], neighbour[1], neighbour[2])]
         })
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn over(structure: &str) -> Objective {
-        plan_objective(structure, Aim::Over, 20.0, 3.0)
-    }
-
-    fn weighed(objectives: &mut [Objective; 3], plan: &Plan, is_contested: bool) -> [f64; 3] {
-        weigh_fall_off(objectives, plan, is_contested);
-        objectives.each_ref().map(|o| o.weight)
-    }
-
-    fn close(got: [f64; 3], want: [f64; 3]) -> bool {
-        got.iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-12)
-    }
-
-    /// Conflicting goals weaken the default fall-off, but neither a fall-off that the planner has set nor any goal.
-    #[test]
-    fn only_the_default_fall_off_is_weakened() {
-        let mut plan = Plan::new("P", "generic-6mv");
-        let [first, last] = [&SHELLS_MM[..2], &SHELLS_MM[4..]].map(shell_name);
-        let mut objectives = [over("Cord"), over(&first), over(&last)];
-        assert!(close(
-            weighed(&mut objectives, &plan, true),
-            [3.0, 0.01, 0.01]
-        ));
-        assert!(close(
-            weighed(&mut objectives, &plan, false),
-            [3.0, 0.1, 0.1]
-        ));
-        plan.objectives.fall_off.weight = 0.5;
-        assert!(close(
-            weighed(&mut objectives, &plan, true),
-            [3.0, 0.5, 0.5]
-        ));
-    }
 }

@@ -232,6 +232,7 @@ mod tests {
     use super::*;
     use crate::Problem;
     use crate::columns::Columns;
+    use crate::monitor_units::MonitorUnits;
     use crate::objective::{Aim, Objective};
     use crate::rows::{RowSet, Rows};
     use geometry::Grid;
@@ -268,8 +269,9 @@ mod tests {
             weight: 1.0,
             asked: None,
             wish_range_gy: None,
+            raised: 1.0,
         }];
-        let problem = Problem::new(&columns, &rows, &objectives, &[], 0.0, 1.0);
+        let problem = Problem::new(&columns, &rows, &objectives, MonitorUnits::none(), 1.0);
         let upper = [f64::INFINITY, 3.0, 0.0, 20.0];
         for start in [[0.0; 4], [100.0; 4]] {
             let bounds = Bounds {

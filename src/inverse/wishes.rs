@@ -16,6 +16,11 @@ const WEIGHT: f64 = 0.01;
 /// Factor of the weight of each lower priority.
 const LOWER_PRIORITY: f64 = 0.5;
 
+/// Weight of a wish of a priority, 1 for the highest.
+pub(super) fn weight_of_priority(priority: u8) -> f64 {
+    WEIGHT * LOWER_PRIORITY.powi(i32::from(priority.max(1)) - 1)
+}
+
 /// Minimum of L - a, fraction of L: the curvature of a wish just below its limit would otherwise exceed the curvature of goals.
 const LEAST_DISTANCE: f64 = 0.1;
 
@@ -34,6 +39,7 @@ pub fn of_wish(
 ) -> Option<Objective> {
     let wished = match goal.wish() {
         Wish::Value(value) if value < goal.limit() => value,
+        Wish::Usual if !structure.is_target => 0.0,
         _ => return None,
     };
     let at_limit = of_upper_limit(goal, structure, hundred_gy)?;
@@ -51,14 +57,14 @@ pub fn of_wish(
         let wished_gy = goal_gy(goal, wished, hundred_gy)?;
         (at_limit.aim, wished_gy, limit_gy - wished_gy)
     };
-    let priority = i32::from(goal.priority().max(1)) - 1;
     (limit_gy > 0.0).then(|| Objective {
         structure: goal.structure.clone(),
         aim: figure_of(aim),
         gy: wished_gy,
-        weight: WEIGHT * LOWER_PRIORITY.powi(priority),
+        weight: weight_of_priority(goal.priority()),
         asked: None,
         wish_range_gy: Some(distance_gy.max(LEAST_DISTANCE * limit_gy)),
+        raised: 1.0,
     })
 }
 
@@ -105,6 +111,7 @@ fn figure_of(aim: Aim) -> Aim {
 mod tests {
     use super::*;
     use crate::columns::Columns;
+    use crate::monitor_units::MonitorUnits;
     use crate::problem::Problem;
     use crate::rows::{RowSet, Rows};
     use crate::solve::Differentiable;
@@ -152,6 +159,7 @@ mod tests {
                 0.0025,
                 40.0,
             ),
+            ("C: Dmean <= 40 Gy", MeanOver, 0.0, 0.01, 40.0),
             ("C: Dmean <= 60 % (wish 30 %)", MeanOver, 15.0, 0.01, 15.0),
             (
                 "C: gEUD8 <= 40 Gy (wish 0 Gy)",
@@ -189,12 +197,10 @@ mod tests {
             }
         }
         for words in [
-            "C: Dmax <= 45 Gy",
             "C: Dmax <= 45 Gy (wish none)",
             "C: Dmax <= 45 Gy (wish 45 Gy)",
             "C: D95% >= 45 Gy",
             "C: CI <= 0.8",
-            "T: D2% <= 53 Gy",
         ] {
             assert_eq!(wish(words, ORGAN), None, "{words}");
         }
@@ -247,8 +253,7 @@ mod tests {
                     &columns,
                     &rows,
                     std::slice::from_ref(&objective),
-                    &[],
-                    0.0,
+                    MonitorUnits::none(),
                     reference_gy,
                 );
                 let mut gradient = Vec::new();

@@ -217,7 +217,7 @@ fn bounds_and_objectives_of_the_plan_bind_the_answer() {
         beamlet: strongest,
         mu,
     }];
-    (of.objectives.smoothness, of.objectives.fall_off.weight) = (0.0, 7.0);
+    (of.objectives.monitor_units, of.objectives.fall_off.weight) = (0.0, 7.0);
     plan_toml::write(&plan, &of).unwrap();
     let found = optimise(&["--plan", text(&plan), "--out", text(&bounded)]);
     let (fluence, upper) = (doubles(&found["fluence"]), doubles(&found["upper"]));
@@ -244,7 +244,7 @@ fn bounds_and_objectives_of_the_plan_bind_the_answer() {
             .filter(|o| o["type"] == kind)
             .collect::<Vec<_>>()
     };
-    assert_eq!(of_kind("smoothness")[0]["weight"], 0.0);
+    assert_eq!(of_kind("monitor_units")[0]["weight"], 0.0);
     assert!(
         of_kind("over")
             .iter()

@@ -148,7 +148,9 @@ const FAULTS_OF_OURS: &[(&str, Spoil)] = &[
     ("a fall-off that is no number", |p| {
         p.objectives.fall_off.percent_per_mm = f64::NAN
     }),
-    ("a weight below nothing", |p| p.objectives.smoothness = -1.0),
+    ("a weight below nothing", |p| {
+        p.objectives.monitor_units = -1.0
+    }),
     ("a dose throughout that no course has", |p| {
         p.objectives = objectives();
         p.objectives.uniform[0].dose_gy = 1e9;

@@ -217,8 +217,10 @@ fn objectives_that_no_goal_stands_for_are_changed_weighed_and_removed() {
                 .expect("")
         })
         .sum();
-    let all =
-        goals + shares.fall_off + shares.smoothness + shares.uniform[0].as_ref().expect("a share");
+    let all = goals
+        + shares.fall_off
+        + shares.monitor_units
+        + shares.uniform[0].as_ref().expect("a share");
     assert!((all - 1.0).abs() < 1e-6, "all that is minimised: {all}");
     // It follows a rename, and goes through a session.
     let set = w.state().state.case().structures.clone();

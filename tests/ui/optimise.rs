@@ -211,7 +211,10 @@ fn weights_objectives_and_verdicts_are_in_sight() {
     w.set_size(vec2(1600.0, 1000.0));
     w.run_steps(3);
     let window = Rect::from_min_size(Pos2::ZERO, vec2(1600.0, 1000.0));
-    for name in ["Weight of Fall-off round targets", "Weight of Smooth maps"] {
+    for name in [
+        "Weight of Fall-off round targets",
+        "Weight of Monitor units",
+    ] {
         let field = w.get_by_label(name).rect();
         assert!(window.contains_rect(field), "{name}: {field:?}");
     }

@@ -134,7 +134,7 @@ fn from_goals_to_a_map_that_is_compared_with_the_plan_before() {
     w.get_by_label(&format!("Uniform dose in {target}")).click();
     w.run_steps(4);
     true_dose(&mut w);
-    w.get_by_label("Remove Smooth maps").scroll_to_me();
+    w.get_by_label("Remove Monitor units").scroll_to_me();
     picture(&mut w, "5-objectives");
     // A limit.
     click(&mut w, "Brush limits");

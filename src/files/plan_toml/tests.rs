@@ -46,7 +46,7 @@ fn plans_come_back_as_they_were() {
 #[test]
 fn objectives_come_back_and_those_that_cannot_be_are_refused() {
     let mut want = plan(AP).unwrap();
-    want.objectives.smoothness = 0.1 + 0.2;
+    want.objectives.monitor_units = 0.1 + 0.2;
     want.objectives.fall_off.far_percent = 30.0;
     for (structure, dose_gy) in [("PTV", 60.0), ("a \"b\"", 50.5)] {
         let uniform = UniformDose {

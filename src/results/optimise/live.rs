@@ -56,7 +56,7 @@ impl Optimum {
 #[derive(Clone, Debug)]
 pub struct OtherShares {
     pub fall_off: f64,
-    pub smoothness: f64,
+    pub monitor_units: f64,
     /// In the order of the plan's, or why one is not minimised.
     pub uniform: Vec<Result<f64, String>>,
 }
@@ -410,7 +410,7 @@ fn optimum(
     });
     let others = OtherShares {
         fall_off: snapshot.fall_off_share,
-        smoothness: snapshot.smoothness_share,
+        monitor_units: snapshot.monitor_units_share,
         uniform: uniform.collect(),
     };
     Optimum {

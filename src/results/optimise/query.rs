@@ -127,11 +127,11 @@ impl OptimiseQuery {
     pub fn digest(&self) -> String {
         let FluenceObjectives {
             fall_off,
-            smoothness,
+            monitor_units,
             uniform,
         } = &self.plan.objectives;
         let text = format!(
-            "{:?}\n{fall_off:?} {smoothness:?} {:?}\n{:?}\n{:?} {:?}\n{:?}",
+            "{:?}\n{fall_off:?} {monitor_units:?} {:?}\n{:?}\n{:?} {:?}\n{:?}",
             self.goals.iter().map(goal_by_number).collect::<Vec<_>>(),
             uniform.iter().map(uniform_by_number).collect::<Vec<_>>(),
             self.plan.prescription_gy,

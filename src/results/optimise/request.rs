@@ -238,6 +238,7 @@ fn uniform_of(
         weight: uniform.weight,
         asked: None,
         wish_range_gy: None,
+        raised: 1.0,
     })
 }
 

@@ -38,6 +38,6 @@ for technique in ("maps", "step", "imrt"):
     check(f"{technique}: it is named", "beam 'G90' gets 0 MU" in said, said[-400:])
 
 # One beam and a target that only it sees: 20 Gy a fraction.
-code, said = optimise(case, plan(f"{folder}/p.toml", gantries=(0,), fractions=2, more="[objectives]\nsmoothness = 0.0\n"), least, "--grid", "5")
+code, said = optimise(case, plan(f"{folder}/p.toml", gantries=(0,), fractions=2, more="[objectives]\nmonitor_units = 0.0\n"), least, "--grid", "5")
 check("a beam of many monitor units is remarked on", code == 0 and re.search(r"beam 'G0' [0-9]{4,5} MU", said), said[-500:])
 check.end()

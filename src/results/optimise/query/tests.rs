@@ -149,7 +149,11 @@ const CHANGES: [Change; 21] = [
         true,
     ),
     ("isocentre", |c| plan(c).beams[0].isocentre_mm.x = 1.0, true),
-    ("objectives", |c| plan(c).objectives.smoothness = 3.0, true),
+    (
+        "objectives",
+        |c| plan(c).objectives.monitor_units = 3.0,
+        true,
+    ),
     ("bounds of the map", bound, true),
     ("a beam", add_beam, true),
 ];

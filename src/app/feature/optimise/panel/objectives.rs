@@ -1,4 +1,4 @@
-//! Objectives that no goal stands for, as rows below the goals: fall-off, smoothness, one dose throughout a structure.
+//! Objectives that no goal stands for, as rows below the goals: fall-off, monitor units, one dose throughout a structure.
 
 use crate::command::{Command, Commands, gesture};
 use crate::feature::goals::panel::{ROW, cell};
@@ -33,11 +33,11 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             &mut change,
         );
     }
-    if objectives.smoothness > 0.0 {
-        smoothness(
+    if objectives.monitor_units > 0.0 {
+        monitor_units(
             ui,
             objectives,
-            shares.map(|shares| shares.smoothness),
+            shares.map(|shares| shares.monitor_units),
             &mut change,
         );
     }
@@ -97,13 +97,13 @@ fn heading(ui: &mut Ui, state: &State, plan: &Plan, change: &mut Change) {
                 };
                 add_button(ui, FALL_OFF, FALL_OFF_HINT, next, change);
             }
-            if objectives.smoothness == 0.0 {
+            if objectives.monitor_units == 0.0 {
                 let usual = FluenceObjectives::default().smoothness;
                 let next = FluenceObjectives {
-                    smoothness: usual,
+                    monitor_units: usual,
                     ..objectives.clone()
                 };
-                add_button(ui, SMOOTH, SMOOTH_HINT, next, change);
+                add_button(ui, MONITOR_UNITS, MONITOR_UNITS_HINT, next, change);
             }
         });
         menu.on_hover_text("What is minimised beside the goals; weights count as theirs");
@@ -121,9 +121,8 @@ fn add_button(ui: &mut Ui, word: &str, hint: &str, next: FluenceObjectives, chan
 const FALL_OFF: &str = "Fall-off round targets";
 const FALL_OFF_HINT: &str = "Dose outside the targets above what it may be at its distance: of the prescription all at the target, \
                              falling by so many percent of the rest a mm to the part that is left far away";
-const SMOOTH: &str = "Smooth maps";
-const SMOOTH_HINT: &str =
-    "Steps between neighbouring beamlets: large ones cost monitor units and gain little";
+const MONITOR_UNITS: &str = "Monitor units";
+const MONITOR_UNITS_HINT: &str = "What leaves need to deliver the maps: the rises of the slowest row of each beam. Fewer leak less and take less time";
 
 fn may_be_uniform(objectives: &FluenceObjectives, structure: &Structure) -> bool {
     !structure.contours.is_empty()
@@ -243,24 +242,24 @@ fn fall_off(ui: &mut Ui, objectives: &FluenceObjectives, share: Option<f64>, cha
     }
 }
 
-fn smoothness(
+fn monitor_units(
     ui: &mut Ui,
     objectives: &FluenceObjectives,
     share: Option<f64>,
     change: &mut Change,
 ) {
-    let row = Row::new(ui, SMOOTH);
+    let row = Row::new(ui, MONITOR_UNITS);
     let mut next = None;
-    if row.name(ui, None, SMOOTH_HINT) {
+    if row.name(ui, None, MONITOR_UNITS_HINT) {
         next = Some((0.0, None));
     }
-    if let Some(weight) = row.weight(ui, objectives.smoothness, share, None) {
+    if let Some(weight) = row.weight(ui, objectives.monitor_units, share, None) {
         next = Some(weight);
     }
-    if let Some((smoothness, gesture)) = next {
+    if let Some((monitor_units, gesture)) = next {
         *change = Some((
             FluenceObjectives {
-                smoothness,
+                monitor_units,
                 ..objectives.clone()
             },
             gesture,
