@@ -98,7 +98,7 @@ fn heading(ui: &mut Ui, state: &State, plan: &Plan, change: &mut Change) {
                 add_button(ui, FALL_OFF, FALL_OFF_HINT, next, change);
             }
             if objectives.monitor_units == 0.0 {
-                let usual = FluenceObjectives::default().smoothness;
+                let usual = FluenceObjectives::default().monitor_units;
                 let next = FluenceObjectives {
                     monitor_units: usual,
                     ..objectives.clone()
