@@ -237,11 +237,12 @@ pub fn drr_of(
             .map_err(|why| failure(&why))?;
         if how.gradient {
             let level = Arc::new(Level::new(&attenuation, side_mm));
-            let pose_and_centre = (&pose, setup.isocentre_mm);
             let gradient = drr_with_gradient(
                 &level,
-                (&projection, sampling),
-                pose_and_centre,
+                &projection,
+                sampling,
+                &pose,
+                setup.isocentre_mm,
                 &device,
                 control,
             );
