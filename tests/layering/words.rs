@@ -24,13 +24,13 @@ const IDIOMS: [&str; 6] = [
 /// Names of bindings and parameters that are a word of [`PRONOUN_NAMES`]. Goal: 3 of 1,000.
 const PRONOUN_BINDINGS: usize = 12;
 /// `let name = |..|`. Goal: 3 for 1,000 lines of code.
-const LOCAL_CLOSURES: usize = 684;
+const LOCAL_CLOSURES: usize = 584;
 /// Functions with a tuple pattern as a parameter. Goal: 10.
 const TUPLE_PARAMETERS: usize = 8;
 /// Phrases of [`IDIOMS`] in comments. Goal: 5 for 1,000 lines of comments.
 const COMMENT_IDIOMS: usize = 49;
 /// Lines of plain comments, which give reasons. Goal: 2 for 100 lines of code.
-const REASONS: usize = 1_654;
+const REASONS: usize = 1_656;
 
 #[derive(Debug, Default, PartialEq)]
 struct Counts {
