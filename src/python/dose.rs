@@ -320,9 +320,9 @@ pub fn dose_of_image(
     facts: BTreeMap<String, String>,
 ) -> PyResult<PyDose> {
     let facts = Facts::read(|key| facts.get(key).map(String::as_str));
-    if let Some(found) = facts.contradicts(Quantity::Dose) {
+    if let Some(held) = facts.contradicts(Quantity::Dose) {
         return Err(argument(format!(
-            "the image holds the {found}, as it says, not the {}",
+            "the image holds the {held}, as it says, not the {}",
             Quantity::Dose
         )));
     }

@@ -68,13 +68,13 @@ impl Asked {
     /// The technique of the leaves, and the plan that it cuts; `None` of maps.
     fn technique(&self, plan: Plan) -> PyResult<(Option<Technique>, Plan)> {
         let (window, step) = (Technique::SlidingWindow, Technique::StepAndShoot);
-        let known = [
+        let techniques = [
             ("maps", None),
             ("imrt", Some(window)),
             ("step", Some(step)),
             ("vmat", Some(window)),
         ];
-        let technique = words::one_of("technique", &self.technique, &known)?;
+        let technique = words::one_of("technique", &self.technique, &techniques)?;
         if !(1..=4).contains(&self.arcs) {
             return Err(argument(format!(
                 "arcs is {}: it must be from 1 to 4",
@@ -120,9 +120,9 @@ pub fn optimise(
     let query = OptimiseQuery::new(&case.0, &plan, goals, &settings, rows_mm, beamlet_mm)
         .map_err(|why| Kind::Computation.exception(why))?
         .corrected_by(engine);
-    let found = run(py, progress.as_ref(), |control, steps| {
+    let optimum = run(py, progress.as_ref(), |control, steps| {
         // The influence alone is the search, stopped before its first step.
-        let own = control.child();
+        let search_control = control.child();
         let mut tell = |progress: Progress| match progress {
             Progress::Columns { done, of } => {
                 control.report(done as f32 / of.max(1) as f32);
@@ -131,19 +131,25 @@ pub fn optimise(
             Progress::Iteration { objective, .. } if search => {
                 steps.tell(&format!("objective {objective:.6}"))
             }
-            Progress::Iteration { .. } => own.cancel(),
+            Progress::Iteration { .. } => search_control.cancel(),
             Progress::TrueDose { .. } => steps.tell("true dose"),
             Progress::Histories { run, .. } => {
                 steps.tell(&format!("{}: run {run} of {RUNS}", engine.method()));
             }
             Progress::Leaves { after, .. } => steps.tell(&format!("leaves: objective {after:.6}")),
         };
-        optimise_plan(&query, technique, &Graph::default(), &own, &mut tell)
-            .map_err(|why| failure(&why))
+        optimise_plan(
+            &query,
+            technique,
+            &Graph::default(),
+            &search_control,
+            &mut tell,
+        )
+        .map_err(|why| failure(&why))
     })?;
     Ok(PyOptimum {
-        answer: found.answer,
-        only_judged: found.only_judged,
+        answer: optimum.answer,
+        only_judged: optimum.only_judged,
         is_searched: search,
     })
 }
