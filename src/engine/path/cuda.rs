@@ -83,6 +83,7 @@ pub enum PathMethod {
     #[default]
     Columns,
     /// Voxel by voxel, as in the paper.
+    // With branches: Xiao's branch-free walk gains 1 %.
     Voxels,
 }
 
