@@ -88,7 +88,7 @@ pub struct Args {
     #[arg(long)]
     any_patient: bool,
 
-    /// Only so many points, chosen at random
+    /// Only this many points, chosen at random
     #[arg(long, value_name = "N", value_parser = words::count::<u32>)]
     subset: Option<u32>,
 

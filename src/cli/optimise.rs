@@ -48,12 +48,12 @@ pub struct Args {
     #[arg(long, value_name = "MM", default_value_t = BEAMLET_MM, value_parser = words::within(1.0, 20.0))]
     beamlets: f64,
 
-    /// Spacing of the voxels that objectives are asked of, mm; left out: that of the dose grid
+    /// Spacing of the voxels that objectives are evaluated on, mm; left out: the spacing of the dose grid
     #[arg(long, value_name = "MM", value_parser = words::grid)]
     rows: Option<f64>,
 
     /// Content of the plan that is written: maps, or the leaves that deliver them, by a sliding window (imrt), by step and shoot (step), or
-    /// by arcs (vmat): those of the plan, or whole turns about its isocentre where it has none
+    /// by arcs (vmat): the plan's arcs, or whole turns about its isocentre where it has none
     #[arg(long, value_enum, value_name = "TECHNIQUE", default_value = "maps")]
     technique: Technique,
 

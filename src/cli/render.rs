@@ -109,7 +109,7 @@ pub struct Args {
 /// How the dose on show is computed and drawn.
 #[derive(Debug, clap::Args)]
 struct DoseArgs {
-    /// Engine of the first plan; left out: that of the session, else cccs
+    /// Engine of the first plan; left out: the session's engine, else cccs
     #[arg(long, value_name = "ENGINE", value_parser = words::engines())]
     engine: Option<DoseEngine>,
 

@@ -23,16 +23,16 @@ use std::sync::Arc;
 /// The influence of beamlets at sampled voxels, and fluences.
 ///
 /// The dose of the rows is ``influence.T @ fluences + offset_gy`` (Gy of all fractions). Maps are true fluences, not
-/// deliverable; the dose of their plan says so. ``leaves`` is the plan that delivers them, where a technique was asked for.
+/// deliverable; the dose of their plan says so. ``leaves`` is the plan that delivers them, where a technique was requested.
 #[pyclass(frozen, name = "Optimum", module = "beamsight")]
 pub struct PyOptimum {
     answer: Optimised,
     only_judged: Vec<(Goal, String)>,
-    /// Whether a search was asked for.
+    /// Whether a search was requested.
     is_searched: bool,
 }
 
-/// The goals of a template, else those of the case's session.
+/// The goals of a template, else the goals of the case's session.
 fn goals_of(case: &Case, template: Option<&str>) -> PyResult<Vec<Goal>> {
     let Some(word) = template else {
         return Ok(case
@@ -95,7 +95,7 @@ impl Asked {
     }
 }
 
-/// Maps, with leaves where a technique is asked for, or the influence alone; `beamsight.optimise` says how.
+/// Maps, with leaves where a technique is requested, or the influence alone; `beamsight.optimise` says how.
 #[pyfunction(name = "_optimise")]
 #[pyo3(signature = (case, plan, how, asked, histories, progress = None))]
 pub fn optimise(
@@ -202,7 +202,7 @@ impl PyOptimum {
             .collect()
     }
 
-    /// Dose of the rows beside that of the columns: what the true dose of the maps has over them, Gy.
+    /// Dose offset of the rows, Gy: the true dose of the maps minus the dose of the columns.
     #[getter]
     fn offset_gy<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
         self.answer.offset_gy.to_pyarray(py)
@@ -331,7 +331,7 @@ impl PyOptimum {
         PyPlan(Arc::new(self.answer.plan.clone()))
     }
 
-    /// The plan with the leaves that deliver the maps, refined on their true dose; None where no technique was asked for.
+    /// The plan with the leaves that deliver the maps, refined on their true dose; None where no technique was requested.
     #[getter]
     fn leaves(&self) -> Option<PyPlan> {
         self.answer

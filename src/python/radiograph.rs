@@ -373,7 +373,7 @@ impl PyRadiograph {
     }
 
     /// Derivatives of the values by the pose, float32 ``[6, row, column]``: by tx, ty, tz (1/mm), rx, ry, rz (1/degree); None
-    /// where they were not asked for.
+    /// where they were not requested.
     #[getter]
     fn gradient<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f32>>>> {
         let Some(gradient) = &self.gradient else {
@@ -403,7 +403,7 @@ impl PyRadiograph {
         )
     }
 
-    /// Writes an RT image (``.dcm``) of 16 bits with its place, of the patient of ``case``: that of ``beamsight drr --out``. Raises
+    /// Writes an RT image (``.dcm``) of 16 bits with its place, of the patient of ``case``, as ``beamsight drr --out`` does. Raises
     /// ArgumentError for another ending, FileError where a file is there already, unless ``overwrite``.
     #[pyo3(signature = (path, case = None, *, overwrite = false))]
     fn save(
