@@ -51,6 +51,7 @@ impl HeadSource {
             through_mm,
         };
         let weight = if bin.kind == ELECTRON {
+            // A cell is an area of the isocentre plane: the inverse square of the distance is `cos^2`, the plane's slant another `cos`.
             let cos = axis_cosine(&ray);
             cell.weight * bin.weight * cos * cos * cos
         } else {
