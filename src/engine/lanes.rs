@@ -29,6 +29,7 @@ impl<const N: usize> F32xN<N> {
     #[inline(always)]
     pub fn load(values: &[f32], first: usize) -> Self {
         let last;
+        // With the fallback in the innermost loop a preview takes 51 ms of the processor in place of 33.
         let chunk = match values.get(first..).and_then(<[f32]>::first_chunk) {
             Some(chunk) => chunk,
             None => {

@@ -20,7 +20,8 @@ pub fn open_terma(
 ) -> [f32; CHANNELS] {
     let sad = frame.sad_mm;
     let inverse_square = sad * sad / patient_mm.distance_squared(frame.source_mm);
-    // The off-axis spectrum equals the axial spectrum some centimetres of water less deep.
+    // The off-axis spectrum equals the axial spectrum some centimetres of water less deep. A factor on the attenuation alone would leave
+    // out up to 4 % of the dose in fields of 40 cm.
     let layer = beam.softening.at((x * x + y * y).sqrt());
     let terma = beam
         .kernel

@@ -127,7 +127,7 @@ impl Correction<'_> {
         }
         let from = from.map(|f| f as usize);
         let row = block.row(from);
-        // Voxels without TERMA contribute nothing.
+        // Voxels without TERMA contribute nothing. A lowest TERMA above 0 would leave steps of an arc that do not sum to its dose, bit for bit.
         let [first, end] =
             self.with_terma[row].map(|voxel| (voxel + offset.to[0] + LEAD as i32).max(0) as usize);
         let cells = cells.start.max(first)..cells.end.min(end);

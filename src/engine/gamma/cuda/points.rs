@@ -29,6 +29,7 @@ pub struct Points<'a> {
 }
 
 /// As [`gamma`](super::gamma), but `search` queues the kernels of a search in space.
+// The paper's search, by distance, takes 50 to 84 ms where bounds take 0.5 to 1.5.
 pub fn gamma_by(
     search: &dyn Fn(&mut CardLock<'_>, &Points<'_>) -> Result<(), CudaError>,
     request: &GammaRequest,
