@@ -89,7 +89,7 @@ fn walk_slab(
 
 /// The segment over a part of a slab; `None` where the part is empty.
 fn segment(slab: usize, shift: [i32; 2], part: f64, path_cm: f64) -> Option<Segment> {
-    (part > 0.0).then(|| Segment {
+    (part > 0.0).then_some(Segment {
         slab,
         shift,
         length_cm: (part * path_cm) as f32,
