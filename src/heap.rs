@@ -60,6 +60,7 @@ fn processor_s() -> f64 {
 
 #[expect(unsafe_code, reason = "malloc_trim, which takes the heap's own locks")]
 fn trim() {
+    // Instead of another heap: mimalloc held 1671 MiB at the peak of `bench live` for glibc's 1099, and drivers keep glibc's.
     // SAFETY: the heap may be trimmed from any thread at any time; nothing that is allocated moves.
     unsafe { libc::malloc_trim(0) };
 }

@@ -14,17 +14,19 @@ pub fn accessory_caveats(beam: &Beam, machine: &Machine) -> Vec<String> {
 
 /// Remarks on a beam's accessories, a sentence each.
 pub(super) fn accessory_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
-    let remark = |(id, factor): (&str, Option<f64>)| match factor {
-        Some(factor) => format!(
-            "the tray '{id}' is counted by its factor {factor:.3} of the machine file {}",
-            machine.name
-        ),
-        None => {
-            let caveat = format!("accessory '{id}'");
-            format!("the {caveat} is not counted: {}", way_out(&caveat))
-        }
-    };
-    machine.accessory_factors(beam).map(remark).collect()
+    machine
+        .accessory_factors(beam)
+        .map(|(id, factor)| match factor {
+            Some(factor) => format!(
+                "the tray '{id}' is counted by its factor {factor:.3} of the machine file {}",
+                machine.name
+            ),
+            None => {
+                let caveat = format!("accessory '{id}'");
+                format!("the {caveat} is not counted: {}", way_out(&caveat))
+            }
+        })
+        .collect()
 }
 
 /// The remark on a couch that the machine file has a factor for; `None` where the beam does not come through it.
@@ -118,15 +120,16 @@ mod tests {
 
     /// A plate of 40 x 10 mm about a height, from plane to plane of 5 mm.
     fn plate(y_mm: f64) -> Contours {
-        let contour = |plane: i32| {
-            let z = 5.0 * f64::from(plane) - 20.0;
-            let corners = [[-20.0, -5.0], [20.0, -5.0], [20.0, 5.0], [-20.0, 5.0]];
-            Contour {
-                points_mm: corners.map(|[x, y]| DVec3::new(x, y + y_mm, z)).to_vec(),
-                image_uid: None,
-            }
-        };
-        (0..9).map(contour).collect()
+        (0..9)
+            .map(|plane: i32| {
+                let z = 5.0 * f64::from(plane) - 20.0;
+                let corners = [[-20.0, -5.0], [20.0, -5.0], [20.0, 5.0], [-20.0, 5.0]];
+                Contour {
+                    points_mm: corners.map(|[x, y]| DVec3::new(x, y + y_mm, z)).to_vec(),
+                    image_uid: None,
+                }
+            })
+            .collect()
     }
 
     /// A box of water as body, and below it a support of some density.

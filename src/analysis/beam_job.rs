@@ -98,20 +98,19 @@ impl Ready {
             remarks: Vec::new(),
         };
         reservations.caveats.extend(hu_caveats(&beyond, table));
-        for known in [
+        for part in [
             Reservations::of_remarks(&ct.remarks),
             body.reservations,
             of_given,
         ] {
-            reservations.add(&known);
+            reservations.add(&part);
         }
-        let outside = |mask| Outside {
-            hu: Arc::clone(&ct.hu),
-            body: Arc::new(mask),
-            beside: devices,
-        };
         Ok(Self {
-            outside: body.mask.map(outside),
+            outside: body.mask.map(|mask| Outside {
+                hu: Arc::clone(&ct.hu),
+                body: Arc::new(mask),
+                beside: devices,
+            }),
             remarks: body.remarks,
             hu_remarks: hu_remarks(&beyond, table, place),
             reservations,
@@ -474,9 +473,12 @@ pub fn mask_after(
     };
     let contours = polygons(&structure.contours);
     match former {
-        Some((before, mask)) => {
-            Mask::redrawn(grid, &contours, (&polygons(before), mask), &progress)
-        }
+        Some((former_contours, mask)) => Mask::redrawn(
+            grid,
+            &contours,
+            (&polygons(former_contours), mask),
+            &progress,
+        ),
         None => Mask::from_contours(grid, &contours, &progress),
     }
 }

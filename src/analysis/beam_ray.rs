@@ -20,6 +20,14 @@ pub struct CentralRay {
     pub water_mm: f64,
 }
 
+/// Whether a voxel of the CT belongs to the body; without a body, to matter as dense as skin.
+fn is_body(ready: &Ready, ct: &Ct, voxel: usize) -> bool {
+    match ready.outside() {
+        Some(outside) => outside.is_body(voxel),
+        None => ct.hu.data()[voxel] > SKIN_HU,
+    }
+}
+
 /// The ray of a source through an isocentre (patient LPS, mm). `None` where it meets no surface in the image.
 pub fn central_ray(
     ready: &Ready,
@@ -36,10 +44,6 @@ pub fn central_ray(
         .fold(axis_mm, f64::max)
         + 1.0;
     let electrons = ready.patient().relative_electron_density.data();
-    let is_body = |voxel: usize| match ready.outside() {
-        Some(outside) => outside.is_body(voxel),
-        None => ct.hu.data()[voxel] > SKIN_HU,
-    };
     let (mut ssd_mm, mut water_mm) = (None, 0.0);
     let planes = walk::Planes::seen_from(grid, source_mm);
     walk::pieces(
@@ -47,7 +51,7 @@ pub fn central_ray(
         grid.local_direction(way * farthest_mm),
         |voxel, from, until| {
             let (from, until) = (from * farthest_mm, until * farthest_mm);
-            if until > from && ssd_mm.is_none() && is_body(voxel) {
+            if until > from && ssd_mm.is_none() && is_body(ready, ct, voxel) {
                 ssd_mm = Some(from);
             }
             if ssd_mm.is_some() && from < axis_mm {

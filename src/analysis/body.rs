@@ -3,7 +3,7 @@
 use super::beam_job::mask_of;
 use case::{Contour, Contours, Ct, Remark, Reservations, Structure, StructureKind, StructureSet};
 use engine::{Cancelled, JobControl};
-use geometry::{BodyOutline, LeftOut, Mask, MaskError, body_contours};
+use geometry::{BodyOutline, Mask, MaskError, body_contours};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::str::FromStr;
@@ -115,24 +115,8 @@ impl Body {
         choice: BodyChoice,
         control: &JobControl,
     ) -> Result<Self, BodyError> {
-        let masked = |structure: &Structure, remarks| {
-            let mask =
-                mask_of(ct.hu.grid(), structure, control).map_err(|source| BodyError::Mask {
-                    structure: structure.name.clone(),
-                    source,
-                })?;
-            Ok(Self {
-                mask: Some(mask),
-                remarks,
-                reservations: structure.reservations(),
-            })
-        };
-        let whole_image = |why: &str| Self {
-            remarks: vec![format!("{why}: everything in the image counts")],
-            ..Self::default()
-        };
         let drawn = match choice {
-            BodyChoice::Everything => return Ok(whole_image("no body")),
+            BodyChoice::Everything => return Ok(Self::of_whole_image("no body")),
             BodyChoice::Structure(number) => Some(
                 set.structures
                     .iter()
@@ -143,11 +127,35 @@ impl Body {
             BodyChoice::Auto => None,
         };
         if let Some(structure) = drawn {
-            return masked(structure, Vec::new());
+            return Self::of_structure(ct, structure, Vec::new(), control);
         }
         match body_from_ct(ct, set, control)? {
-            Some((made, remark)) => masked(&made, vec![remark.message]),
-            None => Ok(whole_image("no body contour and none to find")),
+            Some((made, remark)) => Self::of_structure(ct, &made, vec![remark.message], control),
+            None => Ok(Self::of_whole_image("no body contour and none to find")),
+        }
+    }
+
+    fn of_structure(
+        ct: &Ct,
+        structure: &Structure,
+        remarks: Vec<String>,
+        control: &JobControl,
+    ) -> Result<Self, BodyError> {
+        let mask = mask_of(ct.hu.grid(), structure, control).map_err(|source| BodyError::Mask {
+            structure: structure.name.clone(),
+            source,
+        })?;
+        Ok(Self {
+            mask: Some(mask),
+            remarks,
+            reservations: structure.reservations(),
+        })
+    }
+
+    fn of_whole_image(why: &str) -> Self {
+        Self {
+            remarks: vec![format!("{why}: everything in the image counts")],
+            ..Self::default()
         }
     }
 }
@@ -199,18 +207,17 @@ fn remark_on(outline: &BodyOutline) -> Remark {
             Vec::new(),
         );
     }
-    let place = |part: &LeftOut| {
-        let [low, high] = part.z_mm;
-        format!(
-            "{:.0} cm3 {} of it (z {low:.0} to {high:.0} mm)",
-            part.volume_cm3, part.side
-        )
-    };
     let mut places: Vec<String> = outline
         .left_out
         .iter()
         .take(MOST_LISTED)
-        .map(place)
+        .map(|part| {
+            let [low, high] = part.z_mm;
+            format!(
+                "{:.0} cm3 {} of it (z {low:.0} to {high:.0} mm)",
+                part.volume_cm3, part.side
+            )
+        })
         .collect();
     let unlisted = outline.left_out.get(MOST_LISTED..).unwrap_or_default();
     if !unlisted.is_empty() {

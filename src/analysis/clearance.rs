@@ -236,15 +236,15 @@ mod tests {
     /// A box of 400 x 200 mm: from the front its half height counts, from the side its half width.
     #[test]
     fn a_box_is_nearest_with_the_side_it_shows() {
-        let corner = |n: i32| {
-            DVec3::new(
-                f64::from(n & 1) - 0.5,
-                f64::from(n >> 1 & 1) - 0.5,
-                f64::from(n >> 2) - 0.5,
-            )
-        };
         let points: Vec<DVec3> = (0..8)
-            .map(|n| corner(n) * DVec3::new(400.0, 200.0, 300.0))
+            .map(|n| {
+                let corner = DVec3::new(
+                    f64::from(n & 1) - 0.5,
+                    f64::from(n >> 1 & 1) - 0.5,
+                    f64::from(n >> 2) - 0.5,
+                );
+                corner * DVec3::new(400.0, 200.0, 300.0)
+            })
             .collect();
         for (gantry, half) in [(0.0, 100.0), (90.0, 200.0), (180.0, 100.0), (270.0, 200.0)] {
             let got = closest_mm(&beam(gantry, 0.0), &points);

@@ -37,11 +37,11 @@ pub fn clusters(
     masks: &[&Mask],
     control: &JobControl,
 ) -> Result<Vec<Cluster>, Cancelled> {
-    let fails = |n: usize| gamma.data()[n] > 1.0;
     let mut seen = vec![false; gamma.data().len()];
     let mut clusters = Vec::new();
     for start in 0..seen.len() {
-        if seen[start] || !fails(start) {
+        let fails = gamma.data()[start] > 1.0;
+        if seen[start] || !fails {
             continue;
         }
         control.check()?;
@@ -61,10 +61,11 @@ fn grown(gamma: &Volume<f32>, start: usize, seen: &mut [bool]) -> Vec<usize> {
     while let Some(&voxel) = voxels.get(next) {
         next += 1;
         let index = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
-        let range = |a: usize| index[a].saturating_sub(1)..=(index[a] + 1).min(size[a] - 1);
-        for k in range(2) {
-            for j in range(1) {
-                for i in range(0) {
+        let [columns, rows, planes] =
+            [0, 1, 2].map(|a| index[a].saturating_sub(1)..=(index[a] + 1).min(size[a] - 1));
+        for k in planes {
+            for j in rows.clone() {
+                for i in columns.clone() {
                     let n = gamma.grid().index(i, j, k);
                     if !seen[n] && gamma.data()[n] > 1.0 {
                         seen[n] = true;
@@ -83,18 +84,17 @@ fn cluster(gamma: &Volume<f32>, masks: &[&Mask], voxels: Vec<usize>) -> Cluster 
     let mut held = vec![0_usize; masks.len()];
     let mut worst = (0.0_f32, 0);
     let (mut volume_cm3, mut excess_cm3, mut middle) = (0.0, 0.0, DVec3::ZERO);
-    let centre = |n: usize| grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny));
     for &n in &voxels {
         let value = gamma.data()[n];
         let cm3 = grid.voxel_cm3(n / (nx * ny));
         volume_cm3 += cm3;
         excess_cm3 += cm3 * f64::from(value - 1.0);
-        middle += centre(n);
+        middle += grid.centre_of_mm(n);
         if value > worst.0 {
             worst = (value, n);
         }
         for (count, mask) in held.iter_mut().zip(masks) {
-            *count += usize::from(mask.holds(centre(n)));
+            *count += usize::from(mask.holds(grid.centre_of_mm(n)));
         }
     }
     // Of structures that hold equally many voxels, the smallest is the most specific.
@@ -107,7 +107,7 @@ fn cluster(gamma: &Volume<f32>, masks: &[&Mask], voxels: Vec<usize>) -> Cluster 
         voxels: voxels.len(),
         volume_cm3,
         max_gamma: worst.0,
-        worst_mm: centre(worst.1).to_array(),
+        worst_mm: grid.centre_of_mm(worst.1).to_array(),
         middle_mm: (middle / voxels.len() as f64).to_array(),
         structure: best.map(|s| (s, held[s] as f64 / voxels.len() as f64)),
         excess_cm3,
@@ -172,10 +172,12 @@ mod tests {
         let grid = gamma.grid().clone();
         // Up to x = 5 mm (voxels 0 to 2), and everything.
         let mask = |x: f64| {
-            let outline = |z: f64| {
-                [[-2.0, -2.0], [x, -2.0], [x, 30.0], [-2.0, 30.0]].map(|[x, y]| DVec3::new(x, y, z))
-            };
-            let contours: Vec<_> = [0.0, 4.0, 8.0, 12.0].map(outline).to_vec();
+            let contours: Vec<_> = [0.0, 4.0, 8.0, 12.0]
+                .map(|z: f64| {
+                    [[-2.0, -2.0], [x, -2.0], [x, 30.0], [-2.0, 30.0]]
+                        .map(|[x, y]| DVec3::new(x, y, z))
+                })
+                .to_vec();
             let contours: Vec<&[DVec3]> = contours.iter().map(<[DVec3; 4]>::as_slice).collect();
             Mask::from_contours(&grid, &contours, &|_| true).unwrap()
         };

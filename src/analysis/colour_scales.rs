@@ -82,7 +82,6 @@ mod tests {
 
     #[test]
     fn colours_are_as_far_from_white_down_as_up_and_gamma_is_white_at_one() {
-        let blue = |Rgb([r, _, b]): Rgb| i32::from(b) - i32::from(r);
         for share in [0.05, 0.3, 0.5, 0.8, 1.0, 3.0] {
             assert!(blue(difference_colour(-share)) > 40, "lower is blue");
             assert!(blue(difference_colour(share)) < -40, "higher is red");
@@ -98,12 +97,16 @@ mod tests {
         );
     }
 
+    /// Blue minus red.
+    fn blue(Rgb([r, _, b]): Rgb) -> i32 {
+        i32::from(b) - i32::from(r)
+    }
+
     #[test]
     fn more_fluence_is_lighter() {
-        let light =
-            |Rgb([r, g, b]): Rgb| 0.3 * f64::from(r) + 0.6 * f64::from(g) + 0.1 * f64::from(b);
         let lightness: Vec<f64> = (0..=20)
-            .map(|n| light(fluence_colour(f64::from(n) / 20.0)))
+            .map(|n| fluence_colour(f64::from(n) / 20.0))
+            .map(|Rgb([r, g, b])| 0.3 * f64::from(r) + 0.6 * f64::from(g) + 0.1 * f64::from(b))
             .collect();
         assert!(
             lightness.windows(2).all(|pair| pair[0] < pair[1]),
@@ -114,10 +117,11 @@ mod tests {
 
     #[test]
     fn a_signed_gamma_is_pale_where_it_passes() {
-        let paleness = |Rgb(c): Rgb| c.into_iter().map(i32::from).sum::<i32>();
         for sign in [-1.0, 1.0] {
-            let [passes, fails, worst] =
-                [1.0, 1.01, 2.0].map(|g| paleness(signed_gamma_colour(sign * g, 2.0)));
+            let [passes, fails, worst] = [1.0, 1.01, 2.0].map(|g| {
+                let Rgb(channels) = signed_gamma_colour(sign * g, 2.0);
+                channels.into_iter().map(i32::from).sum::<i32>()
+            });
             assert!(
                 passes > fails + 60 && fails > worst,
                 "{passes} {fails} {worst}"

@@ -31,19 +31,16 @@ pub enum PairError {
 /// [`PairError`].
 pub fn check_pair(a: &Dose, b: &Dose) -> Result<Option<String>, PairError> {
     let [frame_a, frame_b] = [a, b].map(|d| d.frame_of_reference_uid.trim());
-    let names = || (a.label.clone(), b.label.clone());
     if !frame_a.is_empty() && !frame_b.is_empty() && frame_a != frame_b {
-        let (name_a, name_b) = names();
         return Err(PairError::Frames(
-            name_a,
-            name_b,
+            a.label.clone(),
+            b.label.clone(),
             frame_a.to_owned(),
             frame_b.to_owned(),
         ));
     }
     if !overlap(a.gy.grid(), b.gy.grid()) {
-        let (name_a, name_b) = names();
-        return Err(PairError::NoOverlap(name_a, name_b));
+        return Err(PairError::NoOverlap(a.label.clone(), b.label.clone()));
     }
     let unnamed: Vec<&str> = [("A", frame_a), ("B", frame_b)]
         .into_iter()
@@ -59,12 +56,16 @@ pub fn check_pair(a: &Dose, b: &Dose) -> Result<Option<String>, PairError> {
 /// The ratio of the maxima of two doses, of which one is likely in cGy. A treatment of 80 to 125 fractions beside one of them is not.
 const LIKE_CGY: std::ops::RangeInclusive<f64> = 80.0..=125.0;
 
+/// Whether a maximum is likely in cGy beside another in Gy.
+fn is_likely_in_cgy(high: f64, low: f64) -> bool {
+    low > 0.0 && LIKE_CGY.contains(&(high / low))
+}
+
 /// The remark on two doses one of which is likely written in cGy: `DoseUnits` has no word for it, and a `.mha` none for any unit.
 pub fn unit_remark(reference_gy: f64, evaluated_gy: f64) -> Option<String> {
-    let likely = |high: f64, low: f64| low > 0.0 && LIKE_CGY.contains(&(high / low));
     let which = match (
-        likely(reference_gy, evaluated_gy),
-        likely(evaluated_gy, reference_gy),
+        is_likely_in_cgy(reference_gy, evaluated_gy),
+        is_likely_in_cgy(evaluated_gy, reference_gy),
     ) {
         (true, _) => "reference",
         (_, true) => "evaluated",
@@ -117,14 +118,16 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
     if let [(a, _), (b, _)] = used[..] {
         check_pair(a, b)?;
     }
-    let finest = |x: &&(&Dose, f64), y: &&(&Dose, f64)| {
-        x.0.gy
-            .grid()
-            .voxel_cm3(0)
-            .total_cmp(&y.0.gy.grid().voxel_cm3(0))
-    };
     // `used` is not empty: see above.
-    let base = used.iter().min_by(finest).map_or(a, |(d, _)| d);
+    let base = used
+        .iter()
+        .min_by(|x, y| {
+            x.0.gy
+                .grid()
+                .voxel_cm3(0)
+                .total_cmp(&y.0.gy.grid().voxel_cm3(0))
+        })
+        .map_or(a, |(d, _)| d);
     let grid = base.gy.grid().clone();
     let [nx, ny, _] = grid.size();
     let mut sum = vec![0.0_f32; grid.len()];
@@ -148,10 +151,10 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
         .iter()
         .map(|(d, _)| &d.frame_of_reference_uid)
         .find(|f| !f.is_empty());
-    let receipts = || {
-        used.iter()
-            .filter_map(|(d, w)| Some((d, w, d.receipt.as_ref()?)))
-    };
+    let receipts: Vec<_> = used
+        .iter()
+        .filter_map(|(d, w)| Some((w, d.receipt.as_ref()?)))
+        .collect();
     Ok(Dose {
         gy: Arc::new(Volume::new(grid, sum)),
         status,
@@ -159,12 +162,16 @@ pub fn combined(label: &str, a: &Dose, b: &Dose, weights: [f64; 2]) -> Result<Do
         frame_of_reference_uid: frame.cloned().unwrap_or_default(),
         receipt: Some(Arc::new(Receipt {
             job: "sum".to_owned(),
-            digest: receipts()
-                .map(|(_, w, r)| format!("{w} x {}", r.digest))
+            digest: receipts
+                .iter()
+                .map(|(w, r)| format!("{w} x {}", r.digest))
                 .collect::<Vec<_>>()
                 .join(" + "),
             device: "cpu".to_owned(),
-            warnings: receipts().flat_map(|(.., r)| r.warnings.clone()).collect(),
+            warnings: receipts
+                .iter()
+                .flat_map(|(_, r)| r.warnings.clone())
+                .collect(),
             ..Receipt::default()
         })),
         caveats: caveats_of(used.iter().map(|(d, _)| &d.caveats)),
@@ -286,7 +293,9 @@ mod tests {
 
     #[test]
     fn weights_make_sums_and_differences_on_the_finer_grid() {
-        let linear = |p: DVec3| 5.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z;
+        fn linear(p: DVec3) -> f64 {
+            5.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z
+        }
         let a = dose("a", DVec3::ZERO, 2.0, 10, linear);
         let mut b = dose("b", DVec3::splat(-4.0), 4.0, 8, linear);
         b.status = DoseStatus::Preview;

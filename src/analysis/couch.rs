@@ -9,7 +9,7 @@ use case::{
     Contour, Contours, Ct, Density, DensityOverride, Medium, Structure, StructureKind, StructureSet,
 };
 use engine::{Cancelled, JobControl};
-use geometry::{PatientPosition, matter_beside};
+use geometry::{Grid, PatientPosition, matter_beside};
 use glam::{DMat3, DVec3};
 use thiserror::Error;
 
@@ -162,6 +162,24 @@ pub fn couch_densities() -> [DensityOverride; 2] {
     })
 }
 
+/// The grid's axis in the image plane along a direction of the patient, and the sign of the direction on it.
+fn axis_along(grid: &Grid, way: DVec3) -> Result<(usize, f64), CouchError> {
+    let local = grid.local_direction(way).to_array();
+    let axis = (0..2)
+        .find(|&n| local[n].abs() > 0.9995)
+        .ok_or(CouchError::Oblique)?;
+    Ok((axis, local[axis].signum()))
+}
+
+/// Outer edges of a grid along an axis, in its own frame, mm.
+fn ends_mm(grid: &Grid, axis: usize) -> [f64; 2] {
+    let edges = grid.edges_mm(axis);
+    [
+        edges.first().copied().unwrap_or(0.0),
+        edges.last().copied().unwrap_or(0.0),
+    ]
+}
+
 impl Couch {
     /// A couch on all planes of a CT, its top at a distance below the lowest point of the body.
     ///
@@ -174,14 +192,8 @@ impl Couch {
         let grid = ct.hu.grid();
         let table = ct.position.patient_from_table();
         // The grid's axis across the couch and the one down, each with its direction.
-        let along = |way: DVec3| {
-            let local = grid.local_direction(way).to_array();
-            let axis = (0..2)
-                .find(|&n| local[n].abs() > 0.9995)
-                .ok_or(CouchError::Oblique)?;
-            Ok((axis, local[axis].signum()))
-        };
-        let ((across, _), (down, sign)) = (along(table.x_axis)?, along(-table.z_axis)?);
+        let (across, _) = axis_along(grid, table.x_axis)?;
+        let (down, sign) = axis_along(grid, -table.z_axis)?;
         let points: Vec<DVec3> = body
             .contours
             .iter()
@@ -191,33 +203,27 @@ impl Couch {
         let local = points
             .iter()
             .map(|p| grid.local_from_patient(*p).to_array());
-        let bounds = |axis: usize, points: &mut dyn Iterator<Item = [f64; 3]>| {
-            points.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], p| {
-                [low.min(p[axis]), high.max(p[axis])]
-            })
-        };
-        let sides = bounds(across, &mut local.clone());
-        let heights = bounds(down, &mut local.clone());
+        let [sides, heights] = [across, down].map(|axis| {
+            local
+                .clone()
+                .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], p| {
+                    [low.min(p[axis]), high.max(p[axis])]
+                })
+        });
         if !sides.iter().chain(&heights).all(|v| v.is_finite()) {
             return Err(CouchError::NoBody);
         }
-        let ends = |axis: usize| {
-            let edges = grid.edges_mm(axis);
-            [
-                edges.first().copied().unwrap_or(0.0),
-                edges.last().copied().unwrap_or(0.0),
-            ]
-        };
         // Depths grow downwards, whichever way the grid's axis runs.
         let depth = |coordinate: f64| sign * coordinate;
         let top = depth(heights[0]).max(depth(heights[1])) + below_mm;
-        let image_end = depth(ends(down)[0]).max(depth(ends(down)[1]));
+        let [low, high] = ends_mm(grid, down);
+        let image_end = depth(low).max(depth(high));
         if top >= image_end {
             return Err(CouchError::BeyondCt(top - image_end));
         }
         let bottom = top + COUCH_MM[1];
         let middle = 0.5 * (sides[0] + sides[1]);
-        let image = ends(across);
+        let image = ends_mm(grid, across);
         let outer = [
             (middle - 0.5 * COUCH_MM[0]).max(image[0]),
             (middle + 0.5 * COUCH_MM[0]).min(image[1]),
@@ -253,13 +259,14 @@ impl Couch {
             let planes = grid.planes_mm().iter().enumerate();
             let on_plane =
                 planes.flat_map(|(k, &z)| inside.iter().map(move |&inside| (k, z, inside)));
-            let contour = |(k, z, inside): (usize, f64, f64)| Contour {
-                points_mm: ring(inside)
-                    .map(|[x, y]| grid.patient_from_local(DVec3::new(x, y, z)))
-                    .to_vec(),
-                image_uid: ct.plane_uids.get(k).cloned(),
-            };
-            on_plane.map(contour).collect()
+            on_plane
+                .map(|(k, z, inside)| Contour {
+                    points_mm: ring(inside)
+                        .map(|[x, y]| grid.patient_from_local(DVec3::new(x, y, z)))
+                        .to_vec(),
+                    image_uid: ct.plane_uids.get(k).cloned(),
+                })
+                .collect()
         };
         Ok(Self {
             shell: contours(&[0.0, SHELL_MM]),

@@ -429,18 +429,13 @@ mod tests {
     /// Shoulders in a round field of view of 256 mm.
     #[test]
     fn the_rim_of_a_round_field_of_view_is_an_edge() {
-        let shoulders = |p: DVec3| {
-            if p.y.abs() < 50.0 && p.z.abs() < 40.0 {
+        let round = edge_of(|p| {
+            if p.x.hypot(p.y) >= 127.0 {
+                -1024.0
+            } else if p.y.abs() < 50.0 && p.z.abs() < 40.0 {
                 0.0
             } else {
                 -1000.0
-            }
-        };
-        let round = edge_of(|p| {
-            if p.x.hypot(p.y) < 127.0 {
-                shoulders(p)
-            } else {
-                -1024.0
             }
         });
         assert_eq!(met(&round, 90.0, [20.0, 20.0]).in_field, ["right", "left"]);

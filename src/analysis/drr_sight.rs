@@ -25,12 +25,14 @@ pub fn shows_patient(
     }
 }
 
+/// Whether a place, in pixels, lies on one of `count` pixels from `first` on.
+fn is_within(pixel: f64, first: usize, count: usize) -> bool {
+    pixel >= first as f64 - 0.5 && pixel <= (first + count) as f64 - 0.5
+}
+
 /// Whether any voxel denser than skin is projected onto a part of the image.
 fn is_seen(hu: &Volume<f32>, request: &DrrRequest, region: Region) -> bool {
     let grid = hu.grid();
-    let between = |pixel: f64, first: usize, count: usize| {
-        pixel >= first as f64 - 0.5 && pixel <= (first + count) as f64 - 0.5
-    };
     let dense = hu
         .data()
         .iter()
@@ -46,8 +48,8 @@ fn is_seen(hu: &Volume<f32>, request: &DrrRequest, region: Region) -> bool {
                     .project(pose.apply(ct_mm, request.pose_centre_mm))
             })
             .any(|[column, row]| {
-                between(column, region.column, region.columns)
-                    && between(row, region.row, region.rows)
+                is_within(column, region.column, region.columns)
+                    && is_within(row, region.row, region.rows)
             })
     })
 }

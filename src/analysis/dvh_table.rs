@@ -48,12 +48,11 @@ const ENOUGH_ROWS: f64 = 400.0;
 /// dose; the remarks on a curve stand in its heading.
 pub fn dvh_csv(status_text: &str, dvhs: &[(&str, &Dvh)]) -> String {
     let max_gy = dvhs.iter().map(|(_, dvh)| dvh.max_gy()).fold(0.0, f64::max);
-    // The step is 1, 2 or 5 times a power of ten.
-    let finer = |step: &f64| max_gy / step >= ENOUGH_ROWS;
     let mut steps = (0..9).map(|n| STEP_GY * [1.0, 0.5, 0.2][n % 3] * 0.1_f64.powi(n as i32 / 3));
+    // The step is 1, 2 or 5 times a power of ten.
     let step_gy = steps
         .clone()
-        .find(finer)
+        .find(|step| max_gy / step >= ENOUGH_ROWS)
         .or(steps.next_back())
         .unwrap_or(STEP_GY);
     let digits = (-step_gy.log10()).ceil().max(1.0) as usize;

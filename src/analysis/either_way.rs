@@ -6,39 +6,39 @@ use case::{Dose, DoseStatus};
 
 /// Whether nothing but matter outside the body keeps a dose from being whole.
 pub fn lacks_only_matter_outside(dose: &Dose) -> bool {
-    let is_known = |caveat: &String| caveat == OUTSIDE_CAVEAT;
     dose.status == DoseStatus::Partial
         && !dose.caveats.is_empty()
-        && dose.caveats.iter().all(is_known)
+        && dose.caveats.iter().all(|caveat| caveat == OUTSIDE_CAVEAT)
 }
 
 /// Goals with their values in the dose `without` such matter, and verdicts that are the same in the dose `with` it. Both are judged as
 /// whole doses. Beside each stands its value with the matter.
 pub fn decided_either_way(without: Vec<GoalRow>, with: &[GoalRow]) -> Vec<GoalRow> {
-    let decided = |mut row: GoalRow| {
-        let counted = with.iter().find(|other| other.index == row.index);
-        let counted = counted.and_then(|other| other.answer.as_ref().ok());
-        if let Ok(outcome) = &mut row.answer {
-            let unit = row.goal.unit().symbol();
-            let told = counted.map(|other| {
-                format!(
-                    "{:.2} {unit} with the matter outside the body counted",
-                    other.value
-                )
-            });
-            let is_same = counted.is_some_and(|other| other.verdict == outcome.verdict);
-            if !is_same && !matches!(outcome.verdict, Verdict::Undecided(_)) {
-                let turned = counted.zip(told.as_ref());
-                let why = turned.map(|(other, told)| format!("{told}: {}", other.verdict.word()));
-                outcome.verdict =
-                    Verdict::Undecided(why.unwrap_or_else(|| "the dose is partial".to_owned()));
-            } else {
-                row.remarks.extend(told);
-            }
+    without.into_iter().map(|row| decided(row, with)).collect()
+}
+
+fn decided(mut row: GoalRow, with: &[GoalRow]) -> GoalRow {
+    let counted = with.iter().find(|other| other.index == row.index);
+    let counted = counted.and_then(|other| other.answer.as_ref().ok());
+    if let Ok(outcome) = &mut row.answer {
+        let unit = row.goal.unit().symbol();
+        let told = counted.map(|other| {
+            format!(
+                "{:.2} {unit} with the matter outside the body counted",
+                other.value
+            )
+        });
+        let is_same = counted.is_some_and(|other| other.verdict == outcome.verdict);
+        if !is_same && !matches!(outcome.verdict, Verdict::Undecided(_)) {
+            let turned = counted.zip(told.as_ref());
+            let why = turned.map(|(other, told)| format!("{told}: {}", other.verdict.word()));
+            outcome.verdict =
+                Verdict::Undecided(why.unwrap_or_else(|| "the dose is partial".to_owned()));
+        } else {
+            row.remarks.extend(told);
         }
-        row
-    };
-    without.into_iter().map(decided).collect()
+    }
+    row
 }
 
 #[cfg(test)]
@@ -49,14 +49,13 @@ mod tests {
 
     fn row(words: &str, answer: Result<(f64, Verdict), Unanswered>) -> GoalRow {
         let goal: Goal = words.parse().unwrap();
-        let outcome = |(value, verdict): (f64, Verdict)| Outcome {
-            value,
-            verdict,
-            margin: goal.limit() - value,
-        };
         GoalRow {
             index: 0,
-            answer: answer.map(outcome),
+            answer: answer.map(|(value, verdict)| Outcome {
+                value,
+                verdict,
+                margin: goal.limit() - value,
+            }),
             goal: goal.clone(),
             remarks: Vec::new(),
         }

@@ -78,14 +78,18 @@ impl PlanFigures {
 /// The target of a plan's figures: the structure that the plan is normalised to, else the first PTV, CTV or
 /// GTV, in that order, that has contours.
 pub fn target_of<'a>(plan: &Plan, set: &'a StructureSet) -> Option<&'a Structure> {
-    let drawn = |s: &&Structure| !s.contours.is_empty();
     let named = plan
         .normalisation
         .as_ref()
         .and_then(|n| set.normalised_to(n)?.ok())
-        .filter(drawn);
-    let structure_of = |kind| set.structures.iter().filter(drawn).find(|s| s.kind == kind);
-    named.or_else(|| StructureKind::TARGETS.into_iter().find_map(structure_of))
+        .filter(|structure| !structure.contours.is_empty());
+    named.or_else(|| {
+        StructureKind::TARGETS.into_iter().find_map(|kind| {
+            set.structures
+                .iter()
+                .find(|structure| structure.kind == kind && !structure.contours.is_empty())
+        })
+    })
 }
 
 impl fmt::Display for PlanFigures {

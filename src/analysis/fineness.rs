@@ -53,6 +53,15 @@ fn lost_at_peaks_percent(dose: &Dose) -> Option<f64> {
     Some(*lost.select_nth_unstable_by(middle, f64::total_cmp).1)
 }
 
+/// Whether a voxel has neighbours on both sides along each axis.
+fn has_all_neighbours([nx, ny, nz]: [usize; 3], n: usize) -> bool {
+    let index = [n % nx, n / nx % ny, n / (nx * ny)];
+    index
+        .iter()
+        .zip([nx, ny, nz])
+        .all(|(index, size)| *index > 0 && index + 1 < size)
+}
+
 /// Losses of the peaks of a dose to its voxels, percent of the dose there, gathered by `add` plane by plane.
 fn peak_losses<G: Send>(
     dose: &Dose,
@@ -61,13 +70,6 @@ fn peak_losses<G: Send>(
 ) -> Vec<G> {
     let ([nx, ny, nz], data, most_gy) = (dose.gy.grid().size(), dose.gy.data(), dose.max_gy());
     let strides = [1, nx, nx * ny];
-    let is_inside = |n: usize| {
-        let index = [n % nx, n / nx % ny, n / (nx * ny)];
-        index
-            .iter()
-            .zip([nx, ny, nz])
-            .all(|(index, size)| *index > 0 && index + 1 < size)
-    };
     let least_gy = PEAK * most_gy;
     // Few rows have a peak.
     let planes = data.par_chunks(nx * ny).enumerate().map(|(k, plane)| {
@@ -75,7 +77,9 @@ fn peak_losses<G: Send>(
         let rows = plane.chunks_exact(nx).enumerate();
         let peaked = rows.filter(|(_, row)| row.iter().filter(|gy| **gy >= least_gy).count() > 0);
         let voxels = peaked.flat_map(|(j, row)| ((k * ny + j) * nx..).zip(row));
-        let peaks = voxels.filter(|(n, gy)| **gy > 0.0 && **gy >= least_gy && is_inside(*n));
+        let peaks = voxels.filter(|(n, gy)| {
+            **gy > 0.0 && **gy >= least_gy && has_all_neighbours([nx, ny, nz], *n)
+        });
         let losses = peaks.map(|(n, gy)| {
             let bend: f32 = strides
                 .iter()
@@ -124,12 +128,13 @@ mod tests {
     /// A dose of Gaussian profile, standard deviation `sigma_mm`, along x and y, on voxels of 2.5 mm.
     fn dose(sigma_mm: f64, status: DoseStatus) -> Dose {
         let grid = Grid::axis_aligned(DVec3::splat(-50.0), DVec3::splat(2.5), [41; 3]).unwrap();
-        let gy = |n: usize| {
-            let point_mm = DVec3::new((n % 41) as f64, (n / 41 % 41) as f64, 0.0) * 2.5
-                - DVec3::new(50.0, 50.0, 0.0);
-            (-0.5 * (point_mm / sigma_mm).length_squared()).exp() as f32
-        };
-        let values = (0..41 * 41 * 41).map(gy).collect();
+        let values = (0..41 * 41 * 41_usize)
+            .map(|n| {
+                let point_mm = DVec3::new((n % 41) as f64, (n / 41 % 41) as f64, 0.0) * 2.5
+                    - DVec3::new(50.0, 50.0, 0.0);
+                (-0.5 * (point_mm / sigma_mm).length_squared()).exp() as f32
+            })
+            .collect();
         Dose {
             gy: Arc::new(Volume::new(Arc::new(grid), values)),
             status,

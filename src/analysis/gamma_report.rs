@@ -460,31 +460,27 @@ mod tests {
     /// A mask on another grid than the dose's, of half the voxels: x up to 5 mm.
     #[test]
     fn figures_inside_a_structure() {
-        let grid =
-            |origin, spacing, size| Arc::new(Grid::axis_aligned(origin, spacing, size).unwrap());
-        let mask_grid = grid(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), [8, 8, 4]);
+        let mask_grid = Grid::axis_aligned(DVec3::ZERO, DVec3::new(2.0, 2.5, 4.0), [8, 8, 4]);
+        let mask_grid = Arc::new(mask_grid.unwrap());
+        let fine_grid = Grid::axis_aligned(
+            DVec3::new(-1.0, -1.0, -2.0),
+            DVec3::new(1.0, 1.0, 2.0),
+            [20, 22, 12],
+        );
         let mut data = vec![0.5; mask_grid.len()];
         data[0] = f32::NAN;
         for i in [1, 2, 3] {
             data[mask_grid.index(i, 1, 1)] = 1.5;
         }
         let gamma = Volume::new(mask_grid.clone(), data);
-        for on in [
-            mask_grid,
-            grid(
-                DVec3::new(-1.0, -1.0, -2.0),
-                DVec3::new(1.0, 1.0, 2.0),
-                [20, 22, 12],
-            ),
-        ] {
-            let outline = |z: f64| {
-                [[-2.0, -2.0], [5.0, -2.0], [5.0, 30.0], [-2.0, 30.0]]
-                    .map(|[x, y]| DVec3::new(x, y, z))
-            };
+        for on in [mask_grid, Arc::new(fine_grid.unwrap())] {
             let contours: Vec<_> = on
                 .planes_mm()
                 .iter()
-                .map(|z| outline(on.origin_mm().z + z))
+                .map(|z| {
+                    [[-2.0, -2.0], [5.0, -2.0], [5.0, 30.0], [-2.0, 30.0]]
+                        .map(|[x, y]| DVec3::new(x, y, on.origin_mm().z + z))
+                })
                 .collect();
             let contours: Vec<&[DVec3]> = contours.iter().map(<[DVec3; 4]>::as_slice).collect();
             let mask = Mask::from_contours(&on, &contours, &|_| true).unwrap();
@@ -517,10 +513,10 @@ mod tests {
 
     #[test]
     fn what_stands_beside_is_stricter() {
-        let next = |dose, dta| {
-            let c = stricter(Criterion::global(dose, dta));
-            (c.dose_percent, c.dta_mm)
-        };
+        fn next(dose_percent: f64, dta_mm: f64) -> (f64, f64) {
+            let finer = stricter(Criterion::global(dose_percent, dta_mm));
+            (finer.dose_percent, finer.dta_mm)
+        }
         assert_eq!(next(3.0, 3.0), (3.0, 2.0));
         assert_eq!(next(3.0, 2.0), (2.0, 1.0), "AAPM TG-218, section 8");
         assert_eq!(next(2.0, 2.0), (2.0, 1.0));

@@ -58,39 +58,43 @@ pub struct GammaVerdict {
     pub words: String,
 }
 
-impl Judged {
-    pub fn verdict(&self) -> GammaVerdict {
-        let none = |why: String| GammaVerdict {
+impl GammaVerdict {
+    fn none(why: &str) -> Self {
+        Self {
             level: None,
             words: format!("no verdict: {why}"),
-        };
+        }
+    }
+}
+
+impl Judged {
+    pub fn verdict(&self) -> GammaVerdict {
         if let Some(why) = &self.not_final {
-            return none(why.clone());
+            return GammaVerdict::none(why);
         }
         if !self.measured {
-            return none(
-                "the limits of AAPM TG-218 are for a measured dose against a computed one"
-                    .to_owned(),
+            return GammaVerdict::none(
+                "the limits of AAPM TG-218 are for a measured dose against a computed one",
             );
         }
         if self.criterion != CRITERION
             || self.threshold_percent != THRESHOLD_PERCENT
             || self.in_part
         {
-            return none(format!(
+            return GammaVerdict::none(&format!(
                 "the limits of AAPM TG-218 are for all points at {CRITERION} from {THRESHOLD_PERCENT} %"
             ));
         }
         if let Some(why) = loosened(self.normalisation_gy, self.near_maximum_gy) {
-            return none(why);
+            return GammaVerdict::none(&why);
         }
         let counts = &self.counts;
         let unjudged = counts.unjudged_percent();
         if counts.analysed == 0 {
-            return none("no point has a gamma".to_owned());
+            return GammaVerdict::none("no point has a gamma");
         }
         if unjudged > MOST_UNJUDGED_PERCENT {
-            return none(format!("{unjudged:.1} % of the points are NOT judged"));
+            return GammaVerdict::none(&format!("{unjudged:.1} % of the points are NOT judged"));
         }
         // What has no gamma has not passed.
         let rate = 100.0 * counts.passing as f64 / counts.points() as f64;
@@ -194,7 +198,7 @@ mod tests {
             local: true,
             ..CRITERION
         };
-        for (of, says) in [
+        for (judged, says) in [
             (
                 Judged {
                     criterion: wide,
@@ -246,7 +250,7 @@ mod tests {
             ),
             (measured(0, 0, 0), "no point"),
         ] {
-            let verdict = of.verdict();
+            let verdict = judged.verdict();
             assert!(
                 verdict.level.is_none() && verdict.words.contains(says),
                 "{verdict:?}"

@@ -170,26 +170,29 @@ pub fn scorecard<'a>(
     unsettled: Option<&str>,
     dvh: impl Fn(&Structure) -> Result<&'a Dvh, Unanswered>,
 ) -> Vec<GoalRow> {
-    let row = |(index, goal): (usize, &Goal)| {
-        let structure = structure_of_goal(goal, set);
-        let doubt = structure
-            .as_ref()
-            .ok()
-            .and_then(|structure| set.doubt(structure));
-        let dvh = structure.and_then(&dvh);
-        let mut remarks = dvh.as_ref().map(|dvh| dvh.remarks()).unwrap_or_default();
-        // Beside another reason it is no reason yet.
-        remarks.extend(doubt.clone().filter(|_| unsettled.is_some()));
-        let undecided = unsettled.or(doubt.as_deref());
-        let answer = dvh.and_then(|dvh| Ok(check(goal, dvh, hundred_gy, undecided)?));
-        GoalRow {
-            index,
-            goal: goal.clone(),
-            answer,
-            remarks,
-        }
-    };
-    let mut rows: Vec<GoalRow> = goals.iter().enumerate().map(row).collect();
+    let mut rows: Vec<GoalRow> = goals
+        .iter()
+        .enumerate()
+        .map(|(index, goal)| {
+            let structure = structure_of_goal(goal, set);
+            let doubt = structure
+                .as_ref()
+                .ok()
+                .and_then(|structure| set.doubt(structure));
+            let dvh = structure.and_then(&dvh);
+            let mut remarks = dvh.as_ref().map(|dvh| dvh.remarks()).unwrap_or_default();
+            // Beside another reason it is no reason yet.
+            remarks.extend(doubt.clone().filter(|_| unsettled.is_some()));
+            let undecided = unsettled.or(doubt.as_deref());
+            let answer = dvh.and_then(|dvh| Ok(check(goal, dvh, hundred_gy, undecided)?));
+            GoalRow {
+                index,
+                goal: goal.clone(),
+                answer,
+                remarks,
+            }
+        })
+        .collect();
     rows.sort_by_key(|row| row.goal.priority());
     rows
 }
@@ -269,13 +272,13 @@ fn verdict(goal: &Goal, value: f64) -> Verdict {
 
 /// The part of the structure without a dose, in words.
 fn what_is_missing(goal: &Goal, dvh: &Dvh) -> String {
-    let share = |percent: f64| match percent {
+    let (percent, why) = dvh.without_dose();
+    let share = match percent {
         p if p >= 9.5 => format!("{p:.0} %"),
         p if p >= 0.1 => format!("{p:.1} %"),
         _ => "less than 0.1 %".to_owned(),
     };
-    let (percent, why) = dvh.without_dose();
-    let (share, name) = (share(percent), &goal.structure);
+    let name = &goal.structure;
     match why {
         WithoutDose::OutsideDoseGrid => format!("{share} of {name} lies outside the dose grid"),
         WithoutDose::OutsideCt => format!("{share} of {name} lies outside the CT"),

@@ -118,7 +118,7 @@ impl Dvh {
 
 /// A figure of a DVH with its number and the 100 % dose in Gy: in Gy, cm3 or as a ratio.
 fn figure(figure: Figure, dvh: &Dvh, number: f64, hundred_gy: Option<f64>) -> Result<f64, NoValue> {
-    let hundred = || hundred_gy.ok_or(NoValue::NoHundred);
+    let hundred_gy = hundred_gy.ok_or(NoValue::NoHundred);
     Ok(match figure {
         Figure::Least => dvh.min_gy(),
         Figure::Mean => dvh.mean_gy(),
@@ -133,14 +133,14 @@ fn figure(figure: Figure, dvh: &Dvh, number: f64, hundred_gy: Option<f64>) -> Re
             }
         }
         Figure::VolumeAtGy => dvh.cm3_at(number),
-        Figure::VolumeAtPercent => dvh.cm3_at(0.01 * number * hundred()?),
+        Figure::VolumeAtPercent => dvh.cm3_at(0.01 * number * hundred_gy?),
         Figure::Conformity => {
-            let hundred = hundred()?;
+            let hundred_gy = hundred_gy?;
             let low = NoValue::Undefined(
                 "the dose is a preview, or the 100 % dose less than a quarter of the greatest: its isodose is not counted",
             );
-            let isodose_cm3 = dvh.isodose_cm3(hundred).ok_or(low)?;
-            let covered_cm3 = dvh.cm3_at(hundred);
+            let isodose_cm3 = dvh.isodose_cm3(hundred_gy).ok_or(low)?;
+            let covered_cm3 = dvh.cm3_at(hundred_gy);
             // Inside and whole are sampled separately: the part inside may be a little larger than the whole.
             let isodose_cm3 = isodose_cm3.max(covered_cm3);
             if isodose_cm3 <= 0.0 {

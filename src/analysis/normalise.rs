@@ -127,15 +127,16 @@ mod tests {
     fn wedge() -> Volume<f32> {
         let grid =
             Grid::axis_aligned(DVec3::ZERO, DVec3::splat(10.0), [11, 3, 11]).expect("a grid");
-        let gy = |n: usize| {
-            let p = grid.centre_mm(n % 11, n / 11 % 3, n / 33);
-            if p.z >= 50.0 {
-                f32::NAN
-            } else {
-                (p.x + 0.001) as f32
-            }
-        };
-        let data = (0..grid.len()).map(gy).collect();
+        let data = (0..grid.len())
+            .map(|n| {
+                let p = grid.centre_mm(n % 11, n / 11 % 3, n / 33);
+                if p.z >= 50.0 {
+                    f32::NAN
+                } else {
+                    (p.x + 0.001) as f32
+                }
+            })
+            .collect();
         Volume::new(Arc::new(grid), data)
     }
 
@@ -163,12 +164,12 @@ mod tests {
         assert!((got - 60.0 / 43.001).abs() < 1e-5, "{got}");
         let got = factor(NormalisedAt::Maximum, 50.0).expect("a factor");
         assert!((got - 50.0 / 100.001).abs() < 1e-6, "{got}");
-        for (at, words) in [
+        for (place, words) in [
             (point(120.0, 7.0), "outside the dose grid"),
             (point(43.0, 90.0), "not known"),
             (point(0.4, 7.0), "less than 1 % of the greatest dose"),
         ] {
-            let why = factor(at, 60.0).expect_err(words);
+            let why = factor(place, 60.0).expect_err(words);
             assert!(
                 why.contains(words) && why.contains("normalised to the point"),
                 "{why}"

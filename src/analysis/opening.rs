@@ -66,8 +66,8 @@ impl Opening {
             for [along, across] in
                 [0, 1].map(|side| [window.along_mm[side], window.across_mm[side]])
             {
-                for (bounds, at) in bounds_mm.iter_mut().zip(window.xy(along, across)) {
-                    *bounds = [bounds[0].min(at), bounds[1].max(at)];
+                for (bounds, coordinate_mm) in bounds_mm.iter_mut().zip(window.xy(along, across)) {
+                    *bounds = [bounds[0].min(coordinate_mm), bounds[1].max(coordinate_mm)];
                 }
             }
         }

@@ -232,16 +232,17 @@ fn bundles(position: PatientPosition, beam: &Beam, sad_mm: f64) -> Vec<Bundle> {
         .collect()
 }
 
+fn position_between([low, high]: [f64; 2], share: f64) -> f64 {
+    low + share * (high - low)
+}
+
 /// Points of the isocentre plane that jaws and leaves, or a map, leave open; none where the field is closed.
 fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
     let windows = windows(beam, point);
     let bands: Vec<Window> = match windows[..] {
-        [whole] => {
-            let share = |n: usize| n as f64 / ROWS as f64;
-            (0..ROWS)
-                .map(|n| whole.band([share(n), share(n + 1)]))
-                .collect()
-        }
+        [whole] => (0..ROWS)
+            .map(|n| whole.band([n, n + 1].map(|edge| edge as f64 / ROWS as f64)))
+            .collect(),
         // Some of many leaf pairs, the outermost among them.
         _ => {
             let count = windows.len().min(2 * ROWS);
@@ -250,16 +251,17 @@ fn open_points(beam: &Beam, point: &ControlPoint) -> Vec<[f64; 2]> {
                 .collect()
         }
     };
-    let position = |[low, high]: [f64; 2], share: f64| low + share * (high - low);
-    let rays = |band: &Window| {
-        RAYS.map(|share| {
-            band.xy(
-                position(band.along_mm, share),
-                position(band.across_mm, 0.5),
-            )
+    bands
+        .iter()
+        .flat_map(|band| {
+            RAYS.map(|share| {
+                band.xy(
+                    position_between(band.along_mm, share),
+                    position_between(band.across_mm, 0.5),
+                )
+            })
         })
-    };
-    bands.iter().flat_map(rays).collect()
+        .collect()
 }
 
 #[cfg(test)]

@@ -68,14 +68,17 @@ fn covers(mask: &Mask, mm: DVec3) -> bool {
 
 /// A place, and places half of 3 mm and 3 mm from it to all sides.
 fn around(mm: DVec3) -> impl Iterator<Item = DVec3> {
-    let steps = || [-1.0, 0.0, 1.0].into_iter();
-    let sides = steps()
-        .flat_map(move |x| steps().flat_map(move |y| steps().map(move |z| DVec3::new(x, y, z))));
+    const STEPS: [f64; 3] = [-1.0, 0.0, 1.0];
+    let sides = STEPS.into_iter().flat_map(|x| {
+        STEPS
+            .into_iter()
+            .flat_map(move |y| STEPS.map(|z| DVec3::new(x, y, z)))
+    });
     let sides = sides
         .filter(|side| *side != DVec3::ZERO)
         .map(DVec3::normalize);
-    let near = move |side: DVec3| [0.5, 1.0].map(|part| mm + part * NEAR_TARGET_MM * side);
-    std::iter::once(mm).chain(sides.flat_map(near))
+    std::iter::once(mm)
+        .chain(sides.flat_map(move |side| [0.5, 1.0].map(|part| mm + part * NEAR_TARGET_MM * side)))
 }
 
 #[cfg(test)]
@@ -84,18 +87,12 @@ mod tests {
     use geometry::Grid;
 
     fn of_box(grid: &Arc<Grid>, x_mm: [f64; 2]) -> Arc<Mask> {
-        let corner = |x: f64, y: f64, z: f64| DVec3::new(x, y, z);
-        let square_at = |z: f64| {
-            let [low, high] = x_mm;
-            vec![
-                corner(low, -3.0, z),
-                corner(high, -3.0, z),
-                corner(high, 23.0, z),
-                corner(low, 23.0, z),
-            ]
-        };
-        let contours: Vec<Vec<DVec3>> = (0..5).map(|k| square_at(5.0 * f64::from(k))).collect();
-        let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
+        let [low, high] = x_mm;
+        let square = [(low, -3.0), (high, -3.0), (high, 23.0), (low, 23.0)];
+        let contours: Vec<[DVec3; 4]> = (0..5)
+            .map(|k| square.map(|(x, y)| DVec3::new(x, y, 5.0 * f64::from(k))))
+            .collect();
+        let contours: Vec<&[DVec3]> = contours.iter().map(<[DVec3; 4]>::as_slice).collect();
         Arc::new(Mask::from_contours(grid, &contours, &|_| true).expect("a mask"))
     }
 

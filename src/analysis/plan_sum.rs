@@ -60,14 +60,16 @@ pub fn plan_dose(label: &str, parts: &[BeamShare]) -> Result<Dose, SumError> {
 
 /// The sum of the parts, Gy.
 fn added(parts: &[BeamShare]) -> Result<Volume<f32>, SumError> {
-    let is_preview = |part: &BeamShare| part.dose.status == DoseStatus::Preview;
-    let by_size =
-        |a: &&BeamShare, b: &&BeamShare| voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose));
-    let previews_first =
-        |a: &&BeamShare, b: &&BeamShare| is_preview(b).cmp(&is_preview(a)).then(by_size(a, b));
+    // Previews first.
     let finest = parts
         .iter()
-        .min_by(previews_first)
+        .min_by(|a, b| {
+            let [a_is_preview, b_is_preview] =
+                [a, b].map(|part| part.dose.status == DoseStatus::Preview);
+            b_is_preview
+                .cmp(&a_is_preview)
+                .then(voxel_cm3(&a.dose).total_cmp(&voxel_cm3(&b.dose)))
+        })
         .ok_or(SumError::NoParts)?;
     for part in parts {
         if part.dose.frame_of_reference_uid != finest.dose.frame_of_reference_uid {
@@ -182,8 +184,10 @@ struct Rows<'a> {
 impl<'a> Rows<'a> {
     fn new(part: &'a BeamShare, grid: &Grid) -> Self {
         let gy = &*part.dose.gy;
-        let step = || gy.grid().local_direction(grid.axes()[0]) * grid.spacing_xy_mm()[0];
-        let other_grid = (**gy.grid() != *grid).then(|| (Sampler::new(gy), step()));
+        let other_grid = (**gy.grid() != *grid).then(|| {
+            let step_mm = gy.grid().local_direction(grid.axes()[0]) * grid.spacing_xy_mm()[0];
+            (Sampler::new(gy), step_mm)
+        });
         Self {
             gy,
             scale: part.scale as f32,
@@ -233,33 +237,35 @@ pub fn as_whole_plan(plan: &Plan, mut dose: Dose) -> Dose {
 
 /// The receipt of the sum: one phase a beam.
 fn receipt(parts: &[BeamShare]) -> Receipt {
-    let receipts = || {
-        parts
-            .iter()
-            .filter_map(|p| p.dose.receipt.as_deref().map(|r| (&p.dose.label, r)))
-    };
-    let mut devices: Vec<&str> = receipts().map(|(_, r)| r.device.as_str()).collect();
+    let receipts: Vec<(&String, &Receipt)> = parts
+        .iter()
+        .filter_map(|p| p.dose.receipt.as_deref().map(|r| (&p.dose.label, r)))
+        .collect();
+    let mut devices: Vec<&str> = receipts.iter().map(|(_, r)| r.device.as_str()).collect();
     devices.dedup();
-    let mut warnings: Vec<String> = receipts()
+    let mut warnings: Vec<String> = receipts
+        .iter()
         .flat_map(|(_, r)| r.warnings.iter().cloned())
         .collect();
     warnings.sort();
     warnings.dedup();
     Receipt {
-        job: receipts()
-            .next()
+        job: receipts
+            .first()
             .map(|(_, r)| r.job.clone())
             .unwrap_or_default(),
-        digest: receipts()
+        digest: receipts
+            .iter()
             .map(|(_, r)| r.digest.as_str())
             .collect::<Vec<_>>()
             .join(" "),
         device: devices.join(", "),
-        phases_ms: receipts()
-            .map(|(label, r)| (label.clone(), r.total_ms()))
+        phases_ms: receipts
+            .iter()
+            .map(|(label, r)| ((*label).clone(), r.total_ms()))
             .collect(),
         warnings,
-        work: receipts().map(|(_, r)| r.work).sum(),
+        work: receipts.iter().map(|(_, r)| r.work).sum(),
     }
 }
 
@@ -303,7 +309,6 @@ mod tests {
 
     #[test]
     fn parts_of_different_grids_add_on_the_finest_with_the_worst_status() {
-        let linear = |p: DVec3| 1.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z;
         let fine = dose("fine", 2.0, 20, DoseStatus::Final, linear);
         let coarse = dose("coarse", 4.0, 10, DoseStatus::Coarse, linear);
         let parts = [
@@ -332,10 +337,14 @@ mod tests {
         );
     }
 
+    /// A linear dose, which interpolation reproduces.
+    fn linear(p: DVec3) -> f64 {
+        1.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z
+    }
+
     /// The sum of two previews and a final dose lies on the finer preview's grid, and is known wherever that is.
     #[test]
     fn a_sum_with_previews_lies_on_the_finest_of_them() {
-        let linear = |p: DVec3| 1.0 + 0.1 * p.x - 0.02 * p.y + 0.05 * p.z;
         let doses = [
             dose("final", 2.5, 28, DoseStatus::Final, linear),
             dose("preview", 7.0, 10, DoseStatus::Preview, linear),

@@ -50,11 +50,6 @@ mod tests {
             200.0,
         );
         let start = beam.control_points[0].clone();
-        let angles_at = |(gantry_deg, meterset_weight)| ControlPoint {
-            gantry_deg,
-            meterset_weight,
-            ..start.clone()
-        };
         beam.control_points = [
             (0.0, 0.0),
             (20.0, 0.1),
@@ -62,7 +57,11 @@ mod tests {
             (60.0, 0.7),
             (80.0, 1.0),
         ]
-        .map(angles_at)
+        .map(|(gantry_deg, meterset_weight)| ControlPoint {
+            gantry_deg,
+            meterset_weight,
+            ..start.clone()
+        })
         .to_vec();
         beam
     }

@@ -62,30 +62,37 @@ pub fn beam_remarks(beam: &Beam, machine: &Machine) -> Vec<String> {
     remarks
 }
 
+/// The remark on HU beyond one end of a table.
+fn beyond_remark(
+    end: Option<BeyondEnd>,
+    above: bool,
+    table: &HuTable,
+    place: &str,
+) -> Option<String> {
+    let BeyondEnd {
+        voxels,
+        cm3,
+        farthest_hu,
+    } = end?;
+    let (end_hu, as_density) = end_of(table, above);
+    let [than, reach, ends] = if above {
+        ["above", "up to", "ends"]
+    } else {
+        ["below", "down to", "begins"]
+    };
+    Some(format!(
+        "{voxels} voxel{s} {place} ({cm3:.2} cm3) with HU {than} those of the HU table {name}, which {ends} at {end_hu} HU: {reach} \
+  {farthest_hu:.0} HU, all count as {as_density} g/cm3; take a table that reaches as far, or give their structure its density",
+        name = table.name,
+        s = if voxels == 1 { "" } else { "s" },
+    ))
+}
+
 /// Remarks on HU that count as the first or the last entry of a table; `place` is where they were looked for.
 pub fn hu_remarks(beyond: &BeyondTable, table: &HuTable, place: &str) -> Vec<String> {
-    let remark = |end: Option<BeyondEnd>, above: bool| {
-        let BeyondEnd {
-            voxels,
-            cm3,
-            farthest_hu,
-        } = end?;
-        let (end_hu, as_density) = end_of(table, above);
-        let [than, reach, ends] = if above {
-            ["above", "up to", "ends"]
-        } else {
-            ["below", "down to", "begins"]
-        };
-        Some(format!(
-            "{voxels} voxel{s} {place} ({cm3:.2} cm3) with HU {than} those of the HU table {name}, which {ends} at {end_hu} HU: {reach} \
-             {farthest_hu:.0} HU, all count as {as_density} g/cm3; take a table that reaches as far, or give their structure its density",
-            name = table.name,
-            s = if voxels == 1 { "" } else { "s" },
-        ))
-    };
     [
-        remark(beyond.below, false),
-        remark(beyond.above, true),
+        beyond_remark(beyond.below, false, table, place),
+        beyond_remark(beyond.above, true, table, place),
         { beyond.too_light }.map(|light| too_light_remark(light, table, place)),
     ]
     .into_iter()
@@ -106,22 +113,24 @@ fn too_light_remark(light: BeyondEnd, table: &HuTable, place: &str) -> String {
     )
 }
 
+/// The caveat of HU beyond one end of a table.
+fn beyond_caveat(end: Option<BeyondEnd>, above: bool, table: &HuTable) -> Option<String> {
+    let BeyondEnd { cm3, .. } = end.filter(|end| end.cm3 >= LEAST_BEYOND_CM3)?;
+    let (end_hu, as_density) = end_of(table, above);
+    Some(format!(
+        "{cm3:.1} cm3 {} {end_hu} HU as {as_density} g/cm3",
+        if above { "above" } else { "below" }
+    ))
+}
+
 /// The caveats of every dose in such a patient, a few words each.
 pub(super) fn hu_caveats(beyond: &BeyondTable, table: &HuTable) -> Vec<String> {
-    let caveat = |end: Option<BeyondEnd>, above: bool| {
-        let BeyondEnd { cm3, .. } = end.filter(|end| end.cm3 >= LEAST_BEYOND_CM3)?;
-        let (end_hu, as_density) = end_of(table, above);
-        Some(format!(
-            "{cm3:.1} cm3 {} {end_hu} HU as {as_density} g/cm3",
-            if above { "above" } else { "below" }
-        ))
-    };
     let too_light = { beyond.too_light }
         .filter(|light| light.cm3 >= LEAST_BEYOND_CM3)
         .map(|light| format!("{:.1} cm3 of soft tissue as gas", light.cm3));
     [
-        caveat(beyond.below, false),
-        caveat(beyond.above, true),
+        beyond_caveat(beyond.below, false, table),
+        beyond_caveat(beyond.above, true, table),
         too_light,
     ]
     .into_iter()
@@ -149,13 +158,12 @@ pub(super) fn status_with(caveats: &[String]) -> DoseStatus {
 
 /// The remark on monitor units that cannot be meant.
 pub fn most_mu_remark(beam: &Beam) -> Option<String> {
-    let said = || {
+    (beam.mu > MOST_MU).then(|| {
         let mu = beam.mu;
         format!(
             "{mu:.3e} MU in one fraction is more than any machine delivers: correct the monitor units"
         )
-    };
-    (beam.mu > MOST_MU).then(said)
+    })
 }
 
 /// Features of `beam` that are not computed with `machine`, a few words each: caveats of its dose.

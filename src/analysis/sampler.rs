@@ -294,8 +294,12 @@ fn values_between([a, b, c, d]: [&[f32]; 4], [ty, tz]: [f64; 2], values: &mut Ve
     values.clear();
     let mixed = |a: &f32, b: &f32, t: f64| mix(f64::from(*a), f64::from(*b), t);
     if ty == 0.0 || tz == 0.0 {
-        let between = |((a, b), (c, d))| mix(mixed(a, b, ty), mixed(c, d, ty), tz) as f32;
-        return values.extend(a.iter().zip(b).zip(c.iter().zip(d)).map(between));
+        return values.extend(
+            a.iter()
+                .zip(b)
+                .zip(c.iter().zip(d))
+                .map(|((a, b), (c, d))| mix(mixed(a, b, ty), mixed(c, d, ty), tz) as f32),
+        );
     }
     let [ty, tz] = [ty, tz].map(|t| t as f32);
     values.extend(

@@ -29,18 +29,17 @@ impl Spread {
     /// `sigma_gy` is one standard deviation of each voxel, Gy.
     pub fn new(gy: Arc<Volume<f32>>, sigma_gy: Arc<Volume<f32>>) -> Self {
         let threshold_gy = LEAST_SPREAD_DOSE * gy.greatest();
-        let relative = |(&gy, &sigma): (&f32, &f32)| {
-            if gy > 0.0 && gy >= threshold_gy {
-                100.0 * sigma / gy
-            } else {
-                NO_SPREAD
-            }
-        };
         let percent = gy
             .data()
             .par_iter()
             .zip(sigma_gy.data())
-            .map(relative)
+            .map(|(&gy, &sigma)| {
+                if gy > 0.0 && gy >= threshold_gy {
+                    100.0 * sigma / gy
+                } else {
+                    NO_SPREAD
+                }
+            })
             .collect();
         let percent = Arc::new(Volume::new(Arc::clone(gy.grid()), percent));
         Self {
@@ -85,19 +84,21 @@ impl Spread {
     pub fn mean_percent(&self, mask: &Mask) -> Option<f64> {
         let grid = self.gy.grid();
         let [nx, ny, nz] = grid.size();
-        let plane = |k: usize| {
-            let mut doses = Vec::new();
-            for j in 0..ny {
-                for i in (0..nx).filter(|&i| mask.holds(grid.centre_mm(i, j, k))) {
-                    doses.push((self.gy.at(i, j, k), self.sigma_gy.at(i, j, k)));
+        let inside: Vec<Vec<(f32, f32)>> = (0..nz)
+            .into_par_iter()
+            .map(|k| {
+                let mut doses = Vec::new();
+                for j in 0..ny {
+                    for i in (0..nx).filter(|&i| mask.holds(grid.centre_mm(i, j, k))) {
+                        doses.push((self.gy.at(i, j, k), self.sigma_gy.at(i, j, k)));
+                    }
                 }
-            }
-            doses
-        };
-        let inside: Vec<Vec<(f32, f32)>> = (0..nz).into_par_iter().map(plane).collect();
-        let voxels = || inside.iter().flatten().filter(|(gy, _)| gy.is_finite());
-        let half = 0.5 * voxels().map(|v| v.0).fold(0.0, f32::max);
-        let (sum, count) = voxels()
+                doses
+            })
+            .collect();
+        let voxels = inside.iter().flatten().filter(|(gy, _)| gy.is_finite());
+        let half = 0.5 * voxels.clone().map(|v| v.0).fold(0.0, f32::max);
+        let (sum, count) = voxels
             .filter(|(gy, _)| *gy > half)
             .fold((0.0, 0_u64), |(sum, n), (gy, sigma)| {
                 (sum + f64::from(*sigma) / f64::from(*gy), n + 1)

@@ -58,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "MM", value_parser = words::within(0.5, DEFAULT_GRID_MM))]
     grid: Option<f64>,
 
-    /// Criterion of gamma, global [default: that of the tolerances, 3%/2mm]
+    /// Criterion of gamma, global [default: the tolerances' criterion, 3%/2mm]
     #[arg(long, value_name = "DOSE/DISTANCE", value_parser = criterion)]
     gamma: Option<[f64; 2]>,
 

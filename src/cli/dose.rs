@@ -116,8 +116,8 @@ struct Histories {
     #[arg(long, value_name = "FILE", requires = "part")]
     tally: Option<PathBuf>,
 
-    /// Sums of a part that was run before (.tally); with those of all parts, and the same words otherwise, the dose is that of
-    /// one run, to the bit
+    /// Sums of a part that was run before (.tally); with the sums of all parts, and the same words otherwise, the dose equals the dose
+    /// of one run, to the bit
     #[arg(long, value_name = "FILE", requires = "histories")]
     merge: Vec<PathBuf>,
 }

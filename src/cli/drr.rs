@@ -97,7 +97,7 @@ pub struct Args {
     #[arg(long, value_name = "TABLE", default_value = HuTable::DEFAULT)]
     hu_table: String,
 
-    /// Voxels below so many HU count as nothing
+    /// Voxels below this HU count as nothing
     #[arg(long, value_name = "HU", value_parser = words::finite)]
     threshold: Option<f64>,
 
@@ -113,7 +113,7 @@ pub struct Args {
     #[arg(long, value_name = "COLUMN,ROW,COLUMNS,ROWS", value_parser = words::region)]
     region: Option<Region>,
 
-    /// Only so many pixels of it
+    /// Only this many pixels of it
     #[arg(long, value_name = "N", value_parser = words::count::<usize>)]
     pixels: Option<usize>,
 

@@ -35,7 +35,7 @@ pub struct Args {
     #[command(flatten)]
     case: CaseArgs,
 
-    /// The dose: an RTDOSE file, a .mha in Gy, or `plan`: that of the case's plan is computed
+    /// The dose: an RTDOSE file, a .mha in Gy, or `plan`: the dose of the case's plan is computed
     #[arg(long, value_name = "FILE|plan")]
     dose: PathBuf,
 
@@ -47,8 +47,8 @@ pub struct Args {
     #[arg(long, value_name = "LIST", value_parser = metrics)]
     metrics: Option<MetricList>,
 
-    /// Goals to hold the dose against: a template (.toml), or a shipped one by its word, like quantec-thorax; left out: those of
-    /// the session, if any
+    /// Goals to hold the dose against: a template (.toml), or a shipped one by its word, like quantec-thorax; left out: the goals
+    /// of the session, if any
     #[arg(long, value_name = "FILE|WORD")]
     goals: Option<String>,
 

@@ -74,7 +74,7 @@ pub struct Args {
     #[arg(long)]
     anonymise: bool,
 
-    /// With --anonymise: move all dates by so many days in place of removing them; the times of day stay
+    /// With --anonymise: move all dates by this many days in place of removing them; the times of day stay
     #[arg(long, value_name = "DAYS", requires = "anonymise", allow_hyphen_values = true, value_parser = days)]
     shift_dates: Option<i32>,
 

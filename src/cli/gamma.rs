@@ -88,7 +88,7 @@ pub struct Args {
     #[arg(long)]
     any_patient: bool,
 
-    /// Only so many points, chosen at random
+    /// Only this many points, chosen at random
     #[arg(long, value_name = "N", value_parser = words::count::<u32>)]
     subset: Option<u32>,
 
@@ -335,11 +335,11 @@ fn as_json(report: &GammaReport, args: &Args, remarks: &[String]) -> anyhow::Res
         Some(Value::Array(criteria)) => criteria.into_iter(),
         _ => Vec::new().into_iter(),
     };
-    if let (Some(all), Some(Value::Object(first))) = (json.as_object_mut(), criteria.next()) {
-        all.extend(first);
-        all.insert("stricter".to_owned(), criteria.next().unwrap_or_default());
-        all.insert("remarks".to_owned(), json!(remarks));
-        all.insert("out".to_owned(), json!(args.out));
+    if let (Some(object), Some(Value::Object(first))) = (json.as_object_mut(), criteria.next()) {
+        object.extend(first);
+        object.insert("stricter".to_owned(), criteria.next().unwrap_or_default());
+        object.insert("remarks".to_owned(), json!(remarks));
+        object.insert("out".to_owned(), json!(args.out));
     }
     Ok(json)
 }

@@ -178,8 +178,8 @@ fn write_case(
             case.patient.name, case.patient.id
         )?;
     }
-    if let Some(found) = catalogue {
-        for (n, s) in found.series.iter().enumerate() {
+    if let Some(folder) = catalogue {
+        for (n, s) in folder.series.iter().enumerate() {
             let open = case
                 .ct
                 .as_ref()
@@ -197,8 +197,8 @@ fn write_case(
             )?;
         }
     }
-    if let Some(found) = catalogue {
-        write!(out, "{}", found.tree())?;
+    if let Some(folder) = catalogue {
+        write!(out, "{}", folder.tree())?;
     }
     if let Some(ct) = &case.ct {
         let grid = ct.hu.grid();

@@ -313,18 +313,18 @@ fn tell_report(
     data.report.iter().for_each(|path| {
         let _ = writeln!(said, "report written to {}", path.display());
     });
-    if let Some(all) = json.as_object_mut() {
-        all.insert("curves".to_owned(), json!(report.curves));
-        all.insert("output_factors".to_owned(), json!(report.output_factors));
-        all.insert("calibration".to_owned(), json!(report.calibration));
-        all.insert("verdict".to_owned(), json!(report.verdict()));
-        all.insert("not_tested".to_owned(), json!(not_tested));
-        all.insert("tolerances".to_owned(), json!(tolerances()));
-        all.insert("within_tolerance".to_owned(), json!(report.is_within()));
-        all.insert("outside".to_owned(), json!(outside));
-        all.insert("quality".to_owned(), json!(data.sampling().quality));
-        all.insert("remarks".to_owned(), json!(remarks));
-        all.insert("report".to_owned(), json!(data.report));
+    if let Some(object) = json.as_object_mut() {
+        object.insert("curves".to_owned(), json!(report.curves));
+        object.insert("output_factors".to_owned(), json!(report.output_factors));
+        object.insert("calibration".to_owned(), json!(report.calibration));
+        object.insert("verdict".to_owned(), json!(report.verdict()));
+        object.insert("not_tested".to_owned(), json!(not_tested));
+        object.insert("tolerances".to_owned(), json!(tolerances()));
+        object.insert("within_tolerance".to_owned(), json!(report.is_within()));
+        object.insert("outside".to_owned(), json!(outside));
+        object.insert("quality".to_owned(), json!(data.sampling().quality));
+        object.insert("remarks".to_owned(), json!(remarks));
+        object.insert("report".to_owned(), json!(data.report));
     }
 }
 

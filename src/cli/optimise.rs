@@ -48,12 +48,12 @@ pub struct Args {
     #[arg(long, value_name = "MM", default_value_t = BEAMLET_MM, value_parser = words::within(1.0, 20.0))]
     beamlets: f64,
 
-    /// Spacing of the voxels that objectives are asked of, mm; left out: that of the dose grid
+    /// Spacing of the voxels that objectives are evaluated on, mm; left out: the spacing of the dose grid
     #[arg(long, value_name = "MM", value_parser = words::grid)]
     rows: Option<f64>,
 
     /// Content of the plan that is written: maps, or the leaves that deliver them, by a sliding window (imrt), by step and shoot (step), or
-    /// by arcs (vmat): those of the plan, or whole turns about its isocentre where it has none
+    /// by arcs (vmat): the plan's arcs, or whole turns about its isocentre where it has none
     #[arg(long, value_enum, value_name = "TECHNIQUE", default_value = "maps")]
     technique: Technique,
 
@@ -206,8 +206,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             ));
         }
     };
-    let found = optimise_plan(&query, technique, &Graph::default(), &control, &mut tell)?;
-    let answer = &found.answer;
+    let optimum = optimise_plan(&query, technique, &Graph::default(), &control, &mut tell)?;
+    let answer = &optimum.answer;
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");
     let result = args.plan.compute(&case, answer.plan.clone(), by)?;
@@ -272,16 +272,17 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         let _ = writeln!(text, "  goals are judged by {}", by.engine.method());
         text.push_str(&histories_line(certainty));
     }
-    let hottest = found.outside.hottest(&result.dose.gy);
+    let hottest = optimum.outside.hottest(&result.dose.gy);
     text.push_str(&hottest_line(hottest, plan.prescription_gy));
-    for (goal, why) in &found.only_judged {
+    for (goal, why) in &optimum.only_judged {
         let _ = writeln!(text, "  not optimised: {goal}: {why}");
     }
     // Of leaves their figures of delivery say it.
-    let is_new = |remark: &&OptimiseRemark| {
-        cut.is_none() || !matches!(remark, OptimiseRemark::ManyMonitorUnits(_))
-    };
-    for remark in answer.remarks.iter().filter(is_new) {
+    for remark in answer
+        .remarks
+        .iter()
+        .filter(|remark| cut.is_none() || !matches!(remark, OptimiseRemark::ManyMonitorUnits(_)))
+    {
         let _ = writeln!(text, "  {remark}");
     }
     if let Some(scorecard) = &scorecard {
@@ -293,7 +294,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         .for_each(|remark| _ = writeln!(text, "note: {remark}"));
     let hottest_of_leaves = cut
         .as_ref()
-        .and_then(|cut| found.outside.hottest(cut.dose_gy()));
+        .and_then(|cut| optimum.outside.hottest(cut.dose_gy()));
     if let Some(cut) = &cut {
         text.push_str(&cut.text());
         text.push_str(&hottest_line(hottest_of_leaves, plan.prescription_gy));
@@ -325,7 +326,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         "caveats": result.dose.caveats,
         "remarks": result.remarks,
         "figures": result.figures,
-        "not_optimised": found.only_judged.iter().map(|(goal, why)| json!({"goal": goal, "why": why})).collect::<Vec<_>>(),
+        "not_optimised": optimum.only_judged.iter().map(|(goal, why)| json!({"goal": goal, "why": why})).collect::<Vec<_>>(),
         "goals": scorecard.as_ref().map(Scorecard::json),
         "hottest_outside_targets": hottest,
         "remarks": answer.remarks.iter().map(ToString::to_string).collect::<Vec<_>>(),

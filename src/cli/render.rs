@@ -109,7 +109,7 @@ pub struct Args {
 /// How the dose on show is computed and drawn.
 #[derive(Debug, clap::Args)]
 struct DoseArgs {
-    /// Engine of the first plan; left out: that of the session, else cccs
+    /// Engine of the first plan; left out: the session's engine, else cccs
     #[arg(long, value_name = "ENGINE", value_parser = words::engines())]
     engine: Option<DoseEngine>,
 
@@ -353,12 +353,13 @@ impl StagedReport {
     /// The window's message about it, with its final name.
     fn with_final_path(&self, text: &str) -> String {
         match (self.path(), &self.0) {
-            (Some(own), Some((_, report))) => {
+            (Some(staged_path), Some((_, report))) => {
                 let report = report.display().to_string();
                 // The window names files from the root.
-                let absolute = std::path::absolute(&own).unwrap_or_else(|_| own.clone());
+                let absolute =
+                    std::path::absolute(&staged_path).unwrap_or_else(|_| staged_path.clone());
                 let text = text.replace(&absolute.display().to_string(), &report);
-                text.replace(&own.display().to_string(), &report)
+                text.replace(&staged_path.display().to_string(), &report)
             }
             _ => text.to_owned(),
         }

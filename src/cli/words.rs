@@ -109,7 +109,7 @@ pub struct SourceArgs {
     #[arg(long, value_name = "DEG", default_value = "0", value_parser = angle)]
     pub couch: f64,
 
-    /// Isocentre, patient LPS, mm; left out: that of the case's first beam
+    /// Isocentre, patient LPS, mm; left out: the isocentre of the case's first beam
     #[arg(long, value_name = "X,Y,Z", value_parser = position)]
     pub isocentre: Option<DVec3>,
 

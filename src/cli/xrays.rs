@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 pub struct XRayArgs {
-    /// An X-ray of the patient, for registration, drr and xray; again for a second one. Left out: those of the session
+    /// An X-ray of the patient, for registration, drr and xray; again for a second one. Left out: the session's X-rays
     #[arg(long, value_name = "FILE")]
     pub xray: Vec<PathBuf>,
 
-    /// Pose of the patient before the X-rays, mm and degrees, as in register. Left out: that of the session
+    /// Pose of the patient before the X-rays, mm and degrees, as in register. Left out: the session's pose
     #[arg(long, value_name = "TX,TY,TZ,RX,RY,RZ", allow_hyphen_values = true)]
     pose: Option<Pose>,
 }

@@ -71,9 +71,10 @@ impl Cache {
     /// The cached value of a key.
     pub fn find<K: PartialEq + Any + Send, V: ByteSize>(&self, key: &K) -> Option<Arc<V>> {
         let mut entries = self.entries();
-        let is_it = |e: &Entry| e.value.is::<V>() && e.key.downcast_ref::<K>() == Some(key);
-        let at = entries.iter().position(is_it)?;
-        let entry = entries.remove(at);
+        let index = entries
+            .iter()
+            .position(|e| e.value.is::<V>() && e.key.downcast_ref::<K>() == Some(key))?;
+        let entry = entries.remove(index);
         let value = Arc::clone(&entry.value).downcast().ok();
         entries.push(entry);
         value
@@ -88,15 +89,14 @@ impl Cache {
             value: Arc::<V>::clone(&value),
             bytes,
         });
-        let mut all: usize = entries.iter().map(|e| e.bytes).sum();
-        let fits = |e: &Entry| {
-            let fits = all <= self.budget;
-            all -= if fits { 0 } else { e.bytes };
-            fits
-        };
+        let mut total_bytes: usize = entries.iter().map(|e| e.bytes).sum();
         let go = entries
             .iter()
-            .position(fits)
+            .position(|e| {
+                let fits = total_bytes <= self.budget;
+                total_bytes -= if fits { 0 } else { e.bytes };
+                fits
+            })
             .unwrap_or(entries.len())
             .min(entries.len() - 1);
         entries.drain(..go);
@@ -112,8 +112,7 @@ impl Cache {
 
     /// Evicts the values of one kind: no job will ask for them.
     pub(super) fn forget<V: ByteSize>(&self) {
-        let is_other = |e: &Entry| !e.value.is::<V>();
-        self.entries().retain(is_other);
+        self.entries().retain(|e| !e.value.is::<V>());
     }
 
     /// Bytes of all values.
@@ -146,18 +145,18 @@ mod tests {
     #[test]
     fn the_least_recently_used_is_evicted() {
         let kept = Cache::new(10 << 20);
-        let made = |key: u8, mib: usize| kept.get(key, || Ok::<_, ()>(Mib(mib))).map(|v| v.0);
-        assert_eq!((made(1, 4), made(2, 5)), (Ok(4), Ok(5)));
-        assert_eq!(made(1, 9), Ok(4), "it is cached");
-        assert_eq!(made(3, 6), Ok(6));
+        let cached_mib = |key: u8, mib: usize| kept.get(key, || Ok::<_, ()>(Mib(mib))).map(|v| v.0);
+        assert_eq!((cached_mib(1, 4), cached_mib(2, 5)), (Ok(4), Ok(5)));
+        assert_eq!(cached_mib(1, 9), Ok(4), "it is cached");
+        assert_eq!(cached_mib(3, 6), Ok(6));
         assert!(kept.find::<u8, Mib>(&2).is_none(), "least recently used");
-        assert_eq!((made(1, 9), kept.bytes()), (Ok(4), 10 << 20));
+        assert_eq!((cached_mib(1, 9), kept.bytes()), (Ok(4), 10 << 20));
         assert_eq!(
-            (made(4, 90), kept.bytes()),
+            (cached_mib(4, 90), kept.bytes()),
             (Ok(90), 90 << 20),
             "one is cached whatever its size"
         );
-        assert_eq!((made(5, 1), kept.bytes()), (Ok(1), 1 << 20));
+        assert_eq!((cached_mib(5, 1), kept.bytes()), (Ok(1), 1 << 20));
         kept.empty();
         assert!(kept.bytes() == 0 && kept.find::<u8, Mib>(&5).is_none());
     }

@@ -21,7 +21,7 @@ pub enum DeviceChoice {
     AllCuda,
     /// The card of that number alone.
     Cuda(usize),
-    /// Any graphics card, through Vulkan, Metal or DirectX 12: the preferred one, or that of a number.
+    /// Any graphics card, through Vulkan, Metal or DirectX 12: the preferred one, or one by its number.
     Wgpu(Option<usize>),
 }
 
@@ -71,11 +71,14 @@ impl FromStr for DeviceChoice {
             "cuda" => Ok(Self::AllCuda),
             "wgpu" => Ok(Self::Wgpu(None)),
             _ => {
-                let numbered =
-                    |kind: &str| word.strip_prefix(kind)?.strip_prefix(':')?.parse().ok();
-                let cuda = numbered("cuda").map(Self::Cuda);
-                cuda.or_else(|| numbered("wgpu").map(|n| Self::Wgpu(Some(n))))
-                    .ok_or_else(|| "it is auto, cpu, cuda, cuda:N, wgpu or wgpu:N".to_owned())
+                let numbered = word
+                    .split_once(':')
+                    .and_then(|(kind, number)| Some((kind, number.parse().ok()?)));
+                match numbered {
+                    Some(("cuda", ordinal)) => Ok(Self::Cuda(ordinal)),
+                    Some(("wgpu", ordinal)) => Ok(Self::Wgpu(Some(ordinal))),
+                    _ => Err("it is auto, cpu, cuda, cuda:N, wgpu or wgpu:N".to_owned()),
+                }
             }
         }
     }

@@ -44,7 +44,7 @@ impl fmt::Debug for State {
 pub struct Cancelled;
 
 impl JobControl {
-    /// With a cache of its own.
+    /// With a new cache.
     pub fn new() -> Self {
         Self::default()
     }

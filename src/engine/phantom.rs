@@ -9,7 +9,7 @@ use physics::{Material, Patient};
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// A box about the origin, head first supine: at each voxel's centre (mm) what `of` says, mass density in g/cm3 and material, which
+/// A box about the origin, head first supine: at each voxel's centre (mm) the `matter`, mass density in g/cm3 and material, which
 /// has its electrons a gram.
 ///
 /// # Errors
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub fn patient(
     spacing_mm: DVec3,
     size: [usize; 3],
-    of: impl Fn(DVec3) -> (f32, Material),
+    matter: impl Fn(DVec3) -> (f32, Material),
 ) -> Result<Arc<Patient>, GridError> {
     let extent = spacing_mm * DVec3::from(size.map(|n| n as f64));
     let grid = Arc::new(Grid::axis_aligned(
@@ -25,7 +25,7 @@ pub fn patient(
         spacing_mm,
         size,
     )?);
-    let voxels = (0..grid.len()).map(|n| of(grid.centre_of_mm(n)));
+    let voxels = (0..grid.len()).map(|n| matter(grid.centre_of_mm(n)));
     let (density, material): (Vec<f32>, Vec<u8>) = voxels.map(|(d, m)| (d, m as u8)).unzip();
     let electrons = { density.iter().zip(&material) }
         .map(|(density, &material)| density * electrons_per_gram(material))
@@ -90,15 +90,16 @@ pub fn balls() -> Result<Volume<f32>, GridError> {
         (DVec3::new(20.0, 30.0, 15.0), 12.0),
         (DVec3::new(0.0, 20.0, -20.0), 8.0),
     ];
-    let at = |n: usize| {
-        let p = grid.centre_of_mm(n);
-        let sum = balls
-            .iter()
-            .map(|(m, r)| 0.02 / (1.0 + (((p - *m).length() - r) / 2.0).exp()))
-            .sum::<f64>();
-        if sum < 1e-4 { 0.0 } else { sum as f32 }
-    };
-    let values = (0..grid.len()).map(at).collect();
+    let values = (0..grid.len())
+        .map(|n| {
+            let p = grid.centre_of_mm(n);
+            let sum = balls
+                .iter()
+                .map(|(m, r)| 0.02 / (1.0 + (((p - *m).length() - r) / 2.0).exp()))
+                .sum::<f64>();
+            if sum < 1e-4 { 0.0 } else { sum as f32 }
+        })
+        .collect();
     Ok(Volume::new(grid, values))
 }
 

@@ -38,17 +38,17 @@ impl Random {
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }
 
-    /// `count` of the numbers below `of`, each as likely, ascending: the first steps of Fisher and Yates' shuffle.
-    pub fn choose(&mut self, count: usize, of: usize) -> Vec<usize> {
-        let mut all: Vec<usize> = (0..of).collect();
-        let count = count.min(of);
+    /// `count` of the numbers below `population`, each as likely, ascending: the first steps of Fisher and Yates' shuffle.
+    pub fn choose(&mut self, count: usize, population: usize) -> Vec<usize> {
+        let mut shuffled: Vec<usize> = (0..population).collect();
+        let count = count.min(population);
         for i in 0..count {
-            let j = i + self.below(of - i);
-            all.swap(i, j);
+            let j = i + self.below(population - i);
+            shuffled.swap(i, j);
         }
-        all.truncate(count);
-        all.sort_unstable();
-        all
+        shuffled.truncate(count);
+        shuffled.sort_unstable();
+        shuffled
     }
 }
 

@@ -192,8 +192,8 @@ mod tests {
         };
         let on_card = Compute::Wgpu(Arc::clone(&device));
         let trace = |control: &JobControl| crate::path::trace(&request, &on_card, control);
-        let whole = trace(&JobControl::new()).expect("depths");
-        assert_eq!(whole.receipt.card_failure(), None);
+        let by_card = trace(&JobControl::new()).expect("depths");
+        assert_eq!(by_card.receipt.card_failure(), None);
         let cancelled = JobControl::new();
         cancelled.cancel();
         assert!(trace(&cancelled).is_err());
@@ -205,7 +205,7 @@ mod tests {
             "{why}"
         );
         let (worst, _) = differences(
-            whole.depth_mm.data(),
+            by_card.depth_mm.data(),
             &by_cpu
                 .depth_mm
                 .data()
@@ -249,12 +249,14 @@ mod tests {
             }
             found => found.expect("the cards of this machine"),
         };
-        let open = |card: &cuda::Card| {
-            DeviceChoice::Cuda(card.ordinal)
-                .resolve()
-                .expect("a card that opens")
-        };
-        let cards: Vec<Compute> = cards.iter().map(open).collect();
+        let cards: Vec<Compute> = cards
+            .iter()
+            .map(|card| {
+                DeviceChoice::Cuda(card.ordinal)
+                    .resolve()
+                    .expect("a card that opens")
+            })
+            .collect();
         for card in &cards {
             assert_passes(&run(card, &JobControl::new()).expect("an answer"));
         }

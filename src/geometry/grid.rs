@@ -310,14 +310,14 @@ impl Grid {
     pub fn corners_mm(&self) -> [DVec3; 8] {
         let e = [self.edges_mm(0), self.edges_mm(1), self.edges_mm(2)];
         std::array::from_fn(|c| {
-            let pick = |axis: usize| {
+            let corner = [0, 1, 2].map(|axis| {
                 if c >> axis & 1 == 0 {
                     e[axis][0]
                 } else {
                     e[axis][self.size[axis]]
                 }
-            };
-            self.patient_from_local(DVec3::new(pick(0), pick(1), pick(2)))
+            });
+            self.patient_from_local(DVec3::from(corner))
         })
     }
 

@@ -92,7 +92,7 @@ impl Lattice {
 
     /// Lowers the squared distances near a side.
     fn stamp(&self, a: [f64; 2], b: [f64; 2], band_mm: f64, squares: &mut [f32]) {
-        let range = |axis: usize| {
+        let [xs, ys] = [0, 1].map(|axis| {
             let (low, high) = (
                 a[axis].min(b[axis]) - band_mm,
                 a[axis].max(b[axis]) + band_mm,
@@ -100,9 +100,8 @@ impl Lattice {
             let first = ((low - self.low[axis]) / self.pitch).ceil().max(0.0) as usize;
             let end = ((high - self.low[axis]) / self.pitch).floor() + 1.0;
             first..(end.max(0.0) as usize).min(self.size[axis])
-        };
-        let xs = range(0);
-        for j in range(1) {
+        });
+        for j in ys {
             let y = self.low[1] + j as f64 * self.pitch;
             for i in xs.clone() {
                 let x = self.low[0] + i as f64 * self.pitch;

@@ -101,14 +101,11 @@ impl MaskPlane {
         if self.window == other.window {
             return self.coverage == other.coverage;
         }
-        let reach = |plane: &Self| {
-            [
-                plane.window.low[1],
-                plane.window.low[1] + plane.window.size[1],
-            ]
-        };
-        let (own_reach, others) = (reach(self), reach(other));
-        let mut rows = own_reach[0].min(others[0])..own_reach[1].max(others[1]);
+        let [a, b] = [self, other].map(|plane| {
+            let first = plane.window.low[1];
+            first..first + plane.window.size[1]
+        });
+        let mut rows = a.start.min(b.start)..a.end.max(b.end);
         rows.all(|j| self.covered_row(j) == other.covered_row(j))
     }
 }

@@ -142,10 +142,13 @@ impl Mesh {
 
     /// The enclosed volume, mm3, by the divergence theorem.
     pub fn volume_mm3(&self) -> f64 {
-        let corner = |n: u32| DVec3::from(self.vertices[n as usize].at_mm.map(f64::from));
         self.triangles
             .iter()
-            .map(|t| corner(t[0]).dot(corner(t[1]).cross(corner(t[2]))) / 6.0)
+            .map(|t| {
+                let [a, b, c] =
+                    t.map(|n| DVec3::from(self.vertices[n as usize].at_mm.map(f64::from)));
+                a.dot(b.cross(c)) / 6.0
+            })
             .sum()
     }
 
@@ -299,9 +302,9 @@ impl Lattice {
                 if !inside(from) {
                     round.reverse();
                 }
-                let corner = |n: u32| corners[n as usize];
                 let [a, b, c, d] = round;
-                if corner(a).distance_squared(corner(c)) <= corner(b).distance_squared(corner(d)) {
+                let [corner_a, corner_b, corner_c, corner_d] = round.map(|n| corners[n as usize]);
+                if corner_a.distance_squared(corner_c) <= corner_b.distance_squared(corner_d) {
                     triangles.extend([[a, b, c], [a, c, d]]);
                 } else {
                     triangles.extend([[a, b, d], [b, c, d]]);
@@ -339,8 +342,8 @@ const EDGES: [(usize, usize); 12] = [
 
 /// Cells of a lattice with this number of nodes: z, y, x.
 fn cells(nodes: [usize; 3]) -> impl Iterator<Item = (usize, usize, usize)> {
-    let range = move |axis: usize| 0..nodes[axis].saturating_sub(1);
-    range(2).flat_map(move |z| range(1).flat_map(move |y| range(0).map(move |x| (z, y, x))))
+    let [columns, rows, planes] = nodes.map(|count| count.saturating_sub(1));
+    (0..planes).flat_map(move |z| (0..rows).flat_map(move |y| (0..columns).map(move |x| (z, y, x))))
 }
 
 #[cfg(test)]

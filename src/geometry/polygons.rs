@@ -76,11 +76,10 @@ pub fn signed_area_mm2(ring: &[[f64; 2]]) -> f64 {
     let Some(first) = ring.first() else {
         return 0.0;
     };
-    let from = |p: &[f64; 2]| [p[0] - first[0], p[1] - first[1]];
     0.5 * ring
         .windows(2)
         .map(|w: &[[f64; 2]]| {
-            let (a, b) = (from(&w[0]), from(&w[1]));
+            let [a, b] = [w[0], w[1]].map(|p| [p[0] - first[0], p[1] - first[1]]);
             a[0] * b[1] - a[1] * b[0]
         })
         .sum::<f64>()

@@ -106,24 +106,24 @@ impl Projection {
         seen_mm: DVec3,
     ) -> Result<Self, ProjectionError> {
         positive("the distance from source to image", distance_mm)?;
-        let row = |r: usize| DVec3::new(p[r][0], p[r][1], p[r][2]);
-        let m = DMat3::from_cols(row(0), row(1), row(2)).transpose();
+        let rows = p.map(|[x, y, z, _]| DVec3::new(x, y, z));
+        let m = DMat3::from_cols(rows[0], rows[1], rows[2]).transpose();
         let fourth = DVec3::new(p[0][3], p[1][3], p[2][3]);
         if !(m.is_finite() && fourth.is_finite()) {
             return Err(ProjectionError::NotFinite("the projection matrix"));
         }
         let inverse = m.inverse();
-        let scale = row(0).length() * row(1).length() * row(2).length();
+        let scale = rows[0].length() * rows[1].length() * rows[2].length();
         if m.determinant().abs() <= 1e-12 * scale || !inverse.is_finite() {
             return Err(ProjectionError::Singular);
         }
         let source_mm = -(inverse * fourth);
-        let depth = row(2).dot(seen_mm - source_mm);
-        if depth.is_nan() || depth.abs() <= 1e-9 * row(2).length() {
+        let depth = rows[2].dot(seen_mm - source_mm);
+        if depth.is_nan() || depth.abs() <= 1e-9 * rows[2].length() {
             return Err(ProjectionError::Nowhere);
         }
         // w grows by |row 2| a mm along the normal.
-        let w = depth.signum() * distance_mm * row(2).length();
+        let w = depth.signum() * distance_mm * rows[2].length();
         Self::new(
             source_mm,
             source_mm + pixel_step_mm(DVec3::Z, inverse, w),

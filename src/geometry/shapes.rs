@@ -15,22 +15,24 @@ pub fn sphere_contours(grid: &Grid, centre_mm: DVec3, radius_mm: f64) -> Vec<Vec
     let stand_out = (angle / angle.sin()).sqrt();
     // One circle serves all planes: a dragged sphere has new contours in each frame.
     let unit: Vec<(f64, f64)> = (0..CORNERS).map(|n| (angle * n as f64).sin_cos()).collect();
-    let cut = |z: f64| {
-        let square = radius_mm * radius_mm - (z - centre.z) * (z - centre.z);
-        let radius = (square > 0.0).then(|| square.sqrt() * stand_out)?;
-        Some(
-            unit.iter()
-                .map(|(s, c): &(f64, f64)| {
-                    grid.patient_from_local(DVec3::new(
-                        centre.x + radius * c,
-                        centre.y + radius * s,
-                        z,
-                    ))
-                })
-                .collect(),
-        )
-    };
-    grid.planes_mm().iter().filter_map(|&z| cut(z)).collect()
+    grid.planes_mm()
+        .iter()
+        .filter_map(|&z| {
+            let square = radius_mm * radius_mm - (z - centre.z) * (z - centre.z);
+            let radius = (square > 0.0).then(|| square.sqrt() * stand_out)?;
+            Some(
+                unit.iter()
+                    .map(|(s, c): &(f64, f64)| {
+                        grid.patient_from_local(DVec3::new(
+                            centre.x + radius * c,
+                            centre.y + radius * s,
+                            z,
+                        ))
+                    })
+                    .collect(),
+            )
+        })
+        .collect()
 }
 
 /// Contours (patient LPS, mm) where the grid's planes cut a box with sides along the grid's axes.
@@ -44,8 +46,12 @@ pub fn box_contours(grid: &Grid, centre_mm: DVec3, size_mm: DVec3) -> Vec<Vec<DV
     let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
     inside
         .map(|&z| {
-            let corner = |(x, y)| DVec3::new(centre.x + x * half.x, centre.y + y * half.y, z);
-            corners.map(|c| grid.patient_from_local(corner(c))).to_vec()
+            corners
+                .map(|(x, y)| {
+                    let corner = DVec3::new(centre.x + x * half.x, centre.y + y * half.y, z);
+                    grid.patient_from_local(corner)
+                })
+                .to_vec()
         })
         .collect()
 }

@@ -96,12 +96,12 @@ impl Sheets {
         if n == 0 || along >= self.slabs[n - 1].reach_mm[1] {
             return 0.0;
         }
-        let pixel = |a: usize| {
+        let pixel = [0, 1].map(|a| {
             let p = ((self.axes[a].dot(local_mm) - self.low_mm[a]) / self.pixel_mm).floor();
             (p >= 0.0 && p < self.size[a] as f64).then_some(p as usize)
-        };
-        match (pixel(0), pixel(1)) {
-            (Some(x), Some(y)) => self.coverage[n - 1][y * self.size[0] + x],
+        });
+        match pixel {
+            [Some(x), Some(y)] => self.coverage[n - 1][y * self.size[0] + x],
             _ => 0.0,
         }
     }

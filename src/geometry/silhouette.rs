@@ -269,8 +269,7 @@ impl Edge {
         }
         // Above the strip it grows down into it, below the strip up.
         for (side, way, margin) in [(strip[1], 1.0, down), (strip[0], -1.0, up)] {
-            let distance = |across: f64| way * (across - side);
-            let ends = [self.from, self.to].map(|p| (distance(p[0]), sign * p[1]));
+            let ends = [self.from, self.to].map(|p| (way * (p[0] - side), sign * p[1]));
             let [(d0, x0), (d1, x1)] = if ends[0].0 <= ends[1].0 {
                 ends
             } else {

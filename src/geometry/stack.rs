@@ -153,6 +153,7 @@ fn ends(z: &[f64], grid: &Grid) -> Vec<[End; 2]> {
                     (false, true) => z[n + 1] - z[n],
                     _ => usual,
                 };
+            // Ends that taper would be right for spheres and wrong for whatever ends flat.
             let beyond = slabs::beyond_mm(z[n], grid, half);
             [(below, beyond[0]), (above, beyond[1])]
                 .map(|(joined, mm)| if joined { End::Joined } else { End::After(mm) })

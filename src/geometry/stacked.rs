@@ -52,12 +52,14 @@ impl Classes {
     }
 
     fn class_at(&self, [x, y, z]: [usize; 3]) -> Class {
-        let is = |planes: &[BitPlane]| planes[z].at(x, y);
-        match () {
-            () if is(&self.kept) => Class::Kept,
-            () if is(&self.sheet) => Class::Sheet,
-            () if is(&self.light) => Class::Light,
-            () => Class::Air,
+        if self.kept[z].at(x, y) {
+            Class::Kept
+        } else if self.sheet[z].at(x, y) {
+            Class::Sheet
+        } else if self.light[z].at(x, y) {
+            Class::Light
+        } else {
+            Class::Air
         }
     }
 

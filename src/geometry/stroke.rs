@@ -106,15 +106,16 @@ pub fn sphere_stroke(
         .map(|n| ends[0].lerp(ends[1], n as f64 / steps as f64))
         .collect();
     // The plane cuts the swept sphere, which is convex, in a convex polygon.
-    let cut = |plane: usize| {
-        let z = grid.planes_mm()[plane];
-        let discs = centres.iter().filter_map(|c| {
-            let square = radius_mm * radius_mm - (z - c.z) * (z - c.z);
-            (square > 0.0).then(|| disc([c.x, c.y], square.sqrt()))
-        });
-        section(grid, plane, hull(discs.flatten().collect()))
-    };
-    let sections: Vec<Section> = (0..grid.planes_mm().len()).filter_map(cut).collect();
+    let sections: Vec<Section> = (0..grid.planes_mm().len())
+        .filter_map(|plane| {
+            let z = grid.planes_mm()[plane];
+            let discs = centres.iter().filter_map(|c| {
+                let square = radius_mm * radius_mm - (z - c.z) * (z - c.z);
+                (square > 0.0).then(|| disc([c.x, c.y], square.sqrt()))
+            });
+            section(grid, plane, hull(discs.flatten().collect()))
+        })
+        .collect();
     if sections.is_empty() {
         let discs = ends.map(|p| disc([p.x, p.y], radius_mm));
         return Ok(

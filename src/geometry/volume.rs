@@ -125,21 +125,20 @@ impl<T: Copy + Sync> Volume<T> {
     pub fn first_where(&self, holds: impl Fn(T) -> bool + Sync) -> Option<([usize; 3], T)> {
         let [nx, ny, _] = self.grid.size();
         // Whole parts are looked at without a branch, as hardly any has one.
-        let in_part = |(n, part): (usize, &[T])| {
-            let any = part.iter().fold(false, |any, value| any | holds(*value));
-            any.then(|| {
-                n * TAKEN
-                    + part
-                        .iter()
-                        .position(|value| holds(*value))
-                        .unwrap_or_default()
-            })
-        };
         let n = self
             .data()
             .par_chunks(TAKEN)
             .enumerate()
-            .find_map_first(in_part)?;
+            .find_map_first(|(n, part)| {
+                let any = part.iter().fold(false, |any, value| any | holds(*value));
+                any.then(|| {
+                    n * TAKEN
+                        + part
+                            .iter()
+                            .position(|value| holds(*value))
+                            .unwrap_or_default()
+                })
+            })?;
         Some(([n % nx, n / nx % ny, n / (nx * ny)], self.data()[n]))
     }
 
@@ -221,9 +220,13 @@ impl Volume<f32> {
             high[a] = (low[a] + 1).min(s[a] - 1);
             t[a] = x - low[a] as f64;
         }
-        let value = |i: usize, j: usize, k: usize| f64::from(self.at(i, j, k));
-        let row = |j: usize, k: usize| mix(value(low[0], j, k), value(high[0], j, k), t[0]);
-        let [below, above] = [low[2], high[2]].map(|k| mix(row(low[1], k), row(high[1], k), t[1]));
+        let [below, above] = [low[2], high[2]].map(|k| {
+            let [near, far] = [low[1], high[1]].map(|j| {
+                let [left, right] = [low[0], high[0]].map(|i| f64::from(self.at(i, j, k)));
+                mix(left, right, t[0])
+            });
+            mix(near, far, t[1])
+        });
         Some(mix(below, above, t[2]) as f32)
     }
 }

@@ -14,17 +14,16 @@ pub fn voxel_rings(inside: &[bool], size: [usize; 2]) -> Vec<Vec<[f64; 2]>> {
                 let crossing = line[n % line.len()];
                 [0, 1].map(|axis| crossing.outside[axis] - crossing.inside[axis])
             };
-            // The line goes round with the inside on its left: along an edge a quarter turn from the way outwards.
-            let end = |n: usize| {
-                let [x, y] = outwards(n);
-                let middle =
-                    [0, 1].map(|axis| line[n].inside[axis] as f64 + 0.5 * outwards(n)[axis] as f64);
-                [middle[0] - 0.5 * y as f64, middle[1] + 0.5 * x as f64]
-            };
             // Of edges in one line the last one's end is a corner.
+            // The line goes round with the inside on its left: along an edge a quarter turn from the way outwards.
             (0..line.len())
                 .filter(|n| outwards(*n) != outwards(n + 1))
-                .map(end)
+                .map(|n| {
+                    let [x, y] = outwards(n);
+                    let middle = [0, 1]
+                        .map(|axis| line[n].inside[axis] as f64 + 0.5 * outwards(n)[axis] as f64);
+                    [middle[0] - 0.5 * y as f64, middle[1] + 0.5 * x as f64]
+                })
                 .collect()
         })
         .collect()

@@ -56,8 +56,8 @@ pub const ANSWER_BYTES: u64 = 1 << 20;
 pub const ANSWERS_MOST: usize = 10_000;
 /// Associations that are received at once.
 pub const ASSOCIATIONS_MOST: usize = 8;
-/// Connections at once that have not requested an association yet, of all addresses and of one: a peer asks in its first packet, and
-/// one that calls in vain for a newer one's sake calls again.
+/// Connections at once without an A-ASSOCIATE-RQ, of all addresses and of one. The oldest is dropped for a newer one: a peer sends its
+/// request in its first packet, and a peer that was dropped reconnects.
 pub const WAITING_MOST: usize = 64;
 pub const WAITING_OF_ADDRESS: usize = 8;
 /// Time that a connection has to ask for an association, s: a few round trips of the slowest network.

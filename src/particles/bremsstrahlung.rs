@@ -83,7 +83,7 @@ impl Bremsstrahlung {
     }
 }
 
-/// Radiative stopping power of positrons over that of electrons: Kim et al., Phys. Rev. A 33, 3002 (1986), as fitted in
+/// Ratio of the radiative stopping powers of positrons and electrons: Kim et al., Phys. Rev. A 33, 3002 (1986), as fitted in
 /// the manual of PENELOPE (Salvat, NEA, section 3.3.1).
 pub fn positron_factor(z: f64, energy_mev: f64) -> f64 {
     const COEFFICIENTS: [f64; 7] = [
@@ -158,12 +158,14 @@ impl Spectrum {
             .copied()
             .filter(|&share| share > cut);
         let boundaries: Vec<f64> = std::iter::once(cut).chain(upper_nodes).collect();
-        let integral_between = |pair: &[f64]| {
-            integrate(&geometric_panels(pair[0], pair[1], 2.0), |share| {
-                self.by_share.at(share) / share
+        boundaries
+            .windows(2)
+            .map(|pair| {
+                integrate(&geometric_panels(pair[0], pair[1], 2.0), |share| {
+                    self.by_share.at(share) / share
+                })
             })
-        };
-        boundaries.windows(2).map(integral_between).sum()
+            .sum()
     }
 }
 

@@ -29,7 +29,7 @@ pub struct Kinematics {
     pub tau: f64,
     /// Total energy over rest energy.
     pub gamma: f64,
-    /// Square of the speed over that of light.
+    /// Square of the speed over the speed of light.
     pub beta2: f64,
     /// Square of the momentum over m c.
     pub momentum2: f64,

@@ -76,7 +76,7 @@ mod tests {
     }
 
     /// A table with every other node left out: where the grid is halved, interpolation is within 0.006, so the grid itself is
-    /// within the 0.0006 of its own values or near it (delta enters beside a stopping number of 20).
+    /// within 0.0006, the precision of its values, or near it (delta enters beside a stopping number of 20).
     #[test]
     fn interpolation_of_delta_holds_between_nodes() {
         let rows: Vec<_> = table::rows(include_str!(

@@ -49,10 +49,10 @@ pub fn angle_nodes(eta: f64, greatest: f64, widest: f64) -> Vec<AngleNode> {
     nodes_in(&boundaries)
 }
 
-/// Nodes from `least` to `greatest` (radians) in even panels.
-pub fn angle_nodes_between(least: f64, greatest: f64, widest: f64) -> Vec<AngleNode> {
-    let mut boundaries = even_boundaries(least, greatest, widest);
-    boundaries.push(greatest);
+/// Nodes from `low` to `high` (radians) in even panels.
+pub fn angle_nodes_between(low: f64, high: f64, widest: f64) -> Vec<AngleNode> {
+    let mut boundaries = even_boundaries(low, high, widest);
+    boundaries.push(high);
     nodes_in(&boundaries)
 }
 

@@ -1,6 +1,6 @@
 //! Interactions of photons, electrons and positrons with the materials of the house: cross sections, stopping
 //! powers, multiple scattering and the densities that Monte Carlo samples, in f64. Sources stand at each formula;
-//! `assets/physics/particles/README.md` has those of the tables.
+//! `assets/physics/particles/README.md` lists the sources of the tables.
 
 pub mod bremsstrahlung;
 pub mod charge;

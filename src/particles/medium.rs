@@ -22,7 +22,7 @@ impl Constituent {
 }
 
 /// A material as ICRU 44 (1989, tissues) and ICRU 37 (1984, the others) have it. Lung is inflated: its density effect is
-/// that of 0.26 g/cm3, as the codes that dose is compared with have it. Spongiosa is that of ICRU 44, where
+/// computed at 0.26 g/cm3, as in the codes that dose is compared with. Spongiosa has the composition of ICRU 44, where
 /// `physics::Material` mixes its attenuation from three tissues.
 #[derive(Clone, Copy, Debug)]
 pub struct Medium {

@@ -98,7 +98,7 @@ impl PartialWaves {
     }
 }
 
-/// Coulomb wave of order k without spin less that of Dirac's equation: Sherman's D_k.
+/// Coulomb wave of order k without spin minus the wave of Dirac's equation: Sherman's D_k.
 fn difference(k: usize, coupling: f64, strength: f64) -> Complex {
     if k == 0 {
         return Complex::default();
@@ -118,16 +118,17 @@ fn coulomb(order: f64, strength: f64) -> Complex {
 
 /// Coefficients of (1 - x) sum a_k P_k(x), by the recurrence of Legendre polynomials; the last is left out.
 fn reduce(series: Vec<Complex>) -> Vec<Complex> {
-    let reduced = |k: usize| {
-        let order = k as f64;
-        let upper = series[k + 1] * ((order + 1.0) / (2.0 * order + 3.0));
-        let lower = match k {
-            0 => Complex::default(),
-            _ => series[k - 1] * (order / (2.0 * order - 1.0)),
-        };
-        series[k] - upper - lower
-    };
-    (0..series.len() - 1).map(reduced).collect()
+    (0..series.len() - 1)
+        .map(|k| {
+            let order = k as f64;
+            let upper = series[k + 1] * ((order + 1.0) / (2.0 * order + 3.0));
+            let lower = match k {
+                0 => Complex::default(),
+                _ => series[k - 1] * (order / (2.0 * order - 1.0)),
+            };
+            series[k] - upper - lower
+        })
+        .collect()
 }
 
 fn legendre_sum(series: &[Complex], x: f64) -> Complex {

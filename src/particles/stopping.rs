@@ -8,7 +8,7 @@ use crate::medium::Medium;
 use crate::numeric::{geometric_panels, integrate};
 use std::f64::consts::LN_2;
 
-/// Below this energy, where the table of bremsstrahlung ends, the range is that of a stopping power in proportion to 1/T:
+/// Below this energy, where the table of bremsstrahlung ends, the range follows from a stopping power in proportion to 1/T:
 /// Bethe's formula without its logarithm.
 const RANGE_FROM_MEV: f64 = 0.001;
 

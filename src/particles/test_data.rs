@@ -11,8 +11,8 @@ pub fn shared_rows(path: &str) -> Option<Vec<Vec<f64>>> {
 }
 
 pub fn shared_text(path: &str) -> Option<String> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let folder = std::env::var_os("BEAMSIGHT_DATA").map_or(beside, Into::into);
+    let default_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("BEAMSIGHT_DATA").map_or(default_folder, Into::into);
     let file = folder.join("physics").join(path);
     let text = std::fs::read_to_string(&file).ok();
     if text.is_none() {

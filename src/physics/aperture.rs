@@ -21,12 +21,12 @@ pub struct Raster {
 impl Raster {
     /// Pixels over a rectangle, `[low, high]` along u and v, pixel edges on whole multiples of the step.
     pub fn over(u: [f64; 2], v: [f64; 2], step_mm: f64) -> Self {
-        let first = |r: [f64; 2]| (r[0] / step_mm).floor();
-        let count = |r: [f64; 2]| ((r[1] / step_mm).ceil() - first(r)).max(1.0) as usize;
+        let low = [u, v].map(|[low, _]| (low / step_mm).floor());
+        let high = [u, v].map(|[_, high]| (high / step_mm).ceil());
         Self {
-            first_mm: [(first(u) + 0.5) * step_mm, (first(v) + 0.5) * step_mm],
+            first_mm: low.map(|pixel| (pixel + 0.5) * step_mm),
             step_mm,
-            size: [count(u), count(v)],
+            size: [0, 1].map(|axis| (high[axis] - low[axis]).max(1.0) as usize),
         }
     }
 
@@ -308,14 +308,13 @@ struct Ways<'a> {
 impl<'a> Ways<'a> {
     fn none(reach: usize, r: &'a Raster) -> Self {
         let count = r.size[0] + 2 * reach;
-        let bank = || WaysOfBank {
-            stands: vec![0.0; count],
-            changes: vec![0.0; count + 2],
-        };
         Self {
             r,
             reach,
-            banks: [bank(), bank()],
+            banks: [(); 2].map(|()| WaysOfBank {
+                stands: vec![0.0; count],
+                changes: vec![0.0; count + 2],
+            }),
         }
     }
 
@@ -435,12 +434,13 @@ pub fn jaw_transmission(
     axis: usize,
     r: &Raster,
 ) -> Vec<f32> {
-    let open = |x: f64| {
-        let above = |edge: Edge| edge.open_above(x, sigma_mm, r.step_mm);
-        (above(edges[0]) - above(edges[1])).max(0.0)
-    };
     (0..r.size[axis])
-        .map(|n| (transmission + (1.0 - transmission) * open(r.centre(axis, n))) as f32)
+        .map(|n| {
+            let x = r.centre(axis, n);
+            let [low, high] = edges.map(|edge| edge.open_above(x, sigma_mm, r.step_mm));
+            let open = (low - high).max(0.0);
+            (transmission + (1.0 - transmission) * open) as f32
+        })
         .collect()
 }
 

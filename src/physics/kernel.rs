@@ -126,8 +126,8 @@ impl KernelTable {
     /// For the primary class it is mu_en/mu.
     pub fn class_fraction(&self, class: KernelClass, energy_mev: f64) -> f64 {
         let (i, t) = self.bracket(energy_mev);
-        let primary = |e: usize| self.cumulative[0][e][SHELLS - 1].iter().sum::<f64>();
-        let p = primary(i) * (1.0 - t) + primary(i + 1) * t;
+        let [low, high] = [i, i + 1].map(|e| self.cumulative[0][e][SHELLS - 1].iter().sum::<f64>());
+        let p = low * (1.0 - t) + high * t;
         match class {
             KernelClass::Primary => p,
             KernelClass::Scatter => 1.0 - p,

@@ -8,6 +8,8 @@
 use super::kernel::{CONES, ConeTable, KernelClass, SHELLS};
 
 /// Decay constants of all terms.
+// Two exponentials for each cone are off by 2 to 3 % of a ring's energy and six shared terms by 0.6 %; without the fastest term the fit
+// within 1 mm fails.
 pub const TERMS: usize = 9;
 /// The slowest decay, per g/cm2; each next one is twice as fast.
 pub const SLOWEST_PER_CM: f64 = 0.04;

@@ -126,7 +126,7 @@ pub struct Delivery {
     pub leaf_speed_mm_s: f64,
     /// Opposing tips of a pair, as plans state them, come no closer while the beam is on, mm.
     pub min_gap_mm: f64,
-    /// Positions that the leaves of a bank take while the beam is on, when their carriage stands, differ by no more, mm.
+    /// Maximum leaf span of a carriage while the beam is on, mm: the difference between the extreme positions of a bank's leaves.
     pub max_span_mm: f64,
     /// Whether a leaf may pass the opposing leaves of the pairs beside its own.
     pub interdigitates: bool,

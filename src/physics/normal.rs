@@ -22,9 +22,9 @@ pub fn cumulative(x: f64) -> f64 {
 
 /// Its integral at the same places.
 static INTEGRAL: LazyLock<Vec<f64>> = LazyLock::new(|| {
-    let integral = |x: f64| x * exact(x) + density(x);
     (0..=2 * HALF)
-        .map(|i| integral(i as f64 / STEPS_PER_SIGMA as f64 - REACH))
+        .map(|i| i as f64 / STEPS_PER_SIGMA as f64 - REACH)
+        .map(|x| x * exact(x) + density(x))
         .collect()
 });
 
@@ -84,9 +84,8 @@ pub fn above_moving_edge(x: f64, edge: f64, travel: f64, sigma: f64, width: f64)
     if s.abs() > REACH * sigma + far {
         return if s < 0.0 { 0.0 } else { 1.0 };
     }
-    let integral = |s: f64| edge_integral(s, sigma);
-    (integral(s + far) - integral(s + near) - integral(s - near) + integral(s - far))
-        / (wide * narrow)
+    let [a, b, c, d] = [s + far, s + near, s - near, s - far].map(|s| edge_integral(s, sigma));
+    (a - b - c + d) / (wide * narrow)
 }
 
 /// Second integral of a blurred edge from minus infinity to `s` beyond it.

@@ -103,22 +103,25 @@ struct Line {
     kerma: f64,
 }
 
+/// Part of the kerma that passes `DEPTH_CM` of water with attenuation times `factor`, of a beam from which a layer of water is taken
+/// away.
+fn transmitted(lines: &[Line], less_cm: f64, factor: f64) -> f64 {
+    let unattenuated: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
+    let after: f64 = lines
+        .iter()
+        .map(|l| l.kerma * (l.mu * less_cm - factor * l.mu * DEPTH_CM).exp())
+        .sum();
+    after / unattenuated
+}
+
 /// Thickness of the layer of water to take away (negative: to add), g/cm2.
 fn thickness(lines: &[Line], factor: f64) -> f64 {
-    let through = |less_cm: f64, factor: f64| {
-        let unattenuated: f64 = lines.iter().map(|l| l.kerma * (l.mu * less_cm).exp()).sum();
-        let after: f64 = lines
-            .iter()
-            .map(|l| l.kerma * (l.mu * less_cm - factor * l.mu * DEPTH_CM).exp())
-            .sum();
-        after / unattenuated
-    };
-    let wanted = through(0.0, factor);
+    let wanted = transmitted(lines, 0.0, factor);
     // The more is taken away, the softer the beam and the less comes through.
     let (mut low, mut high) = (-MOST_LAYER_CM, MOST_LAYER_CM);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if through(middle, 1.0) > wanted {
+        if transmitted(lines, middle, 1.0) > wanted {
             low = middle
         } else {
             high = middle

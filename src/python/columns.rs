@@ -33,7 +33,7 @@ impl PyCardColumns {
     }
 
     /// The columns as a capsule of DLPack. All work on them has ended, so that any stream may read them. Raises BufferError where a
-    /// copy, or another device, is asked for.
+    /// copy, or another device, is requested.
     #[pyo3(signature = (**options))]
     fn __dlpack__<'py>(
         &self,

@@ -27,12 +27,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A dose of the whole treatment course in Gy, on a grid of its own.
+/// A dose of the whole treatment course in Gy, with its grid.
 ///
 /// ``Dose(gy, grid, label="array", frame_of_reference_uid="", made_of=None)`` takes an array ``[z, y, x]`` in Gy of any real type
 /// and layout, each value finite and not below 0. A read-only one of float32, row by row, is the dose's memory (it is never to be
-/// made writeable again); others are copied once. Its status is ``imported``, or that of ``made_of``, the dose whose values were
-/// changed to these, or that of a dose of this process with the same values, where that is worse. Doses of files and of jobs
+/// made writeable again); others are copied once. Its status is ``imported``, or the status of ``made_of``, the dose whose values were
+/// changed to these, or of a dose of this process with the same values, where that is worse. Doses of files and of jobs
 /// carry their own status and caveats: only ``final`` (and ``imported``) without caveats is a dose to rely on.
 ///
 /// ``a + b`` is a dose, on one grid and in one frame of reference, with the worse status and the caveats of both; ``2 * a`` and
@@ -320,9 +320,9 @@ pub fn dose_of_image(
     facts: BTreeMap<String, String>,
 ) -> PyResult<PyDose> {
     let facts = Facts::read(|key| facts.get(key).map(String::as_str));
-    if let Some(found) = facts.contradicts(Quantity::Dose) {
+    if let Some(held) = facts.contradicts(Quantity::Dose) {
         return Err(argument(format!(
-            "the image holds the {found}, as it says, not the {}",
+            "the image holds the {held}, as it says, not the {}",
             Quantity::Dose
         )));
     }
@@ -477,7 +477,7 @@ impl PyDose {
 
     /// Gy, float32 ``[z, y, x]``, as a capsule of DLPack without a copy, to be read only: on the card for a dose of
     /// ``on_card=True``, unless ``dl_device`` names the host. All work on it has ended, so that any stream may read it. Raises
-    /// BufferError where a copy, or another device, is asked for.
+    /// BufferError where a copy, or another device, is requested.
     #[pyo3(signature = (**options))]
     fn __dlpack__<'py>(
         &self,

@@ -287,7 +287,7 @@ impl PyGamma {
         self.of_criterion(py, 0)
     }
 
-    /// Gamma by the criterion of a place: 0 is the first that was asked for.
+    /// Gamma by the criterion of a place: 0 is the first that was requested.
     fn of_criterion<'py>(
         &self,
         py: Python<'py>,
@@ -359,7 +359,7 @@ impl PyGamma {
         dictionary(py, &self.figures.report)
     }
 
-    /// The criteria with their figures as a table of pandas, a row each: those of ``report["criteria"]``.
+    /// The criteria with their figures as a table of pandas, a row each, as in ``report["criteria"]``.
     fn to_pandas<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let criteria = self.report(py)?.get_item("criteria")?;
         py.import("pandas")?

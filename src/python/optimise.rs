@@ -23,16 +23,16 @@ use std::sync::Arc;
 /// The influence of beamlets at sampled voxels, and fluences.
 ///
 /// The dose of the rows is ``influence.T @ fluences + offset_gy`` (Gy of all fractions). Maps are true fluences, not
-/// deliverable; the dose of their plan says so. ``leaves`` is the plan that delivers them, where a technique was asked for.
+/// deliverable; the dose of their plan says so. ``leaves`` is the plan that delivers them, where a technique was requested.
 #[pyclass(frozen, name = "Optimum", module = "beamsight")]
 pub struct PyOptimum {
     answer: Optimised,
     only_judged: Vec<(Goal, String)>,
-    /// Whether a search was asked for.
+    /// Whether a search was requested.
     is_searched: bool,
 }
 
-/// The goals of a template, else those of the case's session.
+/// The goals of a template, else the goals of the case's session.
 fn goals_of(case: &Case, template: Option<&str>) -> PyResult<Vec<Goal>> {
     let Some(word) = template else {
         return Ok(case
@@ -68,13 +68,13 @@ impl Asked {
     /// The technique of the leaves, and the plan that it cuts; `None` of maps.
     fn technique(&self, plan: Plan) -> PyResult<(Option<Technique>, Plan)> {
         let (window, step) = (Technique::SlidingWindow, Technique::StepAndShoot);
-        let known = [
+        let techniques = [
             ("maps", None),
             ("imrt", Some(window)),
             ("step", Some(step)),
             ("vmat", Some(window)),
         ];
-        let technique = words::one_of("technique", &self.technique, &known)?;
+        let technique = words::one_of("technique", &self.technique, &techniques)?;
         if !(1..=4).contains(&self.arcs) {
             return Err(argument(format!(
                 "arcs is {}: it must be from 1 to 4",
@@ -95,7 +95,7 @@ impl Asked {
     }
 }
 
-/// Maps, with leaves where a technique is asked for, or the influence alone; `beamsight.optimise` says how.
+/// Maps, with leaves where a technique is requested, or the influence alone; `beamsight.optimise` says how.
 #[pyfunction(name = "_optimise")]
 #[pyo3(signature = (case, plan, how, asked, histories, progress = None))]
 pub fn optimise(
@@ -120,9 +120,9 @@ pub fn optimise(
     let query = OptimiseQuery::new(&case.0, &plan, goals, &settings, rows_mm, beamlet_mm)
         .map_err(|why| Kind::Computation.exception(why))?
         .corrected_by(engine);
-    let found = run(py, progress.as_ref(), |control, steps| {
+    let optimum = run(py, progress.as_ref(), |control, steps| {
         // The influence alone is the search, stopped before its first step.
-        let own = control.child();
+        let search_control = control.child();
         let mut tell = |progress: Progress| match progress {
             Progress::Columns { done, of } => {
                 control.report(done as f32 / of.max(1) as f32);
@@ -131,19 +131,25 @@ pub fn optimise(
             Progress::Iteration { objective, .. } if search => {
                 steps.tell(&format!("objective {objective:.6}"))
             }
-            Progress::Iteration { .. } => own.cancel(),
+            Progress::Iteration { .. } => search_control.cancel(),
             Progress::TrueDose { .. } => steps.tell("true dose"),
             Progress::Histories { run, .. } => {
                 steps.tell(&format!("{}: run {run} of {RUNS}", engine.method()));
             }
             Progress::Leaves { after, .. } => steps.tell(&format!("leaves: objective {after:.6}")),
         };
-        optimise_plan(&query, technique, &Graph::default(), &own, &mut tell)
-            .map_err(|why| failure(&why))
+        optimise_plan(
+            &query,
+            technique,
+            &Graph::default(),
+            &search_control,
+            &mut tell,
+        )
+        .map_err(|why| failure(&why))
     })?;
     Ok(PyOptimum {
-        answer: found.answer,
-        only_judged: found.only_judged,
+        answer: optimum.answer,
+        only_judged: optimum.only_judged,
         is_searched: search,
     })
 }
@@ -196,7 +202,7 @@ impl PyOptimum {
             .collect()
     }
 
-    /// Dose of the rows beside that of the columns: what the true dose of the maps has over them, Gy.
+    /// Dose offset of the rows, Gy: the true dose of the maps minus the dose of the columns.
     #[getter]
     fn offset_gy<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
         self.answer.offset_gy.to_pyarray(py)
@@ -325,7 +331,7 @@ impl PyOptimum {
         PyPlan(Arc::new(self.answer.plan.clone()))
     }
 
-    /// The plan with the leaves that deliver the maps, refined on their true dose; None where no technique was asked for.
+    /// The plan with the leaves that deliver the maps, refined on their true dose; None where no technique was requested.
     #[getter]
     fn leaves(&self) -> Option<PyPlan> {
         self.answer

@@ -25,8 +25,8 @@ pub struct PyDepth {
 
 /// Radiological depth from the source to every voxel of the CT, mm of water.
 ///
-/// ``gantry``, ``couch``: degrees, IEC 61217. ``isocentre``: x, y, z in patient LPS, mm; left out, that of the case's first
-/// beam. ``sad``: mm from source to axis. Everything in the image counts. Raises ArgumentError, ComputationError.
+/// ``gantry``, ``couch``: degrees, IEC 61217. ``isocentre``: x, y, z in patient LPS, mm; left out, the isocentre of the case's
+/// first beam. ``sad``: mm from source to axis. Everything in the image counts. Raises ArgumentError, ComputationError.
 #[pyfunction]
 #[pyo3(signature = (case, /, *, gantry = 0.0, couch = 0.0, isocentre = None, sad = 1000.0, hu_table = HuTable::DEFAULT,
     device = "auto", progress = None))]

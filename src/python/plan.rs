@@ -24,7 +24,7 @@ pub struct PyPlan(pub Arc<Plan>);
 
 #[pymethods]
 impl PyPlan {
-    /// Reads a plan file (``.toml``, assets/plans/README.md); one without a patient position gets that of the case's CT.
+    /// Reads a plan file (``.toml``, assets/plans/README.md); one without a patient position gets the position of the case's CT.
     /// Raises FileError.
     #[staticmethod]
     #[pyo3(signature = (path, case = None))]

@@ -237,11 +237,12 @@ pub fn drr_of(
             .map_err(|why| failure(&why))?;
         if how.gradient {
             let level = Arc::new(Level::new(&attenuation, side_mm));
-            let pose_and_centre = (&pose, setup.isocentre_mm);
             let gradient = drr_with_gradient(
                 &level,
-                (&projection, sampling),
-                pose_and_centre,
+                &projection,
+                sampling,
+                &pose,
+                setup.isocentre_mm,
                 &device,
                 control,
             );
@@ -372,7 +373,7 @@ impl PyRadiograph {
     }
 
     /// Derivatives of the values by the pose, float32 ``[6, row, column]``: by tx, ty, tz (1/mm), rx, ry, rz (1/degree); None
-    /// where they were not asked for.
+    /// where they were not requested.
     #[getter]
     fn gradient<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray3<f32>>>> {
         let Some(gradient) = &self.gradient else {
@@ -402,7 +403,7 @@ impl PyRadiograph {
         )
     }
 
-    /// Writes an RT image (``.dcm``) of 16 bits with its place, of the patient of ``case``: that of ``beamsight drr --out``. Raises
+    /// Writes an RT image (``.dcm``) of 16 bits with its place, of the patient of ``case``, as ``beamsight drr --out`` does. Raises
     /// ArgumentError for another ending, FileError where a file is there already, unless ``overwrite``.
     #[pyo3(signature = (path, case = None, *, overwrite = false))]
     fn save(

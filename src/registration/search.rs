@@ -70,6 +70,7 @@ pub const FINEST_MM: f64 = SIDES_MM[SIDES_MM.len() - 1];
 
 /// Most and fewest compared pixels of a view.
 pub(super) const MOST_PIXELS: usize = 10_000;
+// With fewer pixels of a view the metric of a partial search is noise.
 pub(super) const LEAST_PIXELS: usize = 256;
 /// The part of the progress that is the search; the rest is its evidence.
 const SEARCH_PART: f32 = 0.5;
@@ -387,6 +388,7 @@ impl<'a> Search<'a> {
     fn powell(&mut self, scene: &PyramidLevel, side_mm: f64) -> Result<(), RegistrationError> {
         let settings = PowellSettings {
             step: side_mm,
+            // After CMA-ES a radius of 0.02 of a side leaves 0.171 mm in place of 0.139 (mutual information), for few DRRs less.
             tolerance: 0.005 * side_mm,
             values: 400,
         };

@@ -124,6 +124,11 @@ fn within_reach(extent: &[[f64; 2]; 2], point: usize) -> Result<(), ApertureErro
     Ok(())
 }
 
+/// Intervals between the lines that are read across a leaf.
+fn intervals_across(sides_mm: &[f64; 2]) -> usize {
+    ((sides_mm[1] - sides_mm[0]) / LINE_MM).ceil().max(1.0) as usize
+}
+
 /// The tips of the open leaf pairs round a silhouette; `None` for closed pairs.
 fn openings(
     silhouette: &Silhouette,
@@ -148,27 +153,25 @@ fn openings(
             point,
         });
     }
-    let spans = |strips: &[[f64; 2]]| silhouette.spans_mm(travel, strips, &how.margin);
     let spans = match how.edge {
-        LeafEdge::Outside => spans(&sides),
+        LeafEdge::Outside => silhouette.spans_mm(travel, &sides, &how.margin),
         LeafEdge::Middle => {
             let middles: Vec<[f64; 2]> = sides.iter().map(|s| [0.5 * (s[0] + s[1]); 2]).collect();
-            spans(&middles)
+            silhouette.spans_mm(travel, &middles, &how.margin)
         }
         LeafEdge::Inside => {
-            let count = |s: &[f64; 2]| ((s[1] - s[0]) / LINE_MM).ceil().max(1.0) as usize;
             let lines: Vec<[f64; 2]> = sides
                 .iter()
                 .flat_map(|s| {
-                    let n = count(s);
+                    let n = intervals_across(s);
                     (0..=n).map(move |k| [s[0] + (s[1] - s[0]) * k as f64 / n as f64; 2])
                 })
                 .collect();
-            let line_spans = spans(&lines);
+            let line_spans = silhouette.spans_mm(travel, &lines, &how.margin);
             let mut from = 0;
             let innermost = sides.iter().map(|s| {
-                let strip_spans = &line_spans[from..=from + count(s)];
-                from += count(s) + 1;
+                let strip_spans = &line_spans[from..=from + intervals_across(s)];
+                from += intervals_across(s) + 1;
                 strip_spans
                     .iter()
                     .flatten()

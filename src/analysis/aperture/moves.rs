@@ -18,22 +18,28 @@ pub fn move_part(point: &mut ControlPoint, part: AperturePart, to_mm: f64) {
     if !to_mm.is_finite() {
         return;
     }
-    // `max` and `min` in turn: where a plan stands beyond the reach there may be no room between.
-    let moved = |pair: &mut [f64; 2], side: usize, gap_mm: f64| {
-        pair[side] = match side {
-            0 => to_mm.min(pair[1] - gap_mm).max(-REACH_MM),
-            _ => to_mm.max(pair[0] + gap_mm).min(REACH_MM),
-        };
-    };
     match part {
-        AperturePart::Jaw { axis: 0, side } => moved(&mut point.jaws.x, side, LEAST_OPENING_MM),
-        AperturePart::Jaw { side, .. } => moved(&mut point.jaws.y, side, LEAST_OPENING_MM),
+        AperturePart::Jaw { axis: 0, side } => {
+            move_side(&mut point.jaws.x, side, to_mm, LEAST_OPENING_MM);
+        }
+        AperturePart::Jaw { side, .. } => {
+            move_side(&mut point.jaws.y, side, to_mm, LEAST_OPENING_MM)
+        }
         AperturePart::Leaf { pair, bank } => {
             if let Some(tips) = point.leaves_mm.get_mut(pair) {
-                moved(tips, bank, 0.0);
+                move_side(tips, bank, to_mm, 0.0);
             }
         }
     }
+}
+
+/// Moves one side of a pair, which keeps a gap to its opposite and the reach of the machine.
+fn move_side(pair: &mut [f64; 2], side: usize, to_mm: f64, gap_mm: f64) {
+    // `max` and `min` in turn: where a plan stands beyond the reach there may be no room between.
+    pair[side] = match side {
+        0 => to_mm.min(pair[1] - gap_mm).max(-REACH_MM),
+        _ => to_mm.max(pair[0] + gap_mm).min(REACH_MM),
+    };
 }
 
 /// Sets the tips of one bank to a path of the pointer, `(x, y)` in mm: every leaf that the path passes, where it
@@ -73,15 +79,23 @@ pub fn segment_of(points: &[ControlPoint], index: usize) -> Range<usize> {
     let Some(point) = points.get(index) else {
         return 0..0;
     };
-    let same = |p: &&ControlPoint| {
-        ControlPoint {
-            meterset_weight: point.meterset_weight,
-            ..(*p).clone()
-        } == *point
-    };
-    let preceding = points[..index].iter().rev().take_while(same).count();
-    let after = points[index..].iter().take_while(same).count();
-    index - preceding..index + after
+    let preceding = points[..index]
+        .iter()
+        .rev()
+        .take_while(|other| equal_but_weight(other, point))
+        .count();
+    let following = points[index..]
+        .iter()
+        .take_while(|other| equal_but_weight(other, point))
+        .count();
+    index - preceding..index + following
+}
+
+fn equal_but_weight(a: &ControlPoint, b: &ControlPoint) -> bool {
+    ControlPoint {
+        meterset_weight: b.meterset_weight,
+        ..a.clone()
+    } == *b
 }
 
 /// The beam with leaves that stand at its jaws.
@@ -90,14 +104,17 @@ pub fn with_leaves(beam: &Beam, mlc: Mlc) -> Beam {
     let mut value = beam.clone();
     for point in &mut value.control_points {
         let (open, across) = (along(&point.jaws, travel), along(&point.jaws, 1 - travel));
-        let tips = |side: &[f64]| {
-            if side[1] > across[0] && side[0] < across[1] {
-                open
-            } else {
-                parked(open)
-            }
-        };
-        point.leaves_mm = mlc.boundaries_mm.windows(2).map(tips).collect();
+        point.leaves_mm = mlc
+            .boundaries_mm
+            .windows(2)
+            .map(|side| {
+                if side[1] > across[0] && side[0] < across[1] {
+                    open
+                } else {
+                    parked(open)
+                }
+            })
+            .collect();
     }
     value.mlc = Some(mlc);
     value

@@ -9,12 +9,13 @@ const SAD_MM: f64 = 1000.0;
 /// Points on a sphere.
 fn points_of(centre: DVec3, radius: f64) -> Vec<DVec3> {
     let golden = std::f64::consts::PI * (3.0 - 5.0_f64.sqrt());
-    let corner = |n: i32| {
-        let z = 1.0 - 2.0 * (f64::from(n) + 0.5) / 2000.0;
-        let (r, angle) = ((1.0 - z * z).sqrt(), golden * f64::from(n));
-        centre + radius * DVec3::new(r * angle.cos(), r * angle.sin(), z)
-    };
-    (0..2000).map(corner).collect()
+    (0..2000)
+        .map(|n: i32| {
+            let z = 1.0 - 2.0 * (f64::from(n) + 0.5) / 2000.0;
+            let (r, angle) = ((1.0 - z * z).sqrt(), golden * f64::from(n));
+            centre + radius * DVec3::new(r * angle.cos(), r * angle.sin(), z)
+        })
+        .collect()
 }
 
 fn hull(centre: DVec3, radius: f64) -> Hull {
@@ -121,7 +122,7 @@ fn leaf_edges_stand_at_the_chords_of_a_sphere() {
     let chord = |y: f64| (radius * radius - y * y).sqrt();
     // The pair from y = 10 to 15: rows of 20 pairs of 10 and 5 mm from -200.
     let pair = 32;
-    for (edge, at) in [
+    for (edge, read_at_mm) in [
         (LeafEdge::Outside, 10.0),
         (LeafEdge::Middle, 12.5),
         (LeafEdge::Inside, 15.0),
@@ -136,7 +137,7 @@ fn leaf_edges_stand_at_the_chords_of_a_sphere() {
         assert_eq!(mlc.boundaries_mm[pair..pair + 2], [10.0, 15.0]);
         let [low, high] = fitted.control_points[0].leaves_mm[pair];
         assert!(
-            (high - chord(at)).abs() < 0.7 && (low + chord(at)).abs() < 0.7,
+            (high - chord(read_at_mm)).abs() < 0.7 && (low + chord(read_at_mm)).abs() < 0.7,
             "{edge:?}: {low} {high}"
         );
     }

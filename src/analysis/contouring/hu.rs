@@ -59,20 +59,20 @@ impl OperationContext<'_> {
         let mut open = vec![first];
         reached[first] = true;
         let mut count = 0_usize;
-        while let Some(at) = open.pop() {
+        while let Some(voxel) = open.pop() {
             count += 1;
             if count.is_multiple_of(1 << 16) {
                 self.check()?;
                 self.control.report(count as f32 / data.len() as f32);
             }
-            let (i, j, k) = (at % nx, at / nx % ny, at / (nx * ny));
+            let (i, j, k) = (voxel % nx, voxel / nx % ny, voxel / (nx * ny));
             let neighbours = [
-                (i > 0, at.wrapping_sub(1)),
-                (i + 1 < nx, at + 1),
-                (j > 0, at.wrapping_sub(nx)),
-                (j + 1 < ny, at + nx),
-                (k > 0, at.wrapping_sub(nx * ny)),
-                (k + 1 < nz, at + nx * ny),
+                (i > 0, voxel.wrapping_sub(1)),
+                (i + 1 < nx, voxel + 1),
+                (j > 0, voxel.wrapping_sub(nx)),
+                (j + 1 < ny, voxel + nx),
+                (k > 0, voxel.wrapping_sub(nx * ny)),
+                (k + 1 < nz, voxel + nx * ny),
             ];
             for (is_there, n) in neighbours {
                 if is_there && !reached[n] && allowed[n] && (low..=high).contains(&data[n]) {

@@ -30,18 +30,21 @@ fn ct() -> Ct {
 }
 
 fn set(solids: Vec<Vec<Vec<DVec3>>>) -> StructureSet {
-    let structure = |(contours, n): (Vec<Vec<DVec3>>, u32)| Structure {
-        contours: contours
+    StructureSet {
+        structures: solids
             .into_iter()
-            .map(|points_mm| Contour {
-                points_mm,
-                image_uid: None,
+            .zip(1..)
+            .map(|(contours, n)| Structure {
+                contours: contours
+                    .into_iter()
+                    .map(|points_mm| Contour {
+                        points_mm,
+                        image_uid: None,
+                    })
+                    .collect(),
+                ..Structure::new(format!("S{n}"), n, StructureKind::Other)
             })
             .collect(),
-        ..Structure::new(format!("S{n}"), n, StructureKind::Other)
-    };
-    StructureSet {
-        structures: solids.into_iter().zip(1..).map(structure).collect(),
         ..Default::default()
     }
 }
@@ -216,8 +219,16 @@ fn ct_numbers_find_the_balls() {
         cm3(&ct, &both)
     );
     let hu = [150.0, 1000.0];
-    for (at, radius) in [(DVec3::ZERO, 15.0), (DVec3::new(30.0, 0.0, 0.0), 8.0)] {
-        let one = made(&ct, &set, Operation::Grow { hu, from_mm: at }).expect("made");
+    for (seed_mm, radius) in [(DVec3::ZERO, 15.0), (DVec3::new(30.0, 0.0, 0.0), 8.0)] {
+        let one = made(
+            &ct,
+            &set,
+            Operation::Grow {
+                hu,
+                from_mm: seed_mm,
+            },
+        )
+        .expect("made");
         assert!(
             (cm3(&ct, &one) / ball(radius) - 1.0).abs() < 0.04,
             "{radius}: {}",

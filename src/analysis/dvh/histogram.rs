@@ -26,6 +26,7 @@ pub struct Histogram {
 /// end: that costs by bins, not by samples.
 #[derive(Clone, Debug)]
 pub struct Bins {
+    // Apart from the spreads: side by side they are 5 to 8 % faster from a million voxels on, and a quarter slower at 120,000.
     cm3: Vec<f64>,
     /// Sums of volume times the square of the half-width of a sample's doses, one for [`ALIKE`] bins.
     cm3_gy2: Vec<f64>,

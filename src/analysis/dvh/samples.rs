@@ -103,19 +103,24 @@ impl<'a> MaskedDose<'a> {
                 covered.div_ceil(PREVIEW_SAMPLES[1]).max(1),
             ),
         };
-        let enough = |&s: &usize| covered * s * s * s >= min_samples;
-        let sampled = || (1..MOST_PARTS).find(enough).unwrap_or(MOST_PARTS);
         // On equal voxels the dose is known at their centres: interpolation only blurs it, unless they are
         // few.
         let on_dose_grid = same_voxels(from, to);
         let centres = on_dose_grid && mask.volume_cm3() >= LARGE_CM3;
+        let per_axis = if centres {
+            1
+        } else {
+            (1..MOST_PARTS)
+                .find(|&s| covered * s * s * s >= min_samples)
+                .unwrap_or(MOST_PARTS)
+        };
         let mut source = Self {
             mask,
             sampler: Sampler::new(dose_gy),
             origin: to.local_from_patient(from.origin_mm()),
             axes: from.axes().map(|axis| to.local_direction(axis)),
             edges_z_mm: from.edges_mm(2),
-            per_axis: if centres { 1 } else { sampled() },
+            per_axis,
             parts: None,
             on_dose_grid,
             centres,
@@ -224,14 +229,16 @@ impl<'a> MaskedDose<'a> {
     ) -> Result<Vec<T>, Cancelled> {
         let count = self.mask.size()[2];
         let done = AtomicUsize::new(0);
-        let one = |plane| {
-            control.check()?;
-            let answer = each(self, plane);
-            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-            control.report(done_before + 0.5 * done as f32 / count as f32);
-            Ok(answer)
-        };
-        (0..count).into_par_iter().map(one).collect()
+        (0..count)
+            .into_par_iter()
+            .map(|plane| {
+                control.check()?;
+                let answer = each(self, plane);
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                control.report(done_before + 0.5 * done as f32 / count as f32);
+                Ok(answer)
+            })
+            .collect()
     }
 
     /// Visits all samples of one plane of the mask's box. Without `WIDE` half-widths of doses are 0, which is all that sums need.

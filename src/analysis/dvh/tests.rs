@@ -40,16 +40,21 @@ fn box_mask(spacing: f64, low: [f64; 2], high: [f64; 2], planes_mm: &[f64]) -> M
     let size = [0, 1].map(|a| ((high[a] - low[a] + 40.0) / spacing).ceil() as usize);
     let grid =
         Arc::new(Grid::new(origin, DVec3::X, DVec3::Y, [spacing; 2], size, planes_mm).unwrap());
-    let rectangle = |z: &f64| {
-        let corners = [
-            [low[0], low[1]],
-            [high[0], low[1]],
-            [high[0], high[1]],
-            [low[0], high[1]],
-        ];
-        corners.map(|[x, y]| DVec3::new(x, y, *z)).to_vec()
-    };
-    mask(&grid, planes_mm.iter().map(rectangle).collect())
+    mask(
+        &grid,
+        planes_mm
+            .iter()
+            .map(|z| {
+                let corners = [
+                    [low[0], low[1]],
+                    [high[0], low[1]],
+                    [high[0], high[1]],
+                    [low[0], high[1]],
+                ];
+                corners.map(|[x, y]| DVec3::new(x, y, *z)).to_vec()
+            })
+            .collect(),
+    )
 }
 
 fn mask(grid: &Arc<Grid>, contours: Vec<Vec<DVec3>>) -> Mask {
@@ -77,12 +82,11 @@ fn planes() -> Vec<f64> {
 fn a_linear_dose_over_a_box_has_a_straight_dvh() {
     // 40 x 20 x 20 mm; dose 10 to 50 Gy along x, on a grid that is neither the mask's nor aligned with its voxels.
     let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
-    let along_x = |p: DVec3| 10.0 + p.x;
     let dose = volume(
         DVec3::new(-9.3, -8.1, -7.7),
         DVec3::new(2.3, 2.7, 2.9),
         [26, 15, 13],
-        along_x,
+        |p: DVec3| 10.0 + p.x,
     );
     let d = dvh(&mask, &dose);
     close(d.volume_cm3(), 16.0, 1e-9);
@@ -114,18 +118,16 @@ fn a_linear_dose_over_a_box_has_a_straight_dvh() {
 fn a_sphere_in_a_radial_dose_follows_the_cube_root() {
     // Radius 30 mm; dose 60 - r Gy, so V(D) is the share of the sphere within r = 60 - D.
     let grid = Grid::axis_aligned(DVec3::splat(-39.5), DVec3::splat(1.0), [80; 3]).unwrap();
-    let circle = |k: i32| {
-        let z = f64::from(k) - 39.5;
-        let r = (900.0 - z * z).max(0.0).sqrt();
-        let point = |n: i32| (2.0 * PI * f64::from(n) / 180.0).sin_cos();
-        (0..180)
-            .map(point)
-            .map(|(s, c)| DVec3::new(r * c, r * s, z))
-            .collect::<Vec<_>>()
-    };
     let contours = (0..80)
         .filter(|k| (f64::from(*k) - 39.5).abs() < 30.0)
-        .map(circle)
+        .map(|k: i32| {
+            let z = f64::from(k) - 39.5;
+            let r = (900.0 - z * z).max(0.0).sqrt();
+            (0..180)
+                .map(|n: i32| (2.0 * PI * f64::from(n) / 180.0).sin_cos())
+                .map(|(s, c)| DVec3::new(r * c, r * s, z))
+                .collect::<Vec<_>>()
+        })
         .collect();
     let mask = mask(&Arc::new(grid), contours);
     let dose = volume(DVec3::splat(-42.0), DVec3::splat(1.4), [61; 3], |p| {
@@ -173,14 +175,13 @@ fn what_lies_outside_the_dose_grid_is_stated_and_not_counted_as_zero() {
 fn values_that_are_no_numbers_are_named_and_not_counted() {
     let mask = box_mask(2.0, [0.0, 0.0], [40.0, 20.0], &planes());
     // Planes half-way between voxel centres at x = 20: all voxels in contact with a NaN are broken.
-    let half = |p: DVec3| if p.x > 20.0 { f64::NAN } else { 3.0 };
     let d = dvh(
         &mask,
         &volume(
             DVec3::new(-19.0, -19.0, -9.0),
             DVec3::splat(2.0),
             [40, 40, 20],
-            half,
+            |p: DVec3| if p.x > 20.0 { f64::NAN } else { 3.0 },
         ),
     );
     close(d.not_a_number_percent(), 52.5, 2.6);
@@ -228,12 +229,11 @@ fn uneven_planes_count_by_their_thickness() {
 #[test]
 fn the_greatest_dose_of_thick_planes_stands_in_them() {
     let mask = box_mask(1.0, [0.0, 0.0], [50.0, 50.0], &[-75.0, 0.0, 75.0]);
-    let in_the_middle = |p: DVec3| if p.z.abs() < 1.0 { 6.0 } else { 0.0 };
     let dose = volume(
         DVec3::new(-10.0, -10.0, -75.0),
         DVec3::new(5.0, 5.0, 75.0),
         [15, 15, 3],
-        in_the_middle,
+        |p: DVec3| if p.z.abs() < 1.0 { 6.0 } else { 0.0 },
     );
     let d = dvh(&mask, &dose);
     close(d.max_gy(), 6.0, 1e-6);
@@ -349,12 +349,11 @@ fn normalising_gives_the_structure_what_was_asked() {
 fn rows_are_read_as_places_are() {
     for planes in [planes(), vec![0.0, 1.0, 4.0, 6.5, 7.0, 11.0, 13.0]] {
         let mask = box_mask(2.0, [0.0, 0.0], [41.0, 23.0], &planes);
-        let bumpy = |p: DVec3| 20.0 + 9.0 * (0.21 * p.x).sin() * (0.17 * p.y).cos() + 0.3 * p.z;
         let mut dose = volume(
             DVec3::new(7.3, -8.1, -7.7),
             DVec3::new(2.3, 2.7, 2.9),
             [26, 15, 13],
-            bumpy,
+            |p: DVec3| 20.0 + 9.0 * (0.21 * p.x).sin() * (0.17 * p.y).cos() + 0.3 * p.z,
         );
         if planes.len() == 7 {
             let z = [-5.0, -3.0, 0.5, 1.0, 6.0, 9.0, 20.0];
@@ -388,12 +387,11 @@ fn rows_are_read_as_places_are() {
 fn a_whole_body_is_the_same_on_one_thread() {
     let planes: Vec<f64> = (0..134).map(|k| 3.0 * f64::from(k)).collect();
     let mask = box_mask(0.9766, [-170.0, -120.0], [170.0, 110.0], &planes);
-    let gy = |p: DVec3| 60.0 * (-p.length_squared() / 8000.0).exp() + 0.01 * p.y + 2.0;
     let dose = volume(
         DVec3::new(-180.0, -130.0, -10.0),
         DVec3::splat(2.5),
         [145, 106, 170],
-        gy,
+        |p: DVec3| 60.0 * (-p.length_squared() / 8000.0).exp() + 0.01 * p.y + 2.0,
     );
     let full = dvh(&mask, &dose);
     assert!(mask.size().iter().product::<usize>() > 10_000_000);

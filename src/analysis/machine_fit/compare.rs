@@ -533,9 +533,9 @@ mod tests {
 
     /// A profile of a field of 100 mm at the isocentre plane: edges are ramps of 10 % a mm over 10 mm.
     fn ramp(shift_mm: f64) -> Vec<[f64; 2]> {
-        let dose = |x: f64| (10.0 * (55.0 - (x - shift_mm).abs())).clamp(0.0, 100.0);
         (-80..=80)
-            .map(|x| [f64::from(x), dose(f64::from(x))])
+            .map(f64::from)
+            .map(|x| [x, (10.0 * (55.0 - (x - shift_mm).abs())).clamp(0.0, 100.0)])
             .collect()
     }
 

@@ -167,10 +167,10 @@ impl Layout {
             Scan::Profile { axis, .. } => Some(axis),
         };
         let setup = self.setup(curve.field_mm, curve.edges, curve.ssd_mm, axis);
-        for [at, _] in &curve.points {
+        for [coordinate_mm, _] in &curve.points {
             let (position_mm, depth_mm) = match curve.scan {
-                Scan::Depth => (0.0, *at),
-                Scan::Profile { depth_mm, .. } => (*at, depth_mm),
+                Scan::Depth => (0.0, *coordinate_mm),
+                Scan::Profile { depth_mm, .. } => (*coordinate_mm, depth_mm),
             };
             self.add(MeasuredPoint {
                 setup,

@@ -253,15 +253,15 @@ fn look(
             }
         }
     }
-    if let Some(there) = &agreement.gamma {
+    if let Some(gamma) = &agreement.gamma {
         let roles = ["planned", "recomputed"];
-        if there.outside_percent() > MOST_UNJUDGED_PERCENT {
+        if gamma.outside_percent() > MOST_UNJUDGED_PERCENT {
             open.push(format!(
                 "{name}: {:.1} % of its planned dose lies where nothing is recomputed: the CT or the body does not reach as far.",
-                there.outside_percent()
+                gamma.outside_percent()
             ));
         } else {
-            look_at_gamma(&name, there, roles, limits, open, outside);
+            look_at_gamma(&name, gamma, roles, limits, open, outside);
         }
     }
     if let Some(back) = &agreement.gamma_back {

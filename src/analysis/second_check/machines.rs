@@ -203,15 +203,17 @@ mod tests {
             ..Models::default()
         };
         let uses = choose_machines(&mut plan, &names, &models);
-        let use_of = |b: &Beam| uses.iter().find(|u| u.beams.contains(&b.number)).unwrap();
-        let told = |b: &Beam| {
-            (
-                b.machine.clone().unwrap(),
-                use_of(b).choice,
-                use_of(b).why_not.is_none(),
-            )
-        };
-        plan.beams.iter().map(told).collect()
+        plan.beams
+            .iter()
+            .map(|b| {
+                let machine_use = uses.iter().find(|u| u.beams.contains(&b.number)).unwrap();
+                (
+                    b.machine.clone().unwrap(),
+                    machine_use.choice,
+                    machine_use.why_not.is_none(),
+                )
+            })
+            .collect()
     }
 
     #[test]

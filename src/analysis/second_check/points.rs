@@ -140,17 +140,20 @@ mod tests {
 
     fn plan(isocentres: &[DVec3]) -> Plan {
         let mut plan = Plan::new("P", "generic-6mv");
-        let beam = |(n, isocentre_mm): (usize, &DVec3)| {
-            Beam::fixed(
-                "B",
-                n as u32 + 1,
-                0.0,
-                *isocentre_mm,
-                Jaws::symmetric(100.0, 100.0),
-                1.0,
-            )
-        };
-        plan.beams = isocentres.iter().enumerate().map(beam).collect();
+        plan.beams = isocentres
+            .iter()
+            .enumerate()
+            .map(|(n, isocentre_mm)| {
+                Beam::fixed(
+                    "B",
+                    n as u32 + 1,
+                    0.0,
+                    *isocentre_mm,
+                    Jaws::symmetric(100.0, 100.0),
+                    1.0,
+                )
+            })
+            .collect();
         plan
     }
 

@@ -133,7 +133,7 @@ fn structures(ui: &mut Ui, state: &State, commands: &mut Commands) {
             },
         };
         let detail = match structure.counted_density() {
-            Some(given) => format!("{} · {detail}", given.density),
+            Some(density_override) => format!("{} · {detail}", density_override.density),
             None => detail,
         };
         let selected = state.selection == Selection::Structure(structure.number);

@@ -456,12 +456,16 @@ fn points(painter: &Painter, plane: &BevPlane, scene: &Scene, frame: &BeamFrame)
         .zip(&scene.looks)
         .filter(|(_, look)| look.visible);
     for (structure, look) in shown {
-        for at in structure
+        for position in structure
             .points_mm
             .iter()
             .filter_map(|p| screen_of(plane, frame, *p))
         {
-            painter.circle_stroke(at, 3.0, Stroke::new(1.5, overlay::on_image(look.colour)));
+            painter.circle_stroke(
+                position,
+                3.0,
+                Stroke::new(1.5, overlay::on_image(look.colour)),
+            );
         }
     }
 }

@@ -134,7 +134,7 @@ pub(crate) fn letters(
     let (centre, middle) = (r.center().x + offset_px, r.center().y - offset_px);
     let neighbour = taken.filter(|t| t.expand(8.0).y_range().contains(middle));
     let right_end = neighbour.map_or(r.max.x - 6.0, |t| t.min.x - 6.0);
-    for (direction, at, anchor) in [
+    for (direction, position, anchor) in [
         (right, pos2(right_end, middle), Anchor::Right),
         (-right, pos2(r.min.x + 6.0, middle), Anchor::Left),
         (down, pos2(centre, r.max.y - inset), Anchor::Middle),
@@ -142,7 +142,7 @@ pub(crate) fn letters(
     ] {
         text(
             painter,
-            at,
+            position,
             anchor,
             &direction_letters(direction),
             14.0,

@@ -189,8 +189,8 @@ pub(crate) fn draw(painter: &Painter, lens: Lens, shape: &Roi, colour: Color32) 
         }
     }
     for grip in lens.rims(shape).into_iter().chain([Grip::Middle]) {
-        if let Some(at) = lens.screen(place_mm(shape, grip)) {
-            let knob = Rect::from_center_size(at, vec2(7.0, 7.0));
+        if let Some(grip_position) = lens.screen(place_mm(shape, grip)) {
+            let knob = Rect::from_center_size(grip_position, vec2(7.0, 7.0));
             painter.rect(
                 knob,
                 1.0,

@@ -138,7 +138,7 @@ impl Browser {
             return None;
         }
         let typed = match (self.path_text.strip_prefix("~/"), home()) {
-            (Some(rest), Some(home)) => home.join(rest),
+            (Some(path_in_home), Some(home)) => home.join(path_in_home),
             _ => PathBuf::from(&self.path_text),
         };
         Some(self.folder.join(typed))

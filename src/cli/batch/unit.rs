@@ -46,7 +46,7 @@ impl Job {
             n,
             piece: match self.parts {
                 None => Piece::Whole,
-                Some(of) => Piece::Part(RunPart { number, of }),
+                Some(count) => Piece::Part(RunPart { number, of: count }),
             },
         })
     }

@@ -28,8 +28,8 @@ fn one(check: &SecondCheck) -> String {
         .reasons
         .iter()
         .for_each(|why| _ = writeln!(text, "  {why}"));
-    for of in &check.machines {
-        let _ = writeln!(text, "machine: {}", of.words(""));
+    for machine in &check.machines {
+        let _ = writeln!(text, "machine: {}", machine.words(""));
     }
     if !check.planned.is_empty() {
         let _ = writeln!(text, "planned: {}", check.planned);

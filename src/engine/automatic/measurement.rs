@@ -36,7 +36,7 @@ impl Measurement {
     fn try_ms(&mut self, choice: DeviceChoice) -> Result<f64, DeviceError> {
         let request = water([64; 3], [3.0; 3], 60.0, Quality::Fast)?;
         let (want, cpu_ms) = match &mut self.by_cpu {
-            Some(known) => known,
+            Some(measured) => measured,
             none => none.insert(dose(&request, DeviceChoice::Cpu, 1)?),
         };
         if choice == DeviceChoice::Cpu {
@@ -63,8 +63,8 @@ fn percent_off(got: &[f32], want: &[f32]) -> f64 {
         .zip(want)
         .map(|(a, b)| (a - b).abs())
         .max_by(f32::total_cmp);
-    let most = want.iter().copied().fold(0.0, f32::max);
-    100.0 * f64::from(off.unwrap_or(f32::NAN) / most)
+    let greatest = want.iter().copied().fold(0.0, f32::max);
+    100.0 * f64::from(off.unwrap_or(f32::NAN) / greatest)
 }
 
 /// A dose by a device, Gy, and its fastest time, ms.

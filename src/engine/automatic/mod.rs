@@ -73,13 +73,14 @@ fn adapters() -> Vec<Candidate> {
         .unwrap_or_default()
         .iter()
         .filter(|adapter| !adapter.is_software);
-    let candidate = |adapter: &wgpu::Adapter| Candidate {
-        choice: DeviceChoice::Wgpu(Some(adapter.ordinal)),
-        card: adapter.name.clone(),
-        name: format!("{} through {}", adapter.name, adapter.way()),
-        driver: adapter.driver.clone(),
-    };
-    cards.map(candidate).collect()
+    cards
+        .map(|adapter| Candidate {
+            choice: DeviceChoice::Wgpu(Some(adapter.ordinal)),
+            card: adapter.name.clone(),
+            name: format!("{} through {}", adapter.name, adapter.way()),
+            driver: adapter.driver.clone(),
+        })
+        .collect()
 }
 
 fn cpu() -> Candidate {
@@ -136,10 +137,10 @@ fn ordered(
     if let [only] = &candidates[..] {
         return vec![only.measured(None)];
     }
-    let (mut known, mut order) = (Vec::<&str>::new(), Vec::new());
+    let (mut measured_cards, mut order) = (Vec::<&str>::new(), Vec::new());
     for candidate in &candidates {
         // A card has all jobs through CUDA: it is not measured once more.
-        if known.contains(&candidate.card.as_str()) {
+        if measured_cards.contains(&candidate.card.as_str()) {
             continue;
         }
         let ms = measure(candidate.choice).map_err(|error| {
@@ -148,7 +149,7 @@ fn ordered(
             why
         });
         if ms.is_ok() {
-            known.push(&candidate.card);
+            measured_cards.push(&candidate.card);
         }
         tracing::info!("a small dose by {}: {ms:?} ms", candidate.name);
         order.push(candidate.measured(Some(ms)));
@@ -222,7 +223,7 @@ impl DeviceChoice {
     /// The device that will compute. Opens a card at the first asking, which takes some tenths of a second; `Auto` may measure first.
     ///
     /// # Errors
-    /// A card that is asked for and absent, or cannot be opened. `Auto` then takes the next.
+    /// The requested card is absent or cannot be opened. `Auto` then takes the next.
     pub fn resolve(self) -> Result<Compute, DeviceError> {
         match self {
             Self::Cpu => Ok(Compute::Cpu),
@@ -280,20 +281,21 @@ impl DeviceChoice {
     /// # Errors
     /// As [`Self::resolve`]. `Auto` makes do with less where not every card can be opened.
     pub fn resolve_all(self, many: bool) -> Result<Vec<Compute>, DeviceError> {
-        let all: Result<Vec<_>, _> = self
+        let devices: Result<Vec<_>, _> = self
             .spread_if(many)
             .into_iter()
             .map(Self::resolve_for_cuda)
             .collect();
-        if self == Self::Auto && all.is_err() {
+        if self == Self::Auto && devices.is_err() {
             self.resolve_for_cuda().map(|one| vec![one])
         } else {
-            all
+            devices
         }
     }
 
     /// As [`Self::spread`], but `Auto` is one device where the work is not `many` jobs.
     pub fn spread_if(self, many: bool) -> Vec<Self> {
+        // Opening a second card costs more than it saves for a few beams or under 1e8 histories.
         if self == Self::Auto && !many {
             vec![self]
         } else {
@@ -351,10 +353,10 @@ mod tests {
     /// Times of the GeForce, the Radeon and the CPU, and what was measured, in order.
     fn by_times(
         times: [f64; 3],
-        asked: &mut Vec<DeviceChoice>,
+        measured: &mut Vec<DeviceChoice>,
     ) -> impl FnMut(DeviceChoice) -> Result<f64, DeviceError> + '_ {
         move |choice| {
-            asked.push(choice);
+            measured.push(choice);
             match choice {
                 GEFORCE => Ok(times[0]),
                 RADEON => Ok(times[1]),
@@ -381,35 +383,34 @@ mod tests {
     #[test]
     fn the_fastest_goes_first_and_is_remembered_for_these_devices() {
         let file = place("order");
-        let mut asked = Vec::new();
+        let mut measured = Vec::new();
         let first = ordered(
             geforce(),
             both,
             Some(&file),
-            &mut by_times([5.0, 3.0, 80.0], &mut asked),
+            &mut by_times([5.0, 3.0, 80.0], &mut measured),
         );
         assert_eq!(choices(&first), [RADEON, GEFORCE, DeviceChoice::Cpu]);
         assert_eq!(
-            asked,
+            measured,
             [GEFORCE, RADEON, DeviceChoice::Cpu],
             "the GeForce once"
         );
         assert_eq!(ordered(geforce(), both, Some(&file), &mut never), first);
-        let newer = || {
-            vec![Candidate {
-                driver: "1.3".to_owned(),
-                ..both().remove(1)
-            }]
-        };
-        let mut asked = Vec::new();
+        let mut measured = Vec::new();
         let again = ordered(
             geforce(),
-            newer,
+            || {
+                vec![Candidate {
+                    driver: "1.3".to_owned(),
+                    ..both().remove(1)
+                }]
+            },
             Some(&file),
-            &mut by_times([2.0, 3.0, 9.0], &mut asked),
+            &mut by_times([2.0, 3.0, 9.0], &mut measured),
         );
         assert_eq!(choices(&again), [GEFORCE, RADEON, DeviceChoice::Cpu]);
-        assert_eq!(asked.len(), 3);
+        assert_eq!(measured.len(), 3);
         // Now that it is a card of CUDA, no other is looked for.
         let looked_for = || panic!("drivers are asked");
         assert_eq!(
@@ -435,15 +436,15 @@ mod tests {
             )
         };
         measure([5.0, 3.0, 80.0]);
-        let whole = fs::read_to_string(&file).expect("written");
+        let intact = fs::read_to_string(&file).expect("written");
         let (unknown, no_cpu) = (
-            whole.replace("wgpu:1", "wgpu:x"),
-            whole.replace("\"cpu\"", "\"cuda:0\""),
+            intact.replace("wgpu:1", "wgpu:x"),
+            intact.replace("\"cpu\"", "\"cuda:0\""),
         );
-        let circular = whole.replace("wgpu:1", "auto");
-        let long = whole.clone() + &" ".repeat(DEVICES_BYTES as usize);
+        let circular = intact.replace("wgpu:1", "auto");
+        let long = intact.clone() + &" ".repeat(DEVICES_BYTES as usize);
         let damaged = [
-            &whole[..whole.len() / 2],
+            &intact[..intact.len() / 2],
             "",
             "[1, 2]",
             "\u{0}\u{1}",
@@ -467,15 +468,14 @@ mod tests {
     #[test]
     fn a_device_that_fails_is_left_out_with_its_reason() {
         let file = place("failing");
-        let mut measure = |choice| match choice {
+        let order = ordered(geforce(), both, Some(&file), &mut |choice| match choice {
             DeviceChoice::Cpu => Ok(50.0),
             THE_SAME => Ok(9.0),
             device => Err(DeviceError::Wrong {
                 device,
                 percent: 3.0,
             }),
-        };
-        let order = ordered(geforce(), both, Some(&file), &mut measure);
+        });
         let works: Vec<Measured> = order.iter().filter(|one| one.works()).cloned().collect();
         assert_eq!(choices(&works), [THE_SAME, DeviceChoice::Cpu]);
         let reason = order
@@ -493,8 +493,7 @@ mod tests {
             choices(&ordered(None, Vec::new, Some(&file), &mut never)),
             [DeviceChoice::Cpu]
         );
-        let looked_for = || panic!("drivers are asked");
-        let order = ordered(geforce(), looked_for, None, &mut never);
+        let order = ordered(geforce(), || panic!("drivers are asked"), None, &mut never);
         assert_eq!(choices(&order), [GEFORCE, DeviceChoice::Cpu]);
         assert!(!file.exists());
     }

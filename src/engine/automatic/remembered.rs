@@ -18,7 +18,7 @@ pub(super) fn file() -> Option<PathBuf> {
     cache_folder().map(|folder| folder.join(NAME))
 }
 
-/// Times measured before on the devices that no graphics driver is asked for.
+/// Times measured at an earlier start, and the graphics devices that were present then.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Record {
     /// Key of the graphics devices beside them.
@@ -38,12 +38,12 @@ pub(super) fn find(file: &Path, plain: &str) -> Option<Record> {
 
 /// Beside what others have written since.
 pub(super) fn store(file: &Path, plain: String, record: Record) -> io::Result<()> {
-    let mut all = records(file);
-    if all.len() >= MOST {
-        all.clear();
+    let mut records_by_key = records(file);
+    if records_by_key.len() >= MOST {
+        records_by_key.clear();
     }
-    all.insert(plain, record);
-    write_cached(file, &all)
+    records_by_key.insert(plain, record);
+    write_cached(file, &records_by_key)
 }
 
 impl Record {
@@ -57,19 +57,22 @@ impl Record {
 
     /// None where a word is none, or the CPU, which always answers, is not among them.
     pub fn order(&self) -> Option<Vec<Measured>> {
-        let of = |(word, name, ms): &(String, String, f64)| {
-            Some(Measured {
-                choice: word.parse().ok()?,
-                name: name.clone(),
-                ms: Some(Ok(*ms)),
+        let mut order = self
+            .measured
+            .iter()
+            .map(|(word, name, ms)| {
+                Some(Measured {
+                    choice: word.parse().ok()?,
+                    name: name.clone(),
+                    ms: Some(Ok(*ms)),
+                })
             })
-        };
-        let mut order = self.measured.iter().map(of).collect::<Option<Vec<_>>>()?;
+            .collect::<Option<Vec<_>>>()?;
         order.sort_by(|a, b| a.rank().total_cmp(&b.rank()));
-        let is_single =
-            |one: &Measured| !matches!(one.choice, DeviceChoice::Auto | DeviceChoice::AllCuda);
-        let is_whole =
-            order.iter().all(is_single) && order.iter().any(|one| one.choice == DeviceChoice::Cpu);
+        let is_whole = order
+            .iter()
+            .all(|one| !matches!(one.choice, DeviceChoice::Auto | DeviceChoice::AllCuda))
+            && order.iter().any(|one| one.choice == DeviceChoice::Cpu);
         is_whole.then_some(order)
     }
 }

@@ -24,13 +24,15 @@ pub struct Line {
 /// Resident memory of this process, bytes, and the most there has been so far; none where the system does not tell.
 pub fn resident() -> Option<[u64; 2]> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = |name: &str| -> Option<u64> {
-        let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-        line.split_whitespace().next()?.parse().ok()
-    };
-    kib("VmRSS:")
-        .zip(kib("VmHWM:"))
-        .map(|(now, most)| [now, most].map(|n| n << 10))
+    let resident = status_kib(&status, "VmRSS:")?;
+    let peak = status_kib(&status, "VmHWM:")?;
+    Some([resident, peak].map(|kib| kib << 10))
+}
+
+/// A size in `/proc/self/status`, KiB.
+fn status_kib(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
 }
 
 fn line(step: &'static str, control: &JobControl) -> Line {

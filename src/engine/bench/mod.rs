@@ -204,11 +204,11 @@ fn copy_on_cpu() -> f64 {
     let from = vec![0.75_f32; VALUES];
     let mut to = vec![0.5_f32; VALUES];
     let times = (0..5).map(|_| {
-        let copy = || {
+        timed(|| {
             let parts = to.par_chunks_mut(PART).zip(from.par_chunks(PART));
             parts.for_each(|(to, from)| to.copy_from_slice(from));
-        };
-        timed(copy).1
+        })
+        .1
     });
     2.0 * (VALUES * size_of::<f32>()) as f64 / median(times.collect()) / 1e6
 }

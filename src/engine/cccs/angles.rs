@@ -53,20 +53,21 @@ pub struct AngleTable {
 
 impl AngleTable {
     pub fn new(kernel: &BeamKernel) -> Self {
-        let row = |i: usize| {
-            let a: [[f64; TERMS]; CHANNELS] =
-                std::array::from_fn(|c| kernel.amplitudes_per_sr(c, i as f64 * STEP_DEG));
-            let pair = |first: usize, k: usize| {
-                [first, first + 1].map(|c| (a[c][k] / decay_per_cm(k)) as f32)
-            };
-            Coefficients {
-                sums: a.map(|a| a.iter().sum::<f64>() as f32),
-                primary: std::array::from_fn(|i| pair(0, PRIMARY.start + i)),
-                scatter: std::array::from_fn(|i| pair(2, SCATTER.start + i)),
-            }
-        };
         Self {
-            rows: (0..ANGLES).map(row).collect(),
+            rows: (0..ANGLES)
+                .map(|i| {
+                    let a: [[f64; TERMS]; CHANNELS] =
+                        std::array::from_fn(|c| kernel.amplitudes_per_sr(c, i as f64 * STEP_DEG));
+                    let pair = |first: usize, k: usize| {
+                        [first, first + 1].map(|c| (a[c][k] / decay_per_cm(k)) as f32)
+                    };
+                    Coefficients {
+                        sums: a.map(|a| a.iter().sum::<f64>() as f32),
+                        primary: std::array::from_fn(|i| pair(0, PRIMARY.start + i)),
+                        scatter: std::array::from_fn(|i| pair(2, SCATTER.start + i)),
+                    }
+                })
+                .collect(),
         }
     }
 
@@ -131,31 +132,35 @@ impl TiltNorm {
     /// For rays whose tangents against the axis stay within `reach` in x and y of the directions' frame.
     pub fn new(table: &AngleTable, directions: &[Direction], reach: f64) -> Self {
         let reach = reach.max(1e-3);
-        let factor = |n: usize| {
-            let tangent = |n: usize| (2.0 * n as f64 / (TILTS - 1) as f64 - 1.0) * reach;
-            let ray = DVec3::new(tangent(n % TILTS), tangent(n / TILTS), 1.0).normalize();
-            let mut sums = [0.0; CHANNELS];
-            for d in directions {
-                let coefficients = table.sums_at(place_of(d.axis.dot(ray) as f32));
-                for (sum, coefficients) in sums.iter_mut().zip(coefficients) {
-                    *sum += d.solid_angle_sr * f64::from(coefficients);
-                }
-            }
-            sums.map(|s| (1.0 / s) as f32)
-        };
         Self {
             reach,
-            factors: (0..TILTS * TILTS).into_par_iter().map(factor).collect(),
+            factors: (0..TILTS * TILTS)
+                .into_par_iter()
+                .map(|n| {
+                    let tangent = |n: usize| (2.0 * n as f64 / (TILTS - 1) as f64 - 1.0) * reach;
+                    let ray = DVec3::new(tangent(n % TILTS), tangent(n / TILTS), 1.0).normalize();
+                    let mut sums = [0.0; CHANNELS];
+                    for d in directions {
+                        let coefficients = table.sums_at(place_of(d.axis.dot(ray) as f32));
+                        for (sum, coefficients) in sums.iter_mut().zip(coefficients) {
+                            *sum += d.solid_angle_sr * f64::from(coefficients);
+                        }
+                    }
+                    sums.map(|s| (1.0 / s) as f32)
+                })
+                .collect(),
         }
     }
 
-    /// Ratio of the factors to those of another table with the same reach.
+    /// Factor-by-factor ratio to another table with the same reach.
     pub fn over(&self, other: &Self) -> Self {
-        let ratio = |(mine, theirs): (&[f32; CHANNELS], &[f32; CHANNELS])| {
-            std::array::from_fn(|c| mine[c] / theirs[c])
-        };
         Self {
-            factors: self.factors.iter().zip(&other.factors).map(ratio).collect(),
+            factors: self
+                .factors
+                .iter()
+                .zip(&other.factors)
+                .map(|(mine, theirs)| std::array::from_fn(|c| mine[c] / theirs[c]))
+                .collect(),
             ..*self
         }
     }

@@ -97,16 +97,15 @@ fn time(
     options: &Options,
     control: &JobControl,
 ) -> Result<Row, DeviceError> {
-    let run = || match device {
-        Compute::Cpu => cpu::beam_dose(request, control).map_err(Failure::Job),
-        Compute::Cuda(card) => cuda::beam_dose(request, card, control)
-            .map_err(|failure| failure.map_card(DeviceError::Cuda)),
-        Compute::Wgpu(card) => wgpu::beam_dose(request, card, control)
-            .map_err(|failure| failure.map_card(DeviceError::Wgpu)),
-    };
     let (mut times, mut calls) = (Vec::new(), Vec::new());
     for n in 0..=options.runs {
-        let (dose, call_ms) = timed(run);
+        let (dose, call_ms) = timed(|| match device {
+            Compute::Cpu => cpu::beam_dose(request, control).map_err(Failure::Job),
+            Compute::Cuda(card) => cuda::beam_dose(request, card, control)
+                .map_err(|failure| failure.map_card(DeviceError::Cuda)),
+            Compute::Wgpu(card) => wgpu::beam_dose(request, card, control)
+                .map_err(|failure| failure.map_card(DeviceError::Wgpu)),
+        });
         let dose = dose.map_err(|e| card_error("cccs", e))?;
         tracing::info!("{case}: {:?}", dose.receipt.phases_ms);
         // The first run loads the kernels, uploads the patient and calibrates the machine.
@@ -131,11 +130,10 @@ fn time(
 
 /// Time of the computation: of a card's kernels by its own events, of all on the CPU.
 fn computed_ms(dose: &BeamDose, device: &Compute) -> f64 {
-    let counts = |phase: &str| matches!(device, Compute::Cpu) || ON_CARD.contains(&phase);
     dose.receipt
         .phases_ms
         .iter()
-        .filter(|(phase, _)| counts(phase))
+        .filter(|(phase, _)| matches!(device, Compute::Cpu) || ON_CARD.contains(&phase.as_str()))
         .map(|(_, ms)| ms)
         .sum()
 }

@@ -61,9 +61,9 @@ impl Offset {
     pub fn new(to: [i32; 3]) -> Self {
         let steps = to.iter().map(|o| o.abs()).max().unwrap_or(0).max(1);
         let mut path = [([0; 3], 0.0); PATH];
-        for (n, (at, part)) in path.iter_mut().enumerate().take(steps as usize + 1) {
+        for (n, (voxel, part)) in path.iter_mut().enumerate().take(steps as usize + 1) {
             let along = n as f64 / f64::from(steps);
-            *at = to.map(|o| (f64::from(o) * along).round() as i32);
+            *voxel = to.map(|o| (f64::from(o) * along).round() as i32);
             let end = n == 0 || n == steps as usize;
             *part = if end { 0.5 } else { 1.0 } / steps as f32;
         }
@@ -192,20 +192,20 @@ impl Stencil {
             .into_par_iter()
             .map(|slab| discretisation_error(&walks, slab, count, &ball, &mean))
             .collect();
-        let all = ball.offsets.len();
-        let used: Vec<usize> = (0..all)
+        let offset_count = ball.offsets.len();
+        let used: Vec<usize> = (0..offset_count)
             .into_par_iter()
             .filter(|o| {
                 slabs
                     .iter()
-                    .any(|s| (0..count).any(|t| s[t * all + o][1].abs() > LEAST))
+                    .any(|s| (0..count).any(|t| s[t * offset_count + o][1].abs() > LEAST))
             })
             .collect();
         let to_powers = powers_of_density();
         let table = (0..count * size[2])
             .into_par_iter()
             .flat_map_iter(|row| {
-                let shares = &slabs[row % size[2]][row / size[2] * all..];
+                let shares = &slabs[row % size[2]][row / size[2] * offset_count..];
                 used.iter().map(|o| powers(&to_powers, &shares[*o]))
             })
             .collect();
@@ -306,7 +306,7 @@ fn add(
     let Some(first) = segments.first() else {
         return;
     };
-    let all = ball.offsets.len();
+    let offset_count = ball.offsets.len();
     for (n, from) in segments
         .iter()
         .enumerate()
@@ -332,16 +332,16 @@ fn add(
                     .zip(lost.iter().flatten())
                     .for_each(|(s, r)| *s = -r);
             } else {
-                let here = loss(to.length_cm);
+                let deposited_here = loss(to.length_cm);
                 for k in 0..TERMS {
                     for d in 0..POWERS {
-                        deposited[k][d] = transmitted[k][d] * here[k][d];
+                        deposited[k][d] = transmitted[k][d] * deposited_here[k][d];
                         transmitted[k][d] -= deposited[k][d];
                     }
                 }
             }
             for (tilt, equilibrium) in equilibrium.iter().enumerate() {
-                let share = &mut shares[tilt * all + number];
+                let share = &mut shares[tilt * offset_count + number];
                 for (equilibrium, deposited) in equilibrium.iter().zip(&deposited) {
                     (0..POWERS).for_each(|d| share[d] += weight * equilibrium * deposited[d]);
                 }

@@ -16,6 +16,8 @@ pub struct Direction {
 /// no azimuth is left empty at any polar angle. Four at right angles balance each other sideways, so that a field's opposite
 /// edges fare alike. Kernels tilted against the spiral's axis are sampled as evenly as untilted ones.
 pub fn equal_energy_spiral(energy_by_cone: &[f64; CONES], count: usize) -> Vec<Direction> {
+    // Mirror images in place of right angles would make the doses of mirrored fields equal, but leave 1.64 % beside bone and air at 128
+    // directions, of 1.5 % allowed.
     let golden = std::f64::consts::PI * (3.0 - 5f64.sqrt());
     let total: f64 = energy_by_cone.iter().sum();
     // Polar angle within which a part of the energy lies; within a cone, energy goes with the solid angle.

@@ -5,7 +5,6 @@ use super::beam;
 use crate::dose::medium::Medium;
 use crate::kernel_size::int;
 use bytemuck::{Pod, Zeroable};
-use glam::DVec3;
 use physics::{FluenceTables, Picture as Values, normal_tables};
 
 /// Declares a struct for the host and, of the same members, for kernels: `WGSL`, which shaders begin with, and `CUDA`, which
@@ -85,7 +84,8 @@ declare! {
 }
 
 declare! {
-    /// A field. Positions are those of the beam limiting device. Numbers named `..._at` are where tables begin in the list of numbers.
+    /// A field. Positions are in the frame of the beam limiting device. Members named `..._at` are first indices of tables in the list of
+/// numbers.
     Field {
         /// Voxel (0, 0, 0).
         voxel_mm: [f32; 3],
@@ -162,7 +162,6 @@ impl FieldTables {
             electron_scale,
         } = field.fluence.tables();
         let mut numbers = Self::default();
-        let in_device = |patient: DVec3| field.frame.device_from_patient(patient).to_array();
         let lattice = medium.lattice();
         let steps = [0, 1, 2].map(|axis| {
             let step = grid.axes()[axis] * lattice.spacing_mm[axis];
@@ -173,7 +172,11 @@ impl FieldTables {
         let (tilts, tilt_reach) = tilt.factors();
         let (softening, softening_step_mm) = beam.softening.layers();
         let mut out = Field {
-            voxel_mm: in_device(grid.centre_mm(0, 0, 0)).map(|mm| mm as f32),
+            voxel_mm: field
+                .frame
+                .device_from_patient(grid.centre_mm(0, 0, 0))
+                .to_array()
+                .map(|mm| mm as f32),
             step_mm: steps.map(|step| step.map(|mm| mm as f32)),
             sad_mm: sad_mm as f32,
             footprint_mm: lattice.spacing_mm[0] as f32,
@@ -233,9 +236,9 @@ impl FieldTables {
 
     /// Appends a table; where it begins.
     fn add(&mut self, values: impl IntoIterator<Item = f64>) -> i32 {
-        let at = int(self.numbers.len());
+        let first = int(self.numbers.len());
         self.numbers.extend(values.into_iter().map(|v| v as f32));
-        at
+        first
     }
 
     fn picture(&mut self, picture: &Values<'_, f32>) -> Picture {

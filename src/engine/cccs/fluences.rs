@@ -8,7 +8,7 @@ use physics::{Exposure, Fluence, FluenceError, Machine, exposures};
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most fluences that are kept: those of a plan's fields.
+/// Maximum number of cached fluences, enough for the fields of a plan.
 const KEPT: usize = 16;
 /// A fluence of 20 x 20 cm through leaves, about.
 const FLUENCE_BYTES: usize = 2 << 20;
@@ -25,17 +25,19 @@ struct Aperture {
 
 impl Aperture {
     fn new(request: &DoseRequest, exposure: &Exposure<'_>) -> Self {
-        let collimators = |point: &ControlPoint| ControlPoint {
-            meterset_weight: 0.0,
-            gantry_deg: 0.0,
-            collimator_deg: 0.0,
-            couch_deg: 0.0,
-            ..point.clone()
-        };
-        let segments = exposure
-            .segments
-            .iter()
-            .map(|s| ([s.from, s.to].map(collimators), s.span, s.weight));
+        let segments = exposure.segments.iter().map(|s| {
+            (
+                [s.from, s.to].map(|point| ControlPoint {
+                    meterset_weight: 0.0,
+                    gantry_deg: 0.0,
+                    collimator_deg: 0.0,
+                    couch_deg: 0.0,
+                    ..point.clone()
+                }),
+                s.span,
+                s.weight,
+            )
+        });
         Self {
             machine: Arc::clone(&request.machine),
             mlc: request.beam.mlc.clone(),
@@ -73,7 +75,10 @@ pub fn fluence(
         .get(Key, || Ok::<_, FluenceError>(LastFluences::default()))?;
     let entries = || last.0.lock().unwrap_or_else(PoisonError::into_inner);
     let aperture = Aperture::new(request, exposure);
-    if let Some((_, fluence)) = entries().iter().find(|(of, _)| *of == aperture) {
+    if let Some((_, fluence)) = entries()
+        .iter()
+        .find(|(cached_aperture, _)| *cached_aperture == aperture)
+    {
         return Ok(Arc::clone(fluence));
     }
     let fluence = Arc::new(Fluence::new(&request.machine, &request.beam, exposure)?);
@@ -131,10 +136,7 @@ mod tests {
     #[test]
     fn a_fluence_is_kept_for_its_aperture_alone() {
         let control = JobControl::new();
-        let of = |request: &DoseRequest| {
-            fluence(request, &exposures(&request.beam, 4.0)[0], &control).expect("a fluence")
-        };
-        let first = of(&request());
+        let first = cached_fluence(&request(), &control);
         let mut turned = request();
         turned.beam.mu = 7.0;
         turned.beam.isocentre_mm.x = 30.0;
@@ -143,7 +145,7 @@ mod tests {
             .control_points
             .iter_mut()
             .for_each(|p| (p.gantry_deg, p.collimator_deg) = (77.0, 10.0));
-        assert!(Arc::ptr_eq(&first, &of(&turned)));
+        assert!(Arc::ptr_eq(&first, &cached_fluence(&turned, &control)));
         let changes: [fn(&mut DoseRequest); 4] = [
             |r| {
                 r.beam
@@ -169,13 +171,20 @@ mod tests {
             let mut other = request();
             change(&mut other);
             let exposure = &exposures(&other.beam, 4.0)[0];
-            let kept = of(&other);
-            let made = Fluence::new(&other.machine, &other.beam, exposure).expect("a fluence");
-            let at = |f: &Fluence| [0.0, 12.0, 33.0].map(|x| f.at(x, 3.0, 1000.0, 2.0));
-            assert_eq!(at(&kept), at(&made));
-            assert_ne!(at(&kept), at(&first));
+            let cached = cached_fluence(&other, &control);
+            let computed = Fluence::new(&other.machine, &other.beam, exposure).expect("a fluence");
+            assert_eq!(profile(&cached), profile(&computed));
+            assert_ne!(profile(&cached), profile(&first));
         }
-        assert!(Arc::ptr_eq(&first, &of(&turned)));
+        assert!(Arc::ptr_eq(&first, &cached_fluence(&turned, &control)));
+    }
+
+    fn cached_fluence(request: &DoseRequest, control: &JobControl) -> Arc<Fluence> {
+        fluence(request, &exposures(&request.beam, 4.0)[0], control).expect("a fluence")
+    }
+
+    fn profile(fluence: &Fluence) -> [f64; 3] {
+        [0.0, 12.0, 33.0].map(|x| fluence.at(x, 3.0, 1000.0, 2.0))
     }
 
     #[test]
@@ -200,7 +209,7 @@ mod tests {
     #[test]
     fn prepared_fluences_are_found() {
         let control = JobControl::new();
-        let of = |tip_mm: f64| {
+        let with_tip = |tip_mm: f64| {
             let mut request = request();
             request
                 .beam
@@ -209,7 +218,7 @@ mod tests {
                 .for_each(|p| p.leaves_mm[0][0] = tip_mm);
             request
         };
-        let mut arc = of(-10.0);
+        let mut arc = with_tip(-10.0);
         let end = ControlPoint {
             gantry_deg: 90.0,
             ..arc.beam.control_points[0].clone()
@@ -217,14 +226,19 @@ mod tests {
         arc.beam.control_points[0].meterset_weight = 0.0;
         arc.beam.control_points.push(end);
         assert!(exposures(&arc.beam, arc.quality.arc_step_deg()).len() > KEPT);
-        prepare_fluences(&[of(-40.0), arc, of(-30.0)], &control);
+        prepare_fluences(&[with_tip(-40.0), arc, with_tip(-30.0)], &control);
         let last = control
             .cache()
             .find::<_, LastFluences>(&Key)
             .expect("some are kept");
         let kept = || last.0.lock().expect("no other thread").len();
         assert_eq!(kept(), 2);
-        fluence(&of(-30.0), &exposures(&of(-30.0).beam, 4.0)[0], &control).expect("a fluence");
+        fluence(
+            &with_tip(-30.0),
+            &exposures(&with_tip(-30.0).beam, 4.0)[0],
+            &control,
+        )
+        .expect("a fluence");
         assert_eq!(kept(), 2);
     }
 }

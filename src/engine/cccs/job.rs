@@ -44,7 +44,7 @@ pub fn each_field<E: From<DoseError>>(
     Ok(shares.len())
 }
 
-/// The answer: `gy` on the grid of the request, computed on `medium` from so many fields by `device`.
+/// The answer: `gy` on the grid of the request, computed by `device` on `medium` from the dose of `fields` fields.
 pub fn answer(
     request: &DoseRequest,
     digest: String,

@@ -6,7 +6,7 @@
 //! * A cone of solid angle `omega` is collapsed onto its axis. Along a line through a voxel of density `rho` for `l` cm,
 //!   `tau = rho l`, the radiant energy `R_k` of each term becomes
 //!   `R_k exp(-a_k tau) + T A_k (1 - exp(-a_k tau)) / a_k`, and the rest is deposited in the voxel.
-//! * Voxels along a line are those of Algorithm 1 of Xiao 2012, with its names.
+//! * Voxels along a line are found by Algorithm 1 of Xiao 2012, with its names.
 //!
 //! With one line to a voxel's face this is the plain algorithm; more lines remove the lattice's discretisation.
 //! Nothing is shared with the fast forms but the medium, the fluence, the kernels' terms and the choice of directions.
@@ -61,17 +61,18 @@ pub fn beam_dose(
     let mass = mass_of(&medium, request.dose_to).data();
     let [nx, ny, nz] = request.grid.size();
     let [x, y, z] = medium.offset;
-    let gy = |n: usize| {
-        let at = medium
-            .grid
-            .index(x + n % nx, y + n / nx % ny, z + n / (nx * ny));
-        if mass[at] > VACUUM_G_CM3 {
-            energy[at] / f64::from(mass[at])
-        } else {
-            0.0
-        }
-    };
-    Ok((0..nx * ny * nz).map(gy).collect())
+    Ok((0..nx * ny * nz)
+        .map(|n| {
+            let voxel = medium
+                .grid
+                .index(x + n % nx, y + n / nx % ny, z + n / (nx * ny));
+            if mass[voxel] > VACUUM_G_CM3 {
+                energy[voxel] / f64::from(mass[voxel])
+            } else {
+                0.0
+            }
+        })
+        .collect())
 }
 
 /// A field in a medium, ready to be superposed. Positions are in voxels from the low corner, lengths in cm.
@@ -80,7 +81,7 @@ struct Cones<'a> {
     medium: &'a Medium,
     size: [usize; 3],
     voxels_per_cm: DVec3,
-    /// Axes of the directions -> those of the grid.
+    /// Rotation from the directions' frame to the grid's axes.
     lattice_from_kernel: glam::DMat3,
     /// Rays and TERMA of the voxels: the unit vector of the ray in the grid's frame, and TERMA by channel of the
     /// kernel.
@@ -95,8 +96,10 @@ impl<'a> Cones<'a> {
         let spacing_mm = DVec3::from(lattice.spacing_mm);
         let source_mm = medium.grid.local_from_patient(field.frame.source_mm);
         let [nx, ny, _] = lattice.size;
-        let centre = |n: usize| DVec3::from([n % nx, n / nx % ny, n / (nx * ny)].map(|i| i as f64));
-        let way_mm = |n: usize| centre(n) * spacing_mm - source_mm;
+        let way_mm = |n: usize| {
+            let centre = DVec3::from([n % nx, n / nx % ny, n / (nx * ny)].map(|i| i as f64));
+            centre * spacing_mm - source_mm
+        };
         let mut cones = Self {
             beam,
             medium,
@@ -164,18 +167,17 @@ impl<'a> Cones<'a> {
 
     /// Energy deposited per volume (Gy g/cm3), in parts of some directions each.
     fn superposed(&self, control: &JobControl) -> Result<Vec<Vec<f64>>, DoseError> {
-        let part = |directions: &[Direction]| {
-            let mut energy = vec![0.0; self.terma.len()];
-            for direction in directions {
-                control.check()?;
-                self.add_direction(direction, &mut energy);
-            }
-            Ok(energy)
-        };
         self.beam
             .directions
             .par_chunks(TOGETHER)
-            .map(part)
+            .map(|directions| {
+                let mut energy = vec![0.0; self.terma.len()];
+                for direction in directions {
+                    control.check()?;
+                    self.add_direction(direction, &mut energy);
+                }
+                Ok(energy)
+            })
             .collect()
     }
 
@@ -198,9 +200,9 @@ impl<'a> Cones<'a> {
         let weight = direction.solid_angle_sr / (slab_cm * (self.lines * self.lines) as f64);
         let mut from = DVec3::ZERO;
         from[along] = if speed[along] > 0.0 { 0.0 } else { slabs };
-        for at in starts(u) {
+        for down in starts(u) {
             for across in starts(v) {
-                from[u] = at;
+                from[u] = down;
                 from[v] = across;
                 let mut radiant = [0.0; TERMS];
                 self.walk(from, axis, f64::INFINITY, |voxel, cm| {
@@ -239,22 +241,21 @@ impl<'a> Cones<'a> {
     /// Calls `visit` with each voxel that a line passes and for how many cm (Algorithm 1 of Xiao 2012).
     fn walk(&self, from: DVec3, axis: DVec3, length_cm: f64, mut visit: impl FnMut(usize, f64)) {
         let (from, speed) = (from.to_array(), (axis * self.voxels_per_cm).to_array());
-        let (mut at, mut end) = (0.0_f64, length_cm);
+        let (mut passed_cm, mut end) = (0.0_f64, length_cm);
         for a in 0..3 {
             let sides = [0.0, self.size[a] as f64].map(|side| (side - from[a]) / speed[a]);
             if speed[a] != 0.0 {
-                at = at.max(sides[0].min(sides[1]));
+                passed_cm = passed_cm.max(sides[0].min(sides[1]));
                 end = end.min(sides[0].max(sides[1]));
             } else if !(0.0..self.size[a] as f64).contains(&from[a]) {
                 return;
             }
         }
-        let place = |a: usize| {
-            (from[a] + at * speed[a])
+        let mut current_v = [0, 1, 2].map(|a| {
+            (from[a] + passed_cm * speed[a])
                 .floor()
-                .clamp(0.0, self.size[a] as f64 - 1.0)
-        };
-        let mut current_v = [0, 1, 2].map(|a| place(a) as usize);
+                .clamp(0.0, self.size[a] as f64 - 1.0) as usize
+        });
         let delta_t = speed.map(|s| 1.0 / s.abs());
         let mut t = [0, 1, 2].map(|a| {
             let plane = current_v[a] as f64 + if speed[a] > 0.0 { 1.0 } else { 0.0 };
@@ -264,7 +265,7 @@ impl<'a> Cones<'a> {
                 (plane - from[a]) / speed[a]
             }
         });
-        while at < end {
+        while passed_cm < end {
             let a = if t[0] <= t[1] && t[0] <= t[2] {
                 0
             } else if t[1] <= t[2] {
@@ -273,14 +274,14 @@ impl<'a> Cones<'a> {
                 2
             };
             let next = t[a].min(end);
-            if next > at {
+            if next > passed_cm {
                 visit(
                     self.medium
                         .grid
                         .index(current_v[0], current_v[1], current_v[2]),
-                    next - at,
+                    next - passed_cm,
                 );
-                at = next;
+                passed_cm = next;
             }
             let step = if speed[a] > 0.0 { 1 } else { -1 };
             let Some(v) = current_v[a]

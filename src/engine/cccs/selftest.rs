@@ -58,7 +58,7 @@ pub(crate) fn small_rows(device: &Compute, control: &JobControl) -> Result<Vec<R
     Ok(rows)
 }
 
-/// A dose beside that of the CPU.
+/// Compares a dose with the CPU's.
 fn compare(case: &DoseCase, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
     let want = cpu::beam_dose(&case.request, control);
     let want = want.map(|dose| dose.gy.data().iter().map(|gy| f64::from(*gy)).collect());
@@ -67,11 +67,20 @@ fn compare(case: &DoseCase, device: &Compute, control: &JobControl) -> Result<Ro
         (Compute::Wgpu(_), Quality::Preview) => TOLERANCE_WGPU_PREVIEW,
         (Compute::Wgpu(_), _) => TOLERANCE_WGPU,
     };
-    beside(want, ("CPU", tolerance), case, device, control)
+    compared(
+        want,
+        Judge {
+            name: "CPU",
+            tolerance_percent: tolerance,
+        },
+        case,
+        device,
+        control,
+    )
 }
 
-/// A dose beside that of the plain reference, by as many lines as leave nothing of the lattice's own to speak of, and with
-/// collimators that stand still at so many places of their way.
+/// Compares a dose with the plain reference, which has enough lines to make the lattice's discretisation negligible; moving
+/// collimators are static in each of `STEPS` steps.
 fn judge(case: &DoseCase, device: &Compute, control: &JobControl) -> Result<Row, DeviceError> {
     const LINES: usize = 3;
     const STEPS: usize = 300;
@@ -80,57 +89,72 @@ fn judge(case: &DoseCase, device: &Compute, control: &JobControl) -> Result<Row,
         ..case.request.clone()
     };
     let want = reference::beam_dose(&plain, LINES, control);
-    beside(want, ("reference", OF_REFERENCE), case, device, control)
+    let judge = Judge {
+        name: "reference",
+        tolerance_percent: OF_REFERENCE,
+    };
+    compared(want, judge, case, device, control)
 }
 
-fn beside(
+/// Source of the expected dose, and how far a dose may be off.
+struct Judge {
+    name: &'static str,
+    tolerance_percent: f64,
+}
+
+fn compared(
     want: Result<Vec<f64>, DoseError>,
-    (against, tolerance): (&'static str, f64),
+    judge: Judge,
     case: &DoseCase,
     device: &Compute,
     control: &JobControl,
 ) -> Result<Row, DeviceError> {
-    let run = || match device {
-        Compute::Cpu => cpu::beam_dose(&case.request, control).map_err(Failure::Job),
-        Compute::Cuda(card) => cuda::beam_dose(&case.request, card, control)
-            .map_err(|failure| failure.map_card(DeviceError::Cuda)),
-        Compute::Wgpu(card) => wgpu::beam_dose(&case.request, card, control)
-            .map_err(|failure| failure.map_card(DeviceError::Wgpu)),
-    };
     let row = |worst: f64, mean: f64, repeats: bool| Row {
         job: "cccs",
         case: case.name.clone(),
         device: device.to_string(),
         way: case.request.quality.word(),
-        against,
+        against: judge.name,
         worst,
         mean,
-        tolerance,
+        tolerance: judge.tolerance_percent,
         unit: "%",
         repeats,
     };
-    let answers = want
-        .map_err(Failure::Job)
-        .and_then(|want| Ok((want, run()?, run()?)));
+    let answers = want.map_err(Failure::Job).and_then(|want| {
+        let got = dose_on(device, &case.request, control)?;
+        Ok((want, got, dose_on(device, &case.request, control)?))
+    });
     let (want, got, again) = match answers {
         Ok(answers) => answers,
         Err(Failure::Card(error)) => return Err(error),
         Err(Failure::Job(_)) => return Ok(row(f64::INFINITY, f64::INFINITY, false)),
     };
-    let most = want.iter().copied().fold(0.0, f64::max);
+    let greatest = want.iter().copied().fold(0.0, f64::max);
     let (worst, mean) = differences(got.gy.data(), &want);
-    let bits = |dose: &BeamDose| {
-        dose.gy
-            .data()
-            .iter()
-            .map(|v| v.to_bits())
-            .collect::<Vec<_>>()
-    };
     Ok(row(
-        100.0 * worst / most,
-        100.0 * mean / most,
+        100.0 * worst / greatest,
+        100.0 * mean / greatest,
         bits(&got) == bits(&again),
     ))
+}
+
+fn dose_on(
+    device: &Compute,
+    request: &DoseRequest,
+    control: &JobControl,
+) -> Result<BeamDose, Failure<DoseError, DeviceError>> {
+    match device {
+        Compute::Cpu => cpu::beam_dose(request, control).map_err(Failure::Job),
+        Compute::Cuda(card) => cuda::beam_dose(request, card, control)
+            .map_err(|failure| failure.map_card(DeviceError::Cuda)),
+        Compute::Wgpu(card) => wgpu::beam_dose(request, card, control)
+            .map_err(|failure| failure.map_card(DeviceError::Wgpu)),
+    }
+}
+
+fn bits(dose: &BeamDose) -> Vec<u32> {
+    dose.gy.data().iter().map(|gy| gy.to_bits()).collect()
 }
 
 /// Small ones, of a machine without calibration: the reference has none.
@@ -158,24 +182,23 @@ fn small_cases() -> Result<Vec<DoseCase>, Box<dyn std::error::Error>> {
         ("small slab of lung", &slab, 37.0),
         ("small bone and air", &bone_and_air, 20.0),
     ];
-    let case = |(name, of, gantry_deg): (&str, Of<'_>, f64)| {
-        let patient = patient(DVec3::new(4.0, 5.0, 4.5), [16, 14, 12], of)?;
-        let request = DoseRequest {
-            grid: Arc::clone(patient.mass_density_g_cm3.grid()),
-            patient,
-            machine: Arc::clone(&machine),
-            beam: field(Jaws::symmetric(32.0, 28.0), gantry_deg, 0.0, 0.0),
-            quality: Quality::Full,
-            dose_to: DoseTo::Medium,
-        };
-        Ok(DoseCase {
-            name: name.to_owned(),
-            request,
-        })
-    };
     let mut cases: Vec<DoseCase> = media
         .into_iter()
-        .map(case)
+        .map(|(name, matter_at, gantry_deg)| {
+            let patient = patient(DVec3::new(4.0, 5.0, 4.5), [16, 14, 12], matter_at)?;
+            let request = DoseRequest {
+                grid: Arc::clone(patient.mass_density_g_cm3.grid()),
+                patient,
+                machine: Arc::clone(&machine),
+                beam: field(Jaws::symmetric(32.0, 28.0), gantry_deg, 0.0, 0.0),
+                quality: Quality::Full,
+                dose_to: DoseTo::Medium,
+            };
+            Ok(DoseCase {
+                name: name.to_owned(),
+                request,
+            })
+        })
         .collect::<Result<_, Box<dyn std::error::Error>>>()?;
     // Jaws that sweep, one axis and both; and both with leaves that sweep under them.
     let mut moving = |name: &str, mut beam: Beam, to: Jaws, leaves_by_mm: f64| {
@@ -233,21 +256,22 @@ fn small_cases() -> Result<Vec<DoseCase>, Box<dyn std::error::Error>> {
     Ok(cases)
 }
 
-/// A beam from one direction whose collimators move, in so many steps that stand still; any other as it is.
+/// A beam from one direction with moving collimators as static steps of equal weight; any other beam unchanged.
 fn in_steps(beam: &Beam, steps: usize) -> Beam {
     let [from, to] = &beam.control_points[..] else {
         return beam.clone();
     };
     let share = |n: usize| n as f64 / steps as f64;
-    let step = |n: usize| {
-        let still = from.on_the_way_to(to, share(n) + 0.5 / steps as f64);
-        [n, n + 1].map(|n| ControlPoint {
-            meterset_weight: share(n),
-            ..still.clone()
-        })
-    };
     Beam {
-        control_points: (0..steps).flat_map(step).collect(),
+        control_points: (0..steps)
+            .flat_map(|n| {
+                let still = from.on_the_way_to(to, share(n) + 0.5 / steps as f64);
+                [n, n + 1].map(|n| ControlPoint {
+                    meterset_weight: share(n),
+                    ..still.clone()
+                })
+            })
+            .collect(),
         ..beam.clone()
     }
 }
@@ -312,7 +336,7 @@ fn cases() -> Result<Vec<DoseCase>, Box<dyn std::error::Error>> {
     );
     let mut random = Random::new(7);
     let seeds: Vec<f32> = (0..4096).map(|_| random.unit() as f32).collect();
-    // Another density in every block of so many mm.
+    // One random density for each block of the given edges, mm.
     let speckles = |p: DVec3, block_mm: [usize; 3]| {
         let [x, y, z] = [0, 1, 2].map(|axis| (p[axis] + 100.0) as usize / block_mm[axis]);
         (

@@ -13,12 +13,15 @@ pub fn open_terma(
     beam: &Superposition,
     frame: &BeamFrame,
     tilt: &TiltNorm,
-    ([x, y], patient_mm, depth_mm): ([f64; 2], DVec3, f32),
+    [x, y]: [f64; 2],
+    patient_mm: DVec3,
+    depth_mm: f32,
     fluence: f64,
 ) -> [f32; CHANNELS] {
     let sad = frame.sad_mm;
     let inverse_square = sad * sad / patient_mm.distance_squared(frame.source_mm);
-    // The spectrum off the axis is that of the axis some centimetres of water earlier.
+    // The off-axis spectrum equals the axial spectrum some centimetres of water less deep. A factor on the attenuation alone would leave
+    // out up to 4 % of the dose in fields of 40 cm.
     let layer = beam.softening.at((x * x + y * y).sqrt());
     let terma = beam
         .kernel

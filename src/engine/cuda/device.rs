@@ -66,20 +66,19 @@ fn find_cards() -> Result<Vec<Card>, CudaError> {
         other => other.map_err(failed)?,
     }
     let count = result::device::get_count().map_err(failed)?;
-    let card = |ordinal: i32| {
-        let device = result::device::get(ordinal)?;
-        let name = result::device::get_name(device)?;
-        // SAFETY: the device was just given by the driver.
-        let memory_bytes = unsafe { result::device::total_mem(device) }?;
-        Ok(Card {
-            ordinal: ordinal.unsigned_abs() as usize,
-            name,
-            memory_bytes,
-            driver: version,
-        })
-    };
     let cards: Vec<Card> = (0..count)
-        .map(card)
+        .map(|ordinal| {
+            let device = result::device::get(ordinal)?;
+            let name = result::device::get_name(device)?;
+            // SAFETY: the device was just given by the driver.
+            let memory_bytes = unsafe { result::device::total_mem(device) }?;
+            Ok(Card {
+                ordinal: ordinal.unsigned_abs() as usize,
+                name,
+                memory_bytes,
+                driver: version,
+            })
+        })
         .collect::<Result<_, _>>()
         .map_err(failed)?;
     if cards.is_empty() {
@@ -331,7 +330,7 @@ impl CardLock<'_> {
         &mut self.state.layouts
     }
 
-    /// Memory for so many values, which hold anything. Where the card is full, the least recently used is
+    /// Uninitialised memory for `len` values. Where the card is full, the least recently used is
     /// evicted.
     ///
     /// # Errors
@@ -442,13 +441,12 @@ impl CardLock<'_> {
             .iter()
             .map(|arg| arg.words.as_ptr().cast_mut().cast())
             .collect();
-        let tuple = |[x, y, z]: [u32; 3]| (x, y, z);
-        let (blocks, threads) = (tuple(shape.blocks), tuple(shape.threads));
+        let (blocks, threads) = (shape.blocks.into(), shape.threads.into());
         let bound = self.context().bind_to_thread();
         let handle = function.cu_function();
         let stream = self.stream().cu_stream();
         // SAFETY: function and stream are alive and of the context that is current; the driver copies the arguments,
-        // whose number and sizes are those of the PTX, before it returns. Buffers outlive what is queued: a dropped
+        // whose number and sizes equal the PTX's, before it returns. Buffers outlive what is queued: a dropped
         // one goes to the pool, whose next user queues behind.
         bound
             .and_then(|()| unsafe {
@@ -477,12 +475,12 @@ impl CardLock<'_> {
         let view = module
             .get_global(symbol, &stream)
             .map_err(self.failed(&doing))?;
-        let most = view.len() / size_of::<T>().max(1);
-        if values.len() > most {
+        let capacity = view.len() / size_of::<T>().max(1);
+        if values.len() > capacity {
             let what = format!("{symbol} of {} values", values.len());
             return Err(CudaError::TooLarge {
                 what,
-                most: most.to_string(),
+                most: capacity.to_string(),
             });
         }
         let (address, _sync) = view.view_ptr(&stream);

@@ -52,8 +52,13 @@ impl CardLock<'_> {
         host: HostBuffer<T>,
         see: impl Fn(&[T]) -> S + Sync,
     ) -> Result<(Vec<T>, Vec<S>), CudaError> {
-        let see = |piece: &[u8]| see(bytemuck::cast_slice(piece));
-        let (values, seen, ()) = self.read_staged(buffer, host, &see, None, |_| Ok(()))?;
+        let (values, seen, ()) = self.read_staged(
+            buffer,
+            host,
+            &|piece| see(bytemuck::cast_slice(piece)),
+            None,
+            |_| Ok(()),
+        )?;
         Ok((values, seen))
     }
 
@@ -132,28 +137,29 @@ impl CardLock<'_> {
             .iter()
             .enumerate()
             .flat_map(|(n, run)| run.clone().map(move |_| n));
-        let taking = |(((slot, run), come), parts)| Taking {
-            slot,
-            run,
-            come,
-            parts,
-        };
         let slots = memory
             .chunks_mut(part_bytes)
             .zip(run_of)
             .zip(&staging.passed)
             .zip(parts);
-        let mut slots: Vec<Taking> = slots.map(taking).collect();
+        let mut slots: Vec<Taking> = slots
+            .map(|(((slot, run), come), parts)| Taking {
+                slot,
+                run,
+                come,
+                parts,
+            })
+            .collect();
 
         // The last slot is this thread's own: when it has arrived, the others are nearly empty.
-        let own = slots.pop();
+        let last_slot = slots.pop();
         let helpers = rayon::current_num_threads()
             .min(from.bytes / THREAD_BYTES)
             .min(slots.len());
         let slots = Mutex::new(slots.into_iter());
         let next = || slots.lock().unwrap_or_else(PoisonError::into_inner).next();
         let mut results: Vec<_> = (0..helpers).map(|_| Ok(Vec::new())).collect();
-        let (overlapped, own) = rayon::in_place_scope(|scope| {
+        let (overlapped, of_this_thread) = rayon::in_place_scope(|scope| {
             let (next, from, first_turn) = (&next, &from, &first_turn);
             for results in &mut results {
                 scope.spawn(move |_| *results = take(iter::from_fn(next), from, first_turn, see));
@@ -161,7 +167,7 @@ impl CardLock<'_> {
             (
                 overlap(self),
                 take(
-                    own.into_iter().chain(iter::from_fn(next)),
+                    last_slot.into_iter().chain(iter::from_fn(next)),
                     from,
                     first_turn,
                     see,
@@ -169,7 +175,7 @@ impl CardLock<'_> {
             )
         });
         let results: Result<Vec<Results<S>>, DriverError> =
-            results.into_iter().chain([own]).collect();
+            results.into_iter().chain([of_this_thread]).collect();
         let seen = in_order(results.map_err(self.failed("working"))?).collect();
         Ok((values, seen, overlapped?))
     }
@@ -178,10 +184,6 @@ impl CardLock<'_> {
 impl<'a> CardLock<'a> {
     /// Begins a copy of a buffer behind the work queued so far; it goes beside what is queued later, and ends without the lock. Copies
     /// for which there is no landing are made at once.
-    #[expect(
-        unsafe_code,
-        reason = "cuMemcpyDtoHAsync into page-locked memory, read after its event"
-    )]
     pub fn begin_download<T: Pod + Send + Sync>(
         &mut self,
         buffer: &Buffer<T>,
@@ -189,19 +191,9 @@ impl<'a> CardLock<'a> {
         let Some(mut landing) = self.landing(buffer.bytes())? else {
             return Ok(Download::There(self.download(buffer)?));
         };
-        let copies = self.copies().clone();
-        let mut begin = || {
-            self.context().bind_to_thread()?;
-            let work = self.stream().record_event(None)?;
-            copies.wait(&work)?;
-            let (to, from) = (landing.as_mut_slice()?, buffer.address());
-            // SAFETY: the buffer, which the download holds until the event has come, has so much, and so has the landing.
-            unsafe {
-                result::memcpy_dtoh_async(&mut to[..buffer.bytes()], from, copies.cu_stream())
-            }?;
-            copies.record_event(None)
-        };
-        let come = begin().map_err(self.failed("copying from it"))?;
+        let come = self
+            .queue_copy(buffer, &mut landing)
+            .map_err(self.failed("copying from it"))?;
         let buffer = buffer.clone();
         Ok(Download::Coming(Coming {
             device: self.device,
@@ -209,6 +201,26 @@ impl<'a> CardLock<'a> {
             landing: Some(landing),
             come,
         }))
+    }
+
+    /// Queues a copy of a buffer into a landing behind the work queued so far; the event after which the landing is read.
+    #[expect(
+        unsafe_code,
+        reason = "cuMemcpyDtoHAsync into page-locked memory, read after its event"
+    )]
+    fn queue_copy<T: Pod>(
+        &self,
+        buffer: &Buffer<T>,
+        landing: &mut PinnedHostSlice<u8>,
+    ) -> Result<CudaEvent, DriverError> {
+        let copies = self.copies();
+        self.context().bind_to_thread()?;
+        let work = self.stream().record_event(None)?;
+        copies.wait(&work)?;
+        let (to, from) = (landing.as_mut_slice()?, buffer.address());
+        // SAFETY: the buffer, which the download holds until the event has come, has so much, and so has the landing.
+        unsafe { result::memcpy_dtoh_async(&mut to[..buffer.bytes()], from, copies.cu_stream()) }?;
+        copies.record_event(None)
     }
 }
 
@@ -274,13 +286,13 @@ struct Origin<'a> {
 }
 
 impl Origin<'_> {
-    /// Queues a copy from byte `at` on into slots of the staging buffer, and records its arrival.
+    /// Queues a copy from byte `offset` on into slots of the staging buffer, and records its arrival.
     #[expect(
         unsafe_code,
         reason = "cuMemcpyDtoHAsync into page-locked memory, read after its events"
     )]
-    fn fetch(&self, at: usize, slots: &mut [u8], come: &CudaEvent) -> Result<(), DriverError> {
-        let len = slots.len().min(self.bytes - at);
+    fn fetch(&self, offset: usize, slots: &mut [u8], come: &CudaEvent) -> Result<(), DriverError> {
+        let len = slots.len().min(self.bytes - offset);
         // Threads of the pool may have worked for another card.
         self.stream.context().bind_to_thread()?;
         // SAFETY: the buffer, which the caller holds, has so much; the slots are read only after the event that follows the
@@ -288,7 +300,7 @@ impl Origin<'_> {
         unsafe {
             result::memcpy_dtoh_async(
                 &mut slots[..len],
-                self.address + at as u64,
+                self.address + offset as u64,
                 self.stream.cu_stream(),
             )
         }?;
@@ -324,10 +336,12 @@ fn take<'a, S>(
     {
         first_turn.wait_for(run)?;
         let mut parts = parts.into_iter().peekable();
-        while let Some((at, part)) = parts.next() {
+        while let Some((part_offset, part)) = parts.next() {
             part.copy_from_slice(&slot[..part.len()]);
-            let next = parts.peek().map(|(at, _)| from.fetch(*at, slot, come));
-            seen.push((at, see(part)));
+            let next = parts
+                .peek()
+                .map(|(offset, _)| from.fetch(*offset, slot, come));
+            seen.push((part_offset, see(part)));
             if let Some(queued) = next {
                 queued?;
                 come.synchronize()?;
@@ -378,12 +392,12 @@ impl<'a> Arrivals<'a> {
 /// start; fewer again at the end, so that little is left to do when the last has arrived.
 fn runs(parts: usize, longest: usize) -> Vec<Range<usize>> {
     let mut runs = Vec::new();
-    let (mut next, mut most) = (0, 1);
+    let (mut next, mut run_limit) = (0, 1);
     while next < parts {
-        let run = (parts - next).div_ceil(2).min(most);
+        let run = (parts - next).div_ceil(2).min(run_limit);
         runs.push(next..next + run);
         next += run;
-        most = (2 * most).min(longest);
+        run_limit = (2 * run_limit).min(longest);
     }
     runs
 }
@@ -398,8 +412,8 @@ mod tests {
         for (parts, longest) in (0..300).flat_map(|parts| [1, 2, 8].map(|longest| (parts, longest)))
         {
             let runs = runs(parts, longest);
-            let all: Vec<usize> = runs.iter().flat_map(Clone::clone).collect();
-            assert_eq!(all, (0..parts).collect::<Vec<_>>());
+            let parts_in_order: Vec<usize> = runs.iter().flat_map(Clone::clone).collect();
+            assert_eq!(parts_in_order, (0..parts).collect::<Vec<_>>());
             assert!(
                 runs.iter()
                     .all(|run| !run.is_empty() && run.len() <= longest),

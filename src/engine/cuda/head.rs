@@ -80,14 +80,14 @@ mod tests {
     #[test]
     fn the_kernels_count_on_the_same_numbers() {
         let sources = [include_str!("../../../kernels/head.cuh")];
-        for (name, here) in [
+        for (name, value) in [
             ("RADII", RADII as f64),
             ("RADIUS_STEP_MM", RADIUS_STEP_MM),
             ("ELECTRON", f64::from(ELECTRON)),
             ("PLACE_DELIVERY", f64::from(PLACE_DELIVERY)),
             ("ENGINE_PLACES", f64::from(ENGINE_PLACES)),
         ] {
-            assert_eq!(constant(&sources, name), here, "{name}");
+            assert_eq!(constant(&sources, name), value, "{name}");
         }
     }
 }

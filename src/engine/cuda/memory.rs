@@ -61,8 +61,9 @@ impl Pool {
 
     /// Gives every free block back to the source.
     pub fn give_back(&self) {
-        let all = std::mem::take(&mut *self.free());
-        all.into_values()
+        let free_blocks = std::mem::take(&mut *self.free());
+        free_blocks
+            .into_values()
             .flatten()
             .for_each(|address| self.source.give(address));
     }
@@ -206,7 +207,7 @@ mod tests {
     use geometry::{Grid, Volume};
     use glam::DVec3;
 
-    /// A card of so many bytes, which counts what is asked of it.
+    /// A card of a given size, which counts requests.
     #[derive(Clone)]
     struct Card(Arc<Mutex<Memory>>);
 

@@ -1,5 +1,4 @@
-//! NVIDIA cards, through the driver alone, which is looked for when asked for: without one the program runs
-//! on the CPU.
+//! NVIDIA cards through the driver library alone, which is loaded at the first request: without it the program runs on the CPU.
 //!
 //! * [`cards`] lists the cards; [`Device::open`] opens one and leaves it open.
 //! * [`Device::lock`] is one job's hold on a card: memory from a pool that gives used blocks again, volumes kept by

@@ -20,22 +20,21 @@ pub enum HostBuffer<T> {
 }
 
 impl<T: Pod + Send> HostBuffer<T> {
-    /// Faults the pages of so many values in while the caller goes on.
+    /// Faults in the pages of `count` values while the caller goes on.
     pub fn begin(count: usize) -> Self {
-        let find = move || {
-            let mut values = vec![T::zeroed(); count];
-            ask_for_large_pages(values.as_mut_ptr().cast(), size_of_val(&*values));
-            let part = count.div_ceil(FINDING).max(1);
-            std::thread::scope(|scope| {
-                for part in values.chunks_mut(part) {
-                    scope.spawn(|| touch(part));
-                }
-            });
-            values
-        };
         let thread = std::thread::Builder::new()
             .name("pages".to_owned())
-            .spawn(find);
+            .spawn(move || {
+                let mut values = vec![T::zeroed(); count];
+                ask_for_large_pages(values.as_mut_ptr().cast(), size_of_val(&*values));
+                let part = count.div_ceil(FINDING).max(1);
+                std::thread::scope(|scope| {
+                    for part in values.chunks_mut(part) {
+                        scope.spawn(|| touch(part));
+                    }
+                });
+                values
+            });
         thread.map_or(Self::Later(count), |thread| Self::Coming(count, thread))
     }
 

@@ -77,11 +77,15 @@ impl Medium {
         let scale = equivalence(spectrum);
         let mass = &patient.mass_density_g_cm3;
         let electrons = patient.relative_electron_density.data();
-        let of = |i: usize| {
-            let material = usize::from(patient.material.data()[i]).min(scale.len() - 1);
-            [electrons[i] * scale[material], mass.data()[i]]
-        };
-        let (equivalent, mass_g_cm3) = averaged(mass.grid(), &grid, &of, control)?;
+        let (equivalent, mass_g_cm3) = averaged(
+            mass.grid(),
+            &grid,
+            &|i: usize| {
+                let material = usize::from(patient.material.data()[i]).min(scale.len() - 1);
+                [electrons[i] * scale[material], mass.data()[i]]
+            },
+            control,
+        )?;
         if !equivalent.iter().any(|d| *d > 0.0) {
             return Err(DoseError::OutsidePatient);
         }
@@ -135,7 +139,7 @@ impl Medium {
     }
 }
 
-/// Attenuation per electron of each material over that of water, averaged over the TERMA at 10 cm of water.
+/// Ratio of each material's attenuation per electron to water's, averaged over the TERMA at 10 cm of water.
 ///
 /// Per electron, because the HU table gives electrons without a step where one material class follows another; what the
 /// class adds (pair production, photoelectric effect) is then within 2 % for tissue and bone.
@@ -143,14 +147,13 @@ impl Medium {
 /// cortical bone, 4 % for aluminium and titanium.
 fn equivalence(spectrum: &Spectrum) -> Vec<f32> {
     let over_water = attenuation_over_water(spectrum);
-    let per_electron = |m: &Material| over_water[*m as usize] / m.electrons_per_gram();
     Material::ALL
         .iter()
-        .map(|m| per_electron(m) as f32)
+        .map(|m| (over_water[*m as usize] / m.electrons_per_gram()) as f32)
         .collect()
 }
 
-/// Mass attenuation of each material over that of water, averaged over the TERMA at 10 cm of water.
+/// Ratio of each material's mass attenuation to water's, averaged over the TERMA at 10 cm of water.
 pub fn attenuation_over_water(spectrum: &Spectrum) -> Vec<f64> {
     const DEPTH_CM: f64 = 10.0;
     let table = Attenuation::new(&spectrum.energies_mev);
@@ -179,28 +182,24 @@ fn around(patient: &Patient, request: &Grid) -> Result<(Grid, [usize; 3]), DoseE
     let mut low = DVec3::splat(f64::INFINITY);
     let mut high = DVec3::splat(f64::NEG_INFINITY);
     for corner in 0..8 {
-        let pick = |axis: usize| {
+        let local = [0, 1, 2].map(|axis| {
             if corner >> axis & 1 == 0 {
                 a[axis]
             } else {
                 b[axis]
             }
-        };
-        let p = request.local_from_patient(image.patient_from_local(DVec3::new(
-            pick(0),
-            pick(1),
-            pick(2),
-        )));
+        });
+        let p = request.local_from_patient(image.patient_from_local(DVec3::from(local)));
         low = low.min(p / spacing + 0.5);
         high = high.max(p / spacing + 0.5);
     }
     let mut size = request.size();
     let mut offset = [0; 3];
     for axis in 0..3 {
-        let before = (-low[axis] - 1e-3).ceil().max(0.0);
-        let after = (high[axis] - size[axis] as f64 - 1e-3).ceil().max(0.0);
-        offset[axis] = before as usize;
-        size[axis] += before as usize + after as usize;
+        let voxels_in_front = (-low[axis] - 1e-3).ceil().max(0.0);
+        let voxels_behind = (high[axis] - size[axis] as f64 - 1e-3).ceil().max(0.0);
+        offset[axis] = voxels_in_front as usize;
+        size[axis] += voxels_in_front as usize + voxels_behind as usize;
     }
     let voxels = size.iter().fold(1usize, |n, s| n.saturating_mul(*s));
     if voxels > MOST_VOXELS {
@@ -230,7 +229,7 @@ fn around(patient: &Patient, request: &Grid) -> Result<(Grid, [usize; 3]), DoseE
 fn averaged(
     image: &Grid,
     grid: &Grid,
-    of: &(impl Fn(usize) -> [f32; 2] + Sync),
+    quantities: &(impl Fn(usize) -> [f32; 2] + Sync),
     control: &JobControl,
 ) -> Result<(Vec<f32>, Vec<f32>), Cancelled> {
     let [nx, ny, _] = grid.size();
@@ -245,8 +244,8 @@ fn averaged(
         .try_for_each(|(k, (first, second))| {
             control.check()?;
             match &overlaps {
-                Some(overlaps) => box_average(image, overlaps, k, nx, of, first, second),
-                None => point_average(image, grid, k, of, first, second),
+                Some(overlaps) => box_average(image, overlaps, k, nx, quantities, first, second),
+                None => point_average(image, grid, k, quantities, first, second),
             }
             Ok(())
         })?;
@@ -284,7 +283,7 @@ fn box_average(
     overlaps: &[Vec<Overlap>; 3],
     k: usize,
     nx: usize,
-    of: &impl Fn(usize) -> [f32; 2],
+    quantities: &impl Fn(usize) -> [f32; 2],
     first: &mut [f32],
     second: &mut [f32],
 ) {
@@ -295,7 +294,7 @@ fn box_average(
                 let part = part_z * part_y;
                 for (i, columns) in overlaps[0].iter().enumerate() {
                     for (column, part_x) in columns {
-                        let [a, b] = of(start + column);
+                        let [a, b] = quantities(start + column);
                         first[j * nx + i] += part * part_x * a;
                         second[j * nx + i] += part * part_x * b;
                     }
@@ -310,7 +309,7 @@ fn point_average(
     image: &Grid,
     grid: &Grid,
     k: usize,
-    of: &impl Fn(usize) -> [f32; 2],
+    quantities: &impl Fn(usize) -> [f32; 2],
     first: &mut [f32],
     second: &mut [f32],
 ) {
@@ -326,7 +325,7 @@ fn point_average(
             let [x, y, z] = [n % POINTS, n / POINTS % POINTS, n / (POINTS * POINTS)];
             let local = centre + DVec3::new(inside(x, 0), inside(y, 1), inside(z, 2));
             if let Some([i, j, k]) = image.voxel_at(grid.patient_from_local(local)) {
-                let [a, b] = of(image.index(i, j, k));
+                let [a, b] = quantities(image.index(i, j, k));
                 *first += part * a;
                 *second += part * b;
             }

@@ -44,7 +44,7 @@ pub struct Line {
     pub integrator: Integrator,
     pub pixels: usize,
     pub batch: usize,
-    /// Samples a ray, about: length through the volume over the step, or voxels passed.
+    /// Approximate samples per ray: length through the volume over the step, or voxels passed.
     pub samples: f64,
     /// Microseconds an image, mean and standard deviation over the runs: on a card of its kernel by its own events.
     pub us: f64,
@@ -100,7 +100,8 @@ const PAPER: [(usize, f64, u32, f64); 8] = [
     (90_000, 2666.0, 128, 3131.0),
 ];
 
-fn trunk((size, spacing_mm): ([usize; 3], [f64; 3])) -> Result<Arc<Volume<f32>>, DeviceError> {
+fn trunk(sampling: ([usize; 3], [f64; 3])) -> Result<Arc<Volume<f32>>, DeviceError> {
+    let (size, spacing_mm) = sampling;
     phantom::trunk(size, spacing_mm)
         .map(Arc::new)
         .map_err(|why| failed(&why))
@@ -123,7 +124,7 @@ pub(crate) fn projection(view: View) -> Result<Projection, DeviceError> {
 
 /// +-20 mm and +-15 degrees (section II.C).
 fn poses(random: &mut Random, count: usize) -> Vec<Pose> {
-    let mut within = |most: f64| [0; 3].map(|_| most * (2.0 * random.unit() - 1.0));
+    let mut within = |limit: f64| [0; 3].map(|_| limit * (2.0 * random.unit() - 1.0));
     (0..count)
         .map(|_| Pose::new(within(20.0), within(15.0)))
         .collect()
@@ -313,24 +314,25 @@ fn on_card_cases(small: &Arc<Volume<f32>>) -> Vec<DrrCase> {
 }
 
 fn gold_cases(gold: &Arc<Volume<f32>>) -> Vec<DrrCase> {
-    let case = |(view, step, pixels, batch)| DrrCase {
-        name: "gold",
-        view,
-        volume: Arc::clone(gold),
-        integrator: Integrator::Texture {
-            step_mm: Some(step),
-        },
-        pixels,
-        batch,
-        paper: false,
-        still: false,
-    };
     let [along_z, along_y] = [(View::Slices, GOLD.1[2]), (View::Ap, GOLD.1[0])];
-    let all = [along_z, along_y].into_iter().flat_map(|(view, step)| {
+    let views = [along_z, along_y].into_iter().flat_map(|(view, step)| {
         [(1024, 1), (1024, 256), (2048, 1), (90_000, 1), (90_000, 16)]
             .map(|(pixels, batch)| (view, step, pixels, batch))
     });
-    all.map(case).collect()
+    views
+        .map(|(view, step, pixels, batch)| DrrCase {
+            name: "gold",
+            view,
+            volume: Arc::clone(gold),
+            integrator: Integrator::Texture {
+                step_mm: Some(step),
+            },
+            pixels,
+            batch,
+            paper: false,
+            still: false,
+        })
+        .collect()
 }
 
 fn rays(
@@ -348,14 +350,16 @@ fn samples(rays: &Rays) -> f64 {
     let step_mm = rays
         .step_mm
         .unwrap_or(rays.attenuation.grid().spacing_xy_mm()[0]);
-    let of = |n: usize| {
-        let image = &rays.images[n % rays.images.len()];
-        let ray = image.ray(rays.indices[n * 7919 % rays.indices.len()], rays.columns);
-        ray.clipped(low, high).map_or(0.0, |[enter, leave]| {
-            (leave - enter) * (ray.to - ray.from).length() / step_mm
+    (0..4096)
+        .map(|n: usize| {
+            let image = &rays.images[n % rays.images.len()];
+            let ray = image.ray(rays.indices[n * 7919 % rays.indices.len()], rays.columns);
+            ray.clipped(low, high).map_or(0.0, |[enter, leave]| {
+                (leave - enter) * (ray.to - ray.from).length() / step_mm
+            })
         })
-    };
-    (0..4096).map(of).sum::<f64>() / 4096.0
+        .sum::<f64>()
+        / 4096.0
 }
 
 fn line(case: &DrrCase, rays: &Rays, times_us: &[f64], call_us: f64) -> Line {
@@ -420,10 +424,10 @@ fn line_on_cpu(case: &DrrCase, runs: usize, control: &JobControl) -> Result<Line
     let alone = (0..runs)
         .map(|run| Ok(time(run, true)?.0))
         .collect::<Result<Vec<_>, DeviceError>>()?;
-    let all = (0..runs)
+    let us_on_all_threads = (0..runs)
         .map(|run| Ok(time(run, false)?.0))
         .collect::<Result<Vec<_>, DeviceError>>()?;
-    Ok(line(case, &warm, &alone, median(all)))
+    Ok(line(case, &warm, &alone, median(us_on_all_threads)))
 }
 
 /// The system counts a thread's time at its ticks, some ms apart: shorter times are read from the clock.
@@ -514,7 +518,7 @@ fn blocks(
     runs: usize,
     control: &JobControl,
 ) -> Result<Vec<Block>, DeviceError> {
-    let mut all = Vec::new();
+    let mut blocks = Vec::new();
     for pixels in [1024, 1536, 2048, 8192, 90_000] {
         let case = DrrCase {
             name: "blocks",
@@ -544,12 +548,12 @@ fn blocks(
                 .into_iter()
                 .map(|(_, ms)| ms * 1e3)
                 .collect();
-            all.push(Block {
+            blocks.push(Block {
                 pixels,
                 launch,
                 us: median(times),
             });
         }
     }
-    Ok(all)
+    Ok(blocks)
 }

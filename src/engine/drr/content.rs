@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Voxels to a side of a cell of occupancy.
 pub const CELL: usize = 8;
-/// Samples tested together: where a cell is empty, none of so many around a place in it, a voxel apart at most along each axis,
+/// Samples tested together: in an empty cell none of them, around a place in the cell and at most a voxel apart along each axis,
 /// touches anything.
 pub const TOGETHER: usize = 8;
 /// Their reach beyond the cell: half of `TOGETHER`, the two voxels each lies between, and one for rounding.
@@ -69,8 +69,8 @@ impl Content {
             .fold([0.0_f32, 0.0], |a, b| [a[0].min(b[0]), a[1].max(b[1])]);
         let part = part_of(volume, &rows, cells[0]);
         let planes = spread(&rows, [cells[0], ny, nz], 1);
-        let all = spread(&planes, [cells[0], cells[1], nz], 2);
-        let occupied = spread_cells(&all, cells);
+        let marks = spread(&planes, [cells[0], cells[1], nz], 2);
+        let occupied = spread_cells(&marks, cells);
         let finite = range.iter().all(|v| v.is_finite());
         let mut content = Self {
             cleaned: None,
@@ -80,14 +80,17 @@ impl Content {
             cells,
         };
         if !finite {
-            let clean = |v: &f32| if v.is_finite() { *v } else { 0.0 };
-            let values = volume.data().par_iter().map(clean).collect();
+            let values = volume
+                .data()
+                .par_iter()
+                .map(|v| if v.is_finite() { *v } else { 0.0 })
+                .collect();
             let cleaned = Volume::new(Arc::clone(volume.grid()), values);
-            let own = Self::new(&cleaned);
             content = Self {
-                cleaned: Some(Arc::new(cleaned)),
-                ..own
+                cleaned: None,
+                ..Self::new(&cleaned)
             };
+            content.cleaned = Some(Arc::new(cleaned));
         }
         content
     }
@@ -131,30 +134,29 @@ fn part_of(volume: &Volume<f32>, rows: &[u8], cells_x: usize) -> Option<[Range<u
         };
         let last = cells.iter().rposition(|&c| c != 0).unwrap_or(first);
         let row = &volume.data()[n * nx..(n + 1) * nx];
-        let at = [n % ny, n / ny];
-        let anything = |v: &f32| *v != 0.0;
+        let row_and_plane = [n % ny, n / ny];
         let begin = (low[0] > first * CELL).then(|| {
             row[first * CELL..]
                 .iter()
-                .position(anything)
+                .position(|v| *v != 0.0)
                 .map_or(nx, |i| first * CELL + i)
         });
         let until = (last + 1) * CELL;
         let end = (high[0] < until).then(|| {
             row[..until.min(nx)]
                 .iter()
-                .rposition(anything)
+                .rposition(|v| *v != 0.0)
                 .map_or(0, |i| i + 1)
         });
         low = [
             low[0].min(begin.unwrap_or(nx)),
-            low[1].min(at[0]),
-            low[2].min(at[1]),
+            low[1].min(row_and_plane[0]),
+            low[2].min(row_and_plane[1]),
         ];
         high = [
             high[0].max(end.unwrap_or(0)),
-            high[1].max(at[0] + 1),
-            high[2].max(at[1] + 1),
+            high[1].max(row_and_plane[0] + 1),
+            high[2].max(row_and_plane[1] + 1),
         ];
     }
     (high[2] > 0).then(|| [0, 1, 2].map(|a| low[a]..high[a]))
@@ -183,15 +185,17 @@ fn spread(marks: &[u8], size: [usize; 3], axis: usize) -> Vec<u8> {
 
 /// Along x, where only cells are known: a cell with its neighbours.
 fn spread_cells(marks: &[u8], cells: [usize; 3]) -> Vec<u8> {
-    let spread = |row: &[u8]| {
-        let all = (0..row.len()).map(|n| {
-            row[n.saturating_sub(1)..(n + 2).min(row.len())]
-                .iter()
-                .any(|&m| m != 0)
-        });
-        all.map(u8::from).collect::<Vec<_>>()
-    };
-    marks.chunks(cells[0]).flat_map(spread).collect()
+    marks
+        .chunks(cells[0])
+        .flat_map(|row| {
+            let marked = (0..row.len()).map(|n| {
+                row[n.saturating_sub(1)..(n + 2).min(row.len())]
+                    .iter()
+                    .any(|&m| m != 0)
+            });
+            marked.map(u8::from).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -204,7 +208,7 @@ mod tests {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, size).expect("a grid");
         let mut data = vec![0.0; grid.len()];
         set.iter()
-            .for_each(|(at, value)| data[grid.index(at[0], at[1], at[2])] = *value);
+            .for_each(|(voxel, value)| data[grid.index(voxel[0], voxel[1], voxel[2])] = *value);
         Volume::new(Arc::new(grid), data)
     }
 
@@ -212,25 +216,28 @@ mod tests {
     #[test]
     fn no_sample_is_missed() {
         let size = [37, 50, 29];
-        for at in [
+        for marked_voxel in [
             [0, 0, 0],
             [36, 49, 28],
             [17, 23, 8],
             [16, 24, 7],
             [15, 25, 16],
         ] {
-            let content = Content::new(&volume(size, &[(at, 0.5)]));
-            assert_eq!(content.part, Some(at.map(|n| n..n + 1)));
-            let cell = |p: [usize; 3]| {
-                let [x, y, z] = p.map(|n| n / CELL);
-                content.occupied[(z * content.cells[1] + y) * content.cells[0] + x]
+            let content = Content::new(&volume(size, &[(marked_voxel, 0.5)]));
+            assert_eq!(content.part, Some(marked_voxel.map(|n| n..n + 1)));
+            // The marked voxel is touched by samples less than a voxel from its centre, these lie less than four from the place.
+            let near = |axis: usize| {
+                marked_voxel[axis].saturating_sub(4)..(marked_voxel[axis] + 5).min(size[axis])
             };
-            // A voxel `at` is touched by samples less than a voxel from its centre, these lie less than four from the place.
-            let near = |axis: usize| at[axis].saturating_sub(4)..(at[axis] + 5).min(size[axis]);
             for (z, y, x) in
                 near(2).flat_map(|z| near(1).flat_map(move |y| near(0).map(move |x| (z, y, x))))
             {
-                assert_eq!(cell([x, y, z]), 1, "{at:?} from {x} {y} {z}");
+                let cell = [x, y, z].map(|n| n / CELL);
+                let index = (cell[2] * content.cells[1] + cell[1]) * content.cells[0] + cell[0];
+                assert_eq!(
+                    content.occupied[index], 1,
+                    "{marked_voxel:?} from {x} {y} {z}"
+                );
             }
             let marked = content.occupied.iter().filter(|&&m| m == 1).count();
             assert!(

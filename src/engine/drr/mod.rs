@@ -41,10 +41,12 @@ pub fn forget_images(cache: &Cache) {
 /// [`DrrError`]; cancelled among them.
 pub fn drr(request: &DrrRequest, device: &Compute, control: &JobControl) -> Result<Drr, DrrError> {
     let rays = Rays::new(request, control.cache())?;
-    let on_card = |card: &Device| cuda::integrals(&rays, card, control);
-    let (integrals, mut receipt) = answer(device, on_card, no_form("a DRR"), || {
-        cpu::integrals(&rays, control)
-    })?;
+    let (integrals, mut receipt) = answer(
+        device,
+        |card: &Device| cuda::integrals(&rays, card, control),
+        no_form("a DRR"),
+        || cpu::integrals(&rays, control),
+    )?;
     receipt.warnings.extend(rays.warnings());
     Ok(Drr {
         integrals,

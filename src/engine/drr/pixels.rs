@@ -54,21 +54,19 @@ impl Region {
 
     /// Whether all of it lies in an image of `columns` x `rows`, and it is no less than one can mark.
     pub fn fits(&self, [columns, rows]: [usize; 2]) -> bool {
-        let inside = |from: usize, count: usize, all: usize| {
-            count >= LEAST_REGION && from.checked_add(count).is_some_and(|end| end <= all)
+        let inside = |from: usize, count: usize, limit: usize| {
+            count >= LEAST_REGION && from.checked_add(count).is_some_and(|end| end <= limit)
         };
         inside(self.column, self.columns, columns) && inside(self.row, self.rows, rows)
     }
 
     /// The least that holds all pixels that are open. `None` where none is.
     pub fn around(open: &[bool], columns: usize) -> Option<Self> {
-        let rows = || open.chunks(columns.max(1));
-        let any = |row: &[bool]| row.contains(&true);
-        let (top, bottom) = (rows().position(any)?, rows().rposition(any)?);
-        let ends =
-            |row: &[bool]| Some((row.iter().position(|o| *o)?, row.iter().rposition(|o| *o)?));
-        let (left, right) = rows()
-            .filter_map(ends)
+        let rows = open.chunks(columns.max(1));
+        let top = rows.clone().position(|row| row.contains(&true))?;
+        let bottom = rows.clone().rposition(|row| row.contains(&true))?;
+        let (left, right) = rows
+            .filter_map(|row| Some((row.iter().position(|o| *o)?, row.iter().rposition(|o| *o)?)))
             .fold((usize::MAX, 0), |(a, b), (l, r)| (a.min(l), b.max(r)));
         Some(Self {
             column: left,
@@ -137,8 +135,8 @@ impl Pixels {
     pub fn indices(&self, projection: &Projection) -> Result<Arc<Vec<u32>>, DrrError> {
         let [columns, rows] = [projection.columns(), projection.rows()];
         let inside = |region: Region| {
-            let fits = |start: usize, count: usize, all: usize| {
-                count > 0 && start < all && count <= all - start
+            let fits = |start: usize, count: usize, limit: usize| {
+                count > 0 && start < limit && count <= limit - start
             };
             if fits(region.column, region.columns, columns) && fits(region.row, region.rows, rows) {
                 Ok(region)
@@ -154,7 +152,7 @@ impl Pixels {
             ((region.row + n / region.columns) * columns + region.column + n % region.columns)
                 as u32
         };
-        let whole = Region::whole(projection);
+        let whole_image = Region::whole(projection);
         match self {
             Self::All => Ok(Arc::new((0..projection.pixels() as u32).collect())),
             Self::Region(region) => {
@@ -169,19 +167,19 @@ impl Pixels {
                 spread,
                 seed,
             } => {
-                let region = inside(region.unwrap_or(whole))?;
-                let there = region.pixels();
+                let region = inside(region.unwrap_or(whole_image))?;
+                let available = region.pixels();
                 if *count == 0 {
                     return Err(DrrError::NoPixels);
                 }
-                if *count > there {
+                if *count > available {
                     return Err(DrrError::TooManyPixels {
                         asked: *count,
-                        there,
+                        there: available,
                     });
                 }
                 let chosen = match spread {
-                    Spread::Random => chosen(there, *count, *seed),
+                    Spread::Random => chosen(available, *count, *seed),
                     Spread::LowDiscrepancy => {
                         spread_out([region.columns, region.rows], *count, *seed)
                     }
@@ -205,11 +203,11 @@ impl Pixels {
 }
 
 /// `count` of `0..there`, each as likely as any other, ascending (Knuth, selection sampling: one pass, no memory).
-fn chosen(there: usize, count: usize, seed: u64) -> Vec<usize> {
+fn chosen(available: usize, count: usize, seed: u64) -> Vec<usize> {
     let mut random = Random::new(seed);
     let mut chosen = Vec::with_capacity(count);
-    for n in 0..there {
-        if random.below(there - n) < count - chosen.len() {
+    for n in 0..available {
+        if random.below(available - n) < count - chosen.len() {
             chosen.push(n);
         }
     }
@@ -221,21 +219,21 @@ fn chosen(there: usize, count: usize, seed: u64) -> Vec<usize> {
 /// 1987), so that over the smallest such grid around the pixels none is come to twice, and all are in the end. The seed turns
 /// bits of the cells over, which leaves that as it is.
 fn spread_out([columns, rows]: [usize; 2], count: usize, seed: u64) -> Vec<usize> {
-    let bits = |n: usize| n.next_power_of_two().trailing_zeros();
-    let [across, down] = [bits(columns), bits(rows)];
+    let [across, down] = [columns, rows].map(|n| n.next_power_of_two().trailing_zeros());
     let mut random = Random::new(seed);
-    let mut turned = || random.bits() as u32;
-    let flip = [turned(), turned()];
+    let flip = [(); 2].map(|()| random.bits() as u32);
     // The leading bits of a fraction of 32 bits.
     let cell = |fraction: u32, bits: u32| fraction.checked_shr(32 - bits).unwrap_or(0) as usize;
-    let place = |n: u32| {
-        let (column, row) = (
-            cell(n.reverse_bits() ^ flip[0], across),
-            cell(sobol(n) ^ flip[1], down),
-        );
-        (column < columns && row < rows).then_some(row * columns + column)
-    };
-    let mut chosen: Vec<usize> = (0..=u32::MAX).filter_map(place).take(count).collect();
+    let mut chosen: Vec<usize> = (0..=u32::MAX)
+        .filter_map(|n| {
+            let (column, row) = (
+                cell(n.reverse_bits() ^ flip[0], across),
+                cell(sobol(n) ^ flip[1], down),
+            );
+            (column < columns && row < rows).then_some(row * columns + column)
+        })
+        .take(count)
+        .collect();
     chosen.sort_unstable();
     chosen
 }
@@ -328,7 +326,7 @@ mod tests {
         assert_eq!(*list(&[199, 3]).expect("inside"), [199, 3]);
     }
 
-    /// As many as asked for, all different, the same for a seed, and each pixel as likely as any other.
+    /// The requested number of different pixels, the same for a seed, each pixel as likely as any other.
     #[test]
     fn a_subset_is_spread_evenly() {
         let region = Region {
@@ -337,7 +335,7 @@ mod tests {
             columns: 10,
             rows: 8,
         };
-        let of = |seed| {
+        let random_pixels = |seed| {
             let subset = Pixels::Subset {
                 region: Some(region),
                 count: 20,
@@ -346,11 +344,11 @@ mod tests {
             };
             subset.indices(&image()).expect("there are enough")
         };
-        assert_eq!(of(7), of(7));
-        assert_ne!(of(7), of(8));
+        assert_eq!(random_pixels(7), random_pixels(7));
+        assert_ne!(random_pixels(7), random_pixels(8));
         let mut hits = [0_u32; 200];
         for seed in 0..4000 {
-            let chosen = of(seed);
+            let chosen = random_pixels(seed);
             assert!(chosen.len() == 20 && chosen.windows(2).all(|w| w[0] < w[1]));
             chosen.iter().for_each(|&n| hits[n as usize] += 1);
         }
@@ -368,7 +366,7 @@ mod tests {
         }
     }
 
-    /// From 1.1 % to all of them: different pixels, as many as asked for, and every larger part holds the smaller one.
+    /// From 1.1 % to all of them: the requested number of different pixels, and every larger part holds the smaller one.
     #[test]
     fn a_low_discrepancy_part_grows_to_the_whole() {
         let region = Region {
@@ -377,7 +375,7 @@ mod tests {
             columns: 17,
             rows: 9,
         };
-        let of = |count, seed| {
+        let low_discrepancy_pixels = |count, seed| {
             let subset = Pixels::Subset {
                 region: Some(region),
                 count,
@@ -388,7 +386,7 @@ mod tests {
         };
         let mut last: Arc<Vec<u32>> = Arc::new(Vec::new());
         for count in 1..=17 * 9 {
-            let chosen = of(count, 5);
+            let chosen = low_discrepancy_pixels(count, 5);
             assert!(
                 chosen.len() == count && chosen.windows(2).all(|w| w[0] < w[1]),
                 "{count}"
@@ -403,7 +401,7 @@ mod tests {
             last,
             Pixels::Region(region).indices(&image()).expect("inside")
         );
-        assert_ne!(of(20, 5), of(20, 6));
+        assert_ne!(low_discrepancy_pixels(20, 5), low_discrepancy_pixels(20, 6));
     }
 
     /// Parts of 512 x 256 pixels: the first 2^m lie one to a rectangle of 2^(17-m) pixels, however long and narrow; and

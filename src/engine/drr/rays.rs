@@ -48,7 +48,7 @@ pub struct Ray {
 }
 
 impl Image {
-    /// The ray to a pixel of an image of so many columns. The same bits whatever the other pixels.
+    /// The ray to a pixel of an image of `columns` columns. The same bits whatever the other pixels.
     pub fn ray(&self, pixel: u32, columns: usize) -> Ray {
         let (column, row) = (pixel as usize % columns, pixel as usize / columns);
         let to = self.origin + self.column_step * column as f64 + self.row_step * row as f64;
@@ -180,29 +180,29 @@ impl Rays {
             // 0 at the source, 1 in the image's plane.
             let depths =
                 [0, 1, 2, 3, 4, 5, 6, 7].map(|n| normal.dot(corner(n) - image.source) / to_image);
-            let (least, most) = depths
+            let (nearest, farthest) = depths
                 .iter()
                 .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), &d| {
                     (a.min(d), b.max(d))
                 });
-            if most <= 0.0 {
+            if farthest <= 0.0 {
                 behind += 1;
-            } else if least >= 1.0 {
+            } else if nearest >= 1.0 {
                 beyond += 1;
-            } else if least < 0.0 {
+            } else if nearest < 0.0 {
                 inside += 1;
-            } else if most > 1.0 {
+            } else if farthest > 1.0 {
                 across += 1;
             }
         }
-        let all = self.images.len();
+        let pose_count = self.images.len();
         let said = |count: usize, what: &str| {
-            let of = if all > 1 {
-                format!("in {count} of {all} poses ")
+            let poses = if pose_count > 1 {
+                format!("in {count} of {pose_count} poses ")
             } else {
                 String::new()
             };
-            (count > 0).then(|| format!("{of}{what}"))
+            (count > 0).then(|| format!("{poses}{what}"))
         };
         [
             said(behind, "the volume lies behind the source: nothing is seen of it; look at pose and isocentre"),
@@ -225,11 +225,11 @@ fn checked_step(step_mm: Option<f64>, grid: &Grid) -> Result<f64, DrrError> {
         return Err(DrrError::Step(step));
     }
     let [low, high] = Rays::extent(grid);
-    let least = (high - low).length() / MOST_STEPS;
-    if step < least {
+    let min_step = (high - low).length() / MOST_STEPS;
+    if step < min_step {
         Err(DrrError::StepTooSmall {
             step_mm: step,
-            least_mm: least,
+            least_mm: min_step,
         })
     } else {
         Ok(step)

@@ -54,7 +54,7 @@ pub struct DrrRequest {
 /// The answer to a [`DrrRequest`].
 #[derive(Clone, Debug)]
 pub struct Drr {
-    /// Line integrals (no unit), image after image; of each the pixels asked for, in the order of `indices`.
+    /// Line integrals (no unit), image after image; in each the requested pixels, in the order of `indices`.
     pub integrals: Vec<f32>,
     /// Numbers of the pixels: `row * columns + column`.
     pub indices: Arc<Vec<u32>>,

@@ -105,28 +105,30 @@ fn compare(
         };
         wanted.push(("closed form", tolerance, chords(&rays, mu)));
     }
-    let row = |(against, tolerance, want): (&'static str, f64, Vec<f64>)| {
-        let greatest = want.iter().fold(f64::MIN_POSITIVE, |a, &b| a.max(b.abs()));
-        let (worst, mean) = differences(&got, &want);
-        Row {
-            job: "drr",
-            case: match request.integrator {
-                Integrator::Trilinear { step_mm: Some(mm) } => {
-                    format!("{}, steps of {mm} mm", case.name)
-                }
-                _ => case.name.to_owned(),
-            },
-            device: device.to_string(),
-            way: request.integrator.word(),
-            against,
-            worst: 1e6 * worst / greatest,
-            mean: 1e6 * mean / greatest,
-            tolerance,
-            unit: "ppm",
-            repeats,
-        }
-    };
-    Ok(wanted.into_iter().map(row).collect())
+    Ok(wanted
+        .into_iter()
+        .map(|(against, tolerance, want)| {
+            let greatest = want.iter().fold(f64::MIN_POSITIVE, |a, &b| a.max(b.abs()));
+            let (worst, mean) = differences(&got, &want);
+            Row {
+                job: "drr",
+                case: match request.integrator {
+                    Integrator::Trilinear { step_mm: Some(mm) } => {
+                        format!("{}, steps of {mm} mm", case.name)
+                    }
+                    _ => case.name.to_owned(),
+                },
+                device: device.to_string(),
+                way: request.integrator.word(),
+                against,
+                worst: 1e6 * worst / greatest,
+                mean: 1e6 * mean / greatest,
+                tolerance,
+                unit: "ppm",
+                repeats,
+            }
+        })
+        .collect())
 }
 
 fn bits(values: &[f32]) -> Vec<u32> {
@@ -136,7 +138,7 @@ fn bits(values: &[f32]) -> Vec<u32> {
 /// A region, subsets and a single pose have the bits of the whole.
 fn parts_are_the_whole(
     request: &DrrRequest,
-    whole: &[f32],
+    full_images: &[f32],
     device: &Compute,
     control: &JobControl,
 ) -> Result<bool, DeviceError> {
@@ -173,11 +175,10 @@ fn parts_are_the_whole(
             ..request.clone()
         };
         let got = integrals(&part, device, control)?;
-        let image = |pose: usize| &whole[pose * columns * rows..][..columns * rows];
         let want = poses.flat_map(|pose| {
             indices
                 .iter()
-                .map(move |&n| image(pose)[n as usize].to_bits())
+                .map(move |&n| full_images[pose * columns * rows..][n as usize].to_bits())
         });
         if !bits(&got).into_iter().eq(want) {
             return Ok(false);
@@ -187,14 +188,15 @@ fn parts_are_the_whole(
 }
 
 /// Each ray of each image by a slow way.
-fn each_ray(rays: &Rays, of: impl Fn(&Image, u32) -> f64 + Sync) -> Vec<f64> {
-    let all = rays
+fn each_ray(rays: &Rays, integral: impl Fn(&Image, u32) -> f64 + Sync) -> Vec<f64> {
+    let pixels = rays
         .images
         .iter()
         .flat_map(|image| rays.indices.iter().map(move |&pixel| (image, pixel)));
-    all.collect::<Vec<_>>()
+    pixels
+        .collect::<Vec<_>>()
         .into_par_iter()
-        .map(|(image, pixel)| of(image, pixel))
+        .map(|(image, pixel)| integral(image, pixel))
         .collect()
 }
 
@@ -222,12 +224,15 @@ fn sampled(rays: &Rays) -> Vec<f64> {
         };
         let length_mm = (leave - enter) * (ray.to - ray.from).length();
         let steps = (length_mm / step_mm - 1e-6).ceil().max(1.0);
-        let value = |n: usize| {
-            let part = enter + (leave - enter) * (n as f64 + 0.5) / steps;
-            let at = grid.patient_from_local(ray.from.lerp(ray.to, part));
-            rays.attenuation.trilinear(at).map_or(0.0, f64::from)
-        };
-        (0..steps as usize).map(value).sum::<f64>() * length_mm / steps
+        (0..steps as usize)
+            .map(|n| {
+                let part = enter + (leave - enter) * (n as f64 + 0.5) / steps;
+                let sample_mm = grid.patient_from_local(ray.from.lerp(ray.to, part));
+                rays.attenuation.trilinear(sample_mm).map_or(0.0, f64::from)
+            })
+            .sum::<f64>()
+            * length_mm
+            / steps
     })
 }
 
@@ -256,7 +261,7 @@ fn volume(
     spacing_mm: [f64; 2],
     size: [usize; 2],
     planes_mm: &[f64],
-    mut of: impl FnMut(DVec3) -> f32,
+    mut value: impl FnMut(DVec3) -> f32,
 ) -> Result<Arc<Volume<f32>>, Box<dyn std::error::Error>> {
     let grid = Grid::new(
         DVec3::ZERO,
@@ -279,7 +284,7 @@ fn volume(
     let mut data = Vec::with_capacity(grid.len());
     for k in 0..nz {
         for j in 0..ny {
-            data.extend((0..nx).map(|i| of(grid.local_centre_mm(i, j, k) - middle)));
+            data.extend((0..nx).map(|i| value(grid.local_centre_mm(i, j, k) - middle)));
         }
     }
     Ok(Arc::new(Volume::new(Arc::new(grid), data)))
@@ -347,17 +352,19 @@ fn cases() -> Result<Vec<DrrCase>, Box<dyn std::error::Error>> {
         ("speckled ball, values below 0", signed, far, None),
         ("one plane", one_plane, far, None),
     ];
-    let case = |(name, attenuation, projection, uniform): (&'static str, _, _, _)| DrrCase {
-        name,
-        request: DrrRequest {
-            attenuation,
-            projection,
-            poses: moved.to_vec(),
-            pose_centre_mm: DVec3::new(3.0, -2.0, 5.0),
-            integrator: Integrator::Exact,
-            pixels: Pixels::All,
-        },
-        uniform,
-    };
-    Ok(list.into_iter().map(case).collect())
+    Ok(list
+        .into_iter()
+        .map(|(name, attenuation, projection, uniform)| DrrCase {
+            name,
+            request: DrrRequest {
+                attenuation,
+                projection,
+                poses: moved.to_vec(),
+                pose_centre_mm: DVec3::new(3.0, -2.0, 5.0),
+                integrator: Integrator::Exact,
+                pixels: Pixels::All,
+            },
+            uniform,
+        })
+        .collect())
 }

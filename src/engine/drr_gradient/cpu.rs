@@ -44,25 +44,27 @@ pub fn with_gradient(
     step_mm: f64,
     control: &JobControl,
 ) -> Result<DrrWithGradient, Cancelled> {
-    let one = |pixel: u32| {
-        let mut out = [0.0f32; 1 + AXES];
-        let Some(march) = SampledRay::new(level, shot, pixel, step_mm) else {
-            return out;
-        };
-        let moments = moments(level, &march);
-        out[0] = moments.value;
-        for (axis, moving) in motion.iter().enumerate() {
-            let along = moments.near.as_dvec3().dot(moving.source)
-                + moments.far.as_dvec3().dot(moving.way(pixel));
-            out[1 + axis] = along as f32;
-        }
-        out
-    };
     let rows: Result<Vec<Vec<[f32; 1 + AXES]>>, Cancelled> = pixels
         .par_chunks(CHUNK)
         .map(|pixels| {
             control.check()?;
-            Ok(pixels.iter().map(|&pixel| one(pixel)).collect())
+            Ok(pixels
+                .iter()
+                .map(|&pixel| {
+                    let mut out = [0.0f32; 1 + AXES];
+                    let Some(march) = SampledRay::new(level, shot, pixel, step_mm) else {
+                        return out;
+                    };
+                    let moments = moments(level, &march);
+                    out[0] = moments.value;
+                    for (axis, moving) in motion.iter().enumerate() {
+                        let along = moments.near.as_dvec3().dot(moving.source)
+                            + moments.far.as_dvec3().dot(moving.way(pixel));
+                        out[1 + axis] = along as f32;
+                    }
+                    out
+                })
+                .collect())
         })
         .collect();
     let rows = rows?;
@@ -123,7 +125,7 @@ impl Samples {
     #[inline(always)]
     fn new(level: &Level, march: &SampledRay, begin: usize) -> Self {
         let [nx, ny, nz] = level.size();
-        let most = [nx - 2, ny - 2, nz - 2].map(|n| n as f32);
+        let last_corner = [nx - 2, ny - 2, nz - 2].map(|n| n as f32);
         let mut out = Self {
             corners: [[0.0; LANES]; 8],
             t: [[0.0; LANES]; 3],
@@ -133,18 +135,18 @@ impl Samples {
             for lane in 0..LANES {
                 let x = march.first[axis] + (begin + lane) as f32 * march.step[axis];
                 // Rounding may put the ends of a ray a hair outside.
-                let floor = x.floor().clamp(0.0, most[axis]);
+                let floor = x.floor().clamp(0.0, last_corner[axis]);
                 low[axis][lane] = floor as u32;
                 out.t[axis][lane] = x - floor;
             }
         }
         let values = level.values();
         for lane in 0..LANES.min(march.steps - begin) {
-            let at =
+            let corner =
                 (low[2][lane] as usize * ny + low[1][lane] as usize) * nx + low[0][lane] as usize;
             for (row, offset) in [0, nx, nx * ny, nx * ny + nx].into_iter().enumerate() {
                 let Some(&[a, b]) = values
-                    .get(at + offset..at + offset + 2)
+                    .get(corner + offset..corner + offset + 2)
                     .and_then(|s| s.first_chunk())
                 else {
                     continue;

@@ -1,6 +1,6 @@
 //! DRRs and their derivatives by pose without steps: voxel by voxel of the trilinear attenuation, which along a ray is a cubic between
 //! faces. Its gradient leaps at faces, which samples at even steps miss or count twice: derivatives of single pixels are off by 5 to 51 %
-//! rms there. Here they are those of the image, whatever the ray.
+//! rms there. Here they are the derivatives of the image, whatever the ray.
 
 use super::level::{AXES, DrrWithGradient, Level, Shot};
 use crate::{Cancelled, JobControl};
@@ -49,12 +49,10 @@ fn of_pixel(level: &Level, shot: &Shot, motion: &[Shot; AXES], pixel: u32) -> [f
     };
     // No motion of the patient changes the length of a ray.
     let length_mm = (way * shot.spacing_mm).length();
-    let derivative = |moving: &Shot| {
-        length_mm * (moments.near.dot(moving.source) + moments.far.dot(moving.way(pixel)))
-    };
     let mut row = [(length_mm * moments.value) as f32; 1 + AXES];
     for (out, moving) in row[1..].iter_mut().zip(motion) {
-        *out = derivative(moving) as f32;
+        let per_mm = moments.near.dot(moving.source) + moments.far.dot(moving.way(pixel));
+        *out = (length_mm * per_mm) as f32;
     }
     row
 }
@@ -78,15 +76,15 @@ fn moments(level: &Level, source: DVec3, way: DVec3) -> Option<Moments> {
         return None;
     }
     let mut crossings = [0, 1, 2].map(|axis| Crossings::after(enter, source[axis], way[axis]));
-    let (mut moments, mut at) = (Moments::default(), enter);
-    while at < leave {
+    let (mut moments, mut alpha) = (Moments::default(), enter);
+    while alpha < leave {
         let next = crossings.iter().map(|axis| axis.next).fold(leave, f64::min);
-        moments.add(level, source, way, [at, next]);
+        moments.add(level, source, way, [alpha, next]);
         crossings
             .iter_mut()
             .filter(|axis| axis.next <= next)
             .for_each(Crossings::advance);
-        at = next;
+        alpha = next;
     }
     Some(moments)
 }
@@ -96,23 +94,27 @@ fn moments(level: &Level, source: DVec3, way: DVec3) -> Option<Moments> {
 struct Crossings {
     from: f64,
     way: f64,
-    whole: f64,
+    plane: f64,
     next: f64,
 }
 
 impl Crossings {
     /// Crossings behind a place along the ray.
-    fn after(at: f64, from: f64, way: f64) -> Self {
-        let here = from + at * way;
-        let whole = if way > 0.0 { here.floor() } else { here.ceil() };
+    fn after(alpha: f64, from: f64, way: f64) -> Self {
+        let position = from + alpha * way;
+        let plane = if way > 0.0 {
+            position.floor()
+        } else {
+            position.ceil()
+        };
         let mut crossings = Self {
             from,
             way,
-            whole,
-            next: at,
+            plane,
+            next: alpha,
         };
         crossings.advance();
-        if crossings.next <= at {
+        if crossings.next <= alpha {
             crossings.advance();
         }
         crossings
@@ -123,8 +125,8 @@ impl Crossings {
             self.next = f64::INFINITY;
             return;
         }
-        self.whole += self.way.signum();
-        self.next = (self.whole - self.from) / self.way;
+        self.plane += self.way.signum();
+        self.next = (self.plane - self.from) / self.way;
     }
 }
 
@@ -133,12 +135,12 @@ impl Moments {
     fn add(&mut self, level: &Level, source: DVec3, way: DVec3, [from, to]: [f64; 2]) {
         let (middle, half) = (0.5 * (from + to), 0.5 * (to - from));
         let [nx, ny, nz] = level.size();
-        let most = DVec3::new((nx - 2) as f64, (ny - 2) as f64, (nz - 2) as f64);
-        let low = (source + way * middle).floor().clamp(DVec3::ZERO, most);
+        let last_corner = DVec3::new((nx - 2) as f64, (ny - 2) as f64, (nz - 2) as f64);
+        let low = (source + way * middle)
+            .floor()
+            .clamp(DVec3::ZERO, last_corner);
         let first = (low.z as usize * ny + low.y as usize) * nx + low.x as usize;
         let values = level.values();
-        let corner =
-            |offset: usize| f64::from(values.get(first + offset).copied().unwrap_or_default());
         let c = [
             0,
             1,
@@ -149,7 +151,7 @@ impl Moments {
             nx * ny + nx,
             nx * ny + nx + 1,
         ]
-        .map(corner);
+        .map(|offset: usize| f64::from(values.get(first + offset).copied().unwrap_or_default()));
         for node in NODES {
             let along = middle + half * node;
             let (value, gradient) = trilinear(&c, source + way * along - low);

@@ -33,17 +33,17 @@ impl Information {
         let mut joint = vec![0_u64; BINS * BINS];
         for (&f, &m) in self.fixed.iter().zip(&moving) {
             let ([f, high_f], [m, high_m]) = (shared(f), shared(m));
-            let at = f as usize * BINS + m as usize;
-            joint[at] += weight(1.0 - high_f, 1.0 - high_m);
-            joint[at + 1] += weight(1.0 - high_f, high_m);
-            joint[at + BINS] += weight(high_f, 1.0 - high_m);
-            joint[at + BINS + 1] += weight(high_f, high_m);
+            let bin = f as usize * BINS + m as usize;
+            joint[bin] += weight(1.0 - high_f, 1.0 - high_m);
+            joint[bin + 1] += weight(1.0 - high_f, high_m);
+            joint[bin + BINS] += weight(high_f, 1.0 - high_m);
+            joint[bin + BINS + 1] += weight(high_f, high_m);
         }
         let mut of_fixed = [0; BINS];
         let mut of_moving = [0; BINS];
-        for (at, weight) in joint.iter().enumerate() {
-            of_fixed[at / BINS] += weight;
-            of_moving[at % BINS] += weight;
+        for (bin, weight) in joint.iter().enumerate() {
+            of_fixed[bin / BINS] += weight;
+            of_moving[bin % BINS] += weight;
         }
         let total = joint.iter().sum::<u64>() as f64;
         let entropy = |weights: &[u64]| {
@@ -63,8 +63,12 @@ fn binned(values: &[f32]) -> Option<Vec<f32>> {
     let high = values.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let last = (BINS - 1) as f32;
     let scale = last / (high - low);
-    let bin = |value: &f32| ((value - low) * scale).clamp(0.0, last);
-    (scale.is_finite() && scale > 0.0).then(|| values.iter().map(bin).collect())
+    (scale.is_finite() && scale > 0.0).then(|| {
+        values
+            .iter()
+            .map(|value| ((value - low) * scale).clamp(0.0, last))
+            .collect()
+    })
 }
 
 /// The lower bin, which is never the last, and the share of the next.
@@ -98,10 +102,9 @@ mod tests {
         };
         let hats = |values: &[f32]| -> Vec<[f64; BINS]> {
             let [low, high] = ends(values).map(f64::from);
-            let at = |v: &f32| (f64::from(*v) - low) / (high - low) * (BINS - 1) as f64;
             values
                 .iter()
-                .map(at)
+                .map(|v| (f64::from(*v) - low) / (high - low) * (BINS - 1) as f64)
                 .map(|x| std::array::from_fn(|bin| (1.0 - (x - bin as f64).abs()).max(0.0)))
                 .collect()
         };

@@ -45,7 +45,7 @@ pub struct Level {
     origin_mm: DVec3,
     /// Unit vectors of x, y, z in patient LPS.
     axes: [DVec3; 3],
-    /// The attenuation it is made of, and the side asked for.
+    /// The averaged attenuation, and the requested side of voxels.
     of: (VolumeId, f64),
 }
 
@@ -58,8 +58,9 @@ impl ByteSize for Level {
 impl Level {
     /// As [`Level::new`], cached: a search is often followed by another of the same CT.
     pub fn kept(attenuation: &Volume<f32>, side_mm: f64, cache: &Cache) -> Arc<Self> {
-        let make = || Ok::<_, Infallible>(Self::new(attenuation, side_mm));
-        let Ok(level) = cache.get((attenuation.id(), side_mm), make);
+        let Ok(level) = cache.get((attenuation.id(), side_mm), || {
+            Ok::<_, Infallible>(Self::new(attenuation, side_mm))
+        });
         level
     }
 
@@ -123,7 +124,7 @@ impl Level {
         &self.values
     }
 
-    /// Voxels along x, y, z, with those of nothing.
+    /// Voxels along x, y, z, with the empty border.
     pub fn size(&self) -> [usize; 3] {
         self.size
     }
@@ -170,8 +171,9 @@ impl Level {
         // Central differences of exact expressions in f64: good to about 1e-9.
         const STEP: f64 = 1e-3;
         std::array::from_fn(|axis| {
-            let at = |step: f64| self.shot(projection, &moved(pose, axis, step), centre_mm);
-            at(STEP).minus(&at(-STEP), 0.5 / STEP)
+            let [ahead, behind] = [STEP, -STEP]
+                .map(|step| self.shot(projection, &moved(pose, axis, step), centre_mm));
+            ahead.minus(&behind, 0.5 / STEP)
         })
     }
 }
@@ -251,11 +253,10 @@ fn parts(grid: &Grid, axis: usize, side_mm: f64) -> Vec<AxisWeights> {
             let end = edges
                 .partition_point(|e| *e < high - hair)
                 .min(edges.len() - 1);
-            let within = |v: usize| (edges[v + 1].min(high) - edges[v].max(low)).max(0.0) / side;
             AxisWeights {
                 from,
                 weights: (from..end.max(from + 1))
-                    .map(|v| within(v) as f32)
+                    .map(|v| ((edges[v + 1].min(high) - edges[v].max(low)).max(0.0) / side) as f32)
                     .collect(),
             }
         })
@@ -278,8 +279,8 @@ fn averaged(
                 let old = attenuation.plane(z.from + k);
                 for (l, wy) in y.weights.iter().enumerate() {
                     let weight = wz * wy;
-                    let at = (y.from + l) * nx;
-                    for (sum, v) in row.iter_mut().zip(&old[at..at + nx]) {
+                    let first = (y.from + l) * nx;
+                    for (sum, v) in row.iter_mut().zip(&old[first..first + nx]) {
                         *sum += if v.is_finite() { weight * v } else { 0.0 };
                     }
                 }

@@ -39,10 +39,10 @@ impl HasReceipt for GradientAnswer {
 /// How rays go through the attenuation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum RaySampling {
-    /// From face to face: the derivatives are those of the image, to rounding. On the CPU.
+    /// From face to face: exact derivatives of the image, to rounding. On the CPU.
     #[default]
     Exact,
-    /// In steps, as in the pose search: derivatives of smooth sums of pixels are right to 1 %, those of single pixels are not. Half the
+    /// In steps, as in the pose search: derivatives of smooth sums of pixels are right to 1 %, of single pixels they are not. Half the
     /// smallest side of the level's voxels where no step is given.
     Steps { step_mm: Option<f64> },
 }
@@ -54,8 +54,10 @@ pub enum RaySampling {
 /// [`Cancelled`].
 pub fn drr_with_gradient(
     level: &Arc<Level>,
-    (projection, sampling): (&Projection, RaySampling),
-    (pose, centre_mm): (&Pose, DVec3),
+    projection: &Projection,
+    sampling: RaySampling,
+    pose: &Pose,
+    centre_mm: DVec3,
     device: &Compute,
     control: &JobControl,
 ) -> Result<GradientAnswer, Cancelled> {
@@ -75,7 +77,7 @@ pub fn drr_with_gradient(
         )
         .as_bytes(),
     );
-    let made = |drr: DrrWithGradient, device: String| GradientAnswer {
+    let gradient_answer = |drr: DrrWithGradient, device: String| GradientAnswer {
         receipt: Arc::new(Receipt {
             job: "drr_gradient".to_owned(),
             digest: digest.to_string(),
@@ -88,7 +90,7 @@ pub fn drr_with_gradient(
     };
     let RaySampling::Steps { step_mm } = sampling else {
         let drr = exact::with_gradient(level, &shot, &motion, &pixels, control)?;
-        return Ok(made(drr, Compute::Cpu.to_string()));
+        return Ok(gradient_answer(drr, Compute::Cpu.to_string()));
     };
     let step_mm = step_mm.unwrap_or(0.5 * level.side_mm());
     answer(
@@ -96,7 +98,7 @@ pub fn drr_with_gradient(
         |card| {
             let views = [(*projection, pixels.as_slice())];
             let scene = LevelOnCard::prepare(card, level, &views, centre_mm, step_mm, None)?;
-            Ok::<_, crate::CudaError>(made(
+            Ok::<_, crate::CudaError>(gradient_answer(
                 scene.with_gradient(card, pose, control)?,
                 card.card().to_string(),
             ))
@@ -104,7 +106,7 @@ pub fn drr_with_gradient(
         no_form("a radiograph's gradient"),
         || {
             let drr = cpu::with_gradient(level, &shot, &motion, &pixels, step_mm, control)?;
-            Ok(made(drr, Compute::Cpu.to_string()))
+            Ok(gradient_answer(drr, Compute::Cpu.to_string()))
         },
     )
 }

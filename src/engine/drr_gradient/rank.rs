@@ -51,8 +51,10 @@ fn ranks(values: &[f32]) -> Vec<i32> {
     let mut ranks = vec![0; count];
     let mut begin = 0;
     while begin < count {
-        let same = |one: &u64| one >> 32 == order[begin] >> 32;
-        let end = begin + order[begin..].iter().take_while(|one| same(one)).count();
+        let equal = order[begin..]
+            .iter()
+            .take_while(|one| **one >> 32 == order[begin] >> 32);
+        let end = begin + equal.count();
         let rank = (begin + end) as i32 - count as i32;
         order[begin..end]
             .iter()
@@ -78,15 +80,15 @@ fn sorted(values: &[f32]) -> Vec<u64> {
         .collect();
     let mut to = vec![0; from.len()];
     for digit in 0..3 {
-        let of = |one: u64| (one >> (32 + digit * DIGIT)) as usize & ((1 << DIGIT) - 1);
+        let digit_value = |one: u64| (one >> (32 + digit * DIGIT)) as usize & ((1 << DIGIT) - 1);
         let mut places = [0_u32; 1 << DIGIT];
-        from.iter().for_each(|one| places[of(*one)] += 1);
+        from.iter().for_each(|one| places[digit_value(*one)] += 1);
         let mut sum = 0;
         for place in &mut places {
             (*place, sum) = (sum, sum + *place);
         }
         for one in &from {
-            let place = &mut places[of(*one)];
+            let place = &mut places[digit_value(*one)];
             to[*place as usize] = *one;
             *place += 1;
         }

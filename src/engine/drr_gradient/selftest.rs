@@ -68,7 +68,7 @@ type Compare = (Vec<f64>, Vec<f64>, bool);
 impl GradientCase {
     fn new(control: &JobControl) -> Result<Self, Box<dyn std::error::Error>> {
         // As many voxels along each axis as make an even number: else the middle samples of rays from face to opposite face lie in
-        // a plane of voxel centres, where gradients are those of either side.
+        // a plane of voxel centres, where the gradients of the two sides differ.
         let level = Arc::new(Level::new(&phantom::balls()?, 3.9));
         let mut views = Vec::new();
         for (gantry_deg, every) in [(0.0, 1), (110.0, 3)] {
@@ -110,17 +110,19 @@ impl GradientCase {
 
     /// A DRR of each view by the CPU.
     fn drrs(&self, pose: &Pose, control: &JobControl) -> Result<Vec<Vec<f32>>, DeviceError> {
-        let of = |(shot, pixels)| cpu::integrals(&self.level, &shot, pixels, STEP_MM, control);
-        Ok(self.shots(pose).map(of).collect::<Result<_, _>>()?)
+        Ok(self
+            .shots(pose)
+            .map(|(shot, pixels)| cpu::integrals(&self.level, &shot, pixels, STEP_MM, control))
+            .collect::<Result<_, _>>()?)
     }
 
     /// By the CPU: ray after ray, pose after pose.
     fn integrals(&self, control: &JobControl) -> Result<Vec<f32>, DeviceError> {
-        let mut all = Vec::new();
+        let mut drrs = Vec::new();
         for pose in &self.poses {
-            all.extend(self.drrs(pose, control)?.concat());
+            drrs.extend(self.drrs(pose, control)?.concat());
         }
-        Ok(all)
+        Ok(drrs)
     }
 
     /// The middles of equal steps in f64, one by one.
@@ -140,10 +142,11 @@ impl GradientCase {
             }
             let length_mm = (way * shot.spacing_mm).length() * (leave - enter);
             let steps = (length_mm / STEP_MM).ceil().max(1.0);
-            let at =
-                |n: usize| shot.source + way * (enter + (leave - enter) * (n as f64 + 0.5) / steps);
             (0..steps as usize)
-                .map(|n| self.trilinear(at(n)))
+                .map(|n| {
+                    let alpha = enter + (leave - enter) * (n as f64 + 0.5) / steps;
+                    self.trilinear(shot.source + way * alpha)
+                })
                 .sum::<f64>()
                 * length_mm
                 / steps
@@ -159,13 +162,13 @@ impl GradientCase {
     }
 
     /// Value of the level at a voxel index within it.
-    fn trilinear(&self, at: DVec3) -> f64 {
+    fn trilinear(&self, index: DVec3) -> f64 {
         let [nx, ny, nz] = self.level.size();
-        let low = at.floor().clamp(
+        let low = index.floor().clamp(
             DVec3::ZERO,
             DVec3::new(nx as f64, ny as f64, nz as f64) - 2.0,
         );
-        let part = at - low;
+        let part = index - low;
         let mut sum = 0.0;
         for corner in 0..8 {
             let up = DVec3::new(
@@ -225,14 +228,13 @@ impl GradientCase {
         let groups = features.groups.len();
         let on_card = &got[0];
         let correlations = |integrals: &[f32]| -> Vec<f64> {
-            let of = |drrs: &[f32]| {
-                (0..groups)
-                    .map(|g| value(features.sums(g, drrs).correlation()))
-                    .collect::<Vec<_>>()
-            };
             integrals
                 .chunks_exact(integrals.len() / self.poses.len())
-                .flat_map(of)
+                .flat_map(|drrs| {
+                    (0..groups)
+                        .map(|g| value(features.sums(g, drrs).correlation()))
+                        .collect::<Vec<_>>()
+                })
                 .collect()
         };
         let sums = || work.sums(card, &self.poses, control);
@@ -278,7 +280,7 @@ impl GradientCase {
         Ok(rows)
     }
 
-    /// The card's measures against the CPU's, of its own integrals and of the card's. A pose alone has the same bits.
+    /// The card's measures against the CPU's, of the CPU's integrals and of the card's. A pose alone has the same bits.
     fn similarity(
         &self,
         device: &Compute,
@@ -326,21 +328,21 @@ impl GradientCase {
         integrals: &[f32],
         measure: impl Fn(usize, &[f32]) -> Option<f64>,
     ) -> Vec<f64> {
-        let mut rest = integrals;
-        let mut all = Vec::new();
+        let mut remaining = integrals;
+        let mut measures = Vec::new();
         for _ in &self.poses {
             for (view, (_, pixels)) in self.views.iter().enumerate() {
-                let (own, others) = rest.split_at(pixels.len());
-                all.push(value(measure(view, own)));
-                rest = others;
+                let (view_integrals, others) = remaining.split_at(pixels.len());
+                measures.push(value(measure(view, view_integrals)));
+                remaining = others;
             }
         }
-        all
+        measures
     }
 
     /// A group of values and one of differences in each view.
     fn features(&self) -> Features {
-        let mut all = Features::default();
+        let mut all_features = Features::default();
         let mut rays = 0;
         for xray in &self.xrays {
             let count = xray.len() as u32;
@@ -357,13 +359,14 @@ impl GradientCase {
                 .collect();
             let groups = vec![[0, count], [count, 2 * count - 1]];
             for &[begin, end] in &groups {
-                let own = &mut fixed[begin as usize..end as usize];
-                let mean = own.iter().sum::<f32>() / own.len() as f32;
-                let square = own.iter().map(|f| (f - mean).powi(2)).sum::<f32>();
-                own.iter_mut()
+                let group = &mut fixed[begin as usize..end as usize];
+                let mean = group.iter().sum::<f32>() / group.len() as f32;
+                let square = group.iter().map(|f| (f - mean).powi(2)).sum::<f32>();
+                group
+                    .iter_mut()
                     .for_each(|f| *f = (*f - mean) / square.sqrt());
             }
-            all.extend(
+            all_features.extend(
                 &Features {
                     plus,
                     minus,
@@ -374,7 +377,7 @@ impl GradientCase {
             );
             rays += count;
         }
-        all
+        all_features
     }
 
     /// Each group's correlation, its gradient and its matrix, the gradient and the matrix as parts of their greatest.
@@ -389,24 +392,31 @@ impl GradientCase {
         for pose in &self.poses {
             let of_card = work.products(card, pose, control)?;
             repeats &= of_card == work.products(card, pose, control)?;
-            let mut all: [Vec<f32>; AXES] = Default::default();
+            let mut derivatives_by_axis: [Vec<f32>; AXES] = Default::default();
             let mut integrals = Vec::new();
             for ((shot, pixels), (view, _)) in self.shots(pose).zip(&self.views) {
                 let motion = self.level.motion(view, pose, self.centre_mm);
                 let drr =
                     cpu::with_gradient(&self.level, &shot, &motion, pixels, STEP_MM, control)?;
                 integrals.extend(drr.integrals);
-                all.iter_mut()
+                derivatives_by_axis
+                    .iter_mut()
                     .zip(drr.gradient)
-                    .for_each(|(all, own)| all.extend(own));
+                    .for_each(|(derivatives, of_view)| derivatives.extend(of_view));
             }
-            let derivatives = std::array::from_fn(|axis| all[axis].as_slice());
+            let derivatives = std::array::from_fn(|axis| derivatives_by_axis[axis].as_slice());
             for (group, sums) in of_card.iter().enumerate() {
-                let own = numbers_of(&features.products(group, &integrals, &derivatives));
+                let expected = numbers_of(&features.products(group, &integrals, &derivatives));
                 let greatest = |from: usize, to: usize| {
-                    own[from..to].iter().fold(0.0_f64, |a, b| a.max(b.abs()))
+                    expected[from..to]
+                        .iter()
+                        .fold(0.0_f64, |a, b| a.max(b.abs()))
                 };
-                let scales = [1.0, greatest(1, 1 + AXES), greatest(1 + AXES, own.len())];
+                let scales = [
+                    1.0,
+                    greatest(1, 1 + AXES),
+                    greatest(1 + AXES, expected.len()),
+                ];
                 let scale = |n: usize| scales[usize::from(n > 0) + usize::from(n > AXES)];
                 got.extend(
                     numbers_of(sums)
@@ -414,7 +424,7 @@ impl GradientCase {
                         .enumerate()
                         .map(|(n, v)| v / scale(n)),
                 );
-                want.extend(own.iter().enumerate().map(|(n, v)| v / scale(n)));
+                want.extend(expected.iter().enumerate().map(|(n, v)| v / scale(n)));
             }
         }
         Ok((got, want, repeats))

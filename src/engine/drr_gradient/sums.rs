@@ -166,7 +166,7 @@ impl Sums {
             std::array::from_fn(|a| (self.md[a] - self.m * self.d[a] / n) / length);
         out.value += weight * value;
         for a in 0..AXES {
-            // The X-ray's features are centred: those of the derivative need not be.
+            // The X-ray's features are centred; the derivative's need not be.
             out.gradient[a] += weight * (self.fd[a] - value * along[a]) / length;
             for b in 0..=a {
                 let centred = self.dd[a][b] - self.d[a] * self.d[b] / n;

@@ -29,9 +29,9 @@ fn drr(level: &Level, gantry_deg: f64, pose: &Pose, step_mm: f64) -> Vec<f32> {
 fn a_coarse_level_holds_as_much() {
     let volume = balls();
     let grid = volume.grid();
-    let plane =
-        |k: usize| volume.plane(k).iter().map(|v| f64::from(*v)).sum::<f64>() * grid.voxel_cm3(k);
-    let mass: f64 = (0..grid.size()[2]).map(plane).sum();
+    let mass: f64 = (0..grid.size()[2])
+        .map(|k| volume.plane(k).iter().map(|v| f64::from(*v)).sum::<f64>() * grid.voxel_cm3(k))
+        .sum();
     for side in [2.0, 4.0, 8.0, 17.0] {
         let level = Level::new(&volume, side);
         let voxel = level.spacing_mm().element_product() / 1000.0;
@@ -63,11 +63,11 @@ fn the_integrals_are_those_of_the_exact_walk() {
         };
         let rays = Rays::new(&request, control.cache()).expect("a request");
         let (want, _) = crate::drr::cpu::integrals(&rays, &control).expect("an image");
-        let most = want.iter().copied().fold(0.0, f32::max);
+        let greatest = want.iter().copied().fold(0.0, f32::max);
         for (side, within) in [(2.0, 0.01), (4.0, 0.03)] {
             let got = drr(&Level::new(&volume, side), gantry, &pose, side);
             let square: f32 = got.iter().zip(&want).map(|(a, b)| (a - b).powi(2)).sum();
-            let off = (square / got.len() as f32).sqrt() / most;
+            let off = (square / got.len() as f32).sqrt() / greatest;
             assert!(off < within, "gantry {gantry}, {side} mm: {off}");
         }
     }
@@ -124,18 +124,24 @@ fn exact_derivatives_are_those_of_the_image() {
     for gantry in [0.0, 35.0, 90.0] {
         let projection = view(gantry);
         let exact = |pose: &Pose| {
-            let (seen, at) = ((&projection, RaySampling::Exact), (pose, DVec3::ZERO));
-            let answer =
-                drr_with_gradient(&level, seen, at, &crate::Compute::Cpu, &JobControl::new());
+            let answer = drr_with_gradient(
+                &level,
+                &projection,
+                RaySampling::Exact,
+                pose,
+                DVec3::ZERO,
+                &crate::Compute::Cpu,
+                &JobControl::new(),
+            );
             answer.expect("not cancelled").drr
         };
         let got = exact(&pose);
         let fine = drr(&level, gantry, &pose, 0.02);
-        let most = fine.iter().copied().fold(0.0, f32::max);
+        let greatest = fine.iter().copied().fold(0.0, f32::max);
         for (a, b) in got.integrals.iter().zip(&fine) {
             assert!(
-                (a - b).abs() < 2e-3 * most,
-                "gantry {gantry}: {a} and {b} of {most}"
+                (a - b).abs() < 2e-3 * greatest,
+                "gantry {gantry}: {a} and {b} of {greatest}"
             );
         }
         for axis in 0..AXES {

@@ -15,7 +15,7 @@ const SAME_PLANE_MM: f64 = 0.1;
 /// The evaluated dose ready to be searched.
 #[derive(Clone, Debug)]
 pub struct Layers {
-    /// Gy. Columns and rows are those of the evaluated dose; in two dimensions a plane is one layer.
+    /// Gy. Columns and rows equal the evaluated dose's; in two dimensions a plane is one layer.
     pub values: Arc<Volume<f32>>,
     /// In two dimensions, the layer of each plane of the reference, `None` where the evaluated dose does not reach.
     pub layer_of: Option<Vec<Option<u32>>>,
@@ -66,7 +66,7 @@ impl Layers {
         if layer_of.iter().all(Option::is_none) {
             let apart_mm = heights_mm
                 .iter()
-                .fold(f64::INFINITY, |least, z| least.min(z.abs()));
+                .fold(f64::INFINITY, |nearest, z| nearest.min(z.abs()));
             return Err(GammaError::OtherPlane { apart_mm });
         }
         Ok(Self {
@@ -100,17 +100,17 @@ impl Layers {
                 .find(|(_, off)| *off < HULL_MM)
         };
         let places: Vec<_> = heights_mm.iter().map(|&z| place(z)).collect();
-        let own: Option<Vec<Option<u32>>> = places
+        let plane_of_layer: Option<Vec<Option<u32>>> = places
             .iter()
             .map(|place| match place {
                 None => Some(None),
                 Some((k, share)) => near(*k, *share).map(|(k, _)| Some(k as u32)),
             })
             .collect();
-        if own.is_some() {
+        if plane_of_layer.is_some() {
             return Self {
                 values: Arc::clone(evaluated),
-                layer_of: own,
+                layer_of: plane_of_layer,
             };
         }
         let inside: Vec<(usize, f64)> = places.iter().flatten().copied().collect();
@@ -166,11 +166,17 @@ impl Layers {
         let [dx, dy] = grid.spacing_xy_mm();
         let [x, y, z] = place.offset_mm.map(f64::from);
         if self.flat() {
-            let at = |c: usize| self.values.at(i + (c & 1), j + (c >> 1 & 1), k);
-            return simplex::dose_in_square(std::array::from_fn(at), [x / dx, y / dy]);
+            return simplex::dose_in_square(
+                std::array::from_fn(|c: usize| self.values.at(i + (c & 1), j + (c >> 1 & 1), k)),
+                [x / dx, y / dy],
+            );
         }
         let step = grid.planes_mm()[k + 1] - grid.planes_mm()[k];
-        let at = |c: usize| self.values.at(i + (c & 1), j + (c >> 1 & 1), k + (c >> 2));
-        simplex::dose_in_cell(std::array::from_fn(at), [x / dx, y / dy, z / step])
+        simplex::dose_in_cell(
+            std::array::from_fn(|c: usize| {
+                self.values.at(i + (c & 1), j + (c >> 1 & 1), k + (c >> 2))
+            }),
+            [x / dx, y / dy, z / step],
+        )
     }
 }

@@ -33,7 +33,9 @@ impl Limits {
                 true => (100.0 / criterion.dose_percent) as f32,
                 false => (1.0 / criterion.dose_gy(checked.normalisation_gy, 0.0)) as f32,
             },
-            most: request.max_gamma.map_or(f32::INFINITY, |most| most * most),
+            most: request
+                .max_gamma
+                .map_or(f32::INFINITY, |max_gamma| max_gamma * max_gamma),
             rounding: ROUNDING,
             most_per_gy: (1.0 / criterion.least_gy(checked.normalisation_gy)) as f32,
             per_side: spacing_mm.map(|step| (criterion.dta_mm / step) as f32),
@@ -52,7 +54,7 @@ pub fn threshold(gy: f64) -> f32 {
     }
 }
 
-/// About so many planes to a mm: where a search for a height begins.
+/// Mean number of planes for each mm, with which the search for a height begins.
 pub fn planes_per_mm(grid: &Grid) -> f64 {
     let planes = grid.planes_mm();
     let last = planes[planes.len() - 1];

@@ -17,7 +17,7 @@
 //!
 //! Both agree at voxels and on the edges of cells. Elsewhere the tetrahedra leave out the mixed terms of the trilinear
 //! polynomial and have folds along the diagonals in their place: in the middle of a face they differ by a quarter of its
-//! mixed difference `d00 + d11 - d01 - d10`, in the middle of the cell by the mean of its eight corners less that of the two on
+//! mixed difference `d00 + d11 - d01 - d10`, in the middle of the cell by the mean of its eight corners minus the mean of the two on
 //! the diagonal. That is nothing where the dose is linear, and of the second order in the spacing elsewhere.
 //! [`Surface::Trilinear`] finds the least distance to the trilinear surface instead, on the CPU, at several times the work.
 

@@ -5,7 +5,7 @@ use geometry::Volume;
 use rayon::prelude::*;
 use std::convert::Infallible;
 
-/// A voxel with all that touch it: so many may be wrong together.
+/// A voxel with all that touch it, which may be wrong together.
 const CLUSTER: usize = 27;
 /// Share of the voxels above half that have more: the near-maximum of ICRU report 83 is D2%.
 const SHARE: f64 = 0.02;
@@ -18,9 +18,10 @@ impl ByteSize for NearMaximum {}
 
 /// The near-maximum of a dose, cached, Gy.
 pub(super) fn of_dose(dose: &Volume<f32>, cache: &Cache) -> f32 {
-    let make = || Ok::<_, Infallible>(NearMaximum(near_maximum(dose.data())));
-    match cache.get(dose.id(), make) {
-        Ok(found) => found.0,
+    match cache.get(dose.id(), || {
+        Ok::<_, Infallible>(NearMaximum(near_maximum(dose.data())))
+    }) {
+        Ok(near_maximum) => near_maximum.0,
         Err(never) => match never {},
     }
 }
@@ -64,14 +65,13 @@ fn bin_of(values: &[f32], more: usize, bin: impl Fn(u32) -> Option<usize> + Sync
         }
         counts
     };
-    let add = |mut a: Vec<usize>, b: Vec<usize>| {
-        a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
-        a
-    };
-    let counts = values
-        .par_chunks(PIECE)
-        .map(count)
-        .reduce(|| vec![0; 1 << 16], add);
+    let counts = values.par_chunks(PIECE).map(count).reduce(
+        || vec![0; 1 << 16],
+        |mut a, b| {
+            a.iter_mut().zip(b).for_each(|(a, b)| *a += b);
+            a
+        },
+    );
     let mut left = more;
     for (n, count) in counts.iter().enumerate().rev() {
         if left < *count {

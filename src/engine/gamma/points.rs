@@ -124,7 +124,7 @@ pub fn select(request: &GammaRequest, checked: Checked) -> Result<Vec<u32>, Gamm
         });
     }
     if let Some(subset) = request.subset.filter(|subset| subset.count < points.len()) {
-        // The first so many of a shuffle (Fisher and Yates).
+        // The first elements of a shuffle (Fisher and Yates).
         let mut random = Random::new(subset.seed);
         for n in 0..subset.count {
             let other = n + random.below(points.len() - n);

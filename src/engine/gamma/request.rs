@@ -29,7 +29,7 @@ pub struct GammaRequest {
     pub dims: Dims,
     /// Only voxels of which it covers half or more. On the reference's grid.
     pub region: Option<Arc<Mask>>,
-    /// Only some of the voxels, chosen at random; their values are those of the full answer.
+    /// Only some of the voxels, chosen at random; their values equal the full answer's.
     pub subset: Option<Subset>,
     pub surface: Surface,
 }
@@ -216,11 +216,11 @@ impl GammaRequest {
         if !(0.0..=100.0).contains(&percent) {
             return Err(GammaError::Threshold { percent });
         }
-        if let Some(most) = self
+        if let Some(max_gamma) = self
             .max_gamma
-            .filter(|&most| !(most.is_finite() && most > 0.0))
+            .filter(|&max_gamma| !(max_gamma.is_finite() && max_gamma > 0.0))
         {
-            return Err(GammaError::MaxGamma(most));
+            return Err(GammaError::MaxGamma(max_gamma));
         }
         if self.subset.is_some_and(|subset| subset.count == 0) {
             return Err(GammaError::EmptySubset);
@@ -302,10 +302,18 @@ fn check_dose(dose: &Volume<f32>, role: Role, cache: &Cache) -> Result<Scan, Gam
     }
     let scan = scan(dose, cache);
     if let Some(n) = scan.first_bad {
-        let (at, value) = (dose.grid().voxel_of(n), dose.data()[n]);
+        let (voxel, value) = (dose.grid().voxel_of(n), dose.data()[n]);
         return Err(match value.is_finite() {
-            true => GammaError::Negative { role, at, value },
-            false => GammaError::NotANumber { role, at, value },
+            true => GammaError::Negative {
+                role,
+                at: voxel,
+                value,
+            },
+            false => GammaError::NotANumber {
+                role,
+                at: voxel,
+                value,
+            },
         });
     }
     Ok(scan)

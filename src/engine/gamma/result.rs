@@ -99,7 +99,7 @@ impl GammaResult {
     /// The answer of a card that has chosen the points itself. What the phases leave of the call is its phase `host`.
     ///
     /// # Errors
-    /// [`GammaError::NothingToAnalyse`] without a point, and those of [`Self::new`].
+    /// [`GammaError::NothingToAnalyse`] without a point, and the errors of [`Self::new`].
     pub(crate) fn by_card(
         request: &GammaRequest,
         checked: Checked,

@@ -33,19 +33,19 @@ pub fn scan(dose: &Volume<f32>, cache: &Cache) -> Scan {
     )
 }
 
-/// Caches the scan of a dose from those of its pieces of 65536 values.
+/// Caches the scan of a dose from the scans of its pieces of 65536 values.
 pub fn remember(dose: &Volume<f32>, pieces: Vec<Scan>, cache: &Cache) -> Scan {
-    let mut whole = Scan {
+    let mut joined = Scan {
         hash: SEED,
         most: 0.0,
         first_bad: None,
     };
     for (n, piece) in pieces.into_iter().enumerate() {
-        whole.hash = mixed(whole.hash, piece.hash);
-        whole.most = whole.most.max(piece.most);
-        whole.first_bad = whole.first_bad.or(piece.first_bad.map(|m| n * PIECE + m));
+        joined.hash = mixed(joined.hash, piece.hash);
+        joined.most = joined.most.max(piece.most);
+        joined.first_bad = joined.first_bad.or(piece.first_bad.map(|m| n * PIECE + m));
     }
-    *cache.put(dose.id(), whole)
+    *cache.put(dose.id(), joined)
 }
 
 /// Chains of the hash that go side by side.
@@ -55,22 +55,22 @@ const CHAINS: usize = 32;
 #[multiversion(targets("x86_64+avx2"))]
 pub fn look(values: &[f32]) -> Scan {
     let bits: &[u32] = bytemuck::cast_slice(values);
-    // A chain waits for its multiplication and has one value in so many: the compiler does several at once.
+    // A chain waits for its multiplication, so each takes one value in `CHAINS`: the compiler does several at once.
     let mut chains = [SEED_32; CHAINS];
-    // The bits of numbers from 0 up order as the numbers do; those of all others are higher.
+    // The bits of numbers from 0 up order as the numbers do; the bits of all others are higher.
     let mut highest = [0; CHAINS];
-    let (rows, rest) = bits.as_chunks::<CHAINS>();
+    let (rows, last_row) = bits.as_chunks::<CHAINS>();
     for row in rows {
         for n in 0..CHAINS {
             chains[n] = (chains[n] ^ row[n]).wrapping_mul(PRIME_32);
             highest[n] = highest[n].max(row[n]);
         }
     }
-    let hash = rest
+    let hash = last_row
         .iter()
         .chain(&chains)
         .fold(SEED, |hash, word| mixed(hash, u64::from(*word)));
-    let highest = rest.iter().chain(&highest).copied().fold(0, u32::max);
+    let highest = last_row.iter().chain(&highest).copied().fold(0, u32::max);
     if highest < f32::INFINITY.to_bits() {
         return Scan {
             hash,

@@ -56,8 +56,8 @@ fn rows_of(extent: f64, device: &Compute, control: &JobControl) -> Result<Vec<Ro
             }
         };
         let repeats = bits(&got) == bits(&again);
-        if let Some(known) = case.known {
-            let off = against(&got, |_, value| (f64::from(value) - known).abs());
+        if let Some(expected) = case.known {
+            let off = against(&got, |_, value| (f64::from(value) - expected).abs());
             rows.push(row(case, device, "closed form", CLOSED_FORM, off, repeats));
         }
         if device.is_card() {
@@ -144,8 +144,12 @@ fn against(got: &GammaResult, off: impl Fn(usize, f32) -> f64) -> (f64, f64) {
 /// Also the same points must have none.
 fn compare(got: &GammaResult, want: &GammaResult) -> (f64, f64) {
     let counts = |result: &GammaResult| -> Vec<_> {
-        let of = |c: crate::gamma::Counts| [c.analysed, c.outside, c.undefined];
-        result.maps.iter().map(|map| of(map.counts)).collect()
+        let numbers_of_points = |c: crate::gamma::Counts| [c.analysed, c.outside, c.undefined];
+        result
+            .maps
+            .iter()
+            .map(|map| numbers_of_points(map.counts))
+            .collect()
     };
     if counts(got) != counts(want) {
         return (f64::INFINITY, f64::INFINITY);
@@ -177,14 +181,14 @@ fn part_against_whole(case: &GammaCase, got: &GammaResult, control: &JobControl)
     ) else {
         return (f64::INFINITY, f64::INFINITY);
     };
-    let (part, whole) = if subset.is_some() {
+    let (part, full) = if subset.is_some() {
         (&other, got)
     } else {
         (got, &other)
     };
-    let whole = bits(whole);
+    let full_bits = bits(full);
     against(part, |n, value| {
-        if value.to_bits() == whole[n] {
+        if value.to_bits() == full_bits[n] {
             0.0
         } else {
             f64::INFINITY
@@ -193,17 +197,18 @@ fn part_against_whole(case: &GammaCase, got: &GammaResult, control: &JobControl)
 }
 
 fn dose(grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f64) -> Arc<Volume<f32>> {
-    let at = |n: usize| gy(grid.centre_of_mm(n)).max(0.0) as f32;
     Arc::new(Volume::new(
         Arc::clone(grid),
-        (0..grid.len()).map(at).collect(),
+        (0..grid.len())
+            .map(|n| gy(grid.centre_of_mm(n)).max(0.0) as f32)
+            .collect(),
     ))
 }
 
 /// A ball of dose with ripples.
-fn ball(at: DVec3, width_mm: f64) -> impl Fn(DVec3) -> f64 {
+fn ball(centre_mm: DVec3, width_mm: f64) -> impl Fn(DVec3) -> f64 {
     move |p| {
-        let p = p - at;
+        let p = p - centre_mm;
         60.0 * (-(p.length() / width_mm).powi(4)).exp()
             * (1.0 + 0.05 * (p.x / 7.0).sin() * (p.z / 9.0).cos())
     }
@@ -225,25 +230,25 @@ fn cases(extent: f64) -> Result<Vec<GammaCase>, GridError> {
     let voxels = |n: usize| (extent * n as f64) as usize;
     let cut = |size: [usize; 3]| size.map(voxels);
     let corner = |x: f64, y: f64, z: f64| DVec3::new(extent * x, extent * y, z);
-    let at = DVec3::splat(-50.0 * extent);
+    let first_mm = DVec3::splat(-50.0 * extent);
     let even = Arc::new(Grid::axis_aligned(
-        at,
+        first_mm,
         DVec3::new(2.0, 2.5, 3.0),
         cut([51, 41, 34]),
     )?);
-    let at = DVec3::splat(-49.3 * extent);
+    let first_mm = DVec3::splat(-49.3 * extent);
     let fine = Arc::new(Grid::axis_aligned(
-        at,
+        first_mm,
         DVec3::new(1.7, 1.3, 2.2),
         cut([58, 75, 45]),
     )?);
     let planes = [
         0.0, 1.0, 2.5, 4.0, 9.0, 10.0, 13.0, 18.0, 20.0, 26.0, 31.0, 33.0, 40.0, 46.0, 50.0, 55.0,
     ];
-    let at = corner(-40.0, -38.0, -30.0);
+    let first_mm = corner(-40.0, -38.0, -30.0);
     let across = [voxels(40), voxels(41)];
     let uneven = Arc::new(Grid::new(
-        at,
+        first_mm,
         DVec3::X,
         DVec3::Y,
         [2.1, 1.9],
@@ -252,16 +257,16 @@ fn cases(extent: f64) -> Result<Vec<GammaCase>, GridError> {
     )?);
     let turn = DMat3::from_euler(EulerRot::XYZ, 0.3, -0.5, 0.8);
     let oblique = Arc::new(Grid::new(
-        at,
+        first_mm,
         turn.x_axis,
         turn.y_axis,
         [2.1, 1.9],
         across,
         &planes,
     )?);
-    let (at, across) = (corner(-45.0, -45.0, 1.0), [voxels(61); 2]);
+    let (first_mm, across) = (corner(-45.0, -45.0, 1.0), [voxels(61); 2]);
     let plane = Arc::new(Grid::new(
-        at,
+        first_mm,
         DVec3::X,
         DVec3::Y,
         [1.5, 1.5],
@@ -271,7 +276,7 @@ fn cases(extent: f64) -> Result<Vec<GammaCase>, GridError> {
     let usual = Criterion::global(3.0, 3.0);
     let mut cases = Vec::new();
     let mut add =
-        |name, a: &Arc<Volume<f32>>, b: &Arc<Volume<f32>>, criteria: &[Criterion], known| {
+        |name, a: &Arc<Volume<f32>>, b: &Arc<Volume<f32>>, criteria: &[Criterion], expected| {
             let request = GammaRequest::new(Arc::clone(a), Arc::clone(b), criteria.to_vec());
             cases.push(GammaCase {
                 name,
@@ -279,7 +284,7 @@ fn cases(extent: f64) -> Result<Vec<GammaCase>, GridError> {
                     threshold_percent: 0.0,
                     ..request
                 },
-                known,
+                known: expected,
             });
             cases.len() - 1
         };

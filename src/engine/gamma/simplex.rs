@@ -76,7 +76,7 @@ impl<const N: usize> From<[AxisTerms; N]> for AxisTermsOfMany<N> {
 
 /// Squared distances to edges, with their doses at the ends.
 #[inline(always)]
-fn edges<const N: usize>(rest: [f32; N], a: [AxisTerms; N], d: [[f32; N]; 2]) -> F32xN<N> {
+fn edges<const N: usize>(square_across: [f32; N], a: [AxisTerms; N], d: [[f32; N]; 2]) -> F32xN<N> {
     let (a, d, zero, one) = (
         AxisTermsOfMany::from(a),
         d.map(F32xN),
@@ -88,13 +88,13 @@ fn edges<const N: usize>(rest: [f32; N], a: [AxisTerms; N], d: [[f32; N]; 2]) ->
     let s = (d[0] - e * a.q) / (one + e * gain);
     let t = (-(a.q + s * gain)).max(zero).min(one);
     let (way, dose) = (t + a.q, d[0] + e * t);
-    F32xN(rest) + a.l * (way * way) + dose * dose
+    F32xN(square_across) + a.l * (way * way) + dose * dose
 }
 
 /// ... to the planes of triangles where their feet lie inside, else infinite.
 #[inline(always)]
 fn triangles<const N: usize>(
-    rest: [f32; N],
+    square_across: [f32; N],
     ways: [[AxisTerms; N]; 2],
     d: [[f32; N]; 3],
 ) -> F32xN<N> {
@@ -111,7 +111,7 @@ fn triangles<const N: usize>(
     (one - ta)
         .min(ta - tb)
         .min(tb)
-        .if_not_negative(F32xN(rest) + off * s, f32::INFINITY)
+        .if_not_negative(F32xN(square_across) + off * s, f32::INFINITY)
 }
 
 /// ... to the hyperplanes of tetrahedra, and those again whose feet lie inside, else infinite.
@@ -132,29 +132,34 @@ fn tetrahedra<const N: usize>(ways: [[AxisTerms; N]; 3], d: [[f32; N]; 4]) -> [F
 }
 
 /// Lowers `best` to the least squared distance to a cell, where that is less. `d`: dose at its corners (bit 0: x, 1: y, 2: z)
-/// less that of the point, in dose differences. Several simplices at a time; places left over repeat one.
+/// minus the point's, in dose differences. Several simplices at a time; places left over repeat one.
 pub fn cell([x, y, z]: [AxisTerms; 3], d: &[f32; 8], best: &mut f32) {
-    let of = |v: [usize; 4]| v.map(|v| d[v]);
+    let doses = |v: [usize; 4]| v.map(|v| d[v]);
     let low = [d[0]; 4];
     let first = tetrahedra(
         [[x, x, y, y], [y, z, x, z], [z, y, z, x]],
-        [low, of([1, 1, 2, 2]), of([3, 5, 3, 6]), [d[7]; 4]],
+        [low, doses([1, 1, 2, 2]), doses([3, 5, 3, 6]), [d[7]; 4]],
     );
     let last = tetrahedra(
         [[z, z, z, z], [x, y, x, y], [y, x, y, x]],
-        [low, [d[4]; 4], of([5, 6, 5, 6]), [d[7]; 4]],
+        [low, [d[4]; 4], doses([5, 6, 5, 6]), [d[7]; 4]],
     );
     let [nearest, inside] = [0, 1].map(|n| first[n].min(last[n]).least());
-    let mut least = best.min(inside);
-    if nearest < least * NEARER {
+    let mut nearest_square = best.min(inside);
+    if nearest < nearest_square * NEARER {
         let ([x0, x1], [y0, y1], [z0, z1]) = (x.ends(), y.ends(), z.ends());
         let ((xy, off_xy), (xz, off_xz), (yz, off_yz)) = (x.along(y), x.along(z), y.along(z));
         let (xyz, off_xyz) = xy.along(z);
-        let outer = |a: AxisTerms, b: AxisTerms, rest: [f32; 2], v: [[usize; 4]; 3]| {
+        let outer = |a: AxisTerms, b: AxisTerms, square_across: [f32; 2], v: [[usize; 4]; 3]| {
             triangles(
-                [rest[0], rest[0], rest[1], rest[1]],
+                [
+                    square_across[0],
+                    square_across[0],
+                    square_across[1],
+                    square_across[1],
+                ],
                 [[a, b, a, b], [b, a, b, a]],
-                v.map(of),
+                v.map(doses),
             )
         };
         let faces = [
@@ -164,48 +169,48 @@ pub fn cell([x, y, z]: [AxisTerms; 3], d: &[f32; 8], best: &mut f32) {
             triangles(
                 [off_xy, off_xz, off_yz, off_yz],
                 [[xy, xz, yz, x], [z, y, x, yz]],
-                [low, of([3, 5, 6, 1]), [d[7]; 4]],
+                [low, doses([3, 5, 6, 1]), [d[7]; 4]],
             ),
             triangles(
                 [off_xz, off_xy, off_xz, off_xy],
                 [[y, z, y, z], [xz, xy, xz, xy]],
-                [low, of([2, 4, 2, 4]), [d[7]; 4]],
+                [low, doses([2, 4, 2, 4]), [d[7]; 4]],
             ),
         ];
         let sides = [
             edges(
                 [y0 + z0, y1 + z0, y0 + z1, y1 + z1],
                 [x; 4],
-                [of([0, 2, 4, 6]), of([1, 3, 5, 7])],
+                [doses([0, 2, 4, 6]), doses([1, 3, 5, 7])],
             ),
             edges(
                 [x0 + z0, x1 + z0, x0 + z1, x1 + z1],
                 [y; 4],
-                [of([0, 1, 4, 5]), of([2, 3, 6, 7])],
+                [doses([0, 1, 4, 5]), doses([2, 3, 6, 7])],
             ),
             edges(
                 [x0 + y0, x1 + y0, x0 + y1, x1 + y1],
                 [z; 4],
-                [of([0, 1, 2, 3]), of([4, 5, 6, 7])],
+                [doses([0, 1, 2, 3]), doses([4, 5, 6, 7])],
             ),
             edges(
                 [off_xy + z0, off_xy + z1, off_xz + y0, off_xz + y1],
                 [xy, xy, xz, xz],
-                [of([0, 4, 0, 2]), of([3, 7, 5, 7])],
+                [doses([0, 4, 0, 2]), doses([3, 7, 5, 7])],
             ),
             edges(
                 [off_yz + x0, off_yz + x1, off_xy + off_xyz, off_xy + off_xyz],
                 [yz, yz, xyz, xyz],
-                [of([0, 1, 0, 0]), of([6, 7, 7, 7])],
+                [doses([0, 1, 0, 0]), doses([6, 7, 7, 7])],
             ),
         ];
-        let all = faces
+        let squares = faces
             .into_iter()
             .chain(sides)
-            .fold(F32xN::splat(least), F32xN::min);
-        least = all.least();
+            .fold(F32xN::splat(nearest_square), F32xN::min);
+        nearest_square = squares.least();
     }
-    *best = least;
+    *best = nearest_square;
 }
 
 /// As [`cell`], in a plane.
@@ -229,14 +234,14 @@ pub fn square([x, y]: [AxisTerms; 2], d: &[f32; 4], best: &mut f32) {
 }
 
 /// The dose at a place in a cell, 0 to 1 along each axis, of the tetrahedron that holds it.
-pub fn dose_in_cell(dose: [f32; 8], at: [f64; 3]) -> f32 {
+pub fn dose_in_cell(dose: [f32; 8], place: [f64; 3]) -> f32 {
     let mut order = [0, 1, 2];
-    order.sort_by(|&a, &b| at[b].total_cmp(&at[a]));
+    order.sort_by(|&a, &b| place[b].total_cmp(&place[a]));
     let mut corner = 0;
     let mut sum = f64::from(dose[0]);
     for axis in order {
         let next = corner | 1 << axis;
-        sum += at[axis] * (f64::from(dose[next]) - f64::from(dose[corner]));
+        sum += place[axis] * (f64::from(dose[next]) - f64::from(dose[corner]));
         corner = next;
     }
     sum as f32

@@ -1,5 +1,5 @@
-//! A part of a run's histories, computed by itself: its sums go into a file, and those of all parts give the dose that one run
-//! gives, to the bit.
+//! A part of a run's histories, computed by itself: its sums go into a file, and the sums of all parts give the dose of one
+//! run, to the bit.
 
 use super::faults::Faults;
 use super::tally::Tally;
@@ -26,8 +26,8 @@ pub struct RunPart {
 
 impl RunPart {
     /// The batches of this part.
-    pub(super) fn batches(self, all: u64) -> Range<u64> {
-        let until = |n: u64| (u128::from(all) * u128::from(n) / u128::from(self.of)) as u64;
+    pub(super) fn batches(self, run_batches: u64) -> Range<u64> {
+        let until = |n: u64| (u128::from(run_batches) * u128::from(n) / u128::from(self.of)) as u64;
         until(self.number - 1)..until(self.number)
     }
 }
@@ -36,9 +36,11 @@ impl FromStr for RunPart {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        let (number, of) = word.split_once('/').unwrap_or_default();
-        match (number.parse(), of.parse()) {
-            (Ok(number), Ok(of)) if 1 <= number && number <= of => Ok(Self { number, of }),
+        let (number, count) = word.split_once('/').unwrap_or_default();
+        match (number.parse(), count.parse()) {
+            (Ok(number), Ok(count)) if 1 <= number && number <= count => {
+                Ok(Self { number, of: count })
+            }
             _ => Err("it is a number of a part and how many there are, like 2/4".to_owned()),
         }
     }
@@ -50,7 +52,7 @@ impl fmt::Display for RunPart {
     }
 }
 
-/// Why parts are not those of a run.
+/// Why parts do not make up a run.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum PartError {
     #[error(
@@ -164,7 +166,7 @@ impl PartTally {
         &self.head.devices
     }
 
-    /// Time of its histories, those of all parts added up, ms.
+    /// Time of the histories, summed over all parts, ms.
     pub fn ms(&self) -> f64 {
         self.head.ms
     }
@@ -182,10 +184,10 @@ impl PartTally {
     /// # Errors
     /// [`PartError`]: a part of another run, one that is here already, or of another kind of device.
     pub fn add(&mut self, other: &Self) -> Result<(), PartError> {
-        let of = |head: &Head| head.parts.first().map(|part| part.of);
+        let part_count = |head: &Head| head.parts.first().map(|part| part.of);
         if self.head.run != other.head.run
             || self.head.voxels != other.head.voxels
-            || of(&self.head) != of(&other.head)
+            || part_count(&self.head) != part_count(&other.head)
         {
             return Err(PartError::OtherRun);
         }
@@ -213,7 +215,7 @@ impl PartTally {
         Ok(())
     }
 
-    /// Checks that these are all parts of a run with so many batches and histories.
+    /// Checks that these are all parts of a run with the given numbers of batches and histories.
     ///
     /// # Errors
     /// [`PartError`].
@@ -221,9 +223,12 @@ impl PartTally {
         if self.head.run != run {
             return Err(PartError::OtherRun);
         }
-        let of = self.head.parts.first().map_or(1, |part| part.of);
-        let all = (1..=of).map(|number| RunPart { number, of });
-        if let Some(missing) = { all }.find(|part| !self.head.parts.contains(part)) {
+        let part_count = self.head.parts.first().map_or(1, |part| part.of);
+        let parts = (1..=part_count).map(|number| RunPart {
+            number,
+            of: part_count,
+        });
+        if let Some(missing) = { parts }.find(|part| !self.head.parts.contains(part)) {
             return Err(PartError::Missing { missing });
         }
         if [self.head.batches, self.head.histories] == [batches, histories] {
@@ -245,7 +250,7 @@ impl PartTally {
         packed.finish().map(drop)
     }
 
-    /// Reads what [`Self::write`] wrote, from a file of so many bytes.
+    /// Reads what [`Self::write`] wrote, from a file of `bytes` bytes.
     ///
     /// # Errors
     /// [`PartError::Unreadable`].
@@ -264,10 +269,11 @@ impl PartTally {
         let head: Head = serde_json::from_str(&line()?).map_err(|e| wrong(e.to_string()))?;
         check_unpacked(bytes, (head.voxels as u64).saturating_mul(VOXEL_BYTES))
             .map_err(|e| wrong(e.to_string()))?;
-        let valid = |part: &RunPart| {
-            1 <= part.number && part.number <= part.of && part.of == head.parts[0].of
-        };
-        if head.parts.is_empty() || !head.parts.iter().all(valid) {
+        if head.parts.is_empty()
+            || !head.parts.iter().all(|part| {
+                1 <= part.number && part.number <= part.of && part.of == head.parts[0].of
+            })
+        {
             return Err(wrong("its head contradicts itself".to_owned()));
         }
         let mut packed = GzDecoder::new(from);
@@ -346,14 +352,18 @@ mod tests {
 
     #[test]
     fn parts_are_all_batches_once() {
-        for (all, of) in [(10, 1), (10, 3), (11, 4), (5, 5)] {
-            let parts = (1..=of).map(|number| RunPart { number, of }.batches(all));
+        for (run_batches, count) in [(10, 1), (10, 3), (11, 4), (5, 5)] {
+            let parts =
+                (1..=count).map(|number| RunPart { number, of: count }.batches(run_batches));
             let mut next = 0;
             for part in parts {
-                assert!(part.start == next && !part.is_empty(), "{all} {of}");
+                assert!(
+                    part.start == next && !part.is_empty(),
+                    "{run_batches} {count}"
+                );
                 next = part.end;
             }
-            assert_eq!(next, all);
+            assert_eq!(next, run_batches);
         }
         assert_eq!("2/4".parse(), Ok(RunPart { number: 2, of: 4 }));
         for wrong in ["0/4", "5/4", "2", "", "/", "a/b", "-1/2"] {
@@ -396,42 +406,38 @@ mod tests {
 
     #[test]
     fn only_all_parts_of_one_run_on_one_kind_of_device_go_together() {
-        let mut whole = tally("a", "1/3", "cpu (2 threads)");
+        let mut sum = tally("a", "1/3", "cpu (2 threads)");
         assert_eq!(
-            whole.add(&tally("a", "1/3", "cpu (8 threads)")),
+            sum.add(&tally("a", "1/3", "cpu (8 threads)")),
             Err(PartError::Twice("1/3".parse().unwrap()))
         );
         assert_eq!(
-            whole.add(&tally("b", "2/3", "cpu (2 threads)")),
+            sum.add(&tally("b", "2/3", "cpu (2 threads)")),
             Err(PartError::OtherRun)
         );
         assert_eq!(
-            whole.add(&tally("a", "2/4", "cpu (2 threads)")),
+            sum.add(&tally("a", "2/4", "cpu (2 threads)")),
             Err(PartError::OtherRun)
         );
         assert_eq!(
-            whole.add(&tally("a", "2/3", "cuda:0 H200")),
+            sum.add(&tally("a", "2/3", "cuda:0 H200")),
             Err(PartError::UnlikeDevices)
         );
-        whole.add(&tally("a", "3/3", "cpu (8 threads)")).unwrap();
+        sum.add(&tally("a", "3/3", "cpu (8 threads)")).unwrap();
         assert_eq!(
-            whole.check("a", [6, 60]),
+            sum.check("a", [6, 60]),
             Err(PartError::Missing {
                 missing: "2/3".parse().unwrap()
             })
         );
-        whole.add(&tally("a", "2/3", "cpu (2 threads)")).unwrap();
-        assert_eq!(whole.check("a", [6, 60]), Ok(()));
-        assert_eq!(whole.check("a", [7, 60]), Err(PartError::OtherRun));
+        sum.add(&tally("a", "2/3", "cpu (2 threads)")).unwrap();
+        assert_eq!(sum.check("a", [6, 60]), Ok(()));
+        assert_eq!(sum.check("a", [7, 60]), Err(PartError::OtherRun));
         assert_eq!(
-            (
-                whole.tally.sum[2],
-                whole.tally.squares[2],
-                whole.histories()
-            ),
+            (sum.tally.sum[2], sum.tally.squares[2], sum.histories()),
             (21, 3 << 100, 60)
         );
-        assert_eq!(whole.devices(), ["cpu (2 threads)", "cpu (8 threads)"]);
-        assert_eq!(whole.faults(), Faults { stuck: 3, lost: 12 });
+        assert_eq!(sum.devices(), ["cpu (2 threads)", "cpu (8 threads)"]);
+        assert_eq!(sum.faults(), Faults { stuck: 3, lost: 12 });
     }
 }

@@ -95,7 +95,7 @@ pub trait Runner {
     /// Particles that did not go as they should.
     fn faults(&self) -> Faults;
 
-    /// Phases that cards have timed by themselves, those of several added up.
+    /// Phases that cards have timed by themselves, summed over several cards.
     fn phases_ms(&self) -> Vec<(String, f64)> {
         Vec::new()
     }
@@ -140,10 +140,10 @@ impl<S: Simulation> Run<S> {
 
     /// Histories of a batch.
     fn batch(&self) -> u64 {
-        let most = self.length.batch.clamp(1, MOST_BATCH);
+        let max_batch = self.length.batch.clamp(1, MOST_BATCH);
         match self.length.until {
-            Until::Histories(n) => n.max(1).div_ceil(n.div_ceil(most).max(FEWEST_BATCHES)),
-            Until::Uncertainty { .. } => most,
+            Until::Histories(n) => n.max(1).div_ceil(n.div_ceil(max_batch).max(FEWEST_BATCHES)),
+            Until::Uncertainty { .. } => max_batch,
         }
     }
 
@@ -203,8 +203,12 @@ impl<S: Simulation> Run<S> {
 
     /// Batches of a run that ends at a number of histories.
     fn all_batches(&self) -> u64 {
-        let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.length.until;
-        most.div_ceil(self.batch()).max(1)
+        let (Until::Histories(max_histories)
+        | Until::Uncertainty {
+            most: max_histories,
+            ..
+        }) = self.length.until;
+        max_histories.div_ceil(self.batch()).max(1)
     }
 
     /// Digest of the run of which this is a part.
@@ -249,11 +253,14 @@ impl<S: Simulation> Run<S> {
         control: &JobControl,
     ) -> Result<PartTally, R::Error> {
         let (batch, batches) = (self.batch(), self.all_batches());
-        let own = part.batches(batches);
+        let part_batches = part.batches(batches);
         let begin = Instant::now();
-        for n in own.clone() {
+        for n in part_batches.clone() {
             runner.run(&self.simulation, n * batch, batch, control)?;
-            control.report((n + 1 - own.start) as f32 / (own.end - own.start) as f32);
+            control.report(
+                (n + 1 - part_batches.start) as f32
+                    / (part_batches.end - part_batches.start) as f32,
+            );
         }
         runner.wait()?;
         let ran = RanPart {
@@ -286,13 +293,17 @@ impl<S: Simulation> Run<S> {
     }
 
     fn has_most(&self, batch: u64) -> bool {
-        let (Until::Histories(most) | Until::Uncertainty { most, .. }) = self.length.until;
+        let (Until::Histories(max_histories)
+        | Until::Uncertainty {
+            most: max_histories,
+            ..
+        }) = self.length.until;
         let fewest = if matches!(self.length.until, Until::Uncertainty { .. }) {
             FEWEST_BATCHES
         } else {
             1
         };
-        self.batches * batch >= most && self.batches >= fewest
+        self.batches * batch >= max_histories && self.batches >= fewest
     }
 
     fn reached(&self, dose: &HistoriesDose) -> bool {

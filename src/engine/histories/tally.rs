@@ -96,14 +96,14 @@ impl Tally {
 /// Mean relative standard deviation of the voxels with more than half the greatest dose (Rogers and Mohan, ICCR 2000): root of
 /// the mean square, percent. `None` without dose or with a single batch.
 pub fn uncertainty_percent(dose: &[f32], sigma: &[f32]) -> Option<f64> {
-    let most = dose.iter().copied().fold(0.0, f32::max);
-    let high = dose.iter().zip(sigma).filter(|(d, _)| **d > 0.5 * most);
+    let greatest = dose.iter().copied().fold(0.0, f32::max);
+    let high = dose.iter().zip(sigma).filter(|(d, _)| **d > 0.5 * greatest);
     let (sum, count) = high.fold((0.0, 0_u32), |(sum, n), (d, s)| {
         let relative = f64::from(*s) / f64::from(*d);
         (sum + relative * relative, n + 1)
     });
     let percent = 100.0 * (sum / f64::from(count)).sqrt();
-    (most > 0.0 && percent.is_finite()).then_some(percent)
+    (greatest > 0.0 && percent.is_finite()).then_some(percent)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 /// Steps of a column's greatest dose. A dose is off by half a step at most, 1.6e-5 of that.
+// With columns of 32 bits an evaluation of the objective takes 54 ms in place of 33 on two cores.
 const MOST_STEPS: f32 = i16::MAX as f32;
 
 /// Doses of the beamlets of a beam at the rows of a matrix.
@@ -20,12 +21,14 @@ impl DoseColumns {
     #[must_use]
     pub fn of_gy(rows: usize, gy: &[f32]) -> Self {
         let columns = || gy.par_chunks_exact(rows.max(1));
-        let most = |column: &[f32]| {
+        let greatest = |column: &[f32]| {
             column
                 .iter()
-                .fold(f32::MIN_POSITIVE, |most, gy| most.max(gy.abs()))
+                .fold(f32::MIN_POSITIVE, |greatest, gy| greatest.max(gy.abs()))
         };
-        let gy_per_step: Vec<f32> = columns().map(|column| most(column) / MOST_STEPS).collect();
+        let gy_per_step: Vec<f32> = columns()
+            .map(|column| greatest(column) / MOST_STEPS)
+            .collect();
         let mut steps = vec![0_i16; gy.len()];
         let rounded = steps
             .par_chunks_exact_mut(rows.max(1))
@@ -74,9 +77,11 @@ mod tests {
         let columns = DoseColumns::of_gy(100, &gy);
         for (n, (got, want)) in columns.gy().zip(&gy).enumerate() {
             let column = &gy[n / 100 * 100..][..100];
-            let most = column.iter().fold(0.0_f32, |most, gy| most.max(gy.abs()));
+            let greatest = column
+                .iter()
+                .fold(0.0_f32, |greatest, gy| greatest.max(gy.abs()));
             assert!(
-                (got - want).abs() <= 0.51 * most / MOST_STEPS,
+                (got - want).abs() <= 0.51 * greatest / MOST_STEPS,
                 "{n}: {got} for {want}"
             );
         }

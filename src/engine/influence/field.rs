@@ -21,7 +21,7 @@ pub struct Lit {
     /// TERMA by channel of a voxel under the unobstructed focal source, Gy for one photon per cm2 on the axis at the isocentre, tilt
     /// normalisation included.
     pub terma: Vec<[f32; CHANNELS]>,
-    /// Shares of the unobstructed focal fluence of each lit voxel, by beamlet asked for, ascending.
+    /// Shares of the unobstructed focal fluence of each lit voxel, by requested beamlet, ascending.
     pub beamlets: ShareLists,
 }
 
@@ -42,20 +42,24 @@ pub struct ShareLists {
 }
 
 impl ShareLists {
-    /// Shares with the numbers of their groups; those of a group keep their order.
-    pub fn grouped(groups: usize, all: impl Iterator<Item = (u32, Share)> + Clone) -> Self {
+    /// Shares with the numbers of their groups; the shares of a group keep their order.
+    pub fn grouped(
+        groups: usize,
+        numbered_shares: impl Iterator<Item = (u32, Share)> + Clone,
+    ) -> Self {
         let mut first = vec![0_u32; groups + 1];
-        all.clone()
+        numbered_shares
+            .clone()
             .for_each(|(group, _)| first[group as usize + 1] += 1);
         for n in 1..first.len() {
             first[n] += first[n - 1];
         }
         let mut next = first.clone();
         let mut shares = vec![Share::default(); first[groups] as usize];
-        for (group, share) in all {
-            let at = &mut next[group as usize];
-            shares[*at as usize] = share;
-            *at += 1;
+        for (group, share) in numbered_shares {
+            let next_of_group = &mut next[group as usize];
+            shares[*next_of_group as usize] = share;
+            *next_of_group += 1;
         }
         Self { first, shares }
     }
@@ -90,23 +94,32 @@ impl Lit {
     pub fn new(
         request: &InfluenceRequest,
         field: &OpenField,
-        (beam, tilt): (&Superposition, &TiltNorm),
+        beam: &Superposition,
+        tilt: &TiltNorm,
         medium: &Medium,
         depth_mm: &Volume<f32>,
         control: &JobControl,
     ) -> Result<Self, Cancelled> {
         let [.., nz] = medium.grid.size();
-        let mut asked = vec![u32::MAX; field.map.values.len()];
+        let mut number_by_beamlet = vec![u32::MAX; field.map.values.len()];
         request
             .beamlets
             .iter()
             .enumerate()
-            .for_each(|(n, beamlet)| asked[*beamlet] = n as u32);
+            .for_each(|(n, beamlet)| number_by_beamlet[*beamlet] = n as u32);
         let planes: Vec<Plane> = (0..nz)
             .into_par_iter()
             .map(|k| {
                 control.check()?;
-                Ok(plane(k, field, (beam, tilt), medium, depth_mm, &asked))
+                Ok(plane(
+                    k,
+                    field,
+                    beam,
+                    tilt,
+                    medium,
+                    depth_mm,
+                    &number_by_beamlet,
+                ))
             })
             .collect::<Result<_, Cancelled>>()?;
         let mut lit = Self::default();
@@ -126,29 +139,32 @@ impl Lit {
         Ok(lit)
     }
 
-    /// Shares by lit voxel, of each of so many beamlets: its tube.
+    /// The tube of each of `beamlets` beamlets: its shares, by lit voxel.
     pub fn tubes(&self, beamlets: usize) -> ShareLists {
         let shares = self.beamlets.groups().zip(&self.beamlets.shares);
-        let of = |(voxel, of): (u32, &Share)| {
-            (
-                of.number,
-                Share {
-                    number: voxel,
-                    share: of.share,
-                },
-            )
-        };
-        ShareLists::grouped(beamlets, shares.map(of))
+        ShareLists::grouped(
+            beamlets,
+            shares.map(|(voxel, of_beamlet)| {
+                (
+                    of_beamlet.number,
+                    Share {
+                        number: voxel,
+                        share: of_beamlet.share,
+                    },
+                )
+            }),
+        )
     }
 }
 
 fn plane(
     k: usize,
     field: &OpenField,
-    (beam, tilt): (&Superposition, &TiltNorm),
+    beam: &Superposition,
+    tilt: &TiltNorm,
     medium: &Medium,
     depth_mm: &Volume<f32>,
-    asked: &[u32],
+    number_by_beamlet: &[u32],
 ) -> Plane {
     let grid = &medium.grid;
     let [nx, ny, _] = grid.size();
@@ -160,19 +176,22 @@ fn plane(
             continue;
         }
         let centre_mm = grid.centre_mm(i, j, k);
-        let Some((at, distance_mm)) = field.frame.project(centre_mm) else {
+        let Some((isocentre_plane_mm, distance_mm)) = field.frame.project(centre_mm) else {
             continue;
         };
-        let focal = field
-            .beamlets
-            .focal_at(at, distance_mm, grid.spacing_xy_mm()[0], &mut shares);
+        let focal = field.beamlets.focal_at(
+            isocentre_plane_mm,
+            distance_mm,
+            grid.spacing_xy_mm()[0],
+            &mut shares,
+        );
         if focal == 0.0 {
             continue;
         }
-        let before = out.beamlets.len();
+        let first_share = out.beamlets.len();
         for (row, of_row) in &shares[1] {
             for (column, of_column) in &shares[0] {
-                let beamlet = asked[row * field.map.columns + column];
+                let beamlet = number_by_beamlet[row * field.map.columns + column];
                 if beamlet != u32::MAX && of_row * of_column > LEAST_SHARE {
                     out.beamlets.push(Share {
                         number: beamlet,
@@ -181,12 +200,19 @@ fn plane(
                 }
             }
         }
-        if out.beamlets.len() > before {
-            out.counts.push((out.beamlets.len() - before) as u32);
-            let place = (at, centre_mm, depth_mm.data()[voxel]);
+        if out.beamlets.len() > first_share {
+            out.counts.push((out.beamlets.len() - first_share) as u32);
             out.voxels.push(voxel as u32);
-            out.terma
-                .push(open_terma(beam, &field.frame, tilt, place, focal));
+            let depth_mm = depth_mm.data()[voxel];
+            out.terma.push(open_terma(
+                beam,
+                &field.frame,
+                tilt,
+                isocentre_plane_mm,
+                centre_mm,
+                depth_mm,
+                focal,
+            ));
         }
     }
     out
@@ -205,16 +231,23 @@ impl Sampled {
         let grid = &request.dose.grid;
         let [x, y, z] = medium.offset;
         let mass = mass_of(medium, request.dose.dose_to).data();
-        let in_medium = |voxel: &usize| {
-            let [i, j, k] = grid.voxel_of(*voxel);
-            medium.grid.index(i + x, j + y, k + z) as u32
-        };
-        let voxels: Vec<u32> = request.voxels.iter().map(in_medium).collect();
-        let per_energy = |voxel: &u32| match mass[*voxel as usize] {
-            mass if mass > crate::dose::medium::VACUUM_G_CM3 => (photons / f64::from(mass)) as f32,
-            _ => 0.0,
-        };
-        let gy_per_energy = voxels.iter().map(per_energy).collect();
+        let voxels: Vec<u32> = request
+            .voxels
+            .iter()
+            .map(|voxel| {
+                let [i, j, k] = grid.voxel_of(*voxel);
+                medium.grid.index(i + x, j + y, k + z) as u32
+            })
+            .collect();
+        let gy_per_energy = voxels
+            .iter()
+            .map(|voxel| match mass[*voxel as usize] {
+                mass if mass > crate::dose::medium::VACUUM_G_CM3 => {
+                    (photons / f64::from(mass)) as f32
+                }
+                _ => 0.0,
+            })
+            .collect();
         Self {
             voxels,
             gy_per_energy,

@@ -3,7 +3,7 @@
 use crate::dose::{BeamDose, DoseError, DoseRequest};
 use crate::influence::request::InfluenceRequest;
 
-/// The request for the dose of a map that has `value` of each beamlet asked for.
+/// The request for the dose of a map with `value` in each requested beamlet.
 pub fn with_values(request: &InfluenceRequest, value: impl Fn(usize) -> f32) -> DoseRequest {
     let mut dose = request.dose.clone();
     if let Some(map) = &mut dose.beam.fluence {

@@ -1,8 +1,8 @@
 //! Influence of beamlets: the dose of every beamlet of a fluence map at sampled voxels, in one pass for all.
 //!
 //! Equal to one collapsed-cone dose after another, each of a map with a single beamlet (`reference`): same lines, same
-//! local correction. What is new is what is left out. A beamlet's focal TERMA is a tube, so that of a direction only lines through the
-//! tube carry anything. What the extra-focal source and the electrons give is smooth and scaled from one dose of all beamlets.
+//! local correction. What is new is what is left out. A beamlet's focal TERMA is a tube, and only the lines of a direction through the
+//! tube carry energy. What the extra-focal source and the electrons give is smooth and scaled from one dose of all beamlets.
 
 use crate::cccs::beam::Field;
 use crate::dose::{DoseError, DoseRequest};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct InfluenceRequest {
     /// The beam has one direction and a fluence map, whose values do not matter. All TERMA goes along the directions of the quality:
-    /// low TERMA has none of its own, which would not be linear in the fluence.
+    /// separate directions for low TERMA would not be linear in the fluence.
     pub dose: DoseRequest,
     /// Indices into the values of the map, ascending.
     pub beamlets: Arc<[usize]>,
@@ -36,7 +36,7 @@ pub struct BeamletDoses {
 /// The one field of a request.
 pub struct OpenField {
     pub frame: BeamFrame,
-    /// Fluence of the map with all beamlets asked for at 1.
+    /// Fluence of the map with all requested beamlets at 1.
     pub flat: Fluence,
     pub beamlets: BeamletFluence,
     pub map: FluenceMap,
@@ -66,18 +66,18 @@ impl OpenField {
         }
         let mut flat = beam.clone();
         flat.fluence = Some(map.clone());
-        let all = exposures(&flat, request.dose.quality.arc_step_deg());
-        let [exposure]: &[Exposure<'_>; 1] = all
+        let exposures = exposures(&flat, request.dose.quality.arc_step_deg());
+        let [exposure]: &[Exposure<'_>; 1] = exposures
             .as_slice()
             .try_into()
             .map_err(|_| refused("it turns while it delivers"))?;
-        let (whole, of_each) = rayon::join(
+        let (flat_fluence, of_each) = rayon::join(
             || Fluence::new(machine, &flat, exposure),
             || BeamletFluence::new(machine, &flat, &map, exposure),
         );
         Ok(Self {
             frame: frame_of(&request.dose, exposure),
-            flat: whole?,
+            flat: flat_fluence?,
             beamlets: of_each?,
             mu: exposure.transmitted_mu(machine, beam, &request.dose.patient),
             map,
@@ -88,11 +88,11 @@ impl OpenField {
     pub fn by_extra_focal<T, E>(
         &self,
         machine: &Machine,
-        made: impl FnOnce(&Field<'_>) -> Result<T, E>,
+        answer: impl FnOnce(&Field<'_>) -> Result<T, E>,
     ) -> Result<Option<T>, E> {
         machine.extra_focal.map_or(Ok(None), |_| {
             let fluence = self.flat.extra_focal_alone();
-            made(&Field {
+            answer(&Field {
                 machine,
                 frame: &self.frame,
                 fluence: &fluence,

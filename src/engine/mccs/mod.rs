@@ -32,15 +32,18 @@ impl HistoriesEngine for Mccs {
         cuda::Histories::new(card)
     }
 
-    /// Monitor units are those of collapsed cone on the CPU, so that every runner has the same.
+    /// Monitor units come from collapsed cone on the CPU, so that every runner has the same.
     fn run_of(
         request: &MccsRequest,
         _: RunsOn,
         control: &JobControl,
     ) -> Result<Run<Simulation>, DoseError> {
         let mut clock = Clock::start();
-        let monitor_unit = |machine: &_| crate::cccs::cpu::monitor_unit(machine, control);
-        let simulation = Simulation::new(request, &monitor_unit, control)?;
+        let simulation = Simulation::new(
+            request,
+            &|machine: &_| crate::cccs::cpu::monitor_unit(machine, control),
+            control,
+        )?;
         clock.phase("tables");
         let dose_grid = DoseGrid {
             grid: Arc::clone(&request.grid),

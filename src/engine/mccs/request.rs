@@ -3,7 +3,7 @@
 //! Zhou, Yu, Chen and Hu, "GPU-accelerated Monte Carlo convolution/superposition implementation for dose calculation", Med.
 //! Phys. 37, 5593 (2010). Photons are drawn from the sources, followed through the head as weights and to their first interaction
 //! in the patient; from there their energy is spread along sampled directions by cumulative kernels. Machine, medium and
-//! monitor unit are those of [`cccs`](crate::cccs).
+//! monitor unit are shared with [`cccs`](crate::cccs).
 
 use crate::dose::DoseTo;
 use crate::histories::{RunLength, Until, digest_of_request};
@@ -47,7 +47,7 @@ pub struct MccsRequest {
 }
 
 impl MccsRequest {
-    /// A run of so many histories on the grid of the patient, without intermediate doses.
+    /// A run of `histories` histories on the grid of the patient, without intermediate doses.
     pub fn of_histories(
         patient: &Arc<Patient>,
         beams: Vec<(Beam, Arc<Machine>)>,

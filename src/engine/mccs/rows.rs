@@ -25,10 +25,10 @@ impl KernelRows {
         for cone in 0..CONES {
             let within = primary.iter().zip(&scatter).map(|(p, s)| p[cone] + s[cone]);
             let curve: Vec<f64> = std::iter::once(0.0).chain(within).collect();
-            let whole = curve[curve.len() - 1];
-            sum += whole;
+            let total = curve[curve.len() - 1];
+            sum += total;
             cones.push(sum);
-            rows.extend(node_depths_g_cm2().map(|r| (monotone(&radii, &curve, r) / whole) as f32));
+            rows.extend(node_depths_g_cm2().map(|r| (monotone(&radii, &curve, r) / total) as f32));
         }
         Self {
             fraction: sum,
@@ -43,16 +43,16 @@ impl KernelRows {
         let primary = table
             .cumulative(KernelClass::Primary, energy_mev)
             .map(|shell| shell.iter().sum::<f64>());
-        let whole = primary[primary.len() - 1];
-        let reached = primary.iter().position(|within| *within >= 0.99 * whole);
+        let total = primary[primary.len() - 1];
+        let reached = primary.iter().position(|within| *within >= 0.99 * total);
         table.outer_radii_cm()[reached.unwrap_or(primary.len() - 1)]
     }
 }
 
 /// A rising curve through points, smooth and rising everywhere: cubic pieces after Fritsch and Butland (1984).
-fn monotone(x: &[f64], y: &[f64], at: f64) -> f64 {
+fn monotone(x: &[f64], y: &[f64], position: f64) -> f64 {
     let last = x.len() - 1;
-    let i = x.partition_point(|v| *v <= at).clamp(1, last) - 1;
+    let i = x.partition_point(|v| *v <= position).clamp(1, last) - 1;
     let rise = |k: usize| (y[k + 1] - y[k]) / (x[k + 1] - x[k]);
     let slope = |k: usize| {
         if k == 0 {
@@ -65,11 +65,12 @@ fn monotone(x: &[f64], y: &[f64], at: f64) -> f64 {
         if a <= 0.0 || b <= 0.0 {
             return 0.0;
         }
-        let (before, after) = (x[k] - x[k - 1], x[k + 1] - x[k]);
-        3.0 * (before + after) / ((2.0 * after + before) / a + (after + 2.0 * before) / b)
+        let (width_before, after) = (x[k] - x[k - 1], x[k + 1] - x[k]);
+        3.0 * (width_before + after)
+            / ((2.0 * after + width_before) / a + (after + 2.0 * width_before) / b)
     };
     let h = x[i + 1] - x[i];
-    let t = ((at - x[i]) / h).clamp(0.0, 1.0);
+    let t = ((position - x[i]) / h).clamp(0.0, 1.0);
     let (t2, t3) = (t * t, t * t * t);
     y[i] * (2.0 * t3 - 3.0 * t2 + 1.0)
         + h * slope(i) * (t3 - 2.0 * t2 + t)
@@ -113,12 +114,12 @@ mod tests {
                 for cone in 0..CONES {
                     let row = &kernel.rows[cone * NODES..];
                     let part = f64::from(row[i]) * (1.0 - t) + f64::from(row[i + 1]) * t;
-                    let before = if cone == 0 {
+                    let within_last = if cone == 0 {
                         0.0
                     } else {
                         kernel.cones[cone - 1]
                     };
-                    got += part * f64::from(kernel.cones[cone] - before) * kernel.fraction;
+                    got += part * f64::from(kernel.cones[cone] - within_last) * kernel.fraction;
                 }
                 // Linear between nodes, half a millimetre apart where electrons stop: errors reach no further.
                 let bound = if *radius < 0.15 {

@@ -85,12 +85,12 @@ fn all_rows(device: &Compute, control: &JobControl) -> Fallible<Vec<Row>> {
             });
             let want = run(&request, &Compute::Cpu, control)?;
             let reference: Vec<f64> = want.gy.data().iter().map(|gy| f64::from(*gy)).collect();
-            let most = reference.iter().copied().fold(0.0, f64::max);
+            let greatest = reference.iter().copied().fold(0.0, f64::max);
             let (worst, mean) = crate::selftest::differences(got.gy.data(), &reference);
             rows.push(row(
                 "CPU",
-                100.0 * worst / most,
-                100.0 * mean / most,
+                100.0 * worst / greatest,
+                100.0 * mean / greatest,
                 SAME_PERCENT,
                 "%",
             ));
@@ -111,7 +111,7 @@ fn shared(devices: &[Compute], control: &JobControl) -> Fallible<Vec<Row>> {
     let mut rows = Vec::new();
     for (name, request) in cases()? {
         let one = run(&request, &devices[0], control)?;
-        let all = together(&request, devices, control)?;
+        let on_all = together(&request, devices, control)?;
         rows.push(Row {
             job: "mccs",
             case: name.to_owned(),
@@ -122,7 +122,7 @@ fn shared(devices: &[Compute], control: &JobControl) -> Fallible<Vec<Row>> {
             mean: 0.0,
             tolerance: 0.0,
             unit: "%",
-            repeats: bits(&one) == bits(&all),
+            repeats: bits(&one) == bits(&on_all),
         });
     }
     Ok(rows)
@@ -187,13 +187,14 @@ fn cases() -> Fallible<Vec<(&'static str, MccsRequest)>> {
     let mut arc = field(square(90.0), 200.0, 30.0, 10.0);
     if let Some(leaves) = &ten.leaves {
         arc.mlc = Some(leaves.to_case());
-        let bank = |row: usize| {
-            [
-                -20.0 - (row % 5) as f64 * 3.0,
-                15.0 + (row % 7) as f64 * 4.0,
-            ]
-        };
-        arc.control_points[0].leaves_mm = (0..leaves.boundaries_mm.len() - 1).map(bank).collect();
+        arc.control_points[0].leaves_mm = (0..leaves.boundaries_mm.len() - 1)
+            .map(|row| {
+                [
+                    -20.0 - (row % 5) as f64 * 3.0,
+                    15.0 + (row % 7) as f64 * 4.0,
+                ]
+            })
+            .collect();
     }
     let mut last = arc.control_points[0].clone();
     arc.control_points[0].meterset_weight = 0.0;
@@ -204,20 +205,21 @@ fn cases() -> Fallible<Vec<(&'static str, MccsRequest)>> {
     arc.control_points.push(last);
     // Rows and columns that no cell of the histories' raster has, along either axis; a beamlet in five is closed.
     let mapped = [(MlcAxis::X, 20.0), (MlcAxis::Y, 200.0)].map(|(axis, gantry)| {
-        let value = |n: usize| {
-            if n.is_multiple_of(5) {
-                0.0
-            } else {
-                (n % 7) as f32 * 0.4
-            }
-        };
         let map = FluenceMap {
             axis,
             rows_mm: vec![-37.0, -30.0, -22.5, -10.0, -4.0, 3.0, 11.0, 24.0],
             first_mm: -31.0,
             step_mm: 6.5,
             columns: 9,
-            values: (0..63).map(value).collect(),
+            values: (0..63)
+                .map(|n: usize| {
+                    if n.is_multiple_of(5) {
+                        0.0
+                    } else {
+                        (n % 7) as f32 * 0.4
+                    }
+                })
+                .collect(),
         };
         let beam = Beam {
             fluence: Some(map),
@@ -259,11 +261,11 @@ fn energy(device: &Compute, variant: Variant, control: &JobControl) -> Fallible<
             .map(|(e, w)| w * e * kept_in_half_space(e))
             .sum::<f64>();
     let beam = field(Jaws::symmetric(10.0, 10.0), 0.0, 0.0, 0.0);
-    let asked = MccsRequest {
+    let request = MccsRequest {
         variant,
         ..request(&block, vec![(beam, Arc::new(machine))], 200_000)
     };
-    let got = run(&asked, device, control)?;
+    let got = run(&request, device, control)?;
     // Gy times g of a 2 cm voxel of 8 g/cm3; a Gy g is 1e-3 J.
     let joules: f64 = got
         .gy
@@ -300,17 +302,17 @@ fn kept_in_half_space(energy_mev: f64) -> f64 {
     let classes = KernelClass::ALL.map(|class| table.cumulative(class, energy_mev));
     let radii = table.outer_radii_cm();
     let within = |cone: usize, radius: f64| {
-        let at = |shell: usize| classes.iter().map(|c| c[shell][cone]).sum::<f64>();
+        let within_shell = |shell: usize| classes.iter().map(|c| c[shell][cone]).sum::<f64>();
         let above = radii.partition_point(|r| *r < radius);
         let (low, from) = if above == 0 {
             (0.0, 0.0)
         } else {
-            (radii[above - 1], at(above - 1))
+            (radii[above - 1], within_shell(above - 1))
         };
         if above == radii.len() {
             from
         } else {
-            from + (at(above) - from) * (radius - low) / (radii[above] - low)
+            from + (within_shell(above) - from) * (radius - low) / (radii[above] - low)
         }
     };
     let kept = |cone: usize, depth: f64| {
@@ -326,9 +328,10 @@ fn kept_in_half_space(energy_mev: f64) -> f64 {
         )
     };
     let step = 20.0 / mu / STEPS as f64;
-    let at = |n: usize| {
-        let depth = (n as f64 + 0.5) * step;
-        mu * (-mu * depth).exp() * step * (0..CONES).map(|cone| kept(cone, depth)).sum::<f64>()
-    };
-    (0..STEPS).map(at).sum()
+    (0..STEPS)
+        .map(|n| {
+            let depth = (n as f64 + 0.5) * step;
+            mu * (-mu * depth).exp() * step * (0..CONES).map(|cone| kept(cone, depth)).sum::<f64>()
+        })
+        .sum()
 }

@@ -64,8 +64,11 @@ impl Simulation {
             beams: &request.beams,
             lattice: &medium.grid,
         };
-        let output = |machine: &Machine| monitor_unit(machine).map(MonitorUnit::output);
-        let head = HeadSource::new(head_request, &output, control)?;
+        let head = HeadSource::new(
+            head_request,
+            &|machine: &Machine| monitor_unit(machine).map(MonitorUnit::output),
+            control,
+        )?;
         let voxels = packed(&medium, &request.patient);
         let mut simulation = Self {
             lattice,
@@ -206,8 +209,9 @@ impl histories::Simulation for Simulation {
             gy_g_cm3_per_quantum,
             ..
         } = self;
-        let rest = format!("{lattice:?} {directions} {seed} {variant:?} {gy_g_cm3_per_quantum:e}");
-        digest.add_bytes(rest.as_bytes());
+        let numbers =
+            format!("{lattice:?} {directions} {seed} {variant:?} {gy_g_cm3_per_quantum:e}");
+        digest.add_bytes(numbers.as_bytes());
         digest.to_string()
     }
 }

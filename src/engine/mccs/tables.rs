@@ -8,8 +8,8 @@ pub const MOST_DIRECTIONS: u32 = 24;
 /// Material classes that a voxel's low bits can name.
 pub const CLASSES: usize = 16;
 
-/// Beyond the range of its first charged particles a photon's energy is transported along one direction in so many, at so many times
-/// its weight: low and smooth there, it would take half of the time (Russian roulette).
+/// Beyond the range of its first charged particles a photon's energy is transported along one direction in this many, with its weight
+/// multiplied by the same number: low and smooth there, it would take half of the time (Russian roulette).
 pub const FAR_ONE_IN: u32 = 6;
 
 /// Equivalent density of a voxel (g/cm3) with its material class in the lowest four bits.

@@ -90,10 +90,10 @@ fn parts_by_themselves_give_the_bits_of_one_run() {
     };
     let (control, cpu) = (JobControl::new(), Compute::Cpu);
     let one = refine(&request, &cpu, &control, &mut |_| Next::GoOn).unwrap();
-    let part_of = |request: &MccsRequest, number, of| {
+    let part_of = |request: &MccsRequest, number, count| {
         let part = part::<Mccs>(
             request,
-            RunPart { number, of },
+            RunPart { number, of: count },
             std::slice::from_ref(&cpu),
             &control,
         )
@@ -102,15 +102,15 @@ fn parts_by_themselves_give_the_bits_of_one_run() {
         part.write(&mut file).unwrap();
         PartTally::read(&file[..], file.len() as u64).unwrap()
     };
-    for of in [1, 2, 4, 11] {
-        let mut all = part_of(&request, of, of);
-        (1..of).for_each(|number| all.add(&part_of(&request, number, of)).unwrap());
-        let dose = dose_of_parts::<Mccs>(&request, &all, &cpu, &control).unwrap();
+    for count in [1, 2, 4, 11] {
+        let mut sum = part_of(&request, count, count);
+        (1..count).for_each(|number| sum.add(&part_of(&request, number, count)).unwrap());
+        let dose = dose_of_parts::<Mccs>(&request, &sum, &cpu, &control).unwrap();
         assert_eq!(
             (dose.batches, dose.histories, dose.status),
             (11, 11_000, one.status)
         );
-        assert!(bits(&dose) == bits(&one), "{of} parts");
+        assert!(bits(&dose) == bits(&one), "{count} parts");
     }
     // What another run has is refused: other numbers, and another dose.
     let other = MccsRequest {

@@ -83,13 +83,13 @@ pub(crate) fn rows(
 fn arc(geometry: &Geometry, resampling: usize, first_deg: f64) -> (Volume<f32>, Vec<DVec3>) {
     let density = geometry.density(resampling);
     let middle = density.grid().middle_mm();
-    let at = |n: usize| TestCase {
+    let case = |n: usize| TestCase {
         name: "arc",
         resampling,
         gantry_deg: first_deg + n as f64,
         table_deg: 0.0,
     };
-    let sources = (0..ARC_ANGLES).map(|n| at(n).source_mm(middle)).collect();
+    let sources = (0..ARC_ANGLES).map(|n| case(n).source_mm(middle)).collect();
     (density, sources)
 }
 
@@ -142,13 +142,13 @@ fn on_cpu(
 ) -> Result<f64, DeviceError> {
     let mut times = Vec::new();
     for _ in 0..=options.runs {
-        let mut all = 0.0;
+        let mut total_ms = 0.0;
         for &source_mm in &case.sources_mm {
             let (depth, ms) = timed(|| cpu::radiological_depth(case.density, source_mm, control));
             depth?;
-            all += ms;
+            total_ms += ms;
         }
-        times.push(all);
+        times.push(total_ms);
     }
     Ok(median(times.split_off(1)))
 }
@@ -226,15 +226,15 @@ fn call(
 ) -> Result<f64, DeviceError> {
     let mut times = Vec::new();
     for _ in 0..options.runs.min(5) {
-        let mut all = 0.0;
+        let mut total_ms = 0.0;
         for &source_mm in &case.sources_mm {
             let grid = case.density.grid();
             let (answer, ms) =
                 timed(|| radiological_depth_at(card, case.density, source_mm, grid, way, control));
             answer?;
-            all += ms;
+            total_ms += ms;
         }
-        times.push(all);
+        times.push(total_ms);
     }
     Ok(median(times))
 }

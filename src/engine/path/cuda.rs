@@ -83,6 +83,7 @@ pub enum PathMethod {
     #[default]
     Columns,
     /// Voxel by voxel, as in the paper.
+    // With branches: Xiao's branch-free walk gains 1 %.
     Voxels,
 }
 
@@ -173,8 +174,9 @@ impl PathBuffers {
                 } else {
                     "edges along y"
                 };
-                let make = |card: &mut CardLock<'_>| edges(card, density, swapped, *highest);
-                let edges = card.cached((density.id(), name), make)?;
+                let edges = card.cached((density.id(), name), |card| {
+                    edges(card, density, swapped, *highest)
+                })?;
                 Some((
                     rays(&frame, part, ny + EDGES_MORE, source_mm, targets),
                     RayInput::Edges(edges),
@@ -186,8 +188,9 @@ impl PathBuffers {
                 } else {
                     "density"
                 };
-                let make = |card: &mut CardLock<'_>| oriented(card, density, swapped).map(Density);
-                let density = card.cached((density.id(), name), make)?;
+                let density = card.cached((density.id(), name), |card| {
+                    oriented(card, density, swapped).map(Density)
+                })?;
                 Some((
                     rays(&frame, part, ny, source_mm, targets),
                     RayInput::Density(density),
@@ -288,7 +291,7 @@ fn rays(
 /// Finds where a density holds anything.
 fn matter(card: &mut CardLock<'_>, density: &Volume<f32>) -> Result<Matter, CudaError> {
     let values = card.uploaded(density)?;
-    let found = card.upload(&[i32::MAX, i32::MAX, i32::MAX, 0, 0, 0, 0])?;
+    let extent = card.upload(&[i32::MAX, i32::MAX, i32::MAX, 0, 0, 0, 0])?;
     let [nx, ny, nz] = density.grid().size();
     // Each thread looks through a good part of a row of y.
     let shape = Shape::covering([nx, ny.div_ceil(16), nz], THREADS);
@@ -297,15 +300,16 @@ fn matter(card: &mut CardLock<'_>, density: &Volume<f32>) -> Result<Matter, Cuda
         Arg::int(nx),
         Arg::int(ny),
         Arg::int(nz),
-        Arg::from(&found),
+        Arg::from(&extent),
     ];
     card.launch("path", "path_matter", shape, &args)?;
-    let found = card.download(&found)?;
-    let range =
-        |axis: usize| found[axis].unsigned_abs() as usize..found[axis + 3].unsigned_abs() as usize;
-    let highest = f32::from_bits(found[6].cast_unsigned());
+    let extent = card.download(&extent)?;
+    let range = |axis: usize| {
+        extent[axis].unsigned_abs() as usize..extent[axis + 3].unsigned_abs() as usize
+    };
+    let highest = f32::from_bits(extent[6].cast_unsigned());
     Ok(Matter(
-        (found[3] > 0).then(|| ([range(0), range(1), range(2)], highest)),
+        (extent[3] > 0).then(|| ([range(0), range(1), range(2)], highest)),
     ))
 }
 

@@ -129,12 +129,12 @@ impl Geometry {
         for k in 0..size[2] {
             for j in 0..size[1] {
                 for i in 0..size[0] {
-                    let at = DVec3::new(
+                    let voxel = DVec3::new(
                         (i * resampling) as f64 + 0.5,
                         (j * resampling) as f64 + 0.5,
                         k as f64 + 0.5,
                     );
-                    let p = (at * DVec3::from(self.spacing_mm) - half) / half;
+                    let p = (voxel * DVec3::from(self.spacing_mm) - half) / half;
                     let clean = self.tissue.density(p);
                     // Noise of the order of a planning CT's: 3 % of water.
                     let noisy = clean * (1.0 + 0.1 * (random.unit() - 0.5));

@@ -173,8 +173,10 @@ fn try_case(
 
 /// A value for every target, from source and target in patient LPS, mm.
 fn each_target(case: &PathCase, value: impl Fn(DVec3, DVec3) -> f64 + Sync) -> Vec<f64> {
-    let of = |n: usize| value(case.source_mm, case.targets.centre_of_mm(n));
-    (0..case.targets.len()).into_par_iter().map(of).collect()
+    (0..case.targets.len())
+        .into_par_iter()
+        .map(|n| value(case.source_mm, case.targets.centre_of_mm(n)))
+        .collect()
 }
 
 /// The length of a segment inside a box, by clipping.
@@ -186,8 +188,8 @@ fn chord_mm(low: DVec3, high: DVec3, from: DVec3, to: DVec3) -> f64 {
 /// The box of voxels `low <= voxel < high` of a grid, in its own frame.
 fn box_mm(grid: &Grid, low: [usize; 3], high: [usize; 3]) -> (DVec3, DVec3) {
     let edges = [0, 1, 2].map(|axis| grid.edges_mm(axis));
-    let at = |n: [usize; 3]| DVec3::new(edges[0][n[0]], edges[1][n[1]], edges[2][n[2]]);
-    (at(low), at(high))
+    let corner = |n: [usize; 3]| DVec3::new(edges[0][n[0]], edges[1][n[1]], edges[2][n[2]]);
+    (corner(low), corner(high))
 }
 
 /// Voxel of the one dense bead.
@@ -202,11 +204,12 @@ fn closed_forms() -> Vec<PathCase> {
     // Plane k has density 0.25 k.
     let slabs: Closed = |grid, from, to| {
         let [nx, ny, nz] = grid.size();
-        let slab = |k: usize| {
-            let (low, high) = box_mm(grid, [0, 0, k], [nx, ny, k + 1]);
-            0.25 * k as f64 * chord_mm(low, high, from, to)
-        };
-        (0..nz).map(slab).sum()
+        (0..nz)
+            .map(|k| {
+                let (low, high) = box_mm(grid, [0, 0, k], [nx, ny, k + 1]);
+                0.25 * k as f64 * chord_mm(low, high, from, to)
+            })
+            .sum()
     };
     let bead: Closed = |grid, from, to| {
         let (low, high) = box_mm(grid, BEAD, BEAD.map(|n| n + 1));
@@ -229,19 +232,19 @@ fn closed_forms() -> Vec<PathCase> {
             Some(water),
         ));
         let planes = filled(oblique(), |_, _, k| 0.25 * k as f32);
-        let at = source(&planes);
+        let source_mm = source(&planes);
         cases.push(PathCase::new(
             format!("uneven slabs, {name}"),
             planes,
-            at,
+            source_mm,
             Some(slabs),
         ));
         let one = with_bead();
-        let at = source(&one);
+        let source_mm = source(&one);
         cases.push(PathCase::new(
             format!("one steel voxel, {name}"),
             one,
-            at,
+            source_mm,
             Some(bead),
         ));
     }
@@ -324,12 +327,13 @@ fn random_grids() -> Vec<PathCase> {
             ..PathCase::new(name, density, source, None)
         });
     }
-    let holes = |i: usize, j: usize, k: usize| match (7 * i + 3 * j + k) % 11 {
-        0 => f32::NAN,
-        1 => f32::INFINITY,
-        n => n as f32 / 5.0,
-    };
-    let density = filled(oblique(), holes);
+    let density = filled(oblique(), |i: usize, j: usize, k: usize| {
+        match (7 * i + 3 * j + k) % 11 {
+            0 => f32::NAN,
+            1 => f32::INFINITY,
+            n => n as f32 / 5.0,
+        }
+    });
     cases.push(PathCase::new(
         "what is no number is air",
         density,
@@ -353,16 +357,18 @@ const EDGES_AND_CORNERS_MM: [[f64; 3]; 8] = [
 ];
 
 fn edges_and_corners() -> Vec<PathCase> {
-    let case = |source: [f64; 3]| {
-        let density = speckle(even([16; 3], DVec3::ONE), 5);
-        PathCase::new(
-            format!("edges and corners, from {source:?}"),
-            density,
-            DVec3::from(source),
-            None,
-        )
-    };
-    EDGES_AND_CORNERS_MM.into_iter().map(case).collect()
+    EDGES_AND_CORNERS_MM
+        .into_iter()
+        .map(|source| {
+            let density = speckle(even([16; 3], DVec3::ONE), 5);
+            PathCase::new(
+                format!("edges and corners, from {source:?}"),
+                density,
+                DVec3::from(source),
+                None,
+            )
+        })
+        .collect()
 }
 
 /// Around the origin.

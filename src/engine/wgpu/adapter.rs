@@ -46,14 +46,14 @@ static ADAPTERS: OnceLock<Vec<Adapter>> = OnceLock::new();
 /// # Errors
 /// [`WgpuError::NoAdapter`].
 pub fn adapters() -> Result<&'static [Adapter], WgpuError> {
-    let found = ADAPTERS.get_or_init(|| {
+    let known_adapters = ADAPTERS.get_or_init(|| {
         // A driver at fault may panic the binding: then there is none.
         std::panic::catch_unwind(find_adapters).unwrap_or_default()
     });
-    if found.is_empty() {
+    if known_adapters.is_empty() {
         Err(WgpuError::NoAdapter)
     } else {
-        Ok(found)
+        Ok(known_adapters)
     }
 }
 
@@ -74,17 +74,17 @@ pub fn listed() -> &'static [Adapter] {
 /// # Errors
 /// No adapter.
 pub(super) fn adapter(ordinal: Option<usize>) -> Result<&'static Adapter, WgpuError> {
-    let all = adapters()?;
+    let devices = adapters()?;
     match ordinal {
-        Some(asked) => all.get(asked).ok_or(WgpuError::NoSuchAdapter {
-            asked,
-            count: all.len(),
+        Some(ordinal) => devices.get(ordinal).ok_or(WgpuError::NoSuchAdapter {
+            asked: ordinal,
+            count: devices.len(),
         }),
-        None => all
+        None => devices
             .iter()
             .find(|adapter| !adapter.is_software)
             .ok_or_else(|| WgpuError::OnlySoftware {
-                names: all
+                names: devices
                     .iter()
                     .map(Adapter::to_string)
                     .collect::<Vec<_>>()
@@ -97,7 +97,7 @@ fn find_adapters() -> Vec<Adapter> {
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = BACKENDS;
     let instance = wgpu::Instance::new(descriptor);
-    let mut found: Vec<Adapter> = pollster::block_on(instance.enumerate_adapters(BACKENDS))
+    let mut adapters: Vec<Adapter> = pollster::block_on(instance.enumerate_adapters(BACKENDS))
         .into_iter()
         .filter(|handle| {
             let flags = handle.get_downlevel_capabilities().flags;
@@ -124,10 +124,10 @@ fn find_adapters() -> Vec<Adapter> {
             }
         })
         .collect();
-    found.sort_by_key(|adapter| adapter.rank);
-    found
+    adapters.sort_by_key(|adapter| adapter.rank);
+    adapters
         .iter_mut()
         .enumerate()
         .for_each(|(ordinal, adapter)| adapter.ordinal = ordinal);
-    found
+    adapters
 }

@@ -13,8 +13,8 @@ pub(super) struct Pool(Arc<Mutex<Vec<wgpu::Buffer>>>);
 impl Pool {
     pub fn take(&self, bytes: u64) -> Option<wgpu::Buffer> {
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = free.iter().position(|buffer| buffer.size() == bytes)?;
-        Some(free.swap_remove(at))
+        let index = free.iter().position(|buffer| buffer.size() == bytes)?;
+        Some(free.swap_remove(index))
     }
 
     /// Keeps a buffer, and lets go of the oldest beyond what is kept.
@@ -44,7 +44,7 @@ impl Pool {
     }
 }
 
-/// So many values of a type on a device. The memory goes back to the pool with it; what is queued with it runs before what uses the
+/// Values of a type on a device. The memory goes back to the pool with it; what is queued with it runs before what uses the
 /// memory next, since a device has one queue.
 #[derive(Debug)]
 pub struct Buffer<T> {

@@ -3,7 +3,7 @@
 use crate::job_control::Phases;
 use std::time::Instant;
 
-/// Dispatches that are timed, at most: those of a hundred fields, in a query set of the size that wgpu allows.
+/// Maximum number of timed dispatches, enough for a hundred fields; wgpu allows a query set of this size.
 const MOST_TIMED: u32 = 2048;
 
 /// Clock of a job's dispatches.
@@ -111,19 +111,24 @@ impl Clock {
 }
 
 impl Readable {
-    /// The phases, by the stamps of every dispatch (begin, end) in units of so many ns.
+    /// The phases, by the stamps of every dispatch (begin, end) in units of `period_ns`.
     pub fn phases(&self, stamps: &[u64], period_ns: f64) -> Phases {
-        let ticks = |n: u32| {
-            let [begin, end] =
-                [2 * n, 2 * n + 1].map(|at| stamps.get(at as usize).copied().unwrap_or(0));
-            end.saturating_sub(begin) as f64
-        };
-        let of = |(name, first, end): &(String, u32, u32)| {
-            (
-                name.clone(),
-                (*first..*end).map(ticks).sum::<f64>() * period_ns * 1e-6,
-            )
-        };
-        self.phases.iter().map(of).collect()
+        self.phases
+            .iter()
+            .map(|(name, first, end)| {
+                (
+                    name.clone(),
+                    (*first..*end)
+                        .map(|n| {
+                            let [begin, end] = [2 * n, 2 * n + 1]
+                                .map(|stamp| stamps.get(stamp as usize).copied().unwrap_or(0));
+                            end.saturating_sub(begin) as f64
+                        })
+                        .sum::<f64>()
+                        * period_ns
+                        * 1e-6,
+                )
+            })
+            .collect()
     }
 }

@@ -40,8 +40,8 @@ pub(super) struct Volumes(Vec<(VolumeId, Arc<Buffer<f32>>)>);
 
 impl Volumes {
     pub fn find(&mut self, id: VolumeId) -> Option<Arc<Buffer<f32>>> {
-        let at = self.0.iter().position(|(of, _)| *of == id)?;
-        let entry = self.0.remove(at);
+        let index = self.0.iter().position(|(cached_id, _)| *cached_id == id)?;
+        let entry = self.0.remove(index);
         self.0.push(entry);
         self.0.last().map(|(_, buffer)| Arc::clone(buffer))
     }
@@ -106,12 +106,11 @@ impl Device {
             required_limits: limits.clone(),
             ..wgpu::DeviceDescriptor::default()
         };
-        let refused = |why: String| WgpuError::Refused {
-            device: adapter.to_string(),
-            why,
-        };
         let opened = pollster::block_on(adapter.handle.request_device(&descriptor));
-        let (handle, queue) = opened.map_err(|error| refused(error.to_string()))?;
+        let (handle, queue) = opened.map_err(|error| WgpuError::Refused {
+            device: adapter.to_string(),
+            why: error.to_string(),
+        })?;
         let faults = Faults::watch(&handle);
         let (pool, state) = (Pool::default(), Mutex::default());
         Ok(Self {
@@ -125,7 +124,7 @@ impl Device {
         })
     }
 
-    /// A device of its own, which nobody else opens.
+    /// A separate device, which nobody else opens.
     #[cfg(test)]
     pub(crate) fn apart(ordinal: Option<usize>) -> Result<Arc<Self>, WgpuError> {
         Self::new(adapter(ordinal)?).map(Arc::new)

@@ -10,7 +10,7 @@ enum Fault {
     Lost(String),
 }
 
-/// The first fault since it was last asked for. Without a handler of errors wgpu ends the program.
+/// The first fault since the last call of [`Faults::take`]. Without a handler of errors wgpu ends the program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults(Arc<Mutex<Option<Fault>>>);
 
@@ -40,7 +40,7 @@ impl Faults {
         }
     }
 
-    /// The fault, as an error of what was being done with so many bytes.
+    /// The fault, as an error of the operation `doing` on `bytes` bytes.
     pub fn take(&self, device: &str, doing: &str, bytes: u64) -> Option<WgpuError> {
         let fault = self
             .0

@@ -40,9 +40,10 @@ impl Pipelines {
             label: Some(kernel.name),
             source: wgpu::ShaderSource::Wgsl(kernel.sources.concat().into()),
         };
+        // Kernels without checks of bounds are no faster.
         let mut checks = wgpu::ShaderRuntimeChecks::checked();
         checks.force_loop_bounding = false;
-        // Compilers may take it that loops end. Those of the embedded kernels do: they go over counts, or over lines and cells in
+        // Compilers may take it that loops end. The loops of the embedded kernels do: they go over counts, or over lines and cells in
         // order. Counting their rounds would take a tenth of a dose.
         let module = unsafe { device.create_shader_module_trusted(source, checks) };
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {

@@ -7,7 +7,7 @@ use std::time::Duration;
 const SLAB: Duration = Duration::from_millis(50);
 /// Expected to end within this, a dispatch is queued without waiting for it.
 const SHORT: Duration = Duration::from_millis(20);
-/// A slab is so many times the one before it at most: the first ones are short, to find the pace.
+/// Largest ratio of a slab to the slab before: the first ones are short, to find the pace.
 const GROWTH: f64 = 8.0;
 /// Steps of the first slab of a kernel that has not run yet: of all workgroups together.
 const FIRST: f64 = 1024.0;
@@ -24,8 +24,14 @@ pub(super) struct Slab {
 }
 
 impl Pace {
-    /// The next slab of a kernel, of `left` layers (one or more) with so many steps each, after one of `before` layers.
-    pub fn next(&self, kernel: &str, left: u32, steps_of_layer: f64, before: Option<u32>) -> Slab {
+    /// The next slab of a kernel, of `left` layers (one or more) with `steps_of_layer` steps each, after a slab of `last_layers`.
+    pub fn next(
+        &self,
+        kernel: &str,
+        left: u32,
+        steps_of_layer: f64,
+        last_layers: Option<u32>,
+    ) -> Slab {
         let seconds = self.0.get(kernel).map(|s| s * steps_of_layer);
         if seconds.is_some_and(|s| s * f64::from(left) < SHORT.as_secs_f64()) {
             return Slab {
@@ -34,7 +40,7 @@ impl Pace {
             };
         }
         let fit = seconds.map_or(FIRST / steps_of_layer, |s| SLAB.as_secs_f64() / s);
-        let grown = before.map_or(f64::INFINITY, |layers| GROWTH * f64::from(layers));
+        let grown = last_layers.map_or(f64::INFINITY, |layers| GROWTH * f64::from(layers));
         // A cast of a float to an integer saturates.
         Slab {
             layers: (fit.min(grown) as u32).clamp(1, left),
@@ -54,17 +60,17 @@ mod tests {
     #[test]
     fn slabs_cover_all_and_follow_the_time_that_the_last_one_took() {
         let mut pace = Pace::default();
-        let (mut left, mut before, mut slabs) = (128, None, Vec::new());
+        let (mut left, mut last_layers, mut slabs) = (128, None, Vec::new());
         while left > 0 {
-            let slab = pace.next("transport", left, 200.0, before);
+            let slab = pace.next("transport", left, 200.0, last_layers);
             // 4 ms to a layer, known after the first slab: a short rest is not waited for.
-            let is_short = before.is_some() && 4 * left < 20;
+            let is_short = last_layers.is_some() && 4 * left < 20;
             assert!(slab.layers >= 1 && slab.layers <= left && slab.timed != is_short);
             let took = Duration::from_millis(4) * slab.layers;
             pace.note("transport", 200.0 * f64::from(slab.layers), took);
             slabs.push(slab.layers);
             left -= slab.layers;
-            before = Some(slab.layers);
+            last_layers = Some(slab.layers);
         }
         assert_eq!(slabs.iter().sum::<u32>(), 128);
         assert_eq!((slabs[0], slabs[1]), (5, 12));

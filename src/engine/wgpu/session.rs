@@ -43,7 +43,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Memory for so many values, of no particular content.
+    /// Uninitialised memory for `count` values.
     ///
     /// # Errors
     /// More than the device takes, or has.
@@ -75,23 +75,23 @@ impl<'a> Session<'a> {
         Ok(Buffer::new(raw, count, pool.clone()))
     }
 
-    /// Whether the device takes a buffer of so many bytes.
+    /// Whether the device takes a buffer of `bytes` bytes.
     fn fits(&self, what: &str, bytes: u64) -> Result<(), WgpuError> {
         let limits = &self.device.limits;
-        for (most, unit) in [
+        for (limit, unit) in [
             (
                 limits.max_storage_buffer_binding_size,
                 "for a kernel at a time",
             ),
             (limits.max_buffer_size, "in one piece"),
         ] {
-            if bytes > most {
+            if bytes > limit {
                 return Err(WgpuError::TooLarge {
                     device: self.name(),
                     what: what.to_owned(),
                     unit,
                     asked_mib: bytes.div_ceil(1 << 20),
-                    most_mib: most >> 20,
+                    most_mib: limit >> 20,
                 });
             }
         }
@@ -122,16 +122,16 @@ impl<'a> Session<'a> {
     pub fn upload<T: Pod>(&self, what: &str, values: &[T]) -> Result<Buffer<T>, WgpuError> {
         let buffer = self.alloc(what, values.len())?;
         let bytes: &[u8] = bytemuck::cast_slice(values);
-        let whole = bytes.len() / 4 * 4;
+        let aligned_bytes = bytes.len() / 4 * 4;
         self.device
             .queue
-            .write_buffer(&buffer.raw, 0, &bytes[..whole]);
-        if whole < bytes.len() {
+            .write_buffer(&buffer.raw, 0, &bytes[..aligned_bytes]);
+        if aligned_bytes < bytes.len() {
             let mut last = [0; 4];
-            last[..bytes.len() - whole].copy_from_slice(&bytes[whole..]);
+            last[..bytes.len() - aligned_bytes].copy_from_slice(&bytes[aligned_bytes..]);
             self.device
                 .queue
-                .write_buffer(&buffer.raw, whole as u64, &last);
+                .write_buffer(&buffer.raw, aligned_bytes as u64, &last);
         }
         self.check(what, buffer.bytes())?;
         Ok(buffer)
@@ -146,22 +146,22 @@ impl<'a> Session<'a> {
         what: &str,
         volume: &Volume<f32>,
     ) -> Result<Arc<Buffer<f32>>, WgpuError> {
-        if let Some(found) = self.state.volumes.find(volume.id()) {
-            return Ok(found);
+        if let Some(cached) = self.state.volumes.find(volume.id()) {
+            return Ok(cached);
         }
         let buffer = Arc::new(self.upload(what, volume.data())?);
         self.state.volumes.keep(volume.id(), &buffer);
         Ok(buffer)
     }
 
-    /// Workgroups that cover so many threads.
+    /// Workgroups that cover `threads` threads along each axis.
     pub fn groups(threads: [usize; 3], of_group: [u32; 3]) -> [u32; 3] {
         std::array::from_fn(|axis| {
             u32::try_from(threads[axis].div_ceil(of_group[axis] as usize)).unwrap_or(u32::MAX)
         })
     }
 
-    /// Runs a kernel over so many workgroups, after all before it. Binding 0 of every kernel is a uniform `vec4<u32>` whose first
+    /// Runs a kernel over `groups` workgroups, after all queued work. Binding 0 of every kernel is a uniform `vec4<u32>` whose first
     /// number is the layer (workgroup along z) that the dispatch begins with; the buffers follow from 1 on. A dispatch that could
     /// take long is cut into slabs of layers, each waited for.
     ///
@@ -176,7 +176,7 @@ impl<'a> Session<'a> {
         self.run_weighted(kernel, buffers, groups, 1.0)
     }
 
-    /// As [`Self::run`], for a kernel whose time goes with so many steps to a workgroup: slabs are sized by them.
+    /// As [`Self::run`], for a kernel whose time is proportional to `steps` for each workgroup: slabs are sized by them.
     ///
     /// # Errors
     /// As [`Self::run`].
@@ -187,27 +187,27 @@ impl<'a> Session<'a> {
         [x, y, layers]: [u32; 3],
         steps: f64,
     ) -> Result<(), WgpuError> {
-        let most = self.device.limits.max_compute_workgroups_per_dimension;
-        if x.max(y) > most {
+        let max_groups = self.device.limits.max_compute_workgroups_per_dimension;
+        if x.max(y) > max_groups {
             let (device, kernel) = (self.name(), kernel.name);
             return Err(WgpuError::TooWide {
                 device,
                 kernel,
                 asked: x.max(y),
-                most,
+                most: max_groups,
             });
         }
         let (Device { handle, faults, .. }, name) = (self.device, self.name());
         let pipeline = self.state.pipelines.get(kernel, handle, faults, &name)?;
         let steps_of_layer = f64::from(x) * f64::from(y) * steps.max(1.0);
-        let (mut first, mut before) = (0, None);
+        let (mut first, mut last_layers) = (0, None);
         while first < layers && x > 0 && y > 0 {
             self.control.check()?;
             let slab = self.state.pace.next(
                 kernel.name,
-                (layers - first).min(most),
+                (layers - first).min(max_groups),
                 steps_of_layer,
-                before,
+                last_layers,
             );
             if slab.timed {
                 self.wait(kernel.name)?;
@@ -223,7 +223,7 @@ impl<'a> Session<'a> {
                 );
             }
             first += slab.layers;
-            before = Some(slab.layers);
+            last_layers = Some(slab.layers);
         }
         Ok(())
     }
@@ -388,11 +388,11 @@ impl<'a> Session<'a> {
     /// # Errors
     /// A device at fault, or a cancelled job.
     pub fn wait(&self, doing: &str) -> Result<(), WgpuError> {
-        let all = wgpu::PollType::Wait {
+        let pending_work = wgpu::PollType::Wait {
             submission_index: None,
             timeout: Some(WAIT_LIMIT),
         };
-        let polled = self.device.handle.poll(all);
+        let polled = self.device.handle.poll(pending_work);
         self.check(doing, 0)?;
         polled.map_err(|error| {
             self.device.forget();

@@ -164,11 +164,10 @@ impl MadeFor {
             }
         }
         // What is gone was in the dose, as far as the plan refers to it or it was saved as such.
-        let is_gone = |then: &&StructureFacts| set.by_number(then.number).is_none();
         if let Some(gone) = self
             .structures
             .iter()
-            .filter(is_gone)
+            .filter(|then| set.by_number(then.number).is_none())
             .find(|then: &&StructureFacts| {
                 then.in_dose.starts_with(EVERY_DOSE) || { plan.normalisation.iter() }
                     .filter_map(|to| to.structure())

@@ -49,8 +49,8 @@ impl LatticeWalk {
 
     /// Least and greatest shift along the block's first or second axis.
     pub fn shifts(&self, axis: usize) -> [i32; 2] {
-        let shifts = || self.segments.iter().map(|s| s.shift[axis]);
-        [shifts().min().unwrap_or(0), shifts().max().unwrap_or(0)]
+        let shifts = self.segments.iter().map(|s| s.shift[axis]);
+        [shifts.clone().min().unwrap_or(0), shifts.max().unwrap_or(0)]
     }
 }
 
@@ -76,21 +76,22 @@ fn walk_slab(
     });
     let order = if reach[0] <= reach[1] { [0, 1] } else { [1, 0] };
     let mut start = 0.0;
-    let mut segment = |from: f64, to: f64, shift: [i32; 2]| {
-        if to > from {
-            segments.push(Segment {
-                slab,
-                shift,
-                length_cm: ((to - from) * path_cm) as f32,
-            });
-        }
-    };
     for axis in order {
         if reach[axis] < 1.0 {
-            segment(start, reach[axis], voxel);
+            let length = reach[axis] - start;
+            segments.extend(segment(slab, voxel, length, path_cm));
             start = reach[axis];
             voxel[axis] += if per_slab[axis] > 0.0 { 1 } else { -1 };
         }
     }
-    segment(start, 1.0, voxel);
+    segments.extend(segment(slab, voxel, 1.0 - start, path_cm));
+}
+
+/// The segment over a part of a slab; `None` where the part is empty.
+fn segment(slab: usize, shift: [i32; 2], part: f64, path_cm: f64) -> Option<Segment> {
+    (part > 0.0).then_some(Segment {
+        slab,
+        shift,
+        length_cm: (part * path_cm) as f32,
+    })
 }

@@ -22,7 +22,7 @@ pub struct SingleScattering {
 impl SingleScattering {
     /// Nuclei scatter by Mott's cross section, electrons by Rutherford's up to the deflection of a collision that
     /// transfers `cut_mev`. Electrons are scaled such that with the hard collisions, which are transported one by one,
-    /// their first moment is that of the nucleus over Z: nothing is counted twice.
+    /// their first moment equals the nucleus's over Z: nothing is counted twice.
     pub fn new(medium: &Medium, charge: Charge, energy_mev: f64, cut_mev: f64) -> Self {
         let nuclei: Vec<Nucleus> = medium
             .constituents

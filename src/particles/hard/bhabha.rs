@@ -98,9 +98,9 @@ mod tests {
     fn the_cross_section_is_the_integral_of_the_differential_one() {
         let medium = Medium::of(Material::Water);
         for energy_mev in [0.3, 2.0, 15.0] {
-            let differential =
-                |transfer_mev| differential_cm2_mev_g(&medium, energy_mev, transfer_mev);
-            let integral = integrate(&geometric_panels(0.2, energy_mev, 1.5), differential);
+            let integral = integrate(&geometric_panels(0.2, energy_mev, 1.5), |transfer_mev| {
+                differential_cm2_mev_g(&medium, energy_mev, transfer_mev)
+            });
             assert_relative(
                 cross_section_cm2_g(&medium, energy_mev, 0.2),
                 integral,

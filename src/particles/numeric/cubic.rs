@@ -32,7 +32,7 @@ impl Cubic {
         Self { x, value, slope }
     }
 
-    /// The spline with two continuous derivatives; its slopes at the ends are those of parabolas through three nodes.
+    /// The spline with two continuous derivatives; its slopes at the ends are taken from parabolas through three nodes.
     pub fn spline(x: Vec<f64>, value: Vec<f64>) -> Self {
         let count = x.len();
         if count < 3 {

@@ -4,7 +4,7 @@
 use crate::charge::Kinematics;
 use crate::constants::{ELECTRON_MASS_MEV, FINE_STRUCTURE};
 
-/// Screening radius in units of the Compton wavelength over 2 pi, and atomic number: those of oxygen stand for every
+/// Screening radius in units of the Compton wavelength over 2 pi, and atomic number: oxygen's stand for every
 /// medium, since below 20 MeV screening hardly changes how the energy is shared.
 const SCREENING_RADIUS: f64 = 54.03;
 const ATOMIC_NUMBER: f64 = 8.0;
@@ -31,7 +31,7 @@ impl EnergyShares {
         })
     }
 
-    /// Least share, that of an electron at rest; the greatest is its complement.
+    /// Least share, of an electron created at rest; the greatest is its complement.
     pub fn minimum_share(&self) -> f64 {
         1.0 / self.kappa
     }
@@ -106,12 +106,12 @@ mod tests {
     fn electron_and_positron_share_alike() {
         for photon_mev in PHOTONS_MEV {
             let shares = EnergyShares::new(photon_mev).unwrap();
-            let place = |index: i32| shares.candidate_share(f64::from(index) / 200.0);
-            let panels: Vec<f64> = (0..=200).map(place).collect();
-            let moment =
-                |share: f64| (share * photon_mev - ELECTRON_MASS_MEV) * shares.density(share);
-            let mean_mev =
-                integrate(&panels, moment) / integrate(&panels, |share| shares.density(share));
+            let panels: Vec<f64> = (0..=200)
+                .map(|index: i32| shares.candidate_share(f64::from(index) / 200.0))
+                .collect();
+            let mean_mev = integrate(&panels, |share: f64| {
+                (share * photon_mev - ELECTRON_MASS_MEV) * shares.density(share)
+            }) / integrate(&panels, |share| shares.density(share));
             let half_mev = (photon_mev - 2.0 * ELECTRON_MASS_MEV) / 2.0;
             assert!(
                 (mean_mev / half_mev - 1.0).abs() < 1e-9,

@@ -40,16 +40,19 @@ struct Atom {
 
 impl ScatteringFunctions {
     pub fn of(medium: &Medium) -> Self {
-        let atom = |element: &crate::medium::Constituent| Atom {
-            per_g: element.atoms_per_g(),
-            z: element.z(),
-            form_factor: LogLog::new(
-                element_points(&FORM_FACTOR, element.atomic_number).into_iter(),
-            ),
-            incoherent: incoherent_curve(element.atomic_number),
-        };
         Self {
-            atoms: medium.constituents.iter().map(atom).collect(),
+            atoms: medium
+                .constituents
+                .iter()
+                .map(|element| Atom {
+                    per_g: element.atoms_per_g(),
+                    z: element.z(),
+                    form_factor: LogLog::new(
+                        element_points(&FORM_FACTOR, element.atomic_number).into_iter(),
+                    ),
+                    incoherent: incoherent_curve(element.atomic_number),
+                })
+                .collect(),
             electrons_per_g: medium.electrons_per_g(),
         }
     }

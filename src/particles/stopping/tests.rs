@@ -107,10 +107,13 @@ fn restricted_losses_and_hard_moller_losses_sum_to_the_unrestricted() {
         let medium = Medium::of(material);
         for energy_mev in [1.0, 3.0, 6.0] {
             for cut_mev in [0.1, 0.2] {
-                let loss = |transfer_mev: f64| {
-                    transfer_mev * moller::differential_cm2_mev_g(&medium, energy_mev, transfer_mev)
-                };
-                let hard = integrate(&geometric_panels(cut_mev, energy_mev / 2.0, 1.5), loss);
+                let hard = integrate(
+                    &geometric_panels(cut_mev, energy_mev / 2.0, 1.5),
+                    |transfer_mev: f64| {
+                        transfer_mev
+                            * moller::differential_cm2_mev_g(&medium, energy_mev, transfer_mev)
+                    },
+                );
                 let soft =
                     restricted_collision_mev_cm2_g(&medium, Charge::Electron, energy_mev, cut_mev);
                 let total = collision_mev_cm2_g(&medium, Charge::Electron, energy_mev);
@@ -129,11 +132,13 @@ fn restricted_losses_and_hard_moller_losses_sum_to_the_unrestricted() {
 fn restricted_losses_and_hard_bhabha_losses_sum_to_the_unrestricted() {
     let medium = Medium::of(Material::Water);
     for energy_mev in [1.0, 3.0, 6.0] {
-        let loss = |transfer_mev: f64| {
-            transfer_mev
-                * crate::hard::bhabha::differential_cm2_mev_g(&medium, energy_mev, transfer_mev)
-        };
-        let hard = integrate(&geometric_panels(0.2, energy_mev, 1.5), loss);
+        let hard = integrate(
+            &geometric_panels(0.2, energy_mev, 1.5),
+            |transfer_mev: f64| {
+                transfer_mev
+                    * crate::hard::bhabha::differential_cm2_mev_g(&medium, energy_mev, transfer_mev)
+            },
+        );
         let soft = restricted_collision_mev_cm2_g(&medium, Charge::Positron, energy_mev, 0.2);
         let total = collision_mev_cm2_g(&medium, Charge::Positron, energy_mev);
         assert_relative(soft + hard, total, 1e-9, &format!("{energy_mev} MeV"));

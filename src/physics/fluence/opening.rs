@@ -123,8 +123,10 @@ pub(super) fn jaws_of(s: &Segment<'_>) -> ([Edge; 2], [Edge; 2]) {
 fn moving_edges(position_of: fn(&ControlPoint) -> [f64; 2], s: &Segment) -> [Edge; 2] {
     let (a, b) = (position_of(s.from), position_of(s.to));
     [0, 1].map(|side| {
-        let position_at = |t: f64| (a[side] + t * (b[side] - a[side])).clamp(-WIDEST_MM, WIDEST_MM);
-        Edge::moving(position_at(s.span[0]), position_at(s.span[1]))
+        let [begin_mm, end_mm] = s
+            .span
+            .map(|t| (a[side] + t * (b[side] - a[side])).clamp(-WIDEST_MM, WIDEST_MM));
+        Edge::moving(begin_mm, end_mm)
     })
 }
 

@@ -18,6 +18,7 @@ pub struct CmaSettings {
     pub seed: u64,
 }
 
+// The bounded CMA-ES of `basin` asks for one point at a time: 21 launches on a card in place of one for a generation.
 /// A search between generations: [`CmaEs::ask`], then [`CmaEs::tell`].
 #[derive(Clone, Debug)]
 pub struct CmaEs {

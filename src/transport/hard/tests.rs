@@ -56,10 +56,13 @@ fn knock_on_electrons_conserve_energy_and_momentum() {
                 panic!("{} secondaries", secondaries.len());
             };
             assert_eq!(track.energy_mev + secondary.energy_mev, 4.0);
-            let before = momentum_mev(secondary.kind, 4.0, DVec3::Z);
-            let after = momentum_mev(secondary.kind, track.energy_mev, track.direction)
+            let incoming = momentum_mev(secondary.kind, 4.0, DVec3::Z);
+            let outgoing = momentum_mev(secondary.kind, track.energy_mev, track.direction)
                 + momentum_mev(secondary.kind, secondary.energy_mev, secondary.direction);
-            assert!((after - before).length() < 1e-6, "{charge:?}: {after}");
+            assert!(
+                (outgoing - incoming).length() < 1e-6,
+                "{charge:?}: {outgoing}"
+            );
         }
     }
 }
@@ -76,10 +79,14 @@ fn annihilation_conserves_energy_and_momentum() {
             };
             let both_mev = energy_mev + 2.0 * rest_energy_mev();
             assert_eq!(first.energy_mev + second.energy_mev, both_mev);
-            let before = momentum_mev(Kind::Charged(Charge::Positron), energy_mev, DVec3::Z);
-            let after = first.direction * first.energy_mev + second.direction * second.energy_mev;
+            let incoming = momentum_mev(Kind::Charged(Charge::Positron), energy_mev, DVec3::Z);
+            let outgoing =
+                first.direction * first.energy_mev + second.direction * second.energy_mev;
             // Energies are rounded to a quantum, directions are not.
-            assert!((after - before).length() < 4e-6, "{after} for {before}");
+            assert!(
+                (outgoing - incoming).length() < 4e-6,
+                "{outgoing} for {incoming}"
+            );
         }
     }
 }
@@ -104,12 +111,12 @@ fn assert_even(counts: &[u32], place: &str) {
 fn transfers_follow_moller_and_bhabha() {
     let water = Medium::of(Material::Water);
     for charge in Charge::BOTH {
-        let whole = cross_section_cm2_g(&water, charge, 3.0, 0.2);
+        let above_cut = cross_section_cm2_g(&water, charge, 3.0, 0.2);
         let mut counts = [0_u32; 10];
         for key in 0..60_000 {
             let mut draws_track = sampled_track(charge, 3.0, key);
             let transfer_mev = 3.0 * knock_on_share(&mut draws_track, 0.2);
-            let above = cross_section_cm2_g(&water, charge, 3.0, transfer_mev) / whole;
+            let above = cross_section_cm2_g(&water, charge, 3.0, transfer_mev) / above_cut;
             counts[((above * 10.0) as usize).min(9)] += 1;
         }
         assert_even(&counts, &format!("{charge:?}"));
@@ -127,7 +134,7 @@ fn photons_follow_seltzers_spectrum() {
     for (material, energy_mev) in [(Material::Water, 1.0), (Material::Titanium, 8.0)] {
         let photons = Bremsstrahlung::of(Medium::of(material));
         let spectrum = photons.spectrum(Charge::Electron, energy_mev);
-        let whole = spectrum.cross_section_cm2_g(0.05);
+        let above_cut = spectrum.cross_section_cm2_g(0.05);
         let table = &tables()[material as usize];
         let mut counts = [0_u32; 10];
         for key in 0..20_000 {
@@ -138,7 +145,7 @@ fn photons_follow_seltzers_spectrum() {
             let photon_mev = secondaries[0].energy_mev;
             assert_eq!(track.energy_mev + photon_mev, energy_mev);
             assert_eq!(track.direction, DVec3::Z);
-            let above = spectrum.cross_section_cm2_g(photon_mev) / whole;
+            let above = spectrum.cross_section_cm2_g(photon_mev) / above_cut;
             counts[((above * 10.0) as usize).min(9)] += 1;
         }
         assert_even(&counts, &format!("{} {energy_mev} MeV", material.name()));

@@ -12,8 +12,9 @@ fn dose(spacing_mm: f64, gy: impl Fn(DVec3) -> f64) -> Volume<f32> {
     let n = (80.0 / spacing_mm) as usize;
     let origin = DVec3::new(-0.5, -0.37, -0.43) * spacing_mm * n as f64;
     let grid = Grid::axis_aligned(origin, DVec3::splat(spacing_mm), [n; 3]).unwrap();
-    let voxel_gy = |i: usize| gy(grid.centre_mm(i % n, i / n % n, i / (n * n))) as f32;
-    let data = (0..grid.len()).map(voxel_gy).collect();
+    let data = (0..grid.len())
+        .map(|i| gy(grid.centre_mm(i % n, i / n % n, i / (n * n))) as f32)
+        .collect();
     Volume::new(Arc::new(grid), data)
 }
 
@@ -24,22 +25,27 @@ fn round(voxel_mm: [f64; 3], radius_mm: impl Fn(f64) -> Option<f64>) -> Mask {
     let origin = DVec3::new(-19.9, -20.3, -20.0 + 0.31 * voxel_mm[2]);
     let grid = Arc::new(Grid::axis_aligned(origin, spacing, size).unwrap());
     let planes = (0..size[2]).map(|k| origin.z + voxel_mm[2] * k as f64);
-    let circle = |z: f64| {
-        let radius = radius_mm(z)?;
-        let corner = |n: u32| {
-            let (s, c) = (TAU * f64::from(n) / 180.0).sin_cos();
-            DVec3::new(radius * c, radius * s, z)
-        };
-        Some((0..180).map(corner).collect::<Vec<_>>())
-    };
-    let contours: Vec<Vec<DVec3>> = planes.filter_map(circle).collect();
+    let contours: Vec<Vec<DVec3>> = planes
+        .filter_map(|z| {
+            let radius = radius_mm(z)?;
+            Some(
+                (0..180)
+                    .map(|n: u32| {
+                        let (s, c) = (TAU * f64::from(n) / 180.0).sin_cos();
+                        DVec3::new(radius * c, radius * s, z)
+                    })
+                    .collect::<Vec<_>>(),
+            )
+        })
+        .collect();
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
     Mask::from_contours(&grid, &contours, &|_| true).unwrap()
 }
 
 fn sphere(voxel_mm: [f64; 3], radius_mm: f64) -> Mask {
-    let radius_at = |z: f64| Some((radius_mm * radius_mm - z * z).sqrt()).filter(|r| *r > 0.0);
-    round(voxel_mm, radius_at)
+    round(voxel_mm, |z: f64| {
+        Some((radius_mm * radius_mm - z * z).sqrt()).filter(|r| *r > 0.0)
+    })
 }
 
 fn dvh(mask: &Mask, dose: &Volume<f32>) -> Dvh {
@@ -79,8 +85,10 @@ const PERCENTS: [f64; 7] = [2.0, 5.0, 25.0, 50.0, 75.0, 95.0, 98.0];
 
 /// The greatest differences from a closed form `dose_gy(percent)`: of D at several volumes, of the mean and of the ends.
 fn worst(d: &Dvh, dose_gy: impl Fn(f64) -> f64) -> [f64; 3] {
-    let off = |percent: &f64| (d.dose_at_percent(*percent) - dose_gy(*percent)).abs();
-    let worst_gy = PERCENTS.iter().map(off).fold(0.0, f64::max);
+    let worst_gy = PERCENTS
+        .iter()
+        .map(|percent| (d.dose_at_percent(*percent) - dose_gy(*percent)).abs())
+        .fold(0.0, f64::max);
     let steps = 2000;
     let mean = (0..steps)
         .map(|n| dose_gy(100.0 * (f64::from(n) + 0.5) / f64::from(steps)))
@@ -118,9 +126,11 @@ fn a_sphere_in_a_linear_gradient() {
                     &sphere(voxel_mm, radius),
                     &dose(2.5, |p| 100.0 + p.dot(direction)),
                 );
-                let share = |gy: f64| 100.0 * cap((gy - 100.0) / radius);
-                let closed = |percent: f64| solved(100.0 - radius, 100.0 + radius, percent, share);
-                let [worst_mm, mean, ends] = worst(&d, closed);
+                let [worst_mm, mean, ends] = worst(&d, |percent: f64| {
+                    solved(100.0 - radius, 100.0 + radius, percent, |gy: f64| {
+                        100.0 * cap((gy - 100.0) / radius)
+                    })
+                });
                 let [flat, across] = [direction.with_z(0.0).length(), direction.z.abs()];
                 let within = 0.24 * flat + 0.5 * across * voxel_mm[2];
                 let what = format!(
@@ -157,17 +167,26 @@ fn sphere_on(axes: [DVec3; 2], voxel_mm: [f64; 3], radius_mm: f64, centre: DVec3
     )
     .unwrap();
     let middle = grid.local_from_patient(centre);
-    let circle = |z: &f64| {
-        let radius = Some(radius_mm * radius_mm - (z - middle.z).powi(2))
-            .filter(|r| *r > 0.0)?
-            .sqrt();
-        let corner = |n: u32| {
-            let (s, c) = (TAU * f64::from(n) / 360.0).sin_cos();
-            grid.patient_from_local(DVec3::new(middle.x + radius * c, middle.y + radius * s, *z))
-        };
-        Some((0..360).map(corner).collect::<Vec<_>>())
-    };
-    let contours: Vec<Vec<DVec3>> = planes.iter().filter_map(circle).collect();
+    let contours: Vec<Vec<DVec3>> = planes
+        .iter()
+        .filter_map(|z| {
+            let radius = Some(radius_mm * radius_mm - (z - middle.z).powi(2))
+                .filter(|r| *r > 0.0)?
+                .sqrt();
+            Some(
+                (0..360)
+                    .map(|n: u32| {
+                        let (s, c) = (TAU * f64::from(n) / 360.0).sin_cos();
+                        grid.patient_from_local(DVec3::new(
+                            middle.x + radius * c,
+                            middle.y + radius * s,
+                            *z,
+                        ))
+                    })
+                    .collect::<Vec<_>>(),
+            )
+        })
+        .collect();
     let contours: Vec<&[DVec3]> = contours.iter().map(Vec::as_slice).collect();
     Mask::from_contours(&Arc::new(grid), &contours, &|_| true).unwrap()
 }
@@ -184,8 +203,12 @@ fn wide_dose(spacing_mm: f64, half_mm: f64, gy: impl Fn(DVec3) -> f64) -> Volume
 
 fn on_voxels_of(grid: &Arc<Grid>, gy: impl Fn(DVec3) -> f64) -> Volume<f32> {
     let [nx, ny, _] = grid.size();
-    let voxel_gy = |n: usize| gy(grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny))) as f32;
-    Volume::new(Arc::clone(grid), (0..grid.len()).map(voxel_gy).collect())
+    Volume::new(
+        Arc::clone(grid),
+        (0..grid.len())
+            .map(|n| gy(grid.centre_mm(n % nx, n / nx % ny, n / (nx * ny))) as f32)
+            .collect(),
+    )
 }
 
 /// The greatest differences in mm of D and V from the closed form of a sphere in a linear gradient of 1 Gy a mm: at the ends (D98, D95,
@@ -351,11 +374,12 @@ fn the_peak_of_the_dose_grid_is_the_greatest_dose() {
 fn a_list_of_voxels_of_the_dose_has_their_doses() {
     let grid =
         Arc::new(Grid::axis_aligned(DVec3::splat(-19.0), DVec3::splat(2.0), [20; 3]).unwrap());
-    let square = |k: i32| {
-        [(-10.0, -10.0), (10.0, -10.0), (10.0, 10.0), (-10.0, 10.0)]
-            .map(|(x, y)| DVec3::new(x, y, f64::from(2 * k - 19)))
-    };
-    let contours: Vec<_> = (5..15).map(square).collect();
+    let contours: Vec<_> = (5..15)
+        .map(|k: i32| {
+            [(-10.0, -10.0), (10.0, -10.0), (10.0, 10.0), (-10.0, 10.0)]
+                .map(|(x, y)| DVec3::new(x, y, f64::from(2 * k - 19)))
+        })
+        .collect();
     let contours: Vec<&[DVec3]> = contours.iter().map(|c| c.as_slice()).collect();
     let mask = Mask::from_contours(&grid, &contours, &|_| true).unwrap();
     assert!(mask.has_whole_voxels_only());
@@ -377,9 +401,11 @@ fn a_cylinder_in_a_linear_gradient() {
         for radius in [2.0, 4.0, 10.0] {
             let mask = round(voxel_mm, |z| (z.abs() < 10.0).then_some(radius));
             let d = dvh(&mask, &dose(2.5, |p| 100.0 + p.x));
-            let share = |gy: f64| 100.0 * segment((gy - 100.0) / radius);
-            let closed = |percent: f64| solved(100.0 - radius, 100.0 + radius, percent, share);
-            let [worst_mm, mean, ends] = worst(&d, closed);
+            let [worst_mm, mean, ends] = worst(&d, |percent: f64| {
+                solved(100.0 - radius, 100.0 + radius, percent, |gy: f64| {
+                    100.0 * segment((gy - 100.0) / radius)
+                })
+            });
             let what = format!("{voxel_mm:?}, radius {radius}: {worst_mm:.3} {mean:.3} {ends:.3}");
             assert!(
                 worst_mm <= 0.18 && mean <= 0.01 && ends <= 0.3 * voxel_mm[0],
@@ -403,8 +429,9 @@ fn a_gaussian_round_a_sphere() {
         for voxel_mm in [VOXELS_MM[0], VOXELS_MM[1], VOXELS_MM[3]] {
             for radius in [3.0, 5.0, 10.0] {
                 let d = dvh(&sphere(voxel_mm, radius), &dose);
-                let closed = |percent: f64| gaussian(radius * (percent / 100.0).cbrt());
-                let [worst_mm, mean, _] = worst(&d, closed);
+                let [worst_mm, mean, _] = worst(&d, |percent: f64| {
+                    gaussian(radius * (percent / 100.0).cbrt())
+                });
                 let what = format!(
                     "{voxel_mm:?}, radius {radius}, {sigma} mm on {grid} mm: {worst_mm:.3} {mean:.3}"
                 );
@@ -413,11 +440,11 @@ fn a_gaussian_round_a_sphere() {
                     "{what}"
                 );
                 // The hottest 0.03 cm3 fill a sphere of 1.93 mm, 2 cm3 one of 7.82 mm.
-                for (cm3, of) in [(0.03, 1.928), (2.0, 7.816)] {
-                    if radius > of {
+                for (cm3, sphere_radius_mm) in [(0.03, 1.928), (2.0, 7.816)] {
+                    if radius > sphere_radius_mm {
                         let got = d.dose_at_cm3(cm3);
                         assert!(
-                            (got - gaussian(of)).abs() <= 60.0 * within,
+                            (got - gaussian(sphere_radius_mm)).abs() <= 60.0 * within,
                             "D{cm3}cc {got}, {what}"
                         );
                     }

@@ -15,7 +15,7 @@ pub type F32x16 = F32xN<LANES>;
 
 /// Zeros before the first voxel of a row.
 pub const LEAD: usize = LANES;
-/// Strips may begin at every so many voxels.
+/// Strips begin at multiples of this many voxels.
 pub const PHASE_STEP: usize = 4;
 
 /// Density along the lines, `[row][c]`: `order[0]` is the contiguous axis, `order[1]` the
@@ -100,23 +100,25 @@ impl Block {
             values,
             with_terma: Vec::new(),
         };
-        let with_terma = |row| {
-            let ranges = (0..CHANNELS).map(|c| used_range(terma_rows.row(row, c)));
-            ranges.reduce(union).unwrap_or([0, 0])
-        };
         let rows = self.size[1] * self.size[2];
-        terma_rows.with_terma = (0..rows).into_par_iter().map(with_terma).collect();
+        terma_rows.with_terma = (0..rows)
+            .into_par_iter()
+            .map(|row| {
+                let ranges = (0..CHANNELS).map(|c| used_range(terma_rows.row(row, c)));
+                ranges.reduce(union).unwrap_or([0, 0])
+            })
+            .collect();
         Ok(terma_rows)
     }
 
-    pub fn row(&self, rest: [usize; 2]) -> usize {
-        rest[1] * self.size[1] + rest[0]
+    pub fn row(&self, row_and_slab: [usize; 2]) -> usize {
+        row_and_slab[1] * self.size[1] + row_and_slab[0]
     }
 
     /// Unit vector from the radiation source to a place of a row, in voxels.
     #[inline(always)]
-    pub fn ray(&self, along: f32, rest: [usize; 2]) -> [f32; 3] {
-        let place = [along, rest[0] as f32, rest[1] as f32];
+    pub fn ray(&self, along: f32, row_and_slab: [usize; 2]) -> [f32; 3] {
+        let place = [along, row_and_slab[0] as f32, row_and_slab[1] as f32];
         let [x, y, z] = [0, 1, 2].map(|a| place[a] * self.spacing_mm[a] as f32 - self.from_mm[a]);
         let over = 1.0 / (x * x + y * y + z * z).max(1e-12).sqrt();
         [x * over, y * over, z * over]
@@ -124,10 +126,10 @@ impl Block {
 
     /// Cosines of the angles between the rays to places of a row, in voxels, and a direction.
     #[inline(always)]
-    pub fn cosines(&self, along: F32x16, rest: [usize; 2], direction: [f32; 3]) -> F32x16 {
+    pub fn cosines(&self, along: F32x16, row_and_slab: [usize; 2], direction: [f32; 3]) -> F32x16 {
         let [dx, dy, dz] = direction;
-        let y = rest[0] as f32 * self.spacing_mm[1] as f32 - self.from_mm[1];
-        let z = rest[1] as f32 * self.spacing_mm[2] as f32 - self.from_mm[2];
+        let y = row_and_slab[0] as f32 * self.spacing_mm[1] as f32 - self.from_mm[1];
+        let z = row_and_slab[1] as f32 * self.spacing_mm[2] as f32 - self.from_mm[2];
         let mut cosines = along;
         for v in &mut cosines.0 {
             let x = *v * self.spacing_mm[0] as f32 - self.from_mm[0];
@@ -175,16 +177,19 @@ impl Block {
         Ok(out)
     }
 
+    /// Index of a voxel of the lattice in padded values of this layout.
+    fn padded_index(&self, voxel: [usize; 3]) -> usize {
+        let [i, j, k] = self.order.map(|a| voxel[a]);
+        self.row([j, k]) * self.stride + LEAD + i
+    }
+
     /// Adds padded values of this layout onto x-fastest data.
     pub fn add_onto(&self, lattice: &Lattice, padded: &[f32], to: &mut [f32]) {
         let [nx, ny, _] = lattice.size;
         to.par_chunks_mut(nx * ny).enumerate().for_each(|(z, to)| {
-            // Where the first voxel of a plane lies, and the next along x and along y.
-            let at = |voxel: [usize; 3]| {
-                let [i, j, k] = self.order.map(|a| voxel[a]);
-                self.row([j, k]) * self.stride + LEAD + i
-            };
-            let (first, along_x, along_y) = (at([0, 0, z]), at([1, 0, z]), at([0, 1, z]));
+            // The first voxel of the plane, and its neighbours along x and along y.
+            let [first, along_x, along_y] =
+                [[0, 0, z], [1, 0, z], [0, 1, z]].map(|voxel| self.padded_index(voxel));
             let (along_x, along_y) = (along_x - first, along_y - first);
             for (y, to) in to.chunks_exact_mut(nx).enumerate() {
                 let from = padded[first + y * along_y..].iter().step_by(along_x);
@@ -202,8 +207,9 @@ impl Block {
 
 /// Voxels of a padded row from the first to the last that is not zero.
 pub fn used_range(row: &[f32]) -> [i32; 2] {
-    let used = |v: &f32| *v != 0.0;
-    match (row.iter().position(used), row.iter().rposition(used)) {
+    let first = row.iter().position(|value| *value != 0.0);
+    let last = row.iter().rposition(|value| *value != 0.0);
+    match (first, last) {
         (Some(a), Some(b)) => [a, b + 1].map(|i| i as i32 - LEAD as i32),
         _ => [0, 0],
     }

@@ -77,13 +77,13 @@ struct Share<'a> {
 }
 
 impl Correction<'_> {
-    /// One row of voxels, `rest` across and along the slabs. `deposit` is that of the slab.
-    fn add_row(&self, rest: [usize; 2], sum: &mut [f32], deposit: &mut [f32]) {
+    /// Corrects one row of voxels of a slab, whose padded deposit is `deposit`.
+    fn add_row(&self, row_and_slab: [usize; 2], sum: &mut [f32], deposit: &mut [f32]) {
         let block = self.block;
-        let start = block.row(rest) * block.stride;
+        let start = block.row(row_and_slab) * block.stride;
         let strips = (LEAD..LEAD + block.size[0]).step_by(LANES);
         let tilts: Vec<(usize, Range<usize>)> = strips
-            .map(|cell| (self.tilt_at(cell, rest), cell..cell + LANES))
+            .map(|cell| (self.tilt_at(cell, row_and_slab), cell..cell + LANES))
             .collect();
         let mut shares = Vec::new();
         for run in tilts.chunk_by(|a, b| a.0 == b.0) {
@@ -93,7 +93,7 @@ impl Correction<'_> {
             let cells = first.start..last.end.min(LEAD + block.size[0]);
             let offsets = 0..self.stencil.offsets.len();
             shares.extend(
-                offsets.filter_map(|number| self.share(rest, number, *tilt, cells.clone())),
+                offsets.filter_map(|number| self.share(row_and_slab, number, *tilt, cells.clone())),
             );
         }
         if shares.is_empty() {
@@ -102,7 +102,7 @@ impl Correction<'_> {
         sum.fill(0.0);
         add_shares(&shares, &block.density, &self.terma, sum);
         let density = &block.density[start..start + block.stride];
-        let to = &mut deposit[rest[0] * block.stride..][..block.stride];
+        let to = &mut deposit[row_and_slab[0] * block.stride..][..block.stride];
         to.iter_mut()
             .zip(density)
             .zip(sum)
@@ -111,20 +111,23 @@ impl Correction<'_> {
 
     fn share(
         &self,
-        rest: [usize; 2],
+        row_and_slab: [usize; 2],
         number: usize,
         tilt: usize,
         cells: Range<usize>,
     ) -> Option<Share<'_>> {
         let (block, stencil) = (self.block, self.stencil);
         let offset = &stencil.offsets[number];
-        let from = [rest[0] as i32 - offset.to[1], rest[1] as i32 - offset.to[2]];
+        let from = [
+            row_and_slab[0] as i32 - offset.to[1],
+            row_and_slab[1] as i32 - offset.to[2],
+        ];
         if (0..2).any(|axis| !(0..block.size[axis + 1] as i32).contains(&from[axis])) {
             return None;
         }
         let from = from.map(|f| f as usize);
         let row = block.row(from);
-        // Voxels without TERMA contribute nothing.
+        // Voxels without TERMA contribute nothing. A lowest TERMA above 0 would leave steps of an arc that do not sum to its dose, bit for bit.
         let [first, end] =
             self.with_terma[row].map(|voxel| (voxel + offset.to[0] + LEAD as i32).max(0) as usize);
         let cells = cells.start.max(first)..cells.end.min(end);
@@ -134,22 +137,22 @@ impl Correction<'_> {
         let slab = tilt * block.size[2] + from[1];
         let start = (row * block.stride + cells.start).wrapping_add_signed(-offset.to[0] as isize);
         let across = block.size[1] as i32;
-        let index = |[x, y, z]: [i32; 3]| {
-            start.wrapping_add_signed((x + (y + z * across) * block.stride as i32) as isize)
-        };
         Some(Share {
             powers: &stencil.table[slab * stencil.offsets.len() + number].of_density,
             parts: offset.path.map(|(_, part)| part),
-            path: offset.path.map(|(at, _)| index(at)),
+            path: offset.path.map(|([x, y, z], _)| {
+                start.wrapping_add_signed((x + (y + z * across) * block.stride as i32) as isize)
+            }),
             cells,
         })
     }
 
     /// The number of the stencils for the ray in the middle of the strip that begins at a cell of a padded row.
-    fn tilt_at(&self, cell: usize, rest: [usize; 2]) -> usize {
-        let ray = self
-            .block
-            .ray(cell as f32 - LEAD as f32 + 0.5 * (LANES - 1) as f32, rest);
+    fn tilt_at(&self, cell: usize, row_and_slab: [usize; 2]) -> usize {
+        let ray = self.block.ray(
+            cell as f32 - LEAD as f32 + 0.5 * (LANES - 1) as f32,
+            row_and_slab,
+        );
         let [x, y, z] = self
             .kernel_from_block
             .map(|row| row[0] * ray[0] + row[1] * ray[1] + row[2] * ray[2]);
@@ -179,8 +182,8 @@ fn add_shares(shares: &[Share<'_>], density: &[f32], terma: &[f32], sum: &mut [f
         for step in (0..cells.len()).step_by(LANES) {
             let mut mean = F32x16::load(density, path[0] + step) * parts[0];
             for n in 1..PATH {
-                let here = F32x16::load(density, path[n] + step);
-                mean = here.mul_add::<FUSED>(F32x16::splat(parts[n]), mean);
+                let density_on_path = F32x16::load(density, path[n] + step);
+                mean = density_on_path.mul_add::<FUSED>(F32x16::splat(parts[n]), mean);
             }
             let mean = mean.min(F32x16::splat(DENSEST));
             let h = F32x16::splat(powers[2]).mul_add::<FUSED>(mean, F32x16::splat(powers[1]));

@@ -17,7 +17,7 @@ pub fn split(
     control: &JobControl,
 ) -> Result<[Terma; 2], Cancelled> {
     let terma = input.terma;
-    let total = |at: usize| terma.iter().map(|s| s[at]).sum::<f32>();
+    let total = |voxel: usize| terma.iter().map(|s| s[voxel]).sum::<f32>();
     let voxels = input.lattice.voxels();
     let greatest = (0..voxels)
         .into_par_iter()
@@ -25,57 +25,69 @@ pub fn split(
         .reduce(|| 0.0, f32::max);
     control.check()?;
     // The low share of a voxel's TERMA.
-    let share = |at: usize| {
-        let total = total(at);
-        if total > 0.0 {
-            (LOW_TERMA_FRACTION * greatest / total).min(1.0)
-        } else {
-            0.0
-        }
-    };
-    let kernel_from_lattice = input.lattice_from_kernel.transpose();
-    let [nx, ny, _] = input.lattice.size;
-    let factors = |at: usize| {
-        let voxel = DVec3::new(
-            (at % nx) as f64,
-            (at / nx % ny) as f64,
-            (at / (nx * ny)) as f64,
-        );
-        let centre_mm = voxel * DVec3::from(input.lattice.spacing_mm);
-        let ray = kernel_from_lattice * (centre_mm - input.source_mm);
-        let tangents = if ray.z > 0.0 {
-            [ray.x / ray.z, ray.y / ray.z]
-        } else {
-            [0.0; 2]
-        };
-        norm.next_to(tangents.map(|t| t as f32))
-    };
-    let shares: Vec<f32> = (0..voxels).into_par_iter().map(share).collect();
+    let shares: Vec<f32> = (0..voxels)
+        .into_par_iter()
+        .map(|voxel| {
+            let total = total(voxel);
+            if total > 0.0 {
+                (LOW_TERMA_FRACTION * greatest / total).min(1.0)
+            } else {
+                0.0
+            }
+        })
+        .collect();
     control.check()?;
     let low: Vec<[f32; CHANNELS]> = (0..voxels)
         .into_par_iter()
-        .map(|at| {
-            if shares[at] > 0.0 {
-                factors(at).map(|f| f * shares[at])
+        .map(|voxel| {
+            if shares[voxel] > 0.0 {
+                let factors = norm.next_to(ray_tangents(input, voxel));
+                factors.map(|f| f * shares[voxel])
             } else {
                 [0.0; CHANNELS]
             }
         })
         .collect();
     control.check()?;
-    let part = |factor: &(dyn Fn(usize, usize) -> f32 + Sync)| {
-        let mut part: Terma = std::array::from_fn(|_| Vec::new());
-        for (c, (part, terma)) in part.iter_mut().zip(terma).enumerate() {
-            *part = terma
-                .par_iter()
-                .enumerate()
-                .map(|(at, s)| s * factor(at, c))
-                .collect();
-            control.check()?;
-        }
-        Ok(part)
+    let high = scaled(terma, |voxel, _| 1.0 - shares[voxel], control)?;
+    let low = scaled(terma, |voxel, channel| low[voxel][channel], control)?;
+    Ok([high, low])
+}
+
+/// Tangents of the ray through a voxel against the beam axis; 0 where the ray goes backwards.
+fn ray_tangents(input: &TransportInput<'_>, index: usize) -> [f32; 2] {
+    let [nx, ny, _] = input.lattice.size;
+    let voxel = DVec3::new(
+        (index % nx) as f64,
+        (index / nx % ny) as f64,
+        (index / (nx * ny)) as f64,
+    );
+    let centre_mm = voxel * DVec3::from(input.lattice.spacing_mm);
+    let ray = input.lattice_from_kernel.transpose() * (centre_mm - input.source_mm);
+    let tangents = if ray.z > 0.0 {
+        [ray.x / ray.z, ray.y / ray.z]
+    } else {
+        [0.0; 2]
     };
-    Ok([part(&|at, _| 1.0 - shares[at])?, part(&|at, c| low[at][c])?])
+    tangents.map(|t| t as f32)
+}
+
+/// TERMA times a factor by voxel and channel.
+fn scaled(
+    terma: &Terma,
+    factor: impl Fn(usize, usize) -> f32 + Sync,
+    control: &JobControl,
+) -> Result<Terma, Cancelled> {
+    let mut part: Terma = std::array::from_fn(|_| Vec::new());
+    for (channel, (part, terma)) in part.iter_mut().zip(terma).enumerate() {
+        *part = terma
+            .par_iter()
+            .enumerate()
+            .map(|(voxel, value)| value * factor(voxel, channel))
+            .collect();
+        control.check()?;
+    }
+    Ok(part)
 }
 
 #[cfg(test)]
@@ -122,8 +134,8 @@ mod tests {
         let source_mm = DVec3::new(97.5, 97.5, -900.0);
         let mut terma: Terma = std::array::from_fn(|_| Vec::new());
         let mut density = Vec::new();
-        for at in 0..lattice.voxels() {
-            let voxel = [at % 40, at / 40 % 40, at / 1600].map(|i| 5.0 * i as f64);
+        for index in 0..lattice.voxels() {
+            let voxel = [index % 40, index / 40 % 40, index / 1600].map(|i| 5.0 * i as f64);
             let ray = DVec3::from(voxel) - source_mm;
             let tangents = [ray.x / ray.z, ray.y / ray.z];
             let leaks = tangents.iter().any(|t| t.abs() > 0.04);
@@ -137,7 +149,7 @@ mod tests {
                 1.0
             });
         }
-        let whole = TransportInput {
+        let unsplit = TransportInput {
             lattice,
             density: &density,
             terma: &terma,
@@ -148,17 +160,17 @@ mod tests {
         };
         let cut = TransportInput {
             low_terma_norm: beam.low_terma_norm(&tilt),
-            ..whole.clone()
+            ..unsplit.clone()
         };
-        let [whole, cut] =
-            [whole, cut].map(|r| superpose(&r, &beam, &JobControl::new()).expect("not cancelled"));
-        let most = whole.iter().copied().fold(0.0, f32::max);
-        let off = whole
+        let [unsplit_dose, cut] = [unsplit, cut]
+            .map(|r| superpose(&r, &beam, &JobControl::new()).expect("not cancelled"));
+        let greatest = unsplit_dose.iter().copied().fold(0.0, f32::max);
+        let off = unsplit_dose
             .iter()
             .zip(&cut)
-            .map(|(w, c)| f64::from((w - c).abs() / most));
+            .map(|(w, c)| f64::from((w - c).abs() / greatest));
         let worst = off.clone().fold(0.0, f64::max);
-        let mean = off.sum::<f64>() / whole.len() as f64;
+        let mean = off.sum::<f64>() / unsplit_dose.len() as f64;
         [worst, mean]
     }
 }

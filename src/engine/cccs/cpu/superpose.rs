@@ -22,7 +22,7 @@ const CHUNKS: usize = 16;
 /// Directions transported together: their state has to fit into a core's cache. 4 and 16 are as quick with 8 rows each; 4 with
 /// 16 rows take a fifth longer.
 const TOGETHER: usize = 8;
-/// Directions to a chunk, at least: each chunk has a deposit of its own to clear and to sum.
+/// Minimum directions of a chunk: each chunk clears and sums a separate deposit.
 const LEAST_TOGETHER: usize = 2;
 /// Values to a thread at a time in element-wise loops: they fit its cache.
 const PIECE: usize = 1 << 13;
@@ -127,11 +127,10 @@ fn bundles_along(
         })
         .collect();
     // By sense, then by slope across the rows.
-    let slope = |bundle: &RayBundle| bundle.direction.y / bundle.direction.z;
     mine.sort_by(|a, b| {
         increasing(a)
             .cmp(&increasing(b))
-            .then(slope(a).total_cmp(&slope(b)))
+            .then(slope_across_rows(a).total_cmp(&slope_across_rows(b)))
     });
     mine
 }
@@ -150,8 +149,8 @@ pub fn superpose(
     let lattice = &input.lattice;
     let mut sum = vec![0.0; lattice.voxels()];
     // Transport works on TERMA of order 1, whatever its unit.
-    let most = input.terma.iter().map(|s| greatest(s)).fold(0.0, f32::max);
-    if most == 0.0 {
+    let greatest_terma = input.terma.iter().map(|s| greatest(s)).fold(0.0, f32::max);
+    if greatest_terma == 0.0 {
         return Ok(sum);
     }
     let parts = parts(input, beam, control)?;
@@ -164,26 +163,27 @@ pub fn superpose(
         let laid_out: Vec<(TermaRows, Vec<RayBundle>)> = parts
             .iter()
             .map(|part| {
-                let terma = block.terma_rows(lattice, &part.terma, 1.0 / most, control)?;
+                let terma =
+                    block.terma_rows(lattice, &part.terma, 1.0 / greatest_terma, control)?;
                 Ok((terma, bundles_along(order, part, input)))
             })
             .collect::<Result<_, Cancelled>>()?;
-        let progress = |bundles: usize| {
-            let finished = done.fetch_add(bundles, Ordering::Relaxed) + bundles;
-            control.report(finished as f32 / directions as f32);
-        };
-        let Some(all) = transported(
+        let Some(deposit) = transported(
             &block,
             &laid_out,
             &beam.table,
             &mut deposits,
-            progress,
+            |bundles: usize| {
+                let finished = done.fetch_add(bundles, Ordering::Relaxed) + bundles;
+                control.report(finished as f32 / directions as f32);
+            },
             control,
         )?
         else {
             continue;
         };
         control.check()?;
+        // Without the local correction single voxels of water are 1.7 % off the reference in place of 0.7 %.
         if let Some((terma, _)) = laid_out.last().filter(|_| beam.corrected) {
             let TransportInput {
                 lattice,
@@ -192,12 +192,28 @@ pub fn superpose(
                 ..
             } = *input;
             let stencil = Stencil::new(&lattice, order, beam, lattice_from_kernel, tilts);
-            add_correction(&block, terma, &stencil, lattice_from_kernel, all, control)?;
+            add_correction(
+                &block,
+                terma,
+                &stencil,
+                lattice_from_kernel,
+                deposit,
+                control,
+            )?;
         }
-        block.add_onto(lattice, all, &mut sum);
+        block.add_onto(lattice, deposit, &mut sum);
     }
-    sum.par_iter_mut().for_each(|s| *s *= most);
+    sum.par_iter_mut().for_each(|s| *s *= greatest_terma);
     Ok(sum)
+}
+
+fn slope_across_rows(bundle: &RayBundle) -> f64 {
+    bundle.direction.y / bundle.direction.z
+}
+
+/// Bundles of a part that are transported into one deposit.
+fn chunk_len(bundles: &[RayBundle]) -> usize {
+    bundles.len().div_ceil(CHUNKS).max(LEAST_TOGETHER)
 }
 
 /// Deposits of all parts in a block, padded; `None` where no line has its axis. The sum is the first of `deposits`, one for each
@@ -210,7 +226,6 @@ fn transported<'a>(
     progress: impl Fn(usize) + Sync,
     control: &JobControl,
 ) -> Result<Option<&'a mut [f32]>, Cancelled> {
-    let chunk_len = |bundles: &[RayBundle]| bundles.len().div_ceil(CHUNKS).max(LEAST_TOGETHER);
     let used = parts
         .iter()
         .map(|(_, bundles)| bundles.len().div_ceil(chunk_len(bundles)))
@@ -230,17 +245,17 @@ fn transported<'a>(
                     .unwrap_or_default();
                 let same_sense = mine.chunk_by(|a, b| increasing(a) == increasing(b));
                 for bundles in same_sense.flat_map(|bundles| bundles.chunks(TOGETHER)) {
-                    transport((block, terma), table, bundles, deposit, control)?;
+                    transport(block, terma, table, bundles, deposit, control)?;
                     progress(bundles.len());
                 }
             }
             Ok(())
         })?;
-    let Some((all, others)) = deposits[..used].split_first_mut() else {
+    let Some((sum, others)) = deposits[..used].split_first_mut() else {
         return Ok(None);
     };
-    add_up(all, others);
-    Ok(Some(all))
+    add_up(sum, others);
+    Ok(Some(sum))
 }
 
 /// The greatest size of a value.
@@ -252,10 +267,10 @@ fn greatest(values: &[f32]) -> f32 {
 }
 
 /// Adds the others to the first, voxel by voxel in their order.
-fn add_up(all: &mut [f32], others: &[Vec<f32>]) {
-    all.par_chunks_mut(PIECE).enumerate().for_each(|(n, all)| {
+fn add_up(sum: &mut [f32], others: &[Vec<f32>]) {
+    sum.par_chunks_mut(PIECE).enumerate().for_each(|(n, sum)| {
         for other in others {
-            all.iter_mut()
+            sum.iter_mut()
                 .zip(&other[n * PIECE..])
                 .for_each(|(a, o)| *a += o);
         }

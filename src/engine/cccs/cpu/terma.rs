@@ -41,11 +41,11 @@ pub fn terma(
             control.check()?;
             let (j, k) = (row % ny, row / ny);
             for i in 0..nx {
-                let at = row * nx + i;
-                if equivalent_g_cm3.data()[at] > 0.0 {
+                let voxel = row * nx + i;
+                if equivalent_g_cm3.data()[voxel] > 0.0 {
                     let centre_mm = grid.centre_mm(i, j, k);
                     [a[i], b[i], c[i], d[i]] =
-                        incident.at(centre_mm, grid.spacing_xy_mm()[0], depth_mm.data()[at]);
+                        incident.at(centre_mm, grid.spacing_xy_mm()[0], depth_mm.data()[voxel]);
                 }
             }
             Ok(())
@@ -66,7 +66,9 @@ impl Incident<'_> {
             self.beam,
             self.frame,
             self.tilt,
-            ([x, y], patient_mm, depth_mm),
+            [x, y],
+            patient_mm,
+            depth_mm,
             fluence,
         )
     }
@@ -90,9 +92,9 @@ impl Incident<'_> {
             .enumerate()
             .for_each(|(row, energy)| {
                 for (i, energy) in energy.iter_mut().enumerate() {
-                    let at = row * nx + i;
-                    let density = equivalent_g_cm3.data()[at];
-                    let with_depth = electrons.at_depth(f64::from(depth_mm.data()[at]));
+                    let voxel = row * nx + i;
+                    let density = equivalent_g_cm3.data()[voxel];
+                    let with_depth = electrons.at_depth(f64::from(depth_mm.data()[voxel]));
                     if density <= 0.0 || with_depth <= 0.0 {
                         continue;
                     }

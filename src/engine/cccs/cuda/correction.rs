@@ -1,7 +1,8 @@
 //! Local correction of the lattice's discretisation, on a card (`kernels/correction.cu`).
 
-use super::superpose::{Coefficients, DeviceLayout, LANES, LineDirection, Placement, SlabLayout};
-use crate::cccs::beam::Superposition;
+use super::superpose::{
+    BeamLines, Coefficients, DeviceLayout, LANES, LineDirection, Placement, SlabLayout,
+};
 use crate::cccs::correction::{
     Ball, DENSITIES, Offset, PATH, PLACES, POWERS, Tilts, powers_of_density,
 };
@@ -43,11 +44,12 @@ pub type CorrectionList = [[i32; 4]; 1 + 2 * OFFSETS];
 impl CorrectionOffset {
     /// `step` is the index increment of one voxel along each axis of the block.
     fn new(offset: &Offset, step: [i32; 3]) -> Self {
-        let index = |at: [i32; 3]| (0..3).map(|a| (at[a] - offset.to[a]) * step[a]).sum();
         Self {
             from: offset.to.map(|o| -o),
             steps: offset.path.iter().filter(|(_, part)| *part > 0.0).count() as i32 - 1,
-            path: offset.path.map(|(at, _)| index(at)),
+            path: offset
+                .path
+                .map(|(voxel, _)| (0..3).map(|a| (voxel[a] - offset.to[a]) * step[a]).sum()),
         }
     }
 }
@@ -59,27 +61,30 @@ pub fn add_correction(
     card: &mut CardLock<'_>,
     placement: &Placement,
     cells: &DeviceLayout,
-    beam: &Superposition,
-    directions: &[LineDirection],
-    table: &Buffer<Coefficients>,
+    lines: &BeamLines<'_>,
 ) -> Result<(), CudaError> {
     let layouts = &cells.layouts.of_axis;
-    let steps = |layout: usize| [1, layouts[layout].pitch, layouts[layout].plane];
-    for stencil in stencils(card, placement, layouts, (beam, directions, table), steps)? {
+    let steps = [0, 1, 2].map(|layout| [1, layouts[layout].pitch, layouts[layout].plane]);
+    for stencil in stencils(card, placement, layouts, lines, steps)? {
         stencil.add(card, cells)?;
     }
     Ok(())
 }
 
 /// Queues the stencils of every layout that has directions, which are sorted by layout. `steps` are the index increments of one voxel
-/// along each axis of a layout, by its number.
+/// along each axis of a layout, layout by layout.
 pub fn stencils(
     card: &mut CardLock<'_>,
     placement: &Placement,
     layouts: &[SlabLayout; 3],
-    (beam, directions, table): (&Superposition, &[LineDirection], &Buffer<Coefficients>),
-    steps: impl Fn(usize) -> [i32; 3],
+    lines: &BeamLines<'_>,
+    steps: [[i32; 3]; 3],
 ) -> Result<Vec<Stencil>, CudaError> {
+    let BeamLines {
+        beam,
+        directions,
+        table,
+    } = *lines;
     let numbers: Vec<i16> = BALL
         .number
         .iter()
@@ -109,7 +114,7 @@ pub fn stencils(
             directions: count as i32,
         };
         if count > 0 {
-            stencils.push(make(card, (n, layout), correction, &lines, steps(n))?);
+            stencils.push(make(card, n, layout, correction, &lines, steps[n])?);
         }
     }
     Ok(stencils)
@@ -139,7 +144,8 @@ pub struct Stencil {
 
 fn make(
     card: &mut CardLock<'_>,
-    (number, layout): (usize, &SlabLayout),
+    number: usize,
+    layout: &SlabLayout,
     correction: Correction,
     lines: &Lines<'_>,
     step: [i32; 3],
@@ -186,8 +192,11 @@ fn make(
         },
         &args,
     )?;
-    let offset = |to: &[i32; 3]| CorrectionOffset::new(&Offset::new(*to), step);
-    let offsets: Vec<CorrectionOffset> = BALL.offsets.iter().map(offset).collect();
+    let offsets: Vec<CorrectionOffset> = BALL
+        .offsets
+        .iter()
+        .map(|to| CorrectionOffset::new(&Offset::new(*to), step))
+        .collect();
     let offsets = card.upload(&offsets)?;
     let args = [Arg::from(&offsets), Arg::from(&used), Arg::from(&list)];
     card.launch(

@@ -62,7 +62,7 @@ fn dose_by(
         Ok::<_, Failure<DoseError>>(add(&mut work, field, factor)?)
     })?;
     clock.phase("queue");
-    let (gy, there, on_card, digest) = work.dose(request)?;
+    let (gy, gy_on_card, on_card, digest) = work.dose(request)?;
     clock.phase("wait and download");
     clock.take(on_card);
     let dose = answer(
@@ -75,7 +75,7 @@ fn dose_by(
         clock,
     );
     if control.keeps_on_card() {
-        device.lock().keep(&dose.gy, there);
+        device.lock().keep(&dose.gy, gy_on_card);
     }
     Ok(dose)
 }
@@ -239,20 +239,20 @@ impl<'a> MediumOnCard<'a> {
         })
     }
 
-    /// The dose that was asked for, here and on the card, the phases, and the digest of the request.
+    /// The requested dose in host memory and on the card, the phases, and the digest of the request.
     fn dose(
         mut self,
         request: &DoseRequest,
     ) -> Result<(Vec<f32>, Buffer<f32>, Phases, String), CudaError> {
         let card = &mut self.card;
         let mass = card.uploaded(mass_of(self.medium, request.dose_to))?;
-        let there = crop(card, self.medium, request.grid.size(), &self.energy, &mass)?;
+        let gy_on_card = crop(card, self.medium, request.grid.size(), &self.energy, &mass)?;
         self.clock.mark(card, "crop")?;
         let (clock, ready) = (self.clock, self.ready);
-        let (gy, (phases, digest)) = card.download_overlapping(&there, ready, |card| {
+        let (gy, (phases, digest)) = card.download_overlapping(&gy_on_card, ready, |card| {
             Ok((clock.finish(card)?, digest(request)))
         })?;
-        Ok((gy, there, phases, digest))
+        Ok((gy, gy_on_card, phases, digest))
     }
 }
 
@@ -288,7 +288,7 @@ mod tests {
         ];
         assert_eq!(SCATTER.start, 0);
         assert_eq!(PRIMARY.end, TERMS);
-        for (name, here) in [
+        for (name, value) in [
             ("TERMS", TERMS as f64),
             ("SLOWEST_PER_CM", SLOWEST_PER_CM),
             ("SCATTER_END", SCATTER.end as f64),
@@ -309,7 +309,7 @@ mod tests {
             ("CORRECTION_LEAST", LEAST),
             ("CORRECTION_DENSEST", f64::from(DENSEST)),
         ] {
-            assert_eq!(constant(&sources, name) as f32, here as f32, "{name}");
+            assert_eq!(constant(&sources, name) as f32, value as f32, "{name}");
         }
     }
 

@@ -1,7 +1,9 @@
 //! A dose whose high TERMA is transported by kernels of the caller, which the program does not embed: lines of a paper, for its
 //! tables (`benches/xiao`).
 
-use super::superpose::{CellTerma, Coefficients, DeviceLayout, LineDirection, line_directions};
+use super::superpose::{
+    BeamLines, CellTerma, Coefficients, DeviceLayout, LineDirection, line_directions,
+};
 use super::superpose::{TransportInput, finish};
 use super::{FieldTerma, MediumOnCard, dose_by};
 use crate::JobControl;
@@ -84,15 +86,12 @@ pub fn beam_dose_by(
             deposit: &cells.deposit,
         };
         transport(card, &high_terma)?;
-        let lines = (&directions[..], &table);
-        *ready = Some(finish(
-            card,
-            &placement,
-            &cells,
+        let lines = BeamLines {
             beam,
-            lines,
-            (factor, energy),
-        )?);
+            directions: &directions,
+            table: &table,
+        };
+        *ready = Some(finish(card, &cells, &placement, &lines, factor, energy)?);
         clock.mark(card, "transport")
     };
     dose_by(request, device, control, add)

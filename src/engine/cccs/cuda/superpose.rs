@@ -16,10 +16,12 @@ use std::f64::consts::LOG2_E;
 /// Lanes of a warp.
 pub(super) const LANES: usize = 32;
 /// Lines of a warp beside each other,
+// Warps of 8 by 4 lines are 1 % slower.
 pub(super) const WARP_COLUMNS: usize = 16;
 /// and one above the other.
 pub(super) const WARP_ROWS: usize = 2;
 /// Warps one above the other in a block.
+// Without warps one above the other the kernels take 3 to 5 % longer.
 pub(super) const STACKED: usize = 4;
 /// Cells to a thread of `layout_terma_mask`.
 pub(super) const CELLS: usize = 4;
@@ -103,7 +105,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Rows: the axes of a layout -> those of the directions' frame.
+    /// Rows of the rotation from a layout's axes to the directions' frame.
     pub fn kernel_from_block(&self, order: [usize; 3]) -> [[f32; 3]; 3] {
         let kernel_from_lattice = self.lattice_from_kernel.transpose();
         [0, 1, 2].map(|axis| order.map(|a| kernel_from_lattice.row(axis)[a] as f32))
@@ -182,7 +184,7 @@ fn line_direction(n: usize, axis: DVec3, solid_angle_sr: f64, lattice: &Lattice)
     }
 }
 
-/// The lines of all directions; those of one layout are neighbours.
+/// The lines of all directions, sorted by layout.
 pub fn line_directions(placement: &Placement, directions: &[Direction]) -> Vec<LineDirection> {
     let Placement {
         lattice,
@@ -198,24 +200,26 @@ pub fn line_directions(placement: &Placement, directions: &[Direction]) -> Vec<L
 }
 
 /// Rows of the card's table to a step of the CPU's: low TERMA takes the nearest, half a row off at most.
+// High TERMA is interpolated between rows: the nearest row is 0.19 % off in single voxels and saves 3 to 6 % of the time.
 pub const ROWS_OF_STEP: usize = 8;
 
 /// A table of angles as the card reads it.
 pub fn coefficients(table: &AngleTable) -> Vec<Coefficients> {
     // Lengths are exponents of 2 of the slowest term.
     let per_exponent = (-1.0 / (SLOWEST_PER_CM * LOG2_E)) as f32;
-    let row = |n: usize| {
-        let c = table.at(n as f32 / ROWS_OF_STEP as f32);
-        let [shallow, deep, shallow_scatter, deep_scatter] = c.sums.map(|s| s * per_exponent);
-        Coefficients {
-            primary_sum: [shallow, deep],
-            primary: c.primary,
-            scatter_sum: [shallow_scatter, deep_scatter],
-            scatter: c.scatter,
-            none: [0.0; 2],
-        }
-    };
-    (0..=(ANGLES - 1) * ROWS_OF_STEP).map(row).collect()
+    (0..=(ANGLES - 1) * ROWS_OF_STEP)
+        .map(|n| {
+            let c = table.at(n as f32 / ROWS_OF_STEP as f32);
+            let [shallow, deep, shallow_scatter, deep_scatter] = c.sums.map(|s| s * per_exponent);
+            Coefficients {
+                primary_sum: [shallow, deep],
+                primary: c.primary,
+                scatter_sum: [shallow_scatter, deep_scatter],
+                scatter: c.scatter,
+                none: [0.0; 2],
+            }
+        })
+        .collect()
 }
 
 /// High or low TERMA, laid out.
@@ -230,6 +234,7 @@ pub struct TermaPart {
 
 impl TermaPart {
     fn new(card: &mut CardLock<'_>, layouts: &Layouts) -> Result<Self, CudaError> {
+        // One cell for each voxel of low TERMA, too: one for two voxels is 0.25 to 0.3 % off at jaw edges and surfaces, and as fast.
         Ok(Self {
             density: card.alloc(layouts.cells)?,
             terma: card.alloc(layouts.cells)?,
@@ -290,11 +295,11 @@ impl DeviceLayout {
         card: &mut CardLock<'_>,
         input: &TransportInput<'_>,
     ) -> Result<(), CudaError> {
-        let whole = (&[[1.0; CHANNELS]][..], 1.0);
+        let unscaled = (&[[1.0; CHANNELS]][..], 1.0);
         let (factors, reach) = input
             .low_terma_norm
             .as_ref()
-            .map_or(whole, TiltNorm::factors);
+            .map_or(unscaled, TiltNorm::factors);
         let factors = card.upload(factors)?;
         let split = usize::from(self.low_terma.is_some());
         // Without a split the kernel does not write low TERMA.
@@ -452,27 +457,32 @@ pub fn superpose(
     }
     let directions = line_directions(placement, &beam.directions);
     cells.transport(card, &cells.high_terma, false, &directions, table)?;
-    finish(
-        card,
-        placement,
-        &cells,
+    let lines = BeamLines {
         beam,
-        (&directions, table),
-        (factor, energy),
-    )
+        directions: &directions,
+        table,
+    };
+    finish(card, &cells, placement, &lines, factor, energy)
+}
+
+/// Lines of a superposition along its directions, with the table of angles.
+pub struct BeamLines<'a> {
+    pub beam: &'a Superposition,
+    pub directions: &'a [LineDirection],
+    pub table: &'a Buffer<Coefficients>,
 }
 
 /// Queues what follows the transport: the local correction, and the sum of the deposits of all layouts.
 pub fn finish(
     card: &mut CardLock<'_>,
-    placement: &Placement,
     cells: &DeviceLayout,
-    beam: &Superposition,
-    (directions, table): (&[LineDirection], &Buffer<Coefficients>),
-    (factor, energy): (f32, &Buffer<f32>),
+    placement: &Placement,
+    lines: &BeamLines<'_>,
+    factor: f32,
+    energy: &Buffer<f32>,
 ) -> Result<ReadyEvent, CudaError> {
-    if beam.corrected {
-        add_correction(card, placement, cells, beam, directions, table)?;
+    if lines.beam.corrected {
+        add_correction(card, placement, cells, lines)?;
     }
     let ready = card.ready_event()?;
     cells.gather(card, placement.lattice.size, factor, energy)?;

@@ -56,31 +56,29 @@ pub fn stencil(
     placement: &Placement,
     axis: usize,
     stride: [usize; 3],
-    (beam, tilts): (&Superposition, Tilts),
+    beam: &Superposition,
+    tilts: Tilts,
 ) -> Result<Option<StencilOnDevice>, WgpuError> {
     let (lattice, order) = (&placement.lattice, ORDERS[axis]);
     let stencil = Stencil::new(lattice, order, beam, placement.lattice_from_kernel, tilts);
     if stencil.offsets.is_empty() {
         return Ok(None);
     }
-    let in_lattice = |of_block: [i32; 3]| {
-        let mut of_lattice = [0; 3];
-        (0..3).for_each(|n| of_lattice[order[n]] = of_block[n]);
-        of_lattice
-    };
-    let index = |at: [i32; 3]| {
-        in_lattice(at)
-            .iter()
-            .zip(stride)
-            .map(|(n, stride)| n * int(stride))
-            .sum::<i32>()
-    };
-    let offset = |offset: &crate::cccs::correction::Offset| Offset {
-        to: in_lattice(offset.to),
-        index: offset.path.map(|(at, _)| index(at)),
-        part: offset.path.map(|(_, part)| part),
-    };
-    let offsets: Vec<Offset> = stencil.offsets.iter().map(offset).collect();
+    let offsets: Vec<Offset> = stencil
+        .offsets
+        .iter()
+        .map(|offset| Offset {
+            to: in_lattice(order, offset.to),
+            index: offset.path.map(|(voxel, _)| {
+                in_lattice(order, voxel)
+                    .iter()
+                    .zip(stride)
+                    .map(|(n, stride)| n * int(stride))
+                    .sum::<i32>()
+            }),
+            part: offset.path.map(|(_, part)| part),
+        })
+        .collect();
     let correction = Correction {
         size: lattice.size.map(int),
         spacing_mm: lattice.spacing_mm.map(|mm| mm as f32),
@@ -98,18 +96,26 @@ pub fn stencil(
     }))
 }
 
+/// An offset along the axes of a block (`order`) as one along the axes of the lattice.
+fn in_lattice(order: [usize; 3], of_block: [i32; 3]) -> [i32; 3] {
+    let mut of_lattice = [0; 3];
+    (0..3).for_each(|n| of_lattice[order[n]] = of_block[n]);
+    of_lattice
+}
+
 /// Queues the correction of a field's deposits.
 pub fn add_correction(
     session: &mut Session<'_>,
     placement: &Placement,
-    (beam, tilts): (&Superposition, Tilts),
+    beam: &Superposition,
+    tilts: Tilts,
     transported: &Transported,
     greatest: &Buffer<Greatest>,
 ) -> Result<(), WgpuError> {
     let size = placement.lattice.size;
     for axis in 0..3 {
         let stride = [1, size[0], size[0] * size[1]];
-        let Some(stencil) = stencil(session, placement, axis, stride, (beam, tilts))? else {
+        let Some(stencil) = stencil(session, placement, axis, stride, beam, tilts)? else {
             continue;
         };
         session.run_weighted(
@@ -134,13 +140,10 @@ pub fn add_correction(
 fn by_slab(stencil: &Stencil, slabs: usize) -> Vec<[f32; POWERS]> {
     let offsets = stencil.offsets.len();
     let tilts = stencil.table.len() / (slabs * offsets);
-    let at = |tilt: usize, offset: usize, slab: usize| {
-        stencil.table[(tilt * slabs + slab) * offsets + offset].of_density
-    };
     (0..tilts)
         .flat_map(|tilt| {
             (0..offsets).flat_map(move |o| (0..slabs).map(move |slab| (tilt, o, slab)))
         })
-        .map(|(tilt, o, slab)| at(tilt, o, slab))
+        .map(|(tilt, o, slab)| stencil.table[(tilt * slabs + slab) * offsets + o].of_density)
         .collect()
 }

@@ -159,7 +159,7 @@ impl<'a> MediumOnDevice<'a> {
         let transported = superpose(session, &input, beam)?;
         if beam.corrected {
             let tilts = Tilts::within(field.fluence.widest_mm() / field.frame.sad_mm);
-            add_correction(session, &placement, (beam, tilts), &transported, &greatest)?;
+            add_correction(session, &placement, beam, tilts, &transported, &greatest)?;
         }
         dose::add(session, medium, &transported, &greatest, factor, energy)?;
         session.phase("transport")
@@ -170,7 +170,7 @@ impl<'a> MediumOnDevice<'a> {
         self.session.download("energy", &self.energy)
     }
 
-    /// The dose that was asked for, and the phases.
+    /// The requested dose, and the phases.
     fn dose(mut self, request: &DoseRequest) -> Result<(Vec<f32>, Phases), WgpuError> {
         let mass = self
             .session
@@ -204,7 +204,7 @@ mod tests {
             &terma::TERMA,
             &correction::CORRECTION,
         );
-        for (kernel, name, here) in [
+        for (kernel, name, value) in [
             (transport, "SLOWEST_PER_CM", SLOWEST_PER_CM),
             (transport, "ANGLES", ANGLES as f64),
             (transport, "STEP_DEG", STEP_DEG),
@@ -214,7 +214,7 @@ mod tests {
             (terma, "TILTS", TILTS as f64),
             (correction, "DENSEST", f64::from(DENSEST)),
         ] {
-            assert_eq!(constant(kernel, name) as f32, here as f32, "{name}");
+            assert_eq!(constant(kernel, name) as f32, value as f32, "{name}");
         }
     }
 }

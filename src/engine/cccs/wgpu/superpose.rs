@@ -47,7 +47,7 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Rows: axes of the lattice in an order -> those of the directions' frame.
+    /// Rows of the rotation from the lattice's axes in an order to the directions' frame.
     pub fn kernel_from(&self, order: [usize; 3]) -> [f32; 9] {
         let kernel_from_lattice = self.lattice_from_kernel.transpose();
         std::array::from_fn(|n| kernel_from_lattice.row(n / 3)[order[n % 3]] as f32)
@@ -160,13 +160,13 @@ impl Bundle {
         let spacing_mm = order.map(|a| lattice.spacing_mm[a]);
         let walk = LatticeWalk::new(spacing_mm, lattice.size[order[2]], along, start);
         let first_segment = self.segments.len() as u32;
-        let mut before = walk
+        let mut last_shift = walk
             .segments
             .first()
             .map_or([0; 2], |segment| segment.shift);
         for segment in &walk.segments {
-            let step = [0, 1].map(|a| segment.shift[a] - before[a]);
-            before = segment.shift;
+            let step = [0, 1].map(|a| segment.shift[a] - last_shift[a]);
+            last_shift = segment.shift;
             self.segments.push(Segment {
                 step,
                 slab: int(segment.slab),
@@ -184,15 +184,17 @@ impl Bundle {
 
 /// A row of the table as the kernel reads it: sums by channel; scatter's terms 0 to 3, shallow and deep; the primary's terms 4 to 7,
 /// shallow and deep; the primary's term 3 and the scatter's 4; the primary's 8.
-pub fn row(of: &Coefficients) -> [[f32; 4]; VECTORS] {
-    let scatter =
-        |channel: usize| std::array::from_fn(|term| of.scatter[term - SCATTER.start][channel]);
-    let primary =
-        |channel: usize| std::array::from_fn(|n| of.primary[n + 4 - PRIMARY.start][channel]);
-    let [p3, p8] = [3, 8].map(|term| of.primary[term - PRIMARY.start]);
-    let s4 = of.scatter[4 - SCATTER.start];
+pub fn row(coefficients: &Coefficients) -> [[f32; 4]; VECTORS] {
+    let scatter = |channel: usize| {
+        std::array::from_fn(|term| coefficients.scatter[term - SCATTER.start][channel])
+    };
+    let primary = |channel: usize| {
+        std::array::from_fn(|n| coefficients.primary[n + 4 - PRIMARY.start][channel])
+    };
+    let [p3, p8] = [3, 8].map(|term| coefficients.primary[term - PRIMARY.start]);
+    let s4 = coefficients.scatter[4 - SCATTER.start];
     [
-        of.sums,
+        coefficients.sums,
         scatter(0),
         scatter(1),
         primary(0),

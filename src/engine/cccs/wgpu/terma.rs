@@ -56,9 +56,9 @@ pub fn terma(
         numbers,
         sums,
     } = FieldTables::new(field, beam, tilt, voxels.medium);
-    let mut whole = Vec::with_capacity(sums.len());
-    let focal = in_quanta(&field.focal, &sums, &mut whole);
-    let surface = in_quanta(&field.surface, &sums, &mut whole);
+    let mut quanta = Vec::with_capacity(sums.len());
+    let focal = in_quanta(&field.focal, &sums, &mut quanta);
+    let surface = in_quanta(&field.surface, &sums, &mut quanta);
     let incident = session.upload(
         "a field",
         &[Incident {
@@ -68,7 +68,7 @@ pub fn terma(
         }],
     )?;
     let numbers = session.upload("a field's tables", &numbers)?;
-    let sums = session.upload("a field's sums", &whole)?;
+    let sums = session.upload("a field's sums", &quanta)?;
     let greatest = session.zeroed::<Greatest>("the greatest TERMA", 1)?;
     let terma = session.alloc("TERMA", voxels.medium.grid.len())?;
     session.run(
@@ -90,21 +90,23 @@ pub fn terma(
 
 /// Appends a picture's table of sums in whole quanta, which keep their digits where differences are taken; the quantum. Pictures follow
 /// each other as in `sums`.
-fn in_quanta(picture: &Picture, sums: &[f64], whole: &mut Vec<i32>) -> f32 {
+fn in_quanta(picture: &Picture, sums: &[f64], quanta: &mut Vec<i32>) -> f32 {
     let first = picture.first.unsigned_abs() as usize;
     let [columns, rows] = picture.size.map(|n| n.unsigned_abs() as usize + 1);
     let table = sums
         .get(first..first + columns * rows)
         .filter(|_| picture.here != 0)
         .unwrap_or_default();
-    let most = table.iter().fold(0.0_f64, |most, sum| most.max(sum.abs()));
+    let greatest = table
+        .iter()
+        .fold(0.0_f64, |greatest, sum| greatest.max(sum.abs()));
     // No difference of four may overflow. A power of two, so that simple pictures are exact.
-    let quantum = (most.max(f64::MIN_POSITIVE) / f64::from(i32::MAX / 4))
+    let quantum = (greatest.max(f64::MIN_POSITIVE) / f64::from(i32::MAX / 4))
         .log2()
         .ceil()
         .exp2()
         .max(1e-30);
-    whole.extend(table.iter().map(|sum| (sum / quantum).round() as i32));
+    quanta.extend(table.iter().map(|sum| (sum / quantum).round() as i32));
     quantum as f32
 }
 
@@ -115,23 +117,24 @@ mod tests {
     #[test]
     fn sums_in_quanta_keep_their_differences() {
         let sums: Vec<f64> = (0..12).map(|n| 1e5 + f64::from(n) * 0.37).collect();
-        let mut whole = Vec::new();
+        let mut quanta = Vec::new();
         let picture = Picture {
             size: [3, 2],
             here: 1,
             ..Picture::default()
         };
-        let quantum = f64::from(in_quanta(&picture, &sums, &mut whole));
-        assert_eq!(whole.len(), 12);
+        let quantum = f64::from(in_quanta(&picture, &sums, &mut quanta));
+        assert_eq!(quanta.len(), 12);
         for (a, b) in [(0, 11), (3, 4)] {
-            let difference = f64::from(whole[b] - whole[a]) * quantum;
+            let difference = f64::from(quanta[b] - quanta[a]) * quantum;
             assert!(
                 (difference - (sums[b] - sums[a])).abs() <= quantum,
                 "{difference}"
             );
         }
         assert!(
-            f64::from(in_quanta(&Picture::default(), &sums, &mut whole)) > 0.0 && whole.len() == 12
+            f64::from(in_quanta(&Picture::default(), &sums, &mut quanta)) > 0.0
+                && quanta.len() == 12
         );
     }
 }

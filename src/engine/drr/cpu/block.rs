@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The box of voxels that are not 0, with an empty voxel around where there is one: samples clamped to its edge are those of the
+/// The box of voxels that are not 0, with an empty voxel around where there is one: samples clamped to its edge equal samples of the
 /// whole volume.
 pub(super) struct Block<'a> {
     pub low: [usize; 3],
@@ -46,16 +46,16 @@ pub(super) struct Pairs {
 impl<'a> Block<'a> {
     /// Voxels of a block that is laid out in pairs at most: 1 GiB of them.
     const MOST: usize = 128 << 20;
-    /// ... where so many samples to a voxel are to be taken at least.
+    /// Minimum samples for each voxel with which the pairs repay their memory.
     const REPAYS: f64 = 0.5;
 
     /// `None` where there is nothing but air. `samples` is about their number.
     pub fn new(rays: &'a Rays, samples: f64, cache: &Cache) -> Option<Self> {
         let volume = &rays.attenuation;
-        let all = volume.grid().size();
+        let volume_size = volume.grid().size();
         let part = rays.content.part.as_ref()?;
-        let wide =
-            [0, 1, 2].map(|a| part[a].start.saturating_sub(1)..(part[a].end + 1).min(all[a]));
+        let wide = [0, 1, 2]
+            .map(|a| part[a].start.saturating_sub(1)..(part[a].end + 1).min(volume_size[a]));
         let (low, size) = (
             [0, 1, 2].map(|a| wide[a].start),
             [0, 1, 2].map(|a| wide[a].len()),

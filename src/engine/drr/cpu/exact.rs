@@ -1,6 +1,6 @@
 //! The exact sum over the voxels that a ray passes.
 //!
-//! Planes are measured from the source and every crossing is a product of its own, as in [`geometry::walk`]. There are two
+//! Planes are measured from the source and every crossing is a separate product, as in [`geometry::walk`]. There are two
 //! loops: layer by layer along the axis whose planes the ray crosses most often, and within a layer the one or two planes across,
 //! if any. The inner loop is mostly empty, which branch prediction handles: half the time of one loop over the next axis.
 
@@ -24,8 +24,8 @@ impl<'a> Walk<'a> {
         let part = rays.content.part.clone().unwrap_or([0..0, 0..0, 0..0]);
         let edges = [0, 1, 2].map(|axis| match &rays.content.part {
             Some(part) => {
-                let all = grid.edges_mm(axis);
-                all[part[axis].start..=part[axis].end]
+                let volume_edges = grid.edges_mm(axis);
+                volume_edges[part[axis].start..=part[axis].end]
                     .iter()
                     .map(|e| e - image.source[axis])
                     .collect()
@@ -59,13 +59,13 @@ impl<'a> Walk<'a> {
             to[axis].abs() * (edges.len() - 1) as f64 / (edges[edges.len() - 1] - edges[0])
         };
         // The axis crossed most is the outer loop: the inner one, over the others, is seldom entered, which processors predict.
-        let most = if crossings(1) >= crossings(0) { 1 } else { 0 };
-        let most = if crossings(2) > crossings(most) {
+        let outer = if crossings(1) >= crossings(0) { 1 } else { 0 };
+        let outer = if crossings(2) > crossings(outer) {
             2
         } else {
-            most
+            outer
         };
-        let [across, other] = [[1, 2], [0, 2], [0, 1]][most];
+        let [across, other] = [[1, 2], [0, 2], [0, 1]][outer];
         let mut voxel = self.first;
         let mut axis = |axis: usize| {
             Axis::new(
@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
                 &mut voxel,
             )
         };
-        let (mut along, mut across, mut other) = (axis(most), axis(across), axis(other));
+        let (mut along, mut across, mut other) = (axis(outer), axis(across), axis(other));
         let values = self.rays.attenuation.data();
         let (mut sum, mut alpha) = (0.0, enter);
         loop {

@@ -11,8 +11,10 @@ use multiversion::target::{target_cfg, target_cfg_f};
 use std::ops::Range;
 
 /// Samples whose places are found together.
+// Rays side by side, 8 to 32 of them, are slower than samples of one ray.
 const LANES: usize = TOGETHER;
 /// Chunks whose cells are found together, and whose samples are summed in f32 before f64 takes the sum.
+// Places and samples found in one loop take up to 1.4 times the time.
 const CHUNKS: usize = 16;
 
 /// Data common to all rays of an image.
@@ -62,7 +64,7 @@ impl<'a> Trilinear<'a> {
         let [enter, leave] = ray.clipped(DVec3::ZERO, self.space.high)?;
         let along = ray.to - ray.from;
         let length_mm = (leave - enter) * (along * self.space.mm()).length();
-        // Rounding makes no step of its own.
+        // Rounding must not add a step.
         let steps = (length_mm / self.step_mm - 1e-6).ceil().max(1.0);
         let step = along * ((leave - enter) / steps);
         let entry = ray.from + along * enter - self.begin();
@@ -242,7 +244,7 @@ fn cells<const FUSED: bool>(
     voxel_z: &impl Fn(f32) -> f32,
 ) -> [u32; CHUNKS] {
     let size = march.rays.content.cells;
-    let mut at = [[0_u32; CHUNKS]; 3];
+    let mut cell_index = [[0_u32; CHUNKS]; 3];
     for axis in 0..3 {
         let last = (size[axis] - 1) as f32;
         // From the low edge of the volume, in cells, rounded down by rounding half a cell before.
@@ -252,15 +254,17 @@ fn cells<const FUSED: bool>(
             let place = multiply_add::<FUSED>(middle, way.step[axis], way.entry[axis]);
             let place = if axis == 2 { voxel_z(place) } else { place };
             let cell = larger(smaller(place * (1.0 / CELL as f32) + begin, last), 0.0);
-            at[axis][chunk] = (cell + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits());
+            cell_index[axis][chunk] = (cell + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits());
         }
     }
     let mut cells = [0; CHUNKS];
     for chunk in 0..CHUNKS {
-        let row = at[2][chunk]
+        let row = cell_index[2][chunk]
             .wrapping_mul(size[1] as u32)
-            .wrapping_add(at[1][chunk]);
-        cells[chunk] = row.wrapping_mul(size[0] as u32).wrapping_add(at[0][chunk]);
+            .wrapping_add(cell_index[1][chunk]);
+        cells[chunk] = row
+            .wrapping_mul(size[0] as u32)
+            .wrapping_add(cell_index[0][chunk]);
     }
     cells
 }
@@ -288,9 +292,9 @@ impl Samples {
         neighbours: &impl Neighbours,
         voxel_z: &impl Fn(f32) -> f32,
     ) -> Self {
-        Self::new::<FUSED>(way, first, neighbours, voxel_z, |_, at| {
-            let low = at.floor();
-            (low + WHOLE, at - low)
+        Self::new::<FUSED>(way, first, neighbours, voxel_z, |_, place| {
+            let low = place.floor();
+            (low + WHOLE, place - low)
         })
     }
 
@@ -302,11 +306,11 @@ impl Samples {
         neighbours: &impl Neighbours,
         voxel_z: &impl Fn(f32) -> f32,
     ) -> Self {
-        Self::new::<FUSED>(way, first, neighbours, voxel_z, |axis, at| {
+        Self::new::<FUSED>(way, first, neighbours, voxel_z, |axis, place| {
             let last = (march.block.size[axis] - 1) as f32;
             // The lower of the two centres that it lies between; either of them where it lies on one.
-            let low = larger(smaller(at - 0.5, last - 1.0), 0.0) + WHOLE;
-            (low, larger(smaller(at, last), 0.0) - (low - WHOLE))
+            let low = larger(smaller(place - 0.5, last - 1.0), 0.0) + WHOLE;
+            (low, larger(smaller(place, last), 0.0) - (low - WHOLE))
         })
     }
 
@@ -324,8 +328,8 @@ impl Samples {
         for axis in 0..3 {
             for lane in 0..LANES {
                 let n = (first as i32).wrapping_add(lane as i32) as f32 + 0.5;
-                let at = multiply_add::<FUSED>(n, way.step[axis], way.entry[axis]);
-                let (low, part) = between(axis, if axis == 2 { voxel_z(at) } else { at });
+                let place = multiply_add::<FUSED>(n, way.step[axis], way.entry[axis]);
+                let (low, part) = between(axis, if axis == 2 { voxel_z(place) } else { place });
                 lows[axis][lane] = low.to_bits();
                 parts[axis][lane] = part;
             }
@@ -347,8 +351,8 @@ impl Samples {
                 self.parts[1][lane],
                 self.parts[2][lane],
             );
-            let of = Vec4::new(1.0 - x - z + x * z, z - x * z, x - x * z, x * z);
-            *sum += of * (low + y * (high - low));
+            let corner_weights = Vec4::new(1.0 - x - z + x * z, z - x * z, x - x * z, x * z);
+            *sum += corner_weights * (low + y * (high - low));
         }
     }
 }

@@ -146,6 +146,17 @@ impl Resident for Planes {
     }
 }
 
+/// Rays' images in the frame of the walk, or of the steps, as the kernels read them.
+fn card_images(rays: &Rays, space: &Space, walk_frame: &Frame<'_>) -> Vec<CardImage> {
+    rays.images
+        .iter()
+        .map(|image| match rays.step_mm {
+            None => walk_frame.image(image).into(),
+            Some(_) => space.image(image).into(),
+        })
+        .collect()
+}
+
 impl DrrBuffers {
     /// The kernel of the voxel walk.
     const EXACT: &'static str = "drr_exact";
@@ -158,18 +169,7 @@ impl DrrBuffers {
         let space = Space::new(volume.grid());
         let walk_frame = Frame::new(volume.grid(), false);
         let walked = rays.step_mm.is_none();
-        let place = |image: &Image| {
-            if walked {
-                walk_frame.image(image)
-            } else {
-                space.image(image)
-            }
-        };
-        let images: Vec<CardImage> = rays
-            .images
-            .iter()
-            .map(|image| place(image).into())
-            .collect();
+        let images = card_images(rays, &space, &walk_frame);
         let planes = match &space.uneven {
             Some(_) if !walked => {
                 Some(card.cached((volume.id(), "planes"), |card| planes(card, &space))?)
@@ -196,7 +196,7 @@ impl DrrBuffers {
         };
         let values = values(card, rays, &walk_frame)?;
         let uneven = space.uneven.as_ref();
-        let whole = match &values {
+        let texel_value = match &values {
             Some(Values::Texture(texture, _)) => texture.value,
             _ => 1.0,
         };
@@ -214,7 +214,7 @@ impl DrrBuffers {
             bins: uneven.map_or(0, |p| int(p.bins.len())),
             bins_per_mm: uneven.map_or(0.0, |p| p.bins_per_mm),
             least_gap_mm: uneven.map_or(1.0, |p| p.least_gap_mm),
-            value: whole,
+            value: texel_value,
         };
         Ok(Self {
             samples: samples(rays, &space),
@@ -233,15 +233,7 @@ impl DrrBuffers {
     pub fn change(&mut self, card: &mut CardLock<'_>, rays: &Rays) -> Result<(), CudaError> {
         let grid = rays.attenuation.grid();
         let (space, walk_frame) = (Space::new(grid), Frame::new(grid, false));
-        let place = |image: &Image| match rays.step_mm {
-            None => walk_frame.image(image),
-            Some(_) => space.image(image),
-        };
-        let images: Vec<CardImage> = rays
-            .images
-            .iter()
-            .map(|image| place(image).into())
-            .collect();
+        let images = card_images(rays, &space, &walk_frame);
         card.write(&self.images, &images)?;
         match &self.list {
             Some(list) => card.write(list, &rays.indices),
@@ -281,8 +273,8 @@ impl DrrBuffers {
         if let Values::Exact(..) = values {
             card.set_constant("drr", "plane_edges_mm", &self.plane_edges_mm)?;
         }
-        let address = |buffer: Option<u64>| buffer.unwrap_or(0);
-        let list = Arg::value(&address(self.list.as_ref().map(|list| list.address())));
+        let list_address: u64 = self.list.as_ref().map_or(0, |list| list.address());
+        let list = Arg::value(&list_address);
         let planes = CardPlanes(self.planes.as_ref().map_or([0; 3], |p| {
             [
                 p.centres_mm.address(),
@@ -297,15 +289,9 @@ impl DrrBuffers {
                 blocks: [blocks, count as u32, 1],
                 threads: [launch.threads, 1, 1],
             };
-            let at = |buffer: u64, values: usize, bytes: usize| {
-                Arg::value(&(buffer + (values * bytes) as u64))
-            };
-            let images = at(self.images.address(), first, size_of::<CardImage>());
-            let out = at(
-                self.integrals.address(),
-                first * per_image,
-                size_of::<f32>(),
-            );
+            let images = self.images.address() + (first * size_of::<CardImage>()) as u64;
+            let out = self.integrals.address() + (first * per_image * size_of::<f32>()) as u64;
+            let (images, out) = (Arg::value(&images), Arg::value(&out));
             let (space, wanted) = (Arg::value(&self.space), Arg::value(&wanted));
             let list = list.clone();
             let kernel = self.kernel(launch.lanes);
@@ -417,19 +403,19 @@ fn values(
         card.upload(&rays.content.occupied).map(Occupied)
     })?;
     if rays.texture {
-        let make = |card: &mut CardLock<'_>| Texture::new(card, volume, &rays.content);
-        let texture = card.cached((volume.id(), "texture"), make)?;
+        let texture = card.cached((volume.id(), "texture"), |card| {
+            Texture::new(card, volume, &rays.content)
+        })?;
         return Ok(Some(Values::Texture(texture, occupied)));
     }
     Ok(Some(Values::Voxels(card.uploaded(volume)?, occupied)))
 }
 
 fn planes(card: &mut CardLock<'_>, space: &Space) -> Result<Planes, CudaError> {
-    let none = || CudaError::Call {
+    let uneven = space.uneven.as_ref().ok_or_else(|| CudaError::Call {
         kernel: "drr".to_owned(),
         what: "even planes as uneven".to_owned(),
-    };
-    let uneven = space.uneven.as_ref().ok_or_else(none)?;
+    })?;
     Ok(Planes {
         centres_mm: card.upload(&uneven.centres_mm)?,
         per_gap: card.upload(&uneven.per_gap)?,

@@ -77,8 +77,8 @@ fn read(path: &Path, card: &str, class: &Class) -> Option<Launch> {
         .iter()
         .find(|entry| entry.is_of(class))?
         .launch;
-    let known = launch == Launch::PLAIN || class.candidates().contains(&launch);
-    known.then_some(launch)
+    let is_candidate = launch == Launch::PLAIN || class.candidates().contains(&launch);
+    is_candidate.then_some(launch)
 }
 
 /// Beside what others have written since.
@@ -134,17 +134,17 @@ mod tests {
     #[test]
     fn what_was_found_is_there_the_next_time_for_that_card_alone() {
         let [folder, path] = place("found");
-        let found = Launch {
+        let launch = Launch {
             lanes: 8,
             threads: 256,
             tile_width: 16,
         };
         assert_eq!(read(&path, CARD, &class(10)), None);
         write(&path, CARD, &class(10), Launch::PLAIN).expect("written");
-        write(&path, CARD, &class(11), found).expect("written");
-        write(&path, CARD, &class(10), found).expect("written");
-        assert_eq!(read(&path, CARD, &class(10)), Some(found));
-        assert_eq!(read(&path, CARD, &class(11)), Some(found));
+        write(&path, CARD, &class(11), launch).expect("written");
+        write(&path, CARD, &class(10), launch).expect("written");
+        assert_eq!(read(&path, CARD, &class(10)), Some(launch));
+        assert_eq!(read(&path, CARD, &class(11)), Some(launch));
         assert_eq!(all(&path).cards[CARD].len(), 2, "one a class");
         for other in [
             Class {
@@ -171,17 +171,17 @@ mod tests {
     #[test]
     fn a_damaged_file_is_as_good_as_none() {
         let [folder, path] = place("damaged");
-        let found = Launch {
+        let launch = Launch {
             lanes: 1,
             threads: 64,
             tile_width: 8,
         };
-        write(&path, CARD, &class(10), found).expect("written");
-        let whole = fs::read_to_string(&path).expect("there");
-        let bad = whole.replace("\"threads\": 64", "\"threads\": 100000");
-        let later = whole.replace("\"version\": 1", "\"version\": 2");
+        write(&path, CARD, &class(10), launch).expect("written");
+        let intact = fs::read_to_string(&path).expect("there");
+        let bad = intact.replace("\"threads\": 64", "\"threads\": 100000");
+        let later = intact.replace("\"version\": 1", "\"version\": 2");
         for text in [
-            &whole[..whole.len() / 2],
+            &intact[..intact.len() / 2],
             "",
             "[1, 2]",
             "\u{0}\u{1}",
@@ -190,17 +190,17 @@ mod tests {
         ] {
             fs::write(&path, text).expect("written");
             assert_eq!(read(&path, CARD, &class(10)), None, "{text}");
-            write(&path, CARD, &class(10), found).expect("written");
-            assert_eq!(read(&path, CARD, &class(10)), Some(found), "{text}");
+            write(&path, CARD, &class(10), launch).expect("written");
+            assert_eq!(read(&path, CARD, &class(10)), Some(launch), "{text}");
         }
         // Sound, and longer than anything that this program writes: not read, and small again after.
         let blank = " ".repeat(LAYOUTS_BYTES as usize);
-        fs::write(&path, whole.clone() + &blank).expect("written");
+        fs::write(&path, intact.clone() + &blank).expect("written");
         assert_eq!(read(&path, CARD, &class(10)), None, "too long");
-        write(&path, CARD, &class(10), found).expect("written");
-        assert_eq!(fs::read_to_string(&path).expect("there"), whole);
+        write(&path, CARD, &class(10), launch).expect("written");
+        assert_eq!(fs::read_to_string(&path).expect("there"), intact);
         // Not a folder one may write to: an error, no panic.
-        assert!(write(&path.join("no-folder").join("x"), CARD, &class(10), found).is_err());
+        assert!(write(&path.join("no-folder").join("x"), CARD, &class(10), launch).is_err());
         fs::remove_dir_all(folder).expect("written");
     }
 }

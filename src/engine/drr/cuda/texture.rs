@@ -45,17 +45,22 @@ impl Texture {
             0.0
         };
         let (format, texels): (_, Vec<u16>) = if low < 0.0 {
-            let texel =
-                |v: &f32| ((f64::from(*v) * per_value * 32767.0).round() as i16).cast_unsigned();
             (
                 sys::CUarray_format_enum::CU_AD_FORMAT_SIGNED_INT16,
-                volume.data().par_iter().map(texel).collect(),
+                volume
+                    .data()
+                    .par_iter()
+                    .map(|v| ((f64::from(*v) * per_value * 32767.0).round() as i16).cast_unsigned())
+                    .collect(),
             )
         } else {
-            let texel = |v: &f32| (f64::from(*v) * per_value * 65535.0).round() as u16;
             (
                 sys::CUarray_format_enum::CU_AD_FORMAT_UNSIGNED_INT16,
-                volume.data().par_iter().map(texel).collect(),
+                volume
+                    .data()
+                    .par_iter()
+                    .map(|v| (f64::from(*v) * per_value * 65535.0).round() as u16)
+                    .collect(),
             )
         };
         let size = volume.grid().size();
@@ -86,13 +91,13 @@ impl Drop for Texture {
             .bind_to_thread()
             .and_then(|()| self.context.synchronize());
         // SAFETY: both were made by this context, are given back once, and nothing is running.
-        let given = waited.and_then(|()| unsafe {
+        let destroyed = waited.and_then(|()| unsafe {
             if self.object != 0 {
                 sys::cuTexObjectDestroy(self.object).result()?;
             }
             sys::cuArrayDestroy(self.array as sys::CUarray).result()
         });
-        if let Err(error) = given {
+        if let Err(error) = destroyed {
             tracing::warn!("a texture was not given back: {error:?}");
         }
     }
@@ -192,10 +197,15 @@ fn object(card: &CardLock<'_>, array: sys::CUarray) -> Result<u64, CudaError> {
     // SAFETY: a description of zeros is one of an array (its kind is 0) that is null; the array is set next. All three
     // outlive the call, which copies them.
     unsafe {
-        let mut of: sys::CUDA_RESOURCE_DESC_st = zeroed();
-        of.resType = sys::CUresourcetype_enum::CU_RESOURCE_TYPE_ARRAY;
-        of.res.array.hArray = array;
-        sys::cuTexObjectCreate(&raw mut object, &raw const of, &raw const how, ptr::null())
+        let mut resource: sys::CUDA_RESOURCE_DESC_st = zeroed();
+        resource.resType = sys::CUresourcetype_enum::CU_RESOURCE_TYPE_ARRAY;
+        resource.res.array.hArray = array;
+        sys::cuTexObjectCreate(
+            &raw mut object,
+            &raw const resource,
+            &raw const how,
+            ptr::null(),
+        )
     }
     .result()
     .map_err(card.failed("making a texture"))?;

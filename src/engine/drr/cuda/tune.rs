@@ -57,18 +57,18 @@ impl Launch {
     /// Layouts that a search times, with the numbers of threads a ray in `shared`.
     pub fn candidates(listed: bool, shared: &[u32]) -> Vec<Self> {
         let tiles: &[u32] = if listed { &[1] } else { &[4, 8, 16, 32] };
-        let mut all = Vec::new();
+        let mut launches = Vec::new();
         for &lanes in shared {
             for threads in [32, 64, 128, 256, 512] {
                 let fits = tiles.iter().filter(|&&tile| tile <= threads / lanes);
-                all.extend(fits.map(|&tile_width| Self {
+                launches.extend(fits.map(|&tile_width| Self {
                     lanes,
                     threads,
                     tile_width,
                 }));
             }
         }
-        all
+        launches
     }
 }
 

@@ -111,10 +111,9 @@ impl LevelOnCard {
             );
         }
         card.fits_int("a list of rays", pixels.len() * LANES)?;
-        let upload = |card: &mut CardLock<'_>| card.upload(level.values());
         let values = match level.key() {
-            Some(key) => card.cached(key, upload)?,
-            None => Arc::new(upload(&mut card)?),
+            Some(key) => card.cached(key, |card| card.upload(level.values()))?,
+            None => Arc::new(card.upload(level.values())?),
         };
         let scene = CardScene {
             size: level.size().map(int),
@@ -213,8 +212,7 @@ impl LevelOnCard {
             .collect())
     }
 
-    /// The correlation's sums with those of the derivatives at a pose, group after group. Empty where there is no
-    /// correlation.
+    /// Sums of the correlation and of its derivatives at a pose, group after group. Empty where there is no correlation.
     pub fn products(
         &self,
         device: &Device,
@@ -259,9 +257,9 @@ impl LevelOnCard {
         control.check()?;
         let mut card = device.lock();
         let drr = self.queue_gradients(&mut card, pose)?;
-        let all = card.download(&drr)?;
+        let values = card.download(&drr)?;
         let rays = self.pixels.count();
-        let part = |n: usize| all[n * rays..(n + 1) * rays].to_vec();
+        let part = |n: usize| values[n * rays..(n + 1) * rays].to_vec();
         Ok(DrrWithGradient {
             integrals: part(0),
             gradient: std::array::from_fn(|axis| part(1 + axis)),
@@ -308,11 +306,13 @@ impl LevelOnCard {
         card: &mut CardLock<'_>,
         poses: &[Pose],
     ) -> Result<Buffer<f32>, CudaError> {
-        let shot =
-            |pose: &Pose, p: &Projection| CardShot::from(&self.level.shot(p, pose, self.centre_mm));
         let shots: Vec<CardShot> = poses
             .iter()
-            .flat_map(|pose| self.projections.iter().map(move |p| shot(pose, p)))
+            .flat_map(|pose| {
+                self.projections
+                    .iter()
+                    .map(move |p| CardShot::from(&self.level.shot(p, pose, self.centre_mm)))
+            })
             .collect();
         let shots = card.upload(&shots)?;
         let integrals = card.alloc::<f32>(poses.len() * self.pixels.count())?;
@@ -339,16 +339,17 @@ impl LevelOnCard {
 
 impl Correlation {
     fn upload(card: &mut CardLock<'_>, features: &Features) -> Result<Self, CudaError> {
-        let one = |n: usize| CardFeature {
-            plus: features.plus[n],
-            minus: features.minus.get(n).copied().unwrap_or(features.plus[n]),
-            fixed: features.fixed[n],
-            none: 0.0,
-        };
-        let all: Vec<CardFeature> = (0..features.plus.len()).map(one).collect();
-        card.fits_int("a list of features", all.len())?;
+        let feature_list: Vec<CardFeature> = (0..features.plus.len())
+            .map(|n| CardFeature {
+                plus: features.plus[n],
+                minus: features.minus.get(n).copied().unwrap_or(features.plus[n]),
+                fixed: features.fixed[n],
+                none: 0.0,
+            })
+            .collect();
+        card.fits_int("a list of features", feature_list.len())?;
         Ok(Self {
-            features: card.upload(&all)?,
+            features: card.upload(&feature_list)?,
             groups: card.upload(&features.groups)?,
             counts: (0..features.groups.len())
                 .map(|g| features.count(g))

@@ -4,7 +4,7 @@ use crate::cuda::{Arg, Buffer, CardLock, CudaError, Shape};
 use crate::drr_gradient::information::{BINS, Information};
 use crate::drr_gradient::rank::Rank;
 
-/// Threads that share a pixel's rank, and those of a block, as in the kernels.
+/// Threads that share a pixel's rank, and threads of a block, as in the kernels.
 const LANES: usize = 8;
 const RANK_THREADS: usize = 256;
 /// Rays of a view at most: the histogram's cells have 32 bits.
@@ -26,7 +26,7 @@ enum Form {
 
 impl Similarity {
     pub fn information(card: &mut CardLock<'_>, views: &[&Information]) -> Result<Self, CudaError> {
-        let (ranges, most) = ranges(card, views.iter().map(|view| view.fixed().len()))?;
+        let (ranges, max_rays) = ranges(card, views.iter().map(|view| view.fixed().len()))?;
         let fixed: Vec<f32> = views
             .iter()
             .flat_map(|view| view.fixed())
@@ -34,23 +34,23 @@ impl Similarity {
             .collect();
         Ok(Self {
             views: ranges,
-            most,
+            most: max_rays,
             form: Form::Information(card.upload(&fixed)?),
         })
     }
 
     pub fn rank(card: &mut CardLock<'_>, views: &[&Rank]) -> Result<Self, CudaError> {
-        let (ranges, most) = ranges(card, views.iter().map(|view| view.fixed().len()))?;
+        let (ranges, max_rays) = ranges(card, views.iter().map(|view| view.fixed().len()))?;
         let fixed: Vec<i32> = views
             .iter()
             .flat_map(|view| view.fixed())
             .copied()
             .collect();
-        let own = views.iter().map(|&view| view.clone()).collect();
+        let ranks = views.iter().map(|&view| view.clone()).collect();
         Ok(Self {
             views: ranges,
-            most,
-            form: Form::Rank(card.upload(&fixed)?, own),
+            most: max_rays,
+            form: Form::Rank(card.upload(&fixed)?, ranks),
         })
     }
 
@@ -117,9 +117,9 @@ fn ranges(
     card: &mut CardLock<'_>,
     counts: impl Iterator<Item = usize> + Clone,
 ) -> Result<(Buffer<[u32; 2]>, usize), CudaError> {
-    let most = counts.clone().max().unwrap_or(0);
-    if most > MOST_RAYS {
-        let what = format!("a view's list of {most} pixels");
+    let max_rays = counts.clone().max().unwrap_or(0);
+    if max_rays > MOST_RAYS {
+        let what = format!("a view's list of {max_rays} pixels");
         return Err(CudaError::TooLarge {
             what,
             most: MOST_RAYS.to_string(),
@@ -133,5 +133,5 @@ fn ranges(
             [begin, end]
         })
         .collect();
-    Ok((card.upload(&ranges)?, most))
+    Ok((card.upload(&ranges)?, max_rays))
 }

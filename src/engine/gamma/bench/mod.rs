@@ -93,9 +93,10 @@ pub fn lines(
     let mut lines = Vec::new();
     let mut doses = None;
     for case in CASES {
-        let wanted =
-            |ask: &GammaRequestCase| options.wants(&format!("{}-{}", ask.table, case.name));
-        let asks: Vec<GammaRequestCase> = asks(&case).into_iter().filter(wanted).collect();
+        let asks: Vec<GammaRequestCase> = asks(&case)
+            .into_iter()
+            .filter(|ask| options.wants(&format!("{}-{}", ask.table, case.name)))
+            .collect();
         if asks.is_empty() {
             continue;
         }
@@ -176,9 +177,9 @@ fn time(
             threshold_percent: ask.threshold_percent,
             ..GammaRequest::new(a, b, vec![ask.criterion])
         };
-        let before = cpu_seconds();
+        let start_seconds = cpu_seconds();
         let (result, call_ms) = timed(|| run(&request));
-        let spent_us = 1e6 * (cpu_seconds() - before);
+        let spent_us = 1e6 * (cpu_seconds() - start_seconds);
         let result = result.map_err(|e| card_error("gamma", e))?;
         tracing::info!(
             "{} {}: {:?}",
@@ -257,12 +258,12 @@ impl Summary {
         let Some(map) = result.maps.first() else {
             return Self::default();
         };
-        let known = || map.gamma.data().iter().filter(|gamma| !gamma.is_nan());
+        let analysed = || map.gamma.data().iter().filter(|gamma| !gamma.is_nan());
         Self {
             points: map.counts.analysed,
             pass_rate_percent: map.counts.pass_rate_percent(),
-            most: known().copied().fold(0.0, f32::max),
-            sum_of_cubes: known().map(|gamma| f64::from(*gamma).powi(3)).sum(),
+            most: analysed().copied().fold(0.0, f32::max),
+            sum_of_cubes: analysed().map(|gamma| f64::from(*gamma).powi(3)).sum(),
         }
     }
 }

@@ -102,9 +102,9 @@ pub fn computed(control: &JobControl) -> Result<Volume<f32>, DeviceError> {
                 .for_each(|(sum, gy)| *sum += weight * gy.max(0.0));
         }
     }
-    let most = sum.iter().copied().fold(0.0, f32::max);
+    let greatest = sum.iter().copied().fold(0.0, f32::max);
     sum.par_iter_mut()
-        .for_each(|gy| *gy *= PRESCRIBED_GY / most);
+        .for_each(|gy| *gy *= PRESCRIBED_GY / greatest);
     Ok(Volume::new(Arc::clone(&request.grid), sum))
 }
 
@@ -130,10 +130,14 @@ impl PaperCase {
             });
             Arc::new(Volume::new(Arc::clone(&grid), data))
         };
-        let at = |p: DVec3| f64::from(computed.trilinear(p).unwrap_or(0.0));
+        let computed_gy = |p: DVec3| f64::from(computed.trilinear(p).unwrap_or(0.0));
         let wave = |p: DVec3| (p.x / 17.0).sin() * (p.y / 23.0).cos() * (p.z / 19.0).sin();
-        let changed = |p: DVec3| at(p - self.shift_mm) * self.scale * (1.0 + self.waves * wave(p));
-        Ok([sampled(&at), sampled(&changed)])
+        Ok([
+            sampled(&computed_gy),
+            sampled(&|p: DVec3| {
+                computed_gy(p - self.shift_mm) * self.scale * (1.0 + self.waves * wave(p))
+            }),
+        ])
     }
 
     /// The size of the paper's case.

@@ -1,8 +1,8 @@
 //! Lower bound of a cell's distance, from its distance in space and its dose gradient.
 //!
 //! Seen from the point the whole cell lies beyond its nearest corner (edge, face), `gap` away along each axis, where its dose is
-//! `off`. In a tetrahedron the slope along an axis is that of one of the cell's edges, so that a way `x` along the axes
-//! from the point loses `sum fall (x - gap)` of `off` at most, `fall` being that of the steepest edges along each:
+//! `off`. In a tetrahedron the slope along an axis is the slope of one of the cell's edges, so that a way `x` along the axes
+//! from the point loses `sum fall (x - gap)` of `off` at most, `fall` being the slope of the steepest edges along each:
 //!
 //! `distance^2 >= least of sum x^2 + (off - sum fall (x - gap))^2, x >= gap`.
 //!
@@ -42,7 +42,7 @@ pub struct Row<'a, const N: usize> {
     pub gap: [F32xN<N>; 3],
     /// Inverse of the cells' sides in DTA.
     pub per: [f32; 3],
-    /// At the corners of the cells (bit 0: x, 1: y, 2: z), less that of the point, in dose differences.
+    /// Dose at the corners of the cells (bit 0: x, 1: y, 2: z) minus the point's, in dose differences.
     pub dose: &'a [F32xN<N>; 8],
 }
 
@@ -53,27 +53,27 @@ impl<const N: usize> Row<'_, N> {
         let (zero, one) = (F32xN::ZERO, F32xN::splat(1.0));
         let d = self.dose;
         // The dose where the cell is nearest, from ... to ...
-        let (mut least, mut most) = ([zero; 4], [zero; 4]);
+        let (mut lowest, mut highest) = ([zero; 4], [zero; 4]);
         for n in 0..4 {
             let (a, b) = (d[2 * n], d[2 * n + 1]);
-            least[n] = self.along_x(a, b, a.min(b));
-            most[n] = self.along_x(a, b, a.max(b));
+            lowest[n] = self.along_x(a, b, a.min(b));
+            highest[n] = self.along_x(a, b, a.max(b));
         }
         for (place, n) in [(self.y, 2), (self.z, 1)] {
             for m in 0..n {
                 let (a, b) = (
-                    [least[2 * m], most[2 * m]],
-                    [least[2 * m + 1], most[2 * m + 1]],
+                    [lowest[2 * m], highest[2 * m]],
+                    [lowest[2 * m + 1], highest[2 * m + 1]],
                 );
-                [least[m], most[m]] = match place {
+                [lowest[m], highest[m]] = match place {
                     Where::Below => a,
                     Where::Above => b,
                     Where::Within => [a[0].min(b[0]), a[1].max(b[1])],
                 };
             }
         }
-        let off = least[0].max(-most[0]).max(zero);
-        let sign = least[0].above(zero, one, -one);
+        let off = lowest[0].max(-highest[0]).max(zero);
+        let sign = lowest[0].above(zero, one, -one);
         let [x, y, z] = [1, 2, 4].map(|step| {
             let from = (0..8).filter(move |c| c & step == 0);
             let (mut up, mut down) = (zero, zero);

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 pub struct Lattice<'a> {
     /// Gy, `[z][y][x]`.
     pub values: &'a [f32],
-    /// Least and greatest dose at the corners of a cell, Gy, `[z][y][x]` of the voxels; those of the last column, row
+    /// Least and greatest dose at the corners of a cell, Gy, `[z][y][x]` of the voxels; values of the last column, row
     /// and plane belong to no cell.
     pub low: Vec<f32>,
     pub high: Vec<f32>,
@@ -54,10 +54,10 @@ impl<'a> Lattice<'a> {
                     .iter_mut()
                     .zip(&mut high[j * nx..][..nx - 1]);
                 for (i, (low, high)) in out.enumerate() {
-                    let least = rows.map(|row| row[i].min(row[i + 1]));
-                    let most = rows.map(|row| row[i].max(row[i + 1]));
-                    *low = least[0].min(least[1]).min(least[2].min(least[3]));
-                    *high = most[0].max(most[1]).max(most[2].max(most[3]));
+                    let lowest = rows.map(|row| row[i].min(row[i + 1]));
+                    let highest = rows.map(|row| row[i].max(row[i + 1]));
+                    *low = lowest[0].min(lowest[1]).min(lowest[2].min(lowest[3]));
+                    *high = highest[0].max(highest[1]).max(highest[2].max(highest[3]));
                 }
             }
         });
@@ -91,15 +91,18 @@ impl<'a> Lattice<'a> {
         let count: [usize; 3] =
             std::array::from_fn(|axis| cells[axis].div_ceil(self.block_side(axis)));
         let size = [count[0], count[1]];
-        let all = count.iter().product();
-        let (mut low, mut high) = (vec![f32::INFINITY; all], vec![f32::NEG_INFINITY; all]);
+        let block_count = count.iter().product();
+        let (mut low, mut high) = (
+            vec![f32::INFINITY; block_count],
+            vec![f32::NEG_INFINITY; block_count],
+        );
         for k in 0..cells[2] {
             for j in 0..cells[1] {
                 let first = ((k / self.block_side(2)) * size[1] + j / BLOCK) * size[0];
-                let row = |of: &[f32], b: usize, least: fn(f32, f32) -> f32, start: f32| {
+                let row = |doses: &[f32], b: usize, extreme: fn(f32, f32) -> f32, start: f32| {
                     let begin = (k * ny + j) * nx + b * BLOCK;
                     let end = (k * ny + j) * nx + ((b + 1) * BLOCK).min(cells[0]);
-                    of[begin..end].iter().copied().fold(start, least)
+                    doses[begin..end].iter().copied().fold(start, extreme)
                 };
                 for b in 0..size[0] {
                     low[first + b] = row(&self.low, b, f32::min, low[first + b]);

@@ -72,12 +72,16 @@ fn search(job: &Job<'_>, points: &[u32], control: &JobControl) -> Result<Vec<f32
 fn maps(request: &GammaRequest, points: &[u32], values: &[f32]) -> Vec<GammaMap> {
     let grid = request.reference.grid();
     let criteria = request.criteria.len();
-    let map = |(n, &criterion)| {
-        let mut gamma = vec![f32::NAN; grid.len()];
-        for (&point, values) in points.iter().zip(values.chunks_exact(criteria)) {
-            gamma[point as usize] = values[n];
-        }
-        GammaMap::new(criterion, Volume::new(Arc::clone(grid), gamma))
-    };
-    request.criteria.par_iter().enumerate().map(map).collect()
+    request
+        .criteria
+        .par_iter()
+        .enumerate()
+        .map(|(n, &criterion)| {
+            let mut gamma = vec![f32::NAN; grid.len()];
+            for (&point, values) in points.iter().zip(values.chunks_exact(criteria)) {
+                gamma[point as usize] = values[n];
+            }
+            GammaMap::new(criterion, Volume::new(Arc::clone(grid), gamma))
+        })
+        .collect()
 }

@@ -32,12 +32,11 @@ impl Job<'_> {
     pub fn part(&self, voxels: &[u32], out: &mut [f32]) {
         let criteria = self.request.criteria.len();
         let nx = self.request.reference.grid().size()[0] as u32;
-        let next_to = |a: &u32, b: &u32| a + 1 == *b && !b.is_multiple_of(nx);
         let mut out = out;
-        for run in voxels.chunk_by(next_to) {
-            let (here, rest) = out.split_at_mut(run.len() * criteria);
-            out = rest;
-            self.run(run[0] as usize, run.len(), here);
+        for run in voxels.chunk_by(|a, b| a + 1 == *b && !b.is_multiple_of(nx)) {
+            let (of_run, of_other_runs) = out.split_at_mut(run.len() * criteria);
+            out = of_other_runs;
+            self.run(run[0] as usize, run.len(), of_run);
         }
     }
 
@@ -47,6 +46,7 @@ impl Job<'_> {
         let corners = self.corners(first, count);
         for (n, criterion) in criteria.iter().enumerate() {
             let per_mm = (1.0 / criterion.dta_mm) as f32;
+            // Points at voxels need no search: the bench's case H1 takes 0.29 s in place of 2.8, H2 2.9 in place of 3.7.
             let vertex = corners.and_then(|corner| self.neighbourhood(corner, per_mm));
             for start in (0..count).step_by(POINTS) {
                 let squares = match (corners, vertex) {
@@ -80,20 +80,23 @@ impl Job<'_> {
         if self.lattice.flat || self.request.surface != Surface::Simplices {
             return None;
         }
-        let mut at = place.cell;
+        let mut corner = place.cell;
         for axis in 0..3 {
             let side = match axis {
-                2 => (self.lattice.planes_mm[at[2] + 1] - self.lattice.planes_mm[at[2]]) as f32,
+                2 => {
+                    (self.lattice.planes_mm[corner[2] + 1] - self.lattice.planes_mm[corner[2]])
+                        as f32
+                }
                 _ => self.lattice.spacing_mm[axis],
             };
             let off = place.offset_mm[axis];
             let up = side - off < off;
-            at[axis] += usize::from(up);
+            corner[axis] += usize::from(up);
             if (if up { side - off } else { off }).abs() > ON_FACE * side {
                 return None;
             }
         }
-        Some(at)
+        Some(corner)
     }
 
     /// For the voxels of a row, where there are cells on either side of it.
@@ -121,9 +124,9 @@ impl Job<'_> {
         let [nx, ny, _] = self.lattice.size;
         let dose = F32xN::<POINTS>::load(self.request.reference.data(), voxel);
         let per_gy = F32xN(dose.0.map(|gy| (1.0 / self.dose_gy(criterion, gy)) as f32));
-        let at = (k * ny + j) * nx + i;
+        let index = (k * ny + j) * nx + i;
         let F32xN(mut squares) =
-            vertex.squares(self.lattice.values, at, [1, nx, nx * ny], dose, per_gy);
+            vertex.squares(self.lattice.values, index, [1, nx, nx * ny], dose, per_gy);
         for (n, square) in squares.iter_mut().enumerate() {
             if i + n == 0 || i + n + 1 >= nx {
                 *square = f32::INFINITY;
@@ -141,12 +144,12 @@ impl Job<'_> {
         let criterion = &self.request.criteria[criterion];
         let dose = self.request.reference.data()[voxel];
         let dose_gy = self.dose_gy(criterion, dose);
-        let most = self
+        let max_square = self
             .request
             .max_gamma
-            .map_or(f32::INFINITY, |most| most * most);
+            .map_or(f32::INFINITY, |max_gamma| max_gamma * max_gamma);
         if square < f32::INFINITY && dose_gy > 0.0 {
-            return settled(square.min(most));
+            return settled(square.min(max_square));
         }
         let Some(place) = self.place(voxel) else {
             return OUTSIDE;
@@ -163,7 +166,7 @@ impl Job<'_> {
             per_gy: (1.0 / dose_gy) as f32,
             sides: self.lattice.spacing_mm.map(|step| step * per_mm),
         };
-        settled(search.least(most))
+        settled(search.least(max_square))
     }
 }
 
@@ -192,16 +195,16 @@ impl Search<'_> {
         if self.lattice.flat { 2 } else { 3 }
     }
 
-    /// The least squared distance, `most` at most.
-    fn least(&self, most: f32) -> f32 {
+    /// The least squared distance, at most `max_square`.
+    fn least(&self, max_square: f32) -> f32 {
         let start = self.begin();
-        if start.square >= most
-            && self.apart(start.cell) >= most * BEYOND
-            && self.is_out_of_reach(most)
+        if start.square >= max_square
+            && self.apart(start.cell) >= max_square * BEYOND
+            && self.is_out_of_reach(max_square)
         {
-            return most;
+            return max_square;
         }
-        let mut best = most.min(start.square);
+        let mut best = max_square.min(start.square);
         // A near point first: by it the bounds refuse most of the cells round the start.
         self.cell(start.cell, &mut best);
         // First and last cell of the box along each axis, and how far its sides are: below and above along x, y, z.
@@ -243,30 +246,30 @@ impl Search<'_> {
     /// Bound of a cell's squared distance, from its distance in space and its range of dose.
     fn apart(&self, [i, j, k]: [usize; 3]) -> f32 {
         let [nx, ny, _] = self.lattice.size;
-        let at = (k * ny + j) * nx + i;
+        let index = (k * ny + j) * nx + i;
         let gap_z = if self.lattice.flat {
             0.0
         } else {
             self.gap(2, k)
         };
         let (gap_y, gap_x) = (self.gap(1, j), self.gap(0, i));
-        let [low, high] = [self.lattice.low[at], self.lattice.high[at]];
+        let [low, high] = [self.lattice.low[index], self.lattice.high[index]];
         let gap_dose = ((low - self.dose).max(self.dose - high) * self.per_gy).max(0.0);
         gap_z * gap_z + gap_y * gap_y + gap_x * gap_x + gap_dose * gap_dose
     }
 
-    /// Whether no cell is nearer than `most`, squared: told by the dose range of whole blocks of cells, where doses have nothing to do
-    /// with each other. Each cell is at least as far as its block, to the last bit, so that the search would look into none.
-    fn is_out_of_reach(&self, most: f32) -> bool {
-        if most == f32::INFINITY {
+    /// Whether the squared distance of no cell is below `max_square`: judged by the dose range of whole blocks of cells, where doses have
+    /// nothing to do with each other. Each cell is at least as far as its block, to the last bit, so that the search would look into none.
+    fn is_out_of_reach(&self, max_square: f32) -> bool {
+        if max_square == f32::INFINITY {
             return false;
         }
         let (mut first, mut last) = (self.place.cell, self.place.cell);
         for axis in 0..self.axes() {
-            while self.below(axis, first[axis]).powi(2) < most {
+            while self.below(axis, first[axis]).powi(2) < max_square {
                 first[axis] -= 1;
             }
-            while self.above(axis, last[axis]).powi(2) < most {
+            while self.above(axis, last[axis]).powi(2) < max_square {
                 last[axis] += 1;
             }
         }
@@ -280,19 +283,20 @@ impl Search<'_> {
                 .max(-self.edge(axis, until + 1))
                 .max(0.0)
         };
-        let of = |axis: usize| first[axis] / side[axis]..=last[axis] / side[axis];
-        of(2).all(|k| {
+        let blocks_within_reach = |axis: usize| first[axis] / side[axis]..=last[axis] / side[axis];
+        blocks_within_reach(2).all(|k| {
             let gap_z = if self.lattice.flat { 0.0 } else { gap(2, k) };
-            of(1).all(|j| {
+            blocks_within_reach(1).all(|j| {
                 let gap_y = gap(1, j);
                 let far = gap_z * gap_z + gap_y * gap_y;
-                of(0).all(|i| {
-                    let at = (k * blocks.size[1] + j) * blocks.size[0] + i;
+                blocks_within_reach(0).all(|i| {
+                    let index = (k * blocks.size[1] + j) * blocks.size[0] + i;
                     let gap_x = gap(0, i);
-                    let gap_dose =
-                        (blocks.low[at] - self.dose).max(self.dose - blocks.high[at]) * self.per_gy;
+                    let gap_dose = (blocks.low[index] - self.dose)
+                        .max(self.dose - blocks.high[index])
+                        * self.per_gy;
                     let gap_dose = gap_dose.max(0.0);
-                    far + gap_x * gap_x + gap_dose * gap_dose >= most
+                    far + gap_x * gap_x + gap_dose * gap_dose >= max_square
                 })
             })
         })
@@ -307,20 +311,21 @@ impl Search<'_> {
             way[axis] = if up { high } else { low };
             near[axis] += usize::from(up);
         }
-        let off = |at: [usize; 3]| {
-            (self.lattice.values[(at[2] * ny + at[1]) * nx + at[0]] - self.dose) * self.per_gy
+        let off = |voxel: [usize; 3]| {
+            (self.lattice.values[(voxel[2] * ny + voxel[1]) * nx + voxel[0]] - self.dose)
+                * self.per_gy
         };
         let corner = off(near);
         let sign = if corner < 0.0 { -1.0 } else { 1.0 };
-        let (mut square, mut rest, mut n) = (corner * corner, corner.abs(), 1.0_f32);
+        let (mut square, mut remaining, mut n) = (corner * corner, corner.abs(), 1.0_f32);
         // Along each axis, to the side on which the dose falls faster towards the point's: how fast, and a cell's side.
         let mut falls = [(0.0_f32, 1.0_f32); 3];
         for axis in 0..self.axes() {
-            let here = self.edge(axis, near[axis]);
+            let position = self.edge(axis, near[axis]);
             let towards = |to: usize| {
                 let mut other = near;
                 other[axis] = to;
-                let step = self.edge(axis, to) - here;
+                let step = self.edge(axis, to) - position;
                 (sign * (corner - off(other)) / step.abs(), step)
             };
             let up = if near[axis] + 1 < self.lattice.size[axis] {
@@ -336,22 +341,22 @@ impl Search<'_> {
             let (fall, step) = if up.0 >= down.0 { up } else { down };
             let fall = fall.max(0.0);
             falls[axis] = (fall, step);
-            rest += step.signum() * fall * way[axis];
+            remaining += step.signum() * fall * way[axis];
             n += fall * fall;
             square += way[axis] * way[axis];
         }
         // The dose as a plane through the voxel with these falls: its nearest point names the cell to begin in.
-        let v = rest.max(0.0) / n;
+        let v = remaining.max(0.0) / n;
         let mut cell = self.place.cell;
         for axis in 0..self.axes() {
             let (fall, step) = falls[axis];
             let cells = ((step.signum() * v * fall - way[axis]) / step).max(0.0) as usize;
-            let at = if step > 0.0 {
+            let first_cell = if step > 0.0 {
                 near[axis] + cells
             } else {
                 near[axis].saturating_sub(cells + 1)
             };
-            cell[axis] = at.min(self.lattice.size[axis] - 2);
+            cell[axis] = first_cell.min(self.lattice.size[axis] - 2);
         }
         Start { near, square, cell }
     }
@@ -429,13 +434,13 @@ impl Search<'_> {
         best: &mut f32,
     ) {
         let [nx, ny, _] = self.lattice.size;
-        let at = (k * ny + j) * nx + i;
+        let index = (k * ny + j) * nx + i;
         let zero = F32xN::<CELLS>::ZERO;
         let begins = F32xN(std::array::from_fn(|n| self.edge(0, i + n)));
         let ends = F32xN(std::array::from_fn(|n| self.edge(0, i + n + 1)));
         let gap_x = begins.max(-ends).max(zero);
         let [low, high] =
-            [&self.lattice.low, &self.lattice.high].map(|range| F32xN::<CELLS>::load(range, at));
+            [&self.lattice.low, &self.lattice.high].map(|range| F32xN::<CELLS>::load(range, index));
         let dose = F32xN::splat(self.dose);
         let gap_dose = ((low - dose).max(dose - high) * self.per_gy).max(zero);
         let apart = F32xN::splat(far[0]) + gap_x * gap_x + gap_dose * gap_dose;
@@ -448,7 +453,7 @@ impl Search<'_> {
         } else {
             let doses = std::array::from_fn(|c: usize| {
                 let step = (c & 1) + (c >> 1 & 1) * nx + (c >> 2) * nx * ny;
-                (F32xN::<CELLS>::load(self.lattice.values, at + step) - dose) * self.per_gy
+                (F32xN::<CELLS>::load(self.lattice.values, index + step) - dose) * self.per_gy
             });
             let (y, z) = (self.way(1, j), self.way(2, k));
             let per = [1.0 / self.sides[0], 1.0 / self.sides[1], z.per_l.sqrt()];
@@ -492,10 +497,10 @@ impl Search<'_> {
     /// Lowers `best` to the distance of a cell.
     fn cell(&self, [i, j, k]: [usize; 3], best: &mut f32) {
         let [nx, ny, _] = self.lattice.size;
-        let at = (k * ny + j) * nx + i;
+        let index = (k * ny + j) * nx + i;
         let dose = |c: usize| {
             let above = if self.lattice.flat { 0 } else { c >> 2 };
-            (self.lattice.values[at + (c & 1) + (c >> 1 & 1) * nx + above * nx * ny] - self.dose)
+            (self.lattice.values[index + (c & 1) + (c >> 1 & 1) * nx + above * nx * ny] - self.dose)
                 * self.per_gy
         };
         match (self.surface, self.lattice.flat) {

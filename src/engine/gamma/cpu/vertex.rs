@@ -5,7 +5,7 @@
 //! With the dose off by `e` at the voxel, a way from it along which the dose falls towards the point's by `s` (in dose
 //! differences a DTA) comes within `e^2 / (1 + s^2)` of the point. In a tetrahedron the dose is linear, so `s` is longest along
 //! its slope, or where that leads out of it, along the projection of the slope on the cone that the tetrahedron fills,
-//! seen from the voxel. Its edges are those of a chain of steps along the axes, each of which is gone at least as far as
+//! seen from the voxel. Its edges are a chain of steps along the axes, each of which is gone at least as far as
 //! the next: of the steps' falls, each divided by its squared length, that projection is the antitonic regression (weights:
 //! squared lengths), without what is negative; for up to three steps a handful of least and greatest means. Tetrahedra are named by
 //! the axes gone along upwards from the voxel and in which order, the others being gone along downwards: both chains are by
@@ -63,11 +63,11 @@ impl Steps {
         let zero = F32xN::ZERO;
         let early = (fall[0] + fall[1]) * self.per_two[c];
         let late = (fall[1] + fall[2]) * self.per_two[a];
-        let all = (fall[0] + fall[1] + fall[2]) * self.per_all;
-        let start = early.max(all);
+        let all_steps = (fall[0] + fall[1] + fall[2]) * self.per_all;
+        let start = early.max(all_steps);
         let first = (fall[0] * self.per[a]).max(start).max(zero);
         let second = start.min((fall[1] * self.per[b]).max(late)).max(zero);
-        let third = (fall[2] * self.per[c]).min(late.min(all)).max(zero);
+        let third = (fall[2] * self.per[c]).min(late.min(all_steps)).max(zero);
         first * first * self.l[a] + second * second * self.l[b] + third * third * self.l[c]
     }
 
@@ -81,8 +81,11 @@ impl Steps {
                 let (one, two) = (1 << a, 1 << a | 1 << b);
                 longest[two] =
                     longest[two].max(self.two([a, b], [fall[one], fall[two] - fall[one]]));
-                let rest = fall[7] - fall[two];
-                let three = self.three([a, b, 3 - a - b], [fall[one], fall[two] - fall[one], rest]);
+                let third_step = fall[7] - fall[two];
+                let three = self.three(
+                    [a, b, 3 - a - b],
+                    [fall[one], fall[two] - fall[one], third_step],
+                );
                 longest[7] = longest[7].max(three);
             }
         }
@@ -111,20 +114,20 @@ impl VertexNeighbourhood {
         }
     }
 
-    /// The squared distances of points at voxels next to each other, of which the first has the index `at` in `values` (Gy); infinite
+    /// The squared distances of points at voxels next to each other, of which the first has the index `index` in `values` (Gy); infinite
     /// where it may not be the least. `dose`: of the points, Gy; `strides`: from voxel to voxel along each axis.
     #[inline(always)]
     pub fn squares<const N: usize>(
         &self,
         values: &[f32],
-        at: usize,
+        index: usize,
         strides: [usize; 3],
         dose: F32xN<N>,
         per_gy: F32xN<N>,
     ) -> F32xN<N> {
         let zero = F32xN::ZERO;
-        let here = F32xN::load(values, at);
-        let off = (here - dose) * per_gy;
+        let dose_here = F32xN::load(values, index);
+        let off = (dose_here - dose) * per_gy;
         let scale = zero.above(off, -per_gy, per_gy);
         let (mut up, mut down) = ([zero; 8], [zero; 8]);
         for c in 1..8_usize {
@@ -132,11 +135,11 @@ impl VertexNeighbourhood {
                 .filter(|axis| c >> axis & 1 == 1)
                 .map(|axis| strides[axis])
                 .sum();
-            up[c] = (here - F32xN::load(values, at + step)) * scale;
-            down[c] = (here - F32xN::before(values, at, step)) * scale;
+            up[c] = (dose_here - F32xN::load(values, index + step)) * scale;
+            down[c] = (dose_here - F32xN::before(values, index, step)) * scale;
         }
         let (up, down) = (self.up.longest(&up), self.down.longest(&down));
-        let longest = (0..8).fold(zero, |most, set| most.max(up[set] + down[7 - set]));
+        let longest = (0..8).fold(zero, |longest, set| longest.max(up[set] + down[7 - set]));
         let square = off * off / (F32xN::splat(1.0) + longest);
         square.above(F32xN::splat(self.most), F32xN::splat(f32::INFINITY), square)
     }

@@ -66,10 +66,15 @@ pub fn gamma(
     device: &Device,
     control: &JobControl,
 ) -> Result<GammaResult, Failure<GammaError>> {
-    let search = |card: &mut CardLock<'_>, work: &GammaBuffers, search: &Search<'_>| {
-        work.queue_search(card, &search.limits, search.checked)
-    };
-    gamma_with(request, device, control, false, search)
+    gamma_with(
+        request,
+        device,
+        control,
+        false,
+        |card: &mut CardLock<'_>, work: &GammaBuffers, search: &Search<'_>| {
+            work.queue_search(card, &search.limits, search.checked)
+        },
+    )
 }
 
 /// Limits of the search by one criterion.
@@ -108,7 +113,7 @@ fn gamma_with(
     work.queue_list(&mut card, checked, lists)?;
     work.queue_cells(&mut card)?;
     clock.mark(&card, "prepare")?;
-    let mut found = Vec::with_capacity(request.criteria.len());
+    let mut maps = Vec::with_capacity(request.criteria.len());
     for (n, criterion) in request.criteria.iter().enumerate() {
         control.check().map_err(GammaError::from)?;
         let limits = Limits::new(request, checked, criterion, work.pair.spacing);
@@ -126,7 +131,7 @@ fn gamma_with(
         let (gamma, counts) = card.download_seen(&work.gamma, host, Counts::of_part)?;
         clock.mark(&card, "download")?;
         let gamma = Volume::new(Arc::clone(request.reference.grid()), gamma);
-        found.push(GammaMap::counted(
+        maps.push(GammaMap::counted(
             *criterion,
             gamma,
             counts.into_iter().sum(),
@@ -144,7 +149,7 @@ fn gamma_with(
         request,
         checked,
         &layers,
-        found,
+        maps,
         call,
         control.cache(),
     )?)
@@ -218,8 +223,12 @@ impl GammaBuffers {
             .map(|n| n.map_or(-1, |n| n as i32))
             .collect();
         // Each as the sum of two numbers.
-        let pair_of = |z: &f64| [*z as f32, (z - f64::from(*z as f32)) as f32];
-        let heights: Vec<[f32; 2]> = values.grid().planes_mm().iter().map(pair_of).collect();
+        let heights: Vec<[f32; 2]> = values
+            .grid()
+            .planes_mm()
+            .iter()
+            .map(|z| [*z as f32, (z - f64::from(*z as f32)) as f32])
+            .collect();
         let list = match chosen {
             Some(points) => card.upload(points)?,
             None => card.alloc(voxels)?,
@@ -240,7 +249,7 @@ impl GammaBuffers {
                 "range of dose in cells"
             },
         );
-        let (cells, made) = match card.find_cached(cells_key) {
+        let (cells, are_cached) = match card.find_cached(cells_key) {
             Some(cells) => (cells, true),
             None => (
                 Arc::new(Cells::alloc(card, values.data().len(), flat)?),
@@ -253,7 +262,7 @@ impl GammaBuffers {
             doses,
             cells,
             cells_key,
-            made,
+            made: are_cached,
             reference_planes,
             planes,
             heights,
@@ -443,12 +452,15 @@ mod tests {
     fn the_gamma_kernels_are_called_as_declared() {
         let ptx = kernels::ptx("gamma").unwrap();
         let (pair, limits) = (size_of::<Pair>(), size_of::<Limits>());
-        let of = |rest: &[usize]| [&[pair, limits], rest].concat();
+        let pair_limits_and = |others: &[usize]| [&[pair, limits], others].concat();
         for (kernel, want) in [
-            ("gamma_vertices", of(&[8, 8, 8, 8, 8, 8, 8, 4, 4, 8, 8, 8])),
-            ("gamma_boxes", of(&[8; 12])),
-            ("gamma_far", of(&[8; 11])),
-            ("gamma_plane", of(&[8; 8])),
+            (
+                "gamma_vertices",
+                pair_limits_and(&[8, 8, 8, 8, 8, 8, 8, 4, 4, 8, 8, 8]),
+            ),
+            ("gamma_boxes", pair_limits_and(&[8; 12])),
+            ("gamma_far", pair_limits_and(&[8; 11])),
+            ("gamma_plane", pair_limits_and(&[8; 8])),
             ("gamma_cells", vec![8, 4, 4, 4, 4, 8, 8]),
             ("gamma_list", vec![8, 4, 4, 8, 8, 8]),
         ] {

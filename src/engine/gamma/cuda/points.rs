@@ -1,4 +1,4 @@
-//! A search by kernels of the caller, which the program does not embed: that of a paper, for its tables (`benches/gu`).
+//! A search by kernels of the caller, which the program does not embed: a paper's search, for its tables (`benches/gu`).
 
 use super::{GammaBuffers, Search, gamma_with};
 use crate::JobControl;
@@ -29,6 +29,7 @@ pub struct Points<'a> {
 }
 
 /// As [`gamma`](super::gamma), but `search` queues the kernels of a search in space.
+// The paper's search, by distance, takes 50 to 84 ms where bounds take 0.5 to 1.5.
 pub fn gamma_by(
     search: &dyn Fn(&mut CardLock<'_>, &Points<'_>) -> Result<(), CudaError>,
     request: &GammaRequest,
@@ -40,15 +41,15 @@ pub fn gamma_by(
         device,
         control,
         true,
-        |card, work: &GammaBuffers, of: &Search<'_>| {
+        |card, work: &GammaBuffers, query: &Search<'_>| {
             if work.flat {
-                return work.queue_plane(card, &of.limits);
+                return work.queue_plane(card, &query.limits);
             }
             let points = Points {
-                criterion: of.criterion,
-                checked: of.checked,
+                criterion: query.criterion,
+                checked: query.checked,
                 pair: Arg::value(&work.pair),
-                limits: Arg::value(&of.limits),
+                limits: Arg::value(&query.limits),
                 reference: &work.doses.reference,
                 values: &work.doses.values,
                 quads: &work.cells.quads,

@@ -49,6 +49,7 @@ const FAR: Kernel = Kernel {
 const CELL_THREADS: [u32; 3] = [32, 4, 1];
 /// Points of a workgroup of the kernels of the search, in order, and workgroups of a layer.
 const VERTEX_POINTS: usize = 128;
+// Workgroups of 128 threads take 2.9 ms beyond the first cells, of 64 threads 2.2.
 const NEAR_POINTS: usize = 64;
 const FAR_POINTS: usize = 8;
 /// Workgroups of gamma_far that a device has room for: fewer have fewer points each.
@@ -282,7 +283,7 @@ impl GammaBuffers {
     }
 }
 
-/// Workgroups for so many points.
+/// Workgroups for `points` points.
 fn groups_for(points: usize, of_group: usize) -> [u32; 3] {
     let [_, _, layers] = Session::groups([1, 1, points.div_ceil(of_group)], [1, 1, LAYER]);
     [LAYER, 1, layers]
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(constant(&VERTICES, "BEYOND") as f32, BEYOND);
     }
 
-    /// Cells of the last block are fewer, and a plane has blocks of its own.
+    /// The last block has fewer cells, and no block spans two planes of a flat dose.
     #[test]
     fn blocks_cover_all_cells() {
         assert_eq!(blocks([9, 10, 2], false), [2, 3, 1]);
@@ -347,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_shell_is_weighed_by_its_blocks() {
-        let of = |shell, far_points| {
+        let blocks_of_shell = |shell, far_points| {
             blocks_of(&Search {
                 shell,
                 far_points,
@@ -355,7 +356,12 @@ mod tests {
             })
         };
         assert_eq!(
-            [of(0, 64), of(1, 1), of(2, 1), of(2, 8)],
+            [
+                blocks_of_shell(0, 64),
+                blocks_of_shell(1, 1),
+                blocks_of_shell(2, 1),
+                blocks_of_shell(2, 8)
+            ],
             [0.0, 27.0, 98.0, 784.0]
         );
     }

@@ -21,14 +21,14 @@ pub struct SplitPosition {
 impl SplitPosition {
     fn new(units: [f64; 3]) -> Self {
         let units = units.map(|n| n.clamp(-FARTHEST, FARTHEST));
-        let (whole, rest) = (
+        let (whole_units, fraction) = (
             units.map(|n| n.floor() as i32),
             units.map(|n| (n - n.floor()) as f32),
         );
         Self {
-            whole,
+            whole: whole_units,
             pad: 0,
-            rest,
+            rest: fraction,
             pad_end: 0,
         }
     }

@@ -90,11 +90,11 @@ fn check_leaves(beam: &Beam) -> Result<(), DoseError> {
             .iter()
             .position(|point| point.leaves_mm.len() != want);
         if let Some(point) = short {
-            let found = beam.control_points[point].leaves_mm.len();
+            let pairs = beam.control_points[point].leaves_mm.len();
             return Err(FluenceError::LeafCount {
                 beam: beam.name.clone(),
                 point,
-                found,
+                found: pairs,
                 want,
             }
             .into());
@@ -122,14 +122,14 @@ fn overlap_mm(tips: &[f64; 2]) -> f64 {
     tips[0] - tips[1]
 }
 
-/// Whether anything lies open between the jaws and the leaves. A map may be 0 everywhere, as that of a beam that a plan does not need.
+/// Whether anything lies open between the jaws and the leaves. A map may be 0 everywhere, where a plan does not need the beam.
 fn is_open(beam: &Beam, point: &ControlPoint) -> bool {
     if !point.jaws.is_open() {
         return false;
     }
     if let Some(map) = &beam.fluence {
-        let all = map.jaws();
-        return overlaps(all.x, point.jaws.x) && overlaps(all.y, point.jaws.y);
+        let map_jaws = map.jaws();
+        return overlaps(map_jaws.x, point.jaws.x) && overlaps(map_jaws.y, point.jaws.y);
     }
     let Some(mlc) = &beam.mlc else { return true };
     let (along, across) = match mlc.axis {

@@ -106,14 +106,18 @@ impl HeadSource {
         let pairs = ray.position.pairs as usize;
         let sides = &self.leaf_boundaries_mm[ray.position.boundaries_at as usize..][..=pairs];
         let tips = &self.tips_mm[segment.tips_at as usize..][..4 * pairs];
-        let tips_of_pair = |pair: usize| {
-            [0, 1].map(|bank| {
-                let (from, to) = (tips[2 * pair + bank], tips[2 * (pairs + pair) + bank]);
-                f64::from(from + time * (to - from))
-            })
-        };
         let magnification = f64::from(ray.head.sad_mm / ray.head.leaf_distance_mm);
-        leaves.ray_transmission(sides, magnification, tips_of_pair, uv.map(f64::from)) as f32
+        leaves.ray_transmission(
+            sides,
+            magnification,
+            |pair| {
+                [0, 1].map(|bank| {
+                    let (from, to) = (tips[2 * pair + bank], tips[2 * (pairs + pair) + bank]);
+                    f64::from(from + time * (to - from))
+                })
+            },
+            uv.map(f64::from),
+        ) as f32
     }
 }
 

@@ -87,21 +87,20 @@ impl PositionOutput {
         let area = raster.area_cm2();
         let has_electrons = machine.electrons.is_some() && output.has_electrons;
         let side = raster.cell_mm[0].max(raster.cell_mm[1]);
-        let through_cell = |number: usize| {
-            let [x, y] = raster.centre_mm(number);
-            let by_source = fluence
-                .sources_at(x, y, machine.sad_mm, side)
-                .map(|f| f * photons * area);
-            let electrons = if has_electrons {
-                fluence.electrons_at(x, y) * photons * area
-            } else {
-                0.0
-            };
-            (by_source, electrons)
-        };
         let (by_source, electrons) = (0..columns * rows)
             .into_par_iter()
-            .map(through_cell)
+            .map(|number| {
+                let [x, y] = raster.centre_mm(number);
+                let by_source = fluence
+                    .sources_at(x, y, machine.sad_mm, side)
+                    .map(|f| f * photons * area);
+                let electrons = if has_electrons {
+                    fluence.electrons_at(x, y) * photons * area
+                } else {
+                    0.0
+                };
+                (by_source, electrons)
+            })
             .unzip();
         Self {
             position,
@@ -128,13 +127,13 @@ impl PositionOutput {
     fn most_beside(&self, photons: &[f64], number: usize) -> f64 {
         let (column, row) = (number % self.columns, number / self.columns);
         let last_row = photons.len() / self.columns - 1;
-        let mut most = 0.0_f64;
+        let mut greatest = 0.0_f64;
         for row in row.saturating_sub(1)..=(row + 1).min(last_row) {
             for column in column.saturating_sub(1)..=(column + 1).min(self.columns - 1) {
-                most = most.max(photons[row * self.columns + column]);
+                greatest = greatest.max(photons[row * self.columns + column]);
             }
         }
-        most
+        greatest
     }
 
     /// Unattenuated photons of a source through a cell, over the chance (not yet normalised) to draw it.

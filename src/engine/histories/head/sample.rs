@@ -51,6 +51,7 @@ impl HeadSource {
             through_mm,
         };
         let weight = if bin.kind == ELECTRON {
+            // A cell is an area of the isocentre plane: the inverse square of the distance is `cos^2`, the plane's slant another `cos`.
             let cos = axis_cosine(&ray);
             cell.weight * bin.weight * cos * cos * cos
         } else {
@@ -150,6 +151,8 @@ fn aim_from_focal(ray: &mut HeadRay<'_>, instant: Instant<'_>, draws: [f32; 2]) 
 fn aim_from_extra_focal(ray: &mut HeadRay<'_>, instant: Instant<'_>, draws: [f32; 2]) -> f32 {
     let shutters = [0, 1].map(|axis| extra_focal_shutter(ray, instant, axis));
     let sigma_mm = ray.head.extra_sigma_mm;
+    // The mean square of the weights is 1.1 times the square of their mean, in place of 2.5: 5 % fewer histories in the field for the same
+    // uncertainty.
     let [x_mm, y_mm] = [0, 1].map(|axis| shutters[axis].draw(draws[axis]) * sigma_mm);
     ray.from_mm = [x_mm, y_mm, ray.head.extra_distance_mm];
     shutters[0].passing() * shutters[1].passing()

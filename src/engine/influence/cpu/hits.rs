@@ -41,26 +41,26 @@ pub struct Hits {
 /// Part of each term that a path leaves, g/cm2.
 pub fn transmitted(path: f32) -> [f32; TERMS] {
     let mut of_term = (-SLOWEST_PER_CM as f32 * path).exp();
-    let mut all = [0.0; TERMS];
-    for part in &mut all {
+    let mut by_term = [0.0; TERMS];
+    for part in &mut by_term {
         *part = of_term;
         // Decay constants double from term to term.
         of_term *= of_term;
     }
-    all
+    by_term
 }
 
 /// Part of each term that is lost in voxels with these paths.
 #[inline(always)]
 pub fn losses<const N: usize>(path: F32xN<N>) -> [F32xN<N>; TERMS] {
-    let mut all = [F32xN::splat(0.0); TERMS];
+    let mut by_term = [F32xN::splat(0.0); TERMS];
     let mut loss = slowest_loss(path);
-    for of_term in &mut all {
+    for of_term in &mut by_term {
         *of_term = loss;
         // Decay constants double from term to term.
         loss = loss * (F32xN::splat(2.0) - loss);
     }
-    all
+    by_term
 }
 
 fn lost(path: f32) -> [f32; TERMS] {
@@ -77,14 +77,16 @@ impl Hits {
     ) -> Self {
         let [a, b, along] = ORDERS[walk.axis];
         let shifts = |axis: usize| walk.segments.iter().map(move |segment| segment.shift[axis]);
-        let least = [0, 1].map(|axis| -shifts(axis).max().unwrap_or(0));
-        let lines = |axis: usize, of: usize| {
-            padded.lattice.size[of] as i32 - least[axis] - shifts(axis).min().unwrap_or(0)
+        let first_line = [0, 1].map(|axis| -shifts(axis).max().unwrap_or(0));
+        let lines = |axis: usize, axis_of_block: usize| {
+            padded.lattice.size[axis_of_block] as i32
+                - first_line[axis]
+                - shifts(axis).min().unwrap_or(0)
         };
         let (across, down) = (lines(0, a), lines(1, b));
-        let mut all = Self {
+        let mut lists = Self {
             axes: [a, b],
-            least,
+            least: first_line,
             across,
             ..Self::default()
         };
@@ -94,7 +96,7 @@ impl Hits {
             .for_each(|(row, (_, place))| of_layer[place[along]].push(row as u32));
         let mut first = vec![0_u32; (across * down) as usize + 1];
         let line = |segment: &Segment, row: u32| {
-            all.line(rows[row as usize].1.map(|n| n as u32), segment.shift)
+            lists.line(rows[row as usize].1.map(|n| n as u32), segment.shift)
         };
         for segment in &walk.segments {
             of_layer[segment.slab]
@@ -105,15 +107,16 @@ impl Hits {
             first[n] += first[n - 1];
         }
         let mut next = first.clone();
+        // A search waits for memory: hits of 8 bytes apart from decays of 72 save a fifth of the transport's time.
         let mut hits = vec![Hit::default(); first[first.len() - 1] as usize];
         for (step, segment) in walk.segments.iter().enumerate() {
             for row in &of_layer[segment.slab] {
-                let at = &mut next[line(segment, *row)];
-                hits[*at as usize] = Hit {
+                let next_of_line = &mut next[line(segment, *row)];
+                hits[*next_of_line as usize] = Hit {
                     step: step as u32,
                     row: *row,
                 };
-                *at += 1;
+                *next_of_line += 1;
             }
         }
         let mut decays = vec![Decay::default(); hits.len()];
@@ -132,13 +135,14 @@ impl Hits {
             decays[line.start].lost = lost(path(start.step));
             for n in line.start + 1..line.end {
                 let between = transmitted((hits[n - 1].step + 1..hits[n].step).map(path).sum());
-                let before = &mut decays[n - 1];
-                before.kept = std::array::from_fn(|term| between[term] * (1.0 - before.lost[term]));
+                let last_decay = &mut decays[n - 1];
+                last_decay.kept =
+                    std::array::from_fn(|term| between[term] * (1.0 - last_decay.lost[term]));
                 decays[n].lost = lost(path(hits[n].step));
             }
         }
-        (all.first, all.hits, all.decays) = (first, hits, decays);
-        all
+        (lists.first, lists.hits, lists.decays) = (first, hits, decays);
+        lists
     }
 
     /// The line that passes a voxel.

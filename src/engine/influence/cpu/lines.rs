@@ -13,12 +13,12 @@ const FLOOR: f32 = 1e-30;
 /// No place among the voxels of a tile.
 const NONE: u32 = u32::MAX;
 
-/// Work space of a thread: padded, the place of each voxel among those of the tile.
-pub struct Room {
+/// Work space of a thread: padded, the place of each voxel among the tile's.
+pub struct WorkSpace {
     place_of: Vec<u32>,
 }
 
-impl Room {
+impl WorkSpace {
     pub fn new(voxels: usize) -> Self {
         Self {
             place_of: vec![NONE; voxels],
@@ -56,7 +56,13 @@ pub struct Lines<'a> {
     "x86_64+avx2+avx+fma",
     "aarch64+neon"
 ))]
-pub fn add(lines: &Lines<'_>, tile: &Tile, lit: &[LitVoxel], room: &Room, energies: &mut [F32x16]) {
+pub fn add(
+    lines: &Lines<'_>,
+    tile: &Tile,
+    lit: &[LitVoxel],
+    work_space: &WorkSpace,
+    energies: &mut [F32x16],
+) {
     const FUSED: bool = target_cfg_f!(target_feature = "fma");
     let Lines {
         walk,
@@ -66,14 +72,16 @@ pub fn add(lines: &Lines<'_>, tile: &Tile, lit: &[LitVoxel], room: &Room, energi
     } = *lines;
     let weight = F32x16::splat(walk.weight);
     for number in &tile.voxels {
-        let LitVoxel { at, place, .. } = lit[*number as usize];
+        let LitVoxel {
+            at: index, place, ..
+        } = lit[*number as usize];
         let [first, end] = walk.of_layer[place[walk.axis] as usize];
         for entry in first..end {
-            let base = at as i32 - walk.steps[entry as usize].offset;
-            let before = entry
+            let base = index as i32 - walk.steps[entry as usize].offset;
+            let last_voxel = entry
                 .checked_sub(1)
                 .map(|n| base + walk.steps[n as usize].offset);
-            if before.is_some_and(|voxel| room.place_of[voxel as usize] != NONE) {
+            if last_voxel.is_some_and(|voxel| work_space.place_of[voxel as usize] != NONE) {
                 continue;
             }
             let (ahead, decays) = hits.ahead(place, walk.segments[entry as usize].shift, entry);
@@ -81,7 +89,7 @@ pub fn add(lines: &Lines<'_>, tile: &Tile, lit: &[LitVoxel], room: &Room, energi
             let mut next = 0;
             let mut state = [F32x16::ZERO; TERMS];
             let mut step = entry as usize;
-            // Voxels on the way: places among those of the tile, paths, and energies of all of their TERMA along those.
+            // Voxels on the way: places among the tile's, paths, and energies that all of their TERMA leaves along those paths.
             let mut places = [0; LANES];
             let [mut path, mut along] = [F32x16::ZERO; 2];
             loop {
@@ -89,7 +97,7 @@ pub fn add(lines: &Lines<'_>, tile: &Tile, lit: &[LitVoxel], room: &Room, energi
                 while count < LANES && step + count <= last.step as usize {
                     let Step { offset, length_cm } = walk.steps[step + count];
                     let voxel = (base + offset) as usize;
-                    let place = room.place_of[voxel];
+                    let place = work_space.place_of[voxel];
                     if place == NONE {
                         break;
                     }
@@ -128,8 +136,12 @@ pub fn add(lines: &Lines<'_>, tile: &Tile, lit: &[LitVoxel], room: &Room, energi
             }
             let between = step..ahead[next].step as usize;
             if !between.is_empty() {
-                let path = |step: &Step| density[(base + step.offset) as usize] * step.length_cm;
-                let left = transmitted(walk.steps[between].iter().map(path).sum());
+                let left = transmitted(
+                    walk.steps[between]
+                        .iter()
+                        .map(|step| density[(base + step.offset) as usize] * step.length_cm)
+                        .sum(),
+                );
                 for (state, left) in state.iter_mut().zip(left) {
                     *state = state.mul_add::<FUSED>(F32x16::splat(left), F32x16::splat(FLOOR));
                 }

@@ -14,11 +14,11 @@ use crate::influence::columns::DoseColumns;
 use crate::influence::field::{Lit, Sampled};
 use crate::influence::request::{BeamletDoses, InfluenceRequest, OpenField};
 use crate::influence::smooth::Smooth;
-use crate::influence::walks::{LitVoxel, SourceTerm, Transport};
+use crate::influence::walks::{SourceTerm, Transport};
 use crate::path::cpu::radiological_depth;
 use crate::{Cancelled, JobControl};
 use hits::Hits;
-use lines::{Lines, Room};
+use lines::{Lines, WorkSpace};
 use rayon::prelude::*;
 use std::sync::Arc;
 use tiles::{F32x16, Tile};
@@ -41,7 +41,7 @@ pub fn beamlet_doses(
     let field = OpenField::new(request)?;
     let depth_mm = radiological_depth(&medium.equivalent_g_cm3, field.frame.source_mm, control)?;
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
-    let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
+    let lit = Lit::new(request, &field, &beam, &tilt, &medium, &depth_mm, control)?;
     clock.phase("terma");
     let sampled = Sampled::new(request, &medium, field.mu * per_mu.fluence);
     let extra = field.by_extra_focal(&dose.machine, |alone| {
@@ -56,7 +56,8 @@ pub fn beamlet_doses(
         &medium,
         &depth_mm,
         &sampled,
-        (&extra, per_mu.electrons_gy),
+        &extra,
+        per_mu.electrons_gy,
     );
     clock.phase("extra-focal");
     let gy = transported(
@@ -83,7 +84,7 @@ fn transported(
     (lit, sampled, smooth): (&Lit, &Sampled, &Smooth),
     control: &JobControl,
 ) -> Result<Vec<f32>, Cancelled> {
-    let transport = Transport::new((beam, field), medium, lit, sampled);
+    let transport = Transport::new(beam, field, medium, lit, sampled);
     let Transport {
         density,
         walks,
@@ -109,19 +110,20 @@ fn transported(
         control.report((done * TOGETHER) as f32 / beam.directions.len() as f32);
         let prepared = walks.par_iter().map(|walk| {
             let axis = walk.direction.as_vec3();
-            let term = |(terma, lit): (&_, &LitVoxel)| {
-                SourceTerm::new(&beam.table, terma, axis.dot(lit.ray.into()))
-            };
-            let terms: Vec<SourceTerm> =
-                lit.terma.par_iter().zip(&transport.lit).map(term).collect();
+            let terms: Vec<SourceTerm> = lit
+                .terma
+                .par_iter()
+                .zip(&transport.lit)
+                .map(|(terma, lit)| SourceTerm::new(&beam.table, terma, axis.dot(lit.ray.into())))
+                .collect();
             (terms, Hits::new(walk, padded, &rows, density))
         });
         let prepared: Vec<_> = prepared.collect();
         energies.par_iter_mut().zip(&tiles).try_for_each_init(
-            || Room::new(density.len()),
-            |room, (energies, tile)| {
+            || WorkSpace::new(density.len()),
+            |work_space, (energies, tile)| {
                 control.check()?;
-                room.enter(tile, &transport.lit);
+                work_space.enter(tile, &transport.lit);
                 for (walk, (terms, hits)) in walks.iter().zip(&prepared) {
                     lines::add(
                         &Lines {
@@ -132,11 +134,11 @@ fn transported(
                         },
                         tile,
                         &transport.lit,
-                        room,
+                        work_space,
                         energies,
                     );
                 }
-                room.leave(tile, &transport.lit);
+                work_space.leave(tile, &transport.lit);
                 Ok::<_, Cancelled>(())
             },
         )?;
@@ -148,16 +150,16 @@ fn transported(
                 *row = *row + *share * energy.share;
             }
         }
-        let column = |(lane, beamlet): (usize, &usize)| {
-            let energies = energies.iter().zip(&sampled.gy_per_energy);
-            let mut column: Vec<f32> = energies.map(|(energy, gy)| energy.0[lane] * gy).collect();
-            smooth.add(request.beamlets[*beamlet], &mut column);
-            (*beamlet, column)
-        };
         tile.beamlets
             .iter()
             .enumerate()
-            .map(column)
+            .map(|(lane, beamlet)| {
+                let energies = energies.iter().zip(&sampled.gy_per_energy);
+                let mut column: Vec<f32> =
+                    energies.map(|(energy, gy)| energy.0[lane] * gy).collect();
+                smooth.add(request.beamlets[*beamlet], &mut column);
+                (*beamlet, column)
+            })
             .collect::<Vec<_>>()
     });
     let mut gy: Vec<(usize, Vec<f32>)> = gy.flatten().collect();

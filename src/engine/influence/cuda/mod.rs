@@ -12,7 +12,7 @@ use crate::cccs::angles::{ANGLES, Coefficients};
 use crate::cccs::beam::{Superposition, grid_from_kernel};
 use crate::cccs::correction::Tilts;
 use crate::cccs::cuda::correction::stencils;
-use crate::cccs::cuda::superpose::{Layouts, Placement, coefficients, line_directions};
+use crate::cccs::cuda::superpose::{BeamLines, Layouts, Placement, coefficients, line_directions};
 use crate::cccs::cuda::{energy_on_card, monitor_unit_at};
 use crate::cuda::{Arg, Buffer, CardLock, CudaError, Device, Download, Failure, Shape};
 use crate::dose::DoseError;
@@ -88,7 +88,7 @@ pub fn beamlet_doses(
     })?;
     clock.phase("extra-focal");
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
-    let tables = Tables::new(request, &dose.machine, &field, (&beam, &tilt), &medium);
+    let tables = Tables::new(request, &dose.machine, &field, &beam, &tilt, &medium);
     let padded = Padded::new(medium.lattice());
     let lattice_from_kernel = grid_from_kernel(&field.frame, &medium.grid);
     let walks = Walk::all(&beam, &padded, lattice_from_kernel);
@@ -131,7 +131,8 @@ pub fn beamlet_doses(
     let smooth = SmoothOnCard::new(
         &mut card,
         &tables,
-        (&on_card, &sampled.gy_per_energy),
+        &on_card,
+        &sampled.gy_per_energy,
         &sources,
     )?;
     // Other fields are queued while the card counts, and while it walks the lines of this one.
@@ -225,19 +226,28 @@ fn transported(
     let together = (most_entries / of_direction.max(1)).clamp(1, walks.len().max(1));
     launch.most_entries = (of_direction * together) as u32;
     if shares > 0 {
-        let entries: Buffer<[i32; 4]> = card.alloc(of_direction * together)?;
-        let terms: Buffer<[f32; 16]> = card.alloc(together * voxels)?;
-        let counter: Buffer<u32> = card.alloc(1)?;
+        let work_space = WorkSpace {
+            entries: card.alloc(of_direction * together)?,
+            terms: card.alloc(together * voxels)?,
+            counter: card.alloc(1)?,
+        };
         for chunk in walks.chunks(together) {
             control.check()?;
             let walks = card.upload(chunk)?;
-            upload.walk(card, launch, &walks, (&entries, &terms, &counter), &deposit)?;
+            upload.walk(card, launch, &walks, &work_space, &deposit)?;
         }
     }
     if shares > 0 && beam.corrected {
         upload.correct(card, launch, parts.lattice, beam, &deposit)?;
     }
     Ok((launch, deposit))
+}
+
+/// Buffers of a launch, reused by the next one: entries of lines into tubes, source terms of lit voxels, and the number of entries.
+struct WorkSpace {
+    entries: Buffer<[i32; 4]>,
+    terms: Buffer<[f32; 16]>,
+    counter: Buffer<u32>,
 }
 
 /// Inputs of the kernels, on the card.
@@ -256,9 +266,14 @@ impl Uploaded<'_> {
         card: &mut CardLock<'_>,
         launch: Launch,
         walks: &Buffer<CardWalk>,
-        (entries, terms, counter): (&Buffer<[i32; 4]>, &Buffer<[f32; 16]>, &Buffer<u32>),
+        work_space: &WorkSpace,
         deposit: &Buffer<i32>,
     ) -> Result<(), CudaError> {
+        let WorkSpace {
+            entries,
+            terms,
+            counter,
+        } = work_space;
         let covering =
             |count: u32| Shape::covering([count as usize, walks.count(), 1], [THREADS, 1, 1]);
         let args = [
@@ -319,17 +334,16 @@ impl Uploaded<'_> {
         beam: &Superposition,
         deposit: &Buffer<i32>,
     ) -> Result<(), CudaError> {
-        let steps = |layout: usize| ORDERS[layout].map(|axis| padded.steps[axis] as i32);
         let layouts = Layouts::new(placement).of_axis;
         let directions = line_directions(placement, &beam.directions);
         let table = card.upload(&coefficients(&beam.table))?;
-        for stencil in stencils(
-            card,
-            placement,
-            &layouts,
-            (beam, &directions, &table),
-            steps,
-        )? {
+        let lines = BeamLines {
+            beam,
+            directions: &directions,
+            table: &table,
+        };
+        let steps = ORDERS.map(|order| order.map(|axis| padded.steps[axis] as i32));
+        for stencil in stencils(card, placement, &layouts, &lines, steps)? {
             let order = ORDERS[stencil.number].map(|axis| axis as i32);
             let args = [
                 Arg::value(&launch),
@@ -356,22 +370,24 @@ impl Uploaded<'_> {
 /// Walks, their steps and their layers, one walk after another.
 fn card_walks(walks: &[Walk]) -> (Vec<CardWalk>, Vec<Step>, Vec<[u32; 2]>) {
     let (mut steps, mut layers) = (Vec::new(), Vec::new());
-    let walk = |walk: &Walk| {
-        let on_card = CardWalk {
-            first_step: steps.len() as i32,
-            steps: walk.steps.len() as i32,
-            first_layer: layers.len() as i32,
-            axis: walk.axis as i32,
-            direction: walk.direction.as_vec3().to_array(),
-            weight: walk.weight,
-            least: walk.least,
-            none: 0,
-        };
-        steps.extend(&walk.steps);
-        layers.extend(&walk.of_layer);
-        on_card
-    };
-    let walks = walks.iter().map(walk).collect();
+    let walks = walks
+        .iter()
+        .map(|walk| {
+            let on_card = CardWalk {
+                first_step: steps.len() as i32,
+                steps: walk.steps.len() as i32,
+                first_layer: layers.len() as i32,
+                axis: walk.axis as i32,
+                direction: walk.direction.as_vec3().to_array(),
+                weight: walk.weight,
+                least: walk.least,
+                none: 0,
+            };
+            steps.extend(&walk.steps);
+            layers.extend(&walk.of_layer);
+            on_card
+        })
+        .collect();
     (walks, steps, layers)
 }
 

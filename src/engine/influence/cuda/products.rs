@@ -50,15 +50,17 @@ impl CardColumns {
 impl CardMatrix {
     /// The columns of each beam, ready to be read by others.
     pub fn shared(&self) -> Vec<CardColumns> {
-        let of = |beam: &CardBeam| CardColumns {
-            rows: self.rows,
-            host: Arc::clone(&beam.host),
-            steps: Handed::new(&self.device, beam.steps.clone()),
-        };
-        self.beams.iter().map(of).collect()
+        self.beams
+            .iter()
+            .map(|beam| CardColumns {
+                rows: self.rows,
+                host: Arc::clone(&beam.host),
+                steps: Handed::new(&self.device, beam.steps.clone()),
+            })
+            .collect()
     }
 
-    /// Copies columns of each beam; those that a matrix of `before` has are shared.
+    /// Copies columns of each beam; columns that `previous` has are shared.
     ///
     /// # Errors
     /// [`CudaError`]: a card without memory for them among them.
@@ -66,19 +68,12 @@ impl CardMatrix {
         device: &Arc<Device>,
         rows: usize,
         beams: &[Arc<DoseColumns>],
-        before: Option<&Self>,
+        previous: Option<&Self>,
     ) -> Result<Self, CudaError> {
-        let known = |host: &Arc<DoseColumns>| {
-            let before = before
-                .filter(|before| Arc::ptr_eq(&before.device, device) && before.rows == rows)?;
-            before
-                .beams
-                .iter()
-                .find(|beam| Arc::ptr_eq(&beam.host, host))
-                .cloned()
-        };
+        let previous =
+            previous.filter(|matrix| Arc::ptr_eq(&matrix.device, device) && matrix.rows == rows);
         let mut card = device.lock();
-        let beam = |host: &Arc<DoseColumns>| match known(host) {
+        let beam = |host: &Arc<DoseColumns>| match previous.and_then(|matrix| matrix.beam(host)) {
             Some(beam) => Ok(beam),
             None => {
                 card.fits_int("columns of a beam", host.steps.len())?;
@@ -101,6 +96,14 @@ impl CardMatrix {
             beams,
             columns,
         })
+    }
+
+    /// A beam whose columns are on the card already.
+    fn beam(&self, host: &Arc<DoseColumns>) -> Option<CardBeam> {
+        self.beams
+            .iter()
+            .find(|beam| Arc::ptr_eq(&beam.host, host))
+            .cloned()
     }
 
     /// Gy of a step of each column.

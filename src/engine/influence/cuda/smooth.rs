@@ -77,7 +77,8 @@ impl SmoothOnCard {
     pub fn new(
         card: &mut CardLock<'_>,
         tables: &TablesOnCard,
-        (sampled, gy_per_energy): (&SampledOnCard, &[f32]),
+        sampled: &SampledOnCard,
+        gy_per_energy: &[f32],
         sources: &WideSources<'_>,
     ) -> Result<Self, CudaError> {
         let count = sampled.voxels.count();

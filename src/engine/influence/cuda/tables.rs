@@ -37,9 +37,9 @@ pub struct Tables {
     numbers: Vec<f32>,
     sides_mm: Vec<f32>,
     sums: Vec<f64>,
-    /// The number of each beamlet of the map among those asked for, all ones of others.
+    /// The number of each beamlet of the map among the requested ones, all ones for others.
     asked: Vec<u32>,
-    /// Row and column of each beamlet asked for.
+    /// Row and column of each requested beamlet.
     places: Vec<[u32; 2]>,
     focal: [Spans; 2],
     wide: [SmoothSpans; 2],
@@ -69,7 +69,8 @@ impl Tables {
         request: &InfluenceRequest,
         machine: &Machine,
         field: &OpenField,
-        (beam, tilt): (&Superposition, &TiltNorm),
+        beam: &Superposition,
+        tilt: &TiltNorm,
         medium: &Medium,
     ) -> Self {
         let flat = beam::Field {
@@ -83,21 +84,24 @@ impl Tables {
             numbers,
             ..
         } = FieldTables::new(&flat, beam, tilt, medium);
-        let mut asked = vec![u32::MAX; field.map.values.len()];
+        let mut number_by_beamlet = vec![u32::MAX; field.map.values.len()];
         request
             .beamlets
             .iter()
             .enumerate()
-            .for_each(|(n, beamlet)| asked[*beamlet] = n as u32);
+            .for_each(|(n, beamlet)| number_by_beamlet[*beamlet] = n as u32);
         let columns = field.map.columns;
-        let place = |beamlet: &usize| [beamlet / columns, beamlet % columns].map(|n| n as u32);
         let mut tables = Self {
             field: card_field,
             numbers,
             sides_mm: Vec::new(),
             sums: Vec::new(),
-            asked,
-            places: request.beamlets.iter().map(place).collect(),
+            asked: number_by_beamlet,
+            places: request
+                .beamlets
+                .iter()
+                .map(|beamlet| [beamlet / columns, beamlet % columns].map(|n| n as u32))
+                .collect(),
             focal: Default::default(),
             wide: Default::default(),
             open_focal: field.beamlets.open_focal() as f32,
@@ -117,7 +121,7 @@ impl Tables {
     }
 
     fn add(&mut self, spans: &SpanTables<'_>) -> Spans {
-        let of = Spans {
+        let card_spans = Spans {
             first_mm: spans.first_mm as f32,
             step_mm: spans.step_mm as f32,
             blur_mm: spans.blur_mm as f32,
@@ -129,7 +133,7 @@ impl Tables {
         self.sides_mm
             .extend(spans.sides_mm.iter().flatten().map(|mm| *mm as f32));
         self.sums.extend(spans.sums.iter().copied().flatten());
-        of
+        card_spans
     }
 
     pub fn upload(&self, card: &mut CardLock<'_>) -> Result<TablesOnCard, CudaError> {

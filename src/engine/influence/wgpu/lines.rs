@@ -101,7 +101,9 @@ pub struct OnDevice {
 impl OnDevice {
     pub fn new(
         session: &Session<'_>,
-        (transport, beam, placement): (&Transport, &Superposition, &Placement),
+        transport: &Transport,
+        beam: &Superposition,
+        placement: &Placement,
         lit: &Lit,
     ) -> Result<Self, WgpuError> {
         let Transport {
@@ -123,14 +125,6 @@ impl OnDevice {
             .iter()
             .zip(&lit.terma)
             .zip(lit.beamlets.first.windows(2));
-        let voxel =
-            |((LitVoxel { at, ray, .. }, terma), shares): ((&LitVoxel, &_), &[u32])| LitOnDevice {
-                ray: *ray,
-                at: *at,
-                terma: *terma,
-                shares: [shares[0], shares[1]],
-                none: [0; 2],
-            };
         let brightest = lit
             .terma
             .iter()
@@ -144,7 +138,8 @@ impl OnDevice {
                 placement,
                 axis,
                 padded.steps,
-                (beam, transport.tilts),
+                beam,
+                transport.tilts,
             )?);
         }
         // Between the rows straight lines are the kernel itself; the nearest of finer ones would be 0.05 % of a column's maximum off.
@@ -158,19 +153,34 @@ impl OnDevice {
             steps: session.upload("steps of lines", &steps)?,
             table: session.upload("kernel coefficients", &table)?,
             cells: session.upload("voxels", &cells.collect::<Vec<_>>())?,
-            lit: session.upload("lit voxels", &of_voxels.map(voxel).collect::<Vec<_>>())?,
+            lit: session.upload(
+                "lit voxels",
+                &of_voxels
+                    .map(
+                        |((LitVoxel { at: index, ray, .. }, terma), shares)| LitOnDevice {
+                            ray: *ray,
+                            at: *index,
+                            terma: *terma,
+                            shares: [shares[0], shares[1]],
+                            none: [0; 2],
+                        },
+                    )
+                    .collect::<Vec<_>>(),
+            )?,
             shares: session.upload("shares of beamlets", &lit.beamlets.shares)?,
             stencils,
         })
     }
 
-    /// The deposits of a chunk of beamlets, `[beamlet][row]`, of so many lines at a time where one direction has no more; `report` hears of
-    /// the part that is done.
+    /// The deposits of a chunk of beamlets, `[beamlet][row]`, of at most `most_lines` lines at a time unless one direction has more;
+    /// `report` receives the fraction done.
     pub fn deposits(
         &self,
         session: &mut Session<'_>,
-        (tubes, chunk): (&ShareLists, Range<usize>),
-        (rows, most_lines): (usize, usize),
+        tubes: &ShareLists,
+        chunk: Range<usize>,
+        rows: usize,
+        most_lines: usize,
         report: impl Fn(f32),
     ) -> Result<Vec<i32>, WgpuError> {
         let members = |beamlet| {
@@ -198,7 +208,7 @@ impl OnDevice {
             for (done, walks) in self.walks.chunks(together).enumerate() {
                 report((done * together) as f32 / self.walks.len() as f32);
                 let chunk = upload(session, header, walks)?;
-                self.walk(session, (&chunk, walks), (&tubes, &entries), &deposit)?;
+                self.walk(session, &chunk, walks, &tubes, &entries, &deposit)?;
             }
             self.correct(session, &upload(session, header, &self.walks)?, &deposit)?;
         }
@@ -209,8 +219,10 @@ impl OnDevice {
     fn walk(
         &self,
         session: &mut Session<'_>,
-        (chunk, walks): (&Buffer<u32>, &[WalkOnDevice]),
-        (tubes, entries): (&Buffer<[u32; 2]>, &Buffer<u32>),
+        chunk: &Buffer<u32>,
+        walks: &[WalkOnDevice],
+        tubes: &Buffer<[u32; 2]>,
+        entries: &Buffer<u32>,
         deposit: &Buffer<i32>,
     ) -> Result<(), WgpuError> {
         let Self {
@@ -283,30 +295,35 @@ fn upload(
 
 /// Walks and one list of their steps, then their layers, which number the steps in the list.
 fn walks_and_steps(walks: &[Walk]) -> (Vec<WalkOnDevice>, Vec<[i32; 2]>) {
-    let all: usize = walks.iter().map(|walk| walk.steps.len()).sum();
+    let step_count: usize = walks.iter().map(|walk| walk.steps.len()).sum();
     let (mut steps, mut layers) = (Vec::new(), Vec::new());
-    let walk = |walk: &Walk| {
-        let first = steps.len() as i32;
-        let first_layer = (all + layers.len()) as u32;
-        steps.extend(
-            walk.steps
-                .iter()
-                .map(|step| [step.offset, step.length_cm.to_bits() as i32]),
-        );
-        // A layer without a step has the greatest number first.
-        let layer = |[low, end]: &[u32; 2]| [*low.min(end), *end].map(|step| first + step as i32);
-        layers.extend(walk.of_layer.iter().map(layer));
-        WalkOnDevice {
-            first_step: first as u32,
-            end_step: steps.len() as u32,
-            first_layer,
-            axis: walk.axis as u32,
-            direction: walk.direction.as_vec3().to_array(),
-            weight: walk.weight,
-            least: walk.least,
-        }
-    };
-    let walks = walks.iter().map(walk).collect();
+    let walks = walks
+        .iter()
+        .map(|walk| {
+            let first = steps.len() as i32;
+            let first_layer = (step_count + layers.len()) as u32;
+            steps.extend(
+                walk.steps
+                    .iter()
+                    .map(|step| [step.offset, step.length_cm.to_bits() as i32]),
+            );
+            // A layer without a step has the greatest number first.
+            layers.extend(
+                walk.of_layer
+                    .iter()
+                    .map(|[low, end]| [*low.min(end), *end].map(|step| first + step as i32)),
+            );
+            WalkOnDevice {
+                first_step: first as u32,
+                end_step: steps.len() as u32,
+                first_layer,
+                axis: walk.axis as u32,
+                direction: walk.direction.as_vec3().to_array(),
+                weight: walk.weight,
+                least: walk.least,
+            }
+        })
+        .collect();
     steps.extend(layers);
     (walks, steps)
 }

@@ -76,7 +76,7 @@ pub fn beamlet_doses_within(
     let (depth_mm, _) =
         radiological_depth_at(device, density, source_mm, &medium.grid, &control.child())?;
     let tilt = beam.tilt_norm(&field.frame, &medium.grid);
-    let lit = Lit::new(request, &field, (&beam, &tilt), &medium, &depth_mm, control)?;
+    let lit = Lit::new(request, &field, &beam, &tilt, &medium, &depth_mm, control)?;
     clock.phase("terma");
     let sampled = Sampled::new(request, &medium, field.mu * per_mu.fluence);
     let extra = field.by_extra_focal(&dose.machine, |alone| {
@@ -91,10 +91,11 @@ pub fn beamlet_doses_within(
         &medium,
         &depth_mm,
         &sampled,
-        (&extra, per_mu.electrons_gy),
+        &extra,
+        per_mu.electrons_gy,
     );
     clock.phase("extra-focal");
-    let transport = Transport::new((&beam, &field), &medium, &lit, &sampled);
+    let transport = Transport::new(&beam, &field, &medium, &lit, &sampled);
     clock.phase("lines");
     let placement = Placement {
         lattice: transport.padded.lattice,
@@ -108,7 +109,7 @@ pub fn beamlet_doses_within(
         sampled: &sampled,
         smooth: &smooth,
     };
-    let columns = transported(device, &parts, (&transport, &beam, &placement), control)?;
+    let columns = transported(device, &parts, &transport, &beam, &placement, control)?;
     clock.phase("transport");
     let work = (lit.beamlets.shares.len() * beam.directions.len()) as u64;
     let receipt = receipt(
@@ -136,7 +137,9 @@ struct Parts<'a> {
 fn transported(
     device: &Device,
     parts: &Parts<'_>,
-    (transport, beam, placement): (&Transport, &Superposition, &Placement),
+    transport: &Transport,
+    beam: &Superposition,
+    placement: &Placement,
     control: &JobControl,
 ) -> Result<DoseColumns, WgpuError> {
     let Parts {
@@ -154,29 +157,31 @@ fn transported(
         limits.lines / LINES_OF_SHARE,
     );
     let mut session = device.session(control);
-    let on_device = OnDevice::new(&session, (transport, beam, placement), lit)?;
+    let on_device = OnDevice::new(&session, transport, beam, placement, lit)?;
     let mut columns = DoseColumns {
         rows,
         ..DoseColumns::default()
     };
     for chunk in chunks {
         let (from, part) = (chunk.start, chunk.len() as f32 / beamlets as f32);
-        let report = |done: f32| control.report(from as f32 / beamlets as f32 + part * done);
         let deposit = on_device.deposits(
             &mut session,
-            (&tubes, chunk.clone()),
-            (rows, limits.lines),
-            report,
+            &tubes,
+            chunk.clone(),
+            rows,
+            limits.lines,
+            |done| control.report(from as f32 / beamlets as f32 + part * done),
         )?;
-        let made = DoseColumns::of_gy(rows, &parts.doses(chunk, &deposit, on_device.units));
-        columns.steps.extend(made.steps);
-        columns.gy_per_step.extend(made.gy_per_step);
+        let chunk_columns =
+            DoseColumns::of_gy(rows, &parts.doses(chunk, &deposit, on_device.units));
+        columns.steps.extend(chunk_columns.steps);
+        columns.gy_per_step.extend(chunk_columns.gy_per_step);
     }
     Ok(columns)
 }
 
 impl Parts<'_> {
-    /// Gy of a chunk of beamlets, `[beamlet][row]`, from deposits in so many units to an energy per volume of 1.
+    /// Gy of a chunk of beamlets, `[beamlet][row]`, from deposits of which `units` make an energy per volume of 1.
     fn doses(&self, chunk: Range<usize>, deposit: &[i32], units: f32) -> Vec<f32> {
         let per_energy = &self.sampled.gy_per_energy;
         let mut gy = vec![0.0_f32; deposit.len()];
@@ -195,17 +200,16 @@ impl Parts<'_> {
     }
 }
 
-/// Beamlets in turn, as many as there are places and as have so many shares together, but one at least. `first` has the first share of
-/// each beamlet, and one past the last.
+/// Consecutive beamlets, at most `most_beamlets` with at most `most_shares` shares in a chunk, but at least one. `first` has the first
+/// share of each beamlet, and one past the last.
 fn chunks(first: &[u32], most_beamlets: usize, most_shares: usize) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let (mut from, beamlets) = (0, first.len() - 1);
     while from < beamlets {
-        let fits = |end: &usize| {
-            end - from <= most_beamlets && (first[*end] - first[from]) as usize <= most_shares
-        };
         let end = (from + 1..=beamlets)
-            .take_while(fits)
+            .take_while(|end| {
+                end - from <= most_beamlets && (first[*end] - first[from]) as usize <= most_shares
+            })
             .last()
             .unwrap_or(from + 1);
         chunks.push(from..end);
@@ -221,8 +225,8 @@ mod tests {
     #[test]
     fn chunks_hold_every_beamlet_once_within_what_is_allowed() {
         let first = [0, 3, 3, 10, 12, 40, 41, 42, 43];
-        let found = chunks(&first, 3, 11);
-        assert_eq!(found, [0..3, 3..4, 4..5, 5..8]);
+        let ranges = chunks(&first, 3, 11);
+        assert_eq!(ranges, [0..3, 3..4, 4..5, 5..8]);
         assert_eq!(
             chunks(&first, 0, 0).len(),
             8,

@@ -44,22 +44,22 @@ fn history(run: &Simulation, number: u64, n: u64, batch: u64, quanta: &mut [u64]
     let mut numbers = Numbers::new(stream);
     match run.variant {
         // A direction from each of as many places along the photon's way.
-        Variant::Own => interactions(run, &particle, &kernel.mu, [n as f32, xi], |k, at| {
+        Variant::Own => interactions(run, &particle, &kernel.mu, [n as f32, xi], |k, place| {
             deposit(
                 run,
                 kernel,
-                at,
+                place,
                 &ray(run, kernel, &particle, &mut numbers, k),
                 quanta,
             );
         }),
         // All directions from one place.
-        Variant::Paper => interactions(run, &particle, &kernel.mu, [1.0, xi], |_, at| {
+        Variant::Paper => interactions(run, &particle, &kernel.mu, [1.0, xi], |_, place| {
             (0..n).for_each(|k| {
                 deposit(
                     run,
                     kernel,
-                    at,
+                    place,
                     &ray(run, kernel, &particle, &mut numbers, k),
                     quanta,
                 );

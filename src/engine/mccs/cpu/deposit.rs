@@ -174,8 +174,9 @@ fn along(
     let mut walk = EvenWalk::new(run.lattice.size, from, direction);
     let mut energy = ray.energy;
     let mut radius = 0.0_f32;
-    let mut before = 0.0_f32;
+    let mut within_last = 0.0_f32;
     let mut far = false;
+    // One loop: to walk first and deposit after is slower, as is to compare crossings as whole numbers.
     while let Some((voxel, cm)) = walk.step() {
         let density = run.voxels[voxel].density_g_cm3();
         radius += density * cm;
@@ -183,10 +184,10 @@ fn along(
         // By `u32` and, below, `i64`: a float converts to those in one instruction, to `u64` in several.
         let i = (x as u32 as usize).min(NODES - 2);
         let within = (row[i] + (row[i + 1] - row[i]) * (x - i as f32)).min(1.0);
-        let deposited = (within - before) * energy;
+        let deposited = (within - within_last) * energy;
         quanta[voxel] += ((deposited + 0.5) as i64).max(0) as u64;
-        before = within;
-        if before >= 1.0 {
+        within_last = within;
+        if within_last >= 1.0 {
             return;
         }
         if radius > near_cm && !far {

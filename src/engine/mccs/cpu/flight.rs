@@ -22,28 +22,28 @@ pub fn entry(run: &Simulation, particle: &Particle) -> Option<[f32; 3]> {
     }))
 }
 
-/// First possible interactions of a photon, in voxels: `-ln(1 - xi)` free paths (Zhou 2010, eq. 3) of its own energy in
+/// First possible interactions of a photon, in voxels: `-ln(1 - xi)` free paths (Zhou 2010, eq. 3) at the photon's energy in
 /// the materials on its way, each passed by its exact length. Of `count` numbers, one in each equal part of the range
-/// of `xi`, calls `found` with the number of each and its place, nearest first; the rest leave the lattice.
+/// of `xi`, calls `visit` with the number of each and its place, nearest first; the rest leave the lattice.
 pub fn interactions(
     run: &Simulation,
     photon: &Particle,
     mu: &[f32; CLASSES],
     [count, xi]: [f32; 2],
-    mut found: impl FnMut(u32, [f32; 3]),
+    mut visit: impl FnMut(u32, [f32; 3]),
 ) {
     let Some(entry) = entry(run, photon) else {
         return;
     };
     let direction = in_voxels(run.voxels_per_cm(), photon.direction);
-    // Distances first: `found` inside the walk would take its registers.
+    // Distances first: `visit` inside the walk would take its registers.
     let mut ways = [0.0; MOST_DIRECTIONS as usize];
     let met = ways_to(run, [entry, direction], mu, [count, xi], &mut ways);
     for (k, way) in ways[..met].iter().enumerate() {
         let place = std::array::from_fn(|a| {
             (entry[a] + way * direction[a]).clamp(0.0, run.lattice.size[a] as f32)
         });
-        found(k as u32, place);
+        visit(k as u32, place);
     }
 }
 
@@ -57,7 +57,7 @@ fn ways_to(
     ways: &mut [f32; MOST_DIRECTIONS as usize],
 ) -> usize {
     let paths_to = |k: usize| -(1.0 - (k as f32 + xi) / count).ln();
-    let most = (count as usize).min(ways.len());
+    let limit = (count as usize).min(ways.len());
     let mut met = 0;
     let mut wanted = paths_to(met);
     let mut paths_so_far = 0.0_f32;
@@ -73,7 +73,7 @@ fn ways_to(
         while paths_so_far + paths >= wanted && per_cm > 0.0 {
             ways[met] = begin + (wanted - paths_so_far) / per_cm;
             met += 1;
-            if met == most {
+            if met == limit {
                 return met;
             }
             wanted = paths_to(met);

@@ -1,5 +1,5 @@
 //! Monte Carlo convolution/superposition on the CPU. The four steps of Zhou 2010, Sec. 2.1, each history by
-//! itself and from numbers of its own ([`philox`](transport::philox)):
+//! itself and from its own random numbers ([`philox`](transport::philox)):
 //!
 //! 1. and 2. [`head`](crate::histories::head): a photon is drawn from its source and followed through jaws and leaves, as a weight.
 //! 3. [`flight`]: where in the patient it interacts, by the voxel walk.

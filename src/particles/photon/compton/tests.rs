@@ -4,7 +4,7 @@ use crate::photon::CrossSections;
 use crate::test_data::assert_relative;
 use physics::Material;
 
-/// Mean energy of the electron over that of the photon: closed forms of Klein and Nishina's energy transfer.
+/// Ratio of the electron's mean energy to the photon's: closed forms of Klein and Nishina's energy transfer.
 const MEAN_TRANSFERS: [(f64, f64); 6] = [
     (0.1, 0.13800),
     (0.5, 0.34137),
@@ -37,9 +37,11 @@ fn quantiles_of_free_electrons_keep_the_mean_transfer() {
     let table = QuantileTable::new(Electrons::Free, grid);
     for (photon_mev, transfer) in MEAN_TRANSFERS {
         let draws = 20_000;
-        let kept =
-            |index: i32| table.share(photon_mev, (f64::from(index) + 0.5) / f64::from(draws));
-        let mean = 1.0 - (0..draws).map(kept).sum::<f64>() / f64::from(draws);
+        let mean = 1.0
+            - (0..draws)
+                .map(|index| table.share(photon_mev, (f64::from(index) + 0.5) / f64::from(draws)))
+                .sum::<f64>()
+                / f64::from(draws);
         assert_relative(mean, transfer, 2e-4, &format!("{photon_mev} MeV"));
     }
 }

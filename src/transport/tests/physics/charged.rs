@@ -77,9 +77,9 @@ fn soft_and_hard_losses_are_the_whole() {
                 let hard_photons =
                     mean_photon_mev * table.charged_at(charge, energy_mev, Column::Bremsstrahlung);
                 let soft = table.charged_at(charge, energy_mev, Column::SoftStoppingPower);
-                let whole = collision_mev_cm2_g(&medium, charge, energy_mev)
+                let total = collision_mev_cm2_g(&medium, charge, energy_mev)
                     + photons.spectrum(charge, energy_mev).radiative_mev_cm2_g();
-                let deviation = (soft + hard_collisions + hard_photons) / whole - 1.0;
+                let deviation = (soft + hard_collisions + hard_photons) / total - 1.0;
                 // Radiative losses of titanium at 15 MeV are a third; their table holds to 1 %.
                 assert!(
                     deviation.abs() < 2e-3,

@@ -22,8 +22,8 @@ pub fn fine_tables() -> &'static [MaterialTables] {
 /// A file of `data/physics`: in the folder `BEAMSIGHT_DATA`, else `../shared/data` beside the repository. `None`, reported, where
 /// it is absent.
 pub fn shared_text(path: &str) -> Option<String> {
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
-    let folder = std::env::var_os("BEAMSIGHT_DATA").map_or(beside, Into::into);
+    let default_folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let folder = std::env::var_os("BEAMSIGHT_DATA").map_or(default_folder, Into::into);
     let text = std::fs::read_to_string(folder.join("physics").join(path)).ok();
     if text.is_none() {
         skip(path);

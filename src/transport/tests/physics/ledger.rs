@@ -120,8 +120,8 @@ fn splitting_keeps_the_mean() {
                 &format!("splitting {splitting}, layer {layer}"),
             );
         }
-        let whole: Vec<usize> = (0..512).collect();
-        let [expected, value] = [&analogue, &tally].map(|tally| tally.energy_mev(&whole));
+        let all_voxels: Vec<usize> = (0..512).collect();
+        let [expected, value] = [&analogue, &tally].map(|tally| tally.energy_mev(&all_voxels));
         assert_alike(value, expected, &format!("splitting {splitting}"));
     }
 }

@@ -213,17 +213,17 @@ fn structures(ui: &mut Ui, check: &SecondCheck) {
                         whole(ui, head);
                     }
                     ui.end_row();
-                    for of in &check.structures {
-                        let name = ui.label(&of.name);
-                        if !of.remarks.is_empty() {
-                            name.on_hover_text(of.remarks.join("\n"));
+                    for structure in &check.structures {
+                        let name = ui.label(&structure.name);
+                        if !structure.remarks.is_empty() {
+                            name.on_hover_text(structure.remarks.join("\n"));
                         }
-                        let rate = of.gamma_pass_rate_percent;
+                        let rate = structure.gamma_pass_rate_percent;
                         whole(
                             ui,
                             rate.map_or("-".to_owned(), |rate| format!("{rate:.1} %")),
                         );
-                        for m in &of.metrics {
+                        for m in &structure.metrics {
                             whole(ui, format!("{}, {}", value(m.planned), value(m.recomputed)));
                         }
                         ui.end_row();

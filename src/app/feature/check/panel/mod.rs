@@ -116,49 +116,57 @@ fn machines(ui: &mut Ui, state: &State, draft: &mut CheckDraft, commands: &mut C
             return;
         }
     };
-    for of in models {
-        let name = if of.machine.is_empty() {
+    for machine_use in models {
+        let name = if machine_use.machine.is_empty() {
             "Machine without a name"
         } else {
-            &of.machine
+            &machine_use.machine
         };
-        let row = format!("{name}, {}", of.quality);
+        let row = format!("{name}, {}", machine_use.quality);
         ui.weak(&row);
         ui.horizontal(|ui| {
-            let short = std::path::Path::new(&of.model)
+            let short = std::path::Path::new(&machine_use.model)
                 .file_name()
-                .map_or(of.model.as_str().into(), |n| n.to_string_lossy());
+                .map_or(machine_use.model.as_str().into(), |n| n.to_string_lossy());
             let mut picked = None;
             let combo = ComboBox::from_id_salt(("model", &row))
                 .selected_text(short)
                 .width(220.0);
             let response = combo.show_ui(ui, |ui| {
                 for model in state.machine_names() {
-                    if ui.selectable_label(model == of.model, &model).clicked() {
+                    if ui
+                        .selectable_label(model == machine_use.model, &model)
+                        .clicked()
+                    {
                         picked = Some(model);
                     }
                 }
                 ui.separator();
                 if ui.button("File…").clicked() {
-                    let action = CheckAction::PickFile(of.machine.clone(), of.quality.clone());
+                    let action = CheckAction::PickFile(
+                        machine_use.machine.clone(),
+                        machine_use.quality.clone(),
+                    );
                     commands.push(Command::SecondCheck(action));
                 }
             });
             response
                 .response
                 .accessible_name(format!("Model of {row}"))
-                .on_hover_text(&of.model);
+                .on_hover_text(&machine_use.model);
             if let Some(model) = picked {
-                draft.picked.choose(&of.machine, &of.quality, &model);
+                draft
+                    .picked
+                    .choose(&machine_use.machine, &machine_use.quality, &model);
             }
-            ui.weak(match of.choice {
+            ui.weak(match machine_use.choice {
                 "given" => "chosen, and remembered for this machine",
                 "remembered" => "remembered for this machine",
                 _ => "generic: of no particular machine",
             });
         });
         ui.end_row();
-        if let Some(why) = &of.why_not {
+        if let Some(why) = &machine_use.why_not {
             ui.label("");
             ui.add(Label::new(RichText::new(why).small().color(theme::palette(ui).warning)).wrap());
             ui.end_row();
