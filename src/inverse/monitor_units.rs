@@ -261,8 +261,11 @@ impl MonitorUnits {
     }
 
     /// Fluence of each field behind its closed leaves. A field in which no beamlet stands out from it is not needed: without leakage its
-    /// fluence goes on to 0.
+    /// fluence goes on to 0. Maps without a price of monitor units are not meant for leaves, and leak nothing.
     pub(super) fn leaked(&self, fluences: &[f64]) -> Vec<f64> {
+        if self.weight <= 0.0 {
+            return vec![0.0; self.fields.len()];
+        }
         let fields = self.fields.iter();
         fields.map(|field| field.leaked(fluences)).collect()
     }
@@ -408,6 +411,11 @@ mod tests {
             assert!((floor - want).abs() < 1e-12, "{floor} for {want}");
         }
         assert_eq!(rises.leaked(&[0.0; 3]), [0.0]);
+        let unpriced = MonitorUnits {
+            weight: 0.0,
+            ..rises
+        };
+        assert_eq!(unpriced.leaked(&maps), [0.0]);
     }
 
     /// A window of 200 mm at 25 mm/s and 600 MU/min crosses in 80 MU, and its tips pass each beamlet 2 mm apart for 0.8 MU; an arc's

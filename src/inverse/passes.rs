@@ -22,6 +22,9 @@ const MOST_SOLUTIONS: usize = 40;
 /// 0.5 Gy in a hundred evaluations, so that rest is a rule and not an optimum.
 const LEAST_GAIN: f64 = 0.02;
 
+/// The same while a goal of the first priority cannot be met: it goes on to come nearer for hundreds of evaluations.
+const LEAST_GAIN_UNMET: f64 = 0.003;
+
 /// Solutions after which a handle at the end of its reach is a sign: figures are far off before.
 const SOLUTIONS_BEFORE_RAISE: usize = 2;
 
@@ -99,7 +102,13 @@ impl Optimiser {
         }
         let levels = self.objectives.clone();
         let Handles { are_held, .. } = self.move_all_handles();
-        self.passes.is_settled = are_held && gain.abs() < LEAST_GAIN;
+        let mut objectives = self.objectives.iter();
+        let least_gain = if objectives.any(|o| o.raised > 1.0 && o.weight >= 1.0) {
+            LEAST_GAIN_UNMET
+        } else {
+            LEAST_GAIN
+        };
+        self.passes.is_settled = are_held && gain.abs() < least_gain;
         let uncorrected = self.passes.solutions - self.passes.corrected;
         let is_due = uncorrected >= SOLUTIONS_PER_TRUE_DOSE;
         if self.passes.is_settled || self.passes.is_last() || is_due {
