@@ -6,6 +6,7 @@ mod cast;
 mod compare;
 mod drr;
 mod frame;
+pub mod interfaces;
 pub mod offscreen;
 mod outline;
 mod pipeline;
