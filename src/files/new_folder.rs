@@ -4,7 +4,7 @@
 use super::place::Inputs;
 use super::replace::{Temporary, replace_file};
 use input::{MANIFEST_BYTES, content_digest, read_cached_text, stamp};
-use platform::{name_fault, usual_path};
+use platform::{name_fault, real_path, usual_path};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -189,7 +189,7 @@ fn shown(name: &OsStr) -> String {
 /// The folder's own path, without links.
 fn place_of(folder: &Path) -> Result<PathBuf, NewFolderError> {
     if folder.exists() {
-        let place = folder.canonicalize().map_err(|source| NewFolderError::Io {
+        let place = real_path(folder).map_err(|source| NewFolderError::Io {
             folder: folder.to_owned(),
             source,
         })?;
@@ -211,7 +211,7 @@ fn place_of(folder: &Path) -> Result<PathBuf, NewFolderError> {
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    match (parent.canonicalize(), folder.file_name()) {
+    match (real_path(parent), folder.file_name()) {
         (Ok(parent), Some(name)) if parent.is_dir() => Ok(parent.join(name)),
         _ => Err(NewFolderError::NoParent(parent.to_owned())),
     }

@@ -1,7 +1,7 @@
 //! Allowed output paths: never over an input, nor among inputs.
 
 use super::picture;
-use platform::{NAMES_DIFFER_BY_CASE, is_one_file, name_fault};
+use platform::{NAMES_DIFFER_BY_CASE, is_one_file, name_fault, real_path};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -54,7 +54,7 @@ impl Inputs {
     /// The input that a folder is, holds or lies in.
     pub fn meets(&self, folder: &Path) -> Option<&'static str> {
         let meets = |input: &PathBuf| {
-            input.canonicalize().is_ok_and(|input| {
+            real_path(input).is_ok_and(|input| {
                 input.starts_with(folder) || (input.is_dir() && folder.starts_with(&input))
             })
         };
@@ -79,7 +79,7 @@ impl OutputPath {
         if !folder.is_dir() {
             return Err(Obstacle::NoFolder(folder.to_owned()));
         }
-        Ok(Self(folder.canonicalize()?.join(name)))
+        Ok(Self(real_path(folder)?.join(name)))
     }
 
     pub fn folder(&self) -> &Path {
@@ -96,16 +96,12 @@ impl OutputPath {
     }
 
     fn has_name_of(&self, other: &Path) -> bool {
-        folder_of(other)
-            .canonicalize()
-            .is_ok_and(|folder| folder == self.folder())
+        real_path(folder_of(other)).is_ok_and(|folder| folder == self.folder())
             && is_one_name(self.0.file_name(), other.file_name(), NAMES_DIFFER_BY_CASE)
     }
 
     fn has_target_of(&self, other: &Path) -> bool {
-        self.0
-            .canonicalize()
-            .is_ok_and(|place| other.canonicalize().is_ok_and(|target| place == target))
+        real_path(&self.0).is_ok_and(|place| real_path(other).is_ok_and(|target| place == target))
     }
 
     /// Whether both are one file of the file system (hard links).
@@ -123,7 +119,7 @@ impl OutputPath {
 
     fn check_one(&self, what: &'static str, input: &Path) -> Result<(), Obstacle> {
         let Self(place) = self;
-        let Ok(read) = input.canonicalize() else {
+        let Ok(read) = real_path(input) else {
             return Ok(());
         };
         let input = input.to_owned();
@@ -135,9 +131,7 @@ impl OutputPath {
             };
         }
         let within = place.starts_with(&read)
-            || place
-                .canonicalize()
-                .is_ok_and(|target| target.starts_with(&read));
+            || real_path(place).is_ok_and(|target| target.starts_with(&read));
         // A hard link to a file of the folder lies elsewhere, and writing to it changes the folder's file.
         if within || (place.is_file() && holds(&read, place, 0)) {
             Err(Obstacle::Among { what, input })

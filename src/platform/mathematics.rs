@@ -1,4 +1,4 @@
-//! Exponentials, logarithms and angles on Windows: those of the program itself, in place of msvcrt.dll's, whose last bits follow the
+//! Exponentials, logarithms and angles on Windows: the program brings its own, in place of msvcrt.dll's, whose last bits follow the
 //! release of Windows. So a dose is the same on each of them, and what tests show under Wine, whose msvcrt.dll is another, holds there.
 
 #![expect(

@@ -1,8 +1,24 @@
-//! Paths as a user writes them.
+//! Paths without links, and as a user writes them.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-/// A path that `fs::canonicalize` gave, as users write it: on Windows it begins with `\\?\`, which few programs take. Paths that only
+/// The path of an existing file or folder without links, as `fs::canonicalize`. Drives in memory and some of networks do not tell
+/// Windows theirs, nor does Wine one of more than 260 letters: there it is the whole path as it was written.
+///
+/// # Errors
+/// Errors of the file system.
+pub fn real_path(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().or_else(|error| {
+        if cfg!(windows) && path.symlink_metadata().is_ok() {
+            std::path::absolute(path)
+        } else {
+            Err(error)
+        }
+    })
+}
+
+/// A path that [`real_path`] gave, as users write it: on Windows it begins with `\\?\`, which few programs take. Paths that only
 /// the prefix reaches keep it. For messages and answers; what is compared keeps its form.
 pub fn usual_path(real: &Path) -> PathBuf {
     let usual = real.to_str().and_then(usual_form);
@@ -49,5 +65,7 @@ mod tests {
         assert_eq!(usual_form(long.trim_end()), None);
         let folder = std::env::temp_dir().canonicalize().unwrap();
         assert!(usual_path(&folder).is_dir());
+        assert_eq!(real_path(&std::env::temp_dir()).unwrap(), folder);
+        assert!(real_path(&folder.join("no such file")).is_err());
     }
 }
