@@ -1,4 +1,4 @@
-"""The licences of everything that is linked into the program, for a package: python3 .ci/licences.py FILE
+"""The licences of everything that is linked into the program, for a package: python3 .ci/licences.py FILE [TARGET]
 
 Crates by `cargo metadata`, texts from their sources in the registry. Where a crate ships no text the one of its licence is taken
 from another crate that does; of MIT the standard one with the crate's authors.
@@ -16,6 +16,7 @@ NAMES = re.compile(r"^(licen[cs]e|copying|unlicense|notice|copyright|ofl|ufl)", 
 KNOWN = {
     "Apache-2.0": "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION",
     "MPL-2.0": "Mozilla Public License Version 2.0",
+    "BSL-1.0": "Boost Software License - Version 1.0",
 }
 CC0 = "Its authors have given it to the public domain: https://creativecommons.org/publicdomain/zero/1.0/"
 MIT = """Permission is hereby granted, free of charge, to any person obtaining a copy of this software and associated documentation
@@ -32,9 +33,9 @@ WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWARE.
 """
 
 
-def linked():
-    """The crates of others in the program: those that it reaches by dependencies that are no build's or test's."""
-    words = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", "x86_64-unknown-linux-gnu"]
+def linked(target):
+    """The crates of others in the program for a system: those that it reaches by dependencies that are no build's or test's."""
+    words = ["cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target]
     metadata = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
     root = metadata["resolve"]["root"]
@@ -56,7 +57,7 @@ def texts(package):
 
 
 def main():
-    packages = sorted(linked(), key=lambda p: (p["name"], p["version"]))
+    packages = sorted(linked(sys.argv[2] if len(sys.argv) > 2 else "x86_64-unknown-linux-gnu"), key=lambda p: (p["name"], p["version"]))
     standard, of_text, bare = {}, collections.defaultdict(list), []
     for package in packages:
         name = f"{package['name']} {package['version']} ({package['license'] or 'its own licence'})"

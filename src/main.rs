@@ -1,5 +1,8 @@
 //! Chooses between the window and a verb of the command line.
 
+// A double click shows no console; what is started from one joins it.
+#![cfg_attr(windows, windows_subsystem = "windows")]
+
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 mod heap;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -7,6 +10,9 @@ use heap::give_back_at_rest;
 
 fn main() -> std::process::ExitCode {
     keep_device_selection_from_wayland();
+    if std::env::args_os().len() > 1 {
+        platform::join_console();
+    }
     beamsight::cli::run(std::env::args_os(), give_back_at_rest)
 }
 

@@ -1,8 +1,10 @@
 //! Starting the window, with plain error messages if it cannot start.
 
 use super::render;
+use super::render::interfaces::{attempts, proved, words_of};
 use super::window::{App, Options};
 use files::Layout;
+use platform::{DRIVER_REMEDY, DRIVERS_ARE_PROVED, LIBRARIES_REMEDY};
 use thiserror::Error;
 
 /// Why the window cannot start.
@@ -13,42 +15,43 @@ pub enum RunError {
          into a file: beamsight render CASE --out shot.png"
     )]
     NoDisplay,
-    #[error(
-        "the window needs system libraries that are not there ({0}). On Debian or Ubuntu: apt-get install \
-         {PACKAGES}"
-    )]
+    #[error("the window needs system libraries that are not there ({0}). {LIBRARIES_REMEDY}")]
     Libraries(String),
-    #[error(
-        "no graphics driver was found ({0}). On Debian or Ubuntu a software one comes with: apt-get install \
-         libvulkan1 mesa-vulkan-drivers"
-    )]
+    #[error("no graphics driver was found ({0}). {DRIVER_REMEDY}")]
     NoDriver(String),
     #[error("the window did not start: {0}")]
     Other(String),
 }
 
-/// Debian 12's packages of the libraries that the window loads at run time.
-const PACKAGES: &str = "libvulkan1 mesa-vulkan-drivers libxcursor1 libxi6 libxkbcommon-x11-0";
-
 /// Opens the window and returns when it is closed.
 ///
 /// # Errors
-/// [`RunError`], with the packages to install.
+/// [`RunError`], with what to install.
 pub fn run(options: Options) -> Result<(), RunError> {
     if !has_display() {
         return Err(RunError::NoDisplay);
     }
-    match caught(|| start(options.clone(), PREFERRED)) {
-        Err(RunError::NoDriver(why)) => {
-            tracing::warn!("no first-class graphics driver ({why}); trying the others");
-            caught(|| start(options, wgpu::Backends::all()))
+    let mut failures = Vec::new();
+    for backends in attempts() {
+        match caught(|| start_proved(&options, backends)) {
+            Err(RunError::NoDriver(why)) => {
+                let failure = format!("{}: {why}", words_of(backends));
+                tracing::warn!("no window by {failure}");
+                failures.push(failure);
+            }
+            other => return other,
         }
-        other => other,
     }
+    Err(RunError::NoDriver(failures.join("; ")))
 }
 
-/// Backends tried first; OpenGL, which draws a little differently, is the last resort.
-const PREFERRED: wgpu::Backends = wgpu::Backends::PRIMARY;
+/// Starts the window; where drivers open and then fail, once they have drawn a picture.
+fn start_proved(options: &Options, backends: wgpu::Backends) -> Result<(), RunError> {
+    if DRIVERS_ARE_PROVED {
+        proved(backends).map_err(RunError::NoDriver)?;
+    }
+    start(options.clone(), backends)
+}
 
 fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
     let mut setup = render::setup();
@@ -62,6 +65,7 @@ fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
         viewport: egui::ViewportBuilder::default()
             .with_title("Beamsight (not for clinical use)")
             .with_app_id("beamsight")
+            .with_icon(icon())
             .with_inner_size(layout.window().unwrap_or([1600.0, 1000.0]))
             .with_maximized(layout.maximised)
             .with_min_inner_size([1000.0, 640.0])
@@ -82,6 +86,12 @@ fn start(options: Options, backends: wgpu::Backends) -> Result<(), RunError> {
         }),
     );
     run.map_err(|e| in_plain_words(&e))
+}
+
+/// The program's picture in title bar and task bar; drawn from `beamsight.svg` beside it.
+fn icon() -> egui::IconData {
+    const PICTURE: &[u8] = include_bytes!("../../assets/package/beamsight-64.png");
+    eframe::icon_data::from_png_bytes(PICTURE).unwrap_or_default()
 }
 
 /// Translates eframe's error into the words of a user.

@@ -30,7 +30,7 @@ pub const PATIENCE: Duration = Duration::from_secs(3600);
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Waits until everything in the window is computed. Needs no display, only a graphics driver; the \
-software one of Mesa will do (apt-get install libvulkan1 mesa-vulkan-drivers).\n\n\
+software one of Mesa will do (on Debian: apt-get install libvulkan1 mesa-vulkan-drivers).\n\n\
 Examples:\n  \
 beamsight render demo:thorax --out shot.png\n  \
 beamsight render ~/ct/patient-7 --plan plan.toml --workspace plan --size 1600x1000 --out shot.png\n  \

@@ -58,7 +58,10 @@ pub fn run(
         match app::run(options) {
             Ok(()) => return Ok(None),
             Err(RunError::NoDisplay) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => {
+                platform::tell_without_console(&error.to_string());
+                return Err(error.into());
+            }
         }
     }
     let out = out.unwrap_or_else(free_name);

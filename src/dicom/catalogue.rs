@@ -11,6 +11,7 @@ use dicom_dictionary_std::{tags, uids};
 use files::is_own_entry;
 use glam::DVec3;
 use input::{FILES_MOST, odd_kind, read_folder};
+use platform::real_path;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashSet};
@@ -212,7 +213,7 @@ pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
         listing.files.push(path.to_owned());
         return Ok(listing);
     }
-    let root = path.canonicalize().map_err(DicomError::io(path))?;
+    let root = real_path(path).map_err(DicomError::io(path))?;
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
         read_folder(&folder);
@@ -224,10 +225,7 @@ pub(super) fn files_under(path: &Path) -> Result<Found, DicomError> {
                 // Objects under way, and the list beside an export.
             } else if kind.is_symlink() {
                 // A dangling link is ignored.
-                if path
-                    .canonicalize()
-                    .is_ok_and(|target| !target.starts_with(&root))
-                {
+                if real_path(&path).is_ok_and(|target| !target.starts_with(&root)) {
                     listing.links.push(file_name(&path));
                 }
             } else if kind.is_dir() {

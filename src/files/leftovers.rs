@@ -1,6 +1,7 @@
 //! Temporary files and folders that a killed program has left: known by their names, and as nobody's by their locks, which the
 //! system gives back with the process.
 
+use super::moving::{forgo_before_move, rename};
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
@@ -107,16 +108,18 @@ fn remove_folder(path: &Path, parent: &Path) -> io::Result<()> {
     let lock = path.join(LOCK);
     // Whoever makes a folder makes its lock anew, and takes another folder where this is there already.
     drop(File::create_new(&lock));
-    let Some(_held) = take(&lock) else {
+    let mut held = take(&lock);
+    if held.is_none() {
         return Ok(());
-    };
+    }
     for entry in fs::read_dir(path.join(REPLACED)).into_iter().flatten() {
         let entry = entry?;
         let place = parent.join(entry.file_name());
         if place.symlink_metadata().is_err() {
-            fs::rename(entry.path(), place)?;
+            rename(&entry.path(), &place)?;
         }
     }
+    forgo_before_move(&mut held);
     fs::remove_dir_all(path)
 }
 
@@ -129,7 +132,7 @@ fn remove_file(path: &Path, name: &str, becomes: &Path) -> io::Result<()> {
     match becomes.symlink_metadata() {
         _ if is_in_use(&replacement) || is_in_use(becomes) => Ok(()),
         Ok(_) => fs::remove_file(path),
-        Err(_) => fs::rename(path, becomes),
+        Err(_) => rename(path, becomes),
     }
 }
 

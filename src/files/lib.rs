@@ -14,6 +14,7 @@ mod leftovers;
 mod lock;
 pub mod measured;
 pub mod mha;
+mod moving;
 mod new_folder;
 pub mod picture;
 mod place;

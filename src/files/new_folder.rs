@@ -4,6 +4,7 @@
 use super::place::Inputs;
 use super::replace::{Temporary, replace_file};
 use input::{MANIFEST_BYTES, content_digest, read_cached_text, stamp};
+use platform::{name_fault, real_path, usual_path};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -19,6 +20,11 @@ pub enum NewFolderError {
     Io { folder: PathBuf, source: io::Error },
     #[error("{} is a file; name a folder", .0.display())]
     File(PathBuf),
+    #[error("{} is no name for a folder ({fault}); name another", folder.display())]
+    Name {
+        folder: PathBuf,
+        fault: &'static str,
+    },
     #[error("there is no folder {}; make it first", .0.display())]
     NoParent(PathBuf),
     #[error("the folder {} is not empty ({first}); name a new one, or have it replaced ({remedy})", folder.display())]
@@ -136,6 +142,7 @@ impl NewFolder {
                 }
             })
         });
+        let target = usual_path(&target);
         match (moved, changed) {
             (Ok(()), _) => Ok(target),
             (Err(_), Some(first)) => Err(NewFolderError::Changed {
@@ -182,7 +189,7 @@ fn shown(name: &OsStr) -> String {
 /// The folder's own path, without links.
 fn place_of(folder: &Path) -> Result<PathBuf, NewFolderError> {
     if folder.exists() {
-        let place = folder.canonicalize().map_err(|source| NewFolderError::Io {
+        let place = real_path(folder).map_err(|source| NewFolderError::Io {
             folder: folder.to_owned(),
             source,
         })?;
@@ -195,11 +202,16 @@ fn place_of(folder: &Path) -> Result<PathBuf, NewFolderError> {
     if folder.symlink_metadata().is_ok() {
         return Err(NewFolderError::File(folder.to_owned()));
     }
+    let name = folder.file_name().unwrap_or_default();
+    if let Some(fault) = name_fault(&name.to_string_lossy()) {
+        let folder = folder.to_owned();
+        return Err(NewFolderError::Name { folder, fault });
+    }
     let parent = folder
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    match (parent.canonicalize(), folder.file_name()) {
+    match (real_path(parent), folder.file_name()) {
         (Ok(parent), Some(name)) if parent.is_dir() => Ok(parent.join(name)),
         _ => Err(NewFolderError::NoParent(parent.to_owned())),
     }
@@ -212,10 +224,10 @@ fn check_content(
     remedy: &'static str,
 ) -> Result<Entries, NewFolderError> {
     let present = entries(target).map_err(|source| NewFolderError::Io {
-        folder: target.to_owned(),
+        folder: usual_path(target),
         source,
     })?;
-    let folder = target.to_owned();
+    let folder = usual_path(target);
     if let Some(name) = present.keys().next().filter(|_| !replaces) {
         return Err(NewFolderError::NotEmpty {
             folder,

@@ -1,7 +1,9 @@
 //! Allowed output paths: never over an input, nor among inputs.
 
 use super::picture;
-use std::fs::{self, Metadata};
+use platform::{NAMES_DIFFER_BY_CASE, is_one_file, name_fault, real_path};
+use std::ffi::OsStr;
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -15,6 +17,8 @@ pub enum Obstacle {
     NoFolder(PathBuf),
     #[error("it is no ordinary file; name another")]
     Odd,
+    #[error("it is no name for a file ({0}); name another")]
+    Name(&'static str),
     #[error("this is {what} itself ({}); name another file", .input.display())]
     Input { what: &'static str, input: PathBuf },
     #[error(
@@ -50,7 +54,7 @@ impl Inputs {
     /// The input that a folder is, holds or lies in.
     pub fn meets(&self, folder: &Path) -> Option<&'static str> {
         let meets = |input: &PathBuf| {
-            input.canonicalize().is_ok_and(|input| {
+            real_path(input).is_ok_and(|input| {
                 input.starts_with(folder) || (input.is_dir() && folder.starts_with(&input))
             })
         };
@@ -68,11 +72,14 @@ impl OutputPath {
         let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
             return Err(Obstacle::Folder);
         };
+        if let Some(fault) = name_fault(&name.to_string_lossy()) {
+            return Err(Obstacle::Name(fault));
+        }
         let folder = folder_of(path);
         if !folder.is_dir() {
             return Err(Obstacle::NoFolder(folder.to_owned()));
         }
-        Ok(Self(folder.canonicalize()?.join(name)))
+        Ok(Self(real_path(folder)?.join(name)))
     }
 
     pub fn folder(&self) -> &Path {
@@ -89,23 +96,17 @@ impl OutputPath {
     }
 
     fn has_name_of(&self, other: &Path) -> bool {
-        folder_of(other)
-            .canonicalize()
-            .is_ok_and(|folder| folder == self.folder())
-            && self.0.file_name() == other.file_name()
+        real_path(folder_of(other)).is_ok_and(|folder| folder == self.folder())
+            && is_one_name(self.0.file_name(), other.file_name(), NAMES_DIFFER_BY_CASE)
     }
 
     fn has_target_of(&self, other: &Path) -> bool {
-        self.0
-            .canonicalize()
-            .is_ok_and(|place| other.canonicalize().is_ok_and(|target| place == target))
+        real_path(&self.0).is_ok_and(|place| real_path(other).is_ok_and(|target| place == target))
     }
 
     /// Whether both are one file of the file system (hard links).
     fn has_number_of(&self, other: &Path) -> bool {
-        self.0
-            .metadata()
-            .is_ok_and(|place| other.metadata().is_ok_and(|other| is_one(&place, &other)))
+        is_one_file(&self.0, other)
     }
 
     /// # Errors
@@ -118,7 +119,7 @@ impl OutputPath {
 
     fn check_one(&self, what: &'static str, input: &Path) -> Result<(), Obstacle> {
         let Self(place) = self;
-        let Ok(read) = input.canonicalize() else {
+        let Ok(read) = real_path(input) else {
             return Ok(());
         };
         let input = input.to_owned();
@@ -130,15 +131,9 @@ impl OutputPath {
             };
         }
         let within = place.starts_with(&read)
-            || place
-                .canonicalize()
-                .is_ok_and(|target| target.starts_with(&read));
+            || real_path(place).is_ok_and(|target| target.starts_with(&read));
         // A hard link to a file of the folder lies elsewhere, and writing to it changes the folder's file.
-        if within
-            || place
-                .metadata()
-                .is_ok_and(|m| m.is_file() && holds(&read, &m, 0))
-        {
+        if within || (place.is_file() && holds(&read, place, 0)) {
             Err(Obstacle::Among { what, input })
         } else {
             Ok(())
@@ -170,26 +165,44 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// Whether a folder, with its subfolders, holds the file under another name.
-fn holds(folder: &Path, file: &Metadata, depth: u32) -> bool {
+fn holds(folder: &Path, file: &Path, depth: u32) -> bool {
     const DEEPEST: u32 = 32;
     let Ok(entries) = fs::read_dir(folder) else {
         return false;
     };
     entries.flatten().any(|entry| match entry.file_type() {
         Ok(kind) if kind.is_dir() => depth < DEEPEST && holds(&entry.path(), file, depth + 1),
-        _ => entry.path().metadata().is_ok_and(|m| is_one(&m, file)),
+        _ => is_one_file(&entry.path(), file),
     })
 }
 
-/// Two names of one file have the same device and inode number.
-#[cfg(unix)]
-fn is_one(a: &Metadata, b: &Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt as _;
-    a.is_file() && b.is_file() && (a.dev(), a.ino()) == (b.dev(), b.ino())
+/// Whether two names of a folder lead to one entry.
+fn is_one_name(a: Option<&OsStr>, b: Option<&OsStr>, differ_by_case: bool) -> bool {
+    match (a, b) {
+        (Some(a), Some(b)) if !differ_by_case => {
+            a.to_string_lossy().to_lowercase() == b.to_string_lossy().to_lowercase()
+        }
+        _ => a == b,
+    }
 }
 
-/// Other systems compare paths without links.
-#[cfg(not(unix))]
-fn is_one(_: &Metadata, _: &Metadata) -> bool {
-    false
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_differ_by_case_are_one_where_the_system_says_so() {
+        let [lower, upper, other] =
+            ["müller.mha", "MÜLLER.mha", "muller.mha"].map(|name| Some(OsStr::new(name)));
+        assert!(is_one_name(lower, upper, false) && !is_one_name(lower, upper, true));
+        assert!(!is_one_name(lower, other, false) && is_one_name(lower, lower, true));
+        let folder = std::env::temp_dir();
+        let place = OutputPath::new(&folder.join("Beamsight-A.mha")).unwrap();
+        assert_eq!(
+            place.is_at(&folder.join("beamsight-a.mha")),
+            !NAMES_DIFFER_BY_CASE
+        );
+        let device = OutputPath::new(&folder.join("nul.mha"));
+        assert_eq!(device.is_err(), cfg!(windows), "{device:?}");
+    }
 }

@@ -10,11 +10,17 @@ use std::path::Path;
 /// # Errors
 /// Errors of the file system.
 pub fn make_private(folder: &Path) -> io::Result<()> {
+    private_builder().recursive(true).create(folder)
+}
+
+/// Makes folders accessible to the user only. On Windows they have the rights of the folder around them: in the user's own,
+/// the user's rights.
+pub(super) fn private_builder() -> fs::DirBuilder {
     let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
+    builder.recursive(false);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder)
+    builder
 }
 
 /// Whether a folder, its parent and its files are private: owned by the user, no links, and not writable for

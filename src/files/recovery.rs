@@ -342,7 +342,6 @@ mod tests {
     }
 
     /// A process killed at any moment of a write leaves a complete file: tried twenty times.
-    #[cfg(unix)]
     #[test]
     fn a_kill_in_the_middle_of_a_write_leaves_a_whole_file() {
         const VARIABLE: &str = "BEAMSIGHT_TEST_WRITES_TO";

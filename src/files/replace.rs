@@ -4,6 +4,8 @@
 use super::leftovers::{
     LOCK, OLD_ENDING, REPLACED, is_held, remove_leftovers_once, temporary_name,
 };
+use super::moving::{forgo_before_move, rename};
+use super::private::private_builder;
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -43,10 +45,7 @@ impl Temporary {
     /// Errors of the file system.
     pub fn folder_in(folder: &Path) -> io::Result<Self> {
         Self::make(folder, None, |path| {
-            let mut builder = fs::DirBuilder::new();
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            builder.create(path)?;
+            private_builder().create(path)?;
             match File::create_new(path.join(LOCK)) {
                 // Another program has taken the folder for a leftover.
                 Err(error)
@@ -83,10 +82,11 @@ impl Temporary {
     ///
     /// # Errors
     /// Errors of the file system; the temporary file is then removed.
-    pub fn rename(self, to: &Path) -> io::Result<()> {
+    pub fn rename(mut self, to: &Path) -> io::Result<()> {
         let _lock = lock();
+        forgo_before_move(&mut self.lock);
         remove(&self.path.join(LOCK));
-        fs::rename(&self.path, to)
+        rename(&self.path, to)
     }
 
     /// Moves a folder within this one to a path beside it. A folder there is removed if `may_go` agrees, which sees it at a path
@@ -106,11 +106,11 @@ impl Temporary {
         let replaces = to.symlink_metadata().is_ok();
         if replaces {
             fs::create_dir(&aside)?;
-            fs::rename(to, &old)?;
+            rename(to, &old)?;
         }
         let agreed = if replaces { may_go(&old) } else { Ok(()) };
-        let moved = agreed.and_then(|()| fs::rename(&new, to));
-        if moved.is_err() && replaces && fs::rename(&old, to).is_err() {
+        let moved = agreed.and_then(|()| rename(&new, to));
+        if moved.is_err() && replaces && rename(&old, to).is_err() {
             // The earlier folder is then kept where it is, rather than removed with this one.
             temporaries.retain(|path| *path != self.path);
             drop(temporaries);
@@ -132,7 +132,7 @@ impl Temporary {
                 return Ok(());
             }
             let place = to.join(entry.file_name());
-            fs::rename(entry.path(), &place)?;
+            rename(&entry.path(), &place)?;
             moved.push(place);
             Ok(())
         });
@@ -185,6 +185,7 @@ const TRIES: u32 = 100;
 impl Drop for Temporary {
     fn drop(&mut self) {
         let mut temporaries = lock();
+        forgo_before_move(&mut self.lock);
         remove(&self.path);
         temporaries.retain(|path| *path != self.path);
     }
@@ -275,12 +276,12 @@ pub fn together<T, E: From<io::Error>>(write: impl FnOnce() -> Result<T, E>) -> 
 fn place(files: &[Written]) -> io::Result<()> {
     let _lock = lock();
     if let [Written { temporary, path }] = files {
-        return fs::rename(&temporary.path, path);
+        return rename(&temporary.path, path);
     }
     let mut done = Vec::new();
     let placed = files.iter().try_for_each(|file| {
         let old = set_aside(file)?;
-        let moved = fs::rename(&file.temporary.path, &file.path);
+        let moved = rename(&file.temporary.path, &file.path);
         done.push((&file.path, old, moved.is_ok()));
         moved
     });
@@ -288,7 +289,7 @@ fn place(files: &[Written]) -> io::Result<()> {
         match (old, placed.is_err()) {
             // Renaming between two names of one file leaves both.
             (Some(old), undo) => {
-                let _ = if undo { fs::rename(&old, path) } else { Ok(()) };
+                let _ = if undo { rename(&old, path) } else { Ok(()) };
                 remove(&old);
             }
             (None, true) if moved => remove(path),
@@ -309,7 +310,7 @@ fn set_aside(file: &Written) -> io::Result<Option<PathBuf>> {
         )),
         // On a file system without hard links the file is absent for a moment.
         Ok(_) => fs::hard_link(&file.path, &backup)
-            .or_else(|_| fs::rename(&file.path, &backup))
+            .or_else(|_| rename(&file.path, &backup))
             .map(|()| Some(backup)),
     }
 }
@@ -348,13 +349,25 @@ pub fn remove_temporaries_on_signals() -> io::Result<()> {
         .map(drop)
 }
 
-/// Other systems end the program their own way.
+/// From now on Ctrl-C, the closing of the console and the end of the user's session remove the program's temporary files before the
+/// system ends it.
 ///
 /// # Errors
-/// None.
+/// Errors of the system.
 #[cfg(not(unix))]
 pub fn remove_temporaries_on_signals() -> io::Result<()> {
-    Ok(())
+    platform::on_ending(|ending| {
+        let is_interruption = ending == platform::Ending::Interrupted;
+        if is_interruption
+            && IN_ORDER.load(Ordering::Relaxed)
+            && !STOP.swap(true, Ordering::Relaxed)
+        {
+            return true;
+        }
+        // Held for the rest of the process: nothing is made or moved any more.
+        std::mem::forget(removed());
+        false
+    })
 }
 
 #[cfg(test)]

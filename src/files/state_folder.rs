@@ -1,6 +1,7 @@
 //! The user's folder for the program's state between runs: unsaved work, recent cases.
 
 use super::cache::OwnFolder;
+use super::private::make_private;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -30,21 +31,17 @@ fn folder_of(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 /// # Errors
 /// Errors of the file system; a link, or another user's folder.
 pub fn private_folder(path: &Path) -> io::Result<()> {
-    let mut make = fs::DirBuilder::new();
-    make.recursive(true);
+    make_private(path)?;
+    if !fs::symlink_metadata(path)?.is_dir() {
+        return Err(io::Error::other("it is a link, not a folder"));
+    }
     #[cfg(unix)]
     {
-        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
-        make.mode(0o700);
-        make.create(path)?;
-        if !fs::symlink_metadata(path)?.is_dir() {
-            return Err(io::Error::other("it is a link, not a folder"));
-        }
+        use std::os::unix::fs::PermissionsExt as _;
         // The system refuses this for another user's folder.
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700))
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
     }
-    #[cfg(not(unix))]
-    make.create(path)
+    Ok(())
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -105,11 +105,16 @@ fn text_of(file: File, length: u64, limit: u64) -> io::Result<String> {
     // Some system files report a length of 0: the bytes read count.
     file.take(limit + 1).read_to_string(&mut text)?;
     if text.len() as u64 > limit {
-        Err(too_long(text.len() as u64, limit))
-    } else {
-        Ok(text)
+        return Err(too_long(text.len() as u64, limit));
     }
+    // Spreadsheets and editors of Windows begin a text in UTF-8 with the mark of byte order, which is no letter of it.
+    if text.starts_with(BYTE_ORDER_MARK) {
+        text.drain(..BYTE_ORDER_MARK.len_utf8());
+    }
+    Ok(text)
 }
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 fn too_long(length: u64, limit: u64) -> io::Error {
     let words = format!(
@@ -142,6 +147,14 @@ mod tests {
                 .contains("a folder")
         );
         assert_eq!(open(&path).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_mark_of_byte_order_is_no_letter_of_a_text() {
+        let path = std::env::temp_dir().join(format!("beamsight-mark-{}", std::process::id()));
+        std::fs::write(&path, "\u{feff}\u{feff}name = 1\r\n").unwrap();
+        assert_eq!(read_text(&path, 20).unwrap(), "\u{feff}name = 1\r\n");
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[cfg(unix)]

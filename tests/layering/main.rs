@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Dependencies (whole names, or prefixes that end in `-`) and the only rooms whose `Cargo.toml` may list them.
-const HOMES: [(&[&str], &[&str]); 8] = [
+const HOMES: [(&[&str], &[&str]); 9] = [
     (
         &["egui", "egui-", "egui_", "eframe", "winit", "rfd", "zbus"],
         &["app"],
@@ -19,6 +19,7 @@ const HOMES: [(&[&str], &[&str]); 8] = [
     (&["clap"], &["cli"]),
     (&["pdf-writer", "epaint_default_fonts"], &["report"]),
     (&["pyo3", "numpy"], &["python"]),
+    (&["windows-sys"], &["platform"]),
 ];
 
 /// Crates that one part of a room alone may name: the crate, the room and the part.

@@ -2,7 +2,8 @@
 
 use super::handle::{Handle, Path};
 use super::{FRAME, Window, await_report, press, settle, window};
-use crate::render::offscreen::{OffscreenError, device};
+use crate::render::interfaces::device;
+use crate::render::offscreen::OffscreenError;
 use crate::window::App;
 use case::{Case, DoseStatus};
 use egui::Event;

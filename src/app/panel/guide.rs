@@ -5,7 +5,7 @@ use egui::text::LayoutJob;
 use egui::{FontId, Label, RichText, TextFormat, TextStyle, Ui};
 
 /// Title and text of each page.
-pub const PAGES: [(&str, &str); 10] = [
+pub const PAGES: [(&str, &str); 11] = [
     (
         "Opening and saving",
         include_str!("../../../assets/guide/open.md"),
@@ -43,6 +43,7 @@ pub const PAGES: [(&str, &str); 10] = [
         include_str!("../../../assets/guide/command-line.md"),
     ),
     ("Python", include_str!("../../../assets/guide/python.md")),
+    ("Windows", include_str!("../../../assets/guide/windows.md")),
 ];
 
 /// A block of a page. Headings of the first level are the titles above, pictures are only in the README.

@@ -6,6 +6,7 @@ mod cast;
 mod compare;
 mod drr;
 mod frame;
+pub mod interfaces;
 pub mod offscreen;
 mod outline;
 mod pipeline;
@@ -113,10 +114,14 @@ pub fn setup() -> WgpuSetupCreateNew {
     setup.device_descriptor = Arc::new(move |adapter| {
         let mut descriptor = base(adapter);
         let has = adapter.limits();
+        let side = descriptor.required_limits.max_texture_dimension_2d;
+        // egui asks OpenGL for what browsers have; views are drawn from storage buffers, which desktops have besides.
+        if adapter.get_info().backend == wgpu::Backend::Gl {
+            descriptor.required_limits =
+                wgpu::Limits::downlevel_defaults().or_worse_values_from(&has);
+        }
         let wants = &mut descriptor.required_limits;
-        wants.max_texture_dimension_2d = wants
-            .max_texture_dimension_2d
-            .min(has.max_texture_dimension_2d);
+        wants.max_texture_dimension_2d = side.min(has.max_texture_dimension_2d);
         wants.max_texture_dimension_3d = has.max_texture_dimension_3d;
         wants.max_buffer_size = has.max_buffer_size;
         descriptor

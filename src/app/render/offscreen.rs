@@ -1,11 +1,12 @@
 //! The window without a display: frames of the same app, drawn into a picture by the same renderer.
 
-use crate::render;
+use super::interfaces::device;
 use eframe::CreationContext;
 use egui::accesskit::{Node, NodeId, Role};
 use egui::style::ScrollAnimation;
 use egui::{Event, FullOutput, Pos2, RawInput, Rect, Vec2, ViewportId};
-use egui_wgpu::{RenderState, RendererOptions, ScreenDescriptor, WgpuConfiguration, WgpuSetup};
+use egui_wgpu::{RenderState, ScreenDescriptor};
+use platform::DRIVER_REMEDY;
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -23,10 +24,7 @@ pub struct Picture {
 /// Why there is no picture.
 #[derive(Debug, Error)]
 pub enum OffscreenError {
-    #[error(
-        "no graphics device to draw with ({0}); on Debian or Ubuntu install a software one: \
-         apt-get install libvulkan1 mesa-vulkan-drivers"
-    )]
+    #[error("no graphics device to draw with ({0}). {DRIVER_REMEDY}")]
     NoDevice(String),
     #[error(
         "the picture of {0} x {1} pixels is larger than the graphics device draws ({2} pixels a side)"
@@ -361,27 +359,4 @@ impl Picture {
         writer.finish()?;
         Ok(())
     }
-}
-
-/// Opens a device. OpenGL, which draws a little differently and writes much to standard error, is the last resort.
-pub fn device() -> Result<RenderState, OffscreenError> {
-    device_of(wgpu::Backends::PRIMARY).or_else(|_| device_of(wgpu::Backends::all()))
-}
-
-fn device_of(backends: wgpu::Backends) -> Result<RenderState, OffscreenError> {
-    let mut setup = render::setup();
-    setup.instance_descriptor.backends = backends;
-    let wgpu_setup = WgpuSetup::CreateNew(setup);
-    let instance = pollster::block_on(wgpu_setup.new_instance());
-    let configuration = WgpuConfiguration {
-        wgpu_setup,
-        ..WgpuConfiguration::default()
-    };
-    pollster::block_on(RenderState::create(
-        &configuration,
-        &instance,
-        None,
-        RendererOptions::PREDICTABLE,
-    ))
-    .map_err(|e| OffscreenError::NoDevice(e.to_string()))
 }

@@ -5,6 +5,7 @@ use super::super::{Cli, Failure, Verb, check, dose, gamma, register, signed};
 use super::order::put_in_order;
 use clap::{Command, CommandFactory as _, FromArgMatches as _};
 use input::{JOBS_BYTES, read_text};
+use platform::{NAMES_DIFFER_BY_CASE, name_fault};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::{Component, Path};
@@ -75,7 +76,7 @@ pub fn read(path: &Path, out: &Path) -> Result<Vec<Job>, Failure> {
 fn jobs_of(path: &Path, out: &Path) -> Result<Vec<Job>, String> {
     let text = read_text(path, JOBS_BYTES).map_err(|e| e.to_string())?;
     let entries = match path.extension().and_then(|ending| ending.to_str()) {
-        Some("toml") => of_toml(&text).map_err(|e| e.to_string())?,
+        Some("toml") => of_toml(&text).map_err(|e| with_remedy(&e.to_string(), &text))?,
         Some("jsonl") => of_lines(&text)?,
         _ => return Err("a file of jobs is .toml or .jsonl".to_owned()),
     };
@@ -142,6 +143,19 @@ fn of_toml(text: &str) -> Result<Vec<(usize, Entry)>, toml::de::Error> {
     Ok(numbered.collect())
 }
 
+/// The error, with the way out where a path with backslashes may be its cause: in double quotes a backslash begins a letter's code.
+fn with_remedy(error: &str, text: &str) -> String {
+    let has_path = text
+        .lines()
+        .any(|line| line.contains('\\') && line.contains('"'));
+    match has_path && error.contains("escape") {
+        true => format!(
+            "{error}write paths with backslashes in single quotes, 'C:\\ct\\7', or with slashes\n"
+        ),
+        false => error.to_owned(),
+    }
+}
+
 fn of_lines(text: &str) -> Result<Vec<(usize, Entry)>, String> {
     let lines = text
         .lines()
@@ -168,6 +182,9 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outp
         return Err(format!(
             "the name '{name}' is no folder's: letters, digits, - and _, {LONGEST_NAME} at most"
         ));
+    }
+    if let Some(fault) = name_fault(&name) {
+        return Err(format!("the name '{name}' is no folder's: {fault}"));
     }
     let folder = out.join(&name);
     super::record::check_own(&folder, &folder)?;
@@ -216,7 +233,14 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outp
                 "'{file}' lies outside the job's folder: give a file name alone"
             ));
         }
-        if files.contains(&file) || RESERVED.contains(&file) {
+        if let Some(fault) = name_fault(file) {
+            return Err(format!("'{file}' is no name for a file: {fault}"));
+        }
+        if files
+            .iter()
+            .chain(&RESERVED)
+            .any(|taken| is_one_name(taken, file))
+        {
             return Err(format!(
                 "two files are named '{file}'; answer.json, log.txt and job.json are the batch's"
             ));
@@ -242,6 +266,11 @@ fn checked(entry: Entry, out: &Path, command: &mut Command) -> Result<(Job, Outp
             outputs,
         )),
     }
+}
+
+/// Whether two names of a folder lead to one file on this system.
+fn is_one_name(a: &str, b: &str) -> bool {
+    a == b || (!NAMES_DIFFER_BY_CASE && a.to_lowercase() == b.to_lowercase())
 }
 
 /// Files of every job's folder.
@@ -286,6 +315,19 @@ mod tests {
         let lines =
             of_lines("\n{\"name\": \"a\", \"run\": [\"dose\"]}\n\n{\"name\": 1}\n").map(|_| ());
         assert!(lines.unwrap_err().starts_with("line 4: "));
+    }
+
+    #[test]
+    fn a_path_of_windows_in_double_quotes_has_its_remedy() {
+        let text = "[[job]]\nname = 'a'\nrun = [\"dose\", \"C:\\ct\\7\"]\n";
+        let error = of_toml(text).unwrap_err().to_string();
+        assert!(
+            with_remedy(&error, text).contains("single quotes"),
+            "{error}"
+        );
+        let quoted = text.replace('"', "'");
+        assert_eq!(of_toml(&quoted).unwrap()[0].1.run, ["dose", "C:\\ct\\7"]);
+        assert_eq!(is_one_name("Dose.mha", "dose.mha"), !NAMES_DIFFER_BY_CASE);
     }
 
     #[test]

@@ -7,6 +7,14 @@ use std::sync::OnceLock;
 /// Backends with compute shaders on every driver; OpenGL has too few storage buffers to a kernel.
 const BACKENDS: wgpu::Backends = wgpu::Backends::PRIMARY;
 
+/// The backends that compute: where `WGPU_BACKEND` names any, no others.
+fn chosen_backends() -> wgpu::Backends {
+    match wgpu::Backends::from_env() {
+        Some(chosen) if !chosen.is_empty() => BACKENDS & chosen,
+        _ => BACKENDS,
+    }
+}
+
 /// A graphics device as its driver names it.
 #[derive(Clone, Debug)]
 pub struct Adapter {
@@ -95,9 +103,10 @@ pub(super) fn adapter(ordinal: Option<usize>) -> Result<&'static Adapter, WgpuEr
 
 fn find_adapters() -> Vec<Adapter> {
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
-    descriptor.backends = BACKENDS;
+    let backends = chosen_backends();
+    descriptor.backends = backends;
     let instance = wgpu::Instance::new(descriptor);
-    let mut adapters: Vec<Adapter> = pollster::block_on(instance.enumerate_adapters(BACKENDS))
+    let mut adapters: Vec<Adapter> = pollster::block_on(instance.enumerate_adapters(backends))
         .into_iter()
         .filter(|handle| {
             let flags = handle.get_downlevel_capabilities().flags;

@@ -204,7 +204,6 @@ fn doses_of_a_session_are_written_once_copied_and_bounded() {
 
 /// A process that saves doses of two states in turn is killed at any moment: session and doses are whole, and the next save leaves
 /// nothing else in the folder.
-#[cfg(unix)]
 #[test]
 fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
     const VARIABLE: &str = "BEAMSIGHT_TEST_SAVES_TO";
@@ -257,13 +256,11 @@ fn a_kill_in_the_middle_of_a_save_leaves_whole_files() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-#[cfg(unix)]
 fn states() -> [[DoseToKeep; 1]; 2] {
     [("one", 0.1), ("other", 0.2)].map(|(name, f)| [to_keep(1, name, Some(dose(f)))])
 }
 
 /// The error of the doses beside a saved session.
-#[cfg(unix)]
 fn save(session: &Path, doses: &[DoseToKeep]) -> Option<io::Error> {
     let (case, set) = (Case::default(), StructureSet::default());
     let new = session::Session::new(&case, "demo:slab", &set, serde_json::Value::Null);

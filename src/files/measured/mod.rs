@@ -199,7 +199,9 @@ fn read(path: &Path) -> Result<(String, String), MeasuredError> {
     let mut crc = flate2::Crc::new();
     crc.update(&bytes);
     let digest = format!("CRC-32 {:08x}, {} bytes", crc.sum(), bytes.len());
-    Ok((String::from_utf8_lossy(&bytes).into_owned(), digest))
+    // Spreadsheets begin a text in UTF-8 with the mark of byte order.
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    Ok((String::from_utf8_lossy(text).into_owned(), digest))
 }
 
 fn read_error(source: std::io::Error, path: &Path) -> MeasuredError {

@@ -1,7 +1,7 @@
 //! The shader against the CPU's trilinear integrator.
 
 use super::*;
-use crate::render::offscreen;
+use crate::render::interfaces;
 use engine::drr::{DrrRequest, Integrator, Pixels, drr};
 use engine::{Compute, JobControl};
 use geometry::{ImagingSetup, PatientPosition};
@@ -84,7 +84,7 @@ fn values(caster: &DrrCaster, picture: &Picture) -> Vec<f32> {
 /// All pixels, from all sides, in poses of six degrees of freedom, source and image near enough that rays diverge widely.
 #[test]
 fn the_shader_integrates_as_the_cpu_does() {
-    let state = offscreen::device().expect("a graphics device, lavapipe at least");
+    let state = interfaces::device().expect("a graphics device, lavapipe at least");
     let layouts = Layouts::new(&state.device);
     let mut caster = DrrCaster::new(&state.device, &state.queue, &layouts);
     let mut textures = Textures::new(state.device.clone(), state.queue.clone(), layouts);
