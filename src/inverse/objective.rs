@@ -96,8 +96,8 @@ impl Asked {
 /// Widest tail of an objective, percent of the volume: above it the mean of the hottest part says little about its coldest point.
 const WIDEST_TAIL_PERCENT: f64 = 99.0;
 
-/// Factor of the weight of a goal whose kept value may not get worse.
-const KEPT_TIMES: f64 = 100.0;
+/// Factor of the weight of a goal whose kept value may not get worse: a hundred times that of a goal that cannot be met and is raised.
+const KEPT_TIMES: f64 = 800.0;
 
 /// Factor of the weight of a maximum: a single voxel needs more weight than a volume.
 const MAXIMUM_TIMES: f64 = 4.0;
@@ -334,12 +334,12 @@ mod tests {
             (
                 "Cord: Dmax <= 45 Gy (kept 41 Gy)",
                 false,
-                vec![(Over, 41.0, 400.0)],
+                vec![(Over, 41.0, 3200.0)],
             ),
             (
                 "Core: D10% <= 25 Gy (weight 0.5, kept 20 Gy)",
                 false,
-                vec![(TailMax { volume: 10.0 }, 20.0, 50.0)],
+                vec![(TailMax { volume: 10.0 }, 20.0, 400.0)],
             ),
         ] {
             let goal: Goal = words.parse().unwrap_or_else(|e| panic!("{words}: {e}"));
