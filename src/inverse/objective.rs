@@ -96,7 +96,7 @@ impl Asked {
 /// Widest tail of an objective, percent of the volume: above it the mean of the hottest part says little about its coldest point.
 const WIDEST_TAIL_PERCENT: f64 = 99.0;
 
-/// Factor of the weight of a goal whose kept value may not get worse: a hundred times that of a goal that cannot be met and is raised.
+/// Factor of the weight of a goal whose kept value may not get worse: a hundred times the weight of a raised goal.
 const KEPT_TIMES: f64 = 800.0;
 
 /// Factor of the weight of a maximum: a single voxel needs more weight than a volume.

@@ -49,8 +49,12 @@ fn sliding_windows_deliver_the_map() {
             1.7,
         ),
     ] {
-        let beam = with_map(MlcAxis::X, -20.0, &rows, 60.0);
+        let mut beam = with_map(MlcAxis::X, -20.0, &rows, 60.0);
+        let at_its_rate = sequence_beam(&beam, &machine, Technique::SlidingWindow).unwrap();
+        beam.dose_rate_mu_min = Some(600.0);
         let cut = sequence_beam(&beam, &machine, Technique::SlidingWindow).unwrap();
+        // The window's own rate takes no more monitor units.
+        assert!(at_its_rate.beam.mu < 1.01 * cut.beam.mu, "{name}");
         // Travel between nodes under the jaws: the least gap (retreat of either tip, 0.5 mm) and 5 mm beyond the map.
         let retreat = machine
             .leaves
