@@ -26,9 +26,9 @@ const NO_HOT_SPOT: f64 = 1.07;
 /// Voxels become rows where a maximum is exceeded by more than this fraction of the reference dose.
 const MISSED: f64 = 0.01;
 
-/// Weight of the hot spots, equal to a goal of priority 1 on a maximum. It stays with conflicting goals: a plan with a hot spot at the skin
+/// Weight of the hot spots, four times the weight of a raised goal on a maximum: a plan with a hot spot at the skin
 /// is not acceptable.
-const WEIGHT: f64 = 4.0;
+const WEIGHT: f64 = 128.0;
 
 /// Maximum number of voxels that become rows at once, the hottest first.
 const MOST_VOXELS: usize = 2000;
