@@ -116,12 +116,7 @@ pub(super) struct Handles {
 }
 
 /// Figure of the goal of objective `n`, Gy; `None` for an objective without a handle or without rows.
-pub(super) fn figure_gy(
-    objective: &Objective,
-    n: usize,
-    rows: &Rows,
-    doses: HandleDoses<'_>,
-) -> Option<f64> {
+fn figure_gy(objective: &Objective, n: usize, rows: &Rows, doses: HandleDoses<'_>) -> Option<f64> {
     let set = rows.set(&objective.structure)?;
     let offset_gy = doses.dvh_offset_gy.get(n).copied().unwrap_or_default();
     Some(on_rows(objective.asked?, doses.rows_gy, set) + offset_gy)

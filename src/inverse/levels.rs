@@ -102,9 +102,7 @@ fn far_part<'a>(
         .filter(|(row, _)| !is_near(&rows.grid, &is_higher, reach, rows.voxels[**row as usize]))
         .map(|(row, cm3)| (*row, *cm3))
         .collect();
-    let (rows, cm3): (Vec<u32>, Vec<f32>) = volumes.into_iter().unzip();
-    let name = far_part_of(&level.target);
-    (!rows.is_empty()).then_some(RowSet { name, rows, cm3 })
+    RowSet::of_volumes(far_part_of(&level.target), volumes)
 }
 
 /// Voxels on either side that a sphere of [`FALL_OFF_MM`] reaches along each axis.

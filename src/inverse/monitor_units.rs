@@ -14,7 +14,7 @@ use analysis::UNIT_MU;
 use case::{Beam, FluenceMap, Plan};
 use physics::{Delivery, Leaves, Machine};
 use rayon::prelude::*;
-use sequence::sliding_rate_mu_min;
+use sequence::{ideal_gap_mm, sliding_rate_mu_min};
 use std::ops::Range;
 
 /// Weight of 100 MU a fraction of [`CHOSEN_AT_GY`], for a plan's weight of 1. Chosen on `openkbp-pt200`: the leakage of 100 MU costs its
@@ -99,7 +99,7 @@ impl Leakage {
             sweep,
             transmission: mean_transmission(leaves, map, machine.sad_mm),
             width_mm: map.step_mm * map.columns as f64,
-            gap_mm: delivery.min_gap_mm + 2.0 * leaves.end_retreat_mm(machine.sad_mm),
+            gap_mm: ideal_gap_mm(delivery, leaves.end_retreat_mm(machine.sad_mm)),
         }
     }
 
@@ -224,7 +224,7 @@ fn norm(values: &[f64]) -> f64 {
 
 impl MonitorUnits {
     /// Maps without rows: they cost nothing and let nothing through.
-    pub const fn none() -> Self {
+    pub fn none() -> Self {
         Self {
             weight: 0.0,
             fields: Vec::new(),
@@ -235,7 +235,7 @@ impl MonitorUnits {
     pub(super) fn of_leaves(&self) -> Self {
         Self {
             weight: self.weight,
-            fields: Vec::new(),
+            ..Self::none()
         }
     }
 
@@ -272,11 +272,11 @@ impl MonitorUnits {
 
     /// Lower bound of each fluence: what leaks in its field, but nothing beyond the bounds that the planner has set.
     pub(super) fn floor(&self, leaked: &[f64], upper: &[f64]) -> Vec<f64> {
-        let mut floor = upper.to_vec();
+        let mut floor = vec![0.0; upper.len()];
         for (field, leaked) in self.fields.iter().zip(leaked) {
-            floor[field.beamlets.clone()]
-                .iter_mut()
-                .for_each(|floor| *floor = leaked.min(*floor));
+            let beamlets = field.beamlets.clone();
+            let bounds = floor[beamlets.clone()].iter_mut().zip(&upper[beamlets]);
+            bounds.for_each(|(floor, upper)| *floor = leaked.min(*upper));
         }
         floor
     }

@@ -5,8 +5,8 @@
 //! multiplier that holds the figure against the wishes. A goal that cannot be met has its handle at the end of its reach.
 
 use super::handles::{HandleAim, HandleDoses, Handles, move_handles};
+use super::objective::Objective;
 use super::optimiser::Optimiser;
-use std::sync::Arc;
 
 /// Evaluations of the first solution, from uniform maps, and of each later one.
 const FIRST_EVALUATIONS: u64 = 120;
@@ -75,13 +75,12 @@ impl Passes {
 }
 
 impl Optimiser {
-    /// Moves the handles by the current doses, and the lower bounds of fluences with the monitor units.
-    fn move_all_handles(&mut self) -> Handles {
+    /// The objectives with their handles moved by the current doses, and whether goals hold. The lower bounds of fluences move with the
+    /// monitor units.
+    fn with_moved_handles(&mut self) -> (Vec<Objective>, Handles) {
         self.raise_floor();
-        let rows = Arc::clone(self.rows());
-        let rows_gy = self.doses_gy();
         let doses = HandleDoses {
-            rows_gy: &rows_gy,
+            rows_gy: &self.doses_gy(),
             dvh_offset_gy: &self.dvh_offset_gy,
         };
         let aim = HandleAim {
@@ -89,7 +88,9 @@ impl Optimiser {
             margin: MARGIN,
             raises: self.passes.solutions >= SOLUTIONS_BEFORE_RAISE,
         };
-        move_handles(&mut self.objectives, &rows, doses, aim)
+        let mut objectives = self.objectives.clone();
+        let handles = move_handles(&mut objectives, self.rows(), doses, aim);
+        (objectives, handles)
     }
 
     /// After a solution: moves the handles, or asks for a true dose, which moves them.
@@ -100,10 +101,9 @@ impl Optimiser {
         if self.dvh_offset_gy.is_empty() {
             return NextStep::Correct;
         }
-        let levels = self.objectives.clone();
-        let Handles { are_held, .. } = self.move_all_handles();
-        let mut objectives = self.objectives.iter();
-        let least_gain = if objectives.any(|o| o.raised > 1.0 && o.weight >= 1.0) {
+        let (moved, Handles { are_held, .. }) = self.with_moved_handles();
+        let is_unmet = moved.iter().any(|o| o.raised > 1.0 && o.weight >= 1.0);
+        let least_gain = if is_unmet {
             LEAST_GAIN_UNMET
         } else {
             LEAST_GAIN
@@ -112,9 +112,9 @@ impl Optimiser {
         let uncorrected = self.passes.solutions - self.passes.corrected;
         let is_due = uncorrected >= SOLUTIONS_PER_TRUE_DOSE;
         if self.passes.is_settled || self.passes.is_last() || is_due {
-            self.objectives = levels;
             NextStep::Correct
         } else {
+            self.objectives = moved;
             NextStep::Solve
         }
     }
@@ -138,12 +138,11 @@ impl Optimiser {
 
     /// `next` with the levels at which the fluences were found, if goals hold and the doses have converged; else another solution.
     fn next_if_held(&mut self, has_converged: bool, next: NextStep) -> NextStep {
-        let levels = self.objectives.clone();
-        let Handles { are_held, .. } = self.move_all_handles();
+        let (moved, Handles { are_held, .. }) = self.with_moved_handles();
         if self.passes.is_last() || has_converged && are_held {
-            self.objectives = levels;
             next
         } else {
+            self.objectives = moved;
             NextStep::Solve
         }
     }

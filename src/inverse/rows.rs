@@ -18,6 +18,12 @@ pub struct RowSet {
 }
 
 impl RowSet {
+    /// Set of rows with their volumes, ascending; `None` without any.
+    pub(super) fn of_volumes(name: String, volumes: Vec<(u32, f32)>) -> Option<Self> {
+        let (rows, cm3): (Vec<u32>, Vec<f32>) = volumes.into_iter().unzip();
+        (!rows.is_empty()).then_some(Self { name, rows, cm3 })
+    }
+
     /// Shares of the volume; they sum to 1.
     pub fn shares(&self) -> Vec<f64> {
         let volume_cm3: f64 = self.cm3.iter().map(|cm3| f64::from(*cm3)).sum();

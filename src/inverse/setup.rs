@@ -603,9 +603,7 @@ fn all_shells(rows: &Rows) -> Option<RowSet> {
         .flat_map(|set| set.rows.iter().copied().zip(set.cm3.iter().copied()))
         .collect();
     volumes.sort_unstable_by_key(|(row, _)| *row);
-    let (rows, cm3): (Vec<u32>, Vec<f32>) = volumes.into_iter().unzip();
-    let name = OUTSIDE_TARGETS.to_owned();
-    (!rows.is_empty()).then_some(RowSet { name, rows, cm3 })
+    RowSet::of_volumes(OUTSIDE_TARGETS.to_owned(), volumes)
 }
 
 /// A beam without its number and monitor units, on which columns do not depend.

@@ -72,16 +72,8 @@ pub fn first_pair(map: &FluenceMap, sides_mm: &[f64]) -> usize {
     sides_mm.partition_point(|side| *side < map.rows_mm[0] - SAME_SIDE_MM)
 }
 
-/// Sum of the rises along a row, from 0 on.
-fn sum_of_rises(row: &[f64]) -> f64 {
-    let mut previous = 0.0;
-    row.iter()
-        .map(|fluence| (fluence - std::mem::replace(&mut previous, *fluence)).max(0.0))
-        .sum()
-}
-
 /// Least gap between ideal tips, mm: rounded ends let through more than their gap.
-fn ideal_gap_mm(delivery: &Delivery, retreat_mm: f64) -> f64 {
+pub fn ideal_gap_mm(delivery: &Delivery, retreat_mm: f64) -> f64 {
     delivery.min_gap_mm + 2.0 * retreat_mm
 }
 
@@ -176,9 +168,9 @@ impl<'a> Field<'a> {
     /// The field at the dose rate of a sliding window, unless its beam is set to one.
     #[must_use]
     pub fn at_sliding_rate(mut self) -> Self {
-        let fluences_mu = self.fluences_mu();
-        let rows_mu = fluences_mu.iter().map(|row| sum_of_rises(row));
-        let rises_mu = rows_mu.fold(0.0, f64::max);
+        let sides = (0..=self.map.columns).map(|n| self.map.first_mm + n as f64 * self.map.step_mm);
+        // Leaves that need no time to travel wait for the rises alone.
+        let rises_mu = Sweep::new(sides.collect(), f64::INFINITY, &self.fluences_mu()).mu();
         let width_mm = self.map.columns as f64 * self.map.step_mm;
         self.delivery = match self.beam.dose_rate_mu_min {
             Some(_) => self.delivery.at_rate_of(self.beam),

@@ -28,7 +28,7 @@ pub use cut::{
     sequence_beam, sequence_plan, sequence_plan_while,
 };
 pub use difference::FluenceDifference;
-pub use field::{first_pair, widest_map_mm};
+pub use field::{first_pair, ideal_gap_mm, widest_map_mm};
 pub use figures::{DeliveryFigures, open_cm2};
 pub use limits::{
     ROUNDING_MM, beam_on_stretches, broken_limit, step_reach_mm, turned_deg, turning_reach_mm,
