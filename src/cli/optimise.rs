@@ -309,6 +309,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         ""
     };
     let _ = writeln!(text, "written to {}{caveat}", args.out.display());
+    let of_maps = answer.remarks.iter().map(ToString::to_string);
+    let of_dose = result.remarks.iter().map(ToString::to_string);
+    let remarks: Vec<String> = of_maps.chain(of_dose).collect();
     let json = json!({
         "case": case.source,
         "plan": answer.plan.name,
@@ -324,12 +327,11 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         "seconds": seconds,
         "status": result.dose.status,
         "caveats": result.dose.caveats,
-        "remarks": result.remarks,
         "figures": result.figures,
         "not_optimised": optimum.only_judged.iter().map(|(goal, why)| json!({"goal": goal, "why": why})).collect::<Vec<_>>(),
         "goals": scorecard.as_ref().map(Scorecard::json),
         "hottest_outside_targets": hottest,
-        "remarks": answer.remarks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "remarks": remarks,
         "leaves": of_leaves,
         "out": args.out,
         "matrix": args.matrix,

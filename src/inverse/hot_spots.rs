@@ -26,9 +26,14 @@ const NO_HOT_SPOT: f64 = 1.07;
 /// Voxels become rows where a maximum is exceeded by more than this fraction of the reference dose.
 const MISSED: f64 = 0.01;
 
-/// Weight of the hot spots, four times the weight of a raised goal on a maximum: a plan with a hot spot at the skin
-/// is not acceptable.
-const WEIGHT: f64 = 128.0;
+/// Weight of the hot spots: as a goal on a maximum has.
+const WEIGHT: f64 = 4.0;
+
+/// Factor on this weight at each solution that leaves a hot spot, and the most: eight times the weight of a raised goal on a maximum.
+// A plan with a hot spot at the skin is not acceptable, and goals that cannot be met pull against it with eight times their weight. The
+// greatest weight from the start costs plans without such goals up to a fifth more monitor units.
+const RAISE: f64 = 4.0;
+const MOST_RAISED: f64 = 64.0;
 
 /// Maximum number of voxels that become rows at once, the hottest first.
 const MOST_VOXELS: usize = 2000;
@@ -61,6 +66,21 @@ pub(super) fn objectives(requested: &[Objective], rows: &Rows, outside_gy: f64) 
         .chain(in_structures)
         .filter(|o| rows.set(&o.structure).is_some())
         .collect()
+}
+
+/// Raises the weight of the hot spots outside the targets while their doses exceed the threshold; whether it may still rise.
+pub(super) fn raise(objectives: &mut [Objective], rows: &Rows, rows_gy: &[f32]) -> bool {
+    let outside = objectives.iter_mut().find(|o| o.structure == OUTSIDE);
+    let (Some(outside), Some(set)) = (outside, rows.set(OUTSIDE)) else {
+        return false;
+    };
+    let doses_gy = set.rows.iter().map(|row| f64::from(rows_gy[*row as usize]));
+    let may_rise =
+        outside.raised < MOST_RAISED && doses_gy.fold(0.0, f64::max) > NO_HOT_SPOT * outside.gy;
+    if may_rise {
+        outside.raised *= RAISE;
+    }
+    may_rise
 }
 
 /// Whether an objective limits the hottest voxels of the structure whose maximum another one limits.
@@ -358,5 +378,24 @@ mod tests {
             [(OUTSIDE, 50.0, WEIGHT), ("Body: hottest voxels", 55.0, 2.0)]
         );
         assert!(is_part_of(&held[1], &requested[1]) && !is_part_of(&held[1], &requested[0]));
+    }
+
+    /// The weight rises by fours to 256 while a voxel has more than 107 % of 50 Gy, and stays after.
+    #[test]
+    fn hot_spots_gain_weight_until_they_are_cold_enough() {
+        let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [4, 1, 1]).expect("a grid");
+        let rows = Rows {
+            grid: Arc::new(grid),
+            voxels: vec![0, 1],
+            sets: vec![row_set("Body"), row_set(OUTSIDE)],
+        };
+        let mut held = objectives(&[], &rows, 50.0);
+        let mut weights = Vec::new();
+        for hottest_gy in [53.6, 53.4, 60.0, 60.0, 60.0] {
+            raise(&mut held, &rows, &[hottest_gy]);
+            weights.push(held[0].raised * held[0].weight);
+        }
+        assert_eq!(weights, [16.0, 16.0, 64.0, 256.0, 256.0]);
+        assert!(!raise(&mut held, &rows, &[60.0]), "it rises no further");
     }
 }

@@ -5,6 +5,7 @@
 //! multiplier that holds the figure against the wishes. A goal that cannot be met has its handle at the end of its reach.
 
 use super::handles::{HandleAim, HandleDoses, Handles, move_handles};
+use super::hot_spots;
 use super::objective::Objective;
 use super::optimiser::Optimiser;
 
@@ -89,7 +90,8 @@ impl Optimiser {
             raises: self.passes.solutions >= SOLUTIONS_BEFORE_RAISE,
         };
         let mut objectives = self.objectives.clone();
-        let handles = move_handles(&mut objectives, self.rows(), doses, aim);
+        let mut handles = move_handles(&mut objectives, self.rows(), doses, aim);
+        handles.are_held &= !hot_spots::raise(&mut objectives, self.rows(), doses.rows_gy);
         (objectives, handles)
     }
 
@@ -102,7 +104,9 @@ impl Optimiser {
             return NextStep::Correct;
         }
         let (moved, Handles { are_held, .. }) = self.with_moved_handles();
-        let is_unmet = moved.iter().any(|o| o.raised > 1.0 && o.weight >= 1.0);
+        let is_unmet = moved
+            .iter()
+            .any(|o| o.asked.is_some() && o.raised > 1.0 && o.weight >= 1.0);
         let least_gain = if is_unmet {
             LEAST_GAIN_UNMET
         } else {
