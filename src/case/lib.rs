@@ -13,6 +13,7 @@ mod dose;
 mod dose_engine;
 mod drawing;
 mod edit;
+mod expression;
 mod fields;
 mod fluence_limits;
 mod fluence_map;
@@ -52,6 +53,7 @@ pub use dose::{BeamDose, Dose, DosePart, DoseStatus, DoseValueError, Receipt, st
 pub use dose_engine::{DoseEngine, NoSuchEngine};
 pub use drawing::{DrawError, Drawn};
 pub use edit::{Edit, EditError, History};
+pub use expression::{Combination, ExpressionError, StructureExpression};
 pub use fields::Template;
 pub use fluence_limits::{FluenceLimit, FluenceStroke};
 pub use fluence_map::{FluenceMap, FluenceMapError};

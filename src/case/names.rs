@@ -49,6 +49,13 @@ fn has_inside(structure: &Structure, letters: &str) -> bool {
 }
 
 impl StructureSet {
+    /// Structures whose names have the same letters.
+    pub fn of_letters<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Structure> + use<'a> {
+        let letters = name_letters(name);
+        let structures = self.structures.iter();
+        structures.filter(move |s| name_letters(&s.name) == letters)
+    }
+
     /// The structure that a typed name means: the one of that name, else of these letters, else the only target that begins with
     /// the name of its type (`PTV`: `PTV-1`), else the only one that begins with it, else the only one that has it inside.
     ///

@@ -43,6 +43,9 @@ pub struct Structure {
     /// Its name in the file, where another structure of the file has that, too; until it is named anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_name: Option<String>,
+    /// The expression that a protocol made it of. It is no object of the plan's files: exports leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_of: Option<String>,
 }
 
 /// A closed planar polygon, patient LPS, mm; the last point joins the first.
@@ -123,6 +126,7 @@ impl Structure {
             density: None,
             remarks: Vec::new(),
             shared_name: None,
+            made_of: None,
         }
     }
 

@@ -200,7 +200,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let computing = device.resolve()?.to_string();
     args.plan.check()?;
     let dicom = matches!(ending, Some((_, "dcm")));
-    if dicom && (args.plan.grid_mm() > DEFAULT_GRID_MM || args.plan.quality() != Quality::default())
+    if dicom
+        && (args.plan.computing.grid_mm() > DEFAULT_GRID_MM
+            || args.plan.computing.quality() != Quality::default())
     {
         return Err(Failure::Words(format!(
             "--out .dcm is the dose of a plan, which only a final dose is: leave --quality out, and --grid or give it as \
@@ -213,7 +215,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         check_leaves(&as_written(args, &plan)?, &case)?;
     }
     let start = Instant::now();
-    let job = args.plan.job(&case, plan, engine, device)?;
+    let job = args.plan.computing.job(&case, plan, engine, device)?;
     if let Some(part) = args.histories.part {
         return parts::run(part, args.histories.tally.as_deref(), &job, &outputs);
     }
@@ -345,7 +347,7 @@ fn figures_json(
     json!({
         "case": case.source,
         "engine": args.engine,
-        "quality": (!args.engine.is_statistical()).then_some(args.plan.quality()),
+        "quality": (!args.engine.is_statistical()).then_some(args.plan.computing.quality()),
         "monte_carlo": run.zip(result.certainty.as_ref()).map(|(run, c)| json!({
             "histories": c.histories,
             "batches": c.batches,
@@ -357,7 +359,7 @@ fn figures_json(
             "sigma": args.histories.sigma,
             "receipt": result.receipts.first().map(|r| (**r).clone()),
         })),
-        "dose_to": args.plan.dose_to(),
+        "dose_to": args.plan.computing.dose_to(),
         "device": device,
         "seconds": seconds,
         "status": result.dose.status,
@@ -373,7 +375,7 @@ fn figures_json(
         })).collect::<Vec<_>>(),
         "grid": {
             "size": grid.size(),
-            "spacing_mm": args.plan.grid_mm(),
+            "spacing_mm": args.plan.computing.grid_mm(),
             "origin_mm": grid.origin_mm().to_array(),
         },
         "remarks": result.remarks,
@@ -397,7 +399,7 @@ fn as_written(args: &Args, plan: &Plan) -> anyhow::Result<Plan> {
         uid: Some(new_uid()),
         ..plan.clone()
     };
-    if args.plan.machine.is_some() {
+    if args.plan.computing.machine.is_some() {
         let flattened = Machine::resolve(&plan.machine)?.is_flattened();
         for beam in &mut plan.beams {
             beam.energy_mv = None;
@@ -481,13 +483,13 @@ fn method_comment(args: &Args, engine: Engine, result: &PlanResult) -> String {
     format!(
         "Beamsight: {}{histories}, {} mm, dose to {}; not for clinical use.",
         engine.method(),
-        args.plan.grid_mm(),
-        args.plan.dose_to().word()
+        args.plan.computing.grid_mm(),
+        args.plan.computing.dose_to().word()
     )
 }
 
 /// The DVHs of all structures.
-fn dvh_table(result: &PlanResult) -> String {
+pub fn dvh_table(result: &PlanResult) -> String {
     let dvhs: Vec<(&str, &Dvh)> = result
         .dvhs
         .iter()

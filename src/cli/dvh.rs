@@ -112,7 +112,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         .map(|out| words::ending(out, &["csv", "json"]))
         .transpose()?;
     let computes = args.dose.as_os_str() == "plan";
-    if let Some(option) = args.plan.of_computing().filter(|_| !computes) {
+    if let Some(option) = args.plan.computing.of_computing().filter(|_| !computes) {
         return Err(Failure::Words(format!(
             "{option} says how --dose plan is computed; leave it out with a file"
         )));
@@ -157,15 +157,16 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         }
         None => {
             let plan = args.plan.plan(&case)?;
-            let result = args
-                .plan
-                .compute(&case, plan, DoseBy::collapsed_cone(device))?;
+            let result =
+                args.plan
+                    .computing
+                    .compute(&case, plan, DoseBy::collapsed_cone(device))?;
             remarks.extend(result.remarks.iter().cloned());
             let prescription = result
                 .plan
                 .prescription_gy
                 .ok_or("the plan does not say what is prescribed");
-            let with_matter = args.plan.with_matter_outside(
+            let with_matter = args.plan.computing.with_matter_outside(
                 &case,
                 (&result, goals.as_ref()),
                 DoseBy::collapsed_cone(device),

@@ -162,9 +162,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     } else {
         case.plans
             .iter_mut()
-            .for_each(|plan| args.plan.set_machine(Arc::make_mut(plan)));
+            .for_each(|plan| args.plan.computing.set_machine(Arc::make_mut(plan)));
     }
-    let settings = args.plan.settings(&case, device)?;
+    let settings = args.plan.computing.settings(&case, device)?;
     let wanted = args
         .only
         .as_ref()

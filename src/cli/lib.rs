@@ -23,6 +23,7 @@ mod optimise;
 mod outputs;
 mod path;
 mod peer;
+mod plan;
 mod plan_args;
 mod receive;
 mod register;
@@ -126,6 +127,8 @@ enum Verb {
     Dose(dose::Args),
     /// Find fluence maps whose dose meets goals
     Optimise(Box<optimise::Args>),
+    /// Make a plan by a protocol: structures, beams, leaves, dose and goals
+    Plan(Box<plan::Args>),
     /// Cut the fluence maps of a plan into leaves that deliver them
     Sequence(Box<sequence::Args>),
     /// Read metrics and curves off the DVHs of structures in a dose
@@ -294,6 +297,7 @@ fn carry_out(cli: Cli) -> Result<Option<VerbOutput>, Failure> {
         Some(Verb::Gamma(args)) => gamma::run(&args, common.device),
         Some(Verb::Machine(args)) => machine::run(&args, common.device),
         Some(Verb::Optimise(args)) => optimise::run(&args, common.device),
+        Some(Verb::Plan(args)) => plan::run(&args, common.device),
         Some(Verb::Sequence(args)) => sequence::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),
         Some(Verb::Receive(args)) => receive::run(&args),

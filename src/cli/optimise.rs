@@ -7,7 +7,7 @@ use super::scorecard::{Scorecard, goals_of};
 use super::sequence::{Cut, Leaves};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
-use analysis::{HotSpot, percent_words};
+use analysis::{Engine, HotSpot, percent_words};
 use anyhow::{Context as _, anyhow};
 use case::DoseEngine;
 use clap::ValueEnum;
@@ -114,8 +114,65 @@ fn outputs(args: &Args) -> Outputs {
     outputs
 }
 
+/// Lines of progress on standard error.
+pub struct ProgressLines {
+    engine: Engine,
+    /// Time of the last line of evaluations.
+    told: Instant,
+}
+
+impl ProgressLines {
+    /// Lines of an optimisation that an engine corrects.
+    pub fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            told: Instant::now(),
+        }
+    }
+
+    pub fn tell(&mut self, progress: Progress) {
+        match progress {
+            Progress::Columns { done, of } => {
+                super::tell(&format!("influence of beamlets: {done} of {of} beams"));
+            }
+            Progress::TrueDose { moved_percent } => {
+                super::tell(&format!(
+                    "true dose: moved by {moved_percent:.2} % of the reference dose in the targets"
+                ));
+            }
+            Progress::Iteration {
+                objective,
+                evaluations,
+            } if self.told.elapsed() >= TELL_EVERY => {
+                self.told = Instant::now();
+                super::tell(&format!(
+                    "{evaluations} evaluations, objective {objective:.6}"
+                ));
+            }
+            Progress::Iteration { .. } => {}
+            Progress::Histories {
+                run,
+                uncertainty_percent,
+            } => {
+                let uncertainty = uncertainty_percent.map_or_else(String::new, |percent| {
+                    format!(", {}", percent_words(percent))
+                });
+                super::tell(&format!(
+                    "correction by {}: run {run} of {RUNS}{uncertainty}",
+                    self.engine.method()
+                ));
+            }
+            Progress::Leaves { before, after } => {
+                super::tell(&format!(
+                    "leaves refined: objective {before:.6}, then {after:.6}"
+                ));
+            }
+        }
+    }
+}
+
 /// Cancels a job at the first signal, also while a run of histories reports nothing.
-fn cancel_on_signal(control: &JobControl) {
+pub fn cancel_on_signal(control: &JobControl) {
     const LOOK_EVERY: Duration = Duration::from_millis(100);
     let (signalled, control) = (stop_in_order(), control.clone());
     std::thread::spawn(move || {
@@ -153,7 +210,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         .as_ref()
         .map(|matched| matched.goals.clone())
         .unwrap_or_default();
-    let settings = args.plan.settings(&case, device)?;
+    let settings = args.plan.computing.settings(&case, device)?;
     if args.technique != Technique::Maps {
         check_machines(
             &plan,
@@ -168,63 +225,33 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let start = Instant::now();
     let control = JobControl::new();
     cancel_on_signal(&control);
-    let mut told = Instant::now();
-    let mut tell = |progress: Progress| match progress {
-        Progress::Columns { done, of } => {
-            super::tell(&format!("influence of beamlets: {done} of {of} beams"))
-        }
-        Progress::TrueDose { moved_percent } => {
-            super::tell(&format!(
-                "true dose: moved by {moved_percent:.2} % of the reference dose in the targets"
-            ));
-        }
-        Progress::Iteration {
-            objective,
-            evaluations,
-        } if told.elapsed() >= TELL_EVERY => {
-            told = Instant::now();
-            super::tell(&format!(
-                "{evaluations} evaluations, objective {objective:.6}"
-            ));
-        }
-        Progress::Iteration { .. } => {}
-        Progress::Histories {
-            run,
-            uncertainty_percent,
-        } => {
-            let uncertainty = uncertainty_percent.map_or_else(String::new, |percent| {
-                format!(", {}", percent_words(percent))
-            });
-            super::tell(&format!(
-                "correction by {}: run {run} of {RUNS}{uncertainty}",
-                by.engine.method()
-            ));
-        }
-        Progress::Leaves { before, after } => {
-            super::tell(&format!(
-                "leaves refined: objective {before:.6}, then {after:.6}"
-            ));
-        }
-    };
-    let optimum = optimise_plan(&query, technique, &Graph::default(), &control, &mut tell)?;
+    let mut lines = ProgressLines::new(by.engine);
+    let graph = Graph::default();
+    let optimum = optimise_plan(&query, technique, &graph, &control, &mut |progress| {
+        lines.tell(progress);
+    })?;
     let answer = &optimum.answer;
     let seconds = start.elapsed().as_secs_f64();
     super::tell("true dose of the maps");
-    let result = args.plan.compute(&case, answer.plan.clone(), by)?;
+    let result = args
+        .plan
+        .computing
+        .compute(&case, answer.plan.clone(), by)?;
     let cut = answer.leaves.as_ref().map(|leaves| {
         let sequenced = SequencedPlan::new(&answer.plan, leaves.plan.clone())?;
         Cut::with_dose(
             &case,
-            &args.plan,
+            &args.plan.computing,
             (&result, matched.clone()),
             (sequenced, leaves.objective),
             by,
         )
     });
     let cut = cut.transpose()?;
-    let with_matter = args
-        .plan
-        .with_matter_outside(&case, (&result, matched.as_ref()), by)?;
+    let with_matter =
+        args.plan
+            .computing
+            .with_matter_outside(&case, (&result, matched.as_ref()), by)?;
     let scorecard = matched.map(|matched| {
         Scorecard::of_plan(
             &case,

@@ -20,6 +20,13 @@ pub struct PlanArgs {
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub computing: ComputingArgs,
+}
+
+/// How doses are computed.
+#[derive(Debug, clap::Args)]
+pub struct ComputingArgs {
     /// Spacing of the dose grid, mm [default: 2.5]
     #[arg(long, value_name = "MM", value_parser = words::grid)]
     grid: Option<f64>,
@@ -78,6 +85,79 @@ fn dose_to(word: &str) -> Result<DoseTo, String> {
 }
 
 impl PlanArgs {
+    /// Registers the files that are read.
+    pub fn reads(&self, outputs: &mut Outputs) {
+        outputs.reads("the plan", &self.plan);
+        self.computing.reads(outputs);
+    }
+
+    /// Reports an unreadable plan before a large CT is read.
+    ///
+    /// # Errors
+    /// Errors of its reader.
+    pub fn check(&self) -> anyhow::Result<()> {
+        self.plan.as_ref().map_or(Ok(()), |path| {
+            Ok(plan_toml::read(path, PatientPosition::default()).map(|_| ())?)
+        })
+    }
+
+    /// The plan of a file, else the case's first.
+    ///
+    /// # Errors
+    /// A case without any; errors of the reader.
+    pub fn plan(&self, case: &Case) -> anyhow::Result<Plan> {
+        let ct = words::ct_of(case)?;
+        let mut plan = match &self.plan {
+            Some(path) => plan_toml::read(path, ct.position)?,
+            None => case.plans.first().map(|p| (**p).clone()).ok_or_else(|| {
+                anyhow!(
+                    "{}; give one with --plan FILE (assets/plans/README.md)",
+                    case.no_plan()
+                )
+            })?,
+        };
+        self.computing.set_machine(&mut plan);
+        Ok(plan)
+    }
+
+    /// Whether a plan file replaces the plans of the case.
+    pub fn names_a_plan(&self) -> bool {
+        self.plan.is_some()
+    }
+
+    /// The files that are read.
+    pub fn inputs(&self) -> Vec<(&'static str, PathBuf)> {
+        let plan = self.plan.iter().map(|path| ("the plan", path.clone()));
+        plan.chain(self.computing.inputs()).collect()
+    }
+
+    /// The dose prescribed by the plan of a file, else by the plans of the case where they agree; or why
+    /// there is none.
+    ///
+    /// # Errors
+    /// Errors of the file's reader.
+    pub fn prescription_gy(&self, case: &Case) -> anyhow::Result<Result<f64, &'static str>> {
+        let mut prescribed: Vec<f64> = match &self.plan {
+            Some(path) => plan_toml::read(path, PatientPosition::default())?
+                .prescription_gy
+                .into_iter()
+                .collect(),
+            None => case
+                .plans
+                .iter()
+                .filter_map(|plan| plan.prescription_gy)
+                .collect(),
+        };
+        prescribed.dedup();
+        Ok(match prescribed[..] {
+            [gy] => Ok(gy),
+            [] => Err("no plan says what is prescribed"),
+            _ => Err("the plans of the case prescribe different doses"),
+        })
+    }
+}
+
+impl ComputingArgs {
     pub fn grid_mm(&self) -> f64 {
         self.grid.unwrap_or(DEFAULT_GRID_MM)
     }
@@ -109,91 +189,11 @@ impl PlanArgs {
             .find_map(|(is, option)| is.then_some(option))
     }
 
-    /// Registers the files that are read.
-    pub fn reads(&self, outputs: &mut Outputs) {
-        outputs.reads("the plan", &self.plan);
-        self.machine
-            .iter()
-            .for_each(|word| outputs.reads_word("the machine", word));
-        outputs.reads_word("the HU table", self.hu_table());
-    }
-
-    /// Reports an unreadable plan before a large CT is read.
-    ///
-    /// # Errors
-    /// Errors of its reader.
-    pub fn check(&self) -> anyhow::Result<()> {
-        self.plan.as_ref().map_or(Ok(()), |path| {
-            Ok(plan_toml::read(path, PatientPosition::default()).map(|_| ())?)
-        })
-    }
-
-    /// The plan of a file, else the case's first.
-    ///
-    /// # Errors
-    /// A case without any; errors of the reader.
-    pub fn plan(&self, case: &Case) -> anyhow::Result<Plan> {
-        let ct = words::ct_of(case)?;
-        let mut plan = match &self.plan {
-            Some(path) => plan_toml::read(path, ct.position)?,
-            None => case.plans.first().map(|p| (**p).clone()).ok_or_else(|| {
-                anyhow!(
-                    "{}; give one with --plan FILE (assets/plans/README.md)",
-                    case.no_plan()
-                )
-            })?,
-        };
-        self.set_machine(&mut plan);
-        Ok(plan)
-    }
-
     /// The machine of `--machine`, for all beams.
     pub fn set_machine(&self, plan: &mut Plan) {
         if let Some(machine) = &self.machine {
             plan.set_machine(machine);
         }
-    }
-
-    /// Whether a plan file replaces the plans of the case.
-    pub fn names_a_plan(&self) -> bool {
-        self.plan.is_some()
-    }
-
-    /// The files that are read.
-    pub fn inputs(&self) -> Vec<(&'static str, PathBuf)> {
-        let plan = self.plan.iter().map(|path| ("the plan", path.clone()));
-        let machine = self
-            .machine
-            .iter()
-            .map(|word| ("the machine", PathBuf::from(word)));
-        plan.chain(machine)
-            .chain([("the HU table", PathBuf::from(self.hu_table()))])
-            .collect()
-    }
-
-    /// The dose prescribed by the plan of a file, else by the plans of the case where they agree; or why
-    /// there is none.
-    ///
-    /// # Errors
-    /// Errors of the file's reader.
-    pub fn prescription_gy(&self, case: &Case) -> anyhow::Result<Result<f64, &'static str>> {
-        let mut prescribed: Vec<f64> = match &self.plan {
-            Some(path) => plan_toml::read(path, PatientPosition::default())?
-                .prescription_gy
-                .into_iter()
-                .collect(),
-            None => case
-                .plans
-                .iter()
-                .filter_map(|plan| plan.prescription_gy)
-                .collect(),
-        };
-        prescribed.dedup();
-        Ok(match prescribed[..] {
-            [gy] => Ok(gy),
-            [] => Err("no plan says what is prescribed"),
-            _ => Err("the plans of the case prescribe different doses"),
-        })
     }
 
     /// Computes a plan of a case.
@@ -276,5 +276,21 @@ impl PlanArgs {
                 .unwrap_or_default(),
             machine_changes: 0,
         })
+    }
+
+    /// Registers the files that are read.
+    pub fn reads(&self, outputs: &mut Outputs) {
+        self.machine
+            .iter()
+            .for_each(|word| outputs.reads_word("the machine", word));
+        outputs.reads_word("the HU table", self.hu_table());
+    }
+
+    /// The files that are read.
+    pub fn inputs(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
+        let machine = self.machine.iter();
+        machine
+            .map(|word| ("the machine", PathBuf::from(word)))
+            .chain([("the HU table", PathBuf::from(self.hu_table()))])
     }
 }

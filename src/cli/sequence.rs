@@ -1,7 +1,7 @@
 //! `beamsight sequence`: leaves for the fluence maps of a plan, and what is lost from maps to leaves.
 
 use super::outputs::{OutputArgs, Outputs};
-use super::plan_args::{DoseBy, PlanArgs};
+use super::plan_args::{ComputingArgs, DoseBy, PlanArgs};
 use super::scorecard::{Scorecard, goals_of};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
@@ -83,8 +83,15 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     sequence_plan(&plan, args.technique.into())?;
     let by = DoseBy::collapsed_cone(device);
     super::tell("dose of the maps");
-    let maps = args.plan.compute(&case, plan, by)?;
-    let cut = Cut::new(&case, &args.plan, &maps, goals, args.technique, by)?;
+    let maps = args.plan.computing.compute(&case, plan, by)?;
+    let cut = Cut::new(
+        &case,
+        &args.plan.computing,
+        &maps,
+        goals,
+        args.technique,
+        by,
+    )?;
     outputs.write(|| Ok(plan_toml::write(&args.out, cut.plan())?))?;
     let mut text = cut.text();
     for beam in undelivered(cut.plan()) {
@@ -123,7 +130,7 @@ impl Cut {
     /// [`sequence::SequenceError`]; errors of the dose.
     pub fn new(
         case: &Case,
-        how: &PlanArgs,
+        how: &ComputingArgs,
         maps: &PlanResult,
         goals: Option<Matched>,
         technique: Leaves,
@@ -140,7 +147,7 @@ impl Cut {
     /// Errors of the dose.
     pub fn with_dose(
         case: &Case,
-        how: &PlanArgs,
+        how: &ComputingArgs,
         (maps, goals): (&PlanResult, Option<Matched>),
         (sequenced, refined): (SequencedPlan, Option<[f64; 2]>),
         by: DoseBy,
@@ -247,7 +254,7 @@ impl Cut {
 /// Goals held against the dose of a plan.
 fn scorecard(
     case: &Case,
-    how: &PlanArgs,
+    how: &ComputingArgs,
     result: &PlanResult,
     goals: Matched,
     by: DoseBy,

@@ -1,7 +1,7 @@
 //! Templates of clinical goals: TOML files that name structures by name, alias or type (`assets/goals/README.md`).
 
 use super::replace_file;
-use case::{Goal, GoalError, Structure, StructureKind, StructureSet, name_letters};
+use case::{Goal, GoalError, Structure, StructureKind, StructureSet};
 use input::{GOALS_BYTES, from_toml, plain, read_text};
 use serde::{Deserialize, Serialize};
 use std::io::{self, Write as _};
@@ -89,9 +89,10 @@ struct File {
     goals: Vec<Entry>,
 }
 
+/// A goal as files state it.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+pub(super) struct Entry {
     structure: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
@@ -100,6 +101,47 @@ struct Entry {
     goal: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     source: String,
+}
+
+/// The goals of a file, which errors name.
+pub(super) fn template_goals(
+    entries: Vec<Entry>,
+    file: &str,
+) -> Result<Vec<TemplateGoal>, TemplateError> {
+    if entries.len() > MOST_GOALS {
+        return Err(TemplateError::Many {
+            file: file.to_owned(),
+            count: entries.len(),
+        });
+    }
+    let numbered = entries.into_iter().zip(1..);
+    numbered
+        .map(|(entry, number)| {
+            let structure = plain(entry.structure.trim()).into_owned();
+            let goal = entry.goal(&structure);
+            Ok(TemplateGoal {
+                goal: goal.map_err(|source| TemplateError::Goal {
+                    file: file.to_owned(),
+                    number,
+                    structure,
+                    source: Box::new(source),
+                })?,
+                aliases: entry.aliases,
+                kind: entry.kind,
+                source: plain(&entry.source).into_owned(),
+            })
+        })
+        .collect()
+}
+
+impl Entry {
+    fn goal(&self, structure: &str) -> Result<Goal, GoalError> {
+        let goal = format!("X: {}", self.goal).parse::<Goal>()?;
+        match structure.is_empty() || self.goal.contains(':') {
+            true => Err(GoalError::Shape),
+            false => Ok(goal.of_structure(structure, None)),
+        }
+    }
 }
 
 impl GoalTemplate {
@@ -138,42 +180,10 @@ impl GoalTemplate {
             file: file.to_owned(),
             detail: e.to_string(),
         })?;
-        if raw.goals.len() > MOST_GOALS {
-            return Err(TemplateError::Many {
-                file: file.to_owned(),
-                count: raw.goals.len(),
-            });
-        }
         Ok(Self {
             name: plain(&raw.name).into_owned(),
             source: plain(&raw.source).into_owned(),
-            goals: raw
-                .goals
-                .into_iter()
-                .enumerate()
-                .map(|(index, entry): (usize, Entry)| {
-                    let parsed = format!("X: {}", entry.goal).parse::<Goal>();
-                    let structure = plain(entry.structure.trim()).into_owned();
-                    let parsed = parsed.and_then(|goal| {
-                        match structure.is_empty() || entry.goal.contains(':') {
-                            true => Err(GoalError::Shape),
-                            false => Ok(goal.of_structure(&structure, None)),
-                        }
-                    });
-                    let goal = parsed.map_err(|source| TemplateError::Goal {
-                        file: file.to_owned(),
-                        number: index + 1,
-                        structure,
-                        source: Box::new(source),
-                    })?;
-                    Ok(TemplateGoal {
-                        goal,
-                        aliases: entry.aliases,
-                        kind: entry.kind,
-                        source: plain(&entry.source).into_owned(),
-                    })
-                })
-                .collect::<Result<_, _>>()?,
+            goals: template_goals(raw.goals, file)?,
         })
     }
 
@@ -271,14 +281,11 @@ fn write_error(source: io::Error, path: &Path) -> TemplateError {
 }
 
 impl TemplateGoal {
-    fn structure_in<'a>(&self, set: &'a StructureSet) -> Option<&'a Structure> {
+    /// The structure of a case that has one of its names, else the only one of its type.
+    pub fn structure_in<'a>(&self, set: &'a StructureSet) -> Option<&'a Structure> {
         let mut names = std::iter::once(&self.goal.structure).chain(&self.aliases);
         names
-            .find_map(|name: &String| {
-                set.structures
-                    .iter()
-                    .find(|s| name_letters(&s.name) == name_letters(name))
-            })
+            .find_map(|name| set.of_letters(name).next())
             .or_else(|| {
                 let kind = self.kind?;
                 let mut of_kind = set.structures.iter().filter(|s| s.kind == kind);

@@ -20,6 +20,7 @@ pub mod picture;
 mod place;
 pub mod plan_toml;
 mod private;
+mod protocol;
 mod recent;
 mod recovery;
 mod replace;
@@ -42,6 +43,10 @@ pub use lock::Lock;
 pub use new_folder::{NewFolder, NewFolderError};
 pub use place::{Inputs, Obstacle, OutputPath, is_taken};
 pub use private::{is_private, make_private};
+pub use protocol::{
+    Arrangement, Delivery, Level, Protocol, ProtocolBeams, ProtocolError, ProtocolFault,
+    StructureToMake,
+};
 pub use recent::{CasePicture, RecentCase, RecentChange, change_recent_cases, recent_cases};
 pub use recovery::{Keeper, Recoverable};
 pub use replace::{

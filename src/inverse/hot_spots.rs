@@ -69,14 +69,19 @@ pub(super) fn objectives(requested: &[Objective], rows: &Rows, outside_gy: f64) 
 }
 
 /// Raises the weight of the hot spots outside the targets while their doses exceed the threshold; whether it may still rise.
-pub(super) fn raise(objectives: &mut [Objective], rows: &Rows, rows_gy: &[f32]) -> bool {
+pub(super) fn raise(
+    objectives: &mut [Objective],
+    rows: &Rows,
+    rows_gy: &[f32],
+    limits: HotSpotLimits,
+) -> bool {
     let outside = objectives.iter_mut().find(|o| o.structure == OUTSIDE);
     let (Some(outside), Some(set)) = (outside, rows.set(OUTSIDE)) else {
         return false;
     };
     let doses_gy = set.rows.iter().map(|row| f64::from(rows_gy[*row as usize]));
     let may_rise =
-        outside.raised < MOST_RAISED && doses_gy.fold(0.0, f64::max) > NO_HOT_SPOT * outside.gy;
+        outside.raised < MOST_RAISED && doses_gy.fold(0.0, f64::max) > limits.threshold_gy;
     if may_rise {
         outside.raised *= RAISE;
     }
@@ -99,6 +104,25 @@ fn outside(setup: &Setup) -> Vec<Cow<'_, [usize]>> {
     shells.collect()
 }
 
+/// Limits of the hot spots outside the targets. Where targets may have more than the threshold, their penumbrae may, too.
+pub(super) fn outside_limits(
+    setup: &Setup,
+    requested: &[Objective],
+    reference_gy: f64,
+) -> HotSpotLimits {
+    let of_targets = requested
+        .iter()
+        .filter(|o| setup.targets().any(|target| target.name == o.structure));
+    let held_gy = setup.held_outside_gy(reference_gy);
+    let threshold_gy = of_targets
+        .map(|o| o.gy)
+        .fold(NO_HOT_SPOT * held_gy, f64::max);
+    HotSpotLimits {
+        threshold_gy,
+        held_gy,
+    }
+}
+
 /// Voxels of the hot spots of a dose, by the name of their rows; empty where all of them are rows already.
 fn hot_spots(
     setup: &Setup,
@@ -108,17 +132,7 @@ fn hot_spots(
 ) -> Vec<(String, Vec<usize>)> {
     let mut hot_spots = Vec::new();
     if setup.plan.objectives.fall_off.weight > 0.0 {
-        let of_targets = requested
-            .iter()
-            .filter(|o| setup.targets().any(|target| target.name == o.structure));
-        let held_gy = setup.held_outside_gy(reference_gy);
-        let threshold_gy = of_targets
-            .map(|o| o.gy)
-            .fold(NO_HOT_SPOT * held_gy, f64::max);
-        let limits = HotSpotLimits {
-            threshold_gy,
-            held_gy,
-        };
+        let limits = outside_limits(setup, requested, reference_gy);
         hot_spots.extend(hot_voxels(
             setup,
             gy,
@@ -152,7 +166,7 @@ fn hot_spots(
 
 /// A dose above the threshold is a hot spot; then all voxels above the dose that they are held to become rows.
 #[derive(Clone, Copy)]
-struct HotSpotLimits {
+pub(super) struct HotSpotLimits {
     threshold_gy: f64,
     held_gy: f64,
 }
@@ -380,7 +394,7 @@ mod tests {
         assert!(is_part_of(&held[1], &requested[1]) && !is_part_of(&held[1], &requested[0]));
     }
 
-    /// The weight rises by fours to 256 while a voxel has more than 107 % of 50 Gy, and stays after.
+    /// The weight rises by fours to 256 while a voxel has more than the threshold, and stays after.
     #[test]
     fn hot_spots_gain_weight_until_they_are_cold_enough() {
         let grid = Grid::axis_aligned(DVec3::ZERO, DVec3::ONE, [4, 1, 1]).expect("a grid");
@@ -390,12 +404,19 @@ mod tests {
             sets: vec![row_set("Body"), row_set(OUTSIDE)],
         };
         let mut held = objectives(&[], &rows, 50.0);
+        let limits = HotSpotLimits {
+            threshold_gy: 53.5,
+            held_gy: 50.0,
+        };
         let mut weights = Vec::new();
         for hottest_gy in [53.6, 53.4, 60.0, 60.0, 60.0] {
-            raise(&mut held, &rows, &[hottest_gy]);
+            raise(&mut held, &rows, &[hottest_gy], limits);
             weights.push(held[0].raised * held[0].weight);
         }
         assert_eq!(weights, [16.0, 16.0, 64.0, 256.0, 256.0]);
-        assert!(!raise(&mut held, &rows, &[60.0]), "it rises no further");
+        assert!(
+            !raise(&mut held, &rows, &[60.0], limits),
+            "it rises no further"
+        );
     }
 }

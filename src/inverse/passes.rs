@@ -91,7 +91,8 @@ impl Optimiser {
         };
         let mut objectives = self.objectives.clone();
         let mut handles = move_handles(&mut objectives, self.rows(), doses, aim);
-        handles.are_held &= !hot_spots::raise(&mut objectives, self.rows(), doses.rows_gy);
+        let limits = hot_spots::outside_limits(&self.setup, self.asked(), self.reference_gy);
+        handles.are_held &= !hot_spots::raise(&mut objectives, self.rows(), doses.rows_gy, limits);
         (objectives, handles)
     }
 

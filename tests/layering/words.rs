@@ -24,13 +24,13 @@ const IDIOMS: [&str; 6] = [
 /// Names of bindings and parameters that are a word of [`PRONOUN_NAMES`]. Goal: 3 of 1,000.
 const PRONOUN_BINDINGS: usize = 8;
 /// `let name = |..|`. Goal: 3 for 1,000 lines of code.
-const LOCAL_CLOSURES: usize = 582;
+const LOCAL_CLOSURES: usize = 581;
 /// Functions with a tuple pattern as a parameter. Goal: 10.
 const TUPLE_PARAMETERS: usize = 8;
 /// Phrases of [`IDIOMS`] in comments. Goal: 5 for 1,000 lines of comments.
 const COMMENT_IDIOMS: usize = 17;
 /// Lines of plain comments, which give reasons. Goal: 2 for 100 lines of code.
-const REASONS: usize = 1_704;
+const REASONS: usize = 1_717;
 
 #[derive(Debug, Default, PartialEq)]
 struct Counts {

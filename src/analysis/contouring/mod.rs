@@ -3,6 +3,7 @@
 mod around;
 mod bolus;
 mod cleared;
+mod expression;
 mod hu;
 
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 pub use around::{drawn_of, lungs};
 pub use bolus::{BEYOND_FIELD_MM, BolusOver, EntranceField};
 pub use cleared::Cleared;
+pub use expression::contours_of_expression;
 
 use case::{Contour, Contours, Ct, Structure, StructureKind, StructureSet};
 use engine::JobControl;
@@ -119,6 +121,10 @@ pub enum ContouringError {
     Cancelled,
     #[error("a structure it is made of is gone")]
     Gone,
+    #[error("no structure is called '{0}'")]
+    Unknown(String),
+    #[error("no body is drawn, and none is found in the CT")]
+    NoBody,
     #[error("'{0}' has no closed contour")]
     NoContours(String),
     #[error("'{0}' cannot be used: {1}")]
@@ -371,13 +377,7 @@ impl<'a> OperationContext<'a> {
         number: u32,
     ) -> Result<(&'s Structure, Stack), ContouringError> {
         let structure = set.by_number(number).ok_or(ContouringError::Gone)?;
-        let contours: Vec<&[DVec3]> = structure
-            .contours
-            .iter()
-            .map(|c| c.points_mm.as_slice())
-            .collect();
-        let stack =
-            Stack::new(self.grid, &contours).map_err(|e| self.refused(&structure.name, e))?;
+        let stack = self.stack_of_contours(structure)?;
         if stack.is_empty() {
             return Err(ContouringError::NoContours(structure.name.clone()));
         }

@@ -509,3 +509,63 @@ fn lungs_are_found_by_name_and_lose_every_target() {
     );
     assert_eq!(none.unwrap_err(), ContouringError::NoneOf("GTV"));
 }
+
+/// Volume of a box of 20 x 20 x 22 mm with a margin: faces, quarter cylinders along the edges, an eighth of a ball at each corner.
+fn grown_cm3(mm: f64) -> f64 {
+    let [a, b, c] = [20.0, 20.0, 22.0];
+    let faces = 2.0 * mm * (a * b + b * c + c * a);
+    let edges = PI * mm * mm * (a + b + c);
+    1e-3 * (a * b * c + faces + edges + 4.0 / 3.0 * PI * mm.powi(3))
+}
+
+/// Expressions of two boxes of 20 x 20 x 22 mm, 10 mm apart, against closed forms: planes 2 mm apart cut the round
+/// edges of margins by up to 3 %.
+#[test]
+fn expressions_of_boxes_have_their_volumes() {
+    let ct = ct();
+    let size = DVec3::new(20.0, 20.0, 20.0);
+    let mut set = set(vec![
+        cuboid(&ct, DVec3::ZERO, size),
+        cuboid(&ct, DVec3::new(10.0, 0.0, 0.0), size),
+        cuboid(&ct, DVec3::ZERO, DVec3::new(60.0, 60.0, 60.0)),
+    ]);
+    set.structures[2].kind = StructureKind::External;
+    set.structures[2].name = "Outline".to_owned();
+    let cuboid_cm3 = 8.8;
+    let body_cm3 = 60.0 * 60.0 * 62.0 * 1e-3;
+    for (text, want_cm3) in [
+        ("S1", cuboid_cm3),
+        ("S1 + S2", 1.5 * cuboid_cm3),
+        ("S1 & S2", 0.5 * cuboid_cm3),
+        ("S1 - S2 - (S2 & S1)", 0.5 * cuboid_cm3),
+        ("S1 - 4 mm", 12.0 * 12.0 * 14.0 * 1e-3),
+        ("S1 + 4 mm", grown_cm3(4.0)),
+        ("ring(S1, 2, 6 mm)", grown_cm3(6.0) - grown_cm3(2.0)),
+        ("body", body_cm3),
+        ("body - S1", body_cm3 - cuboid_cm3),
+        ("skin(5 mm)", body_cm3 - 50.0 * 50.0 * 52.0 * 1e-3),
+    ] {
+        let expression = text.parse().expect("an expression");
+        let contours = contours_of_expression(&ct, &set, &expression, &JobControl::new());
+        let made_cm3 = cm3(&ct, &contours.unwrap_or_else(|why| panic!("{text}: {why}")));
+        assert!(
+            (made_cm3 - want_cm3).abs() < 0.04 * want_cm3,
+            "{text}: {made_cm3} for {want_cm3}"
+        );
+    }
+    for (text, want) in [
+        (
+            "S1 - (S1 + S2)",
+            ContouringError::Nothing("(S1 - (S1 + S2))".to_owned()),
+        ),
+        ("S1 - S9", ContouringError::Unknown("S9".to_owned())),
+        (
+            "(S1 - 30 mm) + 5 mm",
+            ContouringError::Nothing("((S1 - 30 mm) + 5 mm)".to_owned()),
+        ),
+    ] {
+        let expression = text.parse().expect("an expression");
+        let contours = contours_of_expression(&ct, &set, &expression, &JobControl::new());
+        assert_eq!(contours.map(|_| ()), Err(want), "{text}");
+    }
+}

@@ -263,6 +263,16 @@ impl<'a> Set<'a> {
         progress: Progress<'a>,
     ) -> Result<Self, WriteError> {
         let mut case = case.clone();
+        // Structures that a protocol made are no one's drawing.
+        if case
+            .structures
+            .structures
+            .iter()
+            .any(|s| s.made_of.is_some())
+        {
+            let drawn = Arc::make_mut(&mut case.structures);
+            drawn.structures.retain(|s| s.made_of.is_none());
+        }
         // What was not changed leaves as it is, also where its file has longer numbers.
         let sources = Arc::clone(&case.sources);
         if sources

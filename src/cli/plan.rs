@@ -1,0 +1,338 @@
+//! `beamsight plan`: from CT and structures to leaves, dose and goals, by a protocol.
+
+use super::dose::dvh_table;
+use super::optimise::{ProgressLines, cancel_on_signal};
+use super::outputs::OutputArgs;
+use super::plan_args::{ComputingArgs, DoseBy};
+use super::scorecard::Scorecard;
+use super::words::CaseArgs;
+use super::{Failure, VerbOutput};
+use analysis::{PlannedCase, is_computed, plan_by_protocol};
+use anyhow::{Context as _, anyhow};
+use case::{Case, Plan};
+use engine::{DeviceChoice, JobControl};
+use files::mha::Quantity;
+use files::{
+    Delivery, Inputs, NewFolder, Protocol, plan_toml, replace_file, session, write_dose_volume,
+};
+use open::paths_of;
+use results::{BEAMLET_MM, Graph, OptimiseQuery, OptimisedPlan, PlanResult, optimise_plan};
+use sequence::{PlanDelivery, Technique, check_machines, undelivered};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Machine of plans, unless chosen.
+const MACHINE: &str = "generic-6mv";
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A protocol is a TOML file with prescriptions, beams, structures to make and goals (assets/protocols/README.md). The folder \
+gets plan.toml, session.json (which opens in the window), dose.mha, dvh.csv and plan.json, all together or none.\n\n\
+Examples:\n  \
+beamsight plan demo:tg119 --protocol c-shape-50-25 --out planned\n  \
+beamsight plan ~/ct/patient-7 --protocol head-neck-70-63-56 --technique step --out planned --json\n  \
+beamsight plan ~/ct/patient-7 --protocol our-prostate.toml --machine our-linac.toml --out planned"
+)]
+pub struct Args {
+    #[command(flatten)]
+    case: CaseArgs,
+
+    /// Protocol: a shipped name or a file
+    #[arg(long, value_name = "PROTOCOL")]
+    protocol: String,
+
+    /// Delivery in place of the protocol's: maps, imrt (sliding window) or step (step and shoot) of its fields; vmat of its arcs
+    #[arg(long, value_name = "TECHNIQUE", value_parser = delivery)]
+    technique: Option<Delivery>,
+
+    #[command(flatten)]
+    computing: ComputingArgs,
+
+    /// Folder to write into: made where it is missing, refused where it is not empty
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+fn delivery(word: &str) -> Result<Delivery, String> {
+    let mut deliveries = [
+        Delivery::Maps,
+        Delivery::Imrt,
+        Delivery::Step,
+        Delivery::Vmat,
+    ]
+    .into_iter();
+    deliveries
+        .find(|delivery| delivery.word() == word)
+        .ok_or_else(|| "it is maps, imrt, step or vmat".to_owned())
+}
+
+/// The protocol of the words, with the delivery that they choose.
+fn protocol_of(args: &Args) -> Result<Protocol, Failure> {
+    let mut protocol = Protocol::resolve(&args.protocol).with_context(|| {
+        let shipped: Vec<&str> = Protocol::shipped().collect();
+        format!(
+            "--protocol is the path of a protocol, or one of {}",
+            shipped.join(", ")
+        )
+    })?;
+    if let Some(delivery) = args.technique {
+        if (delivery == Delivery::Vmat) != (protocol.delivery == Delivery::Vmat) {
+            return Err(Failure::Words(format!(
+                "--technique is {}, and the protocol has {}",
+                delivery.word(),
+                match protocol.delivery {
+                    Delivery::Vmat => "arcs, which vmat delivers",
+                    _ => "static fields, which maps, imrt and step deliver",
+                }
+            )));
+        }
+        protocol.delivery = delivery;
+    }
+    Ok(protocol)
+}
+
+/// # Errors
+/// A protocol that is none or does not fit the case; errors of the optimisation, of the dose and of writing. Nothing is written then.
+pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
+    let mut inputs = Inputs::default();
+    paths_of(&args.case.case)
+        .into_iter()
+        .for_each(|path| inputs.add("the CASE", path));
+    inputs.add("the protocol", PathBuf::from(&args.protocol));
+    args.computing
+        .inputs()
+        .for_each(|(what, path)| inputs.add(what, path));
+    let protocol = protocol_of(args)?;
+    let folder = NewFolder::prepare(&args.out, &inputs, args.output.overwrite, "--overwrite")?;
+    let case = args.case.open()?;
+    let control = JobControl::new();
+    cancel_on_signal(&control);
+    let start = Instant::now();
+    super::tell("targets, structures and beams");
+    let machine = args.computing.machine.as_deref().unwrap_or(MACHINE);
+    let planned = plan_by_protocol(&case, &protocol, machine, &control)?;
+    let new_plan = MadePlan::new(args, &protocol, planned, device, &control)?;
+    let seconds = start.elapsed().as_secs_f64();
+    let mut json = new_plan.json(args, &protocol, seconds);
+    let target = new_plan.write(args, &case, folder, &json)?;
+    json["out"] = json!(target);
+    let mut text = new_plan.text(&protocol, seconds);
+    let _ = writeln!(text, "written to {}", target.display());
+    Ok(VerbOutput { json, text })
+}
+
+/// A plan by a protocol, with its dose.
+struct MadePlan {
+    planned: PlannedCase,
+    optimum: OptimisedPlan,
+    result: PlanResult,
+    scorecard: Scorecard,
+    /// Figures of the delivery; `None` for maps.
+    delivery: Option<PlanDelivery>,
+}
+
+impl MadePlan {
+    fn new(
+        args: &Args,
+        protocol: &Protocol,
+        planned: PlannedCase,
+        device: DeviceChoice,
+        control: &JobControl,
+    ) -> Result<Self, Failure> {
+        let settings = args.computing.settings(&planned.case, device)?;
+        let by = DoseBy::collapsed_cone(device);
+        let technique = match protocol.delivery {
+            Delivery::Maps => None,
+            Delivery::Imrt | Delivery::Vmat => Some(Technique::SlidingWindow),
+            Delivery::Step => Some(Technique::StepAndShoot),
+        };
+        if technique.is_some() {
+            let beams = planned.plan.beams.iter();
+            check_machines(&planned.plan, beams.filter(|beam| is_computed(beam)))?;
+        }
+        let plan = Arc::new(planned.plan.clone());
+        let goals = planned.goals.goals.clone();
+        let query = OptimiseQuery::new(&planned.case, &plan, goals, &settings, None, BEAMLET_MM)
+            .map_err(|why| anyhow!("{why}"))?;
+        let mut lines = ProgressLines::new(by.engine);
+        let graph = Graph::default();
+        let optimum = optimise_plan(&query, technique, &graph, control, &mut |progress| {
+            lines.tell(progress);
+        })?;
+        super::tell("true dose");
+        let final_plan = match &optimum.answer.leaves {
+            Some(leaves) => leaves.plan.clone(),
+            None => optimum.answer.plan.clone(),
+        };
+        let computing = &args.computing;
+        let result = computing.compute(&planned.case, final_plan, by)?;
+        let matched = planned.goals.clone();
+        let with_matter =
+            computing.with_matter_outside(&planned.case, (&result, Some(&matched)), by)?;
+        let scorecard = Scorecard::of_plan(
+            &planned.case,
+            matched,
+            (&result, with_matter.as_ref()),
+            planned.plan.prescription_gy,
+        );
+        let delivery = PlanDelivery::new(&result.plan, 1.0).filter(|_| technique.is_some());
+        Ok(Self {
+            planned,
+            optimum,
+            result,
+            scorecard,
+            delivery,
+        })
+    }
+
+    fn mu_per_gy(&self) -> Option<f64> {
+        self.delivery.as_ref()?.mu_per_gy
+    }
+
+    /// Whether the monitor units are within the protocol's limit, where it has one and they are known.
+    fn is_mu_met(&self, protocol: &Protocol) -> Option<bool> {
+        Some(self.mu_per_gy()? <= protocol.most_mu_per_gy?)
+    }
+
+    /// Everything that was found, in the order in which a planner asks for it.
+    fn text(&self, protocol: &Protocol, seconds: f64) -> String {
+        let mut text = format!("{}\n", protocol.name);
+        for (target, structure, gy) in &self.planned.targets {
+            let _ = writeln!(text, "  {target}: '{structure}', {gy} Gy");
+        }
+        if !self.planned.made.is_empty() {
+            let _ = writeln!(text, "  made: {}", self.planned.made.join(", "));
+        }
+        let remarks = self.planned.remarks.iter();
+        remarks.for_each(|remark| _ = writeln!(text, "note: {remark}"));
+        let answer = &self.optimum.answer;
+        let end = if answer.stopped {
+            ", stopped before it came to rest"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "{}\n  objective {:.6}{end}; {seconds:.1} s: {}",
+            self.result.figures,
+            answer.objective,
+            answer.receipt.words()
+        );
+        if let Some(delivery) = &self.delivery {
+            let _ = writeln!(text, "  {}", delivery.words());
+            let remark = delivery.remark.iter();
+            remark.for_each(|remark| _ = writeln!(text, "note: {remark}"));
+        }
+        if let (Some(is_met), Some(limit)) = (self.is_mu_met(protocol), protocol.most_mu_per_gy) {
+            let verdict = if is_met { "met" } else { "not met" };
+            let _ = writeln!(text, "  at most {limit} MU/Gy: {verdict}");
+        }
+        for beam in undelivered(&self.result.plan) {
+            let _ = writeln!(text, "note: beam '{beam}' gets 0 MU");
+        }
+        for (goal, why) in &self.optimum.only_judged {
+            let _ = writeln!(text, "  not optimised: {goal}: {why}");
+        }
+        text.push_str(&self.scorecard.text());
+        let remarks = self.result.remarks.iter();
+        remarks.for_each(|remark| _ = writeln!(text, "note: {remark}"));
+        text
+    }
+
+    fn json(&self, args: &Args, protocol: &Protocol, seconds: f64) -> Value {
+        let answer = &self.optimum.answer;
+        let figures = self.delivery.as_ref().map(|delivery| delivery.figures);
+        let targets = self.planned.targets.iter();
+        let targets: Vec<Value> = targets
+            .map(|(target, structure, gy)| json!({"target": target, "structure": structure, "gy": gy}))
+            .collect();
+        let only_judged = self.optimum.only_judged.iter();
+        let only_judged: Vec<Value> = only_judged
+            .map(|(goal, why)| json!({"goal": goal, "why": why}))
+            .collect();
+        json!({
+            "case": self.planned.case.source,
+            "protocol": {
+                "word": args.protocol,
+                "name": protocol.name,
+                "site": protocol.site,
+                "version": protocol.version,
+                "source": protocol.source,
+            },
+            "plan": self.result.plan.name,
+            "technique": protocol.delivery.word(),
+            "targets": targets,
+            "made_structures": self.planned.made,
+            "protocol_remarks": self.planned.remarks,
+            "objective": answer.objective,
+            "stopped": answer.stopped,
+            "receipt": answer.receipt,
+            "optimiser_remarks": answer.remarks.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "not_optimised": only_judged,
+            "seconds": seconds,
+            "status": self.result.dose.status,
+            "caveats": self.result.dose.caveats,
+            "remarks": self.result.remarks,
+            "figures": self.result.figures,
+            "goals": self.scorecard.json(),
+            "hottest_outside_targets": self.optimum.outside.hottest(&self.result.dose.gy),
+            "mu": figures.map(|f| f.mu),
+            "mu_per_gy": self.mu_per_gy(),
+            "most_mu_per_gy": protocol.most_mu_per_gy,
+            "mu_met": self.is_mu_met(protocol),
+            "beam_on_s": figures.map(|f| f.beam_on_s),
+            "undelivered": undelivered(&self.result.plan).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Writes the folder; returns where it stands.
+    fn write(
+        &self,
+        args: &Args,
+        opened: &Case,
+        folder: NewFolder,
+        json: &Value,
+    ) -> Result<PathBuf, Failure> {
+        let case = self.case_with(&self.result.plan);
+        let place = folder.path();
+        plan_toml::write(&place.join("plan.toml"), &self.result.plan)?;
+        write_dose_volume(
+            &place.join("dose.mha"),
+            Quantity::Dose,
+            &self.result.dose.gy,
+            &self.result.dose,
+            &case,
+        )?;
+        write_bytes(&place.join("dvh.csv"), dvh_table(&self.result).as_bytes())?;
+        write_bytes(&place.join("plan.json"), format!("{json:#}\n").as_bytes())?;
+        let word = args.case.case.absolute().in_utf8();
+        let word = word.ok_or_else(|| {
+            anyhow!(
+                "the name of '{}' is not UTF-8, and a session names its case: rename it",
+                args.case.case
+            )
+        })?;
+        let saved = session::Session::new(&case, &word, &opened.structures, Value::Null);
+        session::write(&place.join("session.json"), &saved)?;
+        Ok(folder.finish()?)
+    }
+
+    /// The case with the plan in the place of the one without maps.
+    fn case_with(&self, plan: &Plan) -> Case {
+        let mut case = self.planned.case.clone();
+        case.plans[0] = Arc::new(plan.clone());
+        case
+    }
+}
+
+fn write_bytes(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    replace_file(path, |out| out.write_all(bytes))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
