@@ -43,6 +43,7 @@ mod protocol;
 mod remarks;
 mod run_job;
 mod sampler;
+mod scenario;
 pub mod second_check;
 mod spread;
 mod unjudged;
@@ -111,5 +112,6 @@ pub use remarks::{
 pub use run_job::{
     Certainty, RunBeams, RunDose, RunError, part_of_plan, plan_request, run_of_plan, scaled,
 };
+pub use scenario::{DvhBand, MOST_SET_UP_MM, RobustGoal, Scenario};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread, percent_words};
 pub use unjudged::{grouped, unjudged_text, unjudged_words};

@@ -17,6 +17,8 @@ pub enum StructureExpression {
     Named(String),
     /// The drawn body, else the one found in the CT.
     Body,
+    /// Both lungs, by their names.
+    Lungs,
     /// The outermost part of the body.
     Skin {
         mm: f64,
@@ -86,7 +88,7 @@ impl StructureExpression {
                     names.push(name);
                 }
             }
-            Self::Body | Self::Skin { .. } => {}
+            Self::Body | Self::Lungs | Self::Skin { .. } => {}
             Self::Combined { left, right, .. } => {
                 left.add_names(names);
                 right.add_names(names);
@@ -103,6 +105,7 @@ impl StructureExpression {
         Ok(match self {
             Self::Named(name) => Self::Named(rename(name)?),
             Self::Body => Self::Body,
+            Self::Lungs => Self::Lungs,
             Self::Skin { mm } => Self::Skin { mm: *mm },
             Self::Combined { left, how, right } => Self::Combined {
                 left: Box::new(left.renamed(rename)?),
@@ -127,6 +130,7 @@ impl fmt::Display for StructureExpression {
             Self::Named(name) if is_bare(name) => write!(f, "{name}"),
             Self::Named(name) => write!(f, "'{name}'"),
             Self::Body => write!(f, "body"),
+            Self::Lungs => write!(f, "lungs"),
             Self::Skin { mm } => write!(f, "skin({mm} mm)"),
             Self::Combined { left, how, right } => write!(f, "({left} {} {right})", how.sign()),
             Self::Margin { inner, mm } if *mm < 0.0 => write!(f, "({inner} - {} mm)", -mm),
@@ -144,7 +148,7 @@ fn is_bare(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()
         && name.chars().all(is_of_name)
-        && !["body", "skin", "ring"].contains(&name)
+        && !["body", "lungs", "skin", "ring"].contains(&name)
 }
 
 fn is_of_name(c: char) -> bool {
@@ -275,6 +279,7 @@ impl Reader<'_> {
         self.rest = &self.rest[word.len()..];
         match word {
             "body" => Ok(StructureExpression::Body),
+            "lungs" => Ok(StructureExpression::Lungs),
             "skin" => {
                 self.expect('(', "(")?;
                 let mm = self.positive_mm()?;
@@ -364,6 +369,7 @@ mod tests {
                 "(ring(PTV, 3 mm, 10 mm) & body)",
             ),
             ("PTV - skin(4 mm)", "(PTV - skin(4 mm))"),
+            ("lungs - GTV", "(lungs - GTV)"),
             ("Gehirn.links_1 + 2.5 mm", "(Gehirn.links_1 + 2.5 mm)"),
             ("'5 Gy' + '/'", "('5 Gy' + '/')"),
         ] {

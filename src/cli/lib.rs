@@ -28,6 +28,7 @@ mod plan_args;
 mod receive;
 mod register;
 mod render;
+mod robust;
 mod scorecard;
 mod selftest;
 mod send;
@@ -131,6 +132,8 @@ enum Verb {
     Plan(Box<plan::Args>),
     /// Cut the fluence maps of a plan into leaves that deliver them
     Sequence(Box<sequence::Args>),
+    /// Compute a plan under set-up errors: bands of DVHs, and the worst value of each goal
+    Robust(Box<robust::Args>),
     /// Read metrics and curves off the DVHs of structures in a dose
     Dvh(Box<dvh::Args>),
     /// Check a plan from elsewhere: its dose recomputed for its own monitor units, and a verdict
@@ -297,6 +300,7 @@ fn carry_out(cli: Cli) -> Result<Option<VerbOutput>, Failure> {
         Some(Verb::Gamma(args)) => gamma::run(&args, common.device),
         Some(Verb::Machine(args)) => machine::run(&args, common.device),
         Some(Verb::Optimise(args)) => optimise::run(&args, common.device),
+        Some(Verb::Robust(args)) => robust::run(&args, common.device),
         Some(Verb::Plan(args)) => plan::run(&args, common.device),
         Some(Verb::Sequence(args)) => sequence::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),

@@ -4,10 +4,11 @@ use super::dose::dvh_table;
 use super::optimise::{ProgressLines, cancel_on_signal};
 use super::outputs::OutputArgs;
 use super::plan_args::{ComputingArgs, DoseBy};
+use super::robust::RobustFigures;
 use super::scorecard::Scorecard;
 use super::words::CaseArgs;
 use super::{Failure, VerbOutput};
-use analysis::{PlannedCase, is_computed, plan_by_protocol};
+use analysis::{PlannedCase, Scenario, is_computed, plan_by_protocol};
 use anyhow::{Context as _, anyhow};
 use case::{Case, Plan};
 use engine::{DeviceChoice, JobControl};
@@ -16,7 +17,9 @@ use files::{
     Delivery, Inputs, NewFolder, Protocol, plan_toml, replace_file, session, write_dose_volume,
 };
 use open::paths_of;
-use results::{BEAMLET_MM, Graph, OptimiseQuery, OptimisedPlan, PlanResult, optimise_plan};
+use results::{
+    BEAMLET_MM, Graph, OptimiseQuery, OptimisedPlan, PlanResult, compute_scenarios, optimise_plan,
+};
 use sequence::{PlanDelivery, Technique, check_machines, undelivered};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -31,7 +34,8 @@ const MACHINE: &str = "generic-6mv";
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A protocol is a TOML file with prescriptions, beams, structures to make and goals (assets/protocols/README.md). The folder \
-gets plan.toml, session.json (which opens in the window), dose.mha, dvh.csv and plan.json, all together or none.\n\n\
+gets plan.toml, session.json (which opens in the window), dose.mha, dvh.csv, plan.json, and bands.csv where the protocol has a set-up error, all \
+together or none.\n\n\
 Examples:\n  \
 beamsight plan demo:tg119 --protocol c-shape-50-25 --out planned\n  \
 beamsight plan ~/ct/patient-7 --protocol head-neck-70-63-56 --technique step --out planned --json\n  \
@@ -45,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "PROTOCOL")]
     protocol: String,
 
-    /// Delivery in place of the protocol's: maps, imrt (sliding window) or step (step and shoot) of its fields; vmat of its arcs
+    /// Delivery in place of the protocol's: maps, imrt (sliding window) or step (step and shoot) of its fields, vmat of its arcs
     #[arg(long, value_name = "TECHNIQUE", value_parser = delivery)]
     technique: Option<Delivery>,
 
@@ -75,27 +79,19 @@ fn delivery(word: &str) -> Result<Delivery, String> {
 
 /// The protocol of the words, with the delivery that they choose.
 fn protocol_of(args: &Args) -> Result<Protocol, Failure> {
-    let mut protocol = Protocol::resolve(&args.protocol).with_context(|| {
+    let protocol = Protocol::resolve(&args.protocol).with_context(|| {
         let shipped: Vec<&str> = Protocol::shipped().collect();
         format!(
             "--protocol is the path of a protocol, or one of {}",
             shipped.join(", ")
         )
     })?;
-    if let Some(delivery) = args.technique {
-        if (delivery == Delivery::Vmat) != (protocol.delivery == Delivery::Vmat) {
-            return Err(Failure::Words(format!(
-                "--technique is {}, and the protocol has {}",
-                delivery.word(),
-                match protocol.delivery {
-                    Delivery::Vmat => "arcs, which vmat delivers",
-                    _ => "static fields, which maps, imrt and step deliver",
-                }
-            )));
-        }
-        protocol.delivery = delivery;
+    match args.technique {
+        None => Ok(protocol),
+        Some(delivery) => protocol
+            .delivered_by(delivery)
+            .map_err(|fault| Failure::Words(format!("--technique and the protocol: {fault}"))),
     }
-    Ok(protocol)
 }
 
 /// # Errors
@@ -136,6 +132,8 @@ struct MadePlan {
     scorecard: Scorecard,
     /// Figures of the delivery; `None` for maps.
     delivery: Option<PlanDelivery>,
+    /// Under the set-up error of the protocol, where it has one.
+    robust: Option<RobustFigures>,
 }
 
 impl MadePlan {
@@ -182,6 +180,18 @@ impl MadePlan {
             (&result, with_matter.as_ref()),
             planned.plan.prescription_gy,
         );
+        let robust = match protocol.set_up_error_mm {
+            None => None,
+            Some(mm) => {
+                let plan = result.plan.clone();
+                let job = computing.job(&planned.case, plan, by.engine, device)?;
+                let scenarios = Scenario::along_axes(mm);
+                let robust = compute_scenarios(&job, &scenarios, control, &super::tell)?;
+                let (case, goals) = (&planned.case, &planned.goals.goals);
+                let goals = robust.goals(goals, &case.structures, job.plan.prescription_gy);
+                Some(RobustFigures::new(robust, mm, goals))
+            }
+        };
         let delivery = PlanDelivery::new(&result.plan, 1.0).filter(|_| technique.is_some());
         Ok(Self {
             planned,
@@ -189,6 +199,7 @@ impl MadePlan {
             result,
             scorecard,
             delivery,
+            robust,
         })
     }
 
@@ -241,6 +252,9 @@ impl MadePlan {
             let _ = writeln!(text, "  not optimised: {goal}: {why}");
         }
         text.push_str(&self.scorecard.text());
+        if let Some(robust) = &self.robust {
+            text.push_str(&robust.text());
+        }
         let remarks = self.result.remarks.iter();
         remarks.for_each(|remark| _ = writeln!(text, "note: {remark}"));
         text
@@ -288,6 +302,7 @@ impl MadePlan {
             "most_mu_per_gy": protocol.most_mu_per_gy,
             "mu_met": self.is_mu_met(protocol),
             "beam_on_s": figures.map(|f| f.beam_on_s),
+            "robust": self.robust.as_ref().map(RobustFigures::json),
             "undelivered": undelivered(&self.result.plan).collect::<Vec<_>>(),
         })
     }
@@ -311,6 +326,9 @@ impl MadePlan {
             &case,
         )?;
         write_bytes(&place.join("dvh.csv"), dvh_table(&self.result).as_bytes())?;
+        if let Some(robust) = &self.robust {
+            write_bytes(&place.join("bands.csv"), robust.csv().as_bytes())?;
+        }
         write_bytes(&place.join("plan.json"), format!("{json:#}\n").as_bytes())?;
         let word = args.case.case.absolute().in_utf8();
         let word = word.ok_or_else(|| {

@@ -71,10 +71,8 @@ pub enum ProtocolFault {
         value: f64,
         range: RangeInclusive<f64>,
     },
-    #[error(
-        "[beams] has {0} of arcs, fields_deg and tangents: give one of them, with a number of beams"
-    )]
-    Beams(usize),
+    #[error("[beams] has fields_deg and tangents: leave one out")]
+    FieldsAndTangents,
     #[error("{0} angles of {1} are given for {2} beams: give one for all, or one for each")]
     Angles(usize, &'static str, usize),
     #[error("a technique of '{technique}' needs {needed}")]
@@ -158,6 +156,8 @@ pub struct Level {
     pub aliases: Vec<String>,
     /// Gy of all fractions.
     pub gy: f64,
+    /// Expression that it is made of in a case without it.
+    pub of: Option<StructureExpression>,
 }
 
 /// A structure that the program makes of others.
@@ -167,11 +167,12 @@ pub struct StructureToMake {
     pub expression: StructureExpression,
 }
 
-/// Beams of a protocol.
+/// Beams of a protocol: arcs, static fields, or either by the delivery.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProtocolBeams {
-    pub arrangement: Arrangement,
-    /// One for all beams, or one for each; empty: the program's choice.
+    pub arcs: Option<Arrangement>,
+    pub fields: Option<Arrangement>,
+    /// One for all beams, or one for each; empty: the program's choice. With arcs and fields they are the arcs'.
     pub collimator_deg: Vec<f64>,
     /// Likewise; empty: 0.
     pub couch_deg: Vec<f64>,
@@ -228,6 +229,7 @@ struct LevelEntry {
     #[serde(default)]
     aliases: Vec<String>,
     gy: f64,
+    of: Option<String>,
     #[serde(default, rename = "source")]
     _source: String,
 }
@@ -316,7 +318,10 @@ impl Protocol {
             file: file.to_owned(),
             detail: e.to_string(),
         })?;
-        let mut levels: Vec<Level> = raw.levels.into_iter().map(Level::from).collect();
+        let levels = raw.levels.into_iter().map(Level::read);
+        let mut levels = levels
+            .collect::<Result<Vec<Level>, ProtocolFault>>()
+            .map_err(|fault| fault.in_file(file))?;
         levels.sort_by(|a, b| b.gy.total_cmp(&a.gy));
         let structures = raw.structures.into_iter().map(StructureToMake::read);
         let protocol = Self {
@@ -349,22 +354,35 @@ impl Protocol {
         self.levels.iter().find(|level| level.is_called(name))
     }
 
+    /// # Errors
+    /// [`ProtocolFault::Technique`] where the protocol has no beams for its delivery.
+    fn check_delivery(&self) -> Result<(), ProtocolFault> {
+        if self.beams.of_delivery(self.delivery).is_some() {
+            return Ok(());
+        }
+        Err(ProtocolFault::Technique {
+            technique: self.delivery.word(),
+            needed: match self.delivery {
+                Delivery::Vmat => "arcs",
+                Delivery::Maps | Delivery::Imrt | Delivery::Step => "fields_deg or tangents",
+            },
+        })
+    }
+
+    /// The protocol by another delivery.
+    ///
+    /// # Errors
+    /// [`ProtocolFault::Technique`].
+    pub fn delivered_by(self, delivery: Delivery) -> Result<Self, ProtocolFault> {
+        let protocol = Self { delivery, ..self };
+        protocol.check_delivery().map(|()| protocol)
+    }
+
     fn check(&self) -> Result<(), ProtocolFault> {
         self.check_numbers()?;
         self.check_names()?;
         self.beams.check()?;
-        let is_arcs = matches!(self.beams.arrangement, Arrangement::Arcs { .. });
-        let needed = match self.delivery {
-            Delivery::Vmat if !is_arcs => Some("arcs"),
-            Delivery::Imrt | Delivery::Step | Delivery::Maps if is_arcs => {
-                Some("fields_deg or tangents")
-            }
-            _ => None,
-        };
-        if let Some(needed) = needed {
-            let technique = self.delivery.word();
-            return Err(ProtocolFault::Technique { technique, needed });
-        }
+        self.check_delivery()?;
         self.check_goals()
     }
 
@@ -447,6 +465,19 @@ fn check_within(name: &str, value: f64, range: RangeInclusive<f64>) -> Result<()
 }
 
 impl Level {
+    fn read(entry: LevelEntry) -> Result<Self, ProtocolFault> {
+        let target = plain(entry.target.trim()).into_owned();
+        Ok(Self {
+            of: match entry.of {
+                Some(text) => Some(expression_of(&target, &text)?),
+                None => None,
+            },
+            target,
+            aliases: entry.aliases,
+            gy: entry.gy,
+        })
+    }
+
     /// Its name, then its aliases.
     pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         let aliases = self.aliases.iter().map(String::as_str);
@@ -459,42 +490,37 @@ impl Level {
     }
 }
 
-impl From<LevelEntry> for Level {
-    fn from(entry: LevelEntry) -> Self {
-        Self {
-            target: plain(entry.target.trim()).into_owned(),
-            aliases: entry.aliases,
-            gy: entry.gy,
-        }
-    }
-}
-
 impl StructureToMake {
     fn read(entry: StructureEntry) -> Result<Self, ProtocolFault> {
         let name = plain(entry.name.trim()).into_owned();
-        match entry.of.parse() {
-            Ok(expression) => Ok(Self { name, expression }),
-            Err(why) => Err(ProtocolFault::Expression { name, why }),
-        }
+        let expression = expression_of(&name, &entry.of)?;
+        Ok(Self { name, expression })
     }
+}
+
+/// The expression of the structure of a name.
+fn expression_of(name: &str, text: &str) -> Result<StructureExpression, ProtocolFault> {
+    text.parse().map_err(|why| ProtocolFault::Expression {
+        name: name.to_owned(),
+        why,
+    })
 }
 
 impl BeamsEntry {
     fn read(self) -> Result<ProtocolBeams, ProtocolFault> {
-        let kinds = usize::from(self.arcs.is_some())
-            + usize::from(self.fields_deg.is_some())
-            + usize::from(self.tangents);
-        let arrangement = match (self.arcs, self.fields_deg) {
-            _ if kinds != 1 => return Err(ProtocolFault::Beams(kinds)),
-            (Some(count), _) => Arrangement::Arcs {
-                count,
-                half: matches!(self.side, Some(Side::Target)),
-            },
-            (None, Some(angles_deg)) => Arrangement::Fields(angles_deg),
-            (None, None) => Arrangement::Tangents,
+        let arcs = self.arcs.map(|count| Arrangement::Arcs {
+            count,
+            half: matches!(self.side, Some(Side::Target)),
+        });
+        let fields = match (self.fields_deg, self.tangents) {
+            (Some(_), true) => return Err(ProtocolFault::FieldsAndTangents),
+            (Some(angles_deg), false) => Some(Arrangement::Fields(angles_deg)),
+            (None, true) => Some(Arrangement::Tangents),
+            (None, false) => None,
         };
         Ok(ProtocolBeams {
-            arrangement,
+            arcs,
+            fields,
             collimator_deg: self.collimator_deg,
             couch_deg: self.couch_deg,
         })
@@ -502,28 +528,43 @@ impl BeamsEntry {
 }
 
 impl ProtocolBeams {
+    /// The beams of a delivery, with their collimator and couch angles; `None` where the protocol has none for it.
+    pub fn of_delivery(&self, delivery: Delivery) -> Option<(&Arrangement, &[f64], &[f64])> {
+        let angles = (&*self.collimator_deg, &*self.couch_deg);
+        match (delivery, &self.arcs, &self.fields) {
+            (Delivery::Vmat, Some(arcs), _) => Some((arcs, angles.0, angles.1)),
+            (Delivery::Vmat, None, _) | (_, _, None) => None,
+            (_, None, Some(fields)) => Some((fields, angles.0, angles.1)),
+            (_, Some(_), Some(fields)) => Some((fields, &[], &[])),
+        }
+    }
+
     fn check(&self) -> Result<(), ProtocolFault> {
-        let (count, limit) = match &self.arrangement {
-            Arrangement::Arcs { count, .. } => (usize::from(*count), usize::from(MOST_ARCS)),
-            Arrangement::Fields(angles_deg) => (angles_deg.len(), MOST_FIELDS),
-            Arrangement::Tangents => (2, 2),
-        };
-        check_within("the number of beams", count as f64, 1.0..=limit as f64)?;
+        for arrangement in self.arcs.iter().chain(&self.fields) {
+            let limit = match arrangement {
+                Arrangement::Arcs { .. } => usize::from(MOST_ARCS),
+                Arrangement::Fields(_) | Arrangement::Tangents => MOST_FIELDS,
+            };
+            let count = arrangement.count() as f64;
+            check_within("the number of beams", count, 1.0..=limit as f64)?;
+            if let Arrangement::Fields(angles_deg) = arrangement {
+                for deg in angles_deg {
+                    check_within("fields_deg", *deg, 0.0..=360.0)?;
+                }
+            }
+        }
+        let count = self.arcs.as_ref().or(self.fields.as_ref());
+        let count = count.map_or(0, Arrangement::count);
         let angles = [
             ("collimator_deg", &self.collimator_deg),
             ("couch_deg", &self.couch_deg),
         ];
         for (name, angles_deg) in angles {
-            if ![0, 1, self.arrangement.count()].contains(&angles_deg.len()) {
+            if ![0, 1, count].contains(&angles_deg.len()) {
                 return Err(ProtocolFault::Angles(angles_deg.len(), name, count));
             }
             for deg in angles_deg {
                 check_within(name, *deg, 0.0..=360.0)?;
-            }
-        }
-        if let Arrangement::Fields(angles_deg) = &self.arrangement {
-            for deg in angles_deg {
-                check_within("fields_deg", *deg, 0.0..=360.0)?;
             }
         }
         Ok(())

@@ -47,7 +47,7 @@ pub struct PlanJob {
 }
 
 impl PlanJob {
-    fn settings(&self) -> Result<Settings, Failure> {
+    pub(super) fn settings(&self) -> Result<Settings, Failure> {
         Ok(Settings {
             engine: self.engine.kind().beam_engine(),
             quality: self.quality,
@@ -62,7 +62,7 @@ impl PlanJob {
         })
     }
 
-    fn case(&self) -> Case {
+    pub(super) fn case(&self) -> Case {
         Case {
             ct: Some(Arc::clone(&self.ct)),
             structures: Arc::clone(&self.structures),

@@ -1,6 +1,7 @@
 //! Structures by expression: unions, differences, intersections, margins and rings of drawn ones.
 
 use super::super::body::{body_from_ct, body_of};
+use super::around::lungs;
 use super::{ContouringError, MadeContours, OperationContext};
 use case::{Combination, Ct, Structure, StructureExpression, StructureSet};
 use engine::JobControl;
@@ -35,7 +36,9 @@ impl OperationContext<'_> {
     ) -> Result<Vec<Plane>, ContouringError> {
         match expression {
             // On the planes of the CT, as all others: the slab of each contour plane stands for it.
-            StructureExpression::Named(_) | StructureExpression::Body => {
+            StructureExpression::Named(_)
+            | StructureExpression::Body
+            | StructureExpression::Lungs => {
                 let stack = self.stack_of(set, expression)?;
                 self.combined(&stack, &stack, Boolean::Union)
             }
@@ -87,6 +90,13 @@ impl OperationContext<'_> {
                     .ok_or_else(|| ContouringError::Unknown(name.clone()))?;
                 Ok(self.stack(set, structure.number)?.1)
             }
+            StructureExpression::Lungs => match lungs(set).ok_or(ContouringError::NoLungs)? {
+                (both, None) => Ok(self.stack(set, both)?.1),
+                (left, Some(right)) => {
+                    let [left, right] = [left, right].map(|number| self.stack(set, number));
+                    self.restacked(&self.combined(&left?.1, &right?.1, Boolean::Union)?)
+                }
+            },
             StructureExpression::Body => match body_of(set) {
                 Some(drawn) => Ok(self.stack(set, drawn.number)?.1),
                 None => self.stack_of_found(set),

@@ -125,6 +125,8 @@ pub enum ContouringError {
     Unknown(String),
     #[error("no body is drawn, and none is found in the CT")]
     NoBody,
+    #[error("no structure is named as a lung, or as both")]
+    NoLungs,
     #[error("'{0}' has no closed contour")]
     NoContours(String),
     #[error("'{0}' cannot be used: {1}")]

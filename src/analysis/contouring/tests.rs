@@ -543,7 +543,7 @@ fn expressions_of_boxes_have_their_volumes() {
         ("ring(S1, 2, 6 mm)", grown_cm3(6.0) - grown_cm3(2.0)),
         ("body", body_cm3),
         ("body - S1", body_cm3 - cuboid_cm3),
-        ("skin(5 mm)", body_cm3 - 50.0 * 50.0 * 52.0 * 1e-3),
+        ("skin(4 mm)", body_cm3 - 52.0 * 52.0 * 54.0 * 1e-3),
     ] {
         let expression = text.parse().expect("an expression");
         let contours = contours_of_expression(&ct, &set, &expression, &JobControl::new());

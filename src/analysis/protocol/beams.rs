@@ -1,7 +1,7 @@
 //! Beams of a protocol, placed by the targets.
 
 use case::{Beam, GantryArc, Jaws};
-use files::{Arrangement, ProtocolBeams};
+use files::{Arrangement, Protocol};
 use geometry::{BeamFrame, PatientPosition};
 use glam::DVec3;
 
@@ -36,26 +36,43 @@ pub(super) struct Place {
     pub middle_mm: DVec3,
 }
 
-pub(super) fn of_protocol(beams: &ProtocolBeams, place: &Place) -> Vec<Beam> {
-    match &beams.arrangement {
-        Arrangement::Arcs { count, half } => arcs(beams, usize::from(*count), *half, place),
-        Arrangement::Fields(gantries_deg) => fields(beams, gantries_deg, "G", place),
-        Arrangement::Tangents => fields(beams, &place.tangents_deg(), "T", place),
+/// Collimator and couch angles: one for all beams, one for each, or none.
+#[derive(Clone, Copy)]
+struct Angles<'a> {
+    collimator_deg: &'a [f64],
+    couch_deg: &'a [f64],
+}
+
+/// Beams of a protocol's delivery; none where it has none for it.
+pub(super) fn of_protocol(protocol: &Protocol, place: &Place) -> Vec<Beam> {
+    let Some((arrangement, collimator_deg, couch_deg)) =
+        protocol.beams.of_delivery(protocol.delivery)
+    else {
+        return Vec::new();
+    };
+    let angles = Angles {
+        collimator_deg,
+        couch_deg,
+    };
+    match arrangement {
+        Arrangement::Arcs { count, half } => arcs(angles, usize::from(*count), *half, place),
+        Arrangement::Fields(gantries_deg) => fields(angles, gantries_deg, "G", place),
+        Arrangement::Tangents => fields(angles, &place.tangents_deg(), "T", place),
     }
 }
 
-/// The angle of a beam: one for all, one for each, or none.
+/// Angle of a beam.
 fn angle_deg(angles_deg: &[f64], n: usize) -> Option<f64> {
     angles_deg.get(n).or(angles_deg.first()).copied()
 }
 
-fn fields(beams: &ProtocolBeams, gantries_deg: &[f64], letter: &str, place: &Place) -> Vec<Beam> {
+fn fields(angles: Angles<'_>, gantries_deg: &[f64], letter: &str, place: &Place) -> Vec<Beam> {
     let mut fields = Vec::with_capacity(gantries_deg.len());
     for (n, gantry_deg) in gantries_deg.iter().enumerate() {
         let name = format!("{letter}{gantry_deg:03.0}");
         let mut beam = place.beam(&name, n, *gantry_deg);
-        let couch_deg = angle_deg(&beams.couch_deg, n).unwrap_or(0.0);
-        let collimator_deg = angle_deg(&beams.collimator_deg, n)
+        let couch_deg = angle_deg(angles.couch_deg, n).unwrap_or(0.0);
+        let collimator_deg = angle_deg(angles.collimator_deg, n)
             .unwrap_or_else(|| place.collimator_deg(*gantry_deg, couch_deg));
         for point in &mut beam.control_points {
             (point.collimator_deg, point.couch_deg) = (collimator_deg, couch_deg);
@@ -65,15 +82,15 @@ fn fields(beams: &ProtocolBeams, gantries_deg: &[f64], letter: &str, place: &Pla
     fields
 }
 
-fn arcs(beams: &ProtocolBeams, count: usize, half: bool, place: &Place) -> Vec<Beam> {
+fn arcs(angles: Angles<'_>, count: usize, half: bool, place: &Place) -> Vec<Beam> {
     let mut arcs = Vec::with_capacity(count);
     for n in 0..count {
-        let couch_deg = angle_deg(&beams.couch_deg, n).unwrap_or(0.0);
+        let couch_deg = angle_deg(angles.couch_deg, n).unwrap_or(0.0);
         let usual_deg = match n.is_multiple_of(2) {
             true => ARC_COLLIMATOR_DEG,
             false => 360.0 - ARC_COLLIMATOR_DEG,
         };
-        let collimator_deg = angle_deg(&beams.collimator_deg, n).unwrap_or(usual_deg);
+        let collimator_deg = angle_deg(angles.collimator_deg, n).unwrap_or(usual_deg);
         let turn = place.turn(half, couch_deg);
         let turn = match n.is_multiple_of(2) {
             true => turn,

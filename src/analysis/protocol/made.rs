@@ -2,7 +2,7 @@
 
 use super::super::contouring::{ContouringError, contours_of_expression};
 use super::PlanningError;
-use super::targets::Targets;
+use super::targets::{Targets, named_or_of_type};
 use case::{Ct, Structure, StructureKind, StructureSet};
 use engine::JobControl;
 use files::{Protocol, StructureToMake};
@@ -27,8 +27,7 @@ pub(super) fn add_structures(
         remarks: Vec::new(),
     };
     for wanted in &protocol.structures {
-        let drawn = set.of_letters(&wanted.name).next();
-        if let Some(drawn) = drawn.filter(|s| s.made_of.is_none()) {
+        if let Some(drawn) = drawn_as(protocol, set, &wanted.name) {
             answer
                 .remarks
                 .push(format!("'{}' is drawn already, and is used", drawn.name));
@@ -47,6 +46,15 @@ pub(super) fn add_structures(
         }
     }
     Ok(answer)
+}
+
+/// The drawn structure that stands for one to be made: by its name, or by another name that a goal has for it.
+fn drawn_as<'a>(protocol: &Protocol, set: &'a StructureSet, name: &str) -> Option<&'a Structure> {
+    let mut goals = protocol.goals.goals.iter();
+    let of_goal = goals.find(|template_goal| template_goal.goal.structure == name);
+    let of_goal = of_goal.and_then(|template_goal| template_goal.structure_in(set));
+    let structure = of_goal.or_else(|| set.of_letters(name).next());
+    structure.filter(|s| s.made_of.is_none())
 }
 
 fn make(
@@ -81,11 +89,8 @@ fn name_in_case(
     }
     let mut goals = protocol.goals.goals.iter();
     let goal = goals.find(|template_goal| template_goal.goal.structure == name);
-    let structure = match goal {
-        Some(template_goal) => template_goal.structure_in(set),
-        None => set.of_letters(name).next(),
-    };
-    structure
-        .map(|s| s.name.clone())
-        .ok_or_else(|| ContouringError::Unknown(name.to_owned()))
+    match goal.and_then(|template_goal| template_goal.structure_in(set)) {
+        Some(structure) => Ok(structure.name.clone()),
+        None => named_or_of_type(set, name),
+    }
 }

@@ -7,6 +7,7 @@ mod targets;
 #[cfg(test)]
 mod tests;
 
+use super::contouring::ContouringError;
 use case::{Case, Plan, StructureSet};
 use engine::JobControl;
 use files::{Matched, Protocol};
@@ -41,6 +42,11 @@ pub enum PlanningError {
         target: String,
         looked_for: String,
         has: String,
+    },
+    #[error("the case has no target '{target}', and it cannot be made: {why}")]
+    NotMade {
+        target: String,
+        why: ContouringError,
     },
     #[error("{names} could each be the target '{target}': rename all but one")]
     TwoTargets { target: String, names: String },
@@ -93,7 +99,7 @@ pub fn plan_by_protocol(
     let sad_mm = Machine::resolve(machine)?.sad_mm;
     let mut remarks = Vec::new();
     let mut set = StructureSet::clone(&case.structures);
-    let targets = Targets::find(protocol, &mut set, &mut remarks)?;
+    let targets = Targets::find(protocol, ct, &mut set, &mut remarks, control)?;
     targets::check_sides(&set)?;
     let places = targets.check_places(ct, &set, control)?;
     let structures = made::add_structures(protocol, &targets, ct, &mut set, control)?;
@@ -113,7 +119,7 @@ pub fn plan_by_protocol(
     plan.prescription_gy = Some(protocol.levels[0].gy);
     plan.fractions = protocol.fractions;
     plan.objectives.monitor_units = protocol.monitor_units_weight;
-    plan.beams = beams::of_protocol(&protocol.beams, &place);
+    plan.beams = beams::of_protocol(protocol, &place);
     if !goals.unmatched.is_empty() {
         remarks.push(format!(
             "without a structure in the case: {}",

@@ -2,8 +2,9 @@
 
 use super::super::beam_job::mask_of;
 use super::super::body::{Body, BodyChoice};
+use super::super::contouring::{ContouringError, contours_of_expression};
 use super::PlanningError;
-use case::{Ct, Goal, Structure, StructureKind, StructureSet, name_letters};
+use case::{Ct, Goal, Structure, StructureExpression, StructureKind, StructureSet, name_letters};
 use engine::JobControl;
 use files::{GoalTemplate, Level, Protocol, TemplateGoal};
 use geometry::Mask;
@@ -42,12 +43,25 @@ impl Targets {
     /// Finds the target of each level; one that has no target's type becomes a PTV.
     pub fn find(
         protocol: &Protocol,
+        ct: &Ct,
         set: &mut StructureSet,
         remarks: &mut Vec<String>,
+        control: &JobControl,
     ) -> Result<Self, PlanningError> {
         let mut levels: Vec<(Level, u32, String)> = Vec::new();
         for level in &protocol.levels {
-            let structure = find_target(protocol, level, set)?;
+            let structure = match (find_target(protocol, level, set), &level.of) {
+                (Err(PlanningError::NoTarget { .. }), Some(expression)) => {
+                    let target = make_target(level, expression, ct, set, control)?;
+                    remarks.push(format!(
+                        "the case has no target '{}': it is made as {expression}; review it",
+                        level.target
+                    ));
+                    set.structures.push(target.clone());
+                    target
+                }
+                (found, _) => found?.clone(),
+            };
             let (number, name) = (structure.number, structure.name.clone());
             if structure.contours.is_empty() {
                 return Err(PlanningError::NoContours(name));
@@ -237,6 +251,40 @@ fn find_target<'a>(
             })
         }
     }
+}
+
+/// A target of an expression: it is treated, so that it stays in the case as if it were drawn.
+fn make_target(
+    level: &Level,
+    expression: &StructureExpression,
+    ct: &Ct,
+    set: &StructureSet,
+    control: &JobControl,
+) -> Result<Structure, PlanningError> {
+    let contours = expression
+        .renamed(&|name| named_or_of_type(set, name))
+        .and_then(|expression| contours_of_expression(ct, set, &expression, control));
+    let contours = contours.map_err(|why| PlanningError::NotMade {
+        target: level.target.clone(),
+        why,
+    })?;
+    Ok(Structure {
+        contours: contours.contours,
+        ..Structure::new(level.target.as_str(), set.free_number(), StructureKind::Ptv)
+    })
+}
+
+/// Name of the structure of these letters, else of the only one of the type of this name: `GTV`.
+pub(super) fn named_or_of_type(set: &StructureSet, name: &str) -> Result<String, ContouringError> {
+    let mut of_type = set
+        .structures
+        .iter()
+        .filter(|s| s.kind.is_target() && s.kind.name() == name);
+    let only = of_type.next().filter(|_| of_type.next().is_none());
+    let structure = set.of_letters(name).next().or(only);
+    structure
+        .map(|s| s.name.clone())
+        .ok_or_else(|| ContouringError::Unknown(name.to_owned()))
 }
 
 fn two_targets(level: &Level, candidates: &[&Structure]) -> PlanningError {

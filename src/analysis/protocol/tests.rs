@@ -337,3 +337,73 @@ fn tangents_go_along_the_target() {
         "{gantries:?}"
     );
 }
+
+/// A case with a GTV alone: the target is made of it, and the lungs less the GTV of both lungs.
+#[test]
+fn a_target_is_made_where_the_protocol_says_how() {
+    let text = r#"
+name = "Lung"
+site = "lung"
+source = "made up"
+fractions = 30
+technique = "vmat"
+[[level]]
+target = "PTV"
+gy = 60.0
+of = "(GTV + 10 mm) & body"
+[beams]
+arcs = 1
+[[structure]]
+name = "Lungs-GTV"
+of = "lungs - GTV"
+[[goal]]
+structure = "PTV"
+goal = "D95% >= 95 %"
+[[goal]]
+structure = "Lungs-GTV"
+aliases = ["Lungs minus GTV"]
+goal = "Dmean <= 20 Gy"
+"#;
+    let size = DVec3::new(40.0, 60.0, 72.0);
+    let mut solids = vec![
+        (
+            "Outline",
+            StructureKind::External,
+            DVec3::ZERO,
+            box_of(180.0),
+        ),
+        (
+            "GTV-1",
+            StructureKind::Gtv,
+            DVec3::new(40.0, 0.0, 0.0),
+            box_of(20.0),
+        ),
+        ("Lung-Left", ORGAN, DVec3::new(50.0, 0.0, 0.0), size),
+        ("Lung-Right", ORGAN, DVec3::new(-50.0, 0.0, 0.0), size),
+    ];
+    let answer = planned(&case_of(&solids), text).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(
+        answer.remarks,
+        ["the case has no target 'PTV': it is made as ((GTV + 10 mm) & body); review it"]
+    );
+    let target = answer.case.structures.by_name("PTV").expect("it was made");
+    assert_eq!((target.kind, &target.made_of), (PTV, &None));
+    let points = target.contours.iter().flat_map(|c| &c.points_mm);
+    let x_mm = points.map(|p| p.x);
+    assert!((x_mm.clone().fold(f64::INFINITY, f64::min) - 20.0).abs() < 0.3);
+    assert!((x_mm.fold(0.0, f64::max) - 60.0).abs() < 0.3);
+    assert_eq!(answer.made, ["Lungs-GTV"]);
+    // 0.95 of 60 Gy for the GTV, which lies in the target.
+    let goals: Vec<String> = answer.goals.goals.iter().map(ToString::to_string).collect();
+    assert_eq!(goals[2], "GTV-1: D98% >= 57 Gy (priority 2)");
+    // What is drawn under another name of the goal is not made.
+    solids.push(("Lungs minus GTV", ORGAN, DVec3::new(50.0, 0.0, 0.0), size));
+    let answer = planned(&case_of(&solids), text).unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(answer.made, [""; 0]);
+    solids[1].1 = ORGAN;
+    let refused = planned(&case_of(&solids), text).err();
+    assert_eq!(
+        refused.as_deref(),
+        Some("the case has no target 'PTV', and it cannot be made: no structure is called 'GTV'")
+    );
+}

@@ -51,7 +51,9 @@ fn levels_are_ordered_and_found_by_alias() {
     let doses_gy: Vec<f64> = protocol.levels.iter().map(|level| level.gy).collect();
     assert_eq!(doses_gy, [70.0, 56.0]);
     assert_eq!(protocol.level_of("ptv_high").map(|l| l.gy), Some(70.0));
-    assert_eq!(protocol.beams.arrangement.count(), 3);
+    let fields = protocol.beams.of_delivery(Delivery::Step);
+    assert_eq!(fields.map(|(fields, ..)| fields.count()), Some(3));
+    assert_eq!(protocol.beams.of_delivery(Delivery::Vmat), None);
     assert_eq!(protocol.monitor_units_weight, 1.0);
 }
 
@@ -81,7 +83,7 @@ fn protocols_that_ask_for_the_impossible_are_refused() {
         (
             "[beams]\n",
             "[beams]\ntangents = true\n",
-            "[beams] has 2 of arcs, fields_deg and tangents: give one of them, with a number of beams",
+            "[beams] has fields_deg and tangents: leave one out",
         ),
         (
             "[beams]\n",
