@@ -26,7 +26,10 @@ impl Scenario {
     pub fn along_axes(mm: f64) -> Vec<Self> {
         let axes = [DVec3::X, DVec3::Y, DVec3::Z];
         let both_ways = axes.into_iter().flat_map(|axis| [axis * mm, -axis * mm]);
-        let shifts = both_ways.map(|shift_mm| Self { shift_mm });
+        // No -0.0.
+        let shifts = both_ways.map(|mm| Self {
+            shift_mm: mm + DVec3::ZERO,
+        });
         std::iter::once(Self::NOMINAL).chain(shifts).collect()
     }
 

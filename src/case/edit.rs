@@ -67,6 +67,12 @@ pub enum Edit {
     RemoveStructure {
         index: usize,
     },
+    /// Sets structures and goals, and adds a plan, as one step.
+    AddPlanned {
+        structures: Vec<Structure>,
+        goals: Vec<Goal>,
+        plan: Box<Plan>,
+    },
     AddDose(Arc<Dose>),
     /// Replaces all clinical goals.
     SetGoals(Vec<Goal>),
@@ -101,6 +107,18 @@ pub enum EditError {
     Plan(Box<PlanFault>),
     #[error(transparent)]
     Structure(Box<StructureFault>),
+}
+
+impl Edit {
+    /// Whether it gives maps or leaves to a plan that a case does not have: one that was added in the same step, which names it.
+    fn gives_maps_or_leaves_beyond(&self, case: &Case) -> bool {
+        match self {
+            Self::SetFluences { plan, .. } | Self::SetLeaves { plan, .. } => {
+                *plan >= case.plans.len()
+            }
+            _ => false,
+        }
+    }
 }
 
 /// A case with its undo history. Cases are cheap to clone, so a step is a whole case.
@@ -210,7 +228,12 @@ impl History {
             .past()
             .last()
             .filter(|_| self.steps.goes_on(gesture));
-        let name = edit.name(began.map_or(self.case(), |step| &step.case));
+        let name = match began {
+            Some(began) if edit.gives_maps_or_leaves_beyond(&began.case) => {
+                self.steps.now().name.clone()
+            }
+            _ => edit.name(began.map_or(self.case(), |step| &step.case)),
+        };
         let mut case = self.case().clone();
         let is_record = matches!(edit, Edit::SetApproval { .. });
         case.change(edit)?;
@@ -258,7 +281,11 @@ impl History {
         if joined == 0 || has_changed {
             return self.apply(edit, gesture);
         }
-        let name = edit.name(&past[joined - 1].case);
+        let began = &past[joined - 1].case;
+        let name = match edit.gives_maps_or_leaves_beyond(began) {
+            true => past[joined].name.clone(),
+            false => edit.name(began),
+        };
         let mut case = self.case().clone();
         case.change(edit)?;
         self.case().hold_approved(&case)?;
@@ -441,6 +468,15 @@ impl Case {
                 }
                 let removed = structures.remove(index);
                 self.rename_bolus(&removed.name, None);
+            }
+            Edit::AddPlanned {
+                structures,
+                goals,
+                plan,
+            } => {
+                *self.structures_mut() = structures;
+                self.goals = Some(goals.into());
+                self.plans.push(Arc::new(*plan));
             }
             Edit::AddDose(dose) => self.doses.push(dose),
             Edit::SetGoals(goals) => self.goals = Some(goals.into()),

@@ -62,6 +62,7 @@ impl Edit {
                 Some(current) => format!("Delete structure {}", current.name),
                 None => "Delete structure".to_owned(),
             },
+            Self::AddPlanned { plan, .. } => format!("Plan by protocol {}", plan.name),
             Self::AddDose(dose) => format!("Add dose {}", dose.label),
             Self::SetGoals(_) => "Change clinical goals".to_owned(),
         }

@@ -2,7 +2,8 @@
 
 use super::goal_template::{Entry, GoalTemplate, TemplateError, template_goals};
 use case::{
-    ExpressionError, FluenceObjectives, MetricUnit, StructureExpression, Wish, bounds, name_letters,
+    ExpressionError, FluenceObjectives, MetricUnit, StructureExpression, StructureSet, Wish,
+    bounds, name_letters,
 };
 use input::{GOALS_BYTES, from_toml, plain, read_text};
 use serde::Deserialize;
@@ -347,6 +348,29 @@ impl Protocol {
         };
         protocol.check().map_err(|fault| fault.in_file(file))?;
         Ok(protocol)
+    }
+
+    /// Share of the goals whose structures a case has, 0 to 1; `None` where it lacks a target that the program cannot make.
+    pub fn fit(&self, set: &StructureSet) -> Option<f64> {
+        let has_targets = self.levels.iter().all(|level| {
+            let mut names = level.names();
+            level.of.is_some() || names.any(|name| set.of_letters(name).next().is_some())
+        });
+        let goals = self.goals.goals.iter();
+        let found = goals.filter(|template_goal| {
+            self.level_of(&template_goal.goal.structure).is_some()
+                || template_goal.structure_in(set).is_some()
+        });
+        let share = found.count() as f64 / self.goals.goals.len().max(1) as f64;
+        has_targets.then_some(share)
+    }
+
+    /// The shipped protocol that fits a case best; `None` where each lacks a target.
+    pub fn best_shipped(set: &StructureSet) -> Option<&'static str> {
+        let fits =
+            Self::shipped().filter_map(|word| Some((word, Self::resolve(word).ok()?.fit(set)?)));
+        fits.reduce(|best, next| if next.1 > best.1 { next } else { best })
+            .map(|(word, _)| word)
     }
 
     /// The level of a target, by any of its names.

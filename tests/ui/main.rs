@@ -34,6 +34,7 @@ mod optimise;
 mod optimise_guide;
 mod plans;
 mod proposals;
+mod protocol;
 mod references;
 mod refused_plans;
 mod register;

@@ -14,6 +14,7 @@ use crate::feature::network::state::NetworkAction;
 use crate::feature::open::state::PatientReply;
 use crate::feature::optimise::command::OptimiseAction;
 use crate::feature::plan::command::PlanAction;
+use crate::feature::protocol::state::ProtocolAction;
 use crate::feature::register::command::RegisterAction;
 use crate::feature::room::state::Room;
 use crate::feature::start::state::TourAction;
@@ -70,6 +71,8 @@ pub enum Command {
     Network(NetworkAction),
     /// Sets, begins or shows the second check.
     SecondCheck(CheckAction),
+    /// A command of plans by protocol.
+    Protocol(ProtocolAction),
     /// Writes the case as DICOM files into a new folder.
     Export(PathBuf),
     /// Writes the pose as a DICOM registration.

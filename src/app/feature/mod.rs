@@ -15,6 +15,7 @@ pub mod network;
 pub mod open;
 pub mod optimise;
 pub mod plan;
+pub mod protocol;
 pub mod register;
 pub mod room;
 pub mod start;

@@ -5,7 +5,7 @@ use egui::text::LayoutJob;
 use egui::{FontId, Label, RichText, TextFormat, TextStyle, Ui};
 
 /// Title and text of each page.
-pub const PAGES: [(&str, &str); 11] = [
+pub const PAGES: [(&str, &str); 12] = [
     (
         "Opening and saving",
         include_str!("../../../assets/guide/open.md"),
@@ -25,6 +25,10 @@ pub const PAGES: [(&str, &str); 11] = [
     (
         "Optimising",
         include_str!("../../../assets/guide/optimise.md"),
+    ),
+    (
+        "Protocols",
+        include_str!("../../../assets/guide/protocols.md"),
     ),
     (
         "Comparing",

@@ -14,6 +14,7 @@ pub enum FileAction {
     SentFolder,
     OpenHuTable,
     OpenGoals,
+    OpenProtocol,
     OpenStructures,
     OpenDose,
     OpenXray,
@@ -48,6 +49,7 @@ impl FileAction {
             Self::SentFolder => "Folder to send",
             Self::OpenHuTable => "Open a HU table",
             Self::OpenGoals | Self::OpenCheckGoals => "Open a template of goals",
+            Self::OpenProtocol => "Open a protocol",
             Self::OpenCheckModel => "Open a machine model",
             Self::SaveGoals => "Save the goals as a template",
             Self::OpenStructures => "Open a template of structures",
@@ -81,6 +83,7 @@ impl FileAction {
             | Self::SentFolder
             | Self::OpenHuTable
             | Self::OpenGoals
+            | Self::OpenProtocol
             | Self::OpenStructures
             | Self::OpenDose
             | Self::OpenXray
@@ -123,6 +126,7 @@ impl FileAction {
             Self::SentFolder => "sent",
             Self::OpenHuTable | Self::SaveHuTable => "hu table",
             Self::OpenGoals | Self::OpenCheckGoals | Self::SaveGoals => "goals",
+            Self::OpenProtocol => "protocols",
             Self::OpenStructures | Self::SaveStructures => "structures",
             Self::OpenDose => "dose",
             Self::OpenXray => "x-ray",
@@ -161,6 +165,7 @@ impl FileAction {
             Self::OpenHuTable | Self::SaveHuTable => Some(("HU table", &["toml"])),
             Self::SavePlan => Some(("Plan", &["toml"])),
             Self::OpenGoals | Self::OpenCheckGoals | Self::SaveGoals => Some(("Goals", &["toml"])),
+            Self::OpenProtocol => Some(("Protocol", &["toml"])),
             Self::OpenStructures | Self::SaveStructures => Some(("Structures", &["toml"])),
             Self::OpenCheckModel => Some(("Machine", &["toml"])),
             Self::SaveSession => Some(("Session", &["json"])),

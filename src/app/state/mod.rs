@@ -30,6 +30,7 @@ use crate::feature::network::state::Network;
 use crate::feature::open::state::{Folder, Origin, PatientQuestion, StrangeDose};
 use crate::feature::optimise::state::Optimise;
 use crate::feature::plan::state::PlanTools;
+use crate::feature::protocol::state::ProtocolBox;
 use crate::feature::register::state::Register;
 use crate::feature::room::state::Room;
 use crate::feature::start::state::Tour;
@@ -111,6 +112,7 @@ pub struct State {
     pub machine_fit: MachineFit,
     pub machine_files: MachineFiles,
     pub second_check: SecondCheckBox,
+    pub protocol: ProtocolBox,
     pub theme: ThemeChoice,
     /// The structure, by ROI number, whose deletion must be confirmed because a plan refers to it.
     pub removal: Option<u32>,
@@ -166,6 +168,7 @@ impl Default for State {
             machine_fit: MachineFit::default(),
             machine_files: MachineFiles::default(),
             second_check: SecondCheckBox::default(),
+            protocol: ProtocolBox::default(),
             theme: ThemeChoice::default(),
             removal: None,
             hu_draft: None,

@@ -46,6 +46,8 @@ pub enum Slot {
     /// The models of a plan's machines, for a second check.
     CheckModels,
     SecondCheck,
+    /// What a protocol finds in the case.
+    Protocol,
 }
 
 impl Slot {
@@ -74,6 +76,7 @@ impl Slot {
             Self::Leaves => "The plan is as it was. Press 'Make deliverable' to go on.",
             Self::MachineFit => "The machine is as it was. Press 'Fit' or 'Only compare' to go on.",
             Self::SecondCheck => "There is no result. Press 'Check' to go on.",
+            Self::Protocol => "No plan is made. Choose the protocol again to go on.",
             Self::Search
             | Self::Optimise
             | Self::Autosave

@@ -195,6 +195,7 @@ impl App {
             Command::ExportChoice(choice) => state.export = choice,
             Command::Network(action) => self.network(action),
             Command::SecondCheck(action) => self.second_check(action),
+            Command::Protocol(action) => self.protocol(action),
             Command::Export(path) => self.write(FileAction::Export, path, false),
             Command::SaveRegistration(path) => {
                 self.write(FileAction::SaveRegistration, path, false)

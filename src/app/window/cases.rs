@@ -104,6 +104,7 @@ impl App {
         self.state.strange_doses.clear();
         self.state.report_waits = None;
         self.close_check();
+        self.close_protocol();
         self.picture_left_case();
         let state = &mut self.state;
         let session_file = session.clone();

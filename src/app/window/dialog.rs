@@ -277,6 +277,7 @@ impl App {
             FileAction::OpenXray => self.requests().open_xray(path, Placement::default(), None),
             FileAction::OpenHuTable => self.requests().open_hu_table(path),
             FileAction::OpenGoals => self.requests().open_goals(path),
+            FileAction::OpenProtocol => self.take_protocol_file(path),
             FileAction::OpenStructures => self.requests().open_structures(path),
             FileAction::OpenTank(what) => self
                 .requests()

@@ -19,6 +19,7 @@ mod machine_files;
 mod memory;
 mod network;
 mod options;
+mod protocol;
 mod receive;
 mod recent;
 mod save;
@@ -318,6 +319,7 @@ impl App {
         feature::network::panel::show(ui.ctx(), state, commands);
         feature::commission::panel::show(ui.ctx(), state, commands);
         feature::check::panel::show(ui.ctx(), state, commands);
+        feature::protocol::panel::show(ui.ctx(), state, commands);
         feature::open::panel::references::show(ui.ctx(), state, commands);
         feature::open::panel::patients::show(ui.ctx(), state, commands);
         panel::removal::show(ui.ctx(), state, commands);
@@ -340,6 +342,7 @@ impl eframe::App for App {
         self.follow_handle(ctx);
         self.drain_network_events();
         self.request_check_models();
+        self.requests().request_protocol();
         self.watch_machine_files();
         self.requests().request();
         self.write_waiting_report();

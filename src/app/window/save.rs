@@ -52,6 +52,7 @@ impl App {
             | FileAction::SentFolder
             | FileAction::OpenHuTable
             | FileAction::OpenGoals
+            | FileAction::OpenProtocol
             | FileAction::OpenStructures
             | FileAction::OpenDose
             | FileAction::OpenXray

@@ -125,3 +125,25 @@ fn protocols_that_ask_for_the_impossible_are_refused() {
     let refused = Protocol::parse(&above, "neck.toml").map_err(|e| e.to_string());
     assert!(refused.is_err_and(|why| why.contains("beyond its limit")));
 }
+
+#[test]
+fn the_protocol_that_fits_a_case_is_found_by_its_names() {
+    use case::{Structure, StructureKind};
+    for (names, want) in [
+        (&["PTV", "Core"][..], Some("c-shape-50-25")),
+        (
+            &["PTV70", "PTV63", "PTV56", "Larynx", "SpinalCord"],
+            Some("head-neck-70-63-56"),
+        ),
+        (&["PTV", "Rectum", "Bladder"], Some("prostate-60-20")),
+        (&["GTV-1", "Spinal-Cord", "Lung-Left"], Some("lung-60-30")),
+    ] {
+        let structures = names.iter().zip(1..);
+        let structures = structures.map(|(name, n)| Structure::new(*name, n, StructureKind::Organ));
+        let set = StructureSet {
+            structures: structures.collect(),
+            ..StructureSet::default()
+        };
+        assert_eq!(Protocol::best_shipped(&set), want, "{names:?}");
+    }
+}

@@ -3,6 +3,7 @@
 mod beside;
 mod hu;
 mod normalised;
+mod scenarios;
 
 use super::*;
 use analysis::{

@@ -2,7 +2,7 @@
 
 use crate::command::{Command, Commands};
 use crate::feature::plan::command::PlanAction;
-use crate::feature::{beam, plan};
+use crate::feature::{beam, plan, protocol};
 use crate::kit::{lasting_menu, row, section, small_menu, theme};
 use crate::state::{Selection, State};
 use case::{Beam, DoseStatus, Edit, Plan, Template};
@@ -113,6 +113,7 @@ fn plan_buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
         if add.on_disabled_hover_text("A plan needs a CT").clicked() {
             commands.push(Command::AddPlan);
         }
+        protocol::panel::button(ui, state, commands);
         if state.plan().is_none() {
             return;
         }

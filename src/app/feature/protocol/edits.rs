@@ -1,0 +1,62 @@
+//! A plan by protocol, as one step of the history; its leaves join the step.
+
+use crate::jobs::Requests;
+use crate::state::display::DoseReference;
+use crate::state::{NoticeKind, Selection};
+use case::Edit;
+use files::Delivery;
+use sequence::Technique;
+use std::sync::Arc;
+
+/// Identity of plans by protocol among the gestures.
+const PROTOCOL_STEP: u64 = 0x7072_6f74_6f63_6f6c;
+
+impl Requests<'_> {
+    /// Adds the prepared plan with its structures and goals, and has it optimised and delivered.
+    pub(crate) fn make_plan(&mut self) {
+        let prepared = match self.state.plan_to_make() {
+            Ok(prepared) => Arc::clone(prepared),
+            Err(why) => {
+                let text = format!("No plan is made: {why}.");
+                self.state.notices.add(NoticeKind::Error, text);
+                return;
+            }
+        };
+        let planned = &prepared.planned;
+        let state = &mut *self.state;
+        state.protocol.made += 1;
+        let step = PROTOCOL_STEP ^ state.protocol.made.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let index = state.case().plans.len();
+        let edit = Edit::AddPlanned {
+            structures: planned.case.structures.structures.clone(),
+            goals: planned.goals.goals.clone(),
+            plan: Box::new(planned.plan.clone()),
+        };
+        state.edit_within(edit, Some(step));
+        if state.case().plans.len() == index {
+            // It was refused, and the user told.
+            return;
+        }
+        state.protocol.is_open = false;
+        state
+            .notices
+            .add_remarks(&planned.plan.name, &planned.remarks);
+        state.dose_display.reference = DoseReference::Prescription;
+        state.plan = index;
+        state.selection = Selection::Plan;
+        match prepared.protocol.delivery {
+            Delivery::Maps => self.begin_run(Some(step), false),
+            Delivery::Imrt | Delivery::Step => {
+                self.state.leaves.technique = match prepared.protocol.delivery {
+                    Delivery::Step => Technique::StepAndShoot,
+                    _ => Technique::SlidingWindow,
+                };
+                self.begin_run(Some(step), true);
+            }
+            Delivery::Vmat => {
+                self.drop_leaves();
+                self.begin_cut(index, Some(step));
+            }
+        }
+    }
+}
