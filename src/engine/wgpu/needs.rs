@@ -66,13 +66,7 @@ mod tests {
     use wgpu::naga;
 
     fn kernels() -> Vec<&'static Kernel> {
-        let lists = [
-            crate::cccs::wgpu::KERNELS,
-            crate::gamma::wgpu::KERNELS,
-            crate::influence::wgpu::KERNELS,
-            crate::path::wgpu::KERNELS,
-        ];
-        lists.concat()
+        crate::WGSL_KERNELS.concat()
     }
 
     /// What a kernel takes of each of [`NEEDS`], as naga, the compiler of wgpu, has it; it needs no feature beyond WebGPU's.
