@@ -47,3 +47,12 @@ pub use wgpu::WgpuError;
 #[cfg(test)]
 #[path = "../../tests/common/skip.rs"]
 mod skip;
+
+/// Every kernel for graphics devices, by job.
+#[cfg(test)]
+pub(crate) const WGSL_KERNELS: [&[&wgpu::Kernel]; 4] = [
+    cccs::wgpu::KERNELS,
+    gamma::wgpu::KERNELS,
+    influence::wgpu::KERNELS,
+    path::wgpu::KERNELS,
+];

@@ -377,6 +377,7 @@ mod tests {
         encoder
             .write_image::<tiff::encoder::colortype::Gray16>(3, 2, &[7, 300, 65_535, 0, 1, 2])
             .unwrap();
+        drop(encoder);
         assert_eq!(
             *read(&tiff16, &placed()).unwrap().values,
             [7.0, 300.0, 65_535.0, 0.0, 1.0, 2.0]

@@ -2,6 +2,7 @@
 //! releases with the process. A file whose lock is free is unsaved work of an ended process.
 
 use super::kept_doses::{self, DoseToKeep, KeptDoses};
+use super::moving::forgo_before_move;
 use super::session::{self, Session, SessionError};
 use super::state_folder::private_folder;
 use input::KEPT_DOSES_BYTES;
@@ -18,8 +19,8 @@ pub struct Keeper {
     folder: PathBuf,
     /// Prefix of the names of this window's files.
     id: String,
-    /// Held until the keeper is dropped.
-    _lock: File,
+    /// Held until the keeper ends or is dropped.
+    lock: Mutex<Option<File>>,
     /// Whether the window has been closed in good order; nothing is written afterwards.
     ended: Mutex<bool>,
     /// Files taken over: each has its own number.
@@ -67,7 +68,7 @@ impl Keeper {
                     return Ok(Self {
                         folder,
                         id,
-                        _lock: lock,
+                        lock: Mutex::new(Some(lock)),
                         ended,
                         claimed: AtomicU32::new(0),
                     });
@@ -132,11 +133,13 @@ impl Keeper {
         let _ = Recoverable::remove(&self.path());
     }
 
-    /// The window closes in good order: its work is saved, or discarded by the user.
+    /// The window closes in good order: its work is saved, or discarded by the user. Its lock is closed before it is removed: some
+    /// drives of Windows, as those in networks, list a removed file until nobody has it open.
     pub fn end(&self) {
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         *ended = true;
         self.remove();
+        forgo_before_move(&mut self.lock.lock().unwrap_or_else(PoisonError::into_inner));
         let _ = fs::remove_file(self.folder.join(format!("{}.{LOCK}", self.id)));
     }
 

@@ -244,7 +244,7 @@ pub fn replace_file<E: From<io::Error>>(
             written_paths.push(written);
             Ok(())
         }
-        None => Ok(place(&[written])?),
+        None => Ok(place(&mut [written])?),
     })
 }
 
@@ -267,13 +267,13 @@ pub fn together<T, E: From<io::Error>>(write: impl FnOnce() -> Result<T, E>) -> 
     let _begun = Begun;
     WRITTEN.set(Some(Vec::new()));
     let answer = write()?;
-    place(&WRITTEN.take().unwrap_or_default())?;
+    place(&mut WRITTEN.take().unwrap_or_default())?;
     Ok(answer)
 }
 
 /// Puts files in their places; where one fails, the earlier ones are removed and the files they replaced
 /// restored.
-fn place(files: &[Written]) -> io::Result<()> {
+fn place(files: &mut [Written]) -> io::Result<()> {
     let _lock = lock();
     if let [Written { temporary, path }] = files {
         return rename(&temporary.path, path);
@@ -282,17 +282,23 @@ fn place(files: &[Written]) -> io::Result<()> {
     let placed = files.iter().try_for_each(|file| {
         let old = set_aside(file)?;
         let moved = rename(&file.temporary.path, &file.path);
-        done.push((&file.path, old, moved.is_ok()));
+        done.push((file.path.clone(), old, moved.is_ok()));
         moved
     });
+    if placed.is_err() {
+        for file in &mut *files {
+            forgo_before_move(&mut file.temporary.lock);
+        }
+    }
     for (path, old, moved) in done.into_iter().rev() {
         match (old, placed.is_err()) {
-            // Renaming between two names of one file leaves both.
+            // Renaming between two names of one file leaves both. The earlier file is not removed where it cannot go back.
             (Some(old), undo) => {
-                let _ = if undo { rename(&old, path) } else { Ok(()) };
-                remove(&old);
+                if !undo || rename(&old, &path).is_ok() {
+                    remove(&old);
+                }
             }
-            (None, true) if moved => remove(path),
+            (None, true) if moved => remove(&path),
             (None, _) => {}
         }
     }

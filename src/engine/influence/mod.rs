@@ -9,7 +9,7 @@ pub(crate) mod request;
 pub(crate) mod selftest;
 mod smooth;
 mod walks;
-mod wgpu;
+pub(crate) mod wgpu;
 
 use crate::dispatch::{HasReceipt, answer};
 use crate::dose::DoseError;

@@ -13,6 +13,8 @@ const TRACE: Kernel = Kernel {
     name: "path_trace",
     sources: &[include_str!("../../../kernels/engine_path.wgsl")],
 };
+#[cfg(test)]
+pub(crate) const KERNELS: &[&Kernel] = &[&TRACE];
 /// Threads of a workgroup.
 const THREADS: [u32; 2] = [16, 8];
 

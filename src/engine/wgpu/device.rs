@@ -5,6 +5,7 @@ use super::buffer::{Buffer, Pool};
 use super::error::WgpuError;
 use super::faults::Faults;
 use super::kernel::Pipelines;
+use super::needs;
 use super::pace::Pace;
 use super::session::Session;
 use crate::JobControl;
@@ -82,7 +83,7 @@ impl Device {
     /// The device of that number, or the preferred one, opened at its first use and then left open. One that was lost is opened anew.
     ///
     /// # Errors
-    /// No device, or a driver that refuses.
+    /// No device, one too weak for the kernels, or a driver that refuses.
     pub fn open(ordinal: Option<usize>) -> Result<Arc<Self>, WgpuError> {
         let adapter = adapter(ordinal)?;
         let mut open = open_devices();
@@ -100,6 +101,7 @@ impl Device {
     fn new(adapter: &'static Adapter) -> Result<Self, WgpuError> {
         // Everything that the adapter has: what a job needs is checked against it.
         let limits = adapter.handle.limits();
+        needs::check(&adapter.to_string(), &limits)?;
         let descriptor = wgpu::DeviceDescriptor {
             label: Some("engine"),
             required_features: adapter.handle.features() & wgpu::Features::TIMESTAMP_QUERY,

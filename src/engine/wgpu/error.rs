@@ -21,6 +21,15 @@ pub enum WgpuError {
     #[error("{device} cannot be opened: {why}; update its driver, or use --device cpu")]
     Refused { device: String, why: String },
     #[error(
+        "{device} has {has} {limit}, and computing needs {least}; update its driver, or use --device cpu"
+    )]
+    Lacks {
+        device: String,
+        limit: &'static str,
+        least: u64,
+        has: u64,
+    },
+    #[error(
         "{device} takes {most_mib} MiB {unit}, and {what} is {asked_mib} MiB; use coarser voxels, or --device cpu"
     )]
     TooLarge {

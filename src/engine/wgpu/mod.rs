@@ -15,6 +15,7 @@ mod device;
 mod error;
 mod faults;
 pub(crate) mod kernel;
+mod needs;
 mod pace;
 mod session;
 

@@ -12,11 +12,11 @@ const SOURCES: &[&str] = &[
     DEPOSIT_WGSL,
     include_str!("../../../../kernels/engine_dose.wgsl"),
 ];
-const ADD: Kernel = Kernel {
+pub(super) const ADD: Kernel = Kernel {
     name: "cccs_add",
     sources: SOURCES,
 };
-const CROP: Kernel = Kernel {
+pub(super) const CROP: Kernel = Kernel {
     name: "cccs_crop",
     sources: SOURCES,
 };

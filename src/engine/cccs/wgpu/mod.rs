@@ -23,6 +23,16 @@ use std::sync::Arc;
 use superpose::{Placement, TransportInput, superpose};
 use terma::{Voxels, terma};
 
+#[cfg(test)]
+pub(crate) const KERNELS: &[&crate::wgpu::Kernel] = &[
+    &terma::TERMA,
+    &superpose::LAYOUT,
+    &superpose::TRANSPORT,
+    &correction::CORRECTION,
+    &dose::ADD,
+    &dose::CROP,
+];
+
 /// The dose of one beam for its monitor units.
 ///
 /// # Errors

@@ -14,7 +14,7 @@ use physics::kernel_beam::CHANNELS;
 
 pub(super) const DEPOSIT_WGSL: &str = include_str!("../../../../kernels/engine_deposit.wgsl");
 pub(crate) const TERMS_WGSL: &str = include_str!("../../../../kernels/engine_terms.wgsl");
-const LAYOUT: Kernel = Kernel {
+pub(super) const LAYOUT: Kernel = Kernel {
     name: "cccs_layout",
     sources: &[
         DEPOSIT_WGSL,

@@ -45,6 +45,8 @@ const FAR: Kernel = Kernel {
     name: "gamma_far",
     sources: SEARCH,
 };
+#[cfg(test)]
+pub(crate) const KERNELS: &[&Kernel] = &[&CELLS, &BLOCKS, &VERTICES, &NEAR, &FAR];
 /// Threads of a workgroup of the preparation.
 const CELL_THREADS: [u32; 3] = [32, 4, 1];
 /// Points of a workgroup of the kernels of the search, in order, and workgroups of a layer.

@@ -34,6 +34,8 @@ const LOCAL: Kernel = Kernel {
         include_str!("../../../../kernels/engine_influence_local.wgsl"),
     ],
 };
+#[cfg(test)]
+pub(crate) const KERNELS: &[&Kernel] = &[&ENTRIES, &LINES, &LOCAL];
 /// Threads of a workgroup, of all.
 const THREADS: u32 = 128;
 /// Lines to a layer of workgroups.

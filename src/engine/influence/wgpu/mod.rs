@@ -3,6 +3,9 @@
 
 mod lines;
 
+#[cfg(test)]
+pub(crate) use lines::KERNELS;
+
 use crate::JobControl;
 use crate::cccs::beam::{Superposition, grid_from_kernel};
 use crate::cccs::wgpu::superpose::Placement;
