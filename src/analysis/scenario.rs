@@ -222,13 +222,13 @@ mod tests {
         });
         let structure = Structure::new("S", 1, StructureKind::Organ);
         let band = DvhBand::new(&structure, &[&planned, &shifted]).expect("two DVHs");
-        for (gy, least, greatest) in [(11.0, 90.0, 100.0), (14.0, 50.0, 60.0), (18.0, 0.0, 20.0)] {
+        for (gy, lower, upper) in [(11.0, 90.0, 100.0), (14.0, 50.0, 60.0), (18.0, 0.0, 20.0)] {
             let n = band.gy.partition_point(|dose_gy| *dose_gy < gy);
             let point = [band.least_percent[n], band.greatest_percent[n]];
             let planned_percent = 10.0 * (20.0 - gy);
             // Points of the band are 0.1 Gy apart.
-            assert!((point[0] - least).abs() < 3.0, "{gy} Gy: {point:?}");
-            assert!((point[1] - greatest).abs() < 3.0, "{gy} Gy: {point:?}");
+            assert!((point[0] - lower).abs() < 3.0, "{gy} Gy: {point:?}");
+            assert!((point[1] - upper).abs() < 3.0, "{gy} Gy: {point:?}");
             assert!((band.planned_percent[n] - planned_percent).abs() < 1.1);
         }
         assert_eq!(DvhBand::new(&structure, &[]), None);

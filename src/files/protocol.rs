@@ -357,11 +357,11 @@ impl Protocol {
             level.of.is_some() || names.any(|name| set.of_letters(name).next().is_some())
         });
         let goals = self.goals.goals.iter();
-        let found = goals.filter(|template_goal| {
+        let matched = goals.filter(|template_goal| {
             self.level_of(&template_goal.goal.structure).is_some()
                 || template_goal.structure_in(set).is_some()
         });
-        let share = found.count() as f64 / self.goals.goals.len().max(1) as f64;
+        let share = matched.count() as f64 / self.goals.goals.len().max(1) as f64;
         has_targets.then_some(share)
     }
 

@@ -60,7 +60,7 @@ impl Targets {
                     set.structures.push(target.clone());
                     target
                 }
-                (found, _) => found?.clone(),
+                (structure, _) => structure?.clone(),
             };
             let (number, name) = (structure.number, structure.name.clone());
             if structure.contours.is_empty() {

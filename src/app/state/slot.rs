@@ -46,7 +46,7 @@ pub enum Slot {
     /// The models of a plan's machines, for a second check.
     CheckModels,
     SecondCheck,
-    /// What a protocol finds in the case.
+    /// Preparation of a plan by protocol.
     Protocol,
 }
 

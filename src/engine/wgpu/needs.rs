@@ -1,4 +1,4 @@
-//! What the kernels need of a graphics device, which older ones lack.
+//! Needs of the kernels that older graphics devices lack.
 
 use super::error::WgpuError;
 
@@ -69,7 +69,7 @@ mod tests {
         crate::WGSL_KERNELS.concat()
     }
 
-    /// What a kernel takes of each of [`NEEDS`], as naga, the compiler of wgpu, has it; it needs no feature beyond WebGPU's.
+    /// Amount that a kernel takes of each of [`NEEDS`], as naga, the compiler of wgpu, has it; it needs no feature beyond WebGPU's.
     fn taken(kernel: &Kernel) -> [u64; 5] {
         let source = kernel.sources.concat();
         let module = naga::front::wgsl::parse_str(&source)

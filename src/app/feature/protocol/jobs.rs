@@ -1,4 +1,4 @@
-//! What a protocol finds in the case, as a job.
+//! The job that looks for a protocol's structures in the case.
 
 use crate::feature::protocol::state::{PreparedPlan, ProtocolAsk};
 use crate::jobs::{JobAnswer, Requests};

@@ -121,7 +121,7 @@ fn choices(ui: &mut Ui, draft: &mut ProtocolDraft, commands: &mut Commands) {
     });
 }
 
-/// What the protocol finds in the case.
+/// Findings of the protocol in the case.
 fn findings(ui: &mut Ui, prepared: &PreparedPlan) {
     let PreparedPlan { protocol, planned } = prepared;
     ui.strong(&protocol.name);

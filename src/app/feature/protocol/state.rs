@@ -57,7 +57,7 @@ pub struct ProtocolAsk {
 }
 
 impl PartialEq for ProtocolAsk {
-    /// Structures and plans are values: those of an unchanged case are the same.
+    /// By identity of CT and contours: a frame compares them.
     fn eq(&self, other: &Self) -> bool {
         let has_same_ct = match (&self.case.ct, &other.case.ct) {
             (Some(ct), Some(other)) => Arc::ptr_eq(ct, other),

@@ -29,12 +29,12 @@ fn scenarios_are_doses_of_the_moved_isocentre() {
     }
     // The field is 80 mm wide: at its edge scenarios differ.
     assert!(robust.least_gy().data() != robust.greatest_gy().data());
-    let (least, greatest) = (robust.least_gy(), robust.greatest_gy());
+    let (lowest, highest) = (robust.least_gy(), robust.greatest_gy());
     for n in 0..doses[0].data().len() {
         let values = doses.iter().map(|gy| gy.data()[n]);
         let least_gy = values.clone().fold(f32::INFINITY, f32::min);
-        assert_eq!(least.data()[n], least_gy);
-        assert_eq!(greatest.data()[n], values.fold(0.0, f32::max));
+        assert_eq!(lowest.data()[n], least_gy);
+        assert_eq!(highest.data()[n], values.fold(0.0, f32::max));
     }
     assert_eq!(robust.bands().len(), 1);
 }
