@@ -237,6 +237,7 @@ impl History {
         let mut case = self.case().clone();
         let is_record = matches!(edit, Edit::SetApproval { .. });
         case.change(edit)?;
+        case.doubt_structures_of_changed(self.case());
         if !is_record {
             self.case().hold_approved(&case)?;
             case.drop_records_of_changed(self.case());
@@ -451,6 +452,7 @@ impl Case {
                 value.shared_name = value.shared_name.filter(|_| value.name == place.name);
                 let previous = std::mem::replace(place, value.clone());
                 self.rename_bolus(&previous.name, Some(&value.name));
+                self.rename_source(&previous.name, &value.name);
             }
             Edit::SetStructures(_, structures) => {
                 for (index, value) in structures {
@@ -620,7 +622,7 @@ impl Case {
             .ok_or(EditError::NoPlan(plan))
     }
 
-    fn structures_mut(&mut self) -> &mut Vec<Structure> {
+    pub(super) fn structures_mut(&mut self) -> &mut Vec<Structure> {
         &mut Arc::make_mut(&mut self.structures).structures
     }
 }

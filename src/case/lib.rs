@@ -18,6 +18,7 @@ mod fields;
 mod fluence_limits;
 mod fluence_map;
 mod goal;
+mod made_of;
 mod metric;
 mod names;
 mod normalisation;

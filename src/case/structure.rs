@@ -1,5 +1,6 @@
 //! Structures: regions of interest as planar contours.
 
+use super::made_of::SOURCES_CHANGED;
 use super::names::is_same_but_for_blanks;
 use super::palette::free_colour;
 use super::planes;
@@ -254,6 +255,16 @@ impl StructureSet {
     /// Why nothing that is meant of a structure can be decided by its contours: not all were read, or another structure has its
     /// name. `None` where it can.
     pub fn doubt(&self, structure: &Structure) -> Option<String> {
+        if structure
+            .remarks
+            .iter()
+            .any(|remark| remark.caveat() == Some(SOURCES_CHANGED))
+        {
+            return Some(format!(
+                "{} was {SOURCES_CHANGED}: make the plan anew",
+                structure.name
+            ));
+        }
         if let Some(caveat) = structure.reservations().caveats.first() {
             return Some(format!(
                 "{caveat} in the file of {}: correct it, or draw it anew",
