@@ -39,12 +39,10 @@ impl Case {
             let Some(expression): Option<StructureExpression> = expression else {
                 continue;
             };
-            let renamed = expression.renamed(&|name| {
+            let Ok(renamed) = expression.renamed(&|name| {
                 Ok::<_, Infallible>(if name == old { new } else { name }.to_owned())
             });
-            if let Ok(renamed) = renamed {
-                structure.made_of = Some(renamed.to_string());
-            }
+            structure.made_of = Some(renamed.to_string());
         }
     }
 
