@@ -20,6 +20,13 @@ impl StructureExpression {
     }
 }
 
+impl Structure {
+    /// The expression that it was made of.
+    fn expression(&self) -> Option<StructureExpression> {
+        self.made_of.as_ref()?.parse().ok()
+    }
+}
+
 impl Case {
     /// Expressions follow the rename of a structure.
     pub(super) fn rename_source(&mut self, old: &str, new: &str) {
@@ -32,11 +39,7 @@ impl Case {
             return;
         }
         for structure in self.structures_mut() {
-            let expression = structure
-                .made_of
-                .as_ref()
-                .and_then(|text| text.parse().ok());
-            let Some(expression): Option<StructureExpression> = expression else {
+            let Some(expression) = structure.expression() else {
                 continue;
             };
             let Ok(renamed) = expression.renamed(&|name| {
@@ -58,16 +61,12 @@ impl Case {
             let current = set.by_number(earlier.number);
             current.is_none_or(|current| current.contours.id() != earlier.contours.id())
         });
-        let changed: Vec<Structure> = changed.cloned().collect();
+        let changed: Vec<&Structure> = changed.collect();
         if changed.is_empty() {
             return;
         }
         for structure in self.structures_mut() {
-            let expression = structure
-                .made_of
-                .as_ref()
-                .and_then(|text| text.parse().ok());
-            let Some(expression): Option<StructureExpression> = expression else {
+            let Some(expression) = structure.expression() else {
                 continue;
             };
             let is_new = changed.iter().any(|other| other.number == structure.number);

@@ -2,7 +2,7 @@
 
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::{DoseBy, PlanArgs};
-use super::scorecard::goals_of;
+use super::scorecard::{goals_of, outcome_in_words};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::{DvhBand, EngineOptions, GoalRow, MOST_SET_UP_MM, RobustGoal, Scenario, met_text};
@@ -214,7 +214,7 @@ impl RobustFigures {
         let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
         for goal in &self.goals {
             let name = goal.planned.goal.short_text();
-            let [planned, worst] = [&goal.planned, &goal.worst].map(value_in_words);
+            let [planned, worst] = [&goal.planned, &goal.worst].map(outcome_in_words);
             let scenario = self.scenario(goal);
             let _ = writeln!(
                 text,
@@ -341,16 +341,4 @@ fn value(row: &GoalRow) -> Option<f64> {
 
 fn met(row: &GoalRow) -> Option<bool> {
     (!row.is_undecided()).then(|| row.is_met())
-}
-
-fn value_in_words(row: &GoalRow) -> String {
-    match &row.answer {
-        Ok(outcome) => format!(
-            "{:.2} {} {}",
-            outcome.value,
-            row.goal.unit().symbol(),
-            outcome.verdict.word()
-        ),
-        Err(why) => why.short().to_owned(),
-    }
 }

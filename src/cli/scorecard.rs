@@ -215,7 +215,7 @@ impl Scorecard {
 }
 
 /// The value and the verdict of a goal, or why it is undecided.
-fn outcome_in_words(row: &GoalRow) -> String {
+pub fn outcome_in_words(row: &GoalRow) -> String {
     match &row.answer {
         Ok(outcome) => format!(
             "{:.2} {} {}",

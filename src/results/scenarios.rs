@@ -43,7 +43,7 @@ pub fn compute_scenarios(
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<RobustPlan, Failure> {
     for scenario in scenarios {
-        check_isocentres(&job.ct, &scenario.plan(&job.plan), scenario)?;
+        check_isocentres(&job.ct, &job.plan, scenario)?;
     }
     let (graph, settings) = (Graph::default(), job.settings()?);
     let mut robust: Option<RobustPlan> = None;
@@ -85,7 +85,8 @@ pub fn compute_scenarios(
 /// A scenario is computed only where the CT is.
 fn check_isocentres(ct: &Ct, plan: &Plan, scenario: &Scenario) -> Result<(), Failure> {
     let mut beams = plan.beams.iter().filter(|beam| is_computed(beam));
-    match beams.find(|beam| !ct.hu.grid().contains(beam.isocentre_mm)) {
+    let grid = ct.hu.grid();
+    match beams.find(|beam| !grid.contains(beam.isocentre_mm + scenario.shift_mm)) {
         Some(beam) => Err(Failure::Here(format!(
             "{scenario}: the isocentre of beam '{}' leaves the CT",
             beam.name

@@ -19,11 +19,7 @@ pub fn contours_of_expression(
     expression: &StructureExpression,
     control: &JobControl,
 ) -> Result<MadeContours, ContouringError> {
-    let context = OperationContext {
-        ct,
-        grid: ct.hu.grid(),
-        control,
-    };
+    let context = OperationContext::new(ct, control);
     let planes = context.planes_of(set, expression)?;
     context.finished(planes, || ContouringError::Nothing(expression.to_string()))
 }

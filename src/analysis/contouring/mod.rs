@@ -234,11 +234,7 @@ pub fn made_of(
     operation: Operation,
     control: &JobControl,
 ) -> Result<MadeContours, ContouringError> {
-    let context = OperationContext {
-        ct,
-        grid: ct.hu.grid(),
-        control,
-    };
+    let context = OperationContext::new(ct, control);
     let (structure, stack) = context.stack(set, number)?;
     let nothing = || ContouringError::Nothing(structure.name.clone());
     match operation {
@@ -354,6 +350,14 @@ struct OperationContext<'a> {
 }
 
 impl<'a> OperationContext<'a> {
+    fn new(ct: &'a Ct, control: &'a JobControl) -> Self {
+        Self {
+            ct,
+            grid: ct.hu.grid(),
+            control,
+        }
+    }
+
     fn progress(&self) -> impl Fn(f32) -> bool + Sync + 'a {
         let control = self.control;
         move |done| {
