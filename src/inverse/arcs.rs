@@ -265,6 +265,7 @@ impl Sectors {
         )?;
         Ok(RefinedLeaves {
             true_doses: refined.true_doses + last.true_doses,
+            refinement: refined.refinement.then(last.refinement.clone()),
             ..last
         })
     }

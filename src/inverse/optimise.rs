@@ -140,6 +140,7 @@ pub fn optimise(
     remarks.extend(OptimiseRemark::of_plan(
         leaves.as_ref().map_or(&plan, |leaves| &leaves.plan),
     ));
+    remarks.extend(leaves.iter().flat_map(|leaves| leaves.refinement.remarks()));
     remarks.extend(OptimiseRemark::of_receipt(&receipt));
     Ok(Optimised {
         plan,

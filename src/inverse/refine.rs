@@ -12,6 +12,7 @@ use super::objective::Objective;
 use super::optimiser::Optimiser;
 use super::problem::Problem;
 use super::progress::Progress;
+use super::refinement::Refinement;
 use super::setup::Setup;
 use super::solve::{Bounds, Start, solve};
 use case::{Beam, Plan};
@@ -78,6 +79,7 @@ pub struct RefinedLeaves {
     pub objective: Option<[f64; 2]>,
     /// Number of true doses that the refinement has computed.
     pub true_doses: usize,
+    pub refinement: Refinement,
 }
 
 impl RefinedLeaves {
@@ -87,6 +89,7 @@ impl RefinedLeaves {
             plan,
             objective: None,
             true_doses: 0,
+            refinement: Refinement::default(),
         }
     }
 }
@@ -202,6 +205,7 @@ pub fn refine(
     };
     let mut best = first.clone();
     let mut true_doses = 1;
+    let mut refinement = Refinement::default();
     let mut reach_mm = REACH_MM;
     for _ in 0..extent.passes {
         if reach_mm < LEAST_REACH_MM || control.is_cancelled() {
@@ -228,7 +232,11 @@ pub fn refine(
         );
         let (mut next, _) = moved(&leaves, &best.plan, &problem, reach_mm, control, report)?;
         let best_value = total_value(&problem, &leaves, &best);
-        if restore_broken(&leaves, &mut next, &best.plan) == leaves.beams.len() {
+        let broken = restore_broken(&leaves, &mut next, &best.plan);
+        let is_none_left = broken.len() == leaves.beams.len();
+        refinement.passes += 1;
+        refinement.reject(broken);
+        if is_none_left {
             reach_mm *= 0.5;
             continue;
         }
@@ -245,6 +253,7 @@ pub fn refine(
         });
         if next_value < best_value {
             best = next;
+            refinement.kept += 1;
             if are_met && best_value - next_value < LEAST_GAIN * best_value {
                 break;
             }
@@ -255,6 +264,10 @@ pub fn refine(
     let problem = leaf_problem(optimiser, &objectives);
     let objective = [&first, &best].map(|leaf_dose| total_value(&problem, &leaves, leaf_dose));
     let is_better = objective[1] <= objective[0];
+    if !is_better {
+        // Handles have moved since: at the last dose levels the initial leaves are the better ones.
+        refinement.kept = 0;
+    }
     Ok(RefinedLeaves {
         plan: if is_better { best.plan } else { plan.clone() },
         objective: Some(if is_better {
@@ -263,6 +276,7 @@ pub fn refine(
             [objective[0]; 2]
         }),
         true_doses,
+        refinement,
     })
 }
 
@@ -344,14 +358,18 @@ fn from_fields(plan: &Plan, setup: &Setup, fields_of: &dyn Fn(&Beam) -> Vec<usiz
     plan
 }
 
-/// Restores beams whose moved leaves violate a limit of their machine; returns their number.
-fn restore_broken(leaves: &LeafVariables, moved: &mut Plan, previous: &Plan) -> usize {
-    let mut restored = 0;
+/// Restores beams whose moved leaves violate a limit of their machine; returns their names with the limits, in words.
+fn restore_broken(
+    leaves: &LeafVariables,
+    moved: &mut Plan,
+    previous: &Plan,
+) -> Vec<(String, String)> {
+    let mut restored = Vec::new();
     for leaf_beam in &leaves.beams {
         let beam = &mut moved.beams[leaf_beam.place];
-        if broken_limit(beam, &leaf_beam.delivery).is_some() {
+        if let Some(limit) = broken_limit(beam, &leaf_beam.delivery) {
             beam.clone_from(&previous.beams[leaf_beam.place]);
-            restored += 1;
+            restored.push((beam.name.clone(), limit));
         }
     }
     restored

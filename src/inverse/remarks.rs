@@ -22,6 +22,10 @@ pub enum OptimiseRemark {
     UncertainCorrection(String),
     /// A beam gets 0 MU.
     NothingDelivered { beam: String },
+    /// Each move of a beam's leaves broke a limit of its machine: it has the leaves of the sequencer.
+    LeavesNotMoved { beam: String, limit: String },
+    /// None of the moves of the refinement lowered the objective under true dose.
+    NothingRefined { passes: usize },
     /// Beams, or all of them, have many monitor units.
     ManyMonitorUnits(String),
 }
@@ -60,6 +64,14 @@ impl fmt::Display for OptimiseRemark {
                 f,
                 "beam '{beam}' gets 0 MU: the optimum does without it, or its segments are all too small. Switch it off or \
                  remove it before an export"
+            ),
+            Self::LeavesNotMoved { beam, limit } => write!(
+                f,
+                "beam '{beam}' has leaves that are not refined: each move broke a limit of the machine, the last at {limit}"
+            ),
+            Self::NothingRefined { passes } => write!(
+                f,
+                "the leaves are not refined: none of {passes} moves made their true dose better by the goals and objectives"
             ),
             Self::ManyMonitorUnits(words) => write!(f, "{}", words.trim_end_matches('.')),
         }

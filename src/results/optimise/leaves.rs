@@ -64,8 +64,10 @@ pub fn cut_into_leaves(
         .transpose()?;
     control.check()?;
     let are_refined = refined.is_some();
+    let refinement = refined.as_ref().map(|leaves| leaves.refinement.remarks());
     let delivered = refined.map_or(cut.plan, |leaves| leaves.plan);
-    let remarks = OptimiseRemark::of_plan(&delivered);
+    let mut remarks = OptimiseRemark::of_plan(&delivered);
+    remarks.extend(refinement.unwrap_or_default());
     let of_map = delivered
         .beams
         .into_iter()
