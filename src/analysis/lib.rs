@@ -13,6 +13,7 @@ mod compare;
 pub mod contouring;
 mod couch;
 mod ct_edge;
+mod day;
 mod decimals;
 mod depth_job;
 mod difference;
@@ -76,6 +77,7 @@ pub use couch::{
     COUCH_MM, Couch, CouchError, CtCouchError, SHELL_MM, couch_densities, couch_from_ct,
     couch_parts, couch_place,
 };
+pub use day::{DayPlan, MOST_POSE_DEG, MOST_POSE_MM, PoseError, RIGID};
 pub use decimals::decimals;
 pub use depth_job::{DepthError, depths};
 pub use difference::{DifferenceDisplay, DifferenceUnit, LOCAL_FROM, Side};
@@ -112,6 +114,6 @@ pub use remarks::{
 pub use run_job::{
     Certainty, RunBeams, RunDose, RunError, part_of_plan, plan_request, run_of_plan, scaled,
 };
-pub use scenario::{DvhBand, MOST_SET_UP_MM, RobustGoal, Scenario};
+pub use scenario::{DvhBand, MOST_SET_UP_MM, RobustGoal, Scenario, ShiftDirections};
 pub use spread::{LEAST_SPREAD_DOSE, NO_SPREAD, Spread, percent_words};
 pub use unjudged::{grouped, unjudged_text, unjudged_words};

@@ -10,6 +10,27 @@ use std::fmt;
 /// Greatest set-up error that scenarios are made of, mm.
 pub const MOST_SET_UP_MM: f64 = 10.0;
 
+/// Directions of the shifts that set-up errors are represented by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ShiftDirections {
+    /// Both ways along each axis of the patient: six.
+    #[default]
+    Axes,
+    /// Axes, diagonals of planes and diagonals of space: 26.
+    AllRound,
+}
+
+impl ShiftDirections {
+    /// The plan without an error, then with shifts of `mm` in each direction; without an error alone where they are of 0 mm.
+    pub fn scenarios(self, mm: f64) -> Vec<Scenario> {
+        match self {
+            _ if mm <= 0.0 => vec![Scenario::NOMINAL],
+            Self::Axes => Scenario::along_axes(mm),
+            Self::AllRound => Scenario::all_round(mm),
+        }
+    }
+}
+
 /// A shift of all isocentres in the patient, as if the patient lay shifted the other way.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Scenario {
@@ -64,18 +85,37 @@ impl Scenario {
     }
 }
 
+/// Sides of the patient towards which its axes rise and fall.
+const SIDES: [[&str; 2]; 3] = [
+    ["left", "right"],
+    ["posterior", "anterior"],
+    ["superior", "inferior"],
+];
+
+impl Scenario {
+    /// Length and side of the shift along each axis along which there is one.
+    fn shifts(&self) -> impl Iterator<Item = (f64, &'static str)> {
+        let shifts = self.shift_mm.to_array().into_iter().zip(SIDES);
+        shifts
+            .filter(|(mm, _)| mm.abs() > 0.0)
+            .map(|(mm, sides)| (mm.abs(), sides[usize::from(mm < 0.0)]))
+    }
+
+    /// Initials of the sides towards which the isocentre is shifted: `LPS`; nothing without an error.
+    pub fn letters(&self) -> String {
+        let initials = self.shifts().filter_map(|(_, side)| side.chars().next());
+        initials
+            .map(|initial| initial.to_ascii_uppercase())
+            .collect()
+    }
+}
+
 impl fmt::Display for Scenario {
     /// `as planned`, or `isocentre 3.0 mm left, 1.0 mm inferior`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sides = [
-            ["left", "right"],
-            ["posterior", "anterior"],
-            ["superior", "inferior"],
-        ];
-        let shifts = self.shift_mm.to_array().into_iter().zip(sides);
-        let words: Vec<String> = shifts
-            .filter(|(mm, _)| mm.abs() > 0.0)
-            .map(|(mm, names)| format!("{:.1} mm {}", mm.abs(), names[usize::from(mm < 0.0)]))
+        let words: Vec<String> = self
+            .shifts()
+            .map(|(mm, side)| format!("{mm:.1} mm {side}"))
             .collect();
         match words.is_empty() {
             true => f.write_str("as planned"),

@@ -109,9 +109,16 @@ impl FromStr for Pose {
 }
 
 impl fmt::Display for Pose {
+    /// All digits, or as many decimals as `{pose:.1}` asks.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (t, r) = (self.translation_mm, self.rotation_deg);
-        write!(f, "{},{},{},{},{},{}", t.x, t.y, t.z, r.x, r.y, r.z)
+        let numbers = [self.translation_mm, self.rotation_deg].map(|v| v.to_array());
+        for (n, number) in numbers.as_flattened().iter().enumerate() {
+            if n > 0 {
+                f.write_str(",")?;
+            }
+            fmt::Display::fmt(number, f)?;
+        }
+        Ok(())
     }
 }
 
@@ -187,6 +194,7 @@ mod tests {
         let pose: Pose = "1,-2, 3.5,0,0,-1e1".parse().expect("six numbers");
         assert_eq!(pose, Pose::new([1.0, -2.0, 3.5], [0.0, 0.0, -10.0]));
         assert_eq!(pose.to_string().parse::<Pose>(), Ok(pose));
+        assert_eq!(format!("{pose:.1}"), "1.0,-2.0,3.5,0.0,0.0,-10.0");
         for wrong in [
             "",
             "1,2,3",

@@ -14,6 +14,7 @@ mod drr;
 mod dvh;
 mod export;
 mod find;
+mod fractions;
 mod gamma;
 mod info;
 mod machine;
@@ -25,6 +26,7 @@ mod path;
 mod peer;
 mod plan;
 mod plan_args;
+mod plan_report;
 mod receive;
 mod register;
 mod render;
@@ -134,6 +136,8 @@ enum Verb {
     Sequence(Box<sequence::Args>),
     /// Compute a plan under set-up errors: bands of DVHs, and the worst value of each goal
     Robust(Box<robust::Args>),
+    /// Compute fractions at the poses of their days, and their sum
+    Fractions(Box<fractions::Args>),
     /// Read metrics and curves off the DVHs of structures in a dose
     Dvh(Box<dvh::Args>),
     /// Check a plan from elsewhere: its dose recomputed for its own monitor units, and a verdict
@@ -301,6 +305,7 @@ fn carry_out(cli: Cli) -> Result<Option<VerbOutput>, Failure> {
         Some(Verb::Machine(args)) => machine::run(&args, common.device),
         Some(Verb::Optimise(args)) => optimise::run(&args, common.device),
         Some(Verb::Robust(args)) => robust::run(&args, common.device),
+        Some(Verb::Fractions(args)) => fractions::run(&args, common.device),
         Some(Verb::Plan(args)) => plan::run(&args, common.device),
         Some(Verb::Sequence(args)) => sequence::run(&args, common.device),
         Some(Verb::Render(args)) => render::run(&args, common.device),

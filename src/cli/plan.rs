@@ -4,13 +4,15 @@ use super::dose::dvh_table;
 use super::optimise::{ProgressLines, cancel_on_signal};
 use super::outputs::OutputArgs;
 use super::plan_args::{ComputingArgs, DoseBy};
-use super::robust::RobustFigures;
+use super::plan_report::plan_report;
+use super::robust::{csv_of, text_of};
 use super::scorecard::Scorecard;
 use super::words::CaseArgs;
 use super::{Failure, VerbOutput};
-use analysis::{PlannedCase, Scenario, is_computed, plan_by_protocol};
+use analysis::{PlannedCase, plan_by_protocol};
 use anyhow::{Context as _, anyhow};
 use case::{Case, Plan};
+use dicom::{DoseBits, ExportOptions, ExportPart};
 use engine::{DeviceChoice, JobControl};
 use files::mha::Quantity;
 use files::{
@@ -18,9 +20,10 @@ use files::{
 };
 use open::paths_of;
 use results::{
-    BEAMLET_MM, Graph, OptimiseQuery, OptimisedPlan, PlanResult, compute_scenarios, optimise_plan,
+    DosesToExport, ExportFailure, ExportHow, OptimisedPlan, PlanByProtocol, PlanResult,
+    RobustReport, Settings, compute_by_protocol, export_case, technique_of,
 };
-use sequence::{PlanDelivery, Technique, check_machines, undelivered};
+use sequence::{PlanDelivery, undelivered};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -65,13 +68,7 @@ pub struct Args {
 }
 
 fn delivery(word: &str) -> Result<Delivery, String> {
-    let mut deliveries = [
-        Delivery::Maps,
-        Delivery::Imrt,
-        Delivery::Step,
-        Delivery::Vmat,
-    ]
-    .into_iter();
+    let mut deliveries = Delivery::ALL.into_iter();
     deliveries
         .find(|delivery| delivery.word() == word)
         .ok_or_else(|| "it is maps, imrt, step or vmat".to_owned())
@@ -117,9 +114,16 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let new_plan = MadePlan::new(args, &protocol, planned, device, &control)?;
     let seconds = start.elapsed().as_secs_f64();
     let mut json = new_plan.json(args, &protocol, seconds);
+    let settings = args.computing.settings(&new_plan.planned.case, device)?;
+    new_plan.write_report(&folder, &settings, &control)?;
+    let not_exported = new_plan.export(&folder, &settings, &control)?;
+    json["not_exported"] = json!(not_exported);
     let target = new_plan.write(args, &case, folder, &json)?;
     json["out"] = json!(target);
     let mut text = new_plan.text(&protocol, seconds);
+    if let Some(why) = not_exported {
+        let _ = writeln!(text, "note: no DICOM files are written: {why}");
+    }
     let _ = writeln!(text, "written to {}", target.display());
     Ok(VerbOutput { json, text })
 }
@@ -133,7 +137,7 @@ struct MadePlan {
     /// Figures of the delivery; `None` for maps.
     delivery: Option<PlanDelivery>,
     /// Under the set-up error of the protocol, where it has one.
-    robust: Option<RobustFigures>,
+    robust: Option<RobustReport>,
 }
 
 impl MadePlan {
@@ -144,55 +148,31 @@ impl MadePlan {
         device: DeviceChoice,
         control: &JobControl,
     ) -> Result<Self, Failure> {
-        let settings = args.computing.settings(&planned.case, device)?;
         let by = DoseBy::collapsed_cone(device);
-        let technique = match protocol.delivery {
-            Delivery::Maps => None,
-            Delivery::Imrt | Delivery::Vmat => Some(Technique::SlidingWindow),
-            Delivery::Step => Some(Technique::StepAndShoot),
-        };
-        if technique.is_some() {
-            let beams = planned.plan.beams.iter();
-            check_machines(&planned.plan, beams.filter(|beam| is_computed(beam)))?;
-        }
-        let plan = Arc::new(planned.plan.clone());
-        let goals = planned.goals.goals.clone();
-        let query = OptimiseQuery::new(&planned.case, &plan, goals, &settings, None, BEAMLET_MM)
-            .map_err(|why| anyhow!("{why}"))?;
+        let plan = planned.plan.clone();
+        let job = args.computing.job(&planned.case, plan, by.engine, device)?;
         let mut lines = ProgressLines::new(by.engine);
-        let graph = Graph::default();
-        let optimum = optimise_plan(&query, technique, &graph, control, &mut |progress| {
-            lines.tell(progress);
-        })?;
-        super::tell("true dose");
-        let final_plan = match &optimum.answer.leaves {
-            Some(leaves) => leaves.plan.clone(),
-            None => optimum.answer.plan.clone(),
-        };
-        let computing = &args.computing;
-        let result = computing.compute(&planned.case, final_plan, by)?;
-        let matched = planned.goals.clone();
-        let with_matter =
-            computing.with_matter_outside(&planned.case, (&result, Some(&matched)), by)?;
+        let PlanByProtocol {
+            optimum,
+            result,
+            with_matter,
+            robust,
+        } = compute_by_protocol(
+            &job,
+            &planned,
+            protocol,
+            control,
+            &mut |progress| lines.tell(progress),
+            &super::tell,
+        )?;
         let scorecard = Scorecard::of_plan(
             &planned.case,
-            matched,
+            planned.goals.clone(),
             (&result, with_matter.as_ref()),
             planned.plan.prescription_gy,
         );
-        let robust = match protocol.set_up_error_mm {
-            None => None,
-            Some(mm) => {
-                let plan = result.plan.clone();
-                let job = computing.job(&planned.case, plan, by.engine, device)?;
-                let scenarios = Scenario::along_axes(mm);
-                let robust = compute_scenarios(&job, &scenarios, control, &super::tell)?;
-                let (case, goals) = (&planned.case, &planned.goals.goals);
-                let goals = robust.goals(goals, &case.structures, job.plan.prescription_gy);
-                Some(RobustFigures::new(robust, mm, goals))
-            }
-        };
-        let delivery = PlanDelivery::new(&result.plan, 1.0).filter(|_| technique.is_some());
+        let has_leaves = technique_of(protocol.delivery).is_some();
+        let delivery = PlanDelivery::new(&result.plan, 1.0).filter(|_| has_leaves);
         Ok(Self {
             planned,
             optimum,
@@ -253,7 +233,7 @@ impl MadePlan {
         }
         text.push_str(&self.scorecard.text());
         if let Some(robust) = &self.robust {
-            text.push_str(&robust.text());
+            text.push_str(&text_of(robust));
         }
         let remarks = self.result.remarks.iter();
         remarks.for_each(|remark| _ = writeln!(text, "note: {remark}"));
@@ -302,9 +282,60 @@ impl MadePlan {
             "most_mu_per_gy": protocol.most_mu_per_gy,
             "mu_met": self.is_mu_met(protocol),
             "beam_on_s": figures.map(|f| f.beam_on_s),
-            "robust": self.robust.as_ref().map(RobustFigures::json),
+            "robust": self.robust,
             "undelivered": undelivered(&self.result.plan).collect::<Vec<_>>(),
         })
+    }
+
+    fn write_report(
+        &self,
+        folder: &NewFolder,
+        settings: &Settings,
+        control: &JobControl,
+    ) -> Result<(), Failure> {
+        super::tell("report");
+        let case = self.case_with(&self.result.plan);
+        let goals = self.scorecard.rows().to_vec();
+        let report = plan_report(&case, &self.result, goals, settings, control)?;
+        report::plan::write(&report, &folder.path().join("report.pdf"))
+            .map_err(|why| anyhow!("{why}").into())
+    }
+
+    /// Writes the case with this plan alone and its doses as DICOM files, or says why they do not leave.
+    fn export(
+        &self,
+        folder: &NewFolder,
+        settings: &Settings,
+        control: &JobControl,
+    ) -> Result<Option<String>, Failure> {
+        let mut case = self.case_with(&self.result.plan);
+        case.plans.truncate(1);
+        case.doses.clear();
+        let parts = ExportPart::ALL.into_iter().filter(|part| part.is_in(&case));
+        let options = ExportOptions {
+            parts: parts.collect(),
+            bits: DoseBits::default(),
+            anonymise: None,
+            imaging: None,
+        };
+        let how = ExportHow {
+            doses: DosesToExport::default(),
+            settings,
+            engines: &[],
+            xrays: None,
+        };
+        let target = folder.path().join("dicom");
+        std::fs::create_dir(&target)
+            .with_context(|| format!("cannot make {}", target.display()))?;
+        let exported = export_case(&target, &case, &options, how, control, &super::tell);
+        let refused = match exported {
+            Ok(_) => return Ok(None),
+            Err(ExportFailure::Refused(why) | ExportFailure::NoDoseLeaves(why)) => why,
+            Err(failure) => return Err(anyhow::Error::from(failure).into()),
+        };
+        std::fs::remove_dir_all(&target)
+            .with_context(|| format!("cannot remove {}", target.display()))?;
+        Ok(Some(refused))
     }
 
     /// Writes the folder; returns where it stands.
@@ -327,7 +358,7 @@ impl MadePlan {
         )?;
         write_bytes(&place.join("dvh.csv"), dvh_table(&self.result).as_bytes())?;
         if let Some(robust) = &self.robust {
-            write_bytes(&place.join("bands.csv"), robust.csv().as_bytes())?;
+            write_bytes(&place.join("bands.csv"), csv_of(&robust.bands).as_bytes())?;
         }
         write_bytes(&place.join("plan.json"), format!("{json:#}\n").as_bytes())?;
         let word = args.case.case.absolute().in_utf8();

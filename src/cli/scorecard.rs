@@ -1,9 +1,7 @@
 //! The goals of a case as `beamsight dvh` and `beamsight report` tell them.
 
 use super::Failure;
-use analysis::{
-    Dvh, DvhError, GoalRow, Unanswered, decided_either_way, met_text, scorecard, undecided_by,
-};
+use analysis::{Dvh, DvhError, GoalRow, Unanswered, met_text, scorecard, undecided_by};
 use anyhow::Context as _;
 use case::{Case, Dose, Goal, Structure};
 use files::{GoalTemplate, Matched};
@@ -104,24 +102,14 @@ impl Scorecard {
         (result, with_matter): (&PlanResult, Option<&PlanResult>),
         hundred_gy: Option<f64>,
     ) -> Self {
-        let undecided =
-            undecided_by(&result.dose, result.dose.status).filter(|_| with_matter.is_none());
-        let [result_rows, matter_rows] = [Some(result), with_matter].map(|result| {
-            let dvhs = result?.dvhs.iter();
-            let dvhs: Vec<(&Structure, _)> =
-                dvhs.map(|(s, dvh)| (s, Ok((**dvh).clone()))).collect();
-            let undecided = undecided.as_deref();
-            Some(rows(case, &matched.goals, undecided, &dvhs, hundred_gy))
-        });
-        let result_rows = result_rows.unwrap_or_default();
-        let rows = match matter_rows {
-            Some(matter_rows) => decided_either_way(result_rows, &matter_rows),
-            None => result_rows,
-        };
         Self {
-            rows,
+            rows: result.goals(with_matter, &matched.goals, &case.structures, hundred_gy),
             unmatched: matched.unmatched,
         }
+    }
+
+    pub fn rows(&self) -> &[GoalRow] {
+        &self.rows
     }
 
     pub fn json(&self) -> Value {

@@ -19,6 +19,7 @@ mod new_folder;
 pub mod picture;
 mod place;
 pub mod plan_toml;
+mod poses;
 mod private;
 mod protocol;
 mod recent;
@@ -42,6 +43,7 @@ pub use leftovers::{is_own_entry, remove_leftovers};
 pub use lock::Lock;
 pub use new_folder::{NewFolder, NewFolderError};
 pub use place::{Inputs, Obstacle, OutputPath, is_taken};
+pub use poses::{NamedPose, PosesError, read_poses};
 pub use private::{is_private, make_private};
 pub use protocol::{
     Arrangement, Delivery, Level, Protocol, ProtocolBeams, ProtocolError, ProtocolFault,

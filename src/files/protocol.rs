@@ -116,6 +116,8 @@ pub enum Delivery {
 }
 
 impl Delivery {
+    pub const ALL: [Self; 4] = [Self::Maps, Self::Imrt, Self::Step, Self::Vmat];
+
     pub fn word(self) -> &'static str {
         match self {
             Self::Maps => "maps",

@@ -123,6 +123,33 @@ impl BeamFrame {
         }
     }
 
+    /// Gantry, collimator and couch angle, degrees, at which a beam limiting device has these axes in patient LPS. Two sets of angles
+    /// give them; that with the couch nearer to `couch_deg` is taken, and its own angle where the gantry is at 0 or 180 degrees, where
+    /// couch and collimator turn about one axis.
+    pub fn angles_deg(position: PatientPosition, axes: [DVec3; 3], couch_deg: f64) -> [f64; 3] {
+        let [x, y, z] = axes.map(|axis| position.patient_from_table().transpose() * axis);
+        let sine = z.x.hypot(z.y);
+        let [gantry, collimator, couch] = if sine < 1e-12 {
+            let turn = x.y.atan2(x.x).to_degrees();
+            if z.z > 0.0 {
+                [0.0, turn + couch_deg, couch_deg]
+            } else {
+                [180.0, 180.0 - couch_deg - turn, couch_deg]
+            }
+        } else {
+            let [gantry, collimator, couch] =
+                [sine.atan2(z.z), y.z.atan2(-x.z), -z.y.atan2(z.x)].map(f64::to_degrees);
+            // The other set has the couch half a turn further, and its gantry on the other side.
+            let is_near = wrapped_deg(couch - couch_deg + 90.0) < 180.0;
+            if is_near {
+                [gantry, collimator, couch]
+            } else {
+                [-gantry, collimator + 180.0, couch + 180.0]
+            }
+        };
+        [gantry, collimator, couch].map(wrapped_deg)
+    }
+
     /// Patient position -> device frame centred on the isocentre: (x, y) across the field, z towards the source, mm.
     pub fn device_from_patient(&self, patient_mm: DVec3) -> DVec3 {
         let d = patient_mm - self.isocentre_mm;

@@ -98,11 +98,18 @@ fn index(name: &str, number: Option<usize>) -> PyResult<Option<usize>> {
 impl PyCase {
     /// The CT of a case that needs one.
     pub fn ct_of(&self) -> PyResult<Arc<Ct>> {
-        self.0
-            .ct
-            .clone()
-            .ok_or_else(|| argument(format!("{} has no CT", self.0.source)))
+        ct_of(&self.0)
     }
+}
+
+/// The CT of a case.
+///
+/// # Errors
+/// `ArgumentError`: it has none.
+pub fn ct_of(case: &Case) -> PyResult<Arc<Ct>> {
+    case.ct
+        .clone()
+        .ok_or_else(|| argument(format!("{} has no CT", case.source)))
 }
 
 #[pymethods]

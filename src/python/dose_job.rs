@@ -1,6 +1,6 @@
 //! The dose of a plan: the queries of the verb `dose`, with its arguments.
 
-use super::case::PyCase;
+use super::case::{PyCase, ct_of};
 use super::dose::PyDose;
 use super::errors::{argument, failure};
 use super::job::run;
@@ -60,6 +60,36 @@ impl How {
                 .map_err(argument)?
                 .unwrap_or_default(),
             machine_changes: 0,
+        })
+    }
+
+    /// The job of the caller's plan, else of the case's first.
+    ///
+    /// # Errors
+    /// As [`Self::settings`] and [`Self::plan`]; a case without a CT.
+    pub fn job(&self, case: &PyCase, plan: Option<&PyPlan>, engine: Engine) -> PyResult<PlanJob> {
+        self.job_of(&case.0, self.plan(&case.0, plan)?, engine)
+    }
+
+    /// The job of a plan in a case.
+    ///
+    /// # Errors
+    /// As [`Self::settings`]; a case without a CT.
+    pub fn job_of(&self, case: &Case, plan: Plan, engine: Engine) -> PyResult<PlanJob> {
+        let (ct, settings) = (ct_of(case)?, self.settings(case)?);
+        Ok(PlanJob {
+            ct,
+            structures: Arc::clone(&case.structures),
+            remarks: case.remarks.clone(),
+            plan,
+            body: settings.body,
+            hu_table: self.hu_table().to_owned(),
+            grid_mm: settings.grid_mm,
+            quality: settings.quality,
+            dose_to: settings.dose_to,
+            device: settings.device,
+            engine,
+            parts: None,
         })
     }
 
@@ -164,21 +194,7 @@ pub fn compute(
     on_card: bool,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<PyDose> {
-    let (ct, settings) = (case.ct_of()?, how.settings(&case.0)?);
-    let job = PlanJob {
-        ct,
-        structures: Arc::clone(&case.0.structures),
-        remarks: case.0.remarks.clone(),
-        plan: how.plan(&case.0, plan)?,
-        body: settings.body,
-        hu_table: how.hu_table().to_owned(),
-        grid_mm: settings.grid_mm,
-        quality: settings.quality,
-        dose_to: settings.dose_to,
-        device: settings.device,
-        engine: histories.engine()?,
-        parts: None,
-    };
+    let job = how.job(case, plan, histories.engine()?)?;
     let result = run(py, progress.as_ref(), |control, steps| {
         let tell: &(dyn Fn(&str) + Sync) = &|words| steps.tell(words);
         if on_card {

@@ -7,6 +7,7 @@
 mod arithmetic;
 mod arrays;
 mod arrays_case;
+mod by_protocol;
 mod case;
 mod check;
 mod columns;
@@ -29,6 +30,7 @@ mod pickle;
 mod plan;
 mod radiograph;
 mod register;
+mod robust;
 mod structure;
 mod threads;
 mod words;
@@ -40,6 +42,8 @@ use pyo3::prelude::*;
 mod _beamsight {
     #[pymodule_export]
     use super::arrays_case::case_of_arrays;
+    #[pymodule_export]
+    use super::by_protocol::plan;
     #[pymodule_export]
     use super::case::{PyCase, PyCt, open_case};
     #[pymodule_export]
@@ -75,6 +79,8 @@ mod _beamsight {
     use super::radiograph::{PyRadiograph, drr_of, radiograph};
     #[pymodule_export]
     use super::register::{PyRegistration, search};
+    #[pymodule_export]
+    use super::robust::{fractions, robust};
     #[pymodule_export]
     use super::structure::{PyStructure, PyStructures};
     #[pymodule_export]

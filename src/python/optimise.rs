@@ -33,7 +33,7 @@ pub struct PyOptimum {
 }
 
 /// The goals of a template, else the goals of the case's session.
-fn goals_of(case: &Case, template: Option<&str>) -> PyResult<Vec<Goal>> {
+pub fn goals_of(case: &Case, template: Option<&str>) -> PyResult<Vec<Goal>> {
     let Some(word) = template else {
         return Ok(case
             .goals

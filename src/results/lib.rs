@@ -7,6 +7,7 @@
 //! query here with the [`Priority`] of its jobs, and where the window shows it a line in `app/state/results/needed.rs`.
 
 mod beam;
+mod by_protocol;
 mod dose;
 mod dvh;
 mod export_job;
@@ -35,6 +36,7 @@ mod store;
 mod xray_file;
 
 pub use beam::{BeamResult, DoseOfBeam};
+pub use by_protocol::{PlanByProtocol, compute_by_protocol, technique_of};
 pub use dvh::{DvhAnswer, DvhOf, IsodosesOf};
 pub use export_job::{DosesToExport, ExportFailure, ExportHow, export_case};
 pub use gamma::{
@@ -63,7 +65,11 @@ pub use ray::RayOfBeam;
 pub use register::{AttenuationOf, MetricAtPose, MetricOf, MetricReady};
 pub use room::{BeamClearance, ClearanceOf, IsodoseOf, SurfaceOf};
 pub use run::{RunOfPlan, RunResult};
-pub use scenarios::{RobustPlan, ScenarioResult, compute_scenarios};
+pub use scenarios::{
+    Course, CourseReport, Day, DayEntry, DayResult, DeliveredPlan, DoseEntry, DoseFigures,
+    FiguresOfScenario, RobustGoalEntry, RobustPlan, RobustReport, ScenarioEntry, ScenarioResult,
+    compute_fractions, compute_scenarios, dose_of_day,
+};
 pub use second_check::{CheckFiles, CheckJob, CheckMachines, second_check};
 pub use shared::Shared;
 pub use store::{Delivery, JobTarget, ResultKey, Results};

@@ -1,6 +1,9 @@
 //! The dose of a whole plan in one call, for the command line: it answers the window's queries in full, so
 //! that both give bit-identical doses.
 
+mod delivered;
+mod goals;
+
 use super::beam::{BeamResult, DoseOfBeam};
 use super::dvh::DvhOf;
 use super::graph::{Failure, Grade, Graph, Query};

@@ -92,6 +92,8 @@ pub enum Priority {
     Doses(u8),
     Isodoses,
     Gamma(u8),
+    /// Doses of the plan under set-up errors.
+    Scenarios,
 }
 
 impl Priority {

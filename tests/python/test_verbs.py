@@ -84,6 +84,70 @@ def test_drr_is_that_of_the_verb(thorax, verb):
     assert drr.projection["source_mm"] == said["source_mm"]
 
 
+def test_set_up_errors_are_those_of_the_verb(water, verb, tmp_path):
+    out = tmp_path / "least.mha"
+    how = ["--grid", 10, "--quality", "fast"]
+    said = verb("robust", "demo:water", "--goals", GOALS[1], "--shift-mm", 6, *how, "--least", out)
+    told, least, greatest = beamsight.robust(water, shift_mm=6, goals=GOALS[1], grid=10, quality="fast", **CPU)
+    assert {key: said[key] for key in told} == told
+    assert equal(out, least.gy)
+    assert (least.gy <= greatest.gy).all() and (least.gy < greatest.gy).any()
+    assert least.status == "partial" and "extreme of each voxel over 7 scenarios" in least.caveats[0]
+    for wrong in ({"shift_mm": 11}, {"scenarios": 9}, {"shift_mm": float("nan")}):
+        with pytest.raises(beamsight.errors.ArgumentError):
+            beamsight.robust(water, **wrong, **CPU)
+
+
+def test_fractions_are_those_of_the_verb(water, verb, tmp_path):
+    table, out = tmp_path / "poses.csv", tmp_path / "sum.mha"
+    table.write_text("date,tx,ty,tz,rx,ry,rz\nMonday,5,0,-2,0,0,1.5\nTuesday,0,0,0,0,0,0\n")
+    said = verb("fractions", "demo:water", "--poses", table, "--grid", 10, "--quality", "fast", "--out", out)
+    told, course = beamsight.fractions(water, table, grid=10, quality="fast", **CPU)
+    assert {key: said[key] for key in told} == told
+    assert [day["name"] for day in told["delivered"]] == ["Monday", "Tuesday"]
+    assert equal(out, course.gy)
+    poses = [(5, 0, -2, 0, 0, 1.5), np.zeros(6)]
+    assert np.array_equal(beamsight.fractions(water, poses, grid=10, quality="fast", **CPU)[1].gy, course.gy)
+    with pytest.raises(beamsight.errors.ComputationError, match="beyond 50 mm"):
+        beamsight.fractions(water, [(100, 0, 0, 0, 0, 0)], **CPU)
+    with pytest.raises(TypeError, match="a pose is"):
+        beamsight.fractions(water, [(1, 2, 3)], **CPU)
+
+
+PROTOCOL = """
+name = "Ball"
+site = "phantom"
+source = "own"
+fractions = 4
+technique = "maps"
+set_up_error_mm = 5
+[[level]]
+target = "PTV"
+gy = 2.0
+[beams]
+fields_deg = [0.0, 90.0]
+[[goal]]
+structure = "PTV"
+goal = "D50% >= 2 Gy"
+source = "own"
+"""
+
+
+def test_a_plan_by_protocol_is_that_of_the_verb(water, verb, tmp_path):
+    protocol = tmp_path / "ball.toml"
+    protocol.write_text(PROTOCOL)
+    how = ["--grid", 10, "--quality", "fast"]
+    said = verb("plan", "demo:water", "--protocol", protocol, *how, "--out", tmp_path / "planned")
+    plan, dose, figures = beamsight.plan(water, protocol, grid=10, quality="fast", **CPU)
+    assert equal(tmp_path / "planned" / "dose.mha", dose.gy)
+    assert beamsight.Plan.read(tmp_path / "planned" / "plan.toml", water).to_dict() == plan.to_dict()
+    for key in ("targets", "objective", "robust", "made_structures", "technique"):
+        assert figures[key] == said[key], key
+    assert [goal["value"] for goal in figures["goals"]] == [goal["value"] for goal in said["goals"]]
+    with pytest.raises(beamsight.errors.ArgumentError):
+        beamsight.plan(water, "no-such-protocol", **CPU)
+
+
 def test_optimised_maps_are_those_of_the_verb(verb, tmp_path):
     case = beamsight.open("demo:tg119")
     plan = case.plans[0].to_dict()

@@ -40,6 +40,7 @@ mod refused_plans;
 mod register;
 mod register_kept;
 mod replacing;
+mod robust;
 mod rois;
 mod room;
 mod second_check;

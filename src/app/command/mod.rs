@@ -16,6 +16,7 @@ use crate::feature::optimise::command::OptimiseAction;
 use crate::feature::plan::command::PlanAction;
 use crate::feature::protocol::state::ProtocolAction;
 use crate::feature::register::command::RegisterAction;
+use crate::feature::robust::state::SetUpErrors;
 use crate::feature::room::state::Room;
 use crate::feature::start::state::TourAction;
 use crate::feature::structures::state::ContouringAction;
@@ -133,6 +134,8 @@ pub enum Command {
     Window(WindowLevel),
     DoseDisplay(DoseDisplay),
     DvhDisplay(DvhDisplay),
+    /// Sets the set-up errors under which the displayed plan is shown.
+    SetUpErrors(SetUpErrors),
     Compute(crate::state::results::Settings),
     /// Sets the dose engine of a plan, by index.
     Engine {

@@ -17,6 +17,7 @@ pub mod optimise;
 pub mod plan;
 pub mod protocol;
 pub mod register;
+pub mod robust;
 pub mod room;
 pub mod start;
 pub mod structures;

@@ -105,6 +105,8 @@ struct Demand {
     /// Full doses are as quick as previews.
     is_quick: bool,
     moving: bool,
+    /// The slider of the set-up error is held.
+    follows_errors: bool,
     /// Leaves of the displayed plan's arcs are being made: its dose as it is is not waited for.
     cuts_arcs: bool,
 }
@@ -121,6 +123,7 @@ impl Demand {
             has_run,
             is_quick: !has_run && state.results.is_quick(),
             moving,
+            follows_errors: state.set_up_errors.is_dragged,
             cuts_arcs: state.is_cutting_arcs()
                 && !matches!(state.results.shown, Shown::Imported(_)),
         }
@@ -159,6 +162,8 @@ impl Demand {
             }
             Priority::Doses(_) => is_on_show && is_useful,
             Priority::Isodoses => is_useful,
+            Priority::Scenarios if grade == Grade::Preview => self.follows_errors,
+            Priority::Scenarios => !self.moving,
         }
     }
 

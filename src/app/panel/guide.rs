@@ -5,7 +5,7 @@ use egui::text::LayoutJob;
 use egui::{FontId, Label, RichText, TextFormat, TextStyle, Ui};
 
 /// Title and text of each page.
-pub const PAGES: [(&str, &str); 12] = [
+pub const PAGES: [(&str, &str); 13] = [
     (
         "Opening and saving",
         include_str!("../../../assets/guide/open.md"),
@@ -29,6 +29,10 @@ pub const PAGES: [(&str, &str); 12] = [
     (
         "Protocols",
         include_str!("../../../assets/guide/protocols.md"),
+    ),
+    (
+        "Set-up errors",
+        include_str!("../../../assets/guide/set-up-errors.md"),
     ),
     (
         "Comparing",

@@ -32,6 +32,7 @@ use crate::feature::optimise::state::Optimise;
 use crate::feature::plan::state::PlanTools;
 use crate::feature::protocol::state::ProtocolBox;
 use crate::feature::register::state::Register;
+use crate::feature::robust::state::SetUpErrors;
 use crate::feature::room::state::Room;
 use crate::feature::start::state::Tour;
 use ::files::{RecentCase, Recoverable, ThemeChoice};
@@ -86,6 +87,7 @@ pub struct State {
     pub window: WindowLevel,
     pub dose_display: DoseDisplay,
     pub dvh_display: DvhDisplay,
+    pub set_up_errors: SetUpErrors,
     /// Numbers of the hidden structures.
     pub hidden: BTreeSet<u32>,
     pub show_beams: bool,
@@ -148,6 +150,7 @@ impl Default for State {
             window: WINDOW_PRESETS[1].1,
             dose_display: DoseDisplay::default(),
             dvh_display: DvhDisplay::default(),
+            set_up_errors: SetUpErrors::default(),
             hidden: BTreeSet::new(),
             show_beams: true,
             room: Room::default(),

@@ -95,6 +95,7 @@ impl App {
             Command::Window(window) => state.window = window,
             Command::DoseDisplay(display) => state.dose_display = display,
             Command::DvhDisplay(display) => state.dvh_display = display,
+            Command::SetUpErrors(errors) => state.set_up_errors = errors,
             Command::Compute(settings) => state.results.settings = settings,
             Command::Engine { plan, choice } => {
                 state.results.engines.insert(plan, choice);

@@ -41,7 +41,7 @@ from ._beamsight import _note_fork
 from ._gamma import gamma
 from ._imaging import drr, radiograph, register
 from ._jobs import dose, dvh
-from ._plans import check, export, influence, machine_check, machine_fit, optimise
+from ._plans import check, export, fractions, influence, machine_check, machine_fit, optimise, plan, robust
 from ._tables import Dvhs
 
 # Threads and contexts of cards stay behind where a process is forked.
@@ -72,6 +72,7 @@ __all__ = [
     "dvh",
     "errors",
     "export",
+    "fractions",
     "gamma",
     "influence",
     "machine_check",
@@ -81,8 +82,10 @@ __all__ = [
     "open",
     "optimise",
     "path",
+    "plan",
     "radiograph",
     "read_dose",
     "register",
+    "robust",
     "to_sitk",
 ]

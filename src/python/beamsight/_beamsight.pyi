@@ -373,6 +373,25 @@ def _optimise(
     histories: Dict[str, Any],
     progress: Optional[Tell] = None,
 ) -> Optimum: ...
+def _plan(
+    case: Case, protocol: str, technique: Optional[str], how: Dict[str, Any], progress: Optional[Tell] = None
+) -> Tuple[Plan, Dose, Dict[str, Any]]: ...
+def _robust(
+    case: Case,
+    plan: Optional[Plan],
+    how: Dict[str, Any],
+    shifts: Dict[str, Any],
+    histories: Dict[str, Any],
+    progress: Optional[Tell] = None,
+) -> Tuple[Dict[str, Any], Dose, Dose]: ...
+def _fractions(
+    case: Case,
+    plan: Optional[Plan],
+    how: Dict[str, Any],
+    poses: Dict[str, Any],
+    histories: Dict[str, Any],
+    progress: Optional[Tell] = None,
+) -> Tuple[Dict[str, Any], Dose]: ...
 def _check(
     folder: File,
     machines: Sequence[str],

@@ -84,6 +84,102 @@ def _optimise(
         return core._optimise(case, plan_of(plan, case), how, asked, run, tell)
 
 
+def plan(
+    case: Any,
+    protocol: str,
+    *,
+    technique: Optional[str] = None,
+    grid: Optional[float] = None,
+    quality: Optional[str] = None,
+    dose_to: Optional[str] = None,
+    machine: Optional[str] = None,
+    hu_table: Optional[str] = None,
+    body: Optional[str] = None,
+    device: str = "auto",
+    progress: Progress = None,
+) -> Tuple[core.Plan, core.Dose, Dict[str, Any]]:
+    """A plan by a protocol, as ``beamsight plan``: structures by expression, beams, maps, leaves, true dose and judged goals.
+
+    ``protocol``: a shipped one by its word, or a file. ``technique``: ``maps``, ``imrt``, ``step`` or ``vmat`` in place of the
+    protocol's. The rest: as ``dose`` has them. Gives the plan with its delivered monitor units, its dose, and figures: ``targets``,
+    ``goals`` with ``value`` and ``met``, ``robust`` under the protocol's set-up error. Raises ArgumentError, ComputationError.
+    """
+    case = _accept.case(case)
+    how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
+    with callback(progress, "plan") as tell:
+        return core._plan(case, os.fspath(protocol), technique, how, tell)
+
+
+def robust(
+    case: Any,
+    plan: Any = None,
+    *,
+    shift_mm: float = 3.0,
+    scenarios: int = 7,
+    goals: Optional[str] = None,
+    engine: str = "cccs",
+    uncertainty: Optional[float] = None,
+    grid: Optional[float] = None,
+    quality: Optional[str] = None,
+    dose_to: Optional[str] = None,
+    machine: Optional[str] = None,
+    hu_table: Optional[str] = None,
+    body: Optional[str] = None,
+    device: str = "auto",
+    progress: Progress = None,
+) -> Tuple[Dict[str, Any], core.Dose, core.Dose]:
+    """A plan under set-up errors: true doses with all isocentres shifted by ``shift_mm``, as ``beamsight robust``.
+
+    ``scenarios``: 7 along the axes of the patient, or 27 with the diagonals. Gives what ``beamsight robust --json`` has
+    (``scenarios``, ``goals`` with ``value`` and ``worst``, ``bands``), and the least and the greatest dose of each voxel, which no
+    plan delivers: both are partial. ``plan``, ``goals`` and the rest: as ``optimise`` and ``dose`` have them. Raises ArgumentError,
+    ComputationError.
+    """
+    case = _accept.case(case)
+    how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
+    shifts = typed({"shift_mm": shift_mm, "scenarios": scenarios, "goals": goals})
+    with callback(progress, "robust") as tell:
+        return core._robust(case, plan_of(plan, case), how, shifts, how_run(engine, None, uncertainty), tell)
+
+
+def fractions(
+    case: Any,
+    poses: Any,
+    plan: Any = None,
+    *,
+    goals: Optional[str] = None,
+    engine: str = "cccs",
+    uncertainty: Optional[float] = None,
+    grid: Optional[float] = None,
+    quality: Optional[str] = None,
+    dose_to: Optional[str] = None,
+    machine: Optional[str] = None,
+    hu_table: Optional[str] = None,
+    body: Optional[str] = None,
+    device: str = "auto",
+    progress: Progress = None,
+) -> Tuple[Dict[str, Any], core.Dose]:
+    """Fractions at the poses of their days, and the sum of the course, as ``beamsight fractions``.
+
+    ``poses``: a table (``.csv``), or for each fraction that was delivered what ``register`` found, or six numbers (tx, ty, tz in mm,
+    rx, ry, rz in degrees). Fractions to come count at the mean pose. Gives what ``beamsight fractions --json`` has, and the sum in Gy:
+    rigid, and partial for it. The rest: as ``robust`` has it. Raises FileError, ArgumentError, ComputationError.
+    """
+    case = _accept.case(case)
+    how = how_computed(grid, quality, dose_to, machine, hu_table, body, device)
+    asked = {"poses": poses if _accept.is_path(poses) else [_six_numbers(pose) for pose in poses], "goals": goals}
+    with callback(progress, "fractions") as tell:
+        return core._fractions(case, plan_of(plan, case), how, asked, how_run(engine, None, uncertainty), tell)
+
+
+def _six_numbers(pose: Any) -> Tuple[float, ...]:
+    numbers = pose.pose if isinstance(pose, core.Registration) else pose
+    kind, accepts = POSE
+    if not accepts(numbers):
+        raise TypeError(f"a pose is what register found, or {kind}, not {numbers!r}")
+    return tuple(float(number) for number in numbers)
+
+
 def check(
     folder: File,
     *,

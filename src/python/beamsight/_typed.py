@@ -36,9 +36,9 @@ PAIR: Kind = ("two numbers", _numbers(2))
 POSE: Kind = ("six numbers (tx, ty, tz in mm, rx, ry, rz in degrees)", _numbers(6))
 
 _KINDS: Dict[str, Kind] = {
-    **dict.fromkeys(("grid", "histories", "uncertainty", "threshold", "max_gamma", "beamlets", "rows", "couch", "sad", "sid"), NUMBER),
+    **dict.fromkeys(("grid", "histories", "uncertainty", "threshold", "max_gamma", "beamlets", "rows", "couch", "sad", "sid", "shift_mm"), NUMBER),
     **dict.fromkeys(("step", "energy_mev", "bone", "side", "share"), NUMBER),
-    **dict.fromkeys(("seed", "directions", "electron_cut_kev", "subset", "arcs", "bits", "shift_dates"), WHOLE),
+    **dict.fromkeys(("seed", "directions", "electron_cut_kev", "subset", "arcs", "bits", "shift_dates", "scenarios"), WHOLE),
     **dict.fromkeys(("quality", "dose_to", "machine", "hu_table", "body", "device", "engine", "variant"), TEXT),
     **dict.fromkeys(("goals", "technique", "dims", "structure", "integrator", "curve", "metric", "method"), TEXT),
     **dict.fromkeys(("isocentre",), POSITION),

@@ -1,11 +1,12 @@
 //! A plan by protocol, as one step of the history; its leaves join the step.
 
+use crate::feature::robust::state::SetUpErrors;
 use crate::jobs::Requests;
 use crate::state::display::DoseReference;
 use crate::state::{NoticeKind, Selection};
 use case::Edit;
 use files::Delivery;
-use sequence::Technique;
+use results::technique_of;
 use std::sync::Arc;
 
 /// Identity of plans by protocol among the gestures.
@@ -41,22 +42,23 @@ impl Requests<'_> {
         state
             .notices
             .add_remarks(&planned.plan.name, &planned.remarks);
+        if let Some(shift_mm) = prepared.protocol.set_up_error_mm {
+            state.set_up_errors = SetUpErrors::of_protocol(shift_mm);
+        }
         state.dose_display.reference = DoseReference::Prescription;
         state.plan = index;
         state.selection = Selection::Plan;
-        match prepared.protocol.delivery {
-            Delivery::Maps => self.begin_run(Some(step), false),
-            Delivery::Imrt | Delivery::Step => {
-                self.state.leaves.technique = match prepared.protocol.delivery {
-                    Delivery::Step => Technique::StepAndShoot,
-                    _ => Technique::SlidingWindow,
-                };
-                self.begin_run(Some(step), true);
-            }
-            Delivery::Vmat => {
+        let technique = technique_of(prepared.protocol.delivery);
+        match (prepared.protocol.delivery, technique) {
+            (Delivery::Vmat, _) => {
                 self.drop_leaves();
                 self.begin_cut(index, Some(step));
             }
+            (_, Some(technique)) => {
+                self.state.leaves.technique = technique;
+                self.begin_run(Some(step), true);
+            }
+            (_, None) => self.begin_run(Some(step), false),
         }
     }
 }

@@ -47,4 +47,6 @@ pub enum RegisterAction {
     Stop,
     Accept,
     Reject,
+    /// Computes the dose of the displayed plan in the shown pose, and compares it with the plan.
+    DoseAtPose,
 }

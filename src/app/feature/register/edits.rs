@@ -87,6 +87,7 @@ impl Requests<'_> {
                     register.search = Search::Idle;
                 }
             }
+            RegisterAction::DoseAtPose => self.dose_at_pose(),
         }
     }
 

@@ -13,6 +13,7 @@ mod plans;
 mod rays;
 mod register;
 mod room;
+mod scenarios;
 mod standing;
 mod stated;
 
@@ -22,6 +23,7 @@ pub use results::{
     Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown, Standing,
 };
 pub use room::{IsodoseSurface, NearHead};
+pub use scenarios::ScenarioView;
 pub use stated::Stated;
 
 use super::State;
@@ -69,6 +71,8 @@ pub struct CaseResults {
     pair: Option<Result<Option<String>, String>>,
     /// Why the displayed plan has no current dose.
     plan_failure: Option<String>,
+    /// The displayed plan under set-up errors, where they are shown.
+    scenarios: Option<ScenarioView>,
 }
 
 impl CaseResults {

@@ -48,6 +48,7 @@ impl State {
         self.note_gamma();
         self.note_optimise();
         self.note_delivery();
+        self.note_scenarios();
         self.note_room();
         self.note_register();
     }

@@ -1,8 +1,9 @@
 //! Set-up errors: each scenario is the plan with a moved isocentre, to the bit.
 
 use super::*;
-use crate::compute_scenarios;
-use analysis::Scenario;
+use crate::{Day, DeliveredPlan, compute_fractions, compute_scenarios, dose_of_day};
+use analysis::{RIGID, Scenario};
+use case::{Normalisation, NormalisedAt, NormalisedDose, Pose};
 
 #[test]
 fn scenarios_are_doses_of_the_moved_isocentre() {
@@ -24,19 +25,22 @@ fn scenarios_are_doses_of_the_moved_isocentre() {
         moved.plan.beams[0].isocentre_mm += scenario.shift_mm;
         let alone = computed(&moved);
         assert_eq!(result.scenario, *scenario);
-        assert_eq!(result.dvhs[0].1.mean_gy(), alone.dvhs[0].1.mean_gy());
+        assert_eq!(
+            result.figures.dvhs[0].1.mean_gy(),
+            alone.dvhs[0].1.mean_gy()
+        );
         doses.push(alone.dose.gy);
     }
     // The field is 80 mm wide: at its edge scenarios differ.
-    assert!(robust.least_gy().data() != robust.greatest_gy().data());
-    let (lowest, highest) = (robust.least_gy(), robust.greatest_gy());
+    let [lowest, highest] = [robust.least(&job.plan), robust.greatest(&job.plan)].map(|d| d.gy);
+    assert!(lowest.data() != highest.data());
     for n in 0..doses[0].data().len() {
         let values = doses.iter().map(|gy| gy.data()[n]);
         let least_gy = values.clone().fold(f32::INFINITY, f32::min);
         assert_eq!(lowest.data()[n], least_gy);
         assert_eq!(highest.data()[n], values.fold(0.0, f32::max));
     }
-    assert_eq!(robust.bands().len(), 1);
+    assert_eq!(robust.bands(&set).len(), 1);
 }
 
 #[test]
@@ -50,4 +54,106 @@ fn a_scenario_that_leaves_the_ct_is_refused() {
         refused.err().map(|why| why.to_string()).as_deref(),
         Some("isocentre 5.0 mm left: the isocentre of beam 'Front' leaves the CT")
     );
+}
+
+/// A cube of water with one field, in five fractions.
+fn job_of_fractions() -> PlanJob {
+    let ct = ct(|mm| {
+        if mm.abs().max_element() < 80.0 {
+            0.0
+        } else {
+            -1000.0
+        }
+    });
+    let set = drawn(&ct, DVec3::splat(-80.0), DVec3::splat(80.0));
+    let mut job = job(&ct, &set, BodyChoice::Drawn);
+    job.plan.fractions = 5;
+    job
+}
+
+fn day(name: &str, pose: Pose) -> Day {
+    Day {
+        name: name.to_owned(),
+        pose,
+        centre_mm: None,
+    }
+}
+
+#[test]
+fn fractions_as_planned_sum_to_the_plan() {
+    let job = job_of_fractions();
+    let days = ["1", "2", "3"].map(|name| day(name, Pose::default()));
+    let course = compute_fractions(&job, &days, &JobControl::new(), &|_| {}).expect("doses");
+    let planned = computed(&job).dose;
+    assert_eq!((course.days.len(), course.to_come), (3, 2));
+    let greatest_gy = planned.gy.data().iter().copied().fold(0.0, f32::max);
+    for (sum_gy, gy) in course.sum.gy.data().iter().zip(planned.gy.data()) {
+        assert!((sum_gy - gy).abs() <= 1e-6 * greatest_gy);
+    }
+    assert_eq!(course.sum.status, DoseStatus::Partial);
+    assert_eq!(course.sum.caveats[0], RIGID);
+    assert!(course.sum.caveats[1].contains("2 of 5 fractions are to come"));
+}
+
+#[test]
+fn a_sum_has_each_fraction_by_its_share_and_those_to_come_at_the_mean() {
+    let job = job_of_fractions();
+    let poses = [[6.0, 0.0, 0.0], [-6.0, 0.0, 0.0], [0.0, 0.0, 9.0]];
+    let poses = poses.map(|shift_mm| Pose::new(shift_mm, [0.0; 3]));
+    let days = poses.map(|pose| day("day", pose));
+    let course = compute_fractions(&job, &days, &JobControl::new(), &|_| {}).expect("doses");
+    assert_eq!(course.mean_pose, Pose::new([0.0, 0.0, 3.0], [0.0; 3]));
+    let mut expected_gy = vec![0.0; course.sum.gy.data().len()];
+    for (pose, share) in poses
+        .into_iter()
+        .map(|pose| (pose, 0.2))
+        .chain([(course.mean_pose, 0.4)])
+    {
+        let mut moved = job.clone();
+        moved.plan.beams[0].isocentre_mm -= pose.translation_mm;
+        let alone = computed(&moved).dose.gy;
+        for (sum_gy, gy) in expected_gy.iter_mut().zip(alone.data()) {
+            *sum_gy += share * f64::from(*gy);
+        }
+    }
+    for (sum_gy, expected_gy) in course.sum.gy.data().iter().zip(&expected_gy) {
+        assert_eq!(*sum_gy, *expected_gy as f32);
+    }
+    let too_many = [days.clone(), days].concat();
+    let refused = compute_fractions(&job, &too_many, &JobControl::new(), &|_| {});
+    assert_eq!(
+        refused.err().map(|why| why.to_string()).as_deref(),
+        Some("there are 6 poses, and the plan has 5 fractions")
+    );
+}
+
+/// A normalised plan delivers the same monitor units wherever the patient lies.
+#[test]
+fn scenarios_deliver_the_units_of_the_normalised_plan() {
+    let mut job = job_of_fractions();
+    let point_mm = job.plan.beams[0].isocentre_mm;
+    let point_gy = computed(&job).dose.gy.trilinear(point_mm).expect("a dose");
+    job.plan.normalisation = Some(Normalisation {
+        at: NormalisedAt::Point(point_mm),
+        dose: NormalisedDose::Gy(1.3 * f64::from(point_gy)),
+    });
+    let normalised = computed(&job);
+    let settings = job.settings().expect("settings");
+    let case = job.case();
+    let delivered = DeliveredPlan::new(
+        &case,
+        &case.plans[0],
+        normalised.factor,
+        job.engine,
+        &settings,
+        Vec::new(),
+    );
+    let delivered = delivered.expect("a plan");
+    let at_pose = day("day", Pose::new([5.0, 0.0, 0.0], [0.0; 3]));
+    let dose = dose_of_day(&delivered, &at_pose, &JobControl::new()).expect("a dose");
+    let mut moved = job.clone();
+    moved.plan = normalised.plan;
+    moved.plan.normalisation = None;
+    moved.plan.beams[0].isocentre_mm.x -= 5.0;
+    assert_eq!(dose.gy.data(), computed(&moved).dose.gy.data());
 }

@@ -255,39 +255,56 @@ fn buttons(ui: &mut Ui, state: &State, commands: &mut Commands) {
     });
 }
 
-/// Left ends and widths of the columns: priority, structure, metric, limit, value, verdict, distance.
-fn columns(width: f32, is_optimised: bool) -> [[f32; 2]; 7] {
+/// Left ends and widths of the columns: priority, structure, metric, limit, value, value in the worst scenario, verdict, distance.
+fn columns(width: f32, is_optimised: bool, worst: f32) -> [[f32; 2]; 8] {
     if width < NARROW && !is_optimised {
         // The distance to the limit is told at the pointer, the verdict by its sign.
         let (priority, metric, limit, value, verdict) = (14.0, 52.0, 60.0, 58.0, 18.0);
-        let structure = (width - priority - metric - limit - value - verdict).max(0.0);
-        return placed([priority, structure, metric, limit, value, verdict, 0.0]);
+        let structure = (width - priority - metric - limit - value - worst - verdict).max(0.0);
+        return placed([
+            priority, structure, metric, limit, value, worst, verdict, 0.0,
+        ]);
     }
     if is_optimised {
         // Weight, lock and share have their room first, then the word of the verdict; names have what is left.
         let (priority, metric, limit, value) = (14.0, 48.0, 56.0, 52.0);
-        let verdict = if width < WITH_WORDS { 18.0 } else { 64.0 };
-        let structure = (width - priority - metric - limit - value - verdict - WEIGHT).max(40.0);
-        return placed([priority, structure, metric, limit, value, verdict, WEIGHT]);
+        let has_words = width - worst >= WITH_WORDS;
+        let verdict = if has_words { 64.0 } else { 18.0 };
+        let fixed = priority + metric + limit + value + worst + verdict + WEIGHT;
+        let structure = (width - fixed).max(40.0);
+        return placed([
+            priority, structure, metric, limit, value, worst, verdict, WEIGHT,
+        ]);
     }
     // The structure has what is left, and never less than a name needs.
     let verdict = 52.0;
     let (priority, metric) = (14.0, 58.0);
     let (limit, value) = (70.0, 62.0);
-    let remaining = (width - priority - metric - limit - value - verdict).max(0.0);
+    let remaining = (width - priority - metric - limit - value - worst - verdict).max(0.0);
     let structure = (0.4 * remaining).clamp(76.0, 170.0);
     let distance = (remaining - structure).max(0.0);
-    placed([priority, structure, metric, limit, value, verdict, distance])
+    placed([
+        priority, structure, metric, limit, value, worst, verdict, distance,
+    ])
 }
 
 /// Left ends and widths of columns side by side.
-fn placed(widths: [f32; 7]) -> [[f32; 2]; 7] {
+fn placed(widths: [f32; 8]) -> [[f32; 2]; 8] {
     let mut left = 0.0;
     widths.map(|width| {
         let column = [left, width];
         left += width;
         column
     })
+}
+
+/// Width of the values in the worst scenario; none where no set-up errors are shown.
+fn worst_width(state: &State) -> f32 {
+    if state.results.scenarios().is_some() {
+        54.0
+    } else {
+        0.0
+    }
 }
 
 /// Row width above which verdicts have words beside weights.
@@ -306,11 +323,18 @@ fn headings(ui: &mut Ui, state: &State) {
     } else {
         "to the limit"
     };
-    let words = ["", "structure", "metric", "limit", "value", "", last];
-    for ([left, width], word) in columns(rect.width(), state.is_optimised())
-        .into_iter()
-        .zip(words)
-    {
+    let words = [
+        "",
+        "structure",
+        "metric",
+        "limit",
+        "value",
+        "worst",
+        "",
+        last,
+    ];
+    let columns = columns(rect.width(), state.is_optimised(), worst_width(state));
+    for ([left, width], word) in columns.into_iter().zip(words) {
         cell(ui, rect, [left, width], |ui| {
             ui.add(
                 Label::new(RichText::new(word).small().color(theme::palette(ui).weak)).truncate(),
@@ -366,8 +390,16 @@ fn score(
         .referenced(goal.number, &goal.structure)
         .ok();
     let is_optimised = state.is_optimised();
-    let [priority, name, metric, limit, value, verdict, distance] =
-        columns(rect.width(), is_optimised);
+    let [
+        priority,
+        name,
+        metric,
+        limit,
+        value,
+        worst,
+        verdict,
+        distance,
+    ] = columns(rect.width(), is_optimised, worst_width(state));
     let with_word = verdict[1] > 30.0;
     let weak = theme::palette(ui).weak;
     cell(ui, rect, priority, |ui| {
@@ -407,6 +439,7 @@ fn score(
         };
         ui.add(Label::new(text).truncate().selectable(false));
     });
+    cell(ui, rect, worst, |ui| worst_value(ui, state, *index));
     // Without a value there is no distance: the reason has its room.
     let is_told_whole = answer.is_err() && !is_optimised && !state.is_turned_by_drag(row);
     let verdict = if is_told_whole {
@@ -464,7 +497,7 @@ fn score(
         }
     });
     if response
-        .on_hover_ui(|ui| hover(ui, row, reservation))
+        .on_hover_ui(|ui| hover(ui, state, row, reservation))
         .clicked()
     {
         commands.push(Command::Goals(GoalAction::Open((!open).then_some(*index))));
@@ -472,6 +505,43 @@ fn score(
     if open {
         form::show(ui, state, *index, goal, commands);
     }
+}
+
+/// The value of a goal in its worst scenario, in the colour of its verdict there.
+fn worst_value(ui: &mut Ui, state: &State, index: usize) {
+    let goal = state
+        .results
+        .scenarios()
+        .and_then(|scenarios| scenarios.goal(index));
+    let Some(goal) = goal else {
+        ui.add(small_label("…"));
+        return;
+    };
+    let worst = &goal.worst;
+    let text = worst
+        .answer
+        .as_ref()
+        .map_or("–".to_owned(), |outcome| value_text(outcome, &worst.goal));
+    let (_, _, colour) = verdict_parts(ui, &worst.answer, worst.is_undecided());
+    let name = format!("Worst of {}", worst.goal.short_text());
+    ui.add(small_label(RichText::new(text).color(colour)))
+        .accessible_name(name);
+}
+
+/// The value of a goal in its worst scenario and the scenario, in words.
+fn worst_in_words(state: &State, index: usize) -> Option<String> {
+    let scenarios = state.results.scenarios()?;
+    let goal = scenarios.goal(index)?;
+    let scenario = scenarios.answers().get(goal.scenario)?.scenario;
+    Some(match &goal.worst.answer {
+        Ok(outcome) => format!(
+            "worst of {} scenarios: {}, {}: {scenario}",
+            scenarios.answers().len(),
+            value_text(outcome, &goal.worst.goal),
+            outcome.verdict.word(),
+        ),
+        Err(why) => format!("{scenario}: {why}"),
+    })
 }
 
 fn small_label(text: impl Into<RichText>) -> Label {
@@ -512,7 +582,7 @@ fn verdict_parts(
 }
 
 /// The goal, its value and verdict, and its remarks.
-fn hover(ui: &mut Ui, row: &GoalRow, reservation: Option<&str>) {
+fn hover(ui: &mut Ui, state: &State, row: &GoalRow, reservation: Option<&str>) {
     ui.set_max_width(340.0);
     ui.label(row.goal.to_string());
     match &row.answer {
@@ -532,6 +602,9 @@ fn hover(ui: &mut Ui, row: &GoalRow, reservation: Option<&str>) {
             theme::palette(ui).warning,
             format!("The dose is not final: {status}"),
         );
+    }
+    if let Some(text) = worst_in_words(state, row.index) {
+        ui.label(text);
     }
     for remark in &row.remarks {
         ui.colored_label(theme::palette(ui).warning, remark);

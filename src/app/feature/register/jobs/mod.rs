@@ -1,5 +1,6 @@
 //! Jobs of the Register workspace beside its results: the search, X-rays.
 
+pub mod day;
 pub mod made_up;
 pub mod xray;
 

@@ -123,9 +123,25 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
             commands.push(Command::Register(RegisterAction::Reset));
         }
     });
+    dose_at_pose(ui, state, commands);
     let help = "Drag in a view to shift, with shift held to turn (near the rim: in the plane). Arrows and page keys do \
                 the same by a step. Middle or ctrl drag pans, the wheel zooms, a right drag sets the grey values.";
     ui.add(egui::Label::new(RichText::new(help).small().weak()).wrap());
+}
+
+/// The button that shows what the displayed plan would deliver in the pose.
+fn dose_at_pose(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let refused = state.why_no_dose_at_pose();
+    let button = ui.add_enabled(refused.is_none(), Button::new("Dose at this pose"));
+    let hint = "Computes the plan with the patient lying so, and compares it with the plan: the planning CT moved as a whole";
+    let button = button.on_hover_text(hint);
+    let button = match &refused {
+        Some(why) => button.on_disabled_hover_text(why),
+        None => button,
+    };
+    if button.clicked() {
+        commands.push(Command::Register(RegisterAction::DoseAtPose));
+    }
 }
 
 /// A button that may be disabled; whether it was clicked.

@@ -5,7 +5,7 @@ mod handles;
 use crate::command::{Command, Commands};
 use crate::feature::optimise::state::OPTIMISERS_DOSE;
 use crate::feature::start::state::Stop;
-use crate::feature::{goals, optimise, start};
+use crate::feature::{goals, optimise, robust, start};
 use crate::kit::{GRID, held, mark_text, marks, plot_line, status_chip, theme, whole};
 use crate::state::files::FileAction;
 use crate::state::{DvhDisplay, DvhDose, DvhVolume, Selection, State, Workspace};
@@ -13,7 +13,8 @@ use analysis::{Dvh, Metric, value_at};
 use case::{DoseStatus, Structure};
 use egui::{Button, Color32, RichText, Ui};
 use egui_plot::{
-    AxisHints, HPlacement, LineStyle, Plot, PlotBounds, PlotPoint, PlotResponse, VLine,
+    AxisHints, FilledArea, HPlacement, LineStyle, Plot, PlotBounds, PlotPoint, PlotResponse,
+    PlotUi, VLine,
 };
 
 /// Shows the DVHs of the visible structures, with the goals beside them.
@@ -25,6 +26,7 @@ pub fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     };
     let curves = curves(state);
     header(ui, state, wide, commands);
+    robust::panel::row(ui, state, commands);
     if curves.is_empty() {
         let why = match (state.results.shown_failure(), state.results.shown_dose()) {
             (Some(why), _) => why,
@@ -132,6 +134,7 @@ fn header(ui: &mut Ui, state: &State, wide: bool, commands: &mut Commands) {
                 commands.push(Command::Pick(FileAction::SaveDvhs));
             }
         }
+        robust::panel::switch(ui, state, commands);
         if let Some(gy) = crosshair_gy(state).filter(|_| !is_tight) {
             let text = RichText::new(format!("crosshair {gy:.2} Gy")).small().color(theme::palette(ui).crosshair);
             let label = egui::Label::new(text).truncate();
@@ -396,6 +399,7 @@ fn plot_here(
         let lines: Vec<_> = curves.iter().map(|curve| axes.points(curve.dvh)).collect();
         let axis_ends =
             [0, 1].map(|axis| lines.iter().flatten().map(|p| p[axis]).fold(0.0, f64::max));
+        bands(plot, state, axes, curves);
         for (structure, dvh) in ghosts {
             let line = plot_line(
                 format!("{} before", structure.name),
@@ -437,6 +441,46 @@ fn plot_here(
         );
     }
     response
+}
+
+/// Least and greatest volume over the set-up errors, behind the curves, and the curves of a chosen scenario.
+fn bands(plot: &mut PlotUi<'_>, state: &State, axes: &Axes, curves: &[Curve<'_>]) {
+    let scenarios = state.results.scenarios();
+    let Some(view) = scenarios.filter(|_| !axes.display.differential) else {
+        return;
+    };
+    for curve in curves {
+        let number = curve.structure.number;
+        let colour = theme::colour(curve.structure.colour);
+        let per_percent = axes.per_percent(curve.dvh);
+        if let Some((_, band)) = view.bands.iter().find(|(other, _)| *other == number) {
+            let name = format!("{} under set-up errors", curve.structure.name);
+            let area = FilledArea::new(
+                name,
+                &scaled(&band.gy, axes.per_gy),
+                &scaled(&band.least_percent, per_percent),
+                &scaled(&band.greatest_percent, per_percent),
+            );
+            plot.add(area.fill_color(colour.gamma_multiply(0.4)));
+        }
+        let chosen = state.set_up_errors.scenario;
+        let chosen = chosen.and_then(|n| view.answers().get(n));
+        if let Some(dvh) = chosen.and_then(|answer| answer.figures.dvh(number)) {
+            let points = axes.points(dvh);
+            let ends = [0, 1].map(|axis| points.iter().map(|p| p[axis]).fold(0.0, f64::max));
+            let name = format!("{} in the scenario", curve.structure.name);
+            plot.line(
+                plot_line(name, apart(&points, ends))
+                    .color(colour)
+                    .width(1.2)
+                    .style(LineStyle::dashed_dense()),
+            );
+        }
+    }
+}
+
+fn scaled(values: &[f64], factor: f64) -> Vec<f64> {
+    values.iter().map(|value| value * factor).collect()
 }
 
 /// The points that lie apart on axes from 0 to their ends, and the last: three that are one on the screen have no direction in which
