@@ -39,7 +39,7 @@ struct McTables {
     const float4* charged; // [class][charge][node]: soft stopping power, first transport cross section, bremsstrahlung, ln T
     const float4* photon;  // [class][node]: attenuation, shares of Compton, with pairs, with photoelectric
     const float *compton, *rayleigh, *bremsstrahlung, *angles, *bends;
-    const float* majorant_per_cm; // [node of photon]
+    const float* majorant_per_cm; // [light, all matter][node of photon]
     float collision_bound_cm2_g[MC_CLASSES][2];
     float collision_cm2_mev_g[MC_CLASSES]; // 2 pi re^2 m NA Z/A
 };
@@ -49,10 +49,18 @@ struct McCounters {
     unsigned lost, stuck;
 };
 
+// Blocks of voxels, each with the box in which its majorant holds (transport/majorants.rs); no boxes where one majorant holds throughout.
+struct McBlocks {
+    const uint2* boxes; // bytes: low x, y, z, whether heavy; high x, y, z
+    int shape[3], edge[3];
+    float per_cm[3];
+};
+
 // A run (engine/mc/cuda.rs).
 struct McRun {
     HeadTables head;
     McTables tables;
+    McBlocks blocks;
     const unsigned* voxels;
     const float* electron_rows;
     const unsigned* electron_row_at;
@@ -84,7 +92,7 @@ struct Draws {
 
     __device__ uint4 words()
     {
-        uint4 drawn = philox(make_uint4(block, 0u, 0u, 0u), key0, key1);
+        uint4 drawn = philox<7>(make_uint4(block, 0u, 0u, 0u), key0, key1);
         block += 1u;
         return drawn;
     }
@@ -224,6 +232,12 @@ __device__ inline void deflect(float direction[3], float one_minus_cos, float az
 
 // The azimuth half a turn on.
 __device__ inline float opposite(float azimuth) { return azimuth < PI ? azimuth + PI : azimuth - PI; }
+
+// Two uniforms of 16 bits each, of one word (transport/draws.rs).
+__device__ inline float2 lots(unsigned word)
+{
+    return make_float2(((float)(word >> 16) + 0.5f) * (1.0f / 65536.0f), ((float)(word & 0xffffu) + 0.5f) * (1.0f / 65536.0f));
+}
 
 // Node below a value on a grid by the bits of a float, and the fraction of the way to the next (transport/tables/bit_grid.rs).
 template <int LEAST_EXPONENT, int LOG2_PER_OCTAVE, int NODES>

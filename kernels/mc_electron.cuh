@@ -85,21 +85,21 @@ __device__ inline void end_track(const McRun& run, const McQueue& photons, Track
 }
 
 // 1 - cos after a path of `path` first transport mean free paths: nodes by lot (transport/tables/angles.rs).
-__device__ inline float multiple_scattering(const McRun& run, unsigned material, float ln_energy, float path, uint4 words)
+__device__ inline float multiple_scattering(const McRun& run, unsigned material, float ln_energy, float path, float2 lot, float u)
 {
     constexpr float LEAST_PATH = 2e-3f, GREATEST_PATH = 2.0f, LN2 = 0.693147181f;
     float energy_position = (ln_energy + 6.0f * LN2) * ((float)(ANGLE_ENERGIES - 1) / (11.0f * LN2));
     energy_position = fminf(fmaxf(energy_position, 0.0f), (float)(ANGLE_ENERGIES - 1));
     int energy = min((int)energy_position, ANGLE_ENERGIES - 2);
-    energy += uniform(words.x) < energy_position - (float)energy ? 1 : 0;
+    energy += lot.x < energy_position - (float)energy ? 1 : 0;
     constexpr float LN_SPAN = 6.90775528f; // of the paths
     float within = fminf(fmaxf(path, LEAST_PATH), GREATEST_PATH);
     int low = min((int)(__logf(within * (1.0f / LEAST_PATH)) * ((float)(ANGLE_PATHS - 1) / LN_SPAN)), ANGLE_PATHS - 2);
     float path_low = LEAST_PATH * __expf((float)low * (LN_SPAN / (float)(ANGLE_PATHS - 1)));
     constexpr float RATIO = 1.29154967f; // between paths
     float fraction = __fdividef(within - path_low, path_low * (RATIO - 1.0f));
-    int row = ((int)material * ANGLE_ENERGIES + energy) * ANGLE_PATHS + low + (uniform(words.y) < fraction ? 1 : 0);
-    float s = 1.0f - exp2f(__log2f(1.0f - uniform(words.z)) * (1.0f / 3.0f));
+    int row = ((int)material * ANGLE_ENERGIES + energy) * ANGLE_PATHS + low + (lot.y < fraction ? 1 : 0);
+    float s = 1.0f - exp2f(__log2f(1.0f - u) * (1.0f / 3.0f));
     float position = s * (float)(ANGLE_NODES - 1);
     int node = min((int)position, ANGLE_NODES - 2);
     const float* values = run.tables.angles + row * ANGLE_NODES + node;
@@ -117,12 +117,11 @@ __device__ inline void turn(const McRun& run, Track& track)
     float4 row = charged_at(run, material, track.charge, middle_mev);
     float path = __fdividef(mev_of(track.step_loss) * row.y, row.x);
     uint4 words = track.draws.words();
-    float one_minus_cos = multiple_scattering(run, material, row.w, path, words);
-    uint4 more = track.draws.words();
-    deflect(track.direction, one_minus_cos, TAU * uniform(words.w));
+    float one_minus_cos = multiple_scattering(run, material, row.w, path, lots(words.x), uniform(words.y));
+    deflect(track.direction, one_minus_cos, TAU * uniform(words.z));
     // The rest of its step, then a part of the next.
     unsigned remainder = track.loss_after;
-    new_hinge(run, track, track.quanta - min(remainder, track.quanta), uniform(more.x));
+    new_hinge(run, track, track.quanta - min(remainder, track.quanta), uniform(words.w));
     track.loss_to_hinge += remainder;
 }
 

@@ -28,11 +28,49 @@ __device__ inline float4 photon_at(const McRun& run, unsigned material, float me
     return between(__ldg(rows), __ldg(rows + 1), fraction);
 }
 
-__device__ inline float majorant_per_cm(const McRun& run, float mev)
+__device__ inline float majorant_per_cm(const McRun& run, bool is_heavy, float mev)
 {
     float fraction;
-    int node = place<-7, 5, PHOTON_NODES>(mev, fraction);
+    int node = place<-7, 5, PHOTON_NODES>(mev, fraction) + (is_heavy ? PHOTON_NODES : 0);
     return between(__ldg(run.tables.majorant_per_cm + node), __ldg(run.tables.majorant_per_cm + node + 1), fraction);
+}
+
+// Side by which a flight leaves the box in which its majorant holds (transport/majorants.rs).
+struct BoxSide {
+    float distance_cm, place_cm;
+    int axis;
+    bool is_of_grid; // nothing is behind it
+    bool is_heavy;   // whether the box is
+};
+
+// A photon on a side is looked up this far ahead of it: more than single precision rounds at.
+constexpr float AHEAD_CM = 5e-5f;
+
+__device__ inline BoxSide side_ahead(const McRun& run, const float position_cm[3], const float direction[3])
+{
+    const McBlocks& blocks = run.blocks;
+    int block[3];
+#pragma unroll
+    for (int a = 0; a < 3; ++a) {
+        float ahead = position_cm[a] + copysignf(AHEAD_CM, direction[a]);
+        block[a] = min(max((int)floorf(ahead * blocks.per_cm[a]), 0), blocks.shape[a] - 1);
+    }
+    uint2 bounds = __ldg(blocks.boxes + (block[2] * blocks.shape[1] + block[1]) * blocks.shape[0] + block[0]);
+    BoxSide side = {__int_as_float(0x7f800000), 0.0f, 0, true, (bounds.x >> 24) != 0u};
+#pragma unroll
+    for (int a = 0; a < 3; ++a) {
+        unsigned bound = (direction[a] > 0.0f ? bounds.y : bounds.x) >> (8 * a) & 0xffu;
+        int voxels = min((int)bound * blocks.edge[a], run.size[a]);
+        float place_cm = (float)voxels * run.spacing_cm[a];
+        float distance = fmaxf(__fdividef(place_cm - position_cm[a], direction[a]), 0.0f);
+        if (direction[a] != 0.0f && distance < side.distance_cm) {
+            side.distance_cm = distance;
+            side.place_cm = place_cm;
+            side.axis = a;
+            side.is_of_grid = voxels == 0 || voxels == run.size[a];
+        }
+    }
+    return side;
 }
 
 // Makes the electron or positron of a collision, but absorbs an electron that would end at once.
@@ -257,12 +295,24 @@ constexpr int FLIES = 0, WAITS = 1, OVER = 2;
 __device__ inline int fly(const McRun& run, Flight& flight)
 {
     float mev = mev_of(flight.quanta);
-    float majorant = majorant_per_cm(run, mev);
+    BoxSide side = {__int_as_float(0x7f800000), 0.0f, 0, true, true};
+    if (run.blocks.boxes != nullptr) {
+        side = side_ahead(run, flight.position_cm, flight.direction);
+    }
+    float majorant = majorant_per_cm(run, side.is_heavy, mev);
     uint4 words = flight.draws.words();
     float distance = __fdividef(-__logf(uniform(words.x)), majorant * (float)run.splitting);
+    bool leaves = side.distance_cm < distance;
 #pragma unroll
     for (int a = 0; a < 3; ++a) {
-        flight.position_cm[a] += flight.direction[a] * distance;
+        flight.position_cm[a] += flight.direction[a] * fminf(distance, side.distance_cm);
+        // The point lies on the side exactly: the box ahead is the next.
+        if (leaves && a == side.axis) {
+            flight.position_cm[a] = side.place_cm;
+        }
+    }
+    if (leaves) {
+        return side.is_of_grid ? OVER : FLIES;
     }
     int cell[3];
     flight.voxel = voxel_of(run, flight.position_cm, cell);

@@ -2,11 +2,12 @@
 
 #pragma once
 
-// Philox4x32-10 (transport/philox.rs).
+// Philox4x32, of ten rounds where no other number is named (transport/philox.rs).
+template <int ROUNDS = 10>
 __device__ inline uint4 philox(uint4 counter, unsigned key0, unsigned key1)
 {
 #pragma unroll
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < ROUNDS; ++round) {
         unsigned high0 = __umulhi(0xD2511F53u, counter.x), low0 = 0xD2511F53u * counter.x;
         unsigned high1 = __umulhi(0xCD9E8D57u, counter.z), low1 = 0xCD9E8D57u * counter.z;
         counter = make_uint4(high1 ^ counter.y ^ key0, low1, high0 ^ counter.w ^ key1, low0);

@@ -11,6 +11,7 @@ use crate::rotation::{Deflection, deflected, isotropic};
 use crate::tables::MaterialTables;
 use crate::tables::charged::Column;
 use crate::voxels::{Cell, Crossing};
+use crate::world::Matter;
 use glam::DVec3;
 use particles::Charge;
 
@@ -29,6 +30,9 @@ pub(crate) struct Track {
     pub hinge: Hinge,
     /// To the next candidate of a hard collision.
     mean_free_paths: f64,
+    /// Of the cell, as are the matter and the cut-off: they are looked up where the track comes into it.
+    voxel: usize,
+    matter: Matter,
     cut_off_mev: f64,
 }
 
@@ -70,6 +74,8 @@ impl Histories<'_> {
     /// Particle as it starts on its way.
     pub(crate) fn track(&self, charge: Charge, particle: &Particle, cell: Cell) -> Track {
         let mut draws = Draws::with_key(particle.key);
+        let voxel = self.world.voxels().index(cell);
+        let matter = self.world.all_matter()[voxel];
         Track {
             charge,
             energy_mev: particle.energy_mev,
@@ -83,7 +89,9 @@ impl Histories<'_> {
                 draws.uniform(),
             ),
             mean_free_paths: draws.exponential(),
-            cut_off_mev: self.world.cut_off_mev(self.world.matter(cell)),
+            voxel,
+            matter,
+            cut_off_mev: self.world.cut_off_mev(matter),
             draws,
         }
     }
@@ -91,7 +99,7 @@ impl Histories<'_> {
     fn step(&mut self, track: &mut Track) -> Fate {
         let grid = self.world.voxels().grid();
         let face = grid.face_ahead(track.cell, track.position_cm, track.direction);
-        let matter = self.world.matter(track.cell);
+        let matter = track.matter;
         let Some(tables) = self.world.tables_of(matter) else {
             track.position_cm += track.direction * face.distance_cm;
             return self.cross_face(track, face.axis);
@@ -101,10 +109,9 @@ impl Histories<'_> {
             (track.hinge.loss_to_hinge_mev).min(track.energy_mev - track.cut_off_mev);
         let loss_distance_cm = greatest_loss_mev
             / (density * soft_loss(tables, track, track.energy_mev - greatest_loss_mev / 2.0));
-        let bremsstrahlung_bound =
-            tables.charged_at(track.charge, track.energy_mev, Column::Bremsstrahlung);
-        let hard_bound_cm2_g =
-            f64::from(tables.collision_bound_cm2_g[track.charge as usize]) + bremsstrahlung_bound;
+        let row = tables.charged_row(track.charge, track.energy_mev);
+        let hard_bound_cm2_g = f64::from(tables.collision_bound_cm2_g[track.charge as usize])
+            + row.bremsstrahlung_cm2_g;
         let hard_per_cm = density * hard_bound_cm2_g;
         let hard_distance_cm = track.mean_free_paths / hard_per_cm;
 
@@ -118,7 +125,11 @@ impl Histories<'_> {
         }
         let loss_mev = match limit {
             Limit::Loss => greatest_loss_mev,
-            _ => midpoint_loss_mev(tables, track, density * distance_cm).min(greatest_loss_mev),
+            _ => {
+                let path_g_cm2 = density * distance_cm;
+                midpoint_loss_mev(tables, track, row.soft_mev_cm2_g, path_g_cm2)
+                    .min(greatest_loss_mev)
+            }
         };
 
         let start_cm = track.position_cm;
@@ -127,7 +138,7 @@ impl Histories<'_> {
         track.hinge.loss_to_hinge_mev -= loss_mev;
         track.mean_free_paths -= distance_cm * hard_per_cm;
         self.deposit(Deposit {
-            voxel: self.world.voxels().index(track.cell),
+            voxel: track.voxel,
             start_cm,
             end_cm: track.position_cm,
             middle_mev: track.energy_mev + loss_mev / 2.0,
@@ -167,13 +178,17 @@ impl Histories<'_> {
             self.escape_charged(track.charge, track.energy_mev, track.weight);
             return Fate::Over;
         }
-        let cut_off_mev = self.world.cut_off_mev(self.world.matter(cell));
+        let voxel = self.world.voxels().index(cell);
+        let matter = self.world.all_matter()[voxel];
+        let cut_off_mev = self.world.cut_off_mev(matter);
         if track.energy_mev <= cut_off_mev {
             self.end_track(track);
             return Fate::Over;
         }
         track.cell = cell;
         track.position_cm = position_cm;
+        track.voxel = voxel;
+        track.matter = matter;
         track.cut_off_mev = cut_off_mev;
         Fate::GoesOn
     }
@@ -181,12 +196,11 @@ impl Histories<'_> {
     /// Turns a track at its hinge, by the path K = loss kappa/L in the medium there.
     fn turn(&mut self, track: &mut Track, tables: &MaterialTables) {
         let step = track.hinge.step(track.energy_mev);
-        let kappa = tables.charged_at(track.charge, step.middle_mev, Column::TransportCrossSection);
-        let path = step.loss_mev * kappa / soft_loss(tables, track, step.middle_mev);
-        let ln_energy = tables.charged_at(track.charge, step.middle_mev, Column::LogEnergy);
+        let row = tables.charged_row(track.charge, step.middle_mev);
+        let path = step.loss_mev * row.transport_cm2_g / row.soft_mev_cm2_g;
         let one_minus_cos = tables
             .angles
-            .one_minus_cos(ln_energy, path, &mut track.draws);
+            .one_minus_cos(row.ln_energy, path, &mut track.draws);
         let azimuth = track.draws.azimuth();
         track.direction = deflected(
             track.direction,
@@ -204,9 +218,8 @@ impl Histories<'_> {
 
     /// Leaves what a track has; a positron annihilates at rest.
     fn end_track(&mut self, track: &mut Track) {
-        let voxel = self.world.voxels().index(track.cell);
         self.deposit(Deposit {
-            voxel,
+            voxel: track.voxel,
             start_cm: track.position_cm,
             end_cm: track.position_cm,
             middle_mev: track.energy_mev,
@@ -250,8 +263,13 @@ fn soft_loss(tables: &MaterialTables, track: &Track, energy_mev: f64) -> f64 {
     tables.charged_at(track.charge, energy_mev, Column::SoftStoppingPower)
 }
 
-/// Loss over a path in g/cm2 by the midpoint rule, to the quantum.
-fn midpoint_loss_mev(tables: &MaterialTables, track: &Track, path_g_cm2: f64) -> f64 {
-    let half_loss_mev = 0.5 * path_g_cm2 * soft_loss(tables, track, track.energy_mev);
+/// Loss over a path in g/cm2 by the midpoint rule, to the quantum; `soft_mev_cm2_g` is L at its beginning.
+fn midpoint_loss_mev(
+    tables: &MaterialTables,
+    track: &Track,
+    soft_mev_cm2_g: f64,
+    path_g_cm2: f64,
+) -> f64 {
+    let half_loss_mev = 0.5 * path_g_cm2 * soft_mev_cm2_g;
     quantised_mev(path_g_cm2 * soft_loss(tables, track, track.energy_mev - half_loss_mev))
 }

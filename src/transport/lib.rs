@@ -12,6 +12,7 @@ mod hard;
 mod hinge;
 mod history;
 mod ledger;
+mod majorants;
 mod particle;
 pub mod philox;
 mod photon;
@@ -26,6 +27,7 @@ mod test_worlds;
 
 pub use history::Histories;
 pub use ledger::Ledger;
+pub use majorants::{Blocks, MajorantBox, Majorants};
 pub use particle::{Deposit, Kind, Particle, Scorer};
 pub use rotation::isotropic;
 pub use voxels::{Cell, VoxelGrid, Voxels, VoxelsError};

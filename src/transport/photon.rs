@@ -6,6 +6,7 @@
 use crate::draws::Draws;
 use crate::energy::{quantised_mev, rest_energy_mev};
 use crate::history::Histories;
+use crate::majorants::Span;
 use crate::particle::{Kind, Particle};
 use crate::rotation::{Deflection, deflected};
 use crate::tables::{MaterialTables, compton, photon, rayleigh};
@@ -66,13 +67,30 @@ impl<'a> Histories<'a> {
     /// Moves a photon to its next collision, real or virtual by splitting, and returns the tables there; none where it leaves.
     fn fly(&self, flight: &mut Flight) -> Option<&'a MaterialTables> {
         let photon_mev = flight.photon.energy_mev;
-        let majorant_per_cm = self.world.majorant_per_cm(photon_mev);
-        let flights_per_cm = majorant_per_cm * self.world.settings().splitting as f64;
+        let splitting = self.world.settings().splitting as f64;
         let grid = self.world.voxels().grid();
+        let majorants = self.world.majorants();
         loop {
-            let distance_cm = flight.draws.exponential() / flights_per_cm;
-            flight.photon.position_cm =
-                grid.wrapped(flight.photon.position_cm + flight.photon.direction * distance_cm);
+            let Particle {
+                position_cm,
+                direction,
+                ..
+            } = flight.photon;
+            let Span {
+                majorant_per_cm,
+                side,
+            } = majorants.span(grid, position_cm, direction, photon_mev);
+            let distance_cm = flight.draws.exponential() / (majorant_per_cm * splitting);
+            if let Some(side) = side.filter(|side| side.distance_cm < distance_cm) {
+                let at_side = &mut flight.photon.position_cm;
+                *at_side += direction * side.distance_cm;
+                at_side[side.axis] = side.place_cm;
+                if side.is_of_grid {
+                    return None;
+                }
+                continue;
+            }
+            flight.photon.position_cm = grid.wrapped(position_cm + direction * distance_cm);
             flight.cell = grid.cell_of(flight.photon.position_cm)?;
             let matter = self.world.matter(flight.cell);
             if let Some(tables) = self.world.tables_of(matter) {
@@ -110,12 +128,13 @@ impl<'a> Histories<'a> {
 
     /// The process that a uniform draw chooses.
     fn interact(&mut self, flight: &mut Flight, tables: &MaterialTables, uniform: f64) -> Fate {
-        let photon_mev = flight.photon.energy_mev;
-        if uniform < process_share(tables, photon_mev, photon::Column::Compton) {
+        let [_, compton, with_pairs, with_photoelectric] =
+            tables.photon_row(flight.photon.energy_mev);
+        if uniform < compton {
             self.scatter_compton(flight, tables)
-        } else if uniform < process_share(tables, photon_mev, photon::Column::WithPairs) {
+        } else if uniform < with_pairs {
             self.produce_pair(flight)
-        } else if uniform < process_share(tables, photon_mev, photon::Column::WithPhotoelectric) {
+        } else if uniform < with_photoelectric {
             self.photoelectric(flight)
         } else {
             scatter_rayleigh(flight, tables);

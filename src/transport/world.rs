@@ -1,7 +1,8 @@
 //! Surroundings of a particle: voxels, tables of their materials, settings.
 
 use crate::energy::LEAST_CUT_OFF_MEV;
-use crate::tables::{MaterialTables, Thresholds, photon};
+use crate::majorants::{Majorants, TablesByClass};
+use crate::tables::{MaterialTables, Thresholds};
 use crate::voxels::{Cell, VoxelGrid, Voxels};
 use bytemuck::{Pod, Zeroable};
 use physics::Material;
@@ -53,12 +54,10 @@ pub enum WorldError {
 /// Voxels with the tables of what is in them.
 pub struct World<'a> {
     voxels: Cow<'a, Voxels>,
-    tables: [Option<&'a MaterialTables>; CLASSES],
+    tables: TablesByClass<'a>,
     settings: Settings,
     thresholds: Thresholds,
-    /// Greatest attenuation of any voxel over the grid of photon energies, 1/cm (Woodcock, Proc. Conf. Applications of Computing
-    /// Methods to Reactor Problems, ANL-7050 (1965)).
-    majorant_per_cm: Vec<f32>,
+    majorants: Majorants,
     matter: Vec<Matter>,
 }
 
@@ -142,19 +141,19 @@ impl<'a> World<'a> {
             }
             by_class[table.material as usize] = Some(table);
         }
-        let greatest_density = greatest_densities(&voxels);
-        for (class, &density) in greatest_density.iter().enumerate() {
-            if density > 0.0 && by_class[class].is_none() {
-                return Err(WorldError::NoTables(Material::ALL[class]));
-            }
+        let mut matter = { voxels.materials().iter() }.zip(voxels.densities_g_cm3());
+        let without_tables =
+            matter.find(|(class, density)| **density > 0.0 && by_class[**class as usize].is_none());
+        if let Some((&material, _)) = without_tables {
+            return Err(WorldError::NoTables(material));
         }
         Ok(Self {
             matter: matter_of(&voxels),
+            majorants: Majorants::new(&voxels, &by_class),
             voxels,
             tables: by_class,
             settings,
             thresholds,
-            majorant_per_cm: majorant(&by_class, &greatest_density),
         })
     }
 
@@ -205,16 +204,9 @@ impl<'a> World<'a> {
         &self.tables
     }
 
-    /// Greatest attenuation of any voxel at the nodes of [`photon::ENERGY_GRID`], 1/cm.
-    pub fn majorant(&self) -> &[f32] {
-        &self.majorant_per_cm
-    }
-
-    /// Attenuation, 1/cm, that no voxel exceeds.
-    pub fn majorant_per_cm(&self, photon_mev: f64) -> f64 {
-        photon::ENERGY_GRID
-            .place(photon_mev as f32)
-            .in_table(&self.majorant_per_cm, 1, 0)
+    /// Majorants of photon flights.
+    pub fn majorants(&self) -> &Majorants {
+        &self.majorants
     }
 }
 
@@ -224,34 +216,6 @@ fn matter_of(voxels: &Voxels) -> Vec<Matter> {
         .zip(near_gas(voxels))
         .map(|((&material, &density_g_cm3), is_near_gas)| {
             Matter::new(material, density_g_cm3, is_near_gas)
-        })
-        .collect()
-}
-
-fn greatest_densities(voxels: &Voxels) -> [f32; CLASSES] {
-    let mut greatest = [0.0_f32; CLASSES];
-    for (&material, &density) in voxels.materials().iter().zip(voxels.densities_g_cm3()) {
-        let class = &mut greatest[material as usize];
-        *class = class.max(density);
-    }
-    greatest
-}
-
-/// Greatest attenuation at each node of the energies: between nodes the greatest of straight lines lies below the line between their
-/// greatest ends.
-fn majorant(
-    tables: &[Option<&MaterialTables>; CLASSES],
-    greatest_density: &[f32; CLASSES],
-) -> Vec<f32> {
-    (0..photon::ENERGY_GRID.nodes())
-        .map(|node| {
-            tables
-                .iter()
-                .zip(greatest_density)
-                .filter_map(|(table, density)| {
-                    table.map(|table| table.photon[node * photon::WIDTH] * density)
-                })
-                .fold(0.0, f32::max)
         })
         .collect()
 }

@@ -341,8 +341,13 @@ pub fn mass_of(medium: &Medium, dose_to: DoseTo) -> &Volume<f32> {
     }
 }
 
-/// The energy in the requested voxels over their mass, which like the energy is on the medium's grid.
-pub fn cropped(request: &Grid, medium: &Medium, mass: &Volume<f32>, energy: &[f32]) -> Vec<f32> {
+/// The energy of voxels of the medium's grid over their mass, in those of the request.
+pub fn cropped(
+    request: &Grid,
+    medium: &Medium,
+    mass: &Volume<f32>,
+    energy: impl Fn(usize) -> f32 + Sync,
+) -> Vec<f32> {
     let [nx, ny, nz] = request.size();
     let mass = mass.data();
     let [x, y, z] = medium.offset;
@@ -351,7 +356,7 @@ pub fn cropped(request: &Grid, medium: &Medium, mass: &Volume<f32>, energy: &[f3
         let start = medium.grid.index(x, y + row % ny, z + row / ny);
         for (gy, i) in gy.iter_mut().zip(start..) {
             *gy = if mass[i] > VACUUM_G_CM3 {
-                energy[i] / mass[i]
+                energy(i) / mass[i]
             } else {
                 0.0
             };

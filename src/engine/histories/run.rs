@@ -9,7 +9,6 @@ use crate::dose::medium::{Medium, cropped, mass_of};
 use crate::dose::{Clock, DoseError, DoseTo};
 use case::{DoseEngine, DoseStatus, Receipt};
 use geometry::{Grid, Volume};
-use rayon::prelude::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -350,11 +349,8 @@ impl<S: Simulation> Run<S> {
         let medium = self.simulation.medium();
         let gy_g_cm3_per_quantum = self.simulation.gy_g_cm3_per_quantum();
         let gy = |quanta: Vec<f32>| {
-            let energy: Vec<f32> = quanta
-                .into_par_iter()
-                .map(|q| (f64::from(q) * gy_g_cm3_per_quantum) as f32)
-                .collect();
-            cropped(grid, medium, self.simulation.mass(*dose_to), &energy)
+            let energy = |voxel: usize| (f64::from(quanta[voxel]) * gy_g_cm3_per_quantum) as f32;
+            cropped(grid, medium, self.simulation.mass(*dose_to), energy)
         };
         let (gy, sigma) = (gy(mean), gy(sigma));
         let uncertainty_percent = uncertainty_percent(&gy, &sigma);

@@ -93,15 +93,25 @@ impl Tally {
     }
 }
 
+/// Voxels whose squares a thread adds up at a time.
+const VOXELS_OF_A_PART: usize = 1 << 16;
+
 /// Mean relative standard deviation of the voxels with more than half the greatest dose (Rogers and Mohan, ICCR 2000): root of
 /// the mean square, percent. `None` without dose or with a single batch.
 pub fn uncertainty_percent(dose: &[f32], sigma: &[f32]) -> Option<f64> {
-    let greatest = dose.iter().copied().fold(0.0, f32::max);
-    let high = dose.iter().zip(sigma).filter(|(d, _)| **d > 0.5 * greatest);
-    let (sum, count) = high.fold((0.0, 0_u32), |(sum, n), (d, s)| {
-        let relative = f64::from(*s) / f64::from(*d);
-        (sum + relative * relative, n + 1)
-    });
+    let greatest = dose.par_iter().copied().reduce(|| 0.0, f32::max);
+    // Parts of one length, added up in order: the sum does not depend on the threads.
+    let parts: Vec<(f64, u32)> = { dose.par_chunks(VOXELS_OF_A_PART) }
+        .zip(sigma.par_chunks(VOXELS_OF_A_PART))
+        .map(|(dose, sigma)| {
+            let high = dose.iter().zip(sigma).filter(|(d, _)| **d > 0.5 * greatest);
+            high.fold((0.0, 0), |(sum, n), (d, s)| {
+                let relative = f64::from(*s) / f64::from(*d);
+                (sum + relative * relative, n + 1)
+            })
+        })
+        .collect();
+    let (sum, count) = { parts.iter() }.fold((0.0, 0), |(sum, n), part| (sum + part.0, n + part.1));
     let percent = 100.0 * (sum / f64::from(count)).sqrt();
     (greatest > 0.0 && percent.is_finite()).then_some(percent)
 }

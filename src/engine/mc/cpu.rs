@@ -24,6 +24,8 @@ impl CpuSimulation for Simulation {
         let mut sums = LatticeSums {
             to_water: to_water(self),
             quanta,
+            voxel: 0,
+            waiting: 0,
         };
         let mut histories = Histories::new(self.world(), &mut sums);
         let mut electrons = Vec::new();
@@ -37,6 +39,7 @@ impl CpuSimulation for Simulation {
             }
         }
         let ledger = histories.ledger();
+        sums.flush();
         for electron in &electrons {
             self.deposit_contaminant(electron, sums.quanta);
         }
@@ -122,6 +125,16 @@ fn stopping_power(tables: &MaterialTables, deposit: &Deposit) -> f64 {
 struct LatticeSums<'a> {
     quanta: &'a mut [u64],
     to_water: Option<ToWater<'a>>,
+    /// Voxel whose last deposits wait to be added at once: a track leaves several in a voxel, and memory is what bounds it.
+    voxel: usize,
+    waiting: u64,
+}
+
+impl LatticeSums<'_> {
+    /// Adds what waits.
+    fn flush(&mut self) {
+        self.quanta[self.voxel] += std::mem::take(&mut self.waiting);
+    }
 }
 
 impl Scorer for LatticeSums<'_> {
@@ -130,7 +143,11 @@ impl Scorer for LatticeSums<'_> {
             None => deposit.quanta,
             Some(to_water) => (deposit.quanta as f64 * to_water.ratio(deposit)).round() as u64,
         };
-        self.quanta[deposit.voxel] += quanta;
+        if deposit.voxel != self.voxel {
+            self.flush();
+            self.voxel = deposit.voxel;
+        }
+        self.waiting += quanta;
     }
 }
 

@@ -22,17 +22,22 @@ use transport::tables::MaterialTables;
 /// Histories on a card.
 pub(crate) type Histories<'a> = OnCard<'a, Simulation>;
 
-/// Histories, times their splitting, whose particles are in queues at a time: 1.25 GB of queues.
+/// Histories, times their splitting, whose first electrons are in a queue at a time: 1.6 GB of queues.
 const CHUNK: u64 = 1 << 23;
-/// Places for each of them in the queues of electrons, of the first and of later generations, and of photons: twice what 18 MV takes.
-const ELECTRONS_A_HISTORY: [f64; 2] = [2.0, 0.6];
-const PHOTONS_A_HISTORY: f64 = 0.5;
+/// Chunks whose later generations are run together.
+const CHUNKS: usize = 2;
+/// Places for each history of a chunk in the queues of electrons, of the first and of later generations, and of photons: twice what
+/// 18 MV takes.
+const ELECTRONS_A_HISTORY: [f64; 2] = [2.0, 1.2];
+const PHOTONS_A_HISTORY: f64 = 0.75;
 /// Words of a particle in a queue.
 const WORDS: usize = 12;
 /// Generations of secondaries between two looks of the host.
 const GENERATIONS: usize = 8;
 /// Counters of a generation: electrons and photons that wait, and the next of each to be taken.
 const COUNTERS: usize = 4;
+/// Place of the first later generation among the counters, behind those of the chunks.
+const FIRST_GENERATION: usize = CHUNKS;
 const THREADS: u32 = 256;
 const ELECTRON_THREADS: u32 = 128;
 /// Blocks that fill the largest cards; those that find no particle end at once.
@@ -56,12 +61,24 @@ struct Tables {
     collision_cm2_mev_g: [f32; CLASSES],
 }
 
+/// `struct McBlocks` of `kernels/mc.cuh`, field for field.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+struct BlocksAt {
+    boxes: u64,
+    shape: [i32; 3],
+    edge: [i32; 3],
+    per_cm: [f32; 3],
+    padding: u32,
+}
+
 /// `struct McRun` of `kernels/mc.cuh`, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 struct RunTables {
     head: HeadTables,
     tables: Tables,
+    blocks: BlocksAt,
     voxels: u64,
     electron_rows: u64,
     electron_row_at: u64,
@@ -110,7 +127,7 @@ pub struct RunBuffers {
     /// Electrons of a generation, and of the next one.
     electrons: [Buffer<u32>; 2],
     photons: Buffer<u32>,
-    /// [`COUNTERS`] for each generation between two looks and the one behind; then photons of histories, and the next of them.
+    /// [`COUNTERS`] for each chunk, then for each generation between two looks and the one behind.
     counters: Buffer<u32>,
     faults: Buffer<u32>,
     tally: CardTally,
@@ -132,6 +149,7 @@ impl CardSimulation for Simulation {
         let run = RunTables {
             head: HeadTables::uploaded(card, &mut alive, &self.head, self.seed)?,
             tables: self.tables_on(card, &mut alive)?,
+            blocks: self.blocks_on(card, &mut alive)?,
             voxels: uploaded(card, &mut alive, self.world().all_matter())?,
             electron_rows: uploaded(card, &mut alive, &self.electron_rows)?,
             electron_row_at: uploaded(card, &mut alive, &self.electron_row_at)?,
@@ -158,7 +176,7 @@ impl CardSimulation for Simulation {
                 card.alloc(queue_words(split, ELECTRONS_A_HISTORY[1]))?,
             ],
             photons: card.alloc(queue_words(split, PHOTONS_A_HISTORY))?,
-            counters: card.alloc(COUNTERS * (GENERATIONS + 1) + 2)?,
+            counters: card.alloc(COUNTERS * (CHUNKS + GENERATIONS + 1))?,
             faults,
             tally,
         })
@@ -202,9 +220,36 @@ impl Simulation {
                 alive,
                 by_class.iter().map(|tables| &tables.angles.bends),
             )?,
-            majorant_per_cm: uploaded(card, alive, self.world().majorant())?,
+            majorant_per_cm: uploaded(card, alive, &self.majorants())?,
             collision_bound_cm2_g,
             collision_cm2_mev_g,
+        })
+    }
+}
+
+impl Simulation {
+    /// Majorants of light matter, then of all.
+    fn majorants(&self) -> Vec<f32> {
+        let majorants = self.world().majorants();
+        [majorants.light_per_cm(), majorants.all_per_cm()].concat()
+    }
+
+    fn blocks_on(
+        &self,
+        card: &mut CardLock<'_>,
+        alive: &mut Vec<Box<dyn Resident>>,
+    ) -> Result<BlocksAt, CudaError> {
+        let Some(blocks) = self.world().majorants().blocks() else {
+            return Ok(BlocksAt::default());
+        };
+        let per_cm = [0, 1, 2]
+            .map(|axis| (10.0 / (self.lattice.spacing_mm[axis] * blocks.edge[axis] as f64)) as f32);
+        Ok(BlocksAt {
+            boxes: uploaded(card, alive, &blocks.boxes)?,
+            shape: blocks.shape.map(int),
+            edge: blocks.edge.map(int),
+            per_cm,
+            padding: 0,
         })
     }
 }
@@ -237,42 +282,25 @@ impl CardWork for RunBuffers {
         control: &JobControl,
     ) -> Result<(), CudaError> {
         let chunk = CHUNK / u64::from(self.run.splitting);
-        let mut begin = 0;
-        while begin < batch.histories {
-            control.check()?;
-            let count = (batch.histories - begin).min(chunk);
+        let mut numbers = 0..batch.histories;
+        while !numbers.is_empty() {
             card.fill(&self.counters, 0)?;
-            let histories = HistoriesAt {
-                first: batch.first,
-                begin: begin as u32,
-                count: count as u32,
-                batch: batch.histories as f32,
-                padding: 0,
-            };
-            let photons = QueueAt {
-                count: self.counter_address(GENERATIONS, COUNTERS),
-                ..self.photon_queue(0)
-            };
-            let args = [
-                Arg::value(&self.run),
-                Arg::value(&histories),
-                Arg::value(&photons),
-            ];
-            let shape = Shape::covering([count as usize, 1, 1], [THREADS, 1, 1]);
-            card.launch("mc", "mc_source", shape, &args)?;
-            clock.mark(card, "card: source")?;
-            let args = [
-                Arg::value(&self.run),
-                Arg::value(&photons),
-                Arg::value(&self.electron_queue(0)),
-                Arg::value(&self.counter_address(GENERATIONS, COUNTERS + 1)),
-            ];
-            card.launch("mc", "mc_photons", of_blocks(BLOCKS, THREADS), &args)?;
-            clock.mark(card, "card: photons")?;
+            for place in FIRST_GENERATION - CHUNKS..FIRST_GENERATION {
+                control.check()?;
+                let end = numbers.end.min(numbers.start + chunk);
+                let histories = HistoriesAt {
+                    first: batch.first,
+                    begin: numbers.start as u32,
+                    count: (end - numbers.start) as u32,
+                    batch: batch.histories as f32,
+                    padding: 0,
+                };
+                self.run_chunk(card, clock, place, &histories)?;
+                numbers.start = end;
+            }
             while self.run_generations(card, clock)? > 0 {
                 control.check()?;
             }
-            begin += count;
         }
         Ok(())
     }
@@ -287,67 +315,117 @@ impl CardWork for RunBuffers {
 }
 
 impl RunBuffers {
+    /// Runs histories and their first electrons: photons that those make fly with the photons of the next chunk's histories, so that
+    /// the card waits for the longest flights once for both; knock-on electrons wait for the later generations.
+    fn run_chunk(
+        &self,
+        card: &mut CardLock<'_>,
+        clock: &mut Clock,
+        place: usize,
+        histories: &HistoriesAt,
+    ) -> Result<(), CudaError> {
+        if histories.count > 0 {
+            let args = [
+                Arg::value(&self.run),
+                Arg::value(histories),
+                Arg::value(&self.photon_queue(place)),
+            ];
+            let shape = Shape::covering([histories.count as usize, 1, 1], [THREADS, 1, 1]);
+            card.launch("mc", "mc_source", shape, &args)?;
+            clock.mark(card, "card: source")?;
+        }
+        let electrons = self.electron_queue(place);
+        self.run_photons(card, place, &electrons)?;
+        clock.mark(card, "card: photons")?;
+        let later = self.electron_queue(FIRST_GENERATION);
+        self.run_electrons(card, place, [&electrons, &later], place + 1)?;
+        clock.mark(card, "card: electrons")
+    }
+
     /// Runs [`GENERATIONS`] of secondaries, and returns the electrons that still wait, which are the first generation then.
     fn run_generations(
         &mut self,
         card: &mut CardLock<'_>,
         clock: &mut Clock,
     ) -> Result<u32, CudaError> {
-        for generation in 0..GENERATIONS {
-            let photons = self.photon_queue(generation);
-            let next_electrons = self.electron_queue(generation + 1);
-            let args = [
-                Arg::value(&self.run),
-                Arg::value(&self.electron_queue(generation)),
-                Arg::value(&next_electrons),
-                Arg::value(&photons),
-                Arg::value(&self.counter_address(generation, 2)),
-            ];
-            let shape = of_blocks(ELECTRON_BLOCKS, ELECTRON_THREADS);
-            card.launch("mc", "mc_electrons", shape, &args)?;
-            clock.mark(card, "card: electrons")?;
-            let args = [
-                Arg::value(&self.run),
-                Arg::value(&photons),
-                Arg::value(&next_electrons),
-                Arg::value(&self.counter_address(generation, 3)),
-            ];
-            card.launch("mc", "mc_photons", of_blocks(BLOCKS, THREADS), &args)?;
+        for place in FIRST_GENERATION..FIRST_GENERATION + GENERATIONS {
+            let [electrons, next] = [place, place + 1].map(|place| self.electron_queue(place));
+            self.run_electrons(card, place, [&electrons, &next], place)?;
+            clock.mark(card, "card: secondary electrons")?;
+            self.run_photons(card, place, &next)?;
             clock.mark(card, "card: secondary photons")?;
         }
         let counts = card.download(&self.counters)?;
-        let waiting = counts[COUNTERS * GENERATIONS].min(self.electron_queue(0).capacity);
+        let last = self.electron_queue(FIRST_GENERATION + GENERATIONS);
+        let waiting = counts[COUNTERS * (FIRST_GENERATION + GENERATIONS)].min(last.capacity);
         if waiting > 0 {
-            // The last generation is in the first buffer again: their number is even.
+            // The last generation is in the buffer of the first again: their number is even.
             let mut fresh = vec![0; self.counters.count()];
-            fresh[0] = waiting;
+            fresh[COUNTERS * FIRST_GENERATION] = waiting;
             card.write(&self.counters, &fresh)?;
         }
         Ok(waiting)
     }
 
-    fn electron_queue(&self, generation: usize) -> QueueAt {
-        let entries = &self.electrons[generation % 2];
+    /// Transports the photons of a place; their electrons wait in a queue.
+    fn run_photons(
+        &self,
+        card: &mut CardLock<'_>,
+        place: usize,
+        electrons: &QueueAt,
+    ) -> Result<(), CudaError> {
+        let args = [
+            Arg::value(&self.run),
+            Arg::value(&self.photon_queue(place)),
+            Arg::value(electrons),
+            Arg::value(&self.counter_address(place, 3)),
+        ];
+        card.launch("mc", "mc_photons", of_blocks(BLOCKS, THREADS), &args)
+    }
+
+    /// Transports the electrons of a place from one queue, knock-on electrons into another; their photons wait at `photons`.
+    fn run_electrons(
+        &self,
+        card: &mut CardLock<'_>,
+        place: usize,
+        [from, to]: [&QueueAt; 2],
+        photons: usize,
+    ) -> Result<(), CudaError> {
+        let args = [
+            Arg::value(&self.run),
+            Arg::value(from),
+            Arg::value(to),
+            Arg::value(&self.photon_queue(photons)),
+            Arg::value(&self.counter_address(place, 2)),
+        ];
+        let shape = of_blocks(ELECTRON_BLOCKS, ELECTRON_THREADS);
+        card.launch("mc", "mc_electrons", shape, &args)
+    }
+
+    /// Electrons of a place: those of chunks and of every second generation behind the first are in the large buffer.
+    fn electron_queue(&self, place: usize) -> QueueAt {
+        let is_later = place >= FIRST_GENERATION && (place - FIRST_GENERATION).is_multiple_of(2);
+        let entries = &self.electrons[usize::from(is_later)];
         QueueAt {
             entries: entries.address(),
-            count: self.counter_address(generation, 0),
+            count: self.counter_address(place, 0),
             capacity: (entries.count() / WORDS) as u32,
             padding: 0,
         }
     }
 
-    fn photon_queue(&self, generation: usize) -> QueueAt {
+    fn photon_queue(&self, place: usize) -> QueueAt {
         QueueAt {
             entries: self.photons.address(),
-            count: self.counter_address(generation, 1),
+            count: self.counter_address(place, 1),
             capacity: (self.photons.count() / WORDS) as u32,
             padding: 0,
         }
     }
 
-    /// Address of a counter of a generation.
-    fn counter_address(&self, generation: usize, counter: usize) -> u64 {
-        self.counters.address() + (size_of::<u32>() * (COUNTERS * generation + counter)) as u64
+    /// Address of a counter of a place.
+    fn counter_address(&self, place: usize, counter: usize) -> u64 {
+        self.counters.address() + (size_of::<u32>() * (COUNTERS * place + counter)) as u64
     }
 }
 

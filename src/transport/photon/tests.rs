@@ -1,6 +1,7 @@
 use super::*;
 use crate::tables::Thresholds;
 use crate::test_worlds::{Nothing, cubes, particle, tables};
+use crate::voxels::Voxels;
 use crate::world::{Settings, World};
 use particles::constants::ELECTRON_MASS_MEV;
 use particles::photon::CrossSections;
@@ -11,12 +12,29 @@ use physics::Material;
 /// Woodcock's flights never compute.
 #[test]
 fn flights_through_a_checkerboard_are_exponential() {
-    let voxels = cubes([6, 6, 6], |[x, y, z]| match (x + y + z) % 2 {
+    flights_are_exponential(&cubes([6, 6, 6], |[x, y, z]| match (x + y + z) % 2 {
         0 => Material::Water,
         _ => Material::Titanium,
+    }));
+}
+
+/// The same through a plate in water, where flights go from box to box: light before it, heavy in it, light behind it and beside it.
+#[test]
+fn flights_through_boxes_are_exponential() {
+    let voxels = cubes([9, 7, 11], |[x, _, z]| match (x, z) {
+        (0..6, 4..6) => Material::Titanium,
+        _ => Material::Water,
     });
     let settings = Settings::for_thresholds(Thresholds::STANDARD);
     let world = World::new(&voxels, tables(), settings).expect("a world");
+    let boxes = &world.majorants().blocks().expect("blocks").boxes;
+    assert!(boxes.iter().any(|b| b.is_heavy == 1) && boxes.iter().any(|b| b.is_heavy == 0));
+    flights_are_exponential(&voxels);
+}
+
+fn flights_are_exponential(voxels: &Voxels) {
+    let settings = Settings::for_thresholds(Thresholds::STANDARD);
+    let world = World::new(voxels, tables(), settings).expect("a world");
     let mut nothing = Nothing;
     let histories = Histories::new(&world, &mut nothing);
     for (photon_mev, direction) in [

@@ -46,18 +46,20 @@ impl Angles {
 
     /// 1 - cos after a path: nodes of ln T and of K are chosen by lot, of K in proportion to K, which keeps the mean.
     pub fn one_minus_cos(&self, ln_energy: f64, path: f64, draws: &mut Draws) -> f64 {
-        let energy = node_by_lot(energy_position(ln_energy), ENERGIES, draws.uniform());
+        let [energy_lot, path_lot] = draws.lots();
+        let energy = node_by_lot(energy_position(ln_energy), ENERGIES, energy_lot);
         let within = path.clamp(LEAST_PATH, GREATEST_PATH);
         let low = (path_position(within) as usize).min(PATHS - 2);
         let fraction = (within - PATH_NODES[low]) / (PATH_NODES[low + 1] - PATH_NODES[low]);
-        let column = low + usize::from(draws.uniform() < fraction);
+        let column = low + usize::from(path_lot < fraction);
         let row = energy * PATHS + column;
         let tabulated = self.in_row(row, draws.uniform());
         tabulated * (path / LEAST_PATH).min(1.0)
     }
 
     fn in_row(&self, row: usize, uniform: f64) -> f64 {
-        let s = 1.0 - (1.0 - uniform).cbrt();
+        // Single precision, as the values are: its root takes half the time.
+        let s = 1.0 - f64::from(((1.0 - uniform) as f32).cbrt());
         let position = s * (NODES - 1) as f64;
         let node = (position as usize).min(NODES - 2);
         let fraction = position - node as f64;

@@ -65,6 +65,15 @@ impl Place {
         let [low, high] = [rows[column], rows[width + column]];
         f64::from(low + self.fraction * (high - low))
     }
+
+    /// Values of all columns at the place.
+    pub fn row_of<const WIDTH: usize>(self, table: &[f32]) -> [f64; WIDTH] {
+        let rows = &table[self.node * WIDTH..][..2 * WIDTH];
+        std::array::from_fn(|column| {
+            let [low, high] = [rows[column], rows[WIDTH + column]];
+            f64::from(low + self.fraction * (high - low))
+        })
+    }
 }
 
 #[cfg(test)]

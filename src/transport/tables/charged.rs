@@ -32,6 +32,16 @@ pub enum Column {
     LogEnergy,
 }
 
+/// Columns at an energy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub soft_mev_cm2_g: f64,
+    pub transport_cm2_g: f64,
+    pub bremsstrahlung_cm2_g: f64,
+    /// Of the energy over MeV.
+    pub ln_energy: f64,
+}
+
 /// Rows of `WIDTH` numbers for each node of `ENERGY_GRID`.
 pub fn table(bremsstrahlung: &Bremsstrahlung, charge: Charge, thresholds: Thresholds) -> Vec<f32> {
     (0..ENERGY_GRID.nodes())

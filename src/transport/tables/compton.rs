@@ -37,5 +37,5 @@ pub fn share(table: &[f32], photon_mev: f64, uniform: f64) -> f64 {
     let fraction = position - column as f64;
     let low = energy.in_table(table, PROBABILITIES, column);
     let high = energy.in_table(table, PROBABILITIES, column + 1);
-    minimum_share(photon_mev).powf(low + fraction * (high - low))
+    (minimum_share(photon_mev).ln() * (low + fraction * (high - low))).exp()
 }

@@ -67,6 +67,26 @@ impl MaterialTables {
         )
     }
 
+    /// All columns of the charged particles' table.
+    pub(crate) fn charged_row(&self, charge: Charge, energy_mev: f64) -> charged::Row {
+        let place = charged::ENERGY_GRID.place(energy_mev as f32);
+        let [soft, transport, bremsstrahlung, ln_energy] =
+            place.row_of(&self.charged[charge as usize]);
+        charged::Row {
+            soft_mev_cm2_g: soft,
+            transport_cm2_g: transport,
+            bremsstrahlung_cm2_g: bremsstrahlung,
+            ln_energy,
+        }
+    }
+
+    /// All columns of the photons' table: attenuation, cm2/g, then the cumulative shares of processes in it.
+    pub(crate) fn photon_row(&self, photon_mev: f64) -> [f64; photon::WIDTH] {
+        photon::ENERGY_GRID
+            .place(photon_mev as f32)
+            .row_of(&self.photon)
+    }
+
     /// Total mass attenuation coefficient, cm2/g.
     pub fn attenuation_cm2_g(&self, photon_mev: f64) -> f64 {
         photon::ENERGY_GRID.place(photon_mev as f32).in_table(

@@ -47,7 +47,7 @@ pub fn beam_dose(request: &DoseRequest, control: &JobControl) -> Result<BeamDose
         &request.grid,
         &medium,
         mass_of(&medium, request.dose_to),
-        &sum,
+        |voxel| sum[voxel],
     );
     clock.phase("crop");
     let device = format!("cpu ({} threads)", rayon::current_num_threads());
