@@ -12,7 +12,7 @@ use super::{Failure, VerbOutput};
 use analysis::{PlannedCase, plan_by_protocol};
 use anyhow::{Context as _, anyhow};
 use case::{Case, Plan};
-use dicom::{DoseBits, ExportOptions, ExportPart};
+use dicom::{DoseBits, ExportOptions, ExportPart, check_export};
 use engine::{DeviceChoice, JobControl};
 use files::mha::Quantity;
 use files::{
@@ -324,6 +324,10 @@ impl MadePlan {
             engines: &[],
             xrays: None,
         };
+        // Maps without leaves, for one, have no place in DICOM.
+        if let Err(why) = check_export(&case, &options) {
+            return Ok(Some(why.to_string()));
+        }
         let target = folder.path().join("dicom");
         std::fs::create_dir(&target)
             .with_context(|| format!("cannot make {}", target.display()))?;

@@ -122,7 +122,7 @@ fn fractions_to_come(fractions: u32, days: &[Day]) -> Result<u32, Failure> {
     let delivered = u32::try_from(days.len()).unwrap_or(u32::MAX);
     fractions.checked_sub(delivered).ok_or_else(|| {
         Failure::Here(format!(
-            "there are {delivered} poses, and the plan has {fractions} fractions"
+            "there are more poses ({delivered}) than fractions in the plan ({fractions})"
         ))
     })
 }

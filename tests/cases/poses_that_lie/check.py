@@ -18,7 +18,7 @@ LIES = [
     ("a missing column", "tx,ty,tz,rx,ry\n0,0,0,0,0\n", "no column 'rz'"),
     ("a short row", HEADER + "1,0,0\n", "3 cells"),
     ("another patient", "patient,tx,ty,tz,rx,ry,rz\nsomebody else,0,0,0,0,0,0\n", "of patient 'somebody else'"),
-    ("more poses than fractions", HEADER + "1,0,0,0,0,0,0\n" * 200, "there are 200 poses"),
+    ("more poses than fractions", HEADER + "1,0,0,0,0,0,0\n" * 200, "more poses (200) than fractions"),
     ("a header alone", HEADER, "no row"),
     ("nothing", "", "no header"),
 ]

@@ -123,7 +123,7 @@ fn a_sum_has_each_fraction_by_its_share_and_those_to_come_at_the_mean() {
     let refused = compute_fractions(&job, &too_many, &JobControl::new(), &|_| {});
     assert_eq!(
         refused.err().map(|why| why.to_string()).as_deref(),
-        Some("there are 6 poses, and the plan has 5 fractions")
+        Some("there are more poses (6) than fractions in the plan (5)")
     );
 }
 
