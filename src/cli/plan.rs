@@ -23,7 +23,7 @@ use results::{
     DosesToExport, ExportFailure, ExportHow, OptimisedPlan, PlanByProtocol, PlanResult,
     RobustReport, Settings, compute_by_protocol, export_case, technique_of,
 };
-use sequence::{PlanDelivery, undelivered};
+use sequence::PlanDelivery;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -115,8 +115,9 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let seconds = start.elapsed().as_secs_f64();
     let mut json = new_plan.json(args, &protocol, seconds);
     let settings = args.computing.settings(&new_plan.planned.case, device)?;
-    new_plan.write_report(&folder, &settings, &control)?;
+    // An export goes into an empty folder.
     let not_exported = new_plan.export(&folder, &settings, &control)?;
+    new_plan.write_report(&folder, &settings, &control)?;
     json["not_exported"] = json!(not_exported);
     let target = new_plan.write(args, &case, folder, &json)?;
     json["out"] = json!(target);
@@ -132,6 +133,8 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
 struct MadePlan {
     planned: PlannedCase,
     optimum: OptimisedPlan,
+    /// Names of the beams that get 0 MU, and are taken out.
+    idle: Vec<String>,
     result: PlanResult,
     scorecard: Scorecard,
     /// Figures of the delivery; `None` for maps.
@@ -154,6 +157,7 @@ impl MadePlan {
         let mut lines = ProgressLines::new(by.engine);
         let PlanByProtocol {
             optimum,
+            idle,
             result,
             with_matter,
             robust,
@@ -176,6 +180,7 @@ impl MadePlan {
         Ok(Self {
             planned,
             optimum,
+            idle,
             result,
             scorecard,
             delivery,
@@ -225,8 +230,8 @@ impl MadePlan {
             let verdict = if is_met { "met" } else { "not met" };
             let _ = writeln!(text, "  at most {limit} MU/Gy: {verdict}");
         }
-        for beam in undelivered(&self.result.plan) {
-            let _ = writeln!(text, "note: beam '{beam}' gets 0 MU");
+        for beam in &self.idle {
+            let _ = writeln!(text, "note: beam '{beam}' gets 0 MU, and is taken out");
         }
         for (goal, why) in &self.optimum.only_judged {
             let _ = writeln!(text, "  not optimised: {goal}: {why}");
@@ -283,7 +288,7 @@ impl MadePlan {
             "mu_met": self.is_mu_met(protocol),
             "beam_on_s": figures.map(|f| f.beam_on_s),
             "robust": self.robust,
-            "undelivered": undelivered(&self.result.plan).collect::<Vec<_>>(),
+            "undelivered": self.idle,
         })
     }
 
@@ -328,18 +333,11 @@ impl MadePlan {
         if let Err(why) = check_export(&case, &options) {
             return Ok(Some(why.to_string()));
         }
-        let target = folder.path().join("dicom");
-        std::fs::create_dir(&target)
-            .with_context(|| format!("cannot make {}", target.display()))?;
-        let exported = export_case(&target, &case, &options, how, control, &super::tell);
-        let refused = match exported {
-            Ok(_) => return Ok(None),
-            Err(ExportFailure::Refused(why) | ExportFailure::NoDoseLeaves(why)) => why,
-            Err(failure) => return Err(anyhow::Error::from(failure).into()),
-        };
-        std::fs::remove_dir_all(&target)
-            .with_context(|| format!("cannot remove {}", target.display()))?;
-        Ok(Some(refused))
+        match export_case(folder.path(), &case, &options, how, control, &super::tell) {
+            Ok(_) => Ok(None),
+            Err(ExportFailure::Refused(why) | ExportFailure::NoDoseLeaves(why)) => Ok(Some(why)),
+            Err(failure) => Err(anyhow::Error::from(failure).into()),
+        }
     }
 
     /// Writes the folder; returns where it stands.

@@ -31,6 +31,7 @@ struct Figures {
     goals: Vec<PlannedGoal>,
     remarks: Vec<String>,
     robust: Option<RobustReport>,
+    undelivered: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -97,6 +98,7 @@ pub fn plan<'py>(
     let goals = computed.goals(&planned);
     let PlanByProtocol {
         optimum,
+        idle,
         result,
         robust,
         ..
@@ -118,6 +120,7 @@ pub fn plan<'py>(
         goals: goals.into_iter().map(PlannedGoal::from).collect(),
         remarks: result.remarks.clone(),
         robust,
+        undelivered: idle,
     };
     let figures = dictionary(py, &figures)?;
     let plan = PyPlan(Arc::new(result.plan.clone()));

@@ -5,16 +5,19 @@ use super::optimise::{BEAMLET_MM, OptimiseQuery, OptimisedPlan, optimise_plan};
 use super::plan_job::{PlanJob, PlanResult, compute_plan, with_matter_outside};
 use super::scenarios::{RobustReport, compute_scenarios};
 use analysis::{GoalRow, PlannedCase, ShiftDirections, is_computed};
+use case::Plan;
 use engine::JobControl;
 use files::{Delivery, Protocol};
 use inverse::Progress;
-use sequence::{Technique, check_machines};
+use sequence::{Technique, check_machines, undelivered};
 use std::sync::Arc;
 
 /// A plan by a protocol, with its dose.
 #[derive(Debug)]
 pub struct PlanByProtocol {
     pub optimum: OptimisedPlan,
+    /// Names of the beams that get 0 MU, and are taken out.
+    pub idle: Vec<String>,
     /// The true dose of the leaves, or of the maps where the protocol has no technique.
     pub result: PlanResult,
     /// The same with the matter outside the body counted, where that alone keeps the dose from being whole.
@@ -69,12 +72,14 @@ pub fn compute_by_protocol(
         .map_err(Failure::here)?;
     let optimum = optimise_plan(&query, technique, &Graph::default(), control, progress)?;
     tell("true dose");
+    let mut plan = match &optimum.answer.leaves {
+        Some(leaves) => leaves.plan.clone(),
+        None => optimum.answer.plan.clone(),
+    };
+    let idle = take_out_idle(&mut plan);
     let job = PlanJob {
         structures: Arc::clone(&case.structures),
-        plan: match &optimum.answer.leaves {
-            Some(leaves) => leaves.plan.clone(),
-            None => optimum.answer.plan.clone(),
-        },
+        plan,
         ..job.clone()
     };
     let result = compute_plan(&job, control, tell)?;
@@ -98,8 +103,17 @@ pub fn compute_by_protocol(
     };
     Ok(PlanByProtocol {
         optimum,
+        idle,
         result,
         with_matter,
         robust,
     })
+}
+
+/// Takes out the beams that the optimum does without, since no plan with a beam of 0 MU leaves as DICOM; returns their names.
+fn take_out_idle(plan: &mut Plan) -> Vec<String> {
+    let idle: Vec<String> = undelivered(plan).map(str::to_owned).collect();
+    plan.beams
+        .retain(|beam| beam.mu > 0.0 || !idle.contains(&beam.name));
+    idle
 }

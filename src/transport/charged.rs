@@ -30,7 +30,7 @@ pub(crate) struct Track {
     pub hinge: Hinge,
     /// To the next candidate of a hard collision.
     mean_free_paths: f64,
-    /// Of the cell, as are the matter and the cut-off: they are looked up where the track comes into it.
+    /// Index of the cell; it, the matter and the cut-off are looked up where the track comes into the cell.
     voxel: usize,
     matter: Matter,
     cut_off_mev: f64,

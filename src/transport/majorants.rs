@@ -27,9 +27,9 @@ pub(crate) type TablesByClass<'a> = [Option<&'a MaterialTables>; CLASSES];
 /// Greatest attenuations of voxels over the nodes of [`photon::ENERGY_GRID`], and the boxes in which they hold.
 #[derive(Clone, Debug)]
 pub struct Majorants {
-    /// Of all matter, 1/cm.
+    /// Greatest attenuation of all matter, 1/cm.
     all_per_cm: Vec<f32>,
-    /// Of matter that is not heavy, 1/cm.
+    /// Greatest attenuation of matter that is not heavy, 1/cm.
     light_per_cm: Vec<f32>,
     blocks: Option<Blocks>,
 }

@@ -341,7 +341,7 @@ pub fn mass_of(medium: &Medium, dose_to: DoseTo) -> &Volume<f32> {
     }
 }
 
-/// The energy of voxels of the medium's grid over their mass, in those of the request.
+/// The energy of voxels of the medium's grid over their mass, in the voxels of the request.
 pub fn cropped(
     request: &Grid,
     medium: &Medium,

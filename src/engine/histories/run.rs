@@ -349,8 +349,10 @@ impl<S: Simulation> Run<S> {
         let medium = self.simulation.medium();
         let gy_g_cm3_per_quantum = self.simulation.gy_g_cm3_per_quantum();
         let gy = |quanta: Vec<f32>| {
-            let energy = |voxel: usize| (f64::from(quanta[voxel]) * gy_g_cm3_per_quantum) as f32;
-            cropped(grid, medium, self.simulation.mass(*dose_to), energy)
+            let mass = self.simulation.mass(*dose_to);
+            cropped(grid, medium, mass, |voxel| {
+                (f64::from(quanta[voxel]) * gy_g_cm3_per_quantum) as f32
+            })
         };
         let (gy, sigma) = (gy(mean), gy(sigma));
         let uncertainty_percent = uncertainty_percent(&gy, &sigma);

@@ -36,7 +36,7 @@ const WORDS: usize = 12;
 const GENERATIONS: usize = 8;
 /// Counters of a generation: electrons and photons that wait, and the next of each to be taken.
 const COUNTERS: usize = 4;
-/// Place of the first later generation among the counters, behind those of the chunks.
+/// Place of the first later generation among the counters, behind the chunks.
 const FIRST_GENERATION: usize = CHUNKS;
 const THREADS: u32 = 256;
 const ELECTRON_THREADS: u32 = 128;
@@ -402,7 +402,7 @@ impl RunBuffers {
         card.launch("mc", "mc_electrons", shape, &args)
     }
 
-    /// Electrons of a place: those of chunks and of every second generation behind the first are in the large buffer.
+    /// Electrons of a place: chunks, and every second generation behind the first, have the large buffer.
     fn electron_queue(&self, place: usize) -> QueueAt {
         let is_later = place >= FIRST_GENERATION && (place - FIRST_GENERATION).is_multiple_of(2);
         let entries = &self.electrons[usize::from(is_later)];

@@ -25,7 +25,7 @@ impl RunsOn {
     fn batch(self) -> u64 {
         match self {
             Self::Cpu => 1 << 15,
-            // Each generation ends by its longest track: two chunks of 8.4e6 histories times the splitting share those of theirs.
+            // Each generation ends by its longest track: two chunks of 8.4e6 histories times the splitting share their generations.
             Self::Card => (1 << 24) / SPLITTING,
         }
     }

@@ -5,6 +5,7 @@ use analysis::{Dvh, GoalRow, Isodoses, Sampling, Unanswered, scorecard, undecide
 use case::{Dose, DoseStatus, Goal, Structure, StructureSet};
 use engine::JobControl;
 use geometry::Mask;
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Figures of a dose, without the dose.
@@ -59,15 +60,16 @@ pub(super) fn dvhs_in(
         Sampling::Full => Some(Arc::new(Isodoses::count(&dose.gy, control)?)),
         Sampling::Preview => None,
     };
-    let mut dvhs = Vec::new();
-    for (structure, mask) in masks {
-        let dvh = Dvh::sampled(mask, &dose.gy, sampling, &control.child());
-        control.check()?;
-        let Ok(mut dvh) = dvh else { continue };
-        if let Some(isodoses) = &isodoses {
-            dvh = dvh.with_isodoses(Arc::clone(isodoses));
-        }
-        dvhs.push((structure.number, Arc::new(dvh.of_structure(structure))));
-    }
+    let dvhs = masks.par_iter().filter_map(|(structure, mask)| {
+        let dvh = Dvh::sampled(mask, &dose.gy, sampling, &control.child()).ok()?;
+        let dvh = match &isodoses {
+            Some(isodoses) => dvh.with_isodoses(Arc::clone(isodoses)),
+            None => dvh,
+        };
+        Some((structure.number, Arc::new(dvh.of_structure(structure))))
+    });
+    let dvhs = dvhs.collect();
+    // Those that were stopped are left out like those without volume.
+    control.check()?;
     Ok(dvhs)
 }

@@ -38,7 +38,7 @@ pub(crate) struct Row {
     pub soft_mev_cm2_g: f64,
     pub transport_cm2_g: f64,
     pub bremsstrahlung_cm2_g: f64,
-    /// Of the energy over MeV.
+    /// Logarithm of the energy over MeV.
     pub ln_energy: f64,
 }
 

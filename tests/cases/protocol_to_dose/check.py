@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import sys
 
@@ -45,6 +46,10 @@ told = json.load(open(f"{folder}/out/plan.json"))
 check("its target is found by alias", told["targets"] == [{"target": "Target", "structure": "PTV", "gy": 50.0}], told["targets"])
 check("both structures are made", told["made_structures"] == ["Half", "Organ outside"], told["made_structures"])
 check("it has leaves", told["mu"] > 0 and told["technique"] == "step", told["mu"])
+report = open(f"{folder}/out/report.pdf", "rb").read()
+check("it has a report", report.startswith(b"%PDF") and report.count(b"/Type /Page\n") + report.count(b"/Type /Page/") >= 2, len(report))
+check("why a coarse dose does not leave is told", "coarse" in (told["not_exported"] or "") and not [f for f in os.listdir(f"{folder}/out") if f.endswith(".dcm")],
+      told["not_exported"])
 run("dose", case, "--plan", f"{folder}/out/plan.toml", *HOW, "--out", f"{folder}/again.mha")
 
 

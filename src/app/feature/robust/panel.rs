@@ -12,11 +12,11 @@ use std::fmt::Write as _;
 /// The button that shows or hides the plan under set-up errors.
 pub fn switch(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let errors = state.set_up_errors;
-    let button = ui.add(Button::selectable(
-        errors.are_shown,
-        RichText::new("Set-up errors").small(),
-    ));
-    let hint = "The plan with the patient shifted against it: bands behind the curves, and each goal in its worst scenario";
+    // A word would take the room of the axes.
+    let text = RichText::new("±").small();
+    let button = ui.add(Button::selectable(errors.are_shown, text));
+    let button = button.accessible_name("Set-up errors");
+    let hint = "Set-up errors: the plan with the patient shifted against it: bands behind the curves, and each goal in its worst scenario";
     if button.on_hover_text(hint).clicked() {
         commands.push(Command::SetUpErrors(SetUpErrors {
             are_shown: !errors.are_shown,
