@@ -143,7 +143,7 @@ def test_a_plan_by_protocol_is_that_of_the_verb(water, verb, tmp_path):
     assert beamsight.Plan.read(tmp_path / "planned" / "plan.toml", water).to_dict() == plan.to_dict()
     for key in ("targets", "objective", "robust", "made_structures", "technique"):
         assert figures[key] == said[key], key
-    assert [goal["value"] for goal in figures["goals"]] == [goal["value"] for goal in said["goals"]]
+    assert [goal["value"] for goal in figures["goals"]] == [goal["value"] for goal in said["goals"]["goals"]]
     with pytest.raises(beamsight.errors.ArgumentError):
         beamsight.plan(water, "no-such-protocol", **CPU)
 
