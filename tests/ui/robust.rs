@@ -8,6 +8,7 @@ use beamsight::app::feature::compare::state::Source;
 use beamsight::app::feature::register::command::RegisterAction;
 use beamsight::app::feature::robust::state::SetUpErrors;
 use beamsight::app::state::Workspace;
+use beamsight::app::state::results::Shown;
 use beamsight::case::{DoseStatus, Edit, Pose};
 use eframe::egui::Key;
 use eframe::egui::accesskit::Role;
@@ -219,4 +220,12 @@ fn the_dose_at_a_pose_is_that_of_the_beams_moved_the_other_way() {
     });
     let shown = w.state().state.results.shown_dose().expect("a dose");
     assert_eq!(shown.gy.data(), dose.gy.data());
+
+    // A dose of the case on show does not say which monitor units the plan delivers.
+    w.state_mut().command(Command::ShowDose(Shown::Imported(0)));
+    w.state_mut()
+        .command(Command::Workspace(Workspace::Register));
+    w.run_steps(3);
+    until(&mut w, "the other dose", |app| app.is_settled());
+    assert!(w.get_by_label(button).accesskit_node().is_disabled());
 }

@@ -1,9 +1,9 @@
 //! The displayed plan under set-up errors: requests of its scenarios, and what their answers have in common.
 
 use super::needed::{DISPLAYED, ONLY};
-use super::{CaseResults, Standing};
+use super::{CaseResults, Shown, Standing};
 use crate::state::State;
-use analysis::{DvhBand, Engine, RobustGoal};
+use analysis::{DvhBand, RobustGoal};
 use case::{DoseStatus, Goal, StructureSet};
 use results::{DeliveredPlan, DoseOfPlan, FiguresOfScenario, MaskOf, Node, ScenarioResult, Shared};
 use std::sync::Arc;
@@ -68,12 +68,19 @@ impl State {
         self.read_scenarios(delivered.as_ref());
     }
 
+    /// Factor of the displayed plan's normalisation on its monitor units, once its dose is there in full and on show: another dose
+    /// on show, as one of a file, has a factor that is not the plan's.
+    pub(crate) fn delivered_factor(&self) -> Option<f64> {
+        let results = &self.results;
+        let node = results.nodes.node::<DoseOfPlan>(ONLY)?;
+        let is_full = results.shown == Shown::Plan && node.standing() == Some(Standing::Current);
+        Some(node.current().filter(|_| is_full)?.factor)
+    }
+
     /// The displayed plan with the monitor units that it delivers, once its dose is there in full.
     pub(crate) fn delivered_plan(&self) -> Option<Shared<DeliveredPlan>> {
         let (case, results) = (self.history.case(), &self.results);
-        let node = results.nodes.node::<DoseOfPlan>(ONLY)?;
-        let is_full = node.standing() == Some(Standing::Current);
-        let factor = node.current().filter(|_| is_full)?.factor;
+        let factor = self.delivered_factor()?;
         let plan = case.plans.get(self.plan)?;
         let masks = results.nodes.each::<MaskOf>();
         let masks: Vec<(u32, MaskOf)> = masks
@@ -85,9 +92,7 @@ impl State {
             Some(&node.now().or(latest)?.delivered)
         });
         let (settings, choice) = (&results.settings, results.engine_of(self.plan));
-        let engine = choice
-            .how()
-            .map_or(Engine::from(choice.engine), Engine::MonteCarlo);
+        let engine = choice.engine();
         if let Some(previous) = previous
             && previous.is_made_of(case, plan, factor, engine, settings, &masks)
         {

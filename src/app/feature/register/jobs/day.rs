@@ -21,7 +21,8 @@ impl State {
         if self.register.shown_pose().is_identity() {
             return Some("The patient lies as planned: the dose is the plan's.".to_owned());
         }
-        let is_computed = self.delivered_plan().is_some();
+        // Asked in each frame: the plan itself is made for the job alone.
+        let is_computed = self.delivered_factor().is_some();
         (!is_computed).then(|| {
             "The plan has to be computed first: show its dose in the Plan workspace.".to_owned()
         })
