@@ -107,7 +107,7 @@ pub use plan_engine::{Engine, MOST_HISTORIES, MonteCarlo};
 pub use plan_sum::{BeamShare, PlanSumError, SumError, caveats_of, plan_dose, sum_of_beams};
 pub use point_beam::beam_of_point;
 pub use profile::{profile, value_at};
-pub use protocol::{PlannedCase, PlanningError, plan_by_protocol};
+pub use protocol::{PlannedCase, PlanningError, USUAL_MACHINE, plan_by_protocol};
 pub use remarks::{
     MOST_MU, beam_caveats, beam_remarks, generic_machines, hu_remarks, most_mu_remark,
 };

@@ -70,7 +70,7 @@ pub use plan::{AbsentBeam, Plan};
 pub use planes::Mended;
 pub use pose::Pose;
 pub use radiograph::{PixelMeaning, Radiograph};
-pub use remark::{Bearing, Remark, Reservations, Severity};
+pub use remark::{Bearing, Remark, Reservations, Severity, add_each_once};
 pub use rotation::{RotationAxis, RotationDirection};
 pub use source::{Source, Sources};
 pub use steps::Steps;

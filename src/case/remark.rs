@@ -135,7 +135,7 @@ impl Reservations {
 }
 
 /// Adds sentences that the list does not have.
-pub(super) fn add_each_once<'a>(list: &mut Vec<String>, more: impl IntoIterator<Item = &'a str>) {
+pub fn add_each_once<'a>(list: &mut Vec<String>, more: impl IntoIterator<Item = &'a str>) {
     for words in more {
         if !list.iter().any(|listed| listed == words) {
             list.push(words.to_owned());

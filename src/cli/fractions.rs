@@ -5,7 +5,7 @@ use super::plan_args::PlanArgs;
 use super::scorecard::{goals_of, outcome_in_words};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
-use analysis::{EngineOptions, GoalRow};
+use analysis::GoalRow;
 use case::{Case, DoseEngine, Goal, Plan};
 use clap::ValueHint;
 use engine::{DeviceChoice, JobControl};
@@ -87,13 +87,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
             centre_mm: None,
         })
         .collect();
-    let options = EngineOptions {
-        engine: args.engine,
-        ..EngineOptions::default()
-    };
-    let engine = options
-        .engine()
-        .map_err(|error| words::engine_refusal(&error))?;
+    let engine = words::engine_to(args.engine, None)?;
     let start = Instant::now();
     let job = args.plan.computing.job(&case, plan, engine, device)?;
     let control = JobControl::new();

@@ -9,7 +9,7 @@ use super::robust::{csv_of, text_of};
 use super::scorecard::Scorecard;
 use super::words::CaseArgs;
 use super::{Failure, VerbOutput};
-use analysis::{PlannedCase, plan_by_protocol};
+use analysis::{PlannedCase, USUAL_MACHINE, plan_by_protocol};
 use anyhow::{Context as _, anyhow};
 use case::{Case, Plan};
 use dicom::{DoseBits, ExportOptions, ExportPart, check_export};
@@ -30,9 +30,6 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Machine of plans, unless chosen.
-const MACHINE: &str = "generic-6mv";
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -109,7 +106,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     cancel_on_signal(&control);
     let start = Instant::now();
     super::tell("targets, structures and beams");
-    let machine = args.computing.machine.as_deref().unwrap_or(MACHINE);
+    let machine = args.computing.machine.as_deref().unwrap_or(USUAL_MACHINE);
     let planned = plan_by_protocol(&case, &protocol, machine, &control)?;
     let new_plan = MadePlan::new(args, &protocol, planned, device, &control)?;
     let seconds = start.elapsed().as_secs_f64();

@@ -2,11 +2,12 @@
 
 use super::Failure;
 use analysis::{DifferenceDisplay, GoalRow, given_words};
+use app::feature::beam::jobs::hull_of;
 use app::state::display::{DoseDisplay, WINDOW_PRESETS};
 use app::view::framed_mm;
 use case::{Case, Plan, StructureKind};
 use engine::JobControl;
-use geometry::{AnatomicalPlane, Hull};
+use geometry::AnatomicalPlane;
 use glam::DVec3;
 use physics::Machine;
 use report::plan::{
@@ -104,11 +105,9 @@ fn outlines(case: &Case) -> Vec<Outline> {
     let structures = case.structures.structures.iter();
     let shown = structures.filter(|s| s.kind != StructureKind::External);
     let outlines = shown.filter_map(|structure| {
-        let contours = structure.contours.iter();
-        let contours: Vec<&[DVec3]> = contours.map(|c| c.points_mm.as_slice()).collect();
         Some(Outline {
             // A structure without a volume has no shadow.
-            hull: Arc::new(Hull::new(&contours, grid).ok()?),
+            hull: Arc::new(hull_of(structure, grid).ok()?),
             colour: structure.colour,
         })
     });

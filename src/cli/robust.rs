@@ -5,7 +5,7 @@ use super::plan_args::PlanArgs;
 use super::scorecard::{goals_of, outcome_in_words};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
-use analysis::{DvhBand, EngineOptions, GoalRow, MOST_SET_UP_MM, ShiftDirections, met_text};
+use analysis::{DvhBand, GoalRow, MOST_SET_UP_MM, ShiftDirections, met_text};
 use anyhow::Context as _;
 use case::{Case, DoseEngine, Plan};
 use clap::ValueEnum;
@@ -114,13 +114,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let case = args.case.open()?;
     let plan = args.plan.plan(&case)?;
     let goals = goals_of(&case, args.goals.as_deref())?;
-    let options = EngineOptions {
-        engine: args.engine,
-        ..EngineOptions::default()
-    };
-    let engine = options
-        .engine()
-        .map_err(|error| words::engine_refusal(&error))?;
+    let engine = words::engine_to(args.engine, None)?;
     let start = Instant::now();
     let scenarios = ShiftDirections::from(args.scenarios).scenarios(args.shift_mm);
     let job = args.plan.computing.job(&case, plan, engine, device)?;

@@ -12,7 +12,7 @@ use super::objective::Objective;
 use super::optimiser::Optimiser;
 use super::problem::Problem;
 use super::progress::Progress;
-use super::refinement::Refinement;
+use super::refinement::{Refinement, RejectedBeam};
 use super::setup::Setup;
 use super::solve::{Bounds, Start, solve};
 use case::{Beam, Plan};
@@ -358,18 +358,18 @@ fn from_fields(plan: &Plan, setup: &Setup, fields_of: &dyn Fn(&Beam) -> Vec<usiz
     plan
 }
 
-/// Restores beams whose moved leaves violate a limit of their machine; returns their names with the limits, in words.
-fn restore_broken(
-    leaves: &LeafVariables,
-    moved: &mut Plan,
-    previous: &Plan,
-) -> Vec<(String, String)> {
+/// Restores beams whose moved leaves violate a limit of their machine, and returns them.
+fn restore_broken(leaves: &LeafVariables, moved: &mut Plan, previous: &Plan) -> Vec<RejectedBeam> {
     let mut restored = Vec::new();
     for leaf_beam in &leaves.beams {
         let beam = &mut moved.beams[leaf_beam.place];
         if let Some(limit) = broken_limit(beam, &leaf_beam.delivery) {
             beam.clone_from(&previous.beams[leaf_beam.place]);
-            restored.push((beam.name.clone(), limit));
+            restored.push(RejectedBeam {
+                beam: beam.name.clone(),
+                passes: 1,
+                limit,
+            });
         }
     }
     restored

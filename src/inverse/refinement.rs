@@ -24,19 +24,15 @@ pub struct RejectedBeam {
 }
 
 impl Refinement {
-    /// Counts the beams of a pass whose moves were taken back, with the limits that they broke.
-    pub(super) fn reject(&mut self, beams: Vec<(String, String)>) {
-        for (beam, limit) in beams {
-            match self.rejected.iter_mut().find(|other| other.beam == beam) {
-                Some(rejected) => {
-                    rejected.passes += 1;
-                    rejected.limit = limit;
+    /// Counts beams whose moves were taken back.
+    pub(super) fn reject(&mut self, beams: Vec<RejectedBeam>) {
+        for next in beams {
+            match self.rejected.iter_mut().find(|r| r.beam == next.beam) {
+                Some(earlier) => {
+                    earlier.passes += next.passes;
+                    earlier.limit = next.limit;
                 }
-                None => self.rejected.push(RejectedBeam {
-                    beam,
-                    passes: 1,
-                    limit,
-                }),
+                None => self.rejected.push(next),
             }
         }
     }
@@ -46,15 +42,7 @@ impl Refinement {
     pub(super) fn then(mut self, next: Self) -> Self {
         self.passes += next.passes;
         self.kept += next.kept;
-        for rejected in next.rejected {
-            match self.rejected.iter_mut().find(|r| r.beam == rejected.beam) {
-                Some(earlier) => {
-                    earlier.passes += rejected.passes;
-                    earlier.limit = rejected.limit;
-                }
-                None => self.rejected.push(rejected),
-            }
-        }
+        self.reject(next.rejected);
         self
     }
 
@@ -81,11 +69,13 @@ impl Refinement {
 mod tests {
     use super::*;
 
-    fn rejected(beams: &[&str]) -> Vec<(String, String)> {
-        let beams = beams.iter();
-        beams
-            .map(|beam| ((*beam).to_owned(), "control point 2: too fast".to_owned()))
-            .collect()
+    fn rejected(beams: &[&str]) -> Vec<RejectedBeam> {
+        let beams = beams.iter().map(|beam| RejectedBeam {
+            beam: (*beam).to_owned(),
+            passes: 1,
+            limit: "control point 2: too fast".to_owned(),
+        });
+        beams.collect()
     }
 
     #[test]

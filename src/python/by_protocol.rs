@@ -4,20 +4,16 @@ use super::case::PyCase;
 use super::dose::PyDose;
 use super::dose_job::How;
 use super::errors::{Kind, argument, failure};
-use super::job::{Steps, run};
+use super::job::run;
 use super::json::dictionary;
+use super::optimise::report;
 use super::plan::PyPlan;
-use analysis::{Engine, GoalRow, plan_by_protocol};
-use engine::JobControl;
+use analysis::{Engine, USUAL_MACHINE, plan_by_protocol};
 use files::{Delivery, Protocol};
-use inverse::Progress;
 use pyo3::prelude::*;
-use results::{PlanByProtocol, RobustReport, compute_by_protocol};
+use results::{GoalEntry, PlanByProtocol, RobustReport, compute_by_protocol};
 use serde::Serialize;
 use std::sync::Arc;
-
-/// Machine of a plan whose caller names none.
-const MACHINE: &str = "generic-6mv";
 
 /// Figures of a plan by a protocol.
 #[derive(Serialize)]
@@ -28,7 +24,7 @@ struct Figures {
     made_structures: Vec<String>,
     protocol_remarks: Vec<String>,
     objective: f64,
-    goals: Vec<PlannedGoal>,
+    goals: Vec<GoalEntry>,
     remarks: Vec<String>,
     robust: Option<RobustReport>,
     undelivered: Vec<String>,
@@ -39,23 +35,6 @@ struct Target {
     target: String,
     structure: String,
     gy: f64,
-}
-
-#[derive(Serialize)]
-struct PlannedGoal {
-    goal: case::Goal,
-    value: Option<f64>,
-    met: Option<bool>,
-}
-
-impl From<GoalRow> for PlannedGoal {
-    fn from(row: GoalRow) -> Self {
-        Self {
-            value: row.answer.as_ref().ok().map(|outcome| outcome.value),
-            met: (!row.is_undecided()).then(|| row.is_met()),
-            goal: row.goal,
-        }
-    }
 }
 
 /// The plan of a protocol with its true dose and figures; `beamsight.plan` says how.
@@ -78,7 +57,7 @@ pub fn plan<'py>(
             protocol.delivered_by(delivery).map_err(argument)?
         }
     };
-    let machine = how.machine.as_deref().unwrap_or(MACHINE);
+    let machine = how.machine.as_deref().unwrap_or(USUAL_MACHINE);
     let (planned, computed) = run(py, progress.as_ref(), |control, steps| {
         steps.tell("targets, structures and beams");
         let planned = plan_by_protocol(&case.0, &protocol, machine, control)
@@ -90,7 +69,7 @@ pub fn plan<'py>(
             &planned,
             &protocol,
             control,
-            &mut |progress| report(progress, control, steps),
+            &mut |progress| report(progress, job.engine, control, steps),
             tell,
         );
         Ok((planned, answer.map_err(|why| failure(&why))?))
@@ -117,7 +96,7 @@ pub fn plan<'py>(
         made_structures: planned.made,
         protocol_remarks: planned.remarks,
         objective: optimum.answer.objective,
-        goals: goals.into_iter().map(PlannedGoal::from).collect(),
+        goals: goals.into_iter().map(GoalEntry::from).collect(),
         remarks: result.remarks.clone(),
         robust,
         undelivered: idle,
@@ -125,17 +104,4 @@ pub fn plan<'py>(
     let figures = dictionary(py, &figures)?;
     let plan = PyPlan(Arc::new(result.plan.clone()));
     Ok((plan, PyDose::computed(&planned.case, result, None), figures))
-}
-
-/// Reports a step of the optimiser to the caller.
-fn report(progress: Progress, control: &JobControl, steps: &Steps) {
-    match progress {
-        Progress::Columns { done, of: count } => {
-            control.report(done as f32 / count.max(1) as f32);
-            steps.tell("influence of beamlets");
-        }
-        Progress::Iteration { objective, .. } => steps.tell(&format!("objective {objective:.6}")),
-        Progress::TrueDose { .. } | Progress::Histories { .. } => steps.tell("true dose"),
-        Progress::Leaves { after, .. } => steps.tell(&format!("leaves: objective {after:.6}")),
-    }
 }

@@ -5,11 +5,13 @@ use super::columns::PyCardColumns;
 use super::dose_job::{Histories, How};
 use super::errors::{Kind, argument, failure};
 use super::grid::PyGrid;
-use super::job::run;
+use super::job::{Steps, run};
 use super::json::dictionary;
 use super::plan::PyPlan;
 use super::words;
+use analysis::Engine;
 use case::{Case, Goal, Plan};
+use engine::JobControl;
 use files::GoalTemplate;
 use inverse::{Optimised, Progress, RUNS, with_arcs};
 use numpy::ndarray::Array2;
@@ -95,6 +97,22 @@ impl Asked {
     }
 }
 
+/// Reports a step of an optimiser, whose maps `engine` corrects, to the caller.
+pub fn report(progress: Progress, engine: Engine, control: &JobControl, steps: &Steps) {
+    match progress {
+        Progress::Columns { done, of: count } => {
+            control.report(done as f32 / count.max(1) as f32);
+            steps.tell("influence of beamlets");
+        }
+        Progress::Iteration { objective, .. } => steps.tell(&format!("objective {objective:.6}")),
+        Progress::TrueDose { .. } => steps.tell("true dose"),
+        Progress::Histories { run, .. } => {
+            steps.tell(&format!("{}: run {run} of {RUNS}", engine.method()));
+        }
+        Progress::Leaves { after, .. } => steps.tell(&format!("leaves: objective {after:.6}")),
+    }
+}
+
 /// Maps, with leaves where a technique is requested, or the influence alone; `beamsight.optimise` says how.
 #[pyfunction(name = "_optimise")]
 #[pyo3(signature = (case, plan, how, asked, histories, progress = None))]
@@ -124,19 +142,8 @@ pub fn optimise(
         // The influence alone is the search, stopped before its first step.
         let search_control = control.child();
         let mut tell = |progress: Progress| match progress {
-            Progress::Columns { done, of } => {
-                control.report(done as f32 / of.max(1) as f32);
-                steps.tell("influence of beamlets");
-            }
-            Progress::Iteration { objective, .. } if search => {
-                steps.tell(&format!("objective {objective:.6}"))
-            }
-            Progress::Iteration { .. } => search_control.cancel(),
-            Progress::TrueDose { .. } => steps.tell("true dose"),
-            Progress::Histories { run, .. } => {
-                steps.tell(&format!("{}: run {run} of {RUNS}", engine.method()));
-            }
-            Progress::Leaves { after, .. } => steps.tell(&format!("leaves: objective {after:.6}")),
+            Progress::Iteration { .. } if !search => search_control.cancel(),
+            progress => report(progress, engine, control, steps),
         };
         optimise_plan(
             &query,

@@ -67,8 +67,8 @@ pub use room::{BeamClearance, ClearanceOf, IsodoseOf, SurfaceOf};
 pub use run::{RunOfPlan, RunResult};
 pub use scenarios::{
     Course, CourseReport, Day, DayEntry, DayResult, DeliveredPlan, DoseEntry, DoseFigures,
-    FiguresOfScenario, RobustGoalEntry, RobustPlan, RobustReport, ScenarioEntry, ScenarioResult,
-    compute_fractions, compute_scenarios, dose_of_day,
+    FiguresOfScenario, GoalEntry, RobustGoalEntry, RobustPlan, RobustReport, ScenarioEntry,
+    ScenarioResult, compute_fractions, compute_scenarios, dose_of_day,
 };
 pub use second_check::{CheckFiles, CheckJob, CheckMachines, second_check};
 pub use shared::Shared;

@@ -32,6 +32,9 @@ pub struct PlannedCase {
     pub remarks: Vec<String>,
 }
 
+/// Machine of a new plan where neither the case nor the user names one.
+pub const USUAL_MACHINE: &str = "generic-6mv";
+
 /// Why a case has no plan by a protocol.
 #[derive(Debug, Error)]
 pub enum PlanningError {

@@ -5,7 +5,7 @@ use super::{DeliveredPlan, drop_doses};
 use crate::graph::{Failure, Graph};
 use crate::plan_job::PlanJob;
 use analysis::{DayPlan, Sampling, no_beams};
-use case::{Dose, DoseStatus, Plan, Pose};
+use case::{Dose, DoseStatus, Plan, Pose, add_each_once};
 use engine::JobControl;
 use geometry::Volume;
 use glam::DVec3;
@@ -171,15 +171,9 @@ impl<'a> DosesAtPoses<'a> {
     }
 
     fn figures(&self, dose: &Dose) -> Result<DoseFigures, Failure> {
-        let mut masks = Vec::new();
-        for (_, query) in &self.delivered.masks {
-            match self.graph.full(query, self.control) {
-                Ok(mask) => masks.push((query.structure(), mask)),
-                Err(stopped @ Failure::Cancelled(_)) => return Err(stopped),
-                // A structure without volume has no DVH to show.
-                Err(_) => {}
-            }
-        }
+        let masks = self
+            .delivered
+            .masks(|query| self.graph.full(query, self.control))?;
         let dvhs = dvhs_in(dose, &masks, Sampling::Full, self.control)?;
         Ok(DoseFigures::new(dose, dvhs))
     }
@@ -208,11 +202,8 @@ impl DoseSum {
             *sum_gy += weight * f64::from(*dose_gy);
         }
         summed_dose.status = summed_dose.status.worst(dose.status);
-        for caveat in &dose.caveats {
-            if !summed_dose.caveats.contains(caveat) {
-                summed_dose.caveats.push(caveat.clone());
-            }
-        }
+        let caveats = dose.caveats.iter().map(String::as_str);
+        add_each_once(&mut summed_dose.caveats, caveats);
         Ok(())
     }
 

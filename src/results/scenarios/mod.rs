@@ -7,7 +7,9 @@ mod robust;
 
 pub use figures::DoseFigures;
 pub use fractions::{Course, Day, DayResult, compute_fractions, dose_of_day};
-pub use report::{CourseReport, DayEntry, DoseEntry, RobustGoalEntry, RobustReport, ScenarioEntry};
+pub use report::{
+    CourseReport, DayEntry, DoseEntry, GoalEntry, RobustGoalEntry, RobustReport, ScenarioEntry,
+};
 pub use robust::RobustPlan;
 
 use figures::dvhs_in;
@@ -24,6 +26,7 @@ use super::shared::Shared;
 use analysis::{Dvh, DvhBand, Engine, GoalRow, RobustGoal, Scenario, is_computed, no_beams};
 use case::{Case, Ct, Dose, Goal, Plan, Structure, StructureSet};
 use engine::JobControl;
+use geometry::Mask;
 use std::sync::Arc;
 use worker::Lane;
 
@@ -148,21 +151,26 @@ impl DeliveredPlan {
 
     /// DVHs in the dose of a scenario.
     fn dvhs(&self, dose: &Dose, inputs: &Access<'_>) -> Result<Vec<(u32, Arc<Dvh>)>, Failure> {
+        let masks = self.masks(|query| inputs.get(query))?;
+        let sampling = sampling_of(dose.status, inputs);
+        dvhs_in(dose, &masks, sampling, inputs.control())
+    }
+
+    /// Structures with their masks.
+    fn masks(
+        &self,
+        answer: impl Fn(&MaskOf) -> Result<Arc<Mask>, Failure>,
+    ) -> Result<Vec<(&Structure, Arc<Mask>)>, Failure> {
         let mut masks = Vec::new();
         for (_, query) in &self.masks {
-            match inputs.get(query) {
+            match answer(query) {
                 Ok(mask) => masks.push((query.structure(), mask)),
                 Err(stopped @ Failure::Cancelled(_)) => return Err(stopped),
                 // A structure without volume has no DVH to show.
                 Err(_) => {}
             }
         }
-        dvhs_in(
-            dose,
-            &masks,
-            sampling_of(dose.status, inputs),
-            inputs.control(),
-        )
+        Ok(masks)
     }
 
     /// A scenario is computed only where the CT is.

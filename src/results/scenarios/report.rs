@@ -2,7 +2,7 @@
 
 use super::{Course, DoseFigures, RobustPlan};
 use analysis::{DvhBand, GoalRow, RobustGoal, Scenario};
-use case::{DoseStatus, Goal, Plan, Pose, StructureSet};
+use case::{DoseStatus, Goal, Plan, Pose, StructureSet, add_each_once};
 use serde::Serialize;
 
 /// A plan under set-up errors.
@@ -75,13 +75,10 @@ impl RobustReport {
     }
 
     /// Caveats of the scenarios, each once.
-    pub fn caveats(&self) -> Vec<&str> {
-        let mut caveats: Vec<&str> = Vec::new();
-        for caveat in self.scenarios.iter().flat_map(|s| &s.caveats) {
-            if !caveats.contains(&caveat.as_str()) {
-                caveats.push(caveat);
-            }
-        }
+    pub fn caveats(&self) -> Vec<String> {
+        let mut caveats = Vec::new();
+        let of_scenarios = self.scenarios.iter().flat_map(|s| &s.caveats);
+        add_each_once(&mut caveats, of_scenarios.map(String::as_str));
         caveats
     }
 }
@@ -168,13 +165,17 @@ impl DoseEntry {
         Self {
             status: figures.status,
             caveats: figures.caveats.clone(),
-            goals: rows
-                .map(|row| GoalEntry {
-                    value: value(&row),
-                    met: met(&row),
-                    goal: row.goal,
-                })
-                .collect(),
+            goals: rows.map(GoalEntry::from).collect(),
+        }
+    }
+}
+
+impl From<GoalRow> for GoalEntry {
+    fn from(row: GoalRow) -> Self {
+        Self {
+            value: value(&row),
+            met: met(&row),
+            goal: row.goal,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::ScenarioResult;
 use crate::graph::Failure;
 use analysis::{DvhBand, RobustGoal};
-use case::{Dose, DoseStatus, Goal, Plan, StructureSet};
+use case::{Dose, DoseStatus, Goal, Plan, StructureSet, add_each_once};
 use geometry::{Grid, Volume};
 use std::sync::Arc;
 
@@ -54,11 +54,8 @@ impl RobustPlan {
     fn extreme(&self, gy: &[f32], label: String) -> Dose {
         let count = self.scenarios.len();
         let mut caveats = vec![format!("extreme of each voxel over {count} scenarios")];
-        for caveat in self.scenarios.iter().flat_map(|s| &s.figures.caveats) {
-            if !caveats.contains(caveat) {
-                caveats.push(caveat.clone());
-            }
-        }
+        let of_scenarios = self.scenarios.iter().flat_map(|s| &s.figures.caveats);
+        add_each_once(&mut caveats, of_scenarios.map(String::as_str));
         Dose {
             gy: Volume::new(Arc::clone(&self.grid), gy.to_vec()).into(),
             status: DoseStatus::Partial,

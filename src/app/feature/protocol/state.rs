@@ -1,13 +1,10 @@
 //! The box of plans by protocol: its choices, and what the chosen protocol finds in the case.
 
 use crate::state::State;
-use analysis::PlannedCase;
+use analysis::{PlannedCase, USUAL_MACHINE};
 use case::{Case, Plan, StructureSet};
 use files::{Delivery, Protocol};
 use std::sync::Arc;
-
-/// Machine of a new plan in a case without any.
-const MACHINE: &str = "generic-6mv";
 
 /// The box of plans by protocol.
 #[derive(Debug, Default)]
@@ -101,7 +98,7 @@ impl State {
         Some(ProtocolAsk {
             case: self.case().clone(),
             draft: self.protocol.draft.clone(),
-            machine: machine.unwrap_or_else(|| MACHINE.to_owned()),
+            machine: machine.unwrap_or_else(|| USUAL_MACHINE.to_owned()),
         })
     }
 

@@ -6,6 +6,7 @@ use crate::kit::{status_chip, theme};
 use crate::state::State;
 use crate::state::results::ScenarioView;
 use analysis::{MOST_SET_UP_MM, RobustGoal, ShiftDirections, Verdict};
+use case::add_each_once;
 use egui::{Button, Label, RichText, Slider, Ui};
 use std::fmt::Write as _;
 
@@ -102,12 +103,8 @@ fn standing(ui: &mut Ui, view: &ScenarioView) {
             .answers()
             .iter()
             .flat_map(|answer| &answer.figures.caveats);
-        let mut listed: Vec<&str> = Vec::new();
-        for caveat in caveats {
-            if !listed.contains(&caveat.as_str()) {
-                listed.push(caveat);
-            }
-        }
+        let mut listed = Vec::new();
+        add_each_once(&mut listed, caveats.map(String::as_str));
         let chip = status_chip(ui, status);
         if !listed.is_empty() {
             chip.on_hover_text(listed.join("\n"));

@@ -7,15 +7,8 @@ use case::{Normalisation, NormalisedAt, NormalisedDose, Pose};
 
 #[test]
 fn scenarios_are_doses_of_the_moved_isocentre() {
-    let ct = ct(|mm| {
-        if mm.abs().max_element() < 80.0 {
-            0.0
-        } else {
-            -1000.0
-        }
-    });
-    let set = drawn(&ct, DVec3::splat(-80.0), DVec3::splat(80.0));
-    let job = job(&ct, &set, BodyChoice::Drawn);
+    let job = job_in_water();
+    let set = Arc::clone(&job.structures);
     let scenarios = Scenario::along_axes(6.0);
     let control = JobControl::new();
     let robust = compute_scenarios(&job, &scenarios, &control, &|_| {}).expect("doses");
@@ -56,8 +49,8 @@ fn a_scenario_that_leaves_the_ct_is_refused() {
     );
 }
 
-/// A cube of water with one field, in five fractions.
-fn job_of_fractions() -> PlanJob {
+/// A cube of water with one field.
+fn job_in_water() -> PlanJob {
     let ct = ct(|mm| {
         if mm.abs().max_element() < 80.0 {
             0.0
@@ -66,7 +59,12 @@ fn job_of_fractions() -> PlanJob {
         }
     });
     let set = drawn(&ct, DVec3::splat(-80.0), DVec3::splat(80.0));
-    let mut job = job(&ct, &set, BodyChoice::Drawn);
+    job(&ct, &set, BodyChoice::Drawn)
+}
+
+/// The same in five fractions.
+fn job_of_fractions() -> PlanJob {
+    let mut job = job_in_water();
     job.plan.fractions = 5;
     job
 }
