@@ -146,7 +146,7 @@ const SHORTCUTS: [Shortcut; 13] = [
         what: "take back the optimisation that runs or the leaves that are cut, else put the measuring tool down, else leave the tour",
         command: |s| match s.optimise.is_running() || s.optimise.drag().is_some() {
             true => Some(Command::Optimise(OptimiseAction::TakeBack)),
-            false if s.leaves.is_cutting() => Some(Command::Optimise(OptimiseAction::KeepMaps)),
+            false if s.optimise.makes_leaves() => Some(Command::Optimise(OptimiseAction::KeepMaps)),
             false if s.measures.tool.is_some() => Some(Command::Measure(MeasureAction::Tool(None))),
             false => s.tour_stop().map(|_| Command::Tour(TourAction::Leave)),
         },

@@ -2,7 +2,7 @@
 
 use super::optimiser::RUNS;
 use analysis::{Engine, MonteCarlo};
-use case::DoseEngine;
+use case::{DoseEngine, Receipt};
 use engine::Compute;
 use engine::histories::{HistoriesDose, Until};
 use serde::Serialize;
@@ -113,6 +113,36 @@ impl OptimiseReceipt {
         Self {
             device: device.to_string(),
             ..Self::default()
+        }
+    }
+
+    /// The receipt of the job that found the optimum, by its word and the digest of its inputs.
+    pub fn of_job(&self, job: &str, digest: String) -> Receipt {
+        let phases_ms = [
+            ("columns", self.columns_ms),
+            ("solutions", self.solutions_ms),
+            ("true doses", self.true_doses_ms),
+            (
+                "histories",
+                self.histories.as_ref().map_or(0.0, |runs| runs.ms),
+            ),
+            ("leaves", self.leaves_ms),
+        ];
+        Receipt {
+            job: job.to_owned(),
+            digest,
+            device: self.device.clone(),
+            phases_ms: phases_ms
+                .into_iter()
+                .filter(|(_, ms)| *ms > 0.0)
+                .map(|(phase, ms)| (phase.to_owned(), ms))
+                .collect(),
+            warnings: self
+                .histories
+                .as_ref()
+                .map(|runs| runs.warnings.clone())
+                .unwrap_or_default(),
+            work: self.evaluations,
         }
     }
 

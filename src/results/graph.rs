@@ -49,6 +49,8 @@ pub struct Graph {
     drops: AtomicU64,
     /// Doses that were kept with the case.
     doses_of_opened: OnceLock<Arc<DosesOfOpened>>,
+    /// Values that one answer leaves for the next of its kind, by type: no answer may depend on it but in the time that it takes.
+    warm: Mutex<HashMap<TypeId, Box<dyn Any + Send>>>,
 }
 
 impl Debug for Graph {
@@ -61,6 +63,22 @@ struct Entry<Q: Query> {
     query: Q,
     grade: Grade,
     state: State<Q::Answer>,
+}
+
+/// The required grade of an answer, and how far one in steps is computed.
+#[derive(Clone, Copy)]
+struct Extent {
+    grade: Grade,
+    is_one_step: bool,
+}
+
+impl Extent {
+    fn whole(grade: Grade) -> Self {
+        Self {
+            grade,
+            is_one_step: false,
+        }
+    }
 }
 
 enum State<A> {
@@ -133,6 +151,11 @@ fn phases_ms<Q: Query>(answer: &Result<Q::Answer, Failure>) -> Vec<(String, f64)
         .unwrap_or_default()
 }
 
+/// Whether an answer is a step towards a whole one.
+fn is_step<Q: Query>(answer: &Result<Q::Answer, Failure>) -> bool {
+    Q::IN_STEPS && answer.as_ref().is_ok_and(|answer| !Q::is_whole(answer))
+}
+
 impl Graph {
     /// The answer to a query, cached or computed now, with its grade, which is at least the requested one.
     /// `partial` receives the partial answers of a refining query.
@@ -146,10 +169,38 @@ impl Graph {
         control: &JobControl,
         partial: &mut dyn FnMut(&Q::Answer),
     ) -> Result<(Q::Answer, Grade), Failure> {
+        self.answer_to_extent(query, Extent::whole(grade), control, partial)
+    }
+
+    /// As [`Self::answer`], but of a query in steps one step more, as a preview until the answer is whole.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub fn step<Q: Query>(
+        &self,
+        query: &Q,
+        grade: Grade,
+        control: &JobControl,
+        partial: &mut dyn FnMut(&Q::Answer),
+    ) -> Result<(Q::Answer, Grade), Failure> {
+        let extent = Extent {
+            grade,
+            is_one_step: true,
+        };
+        self.answer_to_extent(query, extent, control, partial)
+    }
+
+    fn answer_to_extent<Q: Query>(
+        &self,
+        query: &Q,
+        extent: Extent,
+        control: &JobControl,
+        partial: &mut dyn FnMut(&Q::Answer),
+    ) -> Result<(Q::Answer, Grade), Failure> {
         let partial = RefCell::new(partial);
         self.find_or_make(
             query,
-            grade,
+            extent,
             control,
             Some(&|answer: &dyn Any| {
                 if let Some(answer) = answer.downcast_ref() {
@@ -164,17 +215,18 @@ impl Graph {
     /// # Errors
     /// [`Failure`].
     pub fn full<Q: Query>(&self, query: &Q, control: &JobControl) -> Result<Q::Answer, Failure> {
-        self.find_or_make(query, Grade::Full, control, None)
+        self.find_or_make(query, Extent::whole(Grade::Full), control, None)
             .map(|(answer, _)| answer)
     }
 
     fn find_or_make<Q: Query>(
         &self,
         query: &Q,
-        grade: Grade,
+        extent: Extent,
         control: &JobControl,
         partial: Option<Partial<'_>>,
     ) -> Result<(Q::Answer, Grade), Failure> {
+        let grade = extent.grade;
         let mut kept = self.lock();
         loop {
             control.check()?;
@@ -208,14 +260,20 @@ impl Graph {
             partial,
         };
         let start = Instant::now();
-        let answer = query.answer(&access);
-
+        let mut answer = query.answer(&access);
+        while !extent.is_one_step && is_step::<Q>(&answer) {
+            answer = query.answer(&access);
+        }
         let ms = 1e3 * start.elapsed().as_secs_f64();
         tracing::debug!(
             "{} ({grade:?}): {ms:.2} ms {:.2?}",
             query.name(),
             phases_ms::<Q>(&answer)
         );
+        if is_step::<Q>(&answer) {
+            // The next step is another: what is kept is only what the step leaves for it.
+            return answer.map(|answer| (answer, Grade::Preview));
+        }
         let reached = if previewed.get() { grade } else { Grade::Full };
         pending.settle(&answer, reached);
         answer.map(|answer| (answer, reached))
@@ -273,6 +331,21 @@ impl Graph {
     fn drop_previews(&self, kept: &mut Kept<'_>) {
         kept.values_mut().for_each(|kind| kind.drop_previews());
         self.drops.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Allows queries of a kind that failed or were cancelled to be tried again.
+    pub fn forget_failures_of<Q: Query>(&self) {
+        entries::<Q>(&mut self.lock()).drop_failures();
+    }
+
+    /// Value of this type that answers leave for the next of their kind.
+    pub fn warm<T: Default + Send + 'static>(&self) -> Arc<Mutex<T>> {
+        let mut warm = self.warm.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = warm
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Box::new(Arc::<Mutex<T>>::default()));
+        let place: Option<&Arc<Mutex<T>>> = place.downcast_ref();
+        Arc::clone(place.expect("a value lies under its type"))
     }
 
     /// Allows failed or cancelled queries to be tried again.
@@ -358,7 +431,7 @@ impl Access<'_> {
     pub fn get<Q: Query>(&self, query: &Q) -> Result<Q::Answer, Failure> {
         let answer = self
             .graph
-            .find_or_make(query, self.grade, self.control, None);
+            .find_or_make(query, Extent::whole(self.grade), self.control, None);
         let (answer, grade) = answer.map_err(|failure| match failure {
             Failure::Here(why) => Failure::Below(why),
             other => other,
@@ -420,6 +493,18 @@ impl Access<'_> {
         if let Some(partial) = self.partial {
             partial(&answer);
         }
+    }
+
+    /// Shows an answer on the way to the caller of the graph; no other query is answered from it.
+    pub fn show<Q: Query>(&self, answer: &Q::Answer) {
+        if let Some(partial) = self.partial {
+            partial(answer);
+        }
+    }
+
+    /// The graph, for work that asks it for inputs by itself.
+    pub(super) fn graph(&self) -> &Graph {
+        self.graph
     }
 
     pub fn doses_of_opened(&self) -> Option<&DosesOfOpened> {

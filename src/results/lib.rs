@@ -52,8 +52,9 @@ pub use matter_outside::WithMatterOutside;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use optimise::{
-    BEAMLET_MM, Leaves, LeavesJob, LiveOptimiser, OptimiseQuery, OptimisedPlan, Optimum,
-    OptimumStage, OtherShares, Step, cut_into_leaves, leaves_of_arcs, optimise_plan,
+    BEAMLET_MM, Leaves, LeavesOf, LeavesSource, LiveOptimiser, OptimiseQuery, OptimisedPlan,
+    Optimum, OptimumOf, OptimumStage, OtherShares, Step,
+    optimise_plan,
 };
 pub use patient::{Densities, MaskOf};
 pub use plan_dose::{DoseOfPlan, Summed};

@@ -200,6 +200,14 @@ impl<Q: Query> Node<Q> {
         }
     }
 
+    /// A step towards the answer has ended: the next is requested.
+    pub fn request_next_step(&mut self, query: &Q) {
+        let request = &mut self.requests[Grade::Full as usize];
+        request.take_if(|request| {
+            request.query == *query && matches!(request.state, RequestState::Made)
+        });
+    }
+
     /// An input of a preview has improved: the preview is requested again.
     pub fn outdate(&mut self) {
         if self

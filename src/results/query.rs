@@ -21,8 +21,12 @@ pub trait Query: Clone + PartialEq + Debug + Send + Sync + 'static {
     const NOTICED: bool = true;
     /// Whether its jobs run beside each other: there are many, each small.
     const RUNS_IN_PARALLEL: bool = false;
+    /// Whether a quick job interrupts its job on a device, which then begins again.
+    const RESTARTABLE: bool = true;
     /// Whether it publishes partial answers.
     const REFINES: bool = false;
+    /// Whether [`Self::answer`] takes one step towards an answer that [`Self::is_whole`]: the window runs other jobs between two steps.
+    const IN_STEPS: bool = false;
 
     /// The result, in words.
     fn name(&self) -> String;
@@ -86,6 +90,8 @@ pub enum Priority {
     Room(u8),
     Densities,
     Rays,
+    /// Optima of fluences, then leaves: the user waits for them before their doses.
+    Inverse(u8),
     Run,
     Beams,
     /// Sums of beams and their readings, one dose after another.

@@ -157,7 +157,7 @@ fn job<Q: Query>(query: Q, graph: Arc<Graph>, place: JobTarget, is_quick: bool) 
     let is_quick = is_quick || grade == Grade::Preview || query.is_quick();
     let (name, lane) = (query.job_name(grade), query.lane(grade));
     let work = move |control: &JobControl, partial: &mut dyn FnMut(Delivery)| {
-        let answer = graph.answer(&query, grade, control, &mut |answer| {
+        let answer = graph.step(&query, grade, control, &mut |answer| {
             partial(delivery(
                 &query,
                 &graph,
@@ -175,7 +175,7 @@ fn job<Q: Query>(query: Q, graph: Arc<Graph>, place: JobTarget, is_quick: bool) 
         Task::new(name, move |control| work(control, &mut |_| {})).quick()
     } else if Q::REFINES {
         Task::refining(name, work)
-    } else if lane == Lane::Host {
+    } else if lane == Lane::Host || !Q::RESTARTABLE {
         // A job that previews depend on as well is not interrupted.
         Task::new(name, move |control| work(control, &mut |_| {}))
     } else {
@@ -201,7 +201,9 @@ fn delivery<Q: Query>(
     Delivery {
         graph: Arc::clone(graph),
         place,
-        is_partial,
+        // Dependent queries are answered from partial answers, not from steps.
+        outdates: is_partial && !Q::IN_STEPS,
+        is_step: Q::IN_STEPS && matches!(&answer, Ok((answer, _)) if !Q::is_whole(answer)),
         failure: match &answer {
             Err(Failure::Here(why)) => Some((why.clone(), Q::NOTICED)),
             Err(Failure::Below(why)) => Some((why.clone(), false)),
@@ -213,7 +215,11 @@ fn delivery<Q: Query>(
             .and_then(|(answer, _)| Q::receipt(answer)),
         take: Box::new(move |results: &mut Results| match answer {
             Ok((answer, grade)) => {
-                results.entry::<Q>(place.at).receive(query, grade, answer);
+                let node = results.entry::<Q>(place.at);
+                if !is_partial && Q::IN_STEPS && grade < place.grade {
+                    node.request_next_step(&query);
+                }
+                node.receive(query, grade, answer);
             }
             Err(Failure::Here(why) | Failure::Below(why)) => {
                 results.entry::<Q>(place.at).fail(query, place.grade, why);
@@ -228,8 +234,10 @@ pub struct Delivery {
     /// The graph of the case that was open when the job began.
     graph: Arc<Graph>,
     pub place: JobTarget,
-    /// A partial answer.
-    is_partial: bool,
+    /// Dependent queries have a better input.
+    outdates: bool,
+    /// A step towards an answer, which comes with the last.
+    pub is_step: bool,
     /// Why there is no answer, and whether that gives a notice.
     pub failure: Option<(String, bool)>,
     pub receipt: Option<Arc<Receipt>>,
@@ -375,8 +383,9 @@ impl Results {
         {
             return;
         }
+        let outdates = delivery.outdates;
         (delivery.take)(self);
-        if delivery.is_partial {
+        if outdates {
             self.outdate();
         }
     }
@@ -391,6 +400,12 @@ impl Results {
             node.cancel(&self.graph);
             self.outdate();
         }
+    }
+
+    /// Requests a result that has failed or was cancelled once more, and all that it needs of its kind.
+    pub fn retry<Q: Query>(&mut self, key: ResultKey) {
+        self.graph.forget_failures_of::<Q>();
+        self.entry::<Q>(key).forget_failure();
     }
 
     /// Whether the user has cancelled a result of the current case.
@@ -416,5 +431,68 @@ impl Results {
         self.nodes.iter().flat_map(|(&(_, key), node)| {
             [Grade::Preview, Grade::Full].map(|grade| node.place(key, grade))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::graph::Access;
+    use super::super::query::Priority;
+    use super::*;
+
+    const ONLY: ResultKey = (0, 0);
+
+    /// An answer in three steps.
+    #[derive(Clone, Debug, PartialEq)]
+    struct ThreeSteps;
+
+    impl Query for ThreeSteps {
+        type Answer = u32;
+
+        const PRIORITY: Option<Priority> = Some(Priority::Inverse(0));
+        const IN_STEPS: bool = true;
+
+        fn name(&self) -> String {
+            "three steps".to_owned()
+        }
+
+        fn is_whole(steps: &u32) -> bool {
+            *steps == 3
+        }
+
+        fn answer(&self, inputs: &Access<'_>) -> Result<u32, Failure> {
+            let steps = inputs.graph().warm::<u32>();
+            let mut steps = steps.lock().expect("steps");
+            *steps += 1;
+            Ok(*steps)
+        }
+    }
+
+    /// Runs the job of the node, where it requests one. Whether the answer is whole.
+    fn run_job(results: &mut Results) -> Option<bool> {
+        let target = JobTarget::new::<ThreeSteps>(ONLY, Grade::Full);
+        let query = results.entry::<ThreeSteps>(ONLY).request(Grade::Full)?;
+        let graph = Arc::clone(&results.graph);
+        let answer = graph.step(&query, Grade::Full, &JobControl::new(), &mut |_| {});
+        let delivery = delivery(&query, &graph, target, answer, false);
+        let is_whole = !delivery.is_step;
+        results.receive(delivery);
+        Some(is_whole)
+    }
+
+    #[test]
+    fn a_node_requests_one_step_after_another_until_the_answer_is_whole() {
+        let mut results = Results::default();
+        results.entry(ONLY).set(Some(ThreeSteps));
+        assert_eq!(run_job(&mut results), Some(false));
+        assert_eq!(run_job(&mut results), Some(false));
+        // Nothing is requested while the case needs nothing.
+        results.entry::<ThreeSteps>(ONLY).set(None);
+        assert_eq!(run_job(&mut results), None);
+        results.entry(ONLY).set(Some(ThreeSteps));
+        assert_eq!(run_job(&mut results), Some(true));
+        assert_eq!(run_job(&mut results), None);
+        let node = results.node::<ThreeSteps>(ONLY).expect("a node");
+        assert_eq!(node.current(), Some(&3));
     }
 }

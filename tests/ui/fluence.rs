@@ -442,6 +442,7 @@ fn the_hottest_place_outside_the_targets_is_one_click_away() {
         .state()
         .state
         .optimise
+        .view()
         .latest()
         .expect("an answer")
         .hottest_outside

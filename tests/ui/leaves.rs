@@ -26,8 +26,8 @@ fn make_deliverable(w: &mut Window) {
 /// Waits for leaves and their dose.
 fn cut(w: &mut Window) {
     until(w, "leaves", |app| {
-        let leaves = &app.state.leaves;
-        !leaves.is_cutting() && !leaves.are_to_follow() && app.is_settled()
+        let optimise = &app.state.optimise;
+        !optimise.makes_leaves() && !optimise.are_leaves_to_follow() && app.is_settled()
     });
 }
 
@@ -436,7 +436,7 @@ fn a_cut_is_cancelled_and_a_plan_that_changes_meanwhile_keeps_its_maps() {
     assert_eq!((plan(w.state()), steps(w.state())), (maps.clone(), done));
     w.state_mut()
         .command(Command::Optimise(OptimiseAction::MakeDeliverable));
-    assert!(w.state().state.leaves.is_cutting());
+    assert!(w.state().state.optimise.makes_leaves());
     let mut changed = maps.clone();
     changed.beams[0].mu *= 1.1;
     edit(
@@ -456,7 +456,7 @@ fn a_cut_is_cancelled_and_a_plan_that_changes_meanwhile_keeps_its_maps() {
     // Leaves of one energy are none of another.
     w.state_mut()
         .command(Command::Optimise(OptimiseAction::MakeDeliverable));
-    assert!(w.state().state.leaves.is_cutting());
+    assert!(w.state().state.optimise.makes_leaves());
     let other = Plan {
         machine: "generic-10mv".to_owned(),
         follows_goals: false,
@@ -504,7 +504,7 @@ fn an_arc_is_made_deliverable_by_one_click() {
     );
     w.get_by_label("Make deliverable").click();
     w.run_steps(3);
-    assert!(w.state().state.leaves.is_cutting());
+    assert!(w.state().state.optimise.makes_leaves());
     w.get_by_label("Stop cutting leaves").click();
     cut(&mut w);
     assert_eq!((plan(w.state()), steps(w.state())), (before.clone(), done));
@@ -560,7 +560,7 @@ fn an_arc_is_made_deliverable_by_one_click() {
         gesture: Some(7),
     });
     until(&mut w, "leaves that follow", |app| {
-        app.state.leaves.are_to_follow()
+        app.state.optimise.are_leaves_to_follow()
     });
     cut(&mut w);
     let followed = plan(w.state());
@@ -581,7 +581,7 @@ fn an_arc_is_made_deliverable_by_one_click() {
     for want in [leaves, before] {
         w.key_press_modifiers(Modifiers::COMMAND, Key::Z);
         cut(&mut w);
-        assert!(!w.state().state.leaves.are_to_follow());
+        assert!(!w.state().state.optimise.are_leaves_to_follow());
         assert_eq!(plan(w.state()), want);
     }
     assert_eq!(steps(w.state()), done);
@@ -640,7 +640,7 @@ fn leaves_of_an_arc_do_not_wait_for_its_open_dose() {
     w.state_mut()
         .command(Command::Optimise(OptimiseAction::MakeDeliverable));
     w.run_steps(2);
-    assert!(w.state().state.leaves.is_cutting());
+    assert!(w.state().state.optimise.makes_leaves());
     let (words, _) = w.state().state.cut_words().expect("a cut");
     assert!(words.starts_with("leaves of Test"), "{words}");
     cut(&mut w);

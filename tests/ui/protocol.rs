@@ -82,9 +82,9 @@ fn a_protocol_makes_a_plan_by_one_click_and_one_step() {
     w.get_by_label("Make plan").click();
     w.run_steps(2);
     until(&mut w, "leaves", |app| {
-        let leaves = &app.state.leaves;
+        let optimise = &app.state.optimise;
         let runs = app.state.optimise.is_running();
-        !runs && !leaves.is_cutting() && !leaves.are_to_follow() && app.is_settled()
+        !runs && !optimise.makes_leaves() && !optimise.are_leaves_to_follow() && app.is_settled()
     });
     let made = plan(w.state());
     assert_eq!(

@@ -15,9 +15,7 @@ impl Requests<'_> {
         let moving = self.ctx.dragged_id().is_some();
         self.state.results.leave_other_plan(self.state.plan);
         self.state.derive_standing();
-        self.follow_optimise();
-        self.follow_arcs();
-        self.follow_leaves();
+        self.follow_inverse();
         self.take_steps();
         self.request_results(moving);
     }
@@ -150,7 +148,7 @@ impl Demand {
             return false;
         }
         match priority {
-            Priority::Basis(_) => true,
+            Priority::Basis(_) | Priority::Inverse(_) => true,
             Priority::Register(_) => self.registers && (grade == Grade::Full || !self.searches),
             // The processors belong to X-rays and DRRs.
             _ if self.registers => false,

@@ -1,6 +1,6 @@
 //! Slots of the window's jobs.
 
-use results::{JobTarget, RunOfPlan};
+use results::{JobTarget, LeavesOf, OptimumOf, Query, RunOfPlan};
 
 /// A newer job for a slot replaces the older one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -35,10 +35,6 @@ pub enum Slot {
     Xray(usize),
     /// Search for the pose.
     Search,
-    /// A step of the optimisation.
-    Optimise,
-    /// Leaves cut from maps.
-    Leaves,
     /// A look at the machine files in use.
     MachineFiles,
     /// A machine fitted to measured data.
@@ -51,9 +47,19 @@ pub enum Slot {
 }
 
 impl Slot {
+    /// Whether the job is one of inverse planning: of an optimum, or of leaves.
+    pub fn is_inverse(self) -> bool {
+        self.is_for::<OptimumOf>() || self.is_for::<LeavesOf>()
+    }
+
+    /// Whether the job answers a query of a kind.
+    pub fn is_for<Q: Query>(self) -> bool {
+        matches!(self, Self::Result(place) if place.is::<Q>())
+    }
+
     /// Whether the job is a Monte Carlo run.
     pub fn is_run(self) -> bool {
-        matches!(self, Self::Result(place) if place.is::<RunOfPlan>())
+        self.is_for::<RunOfPlan>()
     }
 
     /// Words on what is left after the user has cancelled the job, and how to go on; `None` where the canceller itself
@@ -73,12 +79,10 @@ impl Slot {
             Self::Save(_) => "Nothing is written. Save or export again to go on.",
             Self::HuTable | Self::Goals => "Nothing is read. Open the file again to go on.",
             Self::Xray(_) => "No X-ray is added. Open it again to go on.",
-            Self::Leaves => "The plan is as it was. Press 'Make deliverable' to go on.",
             Self::MachineFit => "The machine is as it was. Press 'Fit' or 'Only compare' to go on.",
             Self::SecondCheck => "There is no result. Press 'Check' to go on.",
             Self::Protocol => "No plan is made. Choose the protocol again to go on.",
             Self::Search
-            | Self::Optimise
             | Self::Autosave
             | Self::KeptDoses
             | Self::Memory
@@ -97,7 +101,6 @@ impl Slot {
             | Self::Memory
             | Self::Recent
             | Self::CheckModels
-            | Self::Optimise
             | Self::MachineFiles => false,
             _ => true,
         }

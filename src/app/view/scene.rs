@@ -3,7 +3,7 @@
 use crate::feature::beam::state::LimitBrush;
 use crate::feature::draw;
 use crate::feature::measure::state::Measures;
-use crate::feature::optimise::state::OPTIMISERS_MAP;
+use crate::feature::optimise::state::view::OPTIMISERS_MAP;
 use crate::render::Gpu;
 use crate::state::display::{DoseDisplay, WashOf, WindowLevel};
 use crate::state::results::Certainty;

@@ -3,7 +3,7 @@
 use super::App;
 use crate::command::Command;
 use crate::feature::open::state::Opening;
-use crate::feature::optimise::state::run::RunEnd;
+use crate::feature::optimise::state::phase::RunEnd;
 use crate::state::files::FileAction;
 use crate::state::results::Shown;
 use crate::state::slot::Slot;
@@ -26,18 +26,17 @@ impl App {
     fn go_through_history(&mut self, command: &Command) {
         let of_case = self.state.workspace != Workspace::Register;
         match command {
-            Command::Undo if of_case && self.requests().end_run(RunEnd::Undone) => return,
-            Command::Undo if of_case && self.requests().take_back_cut() => return,
+            Command::Undo if of_case && self.requests().end_phase(RunEnd::Undone) => return,
             Command::Undo => self.state.undo(),
             Command::Redo => self.state.redo(),
             Command::StepTo(done) => {
-                if *done <= self.state.history.done() {
-                    self.requests().end_run(RunEnd::Undone);
+                let end = if *done <= self.state.history.done() {
+                    RunEnd::Undone
                 } else {
                     // Maps that land now would take the place of what is redone.
-                    self.requests().end_run(RunEnd::TakenBack);
-                }
-                self.requests().take_back_cut();
+                    RunEnd::TakenBack
+                };
+                self.requests().end_phase(end);
                 self.state.step_to(*done);
             }
             _ => {}
@@ -141,7 +140,9 @@ impl App {
                     view.centre_mm = Some(mm);
                 }
             }
-            Command::Cancel(Slot::Optimise) => _ = self.requests().end_run(RunEnd::Stopped),
+            Command::Cancel(slot) if slot.is_inverse() => {
+                self.requests().end_phase(RunEnd::Stopped);
+            }
             Command::Cancel(slot) => {
                 if let Slot::Result(place) = slot {
                     state.results.cancelled(place);

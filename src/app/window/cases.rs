@@ -2,6 +2,7 @@
 
 use super::App;
 use crate::feature::compare::state::Compare;
+use crate::feature::leaves::state::Leaves;
 use crate::feature::open;
 use crate::feature::open::state::{Opened, Opening, Origin};
 use crate::jobs::{JobAnswer, WindowAnswer};
@@ -127,15 +128,11 @@ impl App {
         {
             state.notices.add(NoticeKind::Warning, remark.with_files());
         }
-        if state.optimise.reset() {
-            self.worker.cancel(Slot::Optimise);
-        }
-        let technique = state.leaves.technique;
-        let leaves = std::mem::take(&mut state.leaves);
-        (state.leaves.technique, state.leaves.cuts) = (technique, leaves.cuts);
-        if leaves.is_cutting() {
-            self.worker.cancel(Slot::Leaves);
-        }
+        state.optimise.reset();
+        state.leaves = Leaves {
+            technique: state.leaves.technique,
+            ..Leaves::default()
+        };
         state
             .results
             .reset(state.plan)

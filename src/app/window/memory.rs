@@ -191,7 +191,7 @@ impl App {
         let Some(keeper) = self.memory.keeper.clone() else {
             return;
         };
-        let is_published = self.state.optimise.published.is_some();
+        let is_published = self.state.optimise.view.published.is_some();
         if !self.state.is_unsaved() && !is_published {
             if self.memory.kept.take().is_some() {
                 self.memory.since = None;

@@ -63,13 +63,6 @@ impl App {
             self.saves = self
                 .saves
                 .saturating_sub(usize::from(matches!(slot, Slot::Save(_))));
-            if slot == Slot::Optimise && !superseded {
-                let why = match &event {
-                    JobEvent::Failed { message } => Some(message.clone()),
-                    _ => None,
-                };
-                self.requests().optimise_step_ended(why.as_deref());
-            }
             if slot == Slot::SecondCheck && !superseded {
                 self.state.second_check.running = None;
             }
@@ -120,7 +113,6 @@ impl App {
             JobEvent::Cancelled => match slot {
                 Slot::Search if !superseded => self.requests().cancelled_search(),
                 Slot::MachineFit => self.state.machine_fit.end(None),
-                Slot::Leaves if !superseded => self.state.leaves.cut = None,
                 _ => {}
             },
         }
@@ -165,7 +157,7 @@ impl App {
                 }
             }
             Some(_) => {}
-            None if slot.is_listed() => self
+            None if slot.is_listed() && !delivery.is_step => self
                 .state
                 .jobs
                 .finish(name, JobEnd::Done(card_receipt.unwrap_or(receipt))),
@@ -218,7 +210,6 @@ impl App {
             }
             Slot::Search => self.state.register.search = Search::Idle,
             Slot::MachineFit => self.state.machine_fit.end(Some(message.clone())),
-            Slot::Leaves => self.state.leaves.cut = None,
             _ => {}
         }
         let about = match slot {

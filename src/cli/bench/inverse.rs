@@ -91,7 +91,6 @@ impl Run {
                 let step = LiveOptimiser::step(
                     &mut place,
                     &query,
-                    0,
                     &self.graph,
                     &self.control,
                     &mut |_| true,
@@ -120,7 +119,6 @@ impl Run {
         let step = LiveOptimiser::step(
             &mut self.place,
             &query,
-            0,
             &self.graph,
             &self.control,
             &mut |_| true,
@@ -135,7 +133,7 @@ impl Run {
         columns: &mut Row,
         solution: &mut Row,
         evaluations_before: u64,
-    ) -> Result<Optimum, Failure> {
+    ) -> Result<Arc<Optimum>, Failure> {
         loop {
             match self.step()? {
                 (ms, Step::Columns { .. }) => columns.ms.push(ms),
@@ -146,7 +144,7 @@ impl Run {
                     solution
                         .evaluations
                         .push(optimum.receipt.evaluations - evaluations_before);
-                    return Ok(*optimum);
+                    return Ok(optimum);
                 }
                 // The step that makes the last columns has an answer without an evaluation.
                 (ms, Step::Optimum(_)) => columns.ms.push(ms),
@@ -238,7 +236,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         };
         row.ms.push(ms);
         row.evaluations.push(evaluations);
-        optimum = *next;
+        optimum = next;
     }
     let in_total = Row {
         name: "from nothing to rest",
@@ -262,7 +260,7 @@ pub fn run(args: &Args, choice: DeviceChoice) -> Result<VerbOutput, Failure> {
         let (ms, step) = run.step()?;
         drag_truth.ms.push(ms);
         if let Step::Optimum(next) = step {
-            optimum = *next;
+            optimum = next;
         }
     }
     let (mut turned, mut turn) = (

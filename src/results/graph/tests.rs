@@ -329,3 +329,54 @@ fn only_full_answers_are_ready() {
     assert_eq!(ready(&graph, &query), (Some(70), false));
     assert_eq!(query.made.load(Ordering::SeqCst), 2);
 }
+
+/// A number that is counted up to, one step at a time from where the last count was left.
+#[derive(Clone, Debug, PartialEq)]
+struct CountTo(u32);
+
+impl Query for CountTo {
+    /// The count, and whether it is there.
+    type Answer = (u32, bool);
+
+    const IN_STEPS: bool = true;
+    const REFINES: bool = true;
+
+    fn name(&self) -> String {
+        format!("count to {}", self.0)
+    }
+
+    fn is_whole(count: &(u32, bool)) -> bool {
+        count.1
+    }
+
+    fn answer(&self, inputs: &Access<'_>) -> Result<(u32, bool), Failure> {
+        let count = inputs.graph().warm::<u32>();
+        let mut count = count.lock().unwrap();
+        *count += 1;
+        inputs.show::<Self>(&(*count, false));
+        Ok((*count, *count >= self.0))
+    }
+}
+
+/// One step of a count with its grade, and the count that was shown on the way.
+fn step(graph: &Graph, number: u32) -> (((u32, bool), Grade), u32) {
+    let (query, control, mut shown) = (CountTo(number), JobControl::new(), 0);
+    let answer = graph.step(&query, Grade::Full, &control, &mut |(count, _)| {
+        shown = *count
+    });
+    (answer.unwrap(), shown)
+}
+
+#[test]
+fn an_answer_in_steps_is_kept_once_it_is_whole() {
+    let graph = Graph::default();
+    assert_eq!(step(&graph, 3), (((1, false), Grade::Preview), 1));
+    assert_eq!(graph.ready(&CountTo(3)), None, "a step is not kept");
+    // Another query goes on from what the step has left.
+    assert_eq!(step(&graph, 4), (((2, false), Grade::Preview), 2));
+    assert_eq!(step(&graph, 3), (((3, true), Grade::Full), 3));
+    assert_eq!(graph.ready(&CountTo(3)), Some((3, true)));
+    // Who needs the whole answer takes all steps at once.
+    let count = graph.full(&CountTo(7), &JobControl::new());
+    assert_eq!(count.unwrap(), (7, true));
+}

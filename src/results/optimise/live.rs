@@ -1,10 +1,10 @@
 //! An optimisation that the window keeps: it follows the case from where it was, and comes to rest where the verb does.
 
 use super::super::graph::{Failure, Graph};
-use super::query::OptimiseQuery;
+use super::query::{OptimiseQuery, maps_of};
 use super::request::{OptimiseRequest, Prepared};
 use analysis::{Dvh, HotSpot};
-use case::{Beam, FluenceMap, Plan};
+use case::{Beam, Plan};
 use engine::JobControl;
 use inverse::{
     OptimiseError, OptimiseReceipt, OptimiseRemark, Optimiser, RefinedLeaves, Snapshot, Watch,
@@ -32,6 +32,8 @@ pub struct Optimum {
     /// The greatest true dose outside the targets, when that was last looked at.
     pub hottest_outside: Option<HotSpot>,
     pub remarks: Arc<[OptimiseRemark]>,
+    /// Digest of the goals and beams that its maps answer ([`OptimiseQuery::digest`]).
+    pub answered_goals: Arc<str>,
 }
 
 /// How far an optimum is.
@@ -69,7 +71,22 @@ pub enum Step {
         done: usize,
         of: usize,
     },
-    Optimum(Box<Optimum>),
+    Optimum(Arc<Optimum>),
+}
+
+impl Step {
+    /// The optimum, once there is one.
+    pub fn optimum(&self) -> Option<&Arc<Optimum>> {
+        match self {
+            Self::Columns { .. } => None,
+            Self::Optimum(optimum) => Some(optimum),
+        }
+    }
+
+    /// The optimum at rest.
+    pub fn at_rest(&self) -> Option<&Arc<Optimum>> {
+        self.optimum().filter(|optimum| optimum.is_at_rest())
+    }
 }
 
 /// Receives a source of the answer so far, and returns whether to go on.
@@ -87,39 +104,32 @@ pub struct LiveOptimiser {
     afresh: Option<Optimiser>,
     /// Remarks on the query.
     remarks: Arc<[OptimiseRemark]>,
-    /// The run whose fluences it has.
-    run: u64,
-}
-
-/// Columns and fluences that a new query takes over.
-struct PreviousRun<'a> {
-    optimiser: &'a Optimiser,
-    is_same_run: bool,
+    /// Digest of the query.
+    digest: Arc<str>,
 }
 
 impl LiveOptimiser {
     /// Does the next step of an optimisation for a query, and keeps it in its place: rows and fields are made anew only where they
-    /// changed, columns only of beams that changed. In one `run` fluences go on from where they were; another starts at the plan's
-    /// maps. An optimiser that has gone on from other fluences is followed by one from the start of the plan, so that the optimum at
-    /// rest follows from the query alone. `publish` hears of the answers on the way and says whether to go on.
+    /// changed, columns only of beams that changed. A search under way goes on from its fluences; one at rest is over, and the next starts
+    /// at the plan's maps. An optimiser that has gone on from other fluences is followed by one from the start of the plan, so that the
+    /// optimum at rest follows from the query alone. `publish` hears of the answers on the way and says whether to go on.
     ///
     /// # Errors
     /// [`Failure`]; what was there stays for the next query.
     pub fn step(
         place: &mut Option<Self>,
         query: &OptimiseQuery,
-        run: u64,
         graph: &Graph,
         control: &JobControl,
         publish: &mut Publish<'_>,
     ) -> Result<Step, Failure> {
         match place {
             Some(live) if live.query.has_rows_of(query) => {
-                live.take_goals(query, run, graph, control)?
+                live.take_goals(query, graph, control)?
             }
             _ => {
                 let previous = place.as_ref();
-                *place = Some(Self::new(query, run, previous, graph, control)?);
+                *place = Some(Self::new(query, previous, graph, control)?);
             }
         }
         let Some(live) = place else {
@@ -133,20 +143,28 @@ impl LiveOptimiser {
         Ok(live.answer())
     }
 
+    /// Whether it is at rest, as any search for the same query.
+    fn is_at_rest(&self) -> bool {
+        self.optimiser.is_at_rest() && !self.has_followed
+    }
+
     /// Whether the optimiser needs no step more. One that has followed is not corrected: the one from the start will be.
     fn is_searched(&self) -> bool {
         self.optimiser.is_at_rest() || self.has_followed && self.optimiser.awaits_histories()
     }
 
     fn advance(&mut self, control: &JobControl, publish: &mut Publish<'_>) -> Result<(), Failure> {
-        let (query, request, remarks) = (&self.query, &self.request, &self.remarks);
-        let moved_percent = self.optimiser.moved_percent();
+        let source = OptimumSource {
+            query: &self.query,
+            request: &self.request,
+            remarks: &self.remarks,
+            digest: &self.digest,
+            moved_percent: self.optimiser.moved_percent(),
+        };
         let mut goes_on = true;
         let watch: &mut Watch<'_> = &mut |_, snapshot| {
-            goes_on &= publish(&|| {
-                let optimum = optimum(query, request, remarks, snapshot()?, moved_percent);
-                Some(Step::Optimum(Box::new(optimum)))
-            }) && !control.is_cancelled();
+            goes_on &= publish(&|| Some(Step::Optimum(Arc::new(source.optimum(snapshot()?)))))
+                && !control.is_cancelled();
             goes_on
         };
         let step = self.optimiser.advance(control, watch);
@@ -199,6 +217,11 @@ impl LiveOptimiser {
         self.optimiser.over_least().map_err(failure)
     }
 
+    /// Device that it computes on.
+    pub fn device(&self) -> String {
+        self.optimiser.receipt().device.clone()
+    }
+
     /// Leaves that were cut from the maps of a plan, refined; `None` where these are not the maps that this has come to rest with.
     ///
     /// # Errors
@@ -229,14 +252,14 @@ impl LiveOptimiser {
         let Some(snapshot) = self.optimiser.snapshot() else {
             return Step::Columns { done, of: count };
         };
-        let moved_percent = self.optimiser.moved_percent();
-        let mut optimum = optimum(
-            &self.query,
-            &self.request,
-            &self.remarks,
-            snapshot,
-            moved_percent,
-        );
+        let source = OptimumSource {
+            query: &self.query,
+            request: &self.request,
+            remarks: &self.remarks,
+            digest: &self.digest,
+            moved_percent: self.optimiser.moved_percent(),
+        };
+        let mut optimum = source.optimum(snapshot);
         optimum.stage = match (self.is_searched(), self.has_followed) {
             (false, _) if self.optimiser.is_corrected_by_histories() => OptimumStage::Correcting,
             (false, _) => OptimumStage::Searching,
@@ -256,40 +279,31 @@ impl LiveOptimiser {
                 .chain(OptimiseRemark::of_receipt(&optimum.receipt))
                 .collect();
         }
-        Step::Optimum(Box::new(optimum))
+        Step::Optimum(Arc::new(optimum))
     }
 
     fn new(
         query: &OptimiseQuery,
-        run: u64,
         previous: Option<&Self>,
         graph: &Graph,
         control: &JobControl,
     ) -> Result<Self, Failure> {
         let prepared = Prepared::new(query, graph, control)?;
-        let previous = previous.map(|previous| PreviousRun {
-            optimiser: &previous.optimiser,
-            is_same_run: previous.run == run,
-        });
         let mut start = query.start();
-        let mut has_followed = false;
-        if let Some(PreviousRun {
-            optimiser,
-            is_same_run: true,
-        }) = &previous
-            && let Some(snapshot) = optimiser.snapshot()
-        {
+        let under_way = previous.filter(|previous| !previous.is_at_rest());
+        let snapshot = under_way.and_then(|previous| previous.optimiser.snapshot());
+        let has_followed = snapshot.is_some();
+        if let Some(snapshot) = snapshot {
             carry(&snapshot.plan, &mut start);
-            has_followed = true;
         }
         let inputs = prepared.inputs(query, &start, None);
         let Prepared { request, .. } = prepared;
         let (objectives, reference_gy) = (request.objectives(), request.reference_gy);
         let optimiser = match previous {
-            Some(PreviousRun { optimiser, .. }) if has_followed => {
+            Some(Self { optimiser, .. }) if has_followed => {
                 Optimiser::new(&inputs, objectives, reference_gy, Some(optimiser))
             }
-            Some(PreviousRun { optimiser, .. }) => {
+            Some(Self { optimiser, .. }) => {
                 Optimiser::afresh(&inputs, objectives, reference_gy, optimiser)
             }
             None => Optimiser::new(&inputs, objectives, reference_gy, None),
@@ -302,21 +316,21 @@ impl LiveOptimiser {
             has_followed,
             afresh: None,
             request,
-            run,
+            digest: query.digest().into(),
         })
     }
 
-    /// Other goals, and another start where the run is another.
+    /// Other goals, or another start of the plan where the search for the last ones is over.
     fn take_goals(
         &mut self,
         query: &OptimiseQuery,
-        run: u64,
         graph: &Graph,
         control: &JobControl,
     ) -> Result<(), Failure> {
-        if self.query == *query && self.run == run {
+        if self.query == *query && self.query.has_start_of(query) {
             return Ok(());
         }
+        let was_at_rest = self.is_at_rest();
         if self.query != *query {
             let grid = Arc::clone(&self.optimiser.rows().grid);
             let request = OptimiseRequest::new(query, &grid, graph, control)?;
@@ -326,8 +340,9 @@ impl LiveOptimiser {
                 .map_err(failure)?;
             self.request = request;
             self.remarks = self.optimiser.remarks().into();
+            self.digest = query.digest().into();
         }
-        if self.run != run {
+        if was_at_rest {
             let start = query.start();
             let current_beams = self
                 .optimiser
@@ -339,7 +354,7 @@ impl LiveOptimiser {
                 self.optimiser.restart(&start);
             }
         }
-        (self.query, self.run) = (query.clone(), run);
+        self.query = query.clone();
         (self.has_followed, self.afresh) = (true, None);
         Ok(())
     }
@@ -349,14 +364,6 @@ impl LiveOptimiser {
 fn has_map_of(plan: &Plan, beam: &Beam) -> bool {
     let same_number = plan.beams.iter().find(|other| other.number == beam.number);
     same_number.is_some_and(|other| (&other.fluence, other.mu) == (&beam.fluence, beam.mu))
-}
-
-/// Number, monitor units and map of each beam.
-fn maps_of(beams: &[Beam]) -> Vec<(u32, f64, Option<&FluenceMap>)> {
-    beams
-        .iter()
-        .map(|beam| (beam.number, beam.mu, beam.fluence.as_ref()))
-        .collect()
 }
 
 /// Maps of a plan's beams, by number, for another plan to start at.
@@ -379,56 +386,69 @@ fn failure(error: OptimiseError) -> Failure {
     Failure::here(error)
 }
 
-fn optimum(
-    query: &OptimiseQuery,
-    request: &OptimiseRequest,
-    remarks: &Arc<[OptimiseRemark]>,
-    snapshot: Snapshot,
+/// Parts of an optimum beside the optimiser's fluences.
+struct OptimumSource<'a> {
+    query: &'a OptimiseQuery,
+    request: &'a OptimiseRequest,
+    remarks: &'a Arc<[OptimiseRemark]>,
+    digest: &'a Arc<str>,
     moved_percent: Option<f64>,
-) -> Optimum {
-    let dvhs = request.structures.iter().filter_map(|(structure, ..)| {
-        // The greatest dose of a structure may lie between its rows.
-        let greatest_gy = snapshot.greatest.by_structure.get(&structure.name).copied();
-        let dvh = Optimiser::dvh(
-            snapshot.rows.set(&structure.name)?,
-            &snapshot.doses_gy,
-            greatest_gy,
-        )?;
-        Some((structure.number, Arc::new(dvh)))
-    });
-    let mut shares = snapshot.shares.iter();
+}
 
-    let by_goal: Vec<Result<f64, String>> = { request.by_goal.iter() }
-        .map(|objectives| match objectives {
-            Ok(objectives) => Ok(shares.by_ref().take(objectives.len()).sum()),
+impl OptimumSource<'_> {
+    fn optimum(&self, snapshot: Snapshot) -> Optimum {
+        let Self {
+            query,
+            request,
+            remarks,
+            digest,
+            moved_percent,
+        } = *self;
+        let dvhs = request.structures.iter().filter_map(|(structure, ..)| {
+            // The greatest dose of a structure may lie between its rows.
+            let greatest_gy = snapshot.greatest.by_structure.get(&structure.name).copied();
+            let dvh = Optimiser::dvh(
+                snapshot.rows.set(&structure.name)?,
+                &snapshot.doses_gy,
+                greatest_gy,
+            )?;
+            Some((structure.number, Arc::new(dvh)))
+        });
+        let mut shares = snapshot.shares.iter();
+
+        let by_goal: Vec<Result<f64, String>> = { request.by_goal.iter() }
+            .map(|objectives| match objectives {
+                Ok(objectives) => Ok(shares.by_ref().take(objectives.len()).sum()),
+                Err(why) => Err(why.clone()),
+            })
+            .collect();
+        let uniform = request.uniform.iter().map(|objective| match objective {
+            Ok(_) => Ok(shares.by_ref().take(1).sum()),
             Err(why) => Err(why.clone()),
-        })
-        .collect();
-    let uniform = request.uniform.iter().map(|objective| match objective {
-        Ok(_) => Ok(shares.by_ref().take(1).sum()),
-        Err(why) => Err(why.clone()),
-    });
-    let others = OtherShares {
-        fall_off: snapshot.fall_off_share,
-        monitor_units: snapshot.monitor_units_share,
-        uniform: uniform.collect(),
-    };
-    Optimum {
-        query: query.clone(),
-        dvhs: dvhs.collect(),
-        by_goal,
-        others,
-        beams: snapshot
-            .plan
-            .beams
-            .into_iter()
-            .filter(|beam| beam.fluence.is_some())
-            .collect(),
-        objective: snapshot.objective,
-        receipt: snapshot.receipt,
-        moved_percent,
-        stage: OptimumStage::Searching,
-        hottest_outside: snapshot.greatest.outside,
-        remarks: Arc::clone(remarks),
+        });
+        let others = OtherShares {
+            fall_off: snapshot.fall_off_share,
+            monitor_units: snapshot.monitor_units_share,
+            uniform: uniform.collect(),
+        };
+        Optimum {
+            query: query.clone(),
+            answered_goals: Arc::clone(digest),
+            dvhs: dvhs.collect(),
+            by_goal,
+            others,
+            beams: snapshot
+                .plan
+                .beams
+                .into_iter()
+                .filter(|beam| beam.fluence.is_some())
+                .collect(),
+            objective: snapshot.objective,
+            receipt: snapshot.receipt,
+            moved_percent,
+            stage: OptimumStage::Searching,
+            hottest_outside: snapshot.greatest.outside,
+            remarks: Arc::clone(remarks),
+        }
     }
 }

@@ -3,12 +3,14 @@
 mod job;
 mod leaves;
 mod live;
+mod optimum;
 mod query;
 mod request;
 
 pub use job::{OptimisedPlan, optimise_plan};
-pub use leaves::{Leaves, LeavesJob, cut_into_leaves, leaves_of_arcs};
+pub use leaves::{Leaves, LeavesOf, LeavesSource};
 pub use live::{LiveOptimiser, Optimum, OptimumStage, OtherShares, Step};
+pub use optimum::OptimumOf;
 pub use query::OptimiseQuery;
 
 /// Width of a beamlet along the leaves' travel, mm, unless chosen.

@@ -3,7 +3,9 @@
 use super::super::inputs::Settings;
 use super::super::patient::Densities;
 use analysis::{Engine, is_computed, target_of};
-use case::{Case, FluenceLimit, FluenceObjectives, Goal, Jaws, Plan, UniformDose};
+use case::{
+    Beam, Case, FluenceLimit, FluenceMap, FluenceObjectives, Goal, Jaws, Plan, UniformDose,
+};
 use input::content_digest_of;
 use std::sync::Arc;
 
@@ -87,6 +89,12 @@ impl OptimiseQuery {
     /// The plan where the search starts: maps that leaves were cut from stand in their place.
     pub(super) fn start(&self) -> Plan {
         self.plan.uncut()
+    }
+
+    /// Whether the search starts at the same maps.
+    pub(super) fn has_start_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.plan, &other.plan)
+            || maps_of(&self.start().beams) == maps_of(&other.start().beams)
     }
 
     pub fn goals(&self) -> &[Goal] {
@@ -226,6 +234,14 @@ fn ways(plan: &Plan) -> impl Iterator<Item = Option<([i64; 2], bool)>> {
             )
         })
     })
+}
+
+/// Number, monitor units and map of each beam.
+pub(super) fn maps_of(beams: &[Beam]) -> Vec<(u32, f64, Option<&FluenceMap>)> {
+    beams
+        .iter()
+        .map(|beam| (beam.number, beam.mu, beam.fluence.as_ref()))
+        .collect()
 }
 
 /// A plan without what maps replace and what the optimisation does not read: collimators, monitor units, normalisation.

@@ -3,17 +3,16 @@
 mod histories;
 
 use super::{
-    LeavesJob, LiveOptimiser, OptimiseQuery, Optimum, Step, cut_into_leaves, leaves_of_arcs,
-    optimise_plan,
+    Leaves, LeavesOf, LeavesSource, OptimiseQuery, Optimum, OptimumOf, Step, optimise_plan,
 };
-use crate::{Graph, Settings};
+use crate::{Grade, Graph, Settings};
 use case::{Beam, Case, Contour, Ct, Goal, Jaws, Plan, Structure, StructureKind, StructureSet};
 use engine::{DeviceChoice, JobControl};
 use geometry::{Grid, PatientPosition, Volume};
 use glam::DVec3;
 use inverse::with_arcs;
 use sequence::Technique;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 const SPACING_MM: f64 = 8.0;
 const SIZE: [usize; 3] = [22, 22, 12];
@@ -131,49 +130,58 @@ fn query(case: &Case) -> OptimiseQuery {
     OptimiseQuery::new(case, &case.plans[0], goals, &settings, None, 10.0).expect("a query")
 }
 
-/// The window's optimiser of a case, as its jobs step it.
+/// The window's results of a case, as its jobs step them.
 #[derive(Default)]
 struct Window {
-    place: Mutex<Option<LiveOptimiser>>,
     graph: Graph,
 }
 
 impl Window {
-    fn step(&self, case: &Case, run: u64) -> Step {
-        self.step_of(&query(case), run)
+    fn step(&self, case: &Case) -> Step {
+        self.step_of(&query(case))
     }
 
-    fn step_of(&self, query: &OptimiseQuery, run: u64) -> Step {
-        let mut place = self.place.lock().expect("an optimiser");
-        LiveOptimiser::step(
-            &mut place,
-            query,
-            run,
-            &self.graph,
-            &JobControl::new(),
-            &mut |_| true,
-        )
-        .expect("a step")
+    fn step_of(&self, query: &OptimiseQuery) -> Step {
+        let optimum = OptimumOf(query.clone());
+        let step = self
+            .graph
+            .step(&optimum, Grade::Full, &JobControl::new(), &mut |_| {});
+        let (step, grade) = step.expect("a step");
+        assert_eq!(grade == Grade::Full, step.at_rest().is_some());
+        step
     }
 
-    fn to_rest(&self, case: &Case, run: u64) -> Optimum {
+    fn to_rest(&self, case: &Case) -> Arc<Optimum> {
         loop {
-            if let Step::Optimum(optimum) = self.step(case, run)
-                && optimum.is_at_rest()
-            {
-                return *optimum;
+            if let Some(optimum) = self.step(case).at_rest() {
+                return Arc::clone(optimum);
             }
         }
     }
 
-    fn leaves(&self, case: &Case, technique: Technique) -> super::Leaves {
-        let job = LeavesJob {
-            case: case.clone(),
-            plan: Arc::clone(&case.plans[0]),
-            settings: query(case).settings.clone(),
-            technique,
+    /// Leaves of a plan that has the maps of the optimum for a case.
+    fn leaves(&self, optimised: &Case, plan: &Arc<Plan>, technique: Technique) -> Arc<Leaves> {
+        let optimum = OptimumOf(query(optimised));
+        let leaves = LeavesOf {
+            plan: Arc::clone(plan),
+            ..leaves_of(
+                optimised,
+                technique,
+                LeavesSource::Maps(Some(optimum.into())),
+            )
         };
-        cut_into_leaves(&job, &self.place, &self.graph, &JobControl::new()).expect("leaves")
+        let leaves = self.graph.full(&leaves, &JobControl::new());
+        leaves.expect("leaves")
+    }
+}
+
+fn leaves_of(case: &Case, technique: Technique, source: LeavesSource) -> LeavesOf {
+    LeavesOf {
+        case: case.clone(),
+        plan: Arc::clone(&case.plans[0]),
+        settings: query(case).settings,
+        technique,
+        source,
     }
 }
 
@@ -208,23 +216,43 @@ fn assert_same(optimum: &Optimum, answer: &inverse::Optimised) {
 
 #[test]
 fn the_window_rests_at_the_verbs_maps_and_leaves() {
-    let mut case = case();
+    let case = case();
     let window = Window::default();
-    let optimum = window.to_rest(&case, 1);
+    let optimum = window.to_rest(&case);
     assert!(optimum.receipt.evaluations > 20, "{:?}", optimum.receipt);
     assert_same(&optimum, &verb(&case, None));
-    Arc::make_mut(&mut case.plans[0]).beams = optimum.beams.clone();
+    let mut plan = Plan::clone(&case.plans[0]);
+    plan.beams.clone_from(&optimum.beams);
+    let plan = Arc::new(plan);
     for technique in [Technique::SlidingWindow, Technique::StepAndShoot] {
-        let leaves = window.leaves(&case, technique);
+        let leaves = window.leaves(&case, &plan, technique);
         assert!(leaves.are_refined);
-        Arc::make_mut(&mut case.plans[0])
-            .beams
-            .iter_mut()
-            .for_each(|beam| beam.fluence = None);
         let by_verb = verb(&case, Some(technique)).leaves.expect("leaves");
         assert_eq!(delivered(&leaves.beams), delivered(&by_verb.plan.beams));
-        Arc::make_mut(&mut case.plans[0]).beams = optimum.beams.clone();
+        let phases: Vec<&str> = { leaves.receipt.phases_ms.iter() }
+            .map(|(phase, _)| phase.as_str())
+            .collect();
+        assert_eq!(phases, ["sequence", "refinement"]);
+        assert_eq!(leaves.receipt.work, by_verb.true_doses as u64);
     }
+}
+
+/// Leaves of an optimum that the optimiser has left for another are the same as where it rests with it.
+#[test]
+fn leaves_do_not_depend_on_what_the_optimiser_did_since() {
+    let case = case();
+    let [window, other] = [Window::default(), Window::default()];
+    let mut plan = Plan::clone(&case.plans[0]);
+    plan.beams.clone_from(&window.to_rest(&case).beams);
+    let plan = Arc::new(plan);
+    let expected = window.leaves(&case, &plan, Technique::StepAndShoot);
+    other.to_rest(&case);
+    other.to_rest(&with_harder_goals(&case));
+    // The answer at rest is not kept, either.
+    other.graph.retain(|_: &OptimumOf| false);
+    let leaves = other.leaves(&case, &plan, Technique::StepAndShoot);
+    assert!(leaves.are_refined);
+    assert_eq!(leaves.beams, expected.beams);
 }
 
 /// A goal dragged on the way, a beam turned on the way, and a second run of the plan with its maps.
@@ -232,30 +260,36 @@ fn the_window_rests_at_the_verbs_maps_and_leaves() {
 fn the_way_does_not_matter() {
     let start = case();
     let window = Window::default();
-    let mut dragged = start.clone();
-    dragged.goals = Some(
-        vec![
-            goal("PTV: D95% >= 59 Gy", PTV),
-            goal("Cord: D10% <= 22 Gy", CORD),
-        ]
-        .into(),
-    );
-    window.to_rest(&start, 1);
+    let dragged = with_harder_goals(&start);
+    window.to_rest(&start);
     for _ in 0..3 {
-        window.step(&dragged, 1);
+        window.step(&dragged);
     }
-    let optimum = window.to_rest(&dragged, 1);
+    let optimum = window.to_rest(&dragged);
     assert_same(&optimum, &verb(&dragged, None));
     let mut turned = dragged.clone();
     Arc::make_mut(&mut turned.plans[0]).beams[1].control_points[0].gantry_deg = 60.0;
     for _ in 0..3 {
-        window.step(&turned, 1);
+        window.step(&turned);
     }
-    let optimum = window.to_rest(&turned, 1);
+    let optimum = window.to_rest(&turned);
     assert_same(&optimum, &verb(&turned, None));
     let mut again = turned.clone();
-    Arc::make_mut(&mut again.plans[0]).beams = optimum.beams;
-    assert_same(&window.to_rest(&again, 2), &verb(&again, None));
+    Arc::make_mut(&mut again.plans[0])
+        .beams
+        .clone_from(&optimum.beams);
+    assert_same(&window.to_rest(&again), &verb(&again, None));
+}
+
+fn with_harder_goals(case: &Case) -> Case {
+    let goals = vec![
+        goal("PTV: D95% >= 59 Gy", PTV),
+        goal("Cord: D10% <= 22 Gy", CORD),
+    ];
+    Case {
+        goals: Some(goals.into()),
+        ..case.clone()
+    }
 }
 
 #[test]
@@ -264,9 +298,12 @@ fn leaves_of_arcs_are_the_verbs() {
     let arcs = with_arcs(&case.plans[0], 1);
     case.plans[0] = Arc::new(arcs);
     let technique = Technique::SlidingWindow;
-    let control = JobControl::new();
-    let leaves =
-        leaves_of_arcs(&query(&case), technique, &Graph::default(), &control).expect("leaves");
-    let by_verb = verb(&case, Some(technique)).leaves.expect("leaves");
+    let source = LeavesSource::Goals(OptimumOf(query(&case)).into());
+    let leaves = Graph::default()
+        .full(&leaves_of(&case, technique, source), &JobControl::new())
+        .expect("leaves");
+    let by_verb = verb(&case, Some(technique));
+    assert_eq!(leaves.receipt.work, by_verb.receipt.evaluations);
+    let by_verb = by_verb.leaves.expect("leaves");
     assert_eq!(delivered(&leaves.beams), delivered(&by_verb.plan.beams));
 }

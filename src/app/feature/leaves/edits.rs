@@ -1,26 +1,24 @@
-//! Leaves that were cut from maps, as an edit.
+//! Leaves of a plan, begun by the user, and as an edit.
 
-use crate::feature::leaves::jobs::LeavesAnswer;
-use crate::feature::leaves::state::has_arcs;
+use crate::feature::optimise::state::has_arcs;
+use crate::feature::optimise::state::phase::{LeavesRun, Phase};
 use crate::jobs::Requests;
-use crate::state::NoticeKind;
-use crate::state::slot::Slot;
-use case::{Edit, Plan};
-use std::sync::Arc;
+use crate::state::{NoticeKind, State};
+use case::Edit;
+use results::Leaves;
 
 impl Requests<'_> {
-    /// Cuts the maps of the plan on show into leaves; where it has none, the optimisation finds them first.
+    /// Makes leaves of the maps of the plan on show; where it has none, the optimisation finds them first.
     pub(crate) fn make_deliverable(&mut self) {
         match self.state.can_make_deliverable() {
-            Ok(()) if self.state.leaves.is_cutting() => {}
+            Ok(()) if self.state.optimise.makes_leaves() => {}
             Ok(())
                 if self
                     .state
                     .plan()
                     .is_some_and(|plan| plan.has_maps() || has_arcs(plan)) =>
             {
-                self.drop_leaves();
-                self.begin_cut(self.state.plan, None);
+                self.begin_leaves(self.state.plan, None);
             }
             Ok(()) => self.begin_run(None, true),
             Err(why) => {
@@ -31,48 +29,16 @@ impl Requests<'_> {
         }
     }
 
-    /// Ends a cut for the user, or leaves that were to follow. Whether they were.
-    pub(crate) fn stop_cut(&mut self) -> bool {
-        if let Some(cut) = &self.state.leaves.cut {
-            let how = Slot::Leaves.after_cancel().unwrap_or_default();
-            let text = format!("Cancelled: leaves of {}. {how}", cut.plan.1.name);
-            self.state.notices.add(NoticeKind::Info, text);
-        }
-        self.drop_leaves()
-    }
-
-    /// Gives a plan its leaves as one step of the history, unless it has changed meanwhile.
-    pub fn take_leaves(&mut self, answer: LeavesAnswer) {
+    /// Gives a plan the leaves that were made for it as one step of the history.
+    pub(crate) fn take_leaves(&mut self, index: usize, leaves: &Leaves) {
         let state = &mut *self.state;
-        let Some(cut) = state.leaves.cut.take_if(|cut| cut.number == answer.cut) else {
+        let Phase::Leaves(run) = std::mem::take(&mut state.optimise.phase) else {
             return;
         };
-        let (cut_index, cut_plan) = cut.plan;
-        if let Some(arcs) = state.leaves.arcs.as_mut().filter(|_| has_arcs(&cut_plan)) {
-            arcs.took = Some(arcs.started.elapsed());
-        }
-        // Plans before it may have been deleted meanwhile.
-        let current_index = state
-            .case()
-            .plans
-            .iter()
-            .position(|plan| Arc::ptr_eq(plan, &cut_plan));
-        let index = current_index.unwrap_or(cut_index);
-        let goals = state
-            .optimise_query_of(index)
-            .ok()
-            .map(|query| query.digest());
-        let plan = state.case().plans.get(index);
-        let Some(plan) = plan.filter(|plan| goals == cut.goals && has_same_inputs(plan, &cut_plan))
-        else {
-            let text = format!(
-                "{} has changed while its leaves were cut, or its goals have: cut them again.",
-                cut_plan.name
-            );
-            state.notices.add(NoticeKind::Warning, text);
+        let Some(plan) = state.case().plans.get(index) else {
             return;
         };
-        let mut beams = answer.leaves.beams;
+        let mut beams = leaves.beams.clone();
         for beam in &mut beams {
             if let Some(planned) = plan
                 .beams
@@ -83,28 +49,26 @@ impl Requests<'_> {
             }
         }
         // Maps answer the goals of their optimisation; arcs have no maps, and their leaves answer them.
-        let answers = has_arcs(&cut_plan) || (goals.is_some() && plan.answered_goals == goals);
+        let answers = has_arcs(plan) || (run.goals.is_some() && plan.answered_goals == run.goals);
         let answered_goals = if answers {
             state.goals_digest_with(index, &beams)
         } else {
             None
         };
-        state
-            .notices
-            .add_remarks(&cut_plan.name, &answer.leaves.remarks);
+        state.notices.add_remarks(&run.plan.1.name, &leaves.remarks);
         let edit = Edit::SetLeaves {
             plan: index,
             beams,
             answered_goals,
         };
-        if let Err(why) = state.history.apply_to_step(index, edit, cut.step) {
+        if let Err(why) = state.history.apply_to_step(index, edit, run.step) {
             state.notices.add(
                 NoticeKind::Error,
                 format!("The leaves are not used: {why}."),
             );
             state.take_as_answered();
         }
-        if !answer.leaves.are_refined {
+        if !leaves.are_refined {
             let text = "The leaves are as cut from the maps: optimise the plan, and they are refined on their true dose.";
             state.notices.add(NoticeKind::Info, text.to_owned());
         }
@@ -112,9 +76,16 @@ impl Requests<'_> {
     }
 }
 
-/// Whether leaves of one plan also fit the other: beams and objectives are the same, and no newer review was recorded.
-fn has_same_inputs(plan: &Plan, cut_plan: &Plan) -> bool {
-    plan.delivered() == cut_plan.delivered()
-        && plan.objectives == cut_plan.objectives
-        && (plan.approval.is_none() || plan.approval == cut_plan.approval)
+impl State {
+    /// Whether the leaves of a run fit a plan, by index: nothing that they are made of has changed, and no newer review was recorded.
+    pub(crate) fn are_inputs_of(&self, run: &LeavesRun, index: usize) -> bool {
+        let Ok(current) = self.leaves_query(index, run.query.technique) else {
+            return false;
+        };
+        let goals = self.optimise_query_of(index).ok();
+        let record = &current.plan.approval;
+        current == run.query
+            && goals.map(|query| query.digest()) == run.goals
+            && (record.is_none() || *record == run.plan.1.approval)
+    }
 }

@@ -1,15 +1,15 @@
-//! The optimisation, changed by the user, and its maps as an edit.
+//! Inverse planning, begun and ended by the user, and its maps as an edit.
 
 use crate::feature::compare::state::Source;
-use crate::feature::leaves::state::Follow;
 use crate::feature::optimise::command::OptimiseAction;
-use crate::feature::optimise::state::run::{Run, RunEnd};
-use crate::feature::optimise::state::{GoalDrag, with_maps};
+use crate::feature::optimise::state::GoalDrag;
+use crate::feature::optimise::state::maps::with_maps;
+use crate::feature::optimise::state::phase::{LeavesRun, LeavesToFollow, Phase, Run, RunEnd};
 use crate::jobs::Requests;
-use crate::state::slot::Slot;
+use crate::state::results::ONLY;
 use crate::state::{NoticeKind, State, Workspace};
-use case::{Beam, Edit, Goal, Plan};
-use results::Optimum;
+use case::{Edit, Goal, Plan};
+use results::{LeavesOf, Optimum, OptimumOf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,53 +24,129 @@ impl Requests<'_> {
                     .notices
                     .add(NoticeKind::Error, format!("Not optimised: {why}.")),
             },
-            OptimiseAction::Stop => _ = self.end_run(RunEnd::Stopped),
-            OptimiseAction::TakeBack => _ = self.end_run(RunEnd::TakenBack),
+            OptimiseAction::Stop | OptimiseAction::KeepMaps => _ = self.end_phase(RunEnd::Stopped),
+            OptimiseAction::TakeBack => _ = self.end_phase(RunEnd::TakenBack),
             OptimiseAction::CompareBefore => self.state.compare_with_before(),
             OptimiseAction::MakeDeliverable => self.make_deliverable(),
-            OptimiseAction::KeepMaps => _ = self.stop_cut(),
             OptimiseAction::FollowGoals(follows) => self.state.set_follows_goals(follows),
             OptimiseAction::ShowStages(shows) => self.state.leaves.shows_stages = shows,
             OptimiseAction::SetTechnique(technique) => self.state.leaves.technique = technique,
         }
     }
 
-    /// Ends the run, if there is one, as its end requires: whether its maps are used, whether a step of the history goes with it, and the
-    /// notice. Whether there was a run, or a drag that was taken back.
-    pub(crate) fn end_run(&mut self, end: RunEnd) -> bool {
+    /// Begins a run for the plan on show; its maps join a step of the history, where one is given. Leaves follow if they are requested
+    /// or the plan has some.
+    pub(crate) fn begin_run(&mut self, step: Option<u64>, to_leaves: bool) {
+        let state = &mut *self.state;
+        // An approved plan takes no maps: a run of it would never end.
+        let Some(plan) = state.plan().filter(|plan| !plan.is_approved()).cloned() else {
+            return;
+        };
+        let leaves_follow =
+            to_leaves || plan.is_cut() || state.optimise.phase.are_leaves_to_follow();
+        if state.optimise.drag.is_none() {
+            state.optimise.ghost = state.curves_to_keep();
+        }
+        let mut run = Run::new(
+            state.optimise.runs + 1,
+            state.plan,
+            plan,
+            step,
+            leaves_follow,
+        );
+        let query = state.optimise_query().ok();
+        let latest = state.latest_optimum();
+        run.previous = latest
+            .filter(|latest| Some(&latest.query) != query.as_ref())
+            .cloned();
+        state.optimise.runs += 1;
+        state.optimise.followed.seen = Some(state.plan);
+        state.optimise.phase = Phase::Maps(run);
+        state.results.nodes.retry::<OptimumOf>(ONLY);
+    }
+
+    /// Begins the leaves of a plan; they join a step of the history, where one is given.
+    pub(crate) fn begin_leaves(&mut self, index: usize, step: Option<u64>) {
+        let state = &mut *self.state;
+        // An approved plan takes no leaves.
+        let plan = { state.case().plans.get(index) }.filter(|plan| !plan.is_approved());
+        let Some(plan) = plan.cloned() else { return };
+        let query = match state.leaves_query(index, state.leaves.technique) {
+            Ok(query) => query,
+            Err(why) => {
+                state
+                    .notices
+                    .add(NoticeKind::Error, format!("Not made deliverable: {why}."));
+                return;
+            }
+        };
+        let goals = state.optimise_query_of(index).ok();
+        state.optimise.phase = Phase::Leaves(Box::new(LeavesRun {
+            plan: (index, plan),
+            query,
+            step,
+            goals: goals.map(|query| query.digest()),
+        }));
+        state.results.nodes.retry::<LeavesOf>(ONLY);
+    }
+
+    /// Ends what is under way as its end requires: whether its answer is used, whether a step of the history goes with it, and the
+    /// notice. Whether that was the user's last action: a run, leaves that the user began, or a drag that was taken back.
+    pub(crate) fn end_phase(&mut self, end: RunEnd) -> bool {
         // An undo during a drag takes the drag back.
         let end = match end {
             RunEnd::Undone if self.state.optimise.drag().is_some() => RunEnd::TakenBack,
             end => end,
         };
         let has_dropped_drag = end == RunEnd::TakenBack && self.state.drop_goal_drag();
-        let Some(run) = self.state.optimise.run.take() else {
-            return has_dropped_drag;
-        };
-        if end.has_step_under_way() {
-            self.worker.cancel(Slot::Optimise);
+        if has_dropped_drag && !self.state.optimise.is_running() {
+            return true;
         }
-        let latest = self.state.optimise.latest_of(run.number).cloned();
+        match std::mem::take(&mut self.state.optimise.phase) {
+            Phase::Idle | Phase::BeforeLeaves(_) => return false,
+            Phase::Leaves(leaves) => {
+                if matches!(end, RunEnd::Stopped | RunEnd::TakenBack | RunEnd::Undone) {
+                    let text = leaves.stopped_words();
+                    self.state.notices.add(NoticeKind::Info, text);
+                }
+                return leaves.step.is_none();
+            }
+            Phase::Maps(run) => self.state.end_run(run, &end, has_dropped_drag),
+        }
+        self.state.derive_standing();
+        true
+    }
+}
+
+impl State {
+    fn end_run(&mut self, run: Run, end: &RunEnd, has_dropped_drag: bool) {
+        let latest = self.optimum_of_run(&run).cloned();
         let has_answer = latest.is_some();
-        let plan_at_start = self.state.case().plans.get(run.plan.0).cloned();
+        let plan_at_start = self.case().plans.get(run.plan.0).cloned();
         match latest.filter(|_| end.uses_maps()) {
-            Some(latest) => self.state.give_maps(&run, &latest),
+            Some(latest) => {
+                let plan = self.give_maps(&run, &latest);
+                if let Some(plan) = plan.filter(|_| end.lets_leaves_follow()) {
+                    self.optimise.phase = Phase::BeforeLeaves(LeavesToFollow {
+                        plan,
+                        step: run.step,
+                        since: Instant::now(),
+                    });
+                }
+            }
             // A failed run is not repeated until its inputs change.
-            None => self.state.take_as_answered(),
+            None => self.take_as_answered(),
         }
-        let has_maps = self.state.case().plans.get(run.plan.0) != plan_at_start.as_ref();
-        if matches!(end, RunEnd::Undone | RunEnd::Recorded) {
-            self.drop_leaves();
-        }
+        let has_maps = self.case().plans.get(run.plan.0) != plan_at_start.as_ref();
         let has_begun_step = run
             .step
-            .is_some_and(|step| self.state.history.gesture() == Some(step));
+            .is_some_and(|step| self.history.gesture() == Some(step));
         match end {
-            RunEnd::TakenBack if has_begun_step && !has_dropped_drag => self.state.undo(),
-            RunEnd::Undone if has_begun_step || has_maps => self.state.undo(),
+            RunEnd::TakenBack if has_begun_step && !has_dropped_drag => self.undo(),
+            RunEnd::Undone if has_begun_step || has_maps => self.undo(),
             _ => {}
         }
-        let (kind, text) = match &end {
+        let (kind, text) = match end {
             RunEnd::AtRest | RunEnd::Failed => (NoticeKind::Info, None),
             RunEnd::Impossible(why) => (
                 NoticeKind::Error,
@@ -81,26 +157,22 @@ impl Requests<'_> {
             RunEnd::TakenBack => (NoticeKind::Info, Some(run.taken_back_words())),
             RunEnd::Undone => (NoticeKind::Info, Some(run.undone_words(has_maps))),
             RunEnd::Recorded => {
-                let plan = self.state.plan();
+                let plan = self.plan();
                 let record = plan.map(|plan| plan.approval_words()).unwrap_or_default();
                 (NoticeKind::Info, Some(run.recorded_words(&record)))
             }
         };
         if let Some(text) = text {
-            self.state.notices.add(kind, text);
+            self.notices.add(kind, text);
         }
         if end.forgets() {
-            self.state.forget_run();
+            self.forget_run();
         }
-        self.state.optimise.published = None;
-        self.state.derive_standing();
-        true
     }
-}
 
-impl State {
-    /// Gives the maps of a run to the plan that they answer: the plan on show, else a copy of it; leaves follow if they were to.
-    fn give_maps(&mut self, run: &Run, latest: &Optimum) {
+    /// Gives the maps of a run to the plan that they answer: the plan on show, else a copy of it. The plan, by index, if leaves are to
+    /// follow.
+    fn give_maps(&mut self, run: &Run, latest: &Optimum) -> Option<(usize, Arc<Plan>)> {
         let mut plans = std::iter::once(run.plan.0).chain(0..self.case().plans.len());
         let answered = plans.find(|plan| {
             self.optimise_query_of(*plan)
@@ -110,31 +182,26 @@ impl State {
             let text = "The optimisation ended before it answered the plan as it is: its fluences are not used.";
             self.notices.add(NoticeKind::Info, text);
             self.take_as_answered();
-            return;
+            return None;
         };
-        let are_set = self.set_fluences(plan, &latest.beams, run.step);
+        let are_set = self.set_fluences(plan, latest, run.step);
         if !are_set {
             // A new run would only find the refused maps again.
             self.forget_run();
         }
         self.notices.add_remarks(&run.plan.1, &latest.remarks);
         let optimised = self.case().plans.get(plan);
-        let to_cut = optimised.filter(|plan| are_set && run.leaves_follow && !plan.is_cut());
-        self.leaves.follow = to_cut.map(|to_cut| Follow {
-            plan: (plan, Arc::clone(to_cut)),
-            step: run.step,
-            since: Instant::now(),
-        });
+        let optimised = optimised.filter(|plan| are_set && run.leaves_follow && !plan.is_cut())?;
+        Some((plan, Arc::clone(optimised)))
     }
 
     /// Gives a plan its maps as one step of the history; `false` where they are refused.
-    fn set_fluences(&mut self, plan: usize, beams: &[Beam], step: Option<u64>) -> bool {
+    fn set_fluences(&mut self, plan: usize, optimum: &Optimum, step: Option<u64>) -> bool {
         let Some(previous) = self.case().plans.get(plan) else {
             return false;
         };
-        let latest = self.optimise.latest.as_ref();
-        let answered_goals = latest.map(|latest| latest.goals.clone());
-        let with = with_maps(previous, beams);
+        let answered_goals = Some(optimum.answered_goals.to_string());
+        let with = with_maps(previous, &optimum.beams);
         if with != **previous || previous.answered_goals != answered_goals {
             let beams = with
                 .beams
@@ -210,9 +277,8 @@ impl State {
 
     /// Drops all results of a run, except its influence matrix.
     fn forget_run(&mut self) {
-        let optimise = &mut self.optimise;
-        (optimise.latest, optimise.published) = (None, None);
-        optimise.ghost.clear();
+        self.results.nodes.forget::<OptimumOf>();
+        self.optimise.ghost.clear();
         self.take_as_answered();
     }
 

@@ -1,215 +1,220 @@
-//! Steps of the optimisation, one job each: between two of them others run, and the case may change.
+//! Inverse planning follows the case: which optimum and leaves are wanted, and what their answers change.
 
-use crate::feature::optimise::state::run::{Run, RunEnd};
-use crate::feature::optimise::state::{LatestAnswer, Optimise};
-use crate::jobs::{JobAnswer, Requests};
-use crate::state::slot::Slot;
-use engine::JobControl;
-use results::{LiveOptimiser, OptimiseQuery, OptimumStage, Step};
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use crate::feature::optimise::state::has_arcs;
+use crate::feature::optimise::state::phase::{LeavesToFollow, Phase, RunEnd};
+use crate::jobs::Requests;
+use crate::state::results::ONLY;
+use crate::state::{NoticeKind, State};
+use results::{LeavesOf, LeavesSource, OptimumOf, OptimumStage};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use worker::{Lane, Task};
 
-/// Iterations after which a step gives way to other goals: fewer would gain nothing.
-const LEAST_ITERATIONS: usize = 8;
+/// Time without changes after which leaves follow newer maps.
+const REST: Duration = Duration::from_millis(500);
 
-/// Shortest time between two published intermediate answers.
-const PUBLISH_EVERY: Duration = Duration::from_millis(120);
+/// Leaves of arcs follow by themselves if the last ones took at most this long.
+const LONGEST_TO_FOLLOW: Duration = Duration::from_secs(30);
 
-/// Next action of a run.
-enum NextAction {
-    Wait,
-    End,
-    /// Ends the step under way, which answers another query.
-    Cancel,
-    Submit,
-}
-
-impl Optimise {
-    fn next_action(&self, query: &OptimiseQuery, drags_goal: bool) -> NextAction {
-        let Some(run) = &self.run else {
-            return NextAction::Wait;
-        };
-        let latest = self.latest_of(run.number);
-        let runs_long = latest.is_some_and(|optimum| {
-            matches!(
-                optimum.stage,
-                OptimumStage::Settling | OptimumStage::Correcting
-            )
-        });
-        if let Some(requested) = &run.requested {
-            if requested == query {
-                return NextAction::Wait;
-            }
-            // A search that settles would make a drag wait for its true doses, a correction for its histories.
-            if runs_long || !requested.has_rows_of(query) {
-                return NextAction::Cancel;
-            }
-            run.raise_priority();
-            return NextAction::Wait;
-        }
-        match latest.filter(|optimum| optimum.query == *query) {
-            Some(optimum) if optimum.is_at_rest() && !drags_goal => NextAction::End,
-            // While a handle is held the goal will be another before a search from the start is over.
-            Some(optimum) if drags_goal && optimum.stage != OptimumStage::Searching => {
-                NextAction::Wait
-            }
-            _ => NextAction::Submit,
-        }
-    }
+/// The pointer's hold on the case.
+#[derive(Clone, Copy)]
+struct Held {
+    /// The handle of a goal, which maps follow while it is held.
+    is_goal: bool,
+    /// The user holds nothing, or the handle of a goal: a turned beam is answered once it rests, and a brush's stroke once it ends.
+    rests: bool,
 }
 
 impl Requests<'_> {
-    /// Starts, continues and ends the optimisation as the case requires. Cheap where nothing changed.
-    pub(crate) fn follow_optimise(&mut self) {
-        if self.state.optimise.run.is_none() && !self.state.follows_goals() {
+    /// Begins, continues and ends inverse planning as the case requires. Cheap where nothing changed.
+    pub(crate) fn follow_inverse(&mut self) {
+        let is_goal = self.state.optimise.drag().is_some();
+        let has_pointer =
+            self.ctx.dragged_id().is_some() || self.ctx.input(|i| i.pointer.any_down());
+        let held = Held {
+            is_goal,
+            rests: is_goal || !has_pointer,
+        };
+        self.follow_newer_goals(held);
+        match self.state.optimise.phase {
+            Phase::Idle => {}
+            Phase::Maps(_) => self.follow_maps(held),
+            Phase::BeforeLeaves(_) => self.begin_leaves_at_rest(has_pointer),
+            Phase::Leaves(_) => self.follow_leaves(held),
+        }
+        self.state.set_inverse_queries(held);
+    }
+
+    /// Begins a run for newer goals or beams, where the plan follows them.
+    fn follow_newer_goals(&mut self, held: Held) {
+        let state = &mut *self.state;
+        if state.optimise.is_running() || !state.follows_goals() {
             return;
         }
-        let drags_goal = self.state.optimise.drag().is_some();
-        // A turned beam is answered once it rests, and a brush's stroke once it ends.
-        let is_held = self.ctx.dragged_id().is_some() || self.ctx.input(|i| i.pointer.any_down());
-        let rests = drags_goal || !is_held;
-        let query = self.state.optimise_query();
-        if self.state.optimise.run.is_none() {
-            let asks = self.state.asks_for_newer_maps();
-            if rests && asks && self.state.is_optimised() {
-                let step = self.state.optimise.drag().map(|drag| drag.step);
-                self.begin_run(step.or_else(|| self.state.history.gesture()), false);
-            }
-        }
-        let Some(run) = &mut self.state.optimise.run else {
+        let asks = state.asks_for_newer_maps();
+        let step = { state.optimise.drag() }.map(|drag| drag.step);
+        let step = step.or_else(|| state.history.gesture());
+        let Some(plan) = state.plan().filter(|_| asks).cloned() else {
             return;
         };
-        if drags_goal {
-            run.step = self.state.optimise.drag.as_ref().map(|drag| drag.step);
+        if !has_arcs(&plan) {
+            if held.rests && state.is_optimised() {
+                self.begin_run(step, false);
+            }
+            return;
         }
-        let shown = self.state.history.case().plans.get(self.state.plan);
-        let Some(shown) = shown.filter(|shown| run.plan.0 == self.state.plan && run.is_of(shown))
-        else {
-            self.end_run(RunEnd::Stopped);
+        let took = state.time_of_last_arcs();
+        if took.is_some_and(|took| took <= LONGEST_TO_FOLLOW) {
+            // One run for these goals is enough.
+            state.take_as_answered();
+            state.optimise.phase = Phase::BeforeLeaves(LeavesToFollow {
+                plan: (state.plan, plan),
+                step,
+                since: Instant::now(),
+            });
+        }
+    }
+
+    fn follow_maps(&mut self, held: Held) {
+        let state = &mut *self.state;
+        let query = state.optimise_query();
+        let drag_step = { state.optimise.drag() }.map(|drag| drag.step);
+        let Phase::Maps(run) = &mut state.optimise.phase else {
+            return;
+        };
+        if drag_step.is_some() {
+            run.step = drag_step;
+        }
+        let shown = state.history.case().plans.get(state.plan);
+        let Some(shown) = shown.filter(|shown| run.plan.0 == state.plan && run.is_of(shown)) else {
+            self.end_phase(RunEnd::Stopped);
             return;
         };
         if !Arc::ptr_eq(shown, &run.last) {
             (run.last, run.plan.1) = (Arc::clone(shown), shown.name.clone());
         }
         if shown.approval.is_some() && shown.approval != run.record {
-            self.end_run(RunEnd::Recorded);
+            self.end_phase(RunEnd::Recorded);
             return;
         }
-        let query = match query {
-            Ok(query) => query,
-            Err(why) => {
-                self.end_run(RunEnd::Impossible(why));
-                return;
+        let node = state.results.nodes.node::<OptimumOf>(ONLY);
+        let end = match query {
+            Err(why) => Some(RunEnd::Impossible(why)),
+            // Its notice comes with the result.
+            Ok(_) if node.is_some_and(|node| node.failure().is_some()) => Some(RunEnd::Failed),
+            Ok(query) => {
+                let query = OptimumOf(query);
+                let answer = node.and_then(|node| node.latest_with_query());
+                let rests = answer
+                    .is_some_and(|(answered, step)| *answered == query && step.at_rest().is_some());
+                (rests && !held.is_goal).then_some(RunEnd::AtRest)
             }
         };
-        match self.state.optimise.next_action(&query, drags_goal) {
-            NextAction::Wait => {}
-            NextAction::End => _ = self.end_run(RunEnd::AtRest),
-            NextAction::Cancel => self.worker.cancel(Slot::Optimise),
-            NextAction::Submit if rests => self.submit_step(query),
-            NextAction::Submit => {}
+        if let Some(end) = end {
+            self.end_phase(end);
         }
     }
 
-    /// Begins a run for the plan on show; its maps join a step of the history, where one is given. Leaves follow if they are requested
-    /// or the plan has some.
-    pub(crate) fn begin_run(&mut self, step: Option<u64>, to_leaves: bool) {
-        let leaves_follow =
-            self.drop_leaves() || to_leaves || self.state.plan().is_some_and(|plan| plan.is_cut());
+    /// Begins the leaves of newer maps once the plan rests.
+    fn begin_leaves_at_rest(&mut self, has_pointer: bool) {
+        let Phase::BeforeLeaves(waiting) = &mut self.state.optimise.phase else {
+            return;
+        };
+        if has_pointer {
+            // A drag that changes the plan begins a run, whose maps leaves follow in turn.
+            waiting.since = Instant::now();
+            return;
+        }
+        let remaining = REST.saturating_sub(waiting.since.elapsed());
+        if !remaining.is_zero() {
+            self.ctx.request_repaint_after(remaining);
+            return;
+        }
+        let Phase::BeforeLeaves(waiting) = std::mem::take(&mut self.state.optimise.phase) else {
+            return;
+        };
+        let (index, followed) = &waiting.plan;
+        let plan = self.state.history.case().plans.get(*index);
+        let is_unchanged = plan.is_some_and(|plan| match has_arcs(followed) {
+            true => Arc::ptr_eq(plan, followed),
+            false => !plan.is_cut() && plan.has_maps_of(&followed.beams),
+        });
+        if is_unchanged {
+            self.begin_leaves(*index, waiting.step);
+        }
+    }
+
+    /// Takes the leaves once they are there; ends them where the plan or its goals have changed.
+    fn follow_leaves(&mut self, held: Held) {
         let state = &mut *self.state;
-        // An approved plan takes no maps: a run of it would never end.
-        let Some(plan) = state.plan().filter(|plan| !plan.is_approved()).cloned() else {
+        let Some(leaves) = state.optimise.phase.leaves() else {
             return;
         };
-        if state.optimise.drag.is_none() {
-            state.optimise.ghost = state.curves_to_keep();
+        let node = state.results.nodes.node::<LeavesOf>(ONLY);
+        if node.is_some_and(|node| node.failure().is_some()) {
+            self.end_phase(RunEnd::Failed);
+            return;
         }
-        state.optimise.runs += 1;
-        state.optimise.followed.seen = Some(state.plan);
-        state.optimise.run = Some(Run::new(
-            state.optimise.runs,
-            state.plan,
-            plan,
-            step,
-            leaves_follow,
-        ));
-    }
-
-    fn submit_step(&mut self, query: OptimiseQuery) {
-        let place = Arc::clone(&self.state.optimise.place);
-        let graph = Arc::clone(self.state.results.nodes.graph());
-        let Some(run) = &mut self.state.optimise.run else {
-            return;
-        };
-        run.requested = Some(query.clone());
-        run.has_changed = Arc::default();
-        let (number, has_changed) = (run.number, Arc::clone(&run.has_changed));
-        let name = format!(
-            "Optimising plan {}",
-            self.state.plan().map_or("", |plan| &plan.name)
-        );
-        let task = Task::refining(
-            name,
-            move |control: &JobControl, partial: &mut dyn FnMut(JobAnswer)| {
-                let mut place = place.lock().unwrap_or_else(PoisonError::into_inner);
-                let (mut iterations, mut published) = (0, Instant::now());
-                let step = LiveOptimiser::step(
-                    &mut place,
-                    &query,
-                    number,
-                    &graph,
-                    control,
-                    &mut |current_step| {
-                        iterations += 1;
-                        if published.elapsed() >= PUBLISH_EVERY {
-                            current_step()
-                                .into_iter()
-                                .for_each(|step| partial(answer(number, step)));
-                            published = Instant::now();
-                        }
-                        iterations < LEAST_ITERATIONS || !has_changed.load(Ordering::Relaxed)
-                    },
+        let answer = node.and_then(|node| node.latest_with_query());
+        let answer = answer.filter(|(query, _)| **query == leaves.query);
+        let answer = answer.map(|(_, answer)| Arc::clone(answer));
+        // Plans before it may have been deleted meanwhile.
+        let (index, plan) = &leaves.plan;
+        let plans = &state.case().plans;
+        let index = { plans.iter().position(|other| Arc::ptr_eq(other, plan)) }.unwrap_or(*index);
+        let has_changed = (held.rests || answer.is_some()) && !state.are_inputs_of(leaves, index);
+        match answer {
+            _ if has_changed => {
+                let text = format!(
+                    "{} has changed while its leaves were cut, or its goals have: cut them again.",
+                    plan.name
                 );
-                step.map(|step| answer(number, step))
-            },
-        );
-        self.worker.submit(Slot::Optimise, task.on(Lane::Device));
-    }
-
-    /// Takes a step of the run with this number.
-    fn take_step(&mut self, run_number: u64, step: Step) {
-        let optimise = &mut self.state.optimise;
-        let run = optimise.run.as_mut();
-        let Some(run) = run.filter(|run| run.number == run_number) else {
-            return;
-        };
-        match step {
-            Step::Columns { done, of: total } => run.columns = Some([done, total]),
-            Step::Optimum(optimum) => {
-                run.columns = None;
-                optimise.latest = Some(LatestAnswer {
-                    run: run_number,
-                    goals: optimum.query.digest(),
-                    optimum: Arc::from(optimum),
-                });
+                state.notices.add(NoticeKind::Warning, text);
+                state.optimise.phase = Phase::Idle;
             }
-        }
-    }
-
-    /// The step under way has ended; `why` where it failed, which ends the run.
-    pub fn optimise_step_ended(&mut self, why: Option<&str>) {
-        if let Some(run) = &mut self.state.optimise.run {
-            run.requested = None;
-        }
-        if why.is_some() {
-            self.end_run(RunEnd::Failed);
+            Some(answer) => self.take_leaves(index, &answer),
+            None => {}
         }
     }
 }
 
-/// The answer of the job that computed a step of a run.
-fn answer(run_number: u64, step: Step) -> JobAnswer {
-    JobAnswer::then(move |window| window.take_step(run_number, step))
+impl State {
+    /// Wall time of the last leaves that were made of arcs.
+    fn time_of_last_arcs(&self) -> Option<Duration> {
+        let node = self.results.nodes.node::<LeavesOf>(ONLY)?;
+        let (query, leaves) = node.latest_with_query()?;
+        matches!(query.source, LeavesSource::Goals(_))
+            .then(|| Duration::from_secs_f64(1e-3 * leaves.receipt.total_ms()))
+    }
+
+    /// Lists the optimum and the leaves that are under way among the results that the case needs.
+    fn set_inverse_queries(&mut self, held: Held) {
+        let optimum = { self.optimise.phase.run() }.and_then(|_| self.wanted_optimum(held));
+        let leaves = self.optimise.phase.leaves();
+        let leaves = leaves.map(|leaves| leaves.query.clone());
+        self.results.nodes.entry(ONLY).set(optimum);
+        self.results.nodes.entry(ONLY).set(leaves);
+    }
+
+    /// The optimum that a run wants now; `None` where it pauses.
+    fn wanted_optimum(&self, held: Held) -> Option<OptimumOf> {
+        let query = OptimumOf(self.optimise_query().ok()?);
+        let node = self.results.nodes.node::<OptimumOf>(ONLY);
+        let under_way = node.and_then(|node| node.now());
+        let answer = node.and_then(|node| node.latest_with_query());
+        let answered = answer.map(|(answered, _)| answered);
+        let stage = answer.and_then(|(_, step)| Some(step.optimum()?.stage));
+        // While a handle is held the goal will be another before a search from the start is over.
+        let has_settled = stage.is_some_and(|stage| stage != OptimumStage::Searching);
+        if held.is_goal && has_settled && answered == Some(&query) {
+            return None;
+        }
+        match under_way {
+            Some(under_way) if *under_way == query => Some(query),
+            // What a drag asks for shows something of itself before the next takes its place: else nothing would be seen of a fast one.
+            Some(under_way) if under_way.0.has_rows_of(&query.0) && answered != Some(under_way) => {
+                Some(under_way.clone())
+            }
+            _ => Some(query).filter(|_| held.rests),
+        }
+    }
 }

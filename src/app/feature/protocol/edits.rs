@@ -1,5 +1,6 @@
 //! A plan by protocol, as one step of the history; its leaves join the step.
 
+use crate::feature::optimise::state::phase::RunEnd;
 use crate::feature::robust::state::SetUpErrors;
 use crate::jobs::Requests;
 use crate::state::display::DoseReference;
@@ -23,6 +24,10 @@ impl Requests<'_> {
                 return;
             }
         };
+        if self.state.optimise.is_running() {
+            // The plan on show keeps what was found of its maps.
+            self.end_phase(RunEnd::Stopped);
+        }
         let planned = &prepared.planned;
         let state = &mut *self.state;
         state.protocol.made += 1;
@@ -51,8 +56,7 @@ impl Requests<'_> {
         let technique = technique_of(prepared.protocol.delivery);
         match (prepared.protocol.delivery, technique) {
             (Delivery::Vmat, _) => {
-                self.drop_leaves();
-                self.begin_cut(index, Some(step));
+                self.begin_leaves(index, Some(step));
             }
             (_, Some(technique)) => {
                 self.state.leaves.technique = technique;

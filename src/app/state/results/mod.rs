@@ -18,7 +18,7 @@ mod standing;
 mod stated;
 
 pub use kept::DosesToKeep;
-pub use needed::{DISPLAYED, MAPS, of_side};
+pub use needed::{DISPLAYED, MAPS, ONLY, of_side};
 pub use results::{
     Certainty, EndsAt, EngineChoice, GammaByStructure, GammaEstimate, Settings, Shown, Standing,
 };
@@ -33,7 +33,6 @@ use case::{Case, DoseStatus, Plan, Reservations, Structure, StructureKind};
 use compare::SideState;
 use geometry::Mask;
 use maps::MapsState;
-use needed::ONLY;
 use physics::Machine;
 use results::{
     BeamResult, Densities, DoseOfBeam, DoseOfPlan, DvhOf, JobTarget, MachineOf, MaskOf, Node,

@@ -26,7 +26,7 @@ pub const DISPLAYED: u8 = 2;
 pub const MAPS: u8 = 3;
 
 /// Place of a result that exists once.
-pub(super) const ONLY: ResultKey = (DISPLAYED, 0);
+pub const ONLY: ResultKey = (DISPLAYED, 0);
 
 impl State {
     /// Lists the results that the current case needs, whether or not the user looks at them.

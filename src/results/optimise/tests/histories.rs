@@ -113,15 +113,15 @@ fn weights(answer: &Optimised) -> Vec<(String, f64)> {
         .collect()
 }
 
-fn to_rest(window: &Window, query: &OptimiseQuery) -> (Optimum, Vec<OptimumStage>) {
+fn to_rest(window: &Window, query: &OptimiseQuery) -> (Arc<Optimum>, Vec<OptimumStage>) {
     let mut stages = Vec::new();
     loop {
-        if let Step::Optimum(optimum) = window.step_of(query, 1) {
+        if let Step::Optimum(optimum) = window.step_of(query) {
             if stages.last() != Some(&optimum.stage) {
                 stages.push(optimum.stage);
             }
             if optimum.is_at_rest() {
-                return (*optimum, stages);
+                return (optimum, stages);
             }
         }
     }
@@ -231,7 +231,7 @@ fn the_way_to_a_corrected_optimum_does_not_matter() {
     let window = Window::default();
     let start = query(&lung()).corrected_by(few());
     for _ in 0..4 {
-        window.step_of(&start, 1);
+        window.step_of(&start);
     }
     let dragged = lung_with_goals(["PTV: D95% >= 59 Gy", "Cord: D10% <= 22 Gy"]);
     let dragged = query(&dragged).corrected_by(few());

@@ -1,6 +1,6 @@
 //! Doses on the way from goals to leaves (of the optimiser, of its maps, of the leaves), and the figures of the delivery.
 
-use crate::feature::optimise::state::OPTIMISER_DECIDES_NOTHING;
+use crate::feature::optimise::state::view::OPTIMISER_DECIDES_NOTHING;
 use crate::state::State;
 use crate::state::results::{DISPLAYED, MAPS, Shown};
 use analysis::{Dvh, GoalRow, Metric, Unanswered, scorecard, target_of, unsettled};

@@ -1,15 +1,13 @@
-//! Leaves of the plan on show: those that are being cut from its maps, and those that are to follow newer maps.
+//! Leaves of the plan on show: by which technique, how far they are, whether they can be made.
 
 pub mod delivery;
 
 use crate::feature::leaves::state::delivery::CachedDelivery;
+use crate::feature::optimise::state::has_arcs;
 use crate::state::State;
-use crate::state::slot::Slot;
 use analysis::is_computed;
-use case::Plan;
-use sequence::{Technique, arc_of, check_machine};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use results::LeavesOf;
+use sequence::{Technique, check_machine};
 
 /// Techniques to choose from, each with its name.
 pub const TECHNIQUES: [(Technique, &str); 2] = [
@@ -22,66 +20,19 @@ pub const TECHNIQUES: [(Technique, &str); 2] = [
 pub struct Leaves {
     /// Technique of the next cut.
     pub technique: Technique,
-    pub(crate) cut: Option<Cut>,
-    pub(crate) follow: Option<Follow>,
-    /// Cuts started so far.
-    pub(crate) cuts: u64,
-    /// Arcs whose leaves were made last, or are being made.
-    pub(crate) arcs: Option<Arcs>,
     pub(crate) delivery: Option<CachedDelivery>,
     /// Whether doses on the way to leaves stand in the place of the goals' rows.
     pub shows_stages: bool,
-}
-
-/// A cut under way.
-#[derive(Debug)]
-pub struct Cut {
-    pub number: u64,
-    /// The plan, by index, as it was.
-    pub plan: (usize, Arc<Plan>),
-    /// The step of the history that the leaves join, with newer maps.
-    pub step: Option<u64>,
-    /// Digest of the goals and beams that they are made for.
-    pub goals: Option<String>,
-}
-
-/// Newer maps of a plan that had leaves.
-#[derive(Debug)]
-pub struct Follow {
-    pub plan: (usize, Arc<Plan>),
-    /// The step of the history that the maps are in.
-    pub step: Option<u64>,
-    /// Time of the last change; leaves follow a while after it.
-    pub since: Instant,
-}
-
-/// The last leaves of arcs.
-#[derive(Debug)]
-pub struct Arcs {
-    pub started: Instant,
-    /// Duration of the last optimisation; `None` before the first.
-    pub took: Option<Duration>,
 }
 
 impl Default for Leaves {
     fn default() -> Self {
         Self {
             technique: Technique::SlidingWindow,
-            cut: None,
-            follow: None,
-            cuts: 0,
-            arcs: None,
             delivery: None,
             shows_stages: true,
         }
     }
-}
-
-/// Whether a plan has arcs that are computed: their leaves come from the goals in one go, without maps to look at.
-pub fn has_arcs(plan: &Plan) -> bool {
-    plan.beams
-        .iter()
-        .any(|beam| is_computed(beam) && arc_of(beam).is_some())
 }
 
 impl Leaves {
@@ -99,15 +50,6 @@ impl Leaves {
             self.technique = *technique;
         }
     }
-
-    pub fn is_cutting(&self) -> bool {
-        self.cut.is_some()
-    }
-
-    /// Whether leaves are to follow newer maps.
-    pub fn are_to_follow(&self) -> bool {
-        self.follow.is_some() || self.cut.as_ref().is_some_and(|cut| cut.step.is_some())
-    }
 }
 
 impl State {
@@ -118,21 +60,14 @@ impl State {
 
     /// Whether the plan on show has leaves that were cut from maps, or is to have them again.
     pub fn has_leaves(&self) -> bool {
-        let follow = self
-            .optimise
-            .run
-            .as_ref()
-            .is_some_and(|run| run.leaves_follow);
-        follow || self.leaves.are_to_follow() || self.plan().is_some_and(|plan| plan.is_cut())
+        self.optimise.phase.has_leaves() || self.plan().is_some_and(|plan| plan.is_cut())
     }
 
     /// How far a cut is, in words and as a share: where another job has the device, which one it waits for.
     pub fn cut_words(&self) -> Option<(String, Option<f32>)> {
-        let Cut {
-            plan: (_, plan), ..
-        } = self.leaves.cut.as_ref()?;
+        let (_, plan) = &self.optimise.phase.leaves()?.plan;
         let live = &self.jobs.live;
-        if let Some(job) = live.iter().find(|job| job.slot == Slot::Leaves) {
+        if let Some(job) = live.iter().find(|job| job.slot.is_for::<LeavesOf>()) {
             return Some((format!("leaves of {}", plan.name), job.done));
         }
         let waits_for = live
@@ -143,12 +78,8 @@ impl State {
 
     /// Whether leaves of the displayed arcs are being optimised: the dose of the present arcs is then of no use.
     pub fn is_cutting_arcs(&self) -> bool {
-        let cut = self
-            .leaves
-            .cut
-            .as_ref()
-            .filter(|cut| cut.plan.0 == self.plan);
-        cut.is_some_and(|cut| has_arcs(&cut.plan.1))
+        let leaves = self.optimise.phase.leaves();
+        leaves.is_some_and(|leaves| leaves.plan.0 == self.plan && has_arcs(&leaves.plan.1))
     }
 
     /// Whether the plan on show can be made deliverable: its maps cut, or found first where it has none.

@@ -10,6 +10,7 @@ use egui::{Button, Label, RichText, Ui};
 pub(super) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some(latest) = state
         .optimise
+        .view
         .latest()
         .filter(|_| state.other_shares().is_some())
     else {

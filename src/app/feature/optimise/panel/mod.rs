@@ -8,8 +8,9 @@ pub mod stages;
 use crate::command::{Command, Commands, gesture, single_gesture};
 use crate::feature::goals::command::GoalAction;
 use crate::feature::goals::panel::ROW;
-use crate::feature::leaves::state::{TECHNIQUES, has_arcs};
+use crate::feature::leaves::state::TECHNIQUES;
 use crate::feature::optimise::command::OptimiseAction;
+use crate::feature::optimise::state::has_arcs;
 use crate::feature::start::panel::tour;
 use crate::feature::start::state::Stop;
 use crate::kit::{number, theme};
@@ -115,7 +116,7 @@ fn follow_goals(ui: &mut Ui, state: &State, commands: &mut Commands) {
 
 /// The button that cuts maps into leaves, by a technique to choose, or ends that.
 fn deliver(ui: &mut Ui, state: &State, with_technique: bool, commands: &mut Commands) {
-    if state.leaves.is_cutting() {
+    if state.optimise.makes_leaves() {
         let keep = ui
             .add(Button::new(RichText::new("Stop").small()))
             .accessible_name("Stop cutting leaves");
@@ -172,7 +173,7 @@ pub fn progress(ui: &mut Ui, state: &State) {
     let (words, done) = match state.cut_words() {
         Some(progress) => progress,
         None => match state.optimum_words() {
-            Some(words) => (words, state.optimise.share_done()),
+            Some(words) => (words, state.optimise.view.share_done()),
             None => return,
         },
     };

@@ -1,30 +1,18 @@
-//! The optimisation of the plan on show: what runs, what it has come to, and what of that is shown.
+//! Inverse planning of the plan on show: what the user has chosen, what is under way, and the results that it asks for.
 
-pub mod run;
+pub(crate) mod maps;
+pub mod phase;
+pub mod view;
 
 use crate::state::State;
-use crate::state::results::DISPLAYED;
-use analysis::{Dvh, GoalRow, Unanswered, is_computed, scorecard};
-use case::{Beam, Case, DoseStatus, Goal, Plan, Structure, StructureKind};
-use results::{
-    BEAMLET_MM, DvhOf, LiveOptimiser, OptimiseQuery, Optimum, OptimumStage, OtherShares,
-};
-use run::Run;
+use crate::state::results::ONLY;
+use analysis::{Dvh, is_computed};
+use case::{Beam, Case, Goal, Plan};
+use phase::{Phase, Run};
+use results::{BEAMLET_MM, LeavesOf, LeavesSource, OptimiseQuery, Optimum, OptimumOf};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::Mutex;
-
-/// Name of a DVH of the optimiser wherever it is shown.
-pub const OPTIMISERS_DOSE: &str = "optimiser's dose";
-
-/// Name of its map with the jaws that fit it, wherever they stand in place of the plan's.
-pub const OPTIMISERS_MAP: &str = "optimiser's map and jaws";
-
-/// Why it decides no goal.
-pub const OPTIMISER_DECIDES_NOTHING: &str = "the dose is the optimiser's";
-
-/// The optimiser between two of its steps, and for the worker during one.
-pub type OptimiserPlace = Arc<Mutex<Option<LiveOptimiser>>>;
+use view::OptimumView;
 
 /// The optimisation of the plan on show.
 #[derive(Debug)]
@@ -33,20 +21,14 @@ pub struct Optimise {
     pub rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
-    pub(crate) place: OptimiserPlace,
-    pub(crate) run: Option<Run>,
+    pub(crate) phase: Phase,
     /// Runs started so far.
     pub(crate) runs: u64,
-    pub(crate) latest: Option<LatestAnswer>,
-    /// Standing of the last answer beside the plan on show; `None` where the plan has neither its maps nor its run.
-    pub(crate) standing: Option<AnswerStanding>,
     /// The plan that has the maps of the last answer.
     pub(crate) applied: Option<Arc<Plan>>,
     pub(crate) followed: FollowedGoals,
-    /// The optimiser's dose, where the DVHs show it.
-    pub(crate) on_view: Option<Arc<Optimum>>,
-    /// The plan on show with the last published maps, while they are in no step of the history: kept against a crash.
-    pub(crate) published: Option<(usize, Arc<Plan>)>,
+    /// The last answer beside the plan on show: derived.
+    pub(crate) view: OptimumView,
     /// DVHs by structure number, as they were before the last drag.
     pub(crate) ghost: Vec<(u32, Arc<Dvh>)>,
     pub(crate) drag: Option<GoalDrag>,
@@ -57,49 +39,13 @@ impl Default for Optimise {
         Self {
             rows_mm: None,
             beamlet_mm: BEAMLET_MM,
-            place: OptimiserPlace::default(),
-            run: None,
+            phase: Phase::Idle,
             runs: 0,
-            latest: None,
-            standing: None,
             applied: None,
             followed: FollowedGoals::default(),
-            on_view: None,
-            published: None,
+            view: OptimumView::default(),
             ghost: Vec::new(),
             drag: None,
-        }
-    }
-}
-
-/// The last answer of the optimiser.
-#[derive(Clone, Debug)]
-pub(crate) struct LatestAnswer {
-    /// Number of its run.
-    pub run: u64,
-    pub optimum: Arc<Optimum>,
-    /// Digest of its goals and beams.
-    pub goals: String,
-}
-
-/// Standing of the last answer of the optimiser beside the plan on show: each number made of it derives its own from this.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnswerStanding {
-    /// Patient, beams, machine and settings are those that its dose was made for.
-    pub is_dose_current: bool,
-    /// So are goals and other objectives, of which its shares are.
-    pub are_shares_current: bool,
-    /// The plan has its maps, delivered or not; else a run will give them to it, and doses of the plan are of maps before.
-    pub has_plan_its_maps: bool,
-}
-
-impl AnswerStanding {
-    /// Status of the optimiser's dose: never better than a preview, as only sampled voxels have it.
-    pub fn status(self) -> DoseStatus {
-        if self.is_dose_current {
-            DoseStatus::Preview
-        } else {
-            DoseStatus::Preview.worst(DoseStatus::Stale)
         }
     }
 }
@@ -145,30 +91,28 @@ pub struct GoalDrag {
 }
 
 impl Optimise {
+    /// Whether maps are searched.
     pub fn is_running(&self) -> bool {
-        self.run.is_some()
+        self.phase.run().is_some()
     }
 
-    /// The last answer.
-    pub fn latest(&self) -> Option<&Optimum> {
-        self.latest.as_ref().map(|latest| &*latest.optimum)
+    /// Whether leaves are made.
+    pub fn makes_leaves(&self) -> bool {
+        self.phase.leaves().is_some()
     }
 
-    /// The last answer, if it is of the run with a number.
-    pub(crate) fn latest_of(&self, run: u64) -> Option<&Arc<Optimum>> {
-        let latest = self.latest.as_ref().filter(|latest| latest.run == run);
-        latest.map(|latest| &latest.optimum)
+    /// Whether leaves are to follow newer maps or goals by themselves, or do.
+    pub fn are_leaves_to_follow(&self) -> bool {
+        self.phase.are_leaves_to_follow()
     }
 
-    /// Share of the influence matrix that is computed, while it is being computed.
-    pub fn share_done(&self) -> Option<f32> {
-        let [computed, total] = self.run.as_ref()?.columns?;
-        Some(computed as f32 / total.max(1) as f32)
+    /// The last answer beside the plan on show.
+    pub fn view(&self) -> &OptimumView {
+        &self.view
     }
 
-    /// Another case is shown. Returns whether a step may be under way.
-    pub fn reset(&mut self) -> bool {
-        let was_running = self.run.is_some();
+    /// Another case is shown.
+    pub fn reset(&mut self) {
         let Self {
             rows_mm,
             beamlet_mm,
@@ -181,7 +125,6 @@ impl Optimise {
             runs: runs + 1,
             ..Self::default()
         };
-        was_running
     }
 
     /// Whether the goals of the displayed plan are newer than its maps.
@@ -299,29 +242,6 @@ impl State {
         digest.is_some() && self.optimise.followed.dismissed.is_none() && answered != digest
     }
 
-    /// How far the run is, or where the last one that the plan has the maps of came to rest, in words.
-    pub fn optimum_words(&self) -> Option<String> {
-        let optimise = &self.optimise;
-        let Some(run) = &optimise.run else {
-            let applied = optimise.applied.as_ref().zip(self.plan());
-            let has_maps = applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan));
-            let optimum = optimise.latest().filter(|_| has_maps)?;
-            let end = if optimum.is_at_rest() {
-                "at rest"
-            } else {
-                "stopped before it came to rest"
-            };
-            return Some(format!("{end}: {}", progress_words(optimum)));
-        };
-        Some(match (optimise.latest_of(run.number), run.columns) {
-            (Some(optimum), None) => progress_words(optimum),
-            (_, Some([computed, total])) => {
-                format!("influence of beamlets: {computed} of {total} beams")
-            }
-            (None, None) => "begins".to_owned(),
-        })
-    }
-
     /// Whether the displayed plan has fluence maps or is being optimised: goals then show weights and shares.
     pub fn is_optimised(&self) -> bool {
         self.optimise.is_running()
@@ -356,311 +276,54 @@ impl State {
         unoptimised
     }
 
-    /// The optimiser's dose, where the DVHs and goals show it in place of the dose of the case.
-    pub fn optimisers_dose(&self) -> Option<&Optimum> {
-        self.optimise.on_view.as_deref()
+    /// The last answer of the optimiser.
+    pub(crate) fn latest_optimum(&self) -> Option<&Arc<Optimum>> {
+        let node = self.results.nodes.node::<OptimumOf>(ONLY)?;
+        node.latest()?.optimum()
     }
 
-    /// The last answer of the optimiser, where it is of the plan on show, with what it is worth.
-    pub fn answer_of_plan(&self) -> Option<(&Optimum, AnswerStanding)> {
-        Some((self.optimise.latest()?, self.optimise.standing?))
+    /// The last answer, where it is of a run.
+    pub(crate) fn optimum_of_run(&self, run: &Run) -> Option<&Arc<Optimum>> {
+        self.latest_optimum()
+            .filter(|optimum| run.has_found(optimum))
     }
 
-    /// The answer that has the shares of the plan's objectives; while a run follows other goals, the answer of its last step.
-    fn answer_with_shares(&self) -> Option<&Optimum> {
-        let (latest, standing) = self.answer_of_plan()?;
-        let is_of_run = self.optimise.is_running() && standing.is_dose_current;
-        (standing.are_shares_current || is_of_run).then_some(latest)
-    }
-
-    /// Share of a goal, by its place, in all that is minimised, or why it is judged only.
-    pub fn goal_share(&self, index: usize) -> Option<&Result<f64, String>> {
-        let latest = self.answer_with_shares()?;
-        let goals = latest.query.goals();
-        (goals.len() == self.goals().len())
-            .then(|| latest.by_goal.get(index))
-            .flatten()
-    }
-
-    /// Shares of the objectives that no goal stands for, where the last answer is of the same.
-    pub fn other_shares(&self) -> Option<&OtherShares> {
-        let latest = self.answer_with_shares()?;
-        let uniform = self.plan()?.objectives.uniform.len();
-        (latest.others.uniform.len() == uniform).then_some(&latest.others)
-    }
-
-    /// Decides from the inputs of the last answer which parts of it are shown and kept.
-    pub(crate) fn note_optimise(&mut self) {
-        let answered = self.plan().and_then(|plan| plan.answered_goals.clone());
-        self.optimise.followed.are_newer = answered.is_some() && {
-            let digest = self.goals_digest();
-            digest.is_some() && digest != answered
+    /// Inputs that leaves of a plan, by index, would be made from.
+    ///
+    /// # Errors
+    /// Inputs that are missing, in words for the user.
+    pub(crate) fn leaves_query(
+        &self,
+        index: usize,
+        technique: sequence::Technique,
+    ) -> Result<LeavesOf, String> {
+        let plan = self.case().plans.get(index).ok_or("the case has no plan")?;
+        let source = if has_arcs(plan) {
+            LeavesSource::Goals(Box::new(OptimumOf(self.optimise_query_of(index)?)))
+        } else {
+            LeavesSource::Maps(self.optimum_with_maps_of(plan).map(Box::new))
         };
-        let Some(LatestAnswer {
-            run: run_number,
-            optimum: latest,
-            goals: answered_goals,
-        }) = self.optimise.latest.clone()
-        else {
-            (
-                self.optimise.on_view,
-                self.optimise.published,
-                self.optimise.standing,
-            ) = (None, None, None);
-            return;
-        };
-        let query = self.optimise_query().ok();
-        let running = self
-            .optimise
-            .run
-            .as_ref()
-            .is_some_and(|run| run.number == run_number);
-        let standing = AnswerStanding {
-            is_dose_current: query
-                .as_ref()
-                .is_some_and(|query| query.has_rows_of(&latest.query)),
-            are_shares_current: query.as_ref() == Some(&latest.query),
-            has_plan_its_maps: self.plan().is_some_and(|plan| has_maps_of(plan, &latest)),
-        };
-        let shown = standing.is_dose_current && (running || self.awaits_true_dose());
-        let is_kept = running && standing.are_shares_current;
-        self.optimise.standing = (running || standing.has_plan_its_maps).then_some(standing);
-        self.optimise.on_view = shown.then(|| Arc::clone(&latest));
-        let published = self.optimise.published.take().filter(|_| is_kept);
-        self.optimise.published = match (is_kept, self.plan()) {
-            (true, Some(plan)) => {
-                let mut with = with_maps(plan, &latest.beams);
-                with.set_answered_goals(Some(answered_goals));
-                let with = Arc::new(with);
-                // An equal plan keeps its identity: it is written once.
-                let same = published.filter(|(index, old)| *index == self.plan && *old == with);
-                Some(same.unwrap_or((self.plan, with)))
-            }
-            _ => None,
-        };
+        Ok(LeavesOf {
+            case: self.case().clone(),
+            plan: Arc::clone(plan),
+            settings: self.results.settings.clone(),
+            technique,
+            source,
+        })
     }
 
-    /// Whether the plan has the applied maps, whose true dose is still being computed.
-    fn awaits_true_dose(&self) -> bool {
-        let applied = self.optimise.applied.as_ref().zip(self.plan());
-        applied.is_some_and(|(applied, plan)| Arc::ptr_eq(applied, plan)) && !self.has_true_dose()
-    }
-
-    /// Whether the DVHs of the displayed case are computed or have failed.
-    fn has_true_dose(&self) -> bool {
-        let nodes = &self.results.nodes;
-        let mut dvhs = nodes
-            .each::<DvhOf>()
-            .filter(|((group, _), _)| *group == DISPLAYED)
-            .peekable();
-        dvhs.peek().is_some()
-            && dvhs.all(|(_, node)| node.current().is_some() || node.failure().is_some())
-    }
-
-    /// The case with the maps of a run that has not ended: what a crash must not take.
-    pub(crate) fn case_with_published(&self) -> Case {
-        let mut case = self.case().clone();
-        if let Some((index, plan)) = &self.optimise.published
-            && let Some(place) = case.plans.get_mut(*index)
-        {
-            *place = Arc::clone(plan);
-        }
-        case
-    }
-
-    /// The beam whose map the views show: the optimiser's, where its dose is on view.
-    pub fn beam_on_view<'a>(&'a self, beam: &'a Beam) -> &'a Beam {
-        let optimum = self.optimisers_dose();
-        let optimised = optimum.and_then(|optimum| {
-            optimum
-                .beams
-                .iter()
-                .find(|other| other.number == beam.number)
-        });
-        optimised.unwrap_or(beam)
-    }
-
-    /// Status of the map and jaws that [`Self::beam_on_view`] shows in place of the plan's; `None` for the plan's own.
-    pub fn status_of_beam_on_view(&self, beam: &Beam) -> Option<DoseStatus> {
-        let optimum = self.optimisers_dose()?;
-        let is_replaced = optimum
-            .beams
-            .iter()
-            .any(|other| other.number == beam.number);
-        // The plan already has these maps.
-        let standing = self
-            .optimise
-            .standing
-            .filter(|standing| is_replaced && !standing.has_plan_its_maps)?;
-        Some(standing.status())
-    }
-
-    /// 100 % of the curves on view in Gy, and its name: the maximum dose of the case does not apply to the optimiser's dose.
-    pub fn reference_on_view(&self) -> Option<(f64, &'static str)> {
-        match self.optimisers_dose() {
-            Some(_) => self.goal_hundred(),
-            None => self.reference(),
-        }
-    }
-
-    /// The curves that the DVH panel shows: of the optimiser's dose where that is on view, else of the dose of the case.
-    pub fn curves_on_view(&self) -> Vec<(&Structure, &Dvh)> {
-        let Some(optimum) = self.optimisers_dose() else {
-            return self.shown_dvhs();
-        };
-        self.visible_dvhs(&optimum.dvhs)
-    }
-
-    /// The DVHs of the visible structures before the last drag.
-    pub fn ghost_curves(&self) -> Vec<(&Structure, &Dvh)> {
-        self.visible_dvhs(&self.optimise.ghost)
-    }
-
-    fn visible_dvhs<'a>(&'a self, dvhs: &'a [(u32, Arc<Dvh>)]) -> Vec<(&'a Structure, &'a Dvh)> {
-        let shown = self
-            .case()
-            .structures
-            .structures
-            .iter()
-            .filter(|s| !self.hidden.contains(&s.number));
-        let mut curves: Vec<(&Structure, &Dvh)> = shown
-            .filter_map(|s| Some((s, dvh_of_structure(dvhs, s.number)?)))
-            .collect();
-        curves.sort_by_key(|(s, _)| s.kind.min(StructureKind::Organ));
-        curves
-    }
-
-    /// Status of the curves on view.
-    pub fn curves_status(&self) -> Option<DoseStatus> {
-        match self.optimisers_dose() {
-            Some(_) => Some(self.optimise.standing?.status()),
-            None => self.results.dvh_status(),
-        }
-    }
-
-    /// The goals with their values in what the DVH panel shows: the optimiser's dose decides none of them.
-    pub fn scorecard_on_view(&self) -> Vec<GoalRow> {
-        let Some(optimum) = self.optimisers_dose() else {
-            return self.scorecard();
-        };
-        let hundred_gy = self.goal_hundred().map(|(gy, _)| gy);
-        scorecard(
-            &self.goals(),
-            &self.case().structures,
-            hundred_gy,
-            Some(OPTIMISER_DECIDES_NOTHING),
-            |structure| {
-                dvh_of_structure(&optimum.dvhs, structure.number).ok_or_else(|| {
-                    Unanswered::NoDose(format!("{} has no volume in the dose grid", structure.name))
-                })
-            },
-        )
-    }
-
-    /// Caveat beside every verdict of [`Self::scorecard_on_view`].
-    pub fn reservation_on_view(&self) -> Option<String> {
-        match self.optimisers_dose() {
-            Some(_) => Some(format!(
-                "{}, {OPTIMISERS_DOSE}",
-                DoseStatus::Preview.word().to_uppercase()
-            )),
-            None => self.goal_reservation(),
-        }
-    }
-
-    /// Whether a goal was met before the drag and no longer is.
-    pub fn is_turned_by_drag(&self, row: &GoalRow) -> bool {
-        let met = self
-            .optimise
-            .drag()
-            .is_some_and(|drag| drag.met.contains(&row.index));
-        met && row
-            .answer
-            .as_ref()
-            .is_ok_and(|outcome| outcome.margin < -row.goal.tolerance())
-    }
-
-    /// The curves on view, to stay as a ghost.
-    pub(crate) fn curves_to_keep(&self) -> Vec<(u32, Arc<Dvh>)> {
-        if let Some(optimum) = self.optimisers_dose() {
-            return optimum.dvhs.clone();
-        }
-        let structures = self.case().structures.structures.iter();
-        structures
-            .filter_map(|s| Some((s.number, Arc::clone(self.results.dvh(s.number)?))))
-            .collect()
-    }
-
-    /// Goals, by place, whose value in the dose on view meets them, whatever that dose decides.
-    pub(crate) fn goals_met_on_view(&self) -> Vec<usize> {
-        let mut rows = self.scorecard_on_view();
-        rows.retain(|row| {
-            row.answer
-                .as_ref()
-                .is_ok_and(|outcome| outcome.margin >= 0.0)
-        });
-        rows.iter().map(|row| row.index).collect()
+    /// The optimum at rest that has the maps of a plan.
+    fn optimum_with_maps_of(&self, plan: &Plan) -> Option<OptimumOf> {
+        let node = self.results.nodes.node::<OptimumOf>(ONLY)?;
+        let (query, step) = node.latest_with_query()?;
+        let optimum = step.at_rest()?;
+        maps::has_maps_of(plan, optimum).then(|| query.clone())
     }
 }
 
-/// Evaluations, objective and movement of the true dose of a step.
-fn progress_words(optimum: &Optimum) -> String {
-    let Optimum {
-        receipt,
-        objective,
-        moved_percent,
-        stage,
-        ..
-    } = optimum;
-    let moved = match moved_percent {
-        Some(percent) => format!("true dose moved {percent:.2} %"),
-        None => "true dose not yet looked at".to_owned(),
-    };
-    let settling = match stage {
-        OptimumStage::Settling => "settling, once more from the start: ",
-        OptimumStage::Correcting => "correcting by Monte Carlo: ",
-        OptimumStage::Searching | OptimumStage::AtRest => "",
-    };
-    let work = receipt.words();
-    format!("{settling}objective {objective:.4}, {moved}; {work}")
-}
-
-/// A plan with the optimised beams, which keep the names that they have in the plan.
-pub(crate) fn with_maps(plan: &Plan, beams: &[Beam]) -> Plan {
-    let mut plan = Plan {
-        normalisation: None,
-        ..plan.clone()
-    };
-    for beam in &mut plan.beams {
-        if let Some(optimised) = beams
-            .iter()
-            .find(|optimised| optimised.number == beam.number)
-        {
-            *beam = Beam {
-                name: std::mem::take(&mut beam.name),
-                ..optimised.clone()
-            };
-        }
-    }
-    plan
-}
-
-fn dvh_of_structure(dvhs: &[(u32, Arc<Dvh>)], structure: u32) -> Option<&Dvh> {
-    dvhs.iter()
-        .find(|(number, _)| *number == structure)
-        .map(|(_, dvh)| &**dvh)
-}
-
-/// Whether a plan has the maps of an answer, delivered or not.
-fn has_maps_of(plan: &Plan, optimum: &Optimum) -> bool {
-    let optimised = optimum
-        .beams
+/// Whether a plan has arcs that are computed: their leaves come from the goals in one go, without maps to look at.
+pub fn has_arcs(plan: &Plan) -> bool {
+    plan.beams
         .iter()
-        .map(|beam| (beam.number, beam.mu, beam.map()));
-    let with_map = plan.beams.iter().filter(|beam| beam.map().is_some());
-    let planned = with_map.map(|beam| {
-        let map_mu = beam.cut_from.as_ref().map_or(beam.mu, |source| source.mu);
-        (beam.number, map_mu, beam.map())
-    });
-    planned.eq(optimised)
+        .any(|beam| is_computed(beam) && sequence::arc_of(beam).is_some())
 }

@@ -3,7 +3,7 @@
 mod handles;
 
 use crate::command::{Command, Commands};
-use crate::feature::optimise::state::OPTIMISERS_DOSE;
+use crate::feature::optimise::state::view::OPTIMISERS_DOSE;
 use crate::feature::start::state::Stop;
 use crate::feature::{goals, optimise, robust, start};
 use crate::kit::{GRID, held, mark_text, marks, plot_line, status_chip, theme, whole};

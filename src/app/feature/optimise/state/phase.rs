@@ -1,23 +1,31 @@
-//! A run of the optimisation: what it optimises, and how it ends.
+//! Phases of inverse planning, and how each ends.
 
 use case::{Approval, Plan};
-use results::OptimiseQuery;
+use results::{LeavesOf, Optimum};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 /// Identity of runs among the gestures.
 const RUN_STEP: u64 = 0x6c65_6176_6573;
 
-/// An optimisation that runs.
+/// Inverse planning of the plan on show: what the user waits for. Answers and their standing are results of the case.
+#[derive(Debug, Default)]
+pub enum Phase {
+    #[default]
+    Idle,
+    /// Maps are searched, and follow the case.
+    Maps(Run),
+    /// Leaves wait for the plan to rest.
+    BeforeLeaves(LeavesToFollow),
+    /// Leaves are made.
+    Leaves(Box<LeavesRun>),
+}
+
+/// A search for the maps of a plan.
 #[derive(Debug)]
 pub struct Run {
-    pub number: u64,
     /// The plan, by index and name: the run ends where another is on show.
     pub plan: (usize, String),
-    /// The query of the step under way.
-    pub requested: Option<OptimiseQuery>,
-    /// Tells the step under way that another query waits.
-    pub has_changed: Arc<AtomicBool>,
     /// The step of the history that the maps join: the step of a drag.
     pub step: Option<u64>,
     /// The plan had leaves, or they were to follow: new ones follow the maps.
@@ -26,15 +34,37 @@ pub struct Run {
     pub record: Option<Approval>,
     /// The plan as the last frame had it: one of another name is it as long as it delivers the same.
     pub last: Arc<Plan>,
-    /// Beams whose columns of the influence matrix are computed, of all beams, while they are computed.
-    pub columns: Option<[usize; 2]>,
+    /// The answer that was there when it began, of other goals or beams: it is none of this run.
+    pub previous: Option<Arc<Optimum>>,
 }
 
-/// Why a run ends.
+/// Newer maps of a plan that had leaves, or newer goals of arcs.
+#[derive(Debug)]
+pub struct LeavesToFollow {
+    pub plan: (usize, Arc<Plan>),
+    /// The step of the history that the maps are in.
+    pub step: Option<u64>,
+    /// Time of the last change; leaves follow a while after it.
+    pub since: Instant,
+}
+
+/// Leaves of a plan that are made.
+#[derive(Debug)]
+pub struct LeavesRun {
+    /// The plan, by index, as it was.
+    pub plan: (usize, Arc<Plan>),
+    pub query: LeavesOf,
+    /// The step of the history that the leaves join, with newer maps.
+    pub step: Option<u64>,
+    /// Digest of the goals and beams that they are made for.
+    pub goals: Option<String>,
+}
+
+/// Why a phase ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunEnd {
     AtRest,
-    /// A step has failed.
+    /// A job has failed.
     Failed,
     /// An input is missing, in words for the user.
     Impossible(String),
@@ -56,14 +86,47 @@ impl RunEnd {
         }
     }
 
-    /// Whether a step may be under way, which ends with the run.
-    pub(crate) fn has_step_under_way(&self) -> bool {
-        !matches!(self, Self::AtRest | Self::Failed)
+    /// Whether leaves follow the maps, where the plan had some.
+    pub(crate) fn lets_leaves_follow(&self) -> bool {
+        self.uses_maps() && *self != Self::Undone
     }
 
     /// Whether nothing of the run is shown any more.
     pub(crate) fn forgets(&self) -> bool {
         matches!(self, Self::TakenBack | Self::Undone | Self::Recorded)
+    }
+}
+
+impl Phase {
+    pub(crate) fn run(&self) -> Option<&Run> {
+        match self {
+            Self::Maps(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn leaves(&self) -> Option<&LeavesRun> {
+        match self {
+            Self::Leaves(leaves) => Some(leaves),
+            _ => None,
+        }
+    }
+
+    /// Whether leaves are to follow newer maps or goals by themselves, or do.
+    pub(crate) fn are_leaves_to_follow(&self) -> bool {
+        match self {
+            Self::BeforeLeaves(_) => true,
+            Self::Leaves(leaves) => leaves.step.is_some(),
+            Self::Idle | Self::Maps(_) => false,
+        }
+    }
+
+    /// Whether leaves are, or are to be, made of a plan.
+    pub(crate) fn has_leaves(&self) -> bool {
+        match self {
+            Self::Maps(run) => run.leaves_follow,
+            phase => phase.are_leaves_to_follow(),
+        }
     }
 }
 
@@ -73,6 +136,7 @@ fn step_of_run(number: u64) -> u64 {
 }
 
 impl Run {
+    /// Run of a plan; its number tells its step of the history from others.
     pub(crate) fn new(
         number: u64,
         index: usize,
@@ -81,16 +145,13 @@ impl Run {
         leaves_follow: bool,
     ) -> Self {
         Self {
-            number,
             plan: (index, plan.name.clone()),
-            requested: None,
-            has_changed: Arc::default(),
             // Leaves join the step of their maps, which needs a name.
             step: step.or_else(|| leaves_follow.then(|| step_of_run(number))),
             leaves_follow,
             record: plan.approval.clone(),
             last: plan,
-            columns: None,
+            previous: None,
         }
     }
 
@@ -101,9 +162,9 @@ impl Run {
             || plan.delivered() == self.last.delivered()
     }
 
-    /// Tells the step under way that other goals wait.
-    pub(crate) fn raise_priority(&self) {
-        self.has_changed.store(true, Ordering::Relaxed);
+    /// Whether an answer is of this run.
+    pub(crate) fn has_found(&self, optimum: &Arc<Optimum>) -> bool {
+        !{ self.previous.as_ref() }.is_some_and(|previous| Arc::ptr_eq(previous, optimum))
     }
 
     pub(crate) fn stopped_words(&self, has_answer: bool) -> String {
@@ -133,5 +194,14 @@ impl Run {
     pub(crate) fn recorded_words(&self, record: &str) -> String {
         let plan = &self.plan.1;
         format!("Ended: optimising {plan}, which is {record}. The plan stays as it was looked at.")
+    }
+}
+
+impl LeavesRun {
+    pub(crate) fn stopped_words(&self) -> String {
+        let plan = &self.plan.1.name;
+        format!(
+            "Cancelled: leaves of {plan}. The plan is as it was. Press 'Make deliverable' to go on."
+        )
     }
 }
