@@ -34,6 +34,9 @@ const CORRECTED_EVALUATIONS: u64 = 200;
 const FOLLOW_EVALUATIONS_CUDA: u64 = 36;
 const FOLLOW_EVALUATIONS_OTHER: u64 = 22;
 
+/// Solutions for another weight of monitor units: by the second the leakage stays.
+const WEIGHT_SOLUTIONS: usize = 2;
+
 /// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -199,12 +202,12 @@ impl Optimiser {
         self.moved_percent
     }
 
-    pub fn receipt(&self) -> &OptimiseReceipt {
-        &self.receipt
-    }
-
     pub fn is_at_rest(&self) -> bool {
         self.phase == Phase::Rest
+    }
+
+    pub fn receipt(&self) -> &OptimiseReceipt {
+        &self.receipt
     }
 
     /// Replaces the objectives: fluences and the difference to the true dose stay, and dose levels keep their distance to the goals.
@@ -446,6 +449,28 @@ impl Optimiser {
             self.after_solution().into()
         };
         Ok(())
+    }
+
+    /// The optimum for another weight of monitor units, near this one: it keeps the dose levels of goals and the difference to the true
+    /// dose, which a few solutions move little.
+    ///
+    /// # Errors
+    /// [`OptimiseError`].
+    pub fn at_monitor_units_weight(
+        &self,
+        weight: f64,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, OptimiseError> {
+        let mut optimiser = self.clone();
+        optimiser.setup.plan.objectives.monitor_units = weight;
+        optimiser.monitor_units = MonitorUnits::new(&optimiser.setup, self.reference_gy);
+        // Each solution has the leakage of the one before as its floor.
+        for _ in 0..WEIGHT_SOLUTIONS {
+            optimiser.raise_floor();
+            optimiser.follows = true;
+            optimiser.solve(watch)?;
+        }
+        Ok(optimiser)
     }
 
     /// The current objective over its minimum with these columns, offset and dose levels: 1 at the optimum.

@@ -52,8 +52,8 @@ pub use matter_outside::WithMatterOutside;
 pub use monte_carlo::{Certainty, EndsAt, EngineChoice, RunInputs};
 pub use node::{Node, Standing};
 pub use optimise::{
-    BEAMLET_MM, Leaves, LeavesOf, LeavesSource, LiveOptimiser, OptimiseQuery, OptimisedPlan,
-    Optimum, OptimumOf, OptimumStage, OtherShares, Step,
+    BEAMLET_MM, CurvePoint, Leaves, LeavesOf, LeavesSource, LiveOptimiser, MonitorUnitCurveOf,
+    OptimiseQuery, OptimisedPlan, Optimum, OptimumOf, OptimumStage, OtherShares, Step,
     optimise_plan,
 };
 pub use patient::{Densities, MaskOf};

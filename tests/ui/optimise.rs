@@ -917,3 +917,43 @@ fn maps_of_a_run_that_is_killed_are_in_the_recovery() {
         status(app) == Some(DoseStatus::Partial)
     });
 }
+
+/// The curve is of the plan as it is: five points in idle time, of which a click takes one; another goal takes it away.
+#[test]
+fn a_point_of_the_curve_of_monitor_units_is_taken_by_a_click() {
+    let mut w = optimised("optimise_curve");
+    show_goals(&mut w);
+    let points = |app: &App| {
+        let curve = app.state.monitor_unit_curve()?.expect("no failure");
+        let points = { curve.iter() }.map(|point| (point.weight, point.delivery.figures.mu));
+        Some(points.collect::<Vec<_>>())
+    };
+    assert_eq!(points(w.state()), None);
+    w.get_by_label("Curve of monitor units").scroll_to_me();
+    w.run_steps(3);
+    w.get_by_label("Curve of monitor units").click();
+    until(&mut w, "five points", |app| {
+        points(app).is_some_and(|points| points.len() == 5)
+    });
+    let curve = points(w.state()).expect("points");
+    assert!(
+        curve.is_sorted_by(|a, b| a.0 < b.0 && a.1 > 0.98 * b.1),
+        "{curve:?}"
+    );
+    w.run_steps(2);
+    let done = steps(w.state());
+    w.get_by_label_contains("at weight 3").scroll_to_me();
+    w.run_steps(3);
+    w.get_by_label_contains("at weight 3").click();
+    w.run_steps(2);
+    assert_eq!(plan(w.state()).objectives.monitor_units, 3.0);
+    assert!(w.state().state.optimise.is_running(), "maps follow");
+    assert_eq!(points(w.state()), None, "the curve is of maps before");
+    at_rest(&mut w);
+    assert_eq!(steps(w.state()), done + 1, "weight and maps are one step");
+    until(&mut w, "five points again", |app| {
+        points(app).is_some_and(|points| points.len() == 5)
+    });
+    limit_of_cord(&mut w, 1.1);
+    assert_eq!(points(w.state()), None);
+}

@@ -217,6 +217,31 @@ impl LiveOptimiser {
         self.optimiser.over_least().map_err(failure)
     }
 
+    /// The optimum for another weight of monitor units, near the one at rest.
+    ///
+    /// # Errors
+    /// [`Failure`]; cancelled.
+    pub(super) fn at_monitor_units_weight(
+        &self,
+        weight: f64,
+        control: &JobControl,
+    ) -> Result<Optimum, Failure> {
+        let goes_on: &mut Watch<'_> = &mut |_, _| !control.is_cancelled();
+        let optimiser = self.optimiser.at_monitor_units_weight(weight, goes_on);
+        control.check()?;
+        let optimiser = optimiser.map_err(failure)?;
+        let snapshot = optimiser.snapshot();
+        let source = OptimumSource {
+            query: &self.query,
+            request: &self.request,
+            remarks: &self.remarks,
+            digest: &self.digest,
+            moved_percent: None,
+        };
+        let snapshot = snapshot.ok_or_else(|| Failure::here("there is no optimum yet"))?;
+        Ok(source.optimum(snapshot))
+    }
+
     /// Device that it computes on.
     pub fn device(&self) -> String {
         self.optimiser.receipt().device.clone()

@@ -1,5 +1,6 @@
 //! The optimisation of a plan's fluences: what it is made of is asked of the graph, as doses are.
 
+mod curve;
 mod job;
 mod leaves;
 mod live;
@@ -7,6 +8,7 @@ mod optimum;
 mod query;
 mod request;
 
+pub use curve::{CurvePoint, MonitorUnitCurveOf};
 pub use job::{OptimisedPlan, optimise_plan};
 pub use leaves::{Leaves, LeavesOf, LeavesSource};
 pub use live::{LiveOptimiser, Optimum, OptimumStage, OtherShares, Step};

@@ -3,7 +3,8 @@
 mod histories;
 
 use super::{
-    Leaves, LeavesOf, LeavesSource, OptimiseQuery, Optimum, OptimumOf, Step, optimise_plan,
+    Leaves, LeavesOf, LeavesSource, MonitorUnitCurveOf, OptimiseQuery, Optimum, OptimumOf, Step,
+    optimise_plan,
 };
 use crate::{Grade, Graph, Settings};
 use case::{Beam, Case, Contour, Ct, Goal, Jaws, Plan, Structure, StructureKind, StructureSet};
@@ -306,4 +307,46 @@ fn leaves_of_arcs_are_the_verbs() {
     assert_eq!(leaves.receipt.work, by_verb.receipt.evaluations);
     let by_verb = by_verb.leaves.expect("leaves");
     assert_eq!(delivered(&leaves.beams), delivered(&by_verb.plan.beams));
+}
+
+/// Points of the curve by steps: more monitor units' weight has fewer of them and a worse rest, and a step cut short loses no point.
+#[test]
+fn a_curve_trades_monitor_units_for_the_other_objectives() {
+    let case = case();
+    let window = Window::default();
+    window.to_rest(&case);
+    let curve = MonitorUnitCurveOf {
+        optimum: OptimumOf(query(&case)),
+        technique: Technique::SlidingWindow,
+    };
+    let mut numbers = Vec::new();
+    let points = loop {
+        let step = window
+            .graph
+            .step(&curve, Grade::Full, &JobControl::new(), &mut |_| {});
+        let (points, grade) = step.expect("a step");
+        numbers.push(points.len());
+        if grade == Grade::Full {
+            break points;
+        }
+    };
+    assert_eq!(numbers, [1, 2, 3, 4, 5]);
+    for pair in points.windows(2) {
+        let [fewer, more] = [&pair[1], &pair[0]];
+        assert!(fewer.weight > more.weight);
+        let [fewer_mu, more_mu] = [fewer, more].map(|point| point.delivery.figures.mu);
+        assert!(fewer_mu < 1.02 * more_mu, "{fewer_mu} for {more_mu}");
+        assert!(fewer.objective > 0.999 * more.objective);
+    }
+    let [first, last] = [&points[0], &points[4]];
+    assert!(last.delivery.figures.mu < 0.95 * first.delivery.figures.mu);
+    // The plan itself is solved at the usual weight.
+    let optimum = window.to_rest(&case);
+    let own = optimum.objective * (1.0 - optimum.others.monitor_units);
+    assert!(
+        (points[2].objective / own - 1.0).abs() < 0.05,
+        "{} of {own}",
+        points[2].objective
+    );
+    assert_same(&optimum, &verb(&case, None));
 }

@@ -19,6 +19,8 @@ pub enum OptimiseAction {
     SetTechnique(Technique),
     /// Lets the maps follow newer goals by themselves, or leaves them as they are.
     FollowGoals(bool),
+    /// Shows the curve of monitor units, or hides it.
+    ShowCurve(bool),
     /// Shows the doses on the way to leaves in place of the goals' rows.
     ShowStages(bool),
 }

@@ -29,6 +29,7 @@ impl Requests<'_> {
             OptimiseAction::CompareBefore => self.state.compare_with_before(),
             OptimiseAction::MakeDeliverable => self.make_deliverable(),
             OptimiseAction::FollowGoals(follows) => self.state.set_follows_goals(follows),
+            OptimiseAction::ShowCurve(shows) => self.state.optimise.shows_curve = shows,
             OptimiseAction::ShowStages(shows) => self.state.leaves.shows_stages = shows,
             OptimiseAction::SetTechnique(technique) => self.state.leaves.technique = technique,
         }

@@ -191,8 +191,10 @@ impl State {
         let optimum = { self.optimise.phase.run() }.and_then(|_| self.wanted_optimum(held));
         let leaves = self.optimise.phase.leaves();
         let leaves = leaves.map(|leaves| leaves.query.clone());
+        let curve = self.wanted_curve();
         self.results.nodes.entry(ONLY).set(optimum);
         self.results.nodes.entry(ONLY).set(leaves);
+        self.results.nodes.entry(ONLY).set(curve);
     }
 
     /// The optimum that a run wants now; `None` where it pauses.

@@ -1,5 +1,6 @@
 //! The optimisation beside the goals: its button, how far it is, and the weight of each goal.
 
+mod curve;
 pub mod fluence;
 mod hottest;
 pub mod objectives;

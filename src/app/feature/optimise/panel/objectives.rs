@@ -6,7 +6,8 @@ use crate::feature::optimise::panel::{LOCK, WEIGHT, share_bar, weight_field};
 use crate::kit::{number, small_menu, theme};
 use crate::state::State;
 use case::{Edit, FallOff, FluenceObjectives, Plan, Structure, UniformDose, bounds};
-use egui::{Button, CornerRadius, Label, Rect, Response, RichText, Sense, Ui, vec2};
+use egui::{Button, CornerRadius, Label, Rect, Response, RichText, Sense, Slider, Ui, vec2};
+use std::ops::RangeInclusive;
 
 /// A change of the objectives, and the widget by whose drag it was made.
 type Change = Option<(FluenceObjectives, Option<u64>)>;
@@ -34,12 +35,15 @@ pub(crate) fn show(ui: &mut Ui, state: &State, commands: &mut Commands) {
         );
     }
     if objectives.monitor_units > 0.0 {
-        monitor_units(
-            ui,
-            objectives,
-            shares.map(|shares| shares.monitor_units),
-            &mut change,
-        );
+        let share = shares.map(|shares| shares.monitor_units);
+        monitor_units(ui, objectives, share, &mut change);
+        if let Some((weight, gesture)) = super::curve::show(ui, state, commands) {
+            let next = FluenceObjectives {
+                monitor_units: weight,
+                ..objectives.clone()
+            };
+            change = Some((next, Some(gesture)));
+        }
     }
     super::hottest::show(ui, state, commands);
     if let Some((objectives, gesture)) = change {
@@ -253,6 +257,19 @@ fn monitor_units(
     if row.name(ui, None, MONITOR_UNITS_HINT) {
         next = Some((0.0, None));
     }
+    let mut weight = objectives
+        .monitor_units
+        .clamp(*WEIGHTS.start(), *WEIGHTS.end());
+    let slider = row.fields(ui, |ui| {
+        ui.spacing_mut().slider_width = FIELDS - 16.0;
+        let slider = Slider::new(&mut weight, WEIGHTS)
+            .logarithmic(true)
+            .show_value(false);
+        ui.add(slider).accessible_name("Slider of monitor units")
+    });
+    if let Some(slider) = slider.filter(Response::changed) {
+        next = Some((weight, gesture(&slider)));
+    }
     if let Some(weight) = row.weight(ui, objectives.monitor_units, share, None) {
         next = Some(weight);
     }
@@ -266,6 +283,9 @@ fn monitor_units(
         ));
     }
 }
+
+/// Weights of monitor units that the slider reaches.
+const WEIGHTS: RangeInclusive<f64> = 0.1..=10.0;
 
 /// Widths of the button that removes an objective, of its numbers, and of the scroll bar.
 const REMOVE: f32 = 24.0;

@@ -1,5 +1,6 @@
 //! Inverse planning of the plan on show: what the user has chosen, what is under way, and the results that it asks for.
 
+pub mod curve;
 pub(crate) mod maps;
 pub mod phase;
 pub mod view;
@@ -21,6 +22,8 @@ pub struct Optimise {
     pub rows_mm: Option<f64>,
     /// Width of a beamlet along the leaves' travel, mm.
     pub beamlet_mm: f64,
+    /// Whether the curve of monitor units is shown.
+    pub(crate) shows_curve: bool,
     pub(crate) phase: Phase,
     /// Runs started so far.
     pub(crate) runs: u64,
@@ -39,6 +42,7 @@ impl Default for Optimise {
         Self {
             rows_mm: None,
             beamlet_mm: BEAMLET_MM,
+            shows_curve: false,
             phase: Phase::Idle,
             runs: 0,
             applied: None,
@@ -106,6 +110,11 @@ impl Optimise {
         self.phase.are_leaves_to_follow()
     }
 
+    /// Whether the curve of monitor units is shown.
+    pub fn shows_curve(&self) -> bool {
+        self.shows_curve
+    }
+
     /// The last answer beside the plan on show.
     pub fn view(&self) -> &OptimumView {
         &self.view
@@ -116,12 +125,14 @@ impl Optimise {
         let Self {
             rows_mm,
             beamlet_mm,
+            shows_curve,
             runs,
             ..
         } = *self;
         *self = Self {
             rows_mm,
             beamlet_mm,
+            shows_curve,
             runs: runs + 1,
             ..Self::default()
         };
