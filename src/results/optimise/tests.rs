@@ -342,10 +342,10 @@ fn a_curve_trades_monitor_units_for_the_other_objectives() {
     assert!(last.delivery.figures.mu < 0.95 * first.delivery.figures.mu);
     // The plan itself is solved at the usual weight.
     let optimum = window.to_rest(&case);
-    let own = optimum.objective * (1.0 - optimum.others.monitor_units);
+    let at_usual_weight = optimum.objective * (1.0 - optimum.others.monitor_units);
     assert!(
-        (points[2].objective / own - 1.0).abs() < 0.05,
-        "{} of {own}",
+        (points[2].objective / at_usual_weight - 1.0).abs() < 0.05,
+        "{} of {at_usual_weight}",
         points[2].objective
     );
     assert_same(&optimum, &verb(&case, None));
