@@ -7,6 +7,7 @@ mod batch;
 mod bench;
 mod check;
 mod completions;
+mod delivery;
 mod demo;
 mod dose;
 mod doses;

@@ -1,20 +1,20 @@
 //! `beamsight optimise`: fluence maps of a plan's beams, by the goals of its structures.
 
+use super::delivery;
 use super::dose::histories_line;
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::{DoseBy, PlanArgs};
 use super::scorecard::{Scorecard, goals_of};
-use super::sequence::{Cut, Leaves};
+use super::sequence::Cut;
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use analysis::{Engine, HotSpot, percent_words};
 use anyhow::{Context as _, anyhow};
 use case::DoseEngine;
-use clap::ValueEnum;
 use engine::{DeviceChoice, JobControl};
-use files::{plan_toml, replace_file, stop_in_order};
+use files::{Delivery, plan_toml, replace_file, stop_in_order};
 use inverse::{OptimiseRemark, Progress, RUNS, with_arcs, write_matrix};
-use results::{BEAMLET_MM, Graph, OptimiseQuery, optimise_plan};
+use results::{BEAMLET_MM, Graph, OptimiseQuery, optimise_plan, technique_of};
 use sequence::{SequencedPlan, arc_of, check_machines};
 use serde_json::json;
 use std::fmt::Write as _;
@@ -52,10 +52,10 @@ pub struct Args {
     #[arg(long, value_name = "MM", value_parser = words::grid)]
     rows: Option<f64>,
 
-    /// Content of the plan that is written: maps, or the leaves that deliver them, by a sliding window (imrt), by step and shoot (step), or
-    /// by arcs (vmat): the plan's arcs, or whole turns about its isocentre where it has none
-    #[arg(long, value_enum, value_name = "TECHNIQUE", default_value = "maps")]
-    technique: Technique,
+    /// Content of the plan that is written: maps, or the leaves that deliver them, by a sliding window (imrt), by step and shoot (step, or few for
+    /// few segments), or by arcs (vmat): the plan's arcs, or whole turns about its isocentre where it has none
+    #[arg(long, value_parser = delivery::any(), value_name = "TECHNIQUE", default_value = "maps")]
+    technique: Delivery,
 
     /// For vmat: arcs of a plan that has none
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=4))]
@@ -80,25 +80,6 @@ pub struct Args {
 
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// Delivery of the maps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Technique {
-    Maps,
-    Imrt,
-    Step,
-    Vmat,
-}
-
-impl Technique {
-    fn leaves(self) -> Option<Leaves> {
-        match self {
-            Self::Maps => None,
-            Self::Imrt | Self::Vmat => Some(Leaves::Imrt),
-            Self::Step => Some(Leaves::Step),
-        }
-    }
 }
 
 /// The files that it writes and reads.
@@ -202,7 +183,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     args.plan.check()?;
     let case = args.case.open()?;
     let mut plan = args.plan.plan(&case)?;
-    if args.technique == Technique::Vmat && !plan.beams.iter().any(|beam| arc_of(beam).is_some()) {
+    if args.technique == Delivery::Vmat && !plan.beams.iter().any(|beam| arc_of(beam).is_some()) {
         plan = with_arcs(&plan, args.arcs.into());
     }
     let matched = goals_of(&case, args.goals.as_deref())?;
@@ -211,7 +192,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
         .map(|matched| matched.goals.clone())
         .unwrap_or_default();
     let settings = args.plan.computing.settings(&case, device)?;
-    if args.technique != Technique::Maps {
+    if args.technique != Delivery::Maps {
         check_machines(
             &plan,
             plan.beams.iter().filter(|beam| analysis::is_computed(beam)),
@@ -221,7 +202,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let query = OptimiseQuery::new(&case, &plan, goals, &settings, args.rows, args.beamlets)
         .map_err(|why| anyhow!("{why}"))?
         .corrected_by(by.engine);
-    let technique = args.technique.leaves().map(Into::into);
+    let technique = technique_of(args.technique);
     let start = Instant::now();
     let control = JobControl::new();
     cancel_on_signal(&control);

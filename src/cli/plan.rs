@@ -1,5 +1,6 @@
 //! `beamsight plan`: from CT and structures to leaves, dose and goals, by a protocol.
 
+use super::delivery;
 use super::dose::dvh_table;
 use super::optimise::{ProgressLines, cancel_on_signal};
 use super::outputs::OutputArgs;
@@ -49,8 +50,8 @@ pub struct Args {
     #[arg(long, value_name = "PROTOCOL")]
     protocol: String,
 
-    /// Delivery in place of the protocol's: maps, imrt (sliding window) or step (step and shoot) of its fields, vmat of its arcs
-    #[arg(long, value_name = "TECHNIQUE", value_parser = delivery)]
+    /// Delivery in place of the protocol's: maps, imrt (sliding window) or step or few (step and shoot, few segments) of its fields, vmat of its arcs
+    #[arg(long, value_name = "TECHNIQUE", value_parser = delivery::any())]
     technique: Option<Delivery>,
 
     #[command(flatten)]
@@ -62,13 +63,6 @@ pub struct Args {
 
     #[command(flatten)]
     output: OutputArgs,
-}
-
-fn delivery(word: &str) -> Result<Delivery, String> {
-    let mut deliveries = Delivery::ALL.into_iter();
-    deliveries
-        .find(|delivery| delivery.word() == word)
-        .ok_or_else(|| "it is maps, imrt, step or vmat".to_owned())
 }
 
 /// The protocol of the words, with the delivery that they choose.

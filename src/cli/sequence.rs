@@ -1,12 +1,12 @@
 //! `beamsight sequence`: leaves for the fluence maps of a plan, and what is lost from maps to leaves.
 
+use super::delivery;
 use super::outputs::{OutputArgs, Outputs};
 use super::plan_args::{ComputingArgs, DoseBy, PlanArgs};
 use super::scorecard::{Scorecard, goals_of};
 use super::words::{self, CaseArgs};
 use super::{Failure, VerbOutput};
 use case::{Case, Plan};
-use clap::ValueEnum;
 use engine::DeviceChoice;
 use files::{Matched, plan_toml};
 use geometry::Volume;
@@ -31,9 +31,9 @@ pub struct Args {
     #[command(flatten)]
     plan: PlanArgs,
 
-    /// How leaves deliver the maps: imrt (sliding window) or step (step and shoot)
-    #[arg(long, value_enum, value_name = "TECHNIQUE", default_value = "imrt")]
-    technique: Leaves,
+    /// How leaves deliver the maps: imrt (sliding window), step (step and shoot) or few (step and shoot in few segments)
+    #[arg(long, value_parser = delivery::of_static_beams(), value_name = "TECHNIQUE", default_value = "imrt")]
+    technique: Technique,
 
     /// Template of goals: a shipped name or a file; left out: the goals of the case
     #[arg(long, value_name = "GOALS")]
@@ -45,22 +45,6 @@ pub struct Args {
 
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// A technique of delivery, by the words that planners have for them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Leaves {
-    Imrt,
-    Step,
-}
-
-impl From<Leaves> for Technique {
-    fn from(leaves: Leaves) -> Self {
-        match leaves {
-            Leaves::Imrt => Self::SlidingWindow,
-            Leaves::Step => Self::StepAndShoot,
-        }
-    }
 }
 
 /// # Errors
@@ -80,7 +64,7 @@ pub fn run(args: &Args, device: DeviceChoice) -> Result<VerbOutput, Failure> {
     let plan = args.plan.plan(&case)?;
     let goals = goals_of(&case, args.goals.as_deref())?;
     // Maps that cannot be cut are refused before any dose.
-    sequence_plan(&plan, args.technique.into())?;
+    sequence_plan(&plan, args.technique)?;
     let by = DoseBy::collapsed_cone(device);
     super::tell("dose of the maps");
     let maps = args.plan.computing.compute(&case, plan, by)?;
@@ -133,11 +117,11 @@ impl Cut {
         how: &ComputingArgs,
         maps: &PlanResult,
         goals: Option<Matched>,
-        technique: Leaves,
+        technique: Technique,
         by: DoseBy,
     ) -> Result<Self, Failure> {
         super::tell("leaves");
-        let sequenced = sequence_plan(&maps.plan, technique.into())?;
+        let sequenced = sequence_plan(&maps.plan, technique)?;
         Self::with_dose(case, how, (maps, goals), (sequenced, None), by)
     }
 

@@ -112,17 +112,20 @@ pub enum Delivery {
     Imrt,
     /// Step and shoot.
     Step,
+    /// Step and shoot in few segments.
+    Few,
     Vmat,
 }
 
 impl Delivery {
-    pub const ALL: [Self; 4] = [Self::Maps, Self::Imrt, Self::Step, Self::Vmat];
+    pub const ALL: [Self; 5] = [Self::Maps, Self::Imrt, Self::Step, Self::Few, Self::Vmat];
 
     pub fn word(self) -> &'static str {
         match self {
             Self::Maps => "maps",
             Self::Imrt => "imrt",
             Self::Step => "step",
+            Self::Few => "few",
             Self::Vmat => "vmat",
         }
     }
@@ -390,7 +393,9 @@ impl Protocol {
             technique: self.delivery.word(),
             needed: match self.delivery {
                 Delivery::Vmat => "arcs",
-                Delivery::Maps | Delivery::Imrt | Delivery::Step => "fields_deg or tangents",
+                Delivery::Maps | Delivery::Imrt | Delivery::Step | Delivery::Few => {
+                    "fields_deg or tangents"
+                }
             },
         })
     }

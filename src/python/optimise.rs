@@ -12,13 +12,13 @@ use super::words;
 use analysis::Engine;
 use case::{Case, Goal, Plan};
 use engine::JobControl;
-use files::GoalTemplate;
+use files::{Delivery, GoalTemplate};
 use inverse::{Optimised, Progress, RUNS, with_arcs};
 use numpy::ndarray::Array2;
 use numpy::{PyArray1, PyArray2, ToPyArray as _};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict as _, PyDict};
-use results::{Graph, OptimiseQuery, optimise_plan};
+use results::{Graph, OptimiseQuery, optimise_plan, technique_of};
 use sequence::{Technique, arc_of, check_machines};
 use std::sync::Arc;
 
@@ -69,26 +69,22 @@ pub struct Asked {
 impl Asked {
     /// The technique of the leaves, and the plan that it cuts; `None` of maps.
     fn technique(&self, plan: Plan) -> PyResult<(Option<Technique>, Plan)> {
-        let (window, step) = (Technique::SlidingWindow, Technique::StepAndShoot);
-        let techniques = [
-            ("maps", None),
-            ("imrt", Some(window)),
-            ("step", Some(step)),
-            ("vmat", Some(window)),
-        ];
-        let technique = words::one_of("technique", &self.technique, &techniques)?;
+        let deliveries = Delivery::ALL.map(|delivery| (delivery.word(), delivery));
+        let delivery = words::one_of("technique", &self.technique, &deliveries)?;
+        let technique = technique_of(delivery);
         if !(1..=4).contains(&self.arcs) {
             return Err(argument(format!(
                 "arcs is {}: it must be from 1 to 4",
                 self.arcs
             )));
         }
-        let plan =
-            if self.technique == "vmat" && !plan.beams.iter().any(|beam| arc_of(beam).is_some()) {
-                with_arcs(&plan, self.arcs)
-            } else {
-                plan
-            };
+        let plan = if delivery == Delivery::Vmat
+            && !plan.beams.iter().any(|beam| arc_of(beam).is_some())
+        {
+            with_arcs(&plan, self.arcs)
+        } else {
+            plan
+        };
         if technique.is_some() {
             let computed = plan.beams.iter().filter(|beam| analysis::is_computed(beam));
             check_machines(&plan, computed).map_err(|error| Kind::Computation.caused_by(&error))?;

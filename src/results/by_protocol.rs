@@ -44,6 +44,7 @@ pub fn technique_of(delivery: Delivery) -> Option<Technique> {
         Delivery::Maps => None,
         Delivery::Imrt | Delivery::Vmat => Some(Technique::SlidingWindow),
         Delivery::Step => Some(Technique::StepAndShoot),
+        Delivery::Few => Some(Technique::FewSegments),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::field::Field;
 use crate::flatten::flattened;
 use crate::limits::broken_limit;
 use crate::sliding::{MOST_STEPS, sliding_window, without_leakage};
-use crate::step::step_and_shoot;
+use crate::step::{few_segments, step_and_shoot};
 use case::{Beam, CutFrom, Plan};
 use physics::{Delivery, FluenceError, Leaves, Machine, MachineError};
 use rayon::prelude::*;
@@ -17,6 +17,8 @@ use thiserror::Error;
 pub enum Technique {
     SlidingWindow,
     StepAndShoot,
+    /// Step and shoot in few segments of a field: for palliative plans, and machines whose leaves are not trusted with many.
+    FewSegments,
 }
 
 /// A beam with leaves in place of its map.
@@ -266,7 +268,7 @@ pub fn sequence_beam(
     let field = Field::new(beam, machine)?;
     let field = match technique {
         Technique::SlidingWindow => field.at_sliding_rate(),
-        Technique::StepAndShoot => field,
+        Technique::StepAndShoot | Technique::FewSegments => field,
     };
     let want = Delivered::new(beam, field.map, machine)?;
     let Refined {
@@ -290,7 +292,7 @@ fn cut_on_carriage(
     };
     // A window slides over the whole field with the beam on. Segments of a wide field may each be narrow: from one place of the carriage
     // they take fewer monitor units than in parts.
-    if technique == Technique::StepAndShoot {
+    if technique != Technique::SlidingWindow {
         let at_once = cut(field, want, technique)?;
         if broken_limit(&at_once.beam, &field.delivery).is_none() {
             return Ok(at_once);
@@ -317,6 +319,7 @@ fn cut(
         Technique::StepAndShoot => {
             refined(field, want, &|fluences| step_and_shoot(field, fluences))?
         }
+        Technique::FewSegments => refined(field, want, &|fluences| few_segments(field, fluences))?,
     };
     let name = || field.beam.name.clone();
     let leaves = leaves.ok_or_else(|| SequenceError::TooSmall { beam: name() })?;

@@ -10,12 +10,31 @@ pub const LEAST_CM2: f64 = 4.0;
 pub const LEAST_MU: f64 = 2.0;
 
 /// Levels of fluence. Chosen: a dozen segments a field, whose leaves the refinement on the true dose moves.
-const LEVELS: f64 = 10.0;
+const LEVELS: u32 = 10;
+
+/// Segments of a field where few are wanted: 25 to 45 of a plan of five to nine fields. Chosen.
+pub const FEW_SEGMENTS: usize = 5;
 
 /// Segments for fluences, `[row][column]` in MU of an open field, rounded to [`LEVELS`]; `None` where all are too small.
 pub fn step_and_shoot(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> {
+    segments_by_levels(field, fluences, LEVELS)
+}
+
+/// Segments by as many levels as need [`FEW_SEGMENTS`] at most, else by one; `None` where all are too small.
+pub fn few_segments(field: &Field<'_>, fluences: &[Vec<f64>]) -> Option<Beam> {
+    let by_levels = (1..=LEVELS).rev();
+    let mut beams = by_levels.filter_map(|count| segments_by_levels(field, fluences, count));
+    let mut last = beams.next()?;
+    while last.control_points.len() > 2 * FEW_SEGMENTS {
+        let Some(fewer) = beams.next() else { break };
+        last = fewer;
+    }
+    Some(last)
+}
+
+fn segments_by_levels(field: &Field<'_>, fluences: &[Vec<f64>], level_count: u32) -> Option<Beam> {
     let max_fluence = fluences.iter().flatten().copied().fold(0.0, f64::max);
-    let unit = max_fluence / LEVELS;
+    let unit = max_fluence / f64::from(level_count);
     if unit <= 0.0 {
         return None;
     }

@@ -232,7 +232,7 @@ fn optimised_leaves_are_refined_on_their_true_dose() {
     let [goals, arc] = ["goals.toml", "arc.toml"].map(|name| folder.join(name));
     fs::write(&goals, crate::optimise::GOALS).unwrap();
     fs::write(&arc, ARC).unwrap();
-    for technique in ["imrt", "step", "vmat"] {
+    for technique in ["imrt", "step", "few", "vmat"] {
         let plan = folder.join(format!("{technique}.toml"));
         let own: &[&str] = if technique == "vmat" {
             &["--plan", text(&arc)]

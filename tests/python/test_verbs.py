@@ -189,7 +189,7 @@ gantry_deg = 20.0
 """
 
 
-@pytest.mark.parametrize("technique", ["imrt", "step", "vmat"])
+@pytest.mark.parametrize("technique", ["imrt", "step", "few", "vmat"])
 def test_leaves_are_those_of_the_verb(verb, tmp_path, technique):
     # An arc is optimised beam by beam of its sectors: a short one, on coarse voxels.
     mm, plan = 10, []
@@ -213,7 +213,7 @@ def test_leaves_are_those_of_the_verb(verb, tmp_path, technique):
 
 
 def test_techniques_that_are_none_are_refused(water):
-    for wrong, says in [(dict(technique="tomo"), "maps, imrt, step, vmat"), (dict(technique="vmat", arcs=0), "1 to 4")]:
+    for wrong, says in [(dict(technique="tomo"), "maps, imrt, step, few, vmat"), (dict(technique="vmat", arcs=0), "1 to 4")]:
         with pytest.raises(beamsight.errors.ArgumentError, match=says):
             beamsight.optimise(water, goals="tg119-c-shape", **wrong, **CPU)
     with pytest.raises(beamsight.errors.ComputationError, match="leaves"):

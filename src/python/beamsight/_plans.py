@@ -42,8 +42,8 @@ def optimise(
     ``goals``: a shipped template by its word, or a file; left out, those of the case's session. ``beamlets``: their width along
     the leaves' travel, mm. ``rows``: spacing of the sampled voxels, mm (that of the dose grid). ``technique``: ``maps``, which are
     true and not deliverable, or with ``leaves`` that deliver them, refined on their true dose: by a sliding window (``imrt``), by
-    step and shoot (``step``), or by arcs (``vmat``: those of the plan, or so many whole turns as ``arcs``, 1 to 4, where it has
-    none). ``engine``: with ``mc`` or ``mccs`` the maps, once at rest by collapsed cone, are corrected by four runs of Monte Carlo, each
+    step and shoot (``step``, or ``few`` for five segments a beam), or by arcs (``vmat``: those of the plan, or so many whole turns as
+    ``arcs``, 1 to 4, where it has none). ``engine``: with ``mc`` or ``mccs`` the maps, once at rest by collapsed cone, are corrected by four runs of Monte Carlo, each
     to ``uncertainty`` in percent (1); weights of goals stay, and ``receipt["histories"]`` tells the runs. ``plan`` and the rest: as
     ``dose`` has them. Raises ArgumentError, ComputationError.
     """
@@ -100,7 +100,7 @@ def plan(
 ) -> Tuple[core.Plan, core.Dose, Dict[str, Any]]:
     """A plan by a protocol, as ``beamsight plan``: structures by expression, beams, maps, leaves, true dose and judged goals.
 
-    ``protocol``: a shipped one by its word, or a file. ``technique``: ``maps``, ``imrt``, ``step`` or ``vmat`` in place of the
+    ``protocol``: a shipped one by its word, or a file. ``technique``: ``maps``, ``imrt``, ``step``, ``few`` or ``vmat`` in place of the
     protocol's. The rest: as ``dose`` has them. Gives the plan with its delivered monitor units, its dose, and figures: ``targets``,
     ``goals`` with ``value`` and ``met``, ``robust`` under the protocol's set-up error. Raises ArgumentError, ComputationError.
     """

@@ -164,6 +164,36 @@ fn segments_deliver_the_map() {
     }
 }
 
+/// Few segments: no more than they may be, and most of the map, in about its monitor units.
+#[test]
+fn few_segments_deliver_most_of_the_map() {
+    let rows: Vec<Vec<f32>> = (0..12)
+        .map(|row| {
+            let hill = (0..14).map(|n| (0.4 * n as f32 + 0.1 * row as f32).sin());
+            hill.map(|value| 0.6 + 0.4 * value).collect()
+        })
+        .collect();
+    let beam = with_map(MlcAxis::Y, -30.0, &rows, 80.0);
+    let machine = machine(|_| {});
+    let [many, few] = [Technique::StepAndShoot, Technique::FewSegments]
+        .map(|technique| sequence_beam(&beam, &machine, technique).unwrap());
+    let [many_segments, few_segments] =
+        [&many, &few].map(|leaves| leaves.beam.control_points.len() / 2);
+    println!(
+        "{few_segments} of {many_segments}: {:?}, {:?}",
+        few.difference, many.difference
+    );
+    assert!((2..=5).contains(&few_segments) && few_segments < many_segments);
+    assert!(few.difference.rms_percent > many.difference.rms_percent);
+    assert!(few.difference.rms_percent < 20.0 && few.difference.mean_percent.abs() < 5.0);
+    assert!(
+        (few.beam.mu / many.beam.mu - 1.0).abs() < 0.25,
+        "{} of {}",
+        few.beam.mu,
+        many.beam.mu
+    );
+}
+
 /// Maps and machines that the sweep cannot have are refused with a sentence.
 #[test]
 fn what_cannot_be_cut_is_refused_in_words() {

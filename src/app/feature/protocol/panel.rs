@@ -10,11 +10,12 @@ use files::{Delivery, Protocol};
 const WIDTH: f32 = 620.0;
 
 /// Deliveries with their names.
-const DELIVERIES: [(Option<Delivery>, &str); 5] = [
+const DELIVERIES: [(Option<Delivery>, &str); 6] = [
     (None, "as the protocol says"),
     (Some(Delivery::Vmat), "arcs"),
     (Some(Delivery::Imrt), "sliding window"),
     (Some(Delivery::Step), "step and shoot"),
+    (Some(Delivery::Few), "few segments"),
     (Some(Delivery::Maps), "maps alone"),
 ];
 

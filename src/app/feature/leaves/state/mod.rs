@@ -10,9 +10,10 @@ use results::LeavesOf;
 use sequence::{Technique, check_machine};
 
 /// Techniques to choose from, each with its name.
-pub const TECHNIQUES: [(Technique, &str); 2] = [
+pub const TECHNIQUES: [(Technique, &str); 3] = [
     (Technique::SlidingWindow, "sliding window"),
     (Technique::StepAndShoot, "step and shoot"),
+    (Technique::FewSegments, "few segments"),
 ];
 
 /// Leaves that are cut from the maps of plans.
