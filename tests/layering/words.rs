@@ -30,7 +30,7 @@ const TUPLE_PARAMETERS: usize = 8;
 /// Phrases of [`IDIOMS`] in comments. Goal: 5 for 1,000 lines of comments.
 const COMMENT_IDIOMS: usize = 17;
 /// Lines of plain comments, which give reasons. Goal: 2 for 100 lines of code.
-const REASONS: usize = 1_760;
+const REASONS: usize = 1_761;
 
 #[derive(Debug, Default, PartialEq)]
 struct Counts {

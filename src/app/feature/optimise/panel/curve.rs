@@ -54,7 +54,13 @@ fn figures(ui: &mut Ui, state: &State, commands: &mut Commands) {
         commands.push(Command::Optimise(OptimiseAction::ShowCurve(!shows)));
     }
     match state.delivery() {
-        Some(delivery) => weak(ui, &figures_words(&delivery.of_plan)),
+        Some(delivery) => {
+            let words = figures_words(&delivery.of_plan);
+            // New leaves take the place of those whose figures these are.
+            let is_replaced = state.optimise.is_running() || state.optimise.makes_leaves();
+            let when = if is_replaced { ", before this run" } else { "" };
+            weak(ui, &format!("{words}{when}"));
+        }
         None => weak(ui, "no leaves yet"),
     }
 }
